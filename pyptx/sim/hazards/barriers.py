@@ -76,7 +76,7 @@ class Barriers:
         """`bar.sync`, `.arrive`, `.red` by whole warps. Return the threads that may go on."""
         released: list[int] = []
         grid = self.state.grid_of(group.first)
-        if count is None and kind == "sync" and not self.rounds and 0 <= number < 16 and self._whole(group, grid):
+        if count is None and kind == "sync" and not self.rounds and 0 <= number < 16 and self._is_whole(group, grid):
             self.state.clocks.synchronise_ctas(group, grid.first_thread, grid.stride)
             return group.listed
         if kind == "sync" and count is not None and not self.rounds and 0 <= number < 16:
@@ -113,7 +113,7 @@ class Barriers:
             clocks.join_lanes(mine)
         return stamps is not None
 
-    def _whole(self, group: Group, grid: Grid) -> bool:
+    def _is_whole(self, group: Group, grid: Grid) -> bool:
         """Tell whether all living threads of some CTAs are here."""
         state = self.state
         if group.whole_at != state.clocks.version:
@@ -138,20 +138,20 @@ class Barriers:
         key = (grid.number, slot, number)
         state, first = self.state, int(threads[0])
         if not 0 <= number < 16 or (count is not None and (count <= 0 or count % 32)):
-            what = f"barrier {number}, count {count}"
-            state.report(rules.BARRIER_COUNT, place, what, thread=first)
+            detail = f"barrier {number}, count {count}"
+            state.report(rules.BARRIER_COUNT, place, detail, thread=first)
         now = self.rounds.get(key)
         if now is None:
             now = self.rounds[key] = Round(slot, grid, number, count, kind, place)
-        elif (now.count or self._all(grid, slot)) != (count or self._all(grid, slot)):
-            what = f"barrier {number} was begun with count {_count(now.count)}, here {_count(count)}"
-            state.report(rules.BARRIER_COUNT, place, what, thread=first, other=now.place)
+        elif (now.count or self._count_all(grid, slot)) != (count or self._count_all(grid, slot)):
+            detail = f"barrier {number} was begun with count {_format_count(now.count)}, here {_format_count(count)}"
+            state.report(rules.BARRIER_COUNT, place, detail, thread=first, other=now.place)
         if (now.kind == "red") != (kind == "red"):
             state.report(rules.BARRIER_MIXED, place, f"barrier {number}: bar.{kind}", thread=first, other=now.place)
         for warp in warps.tolist():
             if warp in now.warps:
-                what = f"barrier {number} before its round is complete"
-                state.report(rules.BARRIER_TWICE, place, what, thread=warp * 32, other=now.warps[warp])
+                detail = f"barrier {number} before its round is complete"
+                state.report(rules.BARRIER_TWICE, place, detail, thread=warp * 32, other=now.warps[warp])
             now.warps[warp] = place
         if kind == "arrive":
             stamp = state.clocks.release(threads)
@@ -163,7 +163,7 @@ class Barriers:
     def _complete(self, key: tuple[int, int, int], now: Round) -> list[int]:
         first = now.grid.thread(now.slot)
         live = self.state.live[first : first + now.grid.stride]
-        needed = (now.count or self._all(now.grid, now.slot)) // 32
+        needed = (now.count or self._count_all(now.grid, now.slot)) // 32
         if len(now.warps) < needed:
             return []
         del self.rounds[key]
@@ -181,12 +181,12 @@ class Barriers:
             clocks.synchronise(threads, None)
         return threads.tolist()
 
-    def _all(self, grid: Grid, slot: int) -> int:
+    def _count_all(self, grid: Grid, slot: int) -> int:
         """Return what a barrier without a count waits for: the CTA's threads, in whole warps that have not exited."""
         first = grid.thread(slot)
         return int(self.state.live[first : first + grid.stride].reshape(-1, 32).any(axis=1).sum()) * 32
 
-    def _live(self, grid: Grid, slot: int) -> Ints:
+    def _list_live(self, grid: Grid, slot: int) -> Ints:
         threads = grid.all_threads(slot)
         return threads[self.state.live[threads]]
 
@@ -199,12 +199,12 @@ class Barriers:
             alive = state.live[warp * 32 : warp * 32 + 32]
             if have & ~mask:
                 lane = (have & ~mask).bit_length() - 1
-                what = f"lane {lane} executes with mask 0x{mask:08x}"
-                state.report(rules.NOT_IN_MASK, place, what, thread=warp * 32 + lane)
+                detail = f"lane {lane} executes with mask 0x{mask:08x}"
+                state.report(rules.NOT_IN_MASK, place, detail, thread=warp * 32 + lane)
             gone = mask & ~have & ~int(sum(1 << lane for lane in range(32) if alive[lane]))
             if gone:
-                what = f"mask 0x{mask:08x} names exited lanes 0x{gone:08x}"
-                state.report(rules.EXITED_LANES, place, what, thread=int(threads[0]))
+                detail = f"mask 0x{mask:08x} names exited lanes 0x{gone:08x}"
+                state.report(rules.EXITED_LANES, place, detail, thread=int(threads[0]))
             state.clocks.synchronise(threads, WARP if len(threads) == int(alive.sum()) else None)
 
     def exited(self, grid: Grid, slot: int) -> list[int]:
@@ -223,9 +223,11 @@ class Barriers:
         domain = state.domain_of(group.first)
         now = self.clusters.setdefault(domain.number, ClusterRound())
         self._make_room()
-        self._in_step(threads[self.arrivals[threads] > self.waits[threads]], place, "a second arrive without a wait")
+        self._report_out_of_step(
+            threads[self.arrivals[threads] > self.waits[threads]], place, "a second arrive without a wait"
+        )
         self.arrivals[threads] += 1
-        self._latest[threads] = self._number(place)
+        self._latest[threads] = self._number_place(place)
         now.arrived |= group.members
         now.places.update(dict.fromkeys(group.members, place))
         for held in (self.fenced_inits, self.inits) if sem.releases else (self.fenced_inits,):
@@ -246,13 +248,13 @@ class Barriers:
         now.stamp = joined(now.stamp, stamp)
         return self._complete_cluster(domain, now)
 
-    def _in_step(self, wrong: Ints, place: Place, what: str) -> None:
+    def _report_out_of_step(self, wrong: Ints, place: Place, detail: str) -> None:
         """Report threads that are out of step, with what each did last."""
         for thread in wrong.tolist():
             other = self._places[int(self._latest[thread])]
-            self.state.report(rules.CLUSTER_BARRIER, place, what, thread=thread, other=other)
+            self.state.report(rules.CLUSTER_BARRIER, place, detail, thread=thread, other=other)
 
-    def _number(self, place: Place) -> int:
+    def _number_place(self, place: Place) -> int:
         """Return the number of a place."""
         if place not in self._places:
             self._places.append(place)
@@ -281,14 +283,14 @@ class Barriers:
     def live_of(self, domain: Domain) -> set[int]:
         grid = domain.grid
         slots = [slot for slot, held in enumerate(grid.domain_of_slot) if held is domain]
-        return {thread for slot in slots for thread in self._live(grid, slot).tolist()}
+        return {thread for slot in slots for thread in self._list_live(grid, slot).tolist()}
 
     def cluster_may_pass(self, thread: int) -> bool:
         """Tell whether `barrier.cluster.wait` of this thread would go on."""
         now = self.clusters.get(self.state.domain_of(thread).number)
-        return now is not None and now.complete > self._waited(thread)
+        return now is not None and now.complete > self._count_waits(thread)
 
-    def _waited(self, thread: int) -> int:
+    def _count_waits(self, thread: int) -> int:
         return int(self.waits[thread]) if thread < len(self.waits) else 0
 
     def cluster_wait(self, group: Group, place: Place, sem: Sem = Sem.ACQUIRE) -> None:
@@ -296,9 +298,11 @@ class Barriers:
         state, threads = self.state, group.threads
         now = self.clusters.setdefault(state.domain_of(group.first).number, ClusterRound())
         self._make_room()
-        self._in_step(threads[self.arrivals[threads] <= self.waits[threads]], place, "a wait without an arrive")
+        self._report_out_of_step(
+            threads[self.arrivals[threads] <= self.waits[threads]], place, "a wait without an arrive"
+        )
         self.waits[threads] += 1
-        self._latest[threads] = self._number(place)
+        self._latest[threads] = self._number_place(place)
         state.rounds[threads] += 1
         if now.done is not None:
             everything = range(8) if sem.acquires else RELAXED
@@ -322,8 +326,8 @@ class Barriers:
     def init_published(self, thread: int, barrier: int) -> bool:
         """Tell whether a thread has passed a cluster barrier that released an mbarrier's initialization."""
         now = self.clusters.get(self.state.domain_of(thread).number)
-        return now is not None and barrier in now.published and self._waited(thread) > 0
+        return now is not None and barrier in now.published and self._count_waits(thread) > 0
 
 
-def _count(count: int | None) -> str:
+def _format_count(count: int | None) -> str:
     return "of the whole CTA" if count is None else str(count)

@@ -57,32 +57,32 @@ class Boxes:
 
     def report_outside(self, place: Place, thread: int, tensor: TensorMap, at: Ints) -> None:
         """Report a box as a copy that moves nothing."""
-        self.state.report(rules.EMPTY_COPY, place, f"{_where(tensor, at)} lies outside", thread=thread)
+        self.state.report(rules.EMPTY_COPY, place, f"{_locate_box(tensor, at)} lies outside", thread=thread)
 
     def finish(self, grid: Grid) -> None:
         """The grid has ended: report coordinates that look mistaken."""
         for key in [key for key in self._seen if key[0] == grid.number]:
             seen, tensor = self._seen.pop(key), key[1]
-            cause = next(_causes(tensor, seen), None) if seen.first is not None else None
+            cause = next(_list_causes(tensor, seen), None) if seen.first is not None else None
             if seen.first is not None and cause is not None:
                 place, thread, at = seen.first
-                what = f"{_where(tensor, at)} lies outside, {cause[0]}"
-                self.state.report(rules.LOST_BOX, place, what, thread=thread, count=seen.count, help=cause[1])
+                detail = f"{_locate_box(tensor, at)} lies outside, {cause[0]}"
+                self.state.report(rules.LOST_BOX, place, detail, thread=thread, count=seen.count, help=cause[1])
 
 
-def _where(tensor: TensorMap, at: Ints) -> str:
+def _locate_box(tensor: TensorMap, at: Ints) -> str:
     box, size = (" x ".join(map(str, values)) for values in (tensor.box, tensor.dims))
     return f"the box of {box} elements at ({', '.join(map(str, at.tolist()))}) of a tensor of {size}"
 
 
-def _causes(tensor: TensorMap, seen: Seen) -> Iterator[tuple[str, str]]:
+def _list_causes(tensor: TensorMap, seen: Seen) -> Iterator[tuple[str, str]]:
     """Yield what would put all boxes inside, and how to write it."""
     dims, box = np.array(tensor.dims), np.array(tensor.box)
     covered = bool(((seen.low <= 0) & (seen.high + box >= dims)).all())
     for one, other in combinations(range(len(dims)), 2) if not covered else ():
         order = np.arange(len(dims))
         order[[one, other]] = other, one
-        if _inside(seen.low[order], seen.high[order], dims, box):
+        if _is_inside(seen.low[order], seen.high[order], dims, box):
             yield (
                 f"while all would lie inside with coordinates {one} and {other} exchanged",
                 "the coordinate of the fastest dimension comes first, in the order of the tensor map's sizes: exchange "
@@ -90,12 +90,16 @@ def _causes(tensor: TensorMap, seen: Seen) -> Iterator[tuple[str, str]]:
             )
     size = tensor.dtype.bits // 8
     scale = np.array([max(size, 1), *[1] * (len(dims) - 1)])
-    if size > 1 and seen.step[0] % (box[0] * size) == 0 and _inside(seen.low // scale, seen.high // scale, dims, box):
+    if (
+        size > 1
+        and seen.step[0] % (box[0] * size) == 0
+        and _is_inside(seen.low // scale, seen.high // scale, dims, box)
+    ):
         yield (
             f"while all would lie inside with coordinate 0 divided by {size}",
             f"coordinates count elements, not bytes: divide coordinate 0 by {size}",
         )
 
 
-def _inside(low: Ints, high: Ints, dims: Ints, box: Ints) -> bool:
+def _is_inside(low: Ints, high: Ints, dims: Ints, box: Ints) -> bool:
     return bool((low >= 0).all() and (high + box <= dims).all())

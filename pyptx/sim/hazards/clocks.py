@@ -52,19 +52,19 @@ _RAISED = slice(SEEN, SEEN + 1), slice(WIDE_SHARED, WIDE_GLOBAL + 1)
 """The kinds of ORDER, side by side."""
 
 
-def _side_by_side(rows: _Rows) -> _Rows | slice[int, int, None]:
+def _merge_range(rows: _Rows) -> _Rows | slice[int, int, None]:
     """Return sorted rows as a range if they are one."""
     first, last = int(rows[0]), int(rows[-1]) + 1
     return slice(first, last) if last - first == len(rows) else rows
 
 
-def _distinct(rows: Clock) -> tuple[Clock, Ints]:
+def _count_distinct(rows: Clock) -> tuple[Clock, Ints]:
     """Return the rows of threads in ascending order, and how many threads each has."""
     begins = np.flatnonzero(np.append(True, rows[1:] != rows[:-1]))
-    found = rows[begins]
-    if len(found) > 1 and np.count_nonzero(found[1:] <= found[:-1]):
+    distinct = rows[begins]
+    if len(distinct) > 1 and np.count_nonzero(distinct[1:] <= distinct[:-1]):
         return np.unique(rows, return_counts=True)
-    return found, np.diff(np.append(begins, len(rows)))
+    return distinct, np.diff(np.append(begins, len(rows)))
 
 
 class Clocks:
@@ -170,16 +170,16 @@ class Clocks:
 
     def settle(self, threads: Ints | None = None) -> None:
         """Write what threads, or all, have learned into their rows: at once for those that have learned the same."""
-        pending, some = self._pending, self._waiting(threads)
+        pending, waiting = self._pending, self._find_waiting(threads)
         alike: dict[tuple[Handed, ...], list[int]] = {}
-        for thread in some:
+        for thread in waiting:
             alike.setdefault(pending.pop(thread), []).append(thread)
-        self._learned_at[some] = 0
+        self._learned_at[waiting] = 0
         for held, mine in alike.items():
             stamp = held[0].made() if len(held) == 1 and isinstance(held[0], Later) else union(held)
             self.acquire(np.array(sorted(mine), np.int64), stamp)
 
-    def _waiting(self, threads: Ints | None) -> list[int]:
+    def _find_waiting(self, threads: Ints | None) -> list[int]:
         """Return which threads, or of all, have learned what is not in their rows."""
         pending = self._pending
         if threads is None:
@@ -191,10 +191,10 @@ class Clocks:
 
     def _settle_together(self, threads: Ints) -> None:
         """Write what threads have learned that are about to know the same."""
-        some = self._waiting(threads)
-        if some:
-            self._learned_at[some] = 0
-            self.acquire(threads, union([one for thread in some for one in self._pending.pop(thread)]))
+        waiting = self._find_waiting(threads)
+        if waiting:
+            self._learned_at[waiting] = 0
+            self.acquire(threads, union([one for thread in waiting for one in self._pending.pop(thread)]))
 
     def tick(self) -> int:
         """Return the present time and move on: what follows is not covered by what was released now."""
@@ -283,7 +283,7 @@ class Clocks:
             self.settle(threads)
         rows = self._row_of[threads]
         first = int(rows[0])
-        return [first] if len(rows) == 1 or (rows == first).all() else _distinct(rows)[0].tolist()
+        return [first] if len(rows) == 1 or (rows == first).all() else _count_distinct(rows)[0].tolist()
 
     def own_rows(self, threads: Ints) -> list[int]:
         """Return rows that hold exactly these threads, splitting those that hold others too."""
@@ -296,16 +296,16 @@ class Clocks:
             if len(every) < np.count_nonzero(self._row_of[warp * 32 : warp * 32 + 32] == first):
                 return [self._split(first, warp, threads)]
             return [first]
-        rows, counts = _distinct(every)
-        found: list[int] = rows.tolist()
-        if len(every) == 32 * len(found):
-            return found
+        rows, counts = _count_distinct(every)
+        numbers: list[int] = rows.tolist()
+        if len(every) == 32 * len(numbers):
+            return numbers
         warps = self.row_warp[rows]
         lanes = (self._row_of.reshape(-1, 32)[warps] == rows[:, None]).sum(axis=1)
         for at in np.flatnonzero(counts < lanes).tolist():
-            mine = threads[self._row_of[threads] == found[at]]
-            found[at] = self._split(found[at], int(warps[at]), mine)
-        return found
+            mine = threads[self._row_of[threads] == numbers[at]]
+            numbers[at] = self._split(numbers[at], int(warps[at]), mine)
+        return numbers
 
     def _split(self, row: int, warp: int, threads: Ints) -> int:
         if not self._free:
@@ -361,10 +361,10 @@ class Clocks:
         """Return how many threads the cluster of a warp has."""
         domain = int(self.domain_of[warp])
         if domain not in self._sizes:
-            self._sizes[domain] = self._counted(warp, domain)
+            self._sizes[domain] = self._count_threads(warp, domain)
         return self._sizes[domain]
 
-    def _counted(self, warp: int, domain: int) -> int:
+    def _count_threads(self, warp: int, domain: int) -> int:
         base = self.first_thread[warp]
         last = int(base >> 5)
         while last < len(self.domain_of) and self.domain_of[last] == domain:
@@ -377,15 +377,15 @@ class Clocks:
         rows = self.rows(threads)
         domains = self.domain_of[self.row_warp[rows]]
         if len(rows) > 1 and (domains == domains[0]).all() and not any(row in self._foreign for row in rows):
-            return self._published(self._common(np.array(rows)), threads)
+            return self._publish_own(self._join_rows(np.array(rows)), threads)
         for row in rows:
             mine = threads if len(rows) == 1 else threads[self._row_of[threads] == row]
-            part = self._published(self.knowledge(row), mine)
+            part = self._publish_own(self.knowledge(row), mine)
             stamp = part if stamp is None else stamp.merge(part)
         assert stamp is not None
         return stamp
 
-    def _published(self, part: Stamp, threads: Ints) -> Stamp:
+    def _publish_own(self, part: Stamp, threads: Ints) -> Stamp:
         """Add to knowledge what threads that share it did themselves."""
         columns = self.columns_of(threads)
         part.known[PUBLISHED, columns] = self.now
@@ -395,9 +395,9 @@ class Clocks:
         self._publish_copies(part, threads)
         return part
 
-    def _common(self, rows: Ints) -> Stamp:
+    def _join_rows(self, rows: Ints) -> Stamp:
         """Return all that rows of whole warps of a cluster know."""
-        known, floors, warps = self._table[_side_by_side(rows)].max(axis=0), self._floors[rows], self.row_warp[rows]
+        known, floors, warps = self._table[_merge_range(rows)].max(axis=0), self._floors[rows], self.row_warp[rows]
         if floors.any():
             low_kinds, first = known[:FLOORED], int(self.first_thread[warps[0]])
             lanes = (warps[:, None] * 32 - first + 1) + np.arange(32)
@@ -581,7 +581,7 @@ class Clocks:
         for members in group.ctas(first_thread, stride).members if self._pending else ():
             self._settle_together(members)
         if group.rows_at != self.version:
-            group.rows_at, group.rows = self.version, _side_by_side(np.unique(self._row_of[group.threads]))
+            group.rows_at, group.rows = self.version, _merge_range(np.unique(self._row_of[group.threads]))
         rows = group.rows
         if not self._splits:
             quiet = not np.count_nonzero(self.dirty[rows]) and (

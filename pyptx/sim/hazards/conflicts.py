@@ -58,7 +58,7 @@ def known(state: State, refs: Ints, threads: Ints, kind: int) -> Mask:
     same = domain == mine
     several = lane >= ALL_LANES
     column = np.where(same & ~several, records.column[record] + lane, 0)
-    found = same & ~several & (table[row, kind, column] >= time)
+    is_known = same & ~several & (table[row, kind, column] >= time)
     if kind < FLOORED:
         span, first = clocks.cta_span[warp], records.column[record]
         within = (first >= span[:, 0]) & (first < span[:, 1])
@@ -68,7 +68,7 @@ def known(state: State, refs: Ints, threads: Ints, kind: int) -> Mask:
             # A crowd whose time a floor can cover is of one CTA.
             level = np.where(lane == CROWD, CTA, level)
             plain &= (lane != CROWD) | (records.key[record] == time)
-        found |= plain & (time <= floors[row, kind, level])
+        is_known |= plain & (time <= floors[row, kind, level])
     else_where = ~same & (time <= table[row, kind, PRIOR])
     if else_where.any():
         theirs, here = state.grid_of_domain[domain], state.grid_of_domain[mine]
@@ -76,22 +76,22 @@ def known(state: State, refs: Ints, threads: Ints, kind: int) -> Mask:
         if state.uncovered:
             covered, prior = np.array([(grid.covered, grid.prior) for grid in state.grids])[here].T
             earlier &= (theirs >= covered) | (time <= prior)
-        found |= else_where & earlier
+        is_known |= else_where & earlier
     if np.count_nonzero(several):
-        rest = np.flatnonzero((lane == ALL_LANES) & ~found)
+        rest = np.flatnonzero((lane == ALL_LANES) & ~is_known)
         if len(rest):
-            found[rest] = _all_lanes_known(state, record[rest], threads[rest], kind)
-        for at in np.flatnonzero((lane == CROWD) & ~found).tolist():
-            found[at] = _crowd_known(state, int(record[at]), int(threads[at]), kind)
+            is_known[rest] = _knows_all_lanes(state, record[rest], threads[rest], kind)
+        for at in np.flatnonzero((lane == CROWD) & ~is_known).tolist():
+            is_known[at] = _knows_crowd(state, int(record[at]), int(threads[at]), kind)
     if foreign:
-        for at in np.flatnonzero(~found & ~same & (lane != CROWD)).tolist():
+        for at in np.flatnonzero(~is_known & ~same & (lane != CROWD)).tolist():
             theirs = foreign.get(int(row[at]), {}).get(int(domain[at]))
             at_column = int(records.column[record[at]] + (lane[at] if lane[at] < ALL_LANES else 0))
-            found[at] = theirs is not None and at_column < theirs.shape[1] and theirs[kind, at_column] >= time[at]
-    return found
+            is_known[at] = theirs is not None and at_column < theirs.shape[1] and theirs[kind, at_column] >= time[at]
+    return is_known
 
 
-def _crowd_known(state: State, record: int, thread: int, kind: int) -> bool:
+def _knows_crowd(state: State, record: int, thread: int, kind: int) -> bool:
     """Tell whether a thread knows the accesses of all threads of a crowd."""
     records, clocks = state.records, state.clocks
     (columns, times), row = records.crowds[record], int(clocks.row_of[thread])
@@ -112,7 +112,7 @@ def _crowd_known(state: State, record: int, thread: int, kind: int) -> bool:
     return bool((clocks.table[row, kind, columns] >= times).all())
 
 
-def _all_lanes_known(state: State, record: Ints, threads: Ints, kind: int) -> Mask:
+def _knows_all_lanes(state: State, record: Ints, threads: Ints, kind: int) -> Mask:
     """Tell whether threads know the accesses of all lanes of records, their own left aside."""
     records, clocks = state.records, state.clocks
     own_lane = np.where(records.tag[record] >> 7 == clocks.life_of[threads >> 5], threads & 31, 32)
@@ -126,9 +126,9 @@ def _all_lanes_known(state: State, record: Ints, threads: Ints, kind: int) -> Ma
         record, threads, own_lane = record[first], threads[first], own_lane[first]
     masks = records.mask[record] & ~(np.int64(1) << own_lane)
     which, lanes = np.nonzero((masks[:, None] >> np.arange(32)) & 1)
-    found = np.ones(len(record), np.bool_)
-    found[which[~known(state, record[which].astype(np.int64) * 64 + lanes, threads[which], kind)]] = False
-    return found if inverse is None else found[inverse.reshape(-1)]
+    is_known = np.ones(len(record), np.bool_)
+    is_known[which[~known(state, record[which].astype(np.int64) * 64 + lanes, threads[which], kind)]] = False
+    return is_known if inverse is None else is_known[inverse.reshape(-1)]
 
 
 def own(state: State, refs: Ints, threads: Ints) -> Mask:
@@ -146,11 +146,11 @@ def own_copies(state: State, refs: Ints, threads: Ints, index: int = 0) -> Mask:
     return copied & mine & (state.clocks.copied_own[threads, index] >= records.time[record])
 
 
-def _crossed(state: State, refs: Ints, threads: Ints, space: Space) -> Mask:
+def _has_crossed(state: State, refs: Ints, threads: Ints, space: Space) -> Mask:
     index = 0 if space is Space.SHARED else 1
-    found = known(state, refs, threads, CROSSED_SHARED + index) | own_copies(state, refs, threads, 1 + index)
+    crossed = known(state, refs, threads, CROSSED_SHARED + index) | own_copies(state, refs, threads, 1 + index)
     mine = own(state, refs, threads)
-    return found | (mine & (state.clocks.crossed_own[threads, index] >= state.records.time[refs >> 6]))
+    return crossed | (mine & (state.clocks.crossed_own[threads, index] >= state.records.time[refs >> 6]))
 
 
 def ordered(state: State, refs: Ints, threads: Ints) -> Mask:
@@ -165,11 +165,11 @@ def clashes(state: State, access: Access, refs: Ints, threads: Ints) -> Mask:
     if access.space is Space.TENSOR:
         # What frees the columns is synchronous: an ordinary barrier orders it, with no fence of tcgen05.
         good = known(state, refs, threads, SEEN if access.family is Family.THREAD else AFTER)
-        good |= _in_order(state, access, refs, threads)
+        good |= _is_in_order(state, access, refs, threads)
         return ~good
     if access.strong and not access.readonly:
         judged = flags & (READONLY | LIVE_BARRIER) != 0
-        judged |= ~_morally_strong(state, access, refs, threads)
+        judged |= ~_is_morally_strong(state, access, refs, threads)
         if not judged.any():
             return judged
         if not judged.all():
@@ -177,17 +177,17 @@ def clashes(state: State, access: Access, refs: Ints, threads: Ints) -> Mask:
             judged[at] = clashes(state, access, refs[at], threads[at])
             return judged
     good = ordered(state, refs, threads)
-    far = _other_cta(state, refs, threads) & (flags & WRITES != 0) & good & (records.operation[record] == 0)
+    far = _is_other_cta(state, refs, threads) & (flags & WRITES != 0) & good & (records.operation[record] == 0)
     if far.any():
         wide = WIDE_SHARED if access.space is Space.SHARED else WIDE_GLOBAL
         good &= ~far | known(state, refs, threads, wide)
     if access.async_proxy:
-        generic = _generic(state, record) & good
+        generic = _is_generic(state, record) & good
         if generic.any():
-            good &= ~generic | _crossed(state, refs, threads, access.space)
-        good &= ~_unfenced_store(state, access, refs, threads)
+            good &= ~generic | _has_crossed(state, refs, threads, access.space)
+        good &= ~_is_unfenced_store(state, access, refs, threads)
     if access.strong and access.readonly:
-        good |= _morally_strong(state, access, refs, threads)
+        good |= _is_morally_strong(state, access, refs, threads)
     if access.readonly or (flags & READONLY).any():
         good &= ~_breaks_readonly(state, access, record, threads)
     return ~good | (flags & LIVE_BARRIER != 0)
@@ -273,12 +273,12 @@ def _breaks_readonly(state: State, access: Access, record: Ints, threads: Ints) 
     return same_grid & ((access.readonly & (flags & WRITES != 0)) | (access.writes & (flags & READONLY != 0)))
 
 
-def _generic(state: State, record: Ints) -> Mask:
+def _is_generic(state: State, record: Ints) -> Mask:
     family = state.records.family(record)
     return (family == Family.THREAD) | (family == Family.CP_ASYNC) | (family == Family.ST_ASYNC)
 
 
-def _other_cta(state: State, refs: Ints, threads: Ints) -> Mask:
+def _is_other_cta(state: State, refs: Ints, threads: Ints) -> Mask:
     records, warp = state.records, threads >> 5
     span = state.clocks.cta_span[warp]
     column = records.column[refs >> 6]
@@ -286,7 +286,7 @@ def _other_cta(state: State, refs: Ints, threads: Ints) -> Mask:
     return same & ((column < span[:, 0]) | (column >= span[:, 1]))
 
 
-def _unfenced_store(state: State, access: Access, refs: Ints, threads: Ints) -> Mask:
+def _is_unfenced_store(state: State, access: Access, refs: Ints, threads: Ints) -> Mask:
     """Async reads of what another CTA stored asynchronously need a fence in between."""
     record = refs >> 6
     stored = state.records.family(record) == Family.BULK_STORE
@@ -301,18 +301,18 @@ def _unfenced_store(state: State, access: Access, refs: Ints, threads: Ints) -> 
     return stored & far & ~known(state, refs, threads, CROSSED_GLOBAL)
 
 
-def _morally_strong(state: State, access: Access, refs: Ints, threads: Ints) -> Mask:
+def _is_morally_strong(state: State, access: Access, refs: Ints, threads: Ints) -> Mask:
     """Strong accesses of the same bytes whose scopes hold each other's thread never race."""
     records, record = state.records, refs >> 6
     strong = (records.flags(record) & STRONG != 0) & (records.size(record) == access.size)
     warp = threads >> 5
     same_cluster = records.domain(record) == state.clocks.domain_of[warp]
-    needed = np.where(_other_cta(state, refs, threads), Scope.CLUSTER, Scope.CTA)
+    needed = np.where(_is_other_cta(state, refs, threads), Scope.CLUSTER, Scope.CTA)
     needed = np.where(same_cluster, needed, Scope.GPU)
     return strong & (records.scope(record) >= needed) & (int(access.scope) >= needed)
 
 
-def _in_order(state: State, access: Access, refs: Ints, threads: Ints) -> Mask:
+def _is_in_order(state: State, access: Access, refs: Ints, threads: Ints) -> Mask:
     """Tensor-memory operations that the hardware keeps in order: the tcgen05 pipeline of one thread."""
     records, record = state.records, refs >> 6
     same = (records.domain(record) == state.clocks.domain_of[threads >> 5]) & (records.warp(record) == threads >> 5)
@@ -341,15 +341,15 @@ def rule_of(state: State, access: Access, ref: int, thread: int) -> Rule | None:
         return rules.BARRIER_BYTES
     wrote = bool(flags & WRITES)
     if access.space is Space.TENSOR:
-        return _tensor_rule(state, family, wrote, refs, threads)
+        return _select_tensor_rule(state, family, wrote, refs, threads)
     if _breaks_readonly(state, access, refs >> 6, threads)[0]:
         return rules.READONLY
     if not ordered(state, refs, threads)[0]:
-        return _unordered_rule(state, access, ref, thread)
+        return _select_unordered_rule(state, access, ref, thread)
     if access.async_proxy:
         if family is Family.BULK_STORE:
             return rules.STORE_THEN_ASYNC_READ
-        if not _crossed(state, refs, threads, access.space)[0]:
+        if not _has_crossed(state, refs, threads, access.space)[0]:
             if not wrote:
                 return rules.READ_THEN_ASYNC_WRITE
             if access.writes:
@@ -366,12 +366,12 @@ def rules_of(state: State, access: Access, ref: int, thread: int) -> list[Rule]:
         return []
     if rule not in (rules.RACE, rules.LANE_RACE) or ref & 63 != CROWD or access.family is not Family.THREAD:
         return [rule]
-    unknown = _unknown_members(state, ref >> 6, thread)
+    unknown = _list_unknown_members(state, ref >> 6, thread)
     near = unknown >> 5 == thread >> 5
-    return [one for one, some in ((rules.RACE, ~near), (rules.LANE_RACE, near)) if some.any()] or [rule]
+    return [one for one, lanes in ((rules.RACE, ~near), (rules.LANE_RACE, near)) if lanes.any()] or [rule]
 
 
-def _unknown_members(state: State, record: int, thread: int) -> Ints:
+def _list_unknown_members(state: State, record: int, thread: int) -> Ints:
     """Return the threads of a crowd of the thread's cluster whose accesses it does not know, none of another's."""
     records, clocks, warp = state.records, state.clocks, thread >> 5
     if int(records.domain(np.array([record]))[0]) != clocks.domain_of[warp]:
@@ -382,11 +382,11 @@ def _unknown_members(state: State, record: int, thread: int) -> Ints:
     within = (columns >= low) & (columns < high)
     level = np.where(columns + first >> 5 == warp, WARP, np.where(within, CTA, CLUSTER))
     known_at = np.maximum(clocks.table[row, SEEN, columns], clocks.floors[row, SEEN, level])
-    found = columns[known_at < times].astype(np.int64) + first
-    return found[found != thread]
+    unknown = columns[known_at < times].astype(np.int64) + first
+    return unknown[unknown != thread]
 
 
-def _tensor_rule(state: State, family: Family, wrote: bool, refs: Ints, threads: Ints) -> Rule:
+def _select_tensor_rule(state: State, family: Family, wrote: bool, refs: Ints, threads: Ints) -> Rule:
     if known(state, refs, threads, SEEN)[0]:
         return rules.TCGEN05_FENCE
     if known(state, refs, threads, RAN)[0]:
@@ -394,7 +394,7 @@ def _tensor_rule(state: State, family: Family, wrote: bool, refs: Ints, threads:
     return TOO_EARLY[family] if wrote or family is not Family.TCGEN05 else rules.TENSOR_TOO_EARLY
 
 
-def _unordered_rule(state: State, access: Access, ref: int, thread: int) -> Rule:
+def _select_unordered_rule(state: State, access: Access, ref: int, thread: int) -> Rule:
     records, refs = state.records, np.array([ref], np.int64)
     record = refs >> 6
     flags, family = int(records.flags(record)[0]), Family(int(records.family(record)[0]))

@@ -80,7 +80,7 @@ class Copies:
     def forget(self, threads: Ints) -> None:
         """Threads begin whose numbers others had before."""
         if self._cp:
-            begins = np.zeros(len(self._committed(threads >> 5)), np.bool_)
+            begins = np.zeros(len(self._count_committed(threads >> 5)), np.bool_)
             begins[threads >> 5] = True
             for issued in self._cp:
                 old = begins[issued.warps]
@@ -91,12 +91,12 @@ class Copies:
     def access(self, place: Place, space: Space, length: int, family: Family, writes: bool, element: int = 0) -> Access:
         """Return the access of a copy to or from one space."""
         key = (place, space, length, family, writes, element)
-        found = self._accesses.get(key)
-        if found is None:
+        entry = self._accesses.get(key)
+        if entry is None:
             size, sem = (element, Sem.RELAXED) if element else (length, Sem.WEAK)
-            found = Access(place, space, size, writes, not writes or bool(element), sem, Scope.GPU, family=family)
-            self._accesses[key] = found
-        return found
+            entry = Access(place, space, size, writes, not writes or bool(element), sem, Scope.GPU, family=family)
+            self._accesses[key] = entry
+        return entry
 
     def _record(self, access: Access, thread: int, column: int, operation: int) -> int:
         life = int(self.state.clocks.life_of[thread >> 5])
@@ -176,11 +176,11 @@ class Copies:
 
     def commit_bulk(self, group: Group, place: Place) -> None:
         """`cp.async.bulk.commit_group`."""
-        for stores in self._of(group).values():
+        for stores in self._select_stores(group).values():
             stores.groups.append(stores.open)
             stores.open = ([], [])
 
-    def _of(self, group: Group) -> dict[int, Stores]:
+    def _select_stores(self, group: Group) -> dict[int, Stores]:
         """Return the groups of those threads that have ever issued a store."""
         if len(self.stores) < len(group):
             mine = group.members
@@ -190,7 +190,7 @@ class Copies:
     def wait_bulk(self, group: Group, place: Place, pending: int, read: bool) -> None:
         """`cp.async.bulk.wait_group{.read}` that went on."""
         clocks, records = self.state.clocks, self.state.records
-        for thread, stores in self._of(group).items():
+        for thread, stores in self._select_stores(group).items():
             done = stores.groups[: max(0, len(stores.groups) - pending)]
             now = clocks.tick()
             domain = self.state.domain_of(thread)
@@ -207,11 +207,11 @@ class Copies:
     def unfinished(self) -> set[int]:
         """Return the bulk copies in flight."""
         records = self.state.records
-        found = set(self.loads)
+        operations = set(self.loads)
         for stores in self.stores.values():
             for sources, _ in (*stores.groups, stores.open):
-                found |= {int(records.operation[r]) for r in sources if records.time[r] == NEVER}
-        return found
+                operations |= {int(records.operation[r]) for r in sources if records.time[r] == NEVER}
+        return operations
 
     def unread_stores(self, thread: int) -> Place | None:
         """Return the place of a store of this thread whose source may still be read."""
@@ -234,9 +234,9 @@ class Copies:
         records = np.array(self.state.unfinished.pop(operation, ()), np.int64)
         if len(records):
             warps = self.state.records.warp(records).astype(np.int64)
-            self._cp.append(CpAsync(records, warps, self._committed(warps)[warps]))
+            self._cp.append(CpAsync(records, warps, self._count_committed(warps)[warps]))
 
-    def _committed(self, warps: Ints) -> Ints:
+    def _count_committed(self, warps: Ints) -> Ints:
         """Return how many groups each warp has committed."""
         missing = int(warps.max()) + 1 - len(self._cp_groups)
         if missing > 0:
@@ -245,12 +245,12 @@ class Copies:
 
     def commit_cp(self, group: Group) -> None:
         """`cp.async.commit_group`."""
-        self._committed(group.warps)[group.warps] += 1
+        self._count_committed(group.warps)[group.warps] += 1
 
     def wait_cp(self, group: Group, pending: int = 0, everything: bool = False) -> None:
         """`cp.async.wait_group` or, with `everything`, `cp.async.wait_all`."""
         if self._cp:
-            limit = np.full(len(self._committed(group.warps)), -1)
+            limit = np.full(len(self._count_committed(group.warps)), -1)
             limit[group.warps] = NEVER if everything else self._cp_groups[group.warps] - pending
             self._finish_cp(limit)
         self.state.clocks.copied(group.threads)
@@ -282,7 +282,7 @@ class Copies:
         domain = self.state.domain_of(group.first)
         first = self.state.copy_columns(domain)
         if self._cp:
-            limit = np.full(len(self._committed(group.warps)), -1)
+            limit = np.full(len(self._count_committed(group.warps)), -1)
             limit[group.warps] = NEVER
             self._finish_cp(limit)
         columns = first + group.threads - domain.first_thread
@@ -294,37 +294,37 @@ class Copies:
         """`st.async` or `red.async` of family ST_ASYNC; return the operation's number for `land_st`."""
         state, place, thread = self.state, access.place, group.first
         operation = state.begin_operation()
-        found = self.mbarriers.find(place, thread, barrier, "signal of st.async")
+        barrier_life = self.mbarriers.find(place, thread, barrier, "signal of st.async")
         column = state.channel(state.domain_of(thread), "st.async", barrier)
         state.column_for(operation, column)
         self.memory.access(access, group, addresses, operation=operation)
-        self._apart(group, place, addresses, barrier)
+        self._report_apart(group, place, addresses, barrier)
         record = next(iter(state.unfinished.get(operation, ())), 0)
         for one, address in zip(group.threads.tolist(), addresses.tolist(), strict=True):
             self.lifetimes.remote(place, one, Bytes.run(Space.SHARED, address, access.size), record * 64)
-        self._st[operation] = (found, place, thread, access.size * len(group), column)
+        self._st[operation] = (barrier_life, place, thread, access.size * len(group), column)
         return operation
 
-    def _apart(self, group: Group, place: Place, addresses: Ints, barrier: int) -> None:
+    def _report_apart(self, group: Group, place: Place, addresses: Ints, barrier: int) -> None:
         """Report the threads whose data go to another CTA than that of the barrier which hears of them."""
         grid = self.state.grid_of(group.first)
         there, here = barrier // grid.shared_stride, addresses // grid.shared_stride
         wrong = np.flatnonzero(here != there)
         if len(wrong):
             first = int(wrong[0])
-            what = f"the data go to CTA {grid.cta(int(here[first]))}, the mbarrier lies in CTA {grid.cta(there)}"
+            detail = f"the data go to CTA {grid.cta(int(here[first]))}, the mbarrier lies in CTA {grid.cta(there)}"
             remedy = "map both addresses to the same rank: `mapa` of the data and of the mbarrier"
             thread = int(group.threads[first])
-            self.state.report(rules.WRONG_CTA, place, what, thread=thread, count=len(wrong), help=remedy)
+            self.state.report(rules.WRONG_CTA, place, detail, thread=thread, count=len(wrong), help=remedy)
 
     def to_peer(self, thread: int, place: Place, target: int) -> None:
         """A bulk copy goes from shared memory to a shared address, which has to be another CTA's."""
         grid = self.state.grid_of(thread)
         slot = target // grid.shared_stride
         if slot == grid.slot_of(thread):
-            what = f"the copy goes to CTA {grid.cta(slot)} itself"
+            detail = f"the copy goes to CTA {grid.cta(slot)} itself"
             remedy = "take the address in another CTA (`mapa`), or copy within the CTA by `ld` and `st`"
-            self.state.report(rules.WRONG_CTA, place, what, thread=thread, help=remedy)
+            self.state.report(rules.WRONG_CTA, place, detail, thread=thread, help=remedy)
 
     def land_st(self, operation: int) -> None:
         """The bytes of an st.async have arrived."""
@@ -352,12 +352,12 @@ class Copies:
     def report_landing(self, grid_number: int, slot: int, place: Place, thread: int) -> None:
         """Report the loads that outlive their CTA."""
         for load in self.landing_in(grid_number, slot):
-            what = "the bytes have not been waited for"
-            self.state.report(rules.LANDS_AFTER_EXIT, place, what, thread=thread, other=load.place)
+            detail = "the bytes have not been waited for"
+            self.state.report(rules.LANDS_AFTER_EXIT, place, detail, thread=thread, other=load.place)
         for landed in self._landed.pop((grid_number, slot), {}).values():
             if not landed.waited_for_elsewhere(slot):
-                what = "nobody has waited for the bytes"
-                self.state.report(rules.LANDS_AFTER_EXIT, place, what, thread=thread, other=landed.place)
+                detail = "nobody has waited for the bytes"
+                self.state.report(rules.LANDS_AFTER_EXIT, place, detail, thread=thread, other=landed.place)
 
     def observed(self, grid_number: int, slot: int, threads: Ints) -> None:
         """Forget the loads into a CTA's shared memory that some of its threads, which exit, have waited for."""

@@ -52,7 +52,9 @@ def bulk_loads(
     state, (count, each) = copies.state, targets.shape
     grid = state.grid_of(int(threads[0]))
     issuers, starts = threads.repeat(each), targets.reshape(-1)
-    reads = _global(copies, copies.access(place, Space.GLOBAL, source.length, Family.BULK_LOAD, False), threads, source)
+    reads = _compare_global(
+        copies, copies.access(place, Space.GLOBAL, source.length, Family.BULK_LOAD, False), threads, source
+    )
     writing = copies.access(place, Space.SHARED, size, Family.BULK_LOAD, True)
     rows = rows_of(starts[:, None], size)
     writes = copies.tiles.ready(writing, issuers[:, None], Space.SHARED, rows, grid.shared)
@@ -60,22 +62,22 @@ def bulk_loads(
         return None
     find = copies.mbarriers.find
     pairs = list(zip(issuers.tolist(), barriers.reshape(-1).tolist(), strict=True))
-    found = [find(place, thread, address, "signal of a copy") for thread, address in pairs]
+    barrier_lives = [find(place, thread, address, "signal of a copy") for thread, address in pairs]
     columns = np.array(
-        [copies.column_of(barrier, thread) for barrier, (thread, _) in zip(found, pairs, strict=True)], np.int64
+        [copies.column_of(barrier, thread) for barrier, (thread, _) in zip(barrier_lives, pairs, strict=True)], np.int64
     )
     operations = copies.tiles.begin(count)
-    sources = _records(copies, reads.access, threads, columns[::each], operations)
-    made = _records(copies, writing, issuers, columns, operations.repeat(each))
+    sources = _make_records(copies, reads.access, threads, columns[::each], operations)
+    record_numbers = _make_records(copies, writing, issuers, columns, operations.repeat(each))
     far = starts // grid.shared_stride != (issuers - grid.first_thread) // grid.stride
     for at in np.flatnonzero(far).tolist():
         where = Bytes.run(Space.SHARED, int(starts[at]), size)
-        copies.lifetimes.remote(place, int(issuers[at]), where, int(made[at]) * 64)
-    for record, (thread, address) in zip(made.tolist(), pairs, strict=True):
+        copies.lifetimes.remote(place, int(issuers[at]), where, int(record_numbers[at]) * 64)
+    for record, (thread, address) in zip(record_numbers.tolist(), pairs, strict=True):
         copies.lifetimes.end_with(place, thread, address, record * 64)
     reads.take(copies.tiles, sources)
-    copies.tiles.take(writes, made)
-    ends = [(record, barrier, size) for record, barrier in zip(made.tolist(), found, strict=True)]
+    copies.tiles.take(writes, record_numbers)
+    ends = [(record, barrier, size) for record, barrier in zip(record_numbers.tolist(), barrier_lives, strict=True)]
     slots = (targets // grid.shared_stride).tolist()
     numbers = operations.tolist()
     for at, (number, thread, record) in enumerate(zip(numbers, threads.tolist(), sources.tolist(), strict=True)):
@@ -85,17 +87,17 @@ def bulk_loads(
 
 def landed(copies: Copies, operations: list[int]) -> None:
     """Tell of `land` of bulk loads at all of their targets."""
-    state, made, times = copies.state, list[int](), list[int]()
+    state, landed_records, times = copies.state, list[int](), list[int]()
     for operation in operations:
         load = copies.loads.pop(operation)
         now = state.clocks.now
-        made += load.sources
+        landed_records += load.sources
         for index, (record, barrier, _) in enumerate(load.writes):
-            made.append(record)
+            landed_records.append(record)
             column = barrier.column if barrier is not None else int(state.records.column[record])
             copies.arrived(load, index, column)
-        times += [now] * (len(made) - len(times))
-    state.records.time[made] = times
+        times += [now] * (len(landed_records) - len(times))
+    state.records.time[landed_records] = times
 
 
 def bulk_stores(
@@ -108,7 +110,7 @@ def bulk_stores(
     rows = rows_of(sources[:, None], size)
     reads = copies.tiles.ready(reading, threads[:, None], Space.SHARED, rows, grid.shared)
     writing = copies.access(place, Space.GLOBAL, target.length, Family.BULK_STORE, True)
-    writes = _global(copies, writing, threads, target) if reads is not None else None
+    writes = _compare_global(copies, writing, threads, target) if reads is not None else None
     if reads is None or writes is None:
         return None
     operations = copies.tiles.begin(len(threads))
@@ -116,12 +118,12 @@ def bulk_stores(
     every: list[list[int]] = []
     for access, stream in ((reading, "bulk.read"), (writing, "bulk")):
         columns = [state.channel(d, stream, t) for d, t in zip(domains, threads.tolist(), strict=True)]
-        made = _records(copies, access, threads, np.array(columns, np.int64), operations)
-        every.append(made.tolist())
+        record_numbers = _make_records(copies, access, threads, np.array(columns, np.int64), operations)
+        every.append(record_numbers.tolist())
         if access is reading:
-            copies.tiles.take(reads, made)
+            copies.tiles.take(reads, record_numbers)
         else:
-            writes.take(copies.tiles, made)
+            writes.take(copies.tiles, record_numbers)
     for book, source, record in zip(books, *every, strict=True):
         book.place = place
         book.open[0].append(source)
@@ -129,14 +131,14 @@ def bulk_stores(
     return operations.tolist()
 
 
-def _global(copies: Copies, access: Access, threads: Ints, where: Runs) -> _Global | None:
+def _compare_global(copies: Copies, access: Access, threads: Ints, where: Runs) -> _Global | None:
     """Compare accesses to global memory with what was done before; None where one may be wrong."""
     state, memory, tiles = copies.state, copies.memory, copies.tiles
-    found = state.shadow_of(Space.GLOBAL, state.grid_of(int(threads[0])), where.low)
-    if found is None:
+    shadow_memory = state.shadow_of(Space.GLOBAL, state.grid_of(int(threads[0])), where.low)
+    if shadow_memory is None:
         known = state.shadow_of(Space.GLOBAL, state.grid_of(int(threads[0])), where.high - 1)
         return _Global(access, None, where.starts, where.length, None) if known is None else None
-    shadow, base = found
+    shadow, base = shadow_memory
     if where.high > base + shadow.size:
         return None
     starts = where.starts - base
@@ -149,7 +151,7 @@ def _global(copies: Copies, access: Access, threads: Ints, where: Runs) -> _Glob
     return None if ready is None else _Global(access, shadow, starts, where.length, ready)
 
 
-def _records(copies: Copies, access: Access, threads: Ints, columns: Ints, operations: Clock) -> Ints:
+def _make_records(copies: Copies, access: Access, threads: Ints, columns: Ints, operations: Clock) -> Ints:
     """Return a record for each thread's operation."""
     lives = copies.state.clocks.life_of[threads >> 5]
     return copies.state.records.of_operations(access, lives, columns, operations, threads & 31)

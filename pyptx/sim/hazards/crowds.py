@@ -21,9 +21,9 @@ class Crowds:
         self._single[record] = members
 
     def __getitem__(self, record: int) -> tuple[Ints, Ints]:
-        found = self._single.get(record)
-        if found is not None:
-            return found
+        crowd = self._single.get(record)
+        if crowd is not None:
+            return crowd
         at = bisect_right(self._firsts, record) - 1
         columns, ends, time = self._like[at]
         which = record - self._firsts[at]
@@ -37,7 +37,7 @@ class Crowds:
 
     def repeat(self, old: Ints, new: Ints) -> Mask:
         """Tell which records have the threads of others, where they were added as those were."""
-        found = np.zeros(len(old), np.bool_)
+        repeats = np.zeros(len(old), np.bool_)
         left = np.arange(len(old))
         while len(left):
             at = int(left[0])
@@ -47,6 +47,6 @@ class Crowds:
             count = len(self._like[first][1])
             here = (mine >= 0) & (mine < count) & (theirs >= 0) & (theirs < len(self._like[then][1]))
             here[0] = True
-            found[left[here & (mine == theirs) & (mine < count)]] = alike
+            repeats[left[here & (mine == theirs) & (mine < count)]] = alike
             left = left[~here]
-        return found
+        return repeats

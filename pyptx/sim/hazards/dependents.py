@@ -25,5 +25,5 @@ class Early:
         if len(early):
             thread = int(threads[early[0]] if len(threads) > 1 else threads[0])
             where = self._state.location(Space.GLOBAL, self._grid, int(addresses[early[0]]), size)
-            what = f"{'writes' if writes else 'reads'} {where}"
-            self._state.report(rules.BEFORE_WAIT, place, what, thread=thread, where=where, count=len(early))
+            detail = f"{'writes' if writes else 'reads'} {where}"
+            self._state.report(rules.BEFORE_WAIT, place, detail, thread=thread, where=where, count=len(early))

@@ -32,15 +32,15 @@ from pyptx.sim.hazards.warps import Warps
 from pyptx.sim.hazards.wgmma import Wgmma
 
 
-def _runs(slots: Sequence[int]) -> list[tuple[int, int]]:
+def _merge_runs(slots: Sequence[int]) -> list[tuple[int, int]]:
     """Return slots as ranges: the first of each, and the one behind its last."""
-    found: list[tuple[int, int]] = []
+    runs: list[tuple[int, int]] = []
     for slot in slots:
-        if found and found[-1][1] == slot:
-            found[-1] = found[-1][0], slot + 1
+        if runs and runs[-1][1] == slot:
+            runs[-1] = runs[-1][0], slot + 1
         else:
-            found.append((slot, slot + 1))
-    return found
+            runs.append((slot, slot + 1))
+    return runs
 
 
 class Hazards:
@@ -139,7 +139,7 @@ class Hazards:
         state.rounds[threads] = 0
         for slot, domain in zip(slots, domains, strict=True):
             grid.domain_of_slot[slot] = domain
-        for low, high in _runs(slots):
+        for low, high in _merge_runs(slots):
             grid.shared.clear(grid.shared_base(low), (high - low) * grid.shared_stride)
         self.barriers.forget(grid, slots, threads)
         for part in (self.sync, self.copies, self.tensor):
@@ -167,7 +167,7 @@ class Hazards:
                 released += self.barriers.exited(grid, slot)
                 state.clocks.stop(mine)
             else:
-                self._cta_ends(grid, slot, mine, place)
+                self._end_cta(grid, slot, mine, place)
                 ended.append(mine)
             if self.barriers.clusters:
                 self.barriers.cluster_exited(state.domain_of(int(mine[0])))
@@ -175,7 +175,7 @@ class Hazards:
             state.clocks.stop(np.concatenate(ended))
         return released
 
-    def _cta_ends(self, grid: Grid, slot: int, last: Ints, place: Place) -> None:
+    def _end_cta(self, grid: Grid, slot: int, last: Ints, place: Place) -> None:
         thread = int(last[0])
         self.copies.report_landing(grid.number, slot, place, thread)
         self.lifetimes.exits(grid, slot, last, place)

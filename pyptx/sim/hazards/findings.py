@@ -91,7 +91,8 @@ class Finding:
 
     def __repr__(self) -> str:
         other = f", other place {self.other}" if self.other else ""
-        return f"<{self.severity} {self.rule.code} ({self.rule.title}) at {self.place}{other}, {_times(self.count)}>"
+        times = _format_times(self.count)
+        return f"<{self.severity} {self.rule.code} ({self.rule.title}) at {self.place}{other}, {times}>"
 
     def diagnostic(self) -> Diagnostic:
         """Return the finding in the currency of the package."""
@@ -102,10 +103,10 @@ class Finding:
         notes = [*(["; ".join(who)] if who else []), *self.notes, self.rule.why]
         message = f"{self.rule.title}: {self.what}"
         if self.count > 1 and self.agent:
-            message += f" ({_times(self.count)})"
+            message += f" ({_format_times(self.count)})"
         help, other = self.help or REMEDIES[self.rule.code], self.other.origin if self.other else None
-        found = self.rule.found(self.place.origin, message, notes=notes, help=help, other=other)
-        return replace(found, details=self.details) if self.details else found
+        result = self.rule.found(self.place.origin, message, notes=notes, help=help, other=other)
+        return replace(result, details=self.details) if self.details else result
 
     def as_json(self) -> dict[str, object]:
         """Return plain values."""
@@ -163,12 +164,12 @@ class Ledger:
 
     def raise_for(self, *, strict: bool = False, source: str | None = None) -> None:
         """Raise PtxError when there is an error or, if strict, any finding."""
-        found = list(self) if strict else self.errors
-        if found:
-            raise PtxError((finding.diagnostic() for finding in found), source)
+        raised = list(self) if strict else self.errors
+        if raised:
+            raise PtxError((finding.diagnostic() for finding in raised), source)
 
 
-def _times(count: int) -> str:
+def _format_times(count: int) -> str:
     return f"{count} times" if count > 1 else "once"
 
 
@@ -182,12 +183,12 @@ def by_cause(findings: Iterable[Finding]) -> list[Finding]:
     groups: dict[object, list[_Cause]] = {}
     causes: list[_Cause] = []
     for finding in findings:
-        found = _Cause.of(finding)
-        known = groups.setdefault(found.key, [])
-        if not any(cause.takes(found) for cause in known):
-            known.append(found)
-            causes.append(found)
-    return [_merged(cause.findings) for cause in causes]
+        new_cause = _Cause.of(finding)
+        known = groups.setdefault(new_cause.key, [])
+        if not any(cause.takes(new_cause) for cause in known):
+            known.append(new_cause)
+            causes.append(new_cause)
+    return [_merge(cause.findings) for cause in causes]
 
 
 _Point = tuple[int, int]
@@ -224,19 +225,19 @@ class _Cause:
         return True
 
 
-def _merged(group: Sequence[Finding]) -> Finding:
+def _merge(group: Sequence[Finding]) -> Finding:
     """Return the first finding of a cause, which tells of the others."""
     first = group[0]
     if len(group) == 1:
         return first
-    pairs = [f"{_short(one.place)} after {_short(one.other)}" for one in group[1:] if one.other]
+    pairs = [f"{_shorten(one.place)} after {_shorten(one.other)}" for one in group[1:] if one.other]
     more = f" and {len(pairs) - _MOST_LISTED} more" if len(pairs) > _MOST_LISTED else ""
     pairs_of = "pair" if len(pairs) == 1 else "pairs"
     note = f"the same at {len(pairs)} more {pairs_of} of places: {', '.join(pairs[:_MOST_LISTED])}{more}"
     return replace(first, notes=(*first.notes, note), count=sum(one.count for one in group))
 
 
-def _short(place: Place) -> str:
+def _shorten(place: Place) -> str:
     return f"line {place.origin.line}" if place.origin else f"`{place.text}`"
 
 

@@ -80,14 +80,14 @@ def sharing(group: Group, cells: Ints, first_thread: int, stride: int) -> Sharin
     ctas = group.ctas(first_thread, stride)
     mine = cells[ctas.first]
     if np.count_nonzero(cells != (mine[ctas.index] if len(mine) > 1 else mine)):
-        return _by_cell(group, cells, (group.warps * 32 - first_thread) // stride)
+        return _group_by_cell(group, cells, (group.warps * 32 - first_thread) // stride)
     every = np.argsort(ctas.index, kind="stable")
     warps, ends = group.warp_index[ctas.first], np.cumsum([len(members) for members in ctas.members])
     whole = Many(mine, ctas.first, warps, group.masks[warps], group.warp_index[every], group.lanes[every], ends)
     return Sharing([], whole, len(mine) == 1 or len(np.unique(mine)) == len(mine))
 
 
-def _by_cell(group: Group, cells: Ints, ctas: Ints) -> Sharing:
+def _group_by_cell(group: Group, cells: Ints, ctas: Ints) -> Sharing:
     order = np.argsort(cells * len(group.warps) + group.warp_index, kind="stable")
     pair = cells[order] * len(group.warps) + group.warp_index[order]
     starts = np.flatnonzero(np.concatenate([[True], pair[1:] != pair[:-1]]))
@@ -100,9 +100,9 @@ def _by_cell(group: Group, cells: Ints, ctas: Ints) -> Sharing:
     many = np.repeat(counts > SLOTS, counts)
     turns: list[Turn] = []
     for slot in range(int(min(counts.max(), SLOTS))):
-        some = (rank == slot) & ~many
-        if some.any():
-            turns.append(_turn(slot, unique[some], first[some], warps[some], masks[some]))
+        chosen = (rank == slot) & ~many
+        if chosen.any():
+            turns.append(_make_turn(slot, unique[chosen], first[chosen], warps[chosen], masks[chosen]))
     if not many.any():
         return Sharing(turns, None)
     # One reader stands for threads of one CTA: clocks follow them by columns, which clusters count for themselves.
@@ -111,16 +111,16 @@ def _by_cell(group: Group, cells: Ints, ctas: Ints) -> Sharing:
     begins = np.flatnonzero(np.append(True, (unique[1:] != unique[:-1]) | (own[1:] != own[:-1])))
     counts = np.diff(np.append(begins, len(unique)))
     disjoint = not np.count_nonzero(np.diff(unique[begins]) == 0)
-    return Sharing(turns, _many(unique, first, warps, masks, counts), disjoint)
+    return Sharing(turns, _make_many(unique, first, warps, masks, counts), disjoint)
 
 
-def _turn(slot: int, cells: Ints, first: Ints, warps: Ints, masks: Ints) -> Turn:
+def _make_turn(slot: int, cells: Ints, first: Ints, warps: Ints, masks: Ints) -> Turn:
     several = masks & (masks - 1) != 0
     pairs, which = np.unique(warps[several] << 32 | masks[several], return_inverse=True)
     return Turn(slot, cells, first, several, pairs >> 32, pairs & 0xFFFFFFFF, which.reshape(-1))
 
 
-def _many(cells: Ints, first: Ints, warps: Ints, masks: Ints, counts: Ints) -> Many:
+def _make_many(cells: Ints, first: Ints, warps: Ints, masks: Ints, counts: Ints) -> Many:
     starts = np.cumsum(counts) - counts
     lanes = (masks[:, None] >> np.arange(32)) & 1 != 0
     of_warp, of_lane = np.repeat(warps, lanes.sum(axis=1)), np.nonzero(lanes)[1]
@@ -162,7 +162,7 @@ class Footprint(Touched):
             self.cleared, self.written = shadow.cleared, False
         if self.version != shadow.version:
             self.version = shadow.version
-            self.fits = _level(shadow, self.cells >> self.level) == self.level
+            self.fits = _common_level(shadow, self.cells >> self.level) == self.level
         return self.fits
 
     def alone(self, floor: int) -> bool:
@@ -176,10 +176,10 @@ class Footprint(Touched):
                 return True
             if other is self or other.high < low or high < other.low:
                 continue
-            found = apart.get(other)
-            if found is None:
-                found, asked = self.apart(other), asked + 1
-            if not found or asked > _MOST_ASKED:
+            is_apart = apart.get(other)
+            if is_apart is None:
+                is_apart, asked = self.apart(other), asked + 1
+            if not is_apart or asked > _MOST_ASKED:
                 return False
         return True
 
@@ -210,27 +210,27 @@ class Footprints:
         """Return the footprint of an access that has come before, if it lies in one plane."""
         count = len(addresses)
         key = group, size, addresses.item(0), addresses.item(count >> 1), addresses.item(count - 1)
-        found = self._kept.get(key)
-        if isinstance(found, Footprint):
-            if found.raw != addresses.tobytes():
+        kept = self._kept.get(key)
+        if isinstance(kept, Footprint):
+            if kept.raw != addresses.tobytes():
                 self._kept[key] = -2
-            elif found.lies_in():
-                return found
+            elif kept.lies_in():
+                return kept
             else:
-                return self._made(key, group, shadow, addresses, size)
-        elif found == 0 or (found is None and count <= _SMALL):
-            return self._made(key, group, shadow, addresses, size)
+                return self._make_footprint(key, group, shadow, addresses, size)
+        elif kept == 0 or (kept is None and count <= _SMALL):
+            return self._make_footprint(key, group, shadow, addresses, size)
         else:
-            self._remember(key, (found or -1) + 1)
+            self._remember(key, (kept or -1) + 1)
         return None
 
-    def _remember(self, key: tuple[Group, int, int, int, int], found: int) -> None:
+    def _remember(self, key: tuple[Group, int, int, int, int], uses: int) -> None:
         if len(self._kept) >= _MOST:
             self._kept.clear()
             self._bytes = 0
-        self._kept[key] = found
+        self._kept[key] = uses
 
-    def _made(
+    def _make_footprint(
         self, key: tuple[Group, int, int, int, int], group: Group, shadow: Shadow, addresses: Ints, size: int
     ) -> Footprint | None:
         size_kept = _BYTES * (len(addresses) + _SMALL)
@@ -238,15 +238,15 @@ class Footprints:
         if self._bytes > _MOST_BYTES:
             self._kept.clear()
             self._bytes = size_kept
-        level = _level(shadow, addresses >> 4)
+        level = _common_level(shadow, addresses >> 4)
         if level is None or level < LEVEL[size]:
             self._kept[key] = 0
             return None
-        made = self._kept[key] = Footprint(group, shadow, addresses, level, size)
-        return made if made.lies_in() else None
+        footprint = self._kept[key] = Footprint(group, shadow, addresses, level, size)
+        return footprint if footprint.lies_in() else None
 
 
-def _level(shadow: Shadow, granules: Ints) -> int | None:
+def _common_level(shadow: Shadow, granules: Ints) -> int | None:
     """Return the level that all of some granules have, None if they differ."""
     levels = shadow.level[granules]
     first = int(levels[0])

@@ -133,22 +133,22 @@ class HangReport:
 
     def summary(self) -> list[str]:
         """Return two lines for each thing that is waited for: what is missing, and who waits where."""
-        found: list[str] = []
+        lines: list[str] = []
         nodes, names = self.ordered(), {node.what: node for node in self.nodes}
         behind = {name: names[after] for name, after in pairwise(self.cycle)}
         for node in nodes[:_MOST_SHOWN]:
             who = "; ".join(f"{who} at {place}" for who, place in node.waiting[:_MOST_WAITING])
             more = len(node.waiting) - _MOST_WAITING
-            found += [
+            lines += [
                 f"{node.what}: {node.missing}",
                 f"  waiting: {who}" + (f" and at {more} more" if more > 0 else ""),
             ]
             if node.what in behind and node.signals:
-                found.append(f"  signaled by: {_signaled(node, behind[node.what])}")
-            found += [f"  {line}" for line in node.history[:2] if node.kind == "grid"]
+                lines.append(f"  signaled by: {_describe_signals(node, behind[node.what])}")
+            lines += [f"  {line}" for line in node.history[:2] if node.kind == "grid"]
         if len(nodes) > _MOST_SHOWN:
-            found.append(f"and {len(nodes) - _MOST_SHOWN} more barriers")
-        return found
+            lines.append(f"and {len(nodes) - _MOST_SHOWN} more barriers")
+        return lines
 
     def lines(self) -> list[str]:
         """Return the graph in words, the guilty one first: also what has happened so far, and who could still help."""
@@ -168,13 +168,13 @@ class HangReport:
             return None
         who, place = self.guilty.waiting[0]
         verb = "wait" if who.count("warp") > 1 else "waits"
-        what = f"circular wait: {self.circle()}; " if self.cycle else ""
-        what += f"{who} {verb} for {self.guilty.what}: {self.guilty.missing}"
+        message = f"circular wait: {self.circle()}; " if self.cycle else ""
+        message += f"{who} {verb} for {self.guilty.what}: {self.guilty.missing}"
         remedy, circle = self.guilty.advice, [node for node in self.nodes if node.what in self.cycle]
         if remedy in (advice.PHASES, advice.BARS) and all(node.signals for node in circle):
             remedy = advice.of_circle({node.kind for node in circle}) or remedy
         return Finding(
-            rules.DEADLOCK, place, None, what, self.guilty.place, None, self.guilty.what, help=remedy,
+            rules.DEADLOCK, place, None, message, self.guilty.place, None, self.guilty.what, help=remedy,
             details=tuple(self.summary()),
         )  # fmt: skip
 
@@ -186,7 +186,7 @@ class HangReport:
         return "\n".join(self.lines())
 
 
-def _signaled(node: Node, after: Node) -> str:
+def _describe_signals(node: Node, after: Node) -> str:
     """Say which instructions would bring something about, and what their threads wait for before."""
     who = "; ".join(who for who, _ in after.waiting[:_MOST_WAITING])
     return f"{', '.join(node.signals[:_MOST_WAITING])}, behind the wait of {who} for {after.what}"
@@ -207,7 +207,7 @@ def explain(waiting: Sequence[Waiting], standing: Sequence[Standing], known: Kno
     for wait, subject in zip(waiting, subjects, strict=True):
         node = nodes.get(subject.key)
         if node is None:
-            could = _could(subject, waiting, subjects, standing, known)
+            could = _list_helpers(subject, waiting, subjects, standing, known)
             node = nodes[subject.key] = Node(
                 subject.what, wait.kind, subject.missing, [], could, list(subject.history), [], subject.place,
                 subject.begun, subject.advice, list(map(str, subject.signals)),
@@ -216,7 +216,7 @@ def explain(waiting: Sequence[Waiting], standing: Sequence[Standing], known: Kno
     members: dict[tuple[object, ...], set[int]] = {key: set() for key in nodes}
     helpers: dict[tuple[object, ...], set[int]] = {key: set() for key in nodes}
     for wait, subject in zip(waiting, subjects, strict=True):
-        members[subject.key] |= _warps(wait.threads)
+        members[subject.key] |= _collect_warps(wait.threads)
         helpers[subject.key] |= subject.helpers
     for key, node in nodes.items():
         # A warp that waits here as a whole is not waited for; one of which some lanes wait elsewhere is.
@@ -231,21 +231,21 @@ def explain(waiting: Sequence[Waiting], standing: Sequence[Standing], known: Kno
     return HangReport(list(nodes.values()), guilty, cycle)
 
 
-def _could(
+def _list_helpers(
     subject: Subject, waiting: Sequence[Waiting], subjects: Sequence[Subject], standing: Sequence[Standing],
     known: Knowledge,
 ) -> list[str]:  # fmt: skip
     """Say where those are who could have brought it about."""
-    found: list[str] = []
+    lines: list[str] = []
     for wait, other in zip(waiting, subjects, strict=True):
-        if other.key != subject.key and (not subject.exact or _warps(wait.threads) & subject.helpers):
-            found.append(f"{known.who(wait.threads)} waits at {wait.place}")
+        if other.key != subject.key and (not subject.exact or _collect_warps(wait.threads) & subject.helpers):
+            lines.append(f"{known.who(wait.threads)} waits at {wait.place}")
     for stand in standing:
-        found.append(f"{known.who(stand.threads)} {'exited after' if stand.exited else 'stands at'} {stand.place}")
-    return found
+        lines.append(f"{known.who(stand.threads)} {'exited after' if stand.exited else 'stands at'} {stand.place}")
+    return lines
 
 
-def _warps(threads: Sequence[int]) -> set[int]:
+def _collect_warps(threads: Sequence[int]) -> set[int]:
     return {thread >> 5 for thread in threads}
 
 

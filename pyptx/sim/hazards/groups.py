@@ -71,9 +71,9 @@ class Group:
     @cached_property
     def masks(self) -> Ints:
         """Per warp, the mask of its lanes."""
-        found = np.zeros(len(self.warps), np.int64)
-        np.bitwise_or.at(found, self.warp_index, np.int64(1) << self.lanes)
-        return found
+        lane_masks = np.zeros(len(self.warps), np.int64)
+        np.bitwise_or.at(lane_masks, self.warp_index, np.int64(1) << self.lanes)
+        return lane_masks
 
     @cached_property
     def first(self) -> int:

@@ -33,9 +33,9 @@ class Hangs:
             self.state.ledger.add(finding)
         return report
 
-    def livelock(self, threads: Ints, place: Place, what: str) -> None:
+    def livelock(self, threads: Ints, place: Place, detail: str) -> None:
         """The step limit was reached while threads kept running."""
-        self.state.report(rules.LIVELOCK, place, what, thread=int(threads[0]), count=len(threads))
+        self.state.report(rules.LIVELOCK, place, detail, thread=int(threads[0]), count=len(threads))
 
     def who(self, threads: Sequence[int]) -> str:
         """Name threads by CTA, warp and lane."""
@@ -51,17 +51,17 @@ class Hangs:
 
     def subject(self, wait: Waiting) -> Subject:
         """Return what these threads wait for."""
-        key, helpers = self._key(wait), self._helpers(wait)
+        key, helpers = self._make_key(wait), self._find_helpers(wait)
         if wait.kind == "mbarrier":
-            return self._mbarrier(wait, key, helpers)
+            return self._describe_mbarrier(wait, key, helpers)
         if wait.kind == "bar":
-            return self._bar(wait, key, helpers)
+            return self._describe_bar(wait, key, helpers)
         if wait.kind == "cluster":
-            return self._cluster(wait, key, helpers)
-        what, missing = _NAMES.get(wait.kind, (wait.kind, "it never happens"))
-        return Subject(key, what.format(wait.key), missing.format(wait.key), helpers=helpers)
+            return self._describe_cluster(wait, key, helpers)
+        name, missing = _NAMES.get(wait.kind, (wait.kind, "it never happens"))
+        return Subject(key, name.format(wait.key), missing.format(wait.key), helpers=helpers)
 
-    def _key(self, wait: Waiting) -> tuple[object, ...]:
+    def _make_key(self, wait: Waiting) -> tuple[object, ...]:
         thread = wait.threads[0]
         grid = self.state.grid_of(thread)
         if wait.kind == "cluster":
@@ -72,7 +72,7 @@ class Hangs:
             return (wait.kind, thread >> 5)
         return (wait.kind, grid.number, grid.slot_of(thread), wait.key)
 
-    def _mbarrier(self, wait: Waiting, key: tuple[object, ...], helpers: frozenset[int]) -> Subject:
+    def _describe_mbarrier(self, wait: Waiting, key: tuple[object, ...], helpers: frozenset[int]) -> Subject:
         grid = self.state.grid_of(wait.threads[0])
         where = self.state.location(Space.SHARED, grid, wait.key, 8).removeprefix("8 bytes at ")
         barrier = self.mbarriers.live.get((grid.number, wait.key))
@@ -80,20 +80,20 @@ class Hangs:
             return Subject(key, f"mbarrier at {where}", "it is not initialized", helpers=helpers)
         missing = phase_missing(barrier.phase, barrier.pending, barrier.count, barrier.tx, wait.parity)
         history = tuple(f"{doing} by {self.state.agent(thread)} at {place}" for place, thread, doing in barrier.history)
-        what = f"mbarrier at {where}, phase {barrier.phase}"
+        name = f"mbarrier at {where}, phase {barrier.phase}"
         lacks = barrier.pending, barrier.count, barrier.tx
         return Subject(
-            key, what, missing, history, barrier.place, helpers, False, advice.begun(*lacks), advice.of_phase(*lacks)
+            key, name, missing, history, barrier.place, helpers, False, advice.begun(*lacks), advice.of_phase(*lacks)
         )
 
-    def _bar(self, wait: Waiting, key: tuple[object, ...], helpers: frozenset[int]) -> Subject:
+    def _describe_bar(self, wait: Waiting, key: tuple[object, ...], helpers: frozenset[int]) -> Subject:
         thread = wait.threads[0]
         grid = self.state.grid_of(thread)
         slot = grid.slot_of(thread)
         now = self.barriers.rounds.get((grid.number, slot, wait.key))
-        what = f"barrier {wait.key} of CTA {self.state.agent(thread).cta}"
+        name = f"barrier {wait.key} of CTA {self.state.agent(thread).cta}"
         if now is None:
-            return Subject(key, what, "no round has begun", helpers=helpers)
+            return Subject(key, name, "no round has begun", helpers=helpers)
         threads = grid.all_threads(slot)
         live = len({int(t) >> 5 for t in threads[self.state.live[threads]]})
         needed = now.count // 32 if now.count else live
@@ -103,9 +103,9 @@ class Hangs:
         history = tuple(
             f"{self.who([warp * 32 + i for i in range(32)])} arrived at {p}" for warp, p in now.warps.items()
         )
-        return Subject(key, what, missing, history, now.place, helpers - set(now.warps), advice=advice.BARS)
+        return Subject(key, name, missing, history, now.place, helpers - set(now.warps), advice=advice.BARS)
 
-    def _cluster(self, wait: Waiting, key: tuple[object, ...], helpers: frozenset[int]) -> Subject:
+    def _describe_cluster(self, wait: Waiting, key: tuple[object, ...], helpers: frozenset[int]) -> Subject:
         domain = self.state.domain_of(wait.threads[0])
         now = self.barriers.clusters.get(domain.number)
         lacking = sorted(self.barriers.live_of(domain) - (now.arrived if now else set[int]()))
@@ -114,7 +114,7 @@ class Hangs:
         return Subject(key, f"cluster barrier of CTAs {domain.ctas}", missing, place=place, helpers=helpers,
                        advice=advice.CLUSTERS)  # fmt: skip
 
-    def _helpers(self, wait: Waiting) -> frozenset[int]:
+    def _find_helpers(self, wait: Waiting) -> frozenset[int]:
         """Return the living warps that could bring about what is waited for."""
         thread = wait.threads[0]
         warps = {one >> 5 for one in self.barriers.live_of(self.state.domain_of(thread))}

@@ -49,7 +49,7 @@ class Layouts:
         self, grid: Grid, place: Place, starts: list[int], size: int, mode: Swizzle, dtype: ElementType | None = None
     ) -> None:
         """A tensor copy with this mode and type fills `size` bytes of shared memory from each of these places."""
-        number = self._number(place, mode, dtype)
+        number = self._number_filler(place, mode, dtype)
         self._modes.add(mode)
         if dtype is not None and dtype in _KINDS:
             self._kinds.add(_KINDS[dtype])
@@ -59,7 +59,7 @@ class Layouts:
         for start in starts:
             held[start // _GRANULE : (start + size) // _GRANULE] = number
 
-    def _number(self, place: Place, mode: Swizzle, dtype: ElementType | None) -> int:
+    def _number_filler(self, place: Place, mode: Swizzle, dtype: ElementType | None) -> int:
         """Return the number of an instruction that fills memory."""
         key = place, mode, dtype
         number = self._numbers.setdefault(key, len(self._copies) + 1)
@@ -82,7 +82,7 @@ class Layouts:
         numbers = held[ends]
         for at in np.flatnonzero((numbers != 0).any(1)).tolist():
             fillers = [self._copies[number] for number in set(numbers[at].tolist()) - self._by_rows]
-            if any(other is not mode or _mistyped(dtype, kind) for _, other, dtype in fillers):
+            if any(other is not mode or _is_mistyped(dtype, kind) for _, other, dtype in fillers):
                 cells = (rows.blocks[at][:, None] * rows.width + np.arange(rows.width)).ravel()
                 self._compare(grid, int(threads[at]), place, cells, mode, low, kind)
 
@@ -94,12 +94,12 @@ class Layouts:
         for number in set(numbers.tolist()) - self._by_rows:
             filler, other, dtype = self._copies[number]
             mine = numbers == number
-            still = self._still_of(grid, filler, cells[mine & _differ(inside, mode, other)])
+            still = self._select_unchanged(grid, filler, cells[mine & _compare_places(inside, mode, other)])
             if len(still):
                 where = self.state.location(Space.SHARED, grid, int(still[0]) * _GRANULE, _GRANULE)
-                what = f"the copy put {where} there by {_named(other)}, the descriptor says {_named(mode)}"
-                self.state.report(rules.SWIZZLE, place, what, thread=thread, other=filler, where=where)
-            still = self._still_of(grid, filler, cells[mine]) if _mistyped(dtype, kind) else cells[:0]
+                detail = f"the copy put {where} there by {_name_mode(other)}, the descriptor says {_name_mode(mode)}"
+                self.state.report(rules.SWIZZLE, place, detail, thread=thread, other=filler, where=where)
+            still = self._select_unchanged(grid, filler, cells[mine]) if _is_mistyped(dtype, kind) else cells[:0]
             if len(still) and dtype is not None:
                 self._report_type(grid, thread, place, int(still[0]), filler, (dtype, kind))
 
@@ -108,10 +108,10 @@ class Layouts:
     ) -> None:
         dtype, kind = types
         where = self.state.location(Space.SHARED, grid, cell * _GRANULE, _GRANULE)
-        what = f"the copy's tensor map says {_spelled(dtype)}, the product reads {where} as {kind}"
-        right = next((_spelled(one) for one, name in _KINDS.items() if name == kind), "u8")
+        detail = f"the copy's tensor map says {_spell(dtype)}, the product reads {where} as {kind}"
+        right = next((_spell(one) for one, name in _KINDS.items() if name == kind), "u8")
         help = f"encode the map with type {right}, or multiply as `.{_KINDS[dtype]}`; u8, u16 and u32 are any bits"
-        self.state.report(rules.ELEMENT_TYPE, place, what, thread=thread, other=filler, where=where, help=help)
+        self.state.report(rules.ELEMENT_TYPE, place, detail, thread=thread, other=filler, where=where, help=help)
 
     # Rows of ldmatrix and stmatrix
 
@@ -122,11 +122,11 @@ class Layouts:
     def stored(self, grid: Grid, place: Place, addresses: Ints, cells: Ints) -> None:
         """`stmatrix` writes rows to these addresses, a row of eight for each matrix; `cells` are those of the engine.
         Where they fit one mode only, that one is known."""
-        modes = _modes_of(addresses)
+        modes = _find_modes(addresses)
         if len(modes) != 1 and grid.number not in self._filled:
             return
         held = self._filled.setdefault(grid.number, np.zeros(grid.shared.granules, np.int64))
-        number = self._number(place, modes[0], None) if len(modes) == 1 else 0
+        number = self._number_filler(place, modes[0], None) if len(modes) == 1 else 0
         self._by_rows.add(number)
         held[cells // _GRANULE] = number
 
@@ -144,21 +144,23 @@ class Layouts:
         wrong = ((written == written_by[:, None]) | (written < 0)).all(1) & ((written >= 0).sum(1) >= _SOME_ROWS)
         for number, mode in enumerate(modes):
             mine = written_by == number
-            wrong[mine] &= ~_even(addresses[mine], mode)
-        meant = _modes_of(addresses) if wrong.any() else []
+            wrong[mine] &= ~_is_even(addresses[mine], mode)
+        meant = _find_modes(addresses) if wrong.any() else []
         for number in np.unique(numbers[wrong]).tolist() if meant else ():
             filler, mode, _ = self._copies[number]
             mine = np.flatnonzero(wrong & (numbers == number))
-            still = mine[np.isin(granules[mine], self._still_of(grid, filler, granules[mine]))]
+            still = mine[np.isin(granules[mine], self._select_unchanged(grid, filler, granules[mine]))]
             if mode not in meant and len(still):
                 where = self.state.location(Space.SHARED, grid, int(granules[still[0]]) * _GRANULE, _GRANULE)
-                what = f"{where} were written by {_named(mode)}, these addresses are those of {_named(meant[0])}"
+                detail = (
+                    f"{where} were written by {_name_mode(mode)}, these addresses are those of {_name_mode(meant[0])}"
+                )
                 self.state.report(
-                    rules.ROW_SWIZZLE, place, what, thread=int(threads[still[0]]), other=filler, where=where,
-                    count=len(still), help=_reading(mode),
+                    rules.ROW_SWIZZLE, place, detail, thread=int(threads[still[0]]), other=filler, where=where,
+                    count=len(still), help=_explain_reading(mode),
                 )  # fmt: skip
 
-    def _still_of(self, grid: Grid, place: Place, cells: Ints) -> Ints:
+    def _select_unchanged(self, grid: Grid, place: Place, cells: Ints) -> Ints:
         """Return the granules that nobody has written since an instruction did."""
         if not len(cells):
             return cells
@@ -173,28 +175,28 @@ class Layouts:
         return whole[np.isin(refs >> 6, mine)]
 
 
-def _spelled(dtype: ElementType) -> str:
+def _spell(dtype: ElementType) -> str:
     """Return the name of a type as PTX would spell it."""
     return dtype.name.lower().replace("_", ".")
 
 
-def _mistyped(dtype: ElementType | None, kind: str) -> bool:
+def _is_mistyped(dtype: ElementType | None, kind: str) -> bool:
     """Say whether a product reads other floating-point numbers than the map has."""
     return bool(kind) and dtype is not None and _KINDS.get(dtype, kind) != kind
 
 
-def _even(addresses: Ints, mode: Swizzle) -> Mask:
+def _is_even(addresses: Ints, mode: Swizzle) -> Mask:
     """Return which rows of addresses have equal distances where a mode's pattern is taken out."""
-    steps = np.diff(_plain(addresses, mode), axis=1)
+    steps = np.diff(_remove_swizzle(addresses, mode), axis=1)
     return np.asarray((steps == steps[:, :1]).all(1))
 
 
-def _modes_of(addresses: Ints) -> list[Swizzle]:
+def _find_modes(addresses: Ints) -> list[Swizzle]:
     """Return the modes by which all rows of addresses have equal distances."""
-    return [mode for mode in _READABLE if _even(addresses, mode).all()]
+    return [mode for mode in _READABLE if _is_even(addresses, mode).all()]
 
 
-def _reading(mode: Swizzle) -> str:
+def _explain_reading(mode: Swizzle) -> str:
     """Return how to read what a mode has written."""
     if mode is Swizzle.NONE:
         return "read plain addresses, or write with the swizzle that is read: Swizzle.B128 in the tensor map, say"
@@ -202,18 +204,18 @@ def _reading(mode: Swizzle) -> str:
     return f"read at `addr{terms}`, where `addr` is the plain shared address, or write without a swizzle"
 
 
-def _differ(addresses: Ints, mode: Swizzle, other: Swizzle) -> Mask:
+def _compare_places(addresses: Ints, mode: Swizzle, other: Swizzle) -> Mask:
     """Return which granules two modes take from different places, in whole or in half."""
-    return _plain(addresses, mode) != _plain(addresses, other)
+    return _remove_swizzle(addresses, mode) != _remove_swizzle(addresses, other)
 
 
-def _plain(addresses: Ints, mode: Swizzle) -> Ints:
+def _remove_swizzle(addresses: Ints, mode: Swizzle) -> Ints:
     """Return the places without swizzle of the first of each granule's halves, which tells that of the other."""
-    made = addresses
+    plain = addresses
     for mask, shift in xor_terms(mode):
-        made = made ^ ((made & mask) >> shift)
-    return made
+        plain = plain ^ ((plain & mask) >> shift)
+    return plain
 
 
-def _named(mode: Swizzle) -> str:
+def _name_mode(mode: Swizzle) -> str:
     return "no swizzle" if mode is Swizzle.NONE else f"the {mode.name.removeprefix('B').lower()}-byte swizzle"

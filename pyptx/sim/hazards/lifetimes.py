@@ -46,7 +46,7 @@ class Lifetimes:
         slot = int(where.starts[0]) // grid.shared_stride
         if slot == grid.slot_of(thread):
             return
-        self._started(place, thread, grid, slot)
+        self._check_started(place, thread, grid, slot)
         self._uses.setdefault((grid.number, slot), {})[thread, place] = Use(thread, state.clocks.now, place, ref)
 
     def end_with(self, place: Place, thread: int, address: int, ref: int) -> None:
@@ -73,13 +73,13 @@ class Lifetimes:
         for at in far.tolist():
             self.remote(place, int(threads[at]), Bytes.run(Space.SHARED, int(addresses[at]), 1), 0)
 
-    def _started(self, place: Place, thread: int, grid: Grid, slot: int) -> None:
+    def _check_started(self, place: Place, thread: int, grid: Grid, slot: int) -> None:
         state = self.state
         if grid.domain_of_slot[slot] is not state.domain_of(thread):
             state.report(rules.ABSENT_CTA, place, f"slot {slot} is not of this cluster", thread=thread)
         elif state.rounds[thread] == 0 and not self._knows_peer(thread, grid, slot):
-            what = "the peer may not have started"
-            state.report(rules.PEER_NOT_STARTED, place, what, thread=thread)
+            detail = "the peer may not have started"
+            state.report(rules.PEER_NOT_STARTED, place, detail, thread=thread)
         if not state.live[grid.thread(slot) : grid.thread(slot) + grid.threads].any():
             state.report(
                 rules.PEER_EXITED,
@@ -105,11 +105,11 @@ class Lifetimes:
         self.leaves(grid, slot, threads)
         for use in self._uses.pop((grid.number, slot), {}).values():
             if use.own:
-                what, thread = "its source was perhaps not yet read", int(threads[0])
-                state.report(rules.STORE_AT_EXIT, place, what, thread=thread, other=use.place, help=_OBSERVED)
+                detail, thread = "its source was perhaps not yet read", int(threads[0])
+                state.report(rules.STORE_AT_EXIT, place, detail, thread=thread, other=use.place, help=_OBSERVED)
             else:
-                what = "the CTA exits while a peer may still use its shared memory"
-                state.report(rules.PEER_EXITED, place, what, thread=int(threads[0]), other=use.place)
+                detail = "the CTA exits while a peer may still use its shared memory"
+                state.report(rules.PEER_EXITED, place, detail, thread=int(threads[0]), other=use.place)
 
     def leaves(self, grid: Grid, slot: int, threads: Ints) -> None:
         """Threads of a CTA exit: what they know to be over is over when the last one does."""

@@ -94,26 +94,26 @@ class MBarriers:
         """Return the barrier that an operation of a thread names, after checking that it may."""
         state = self.state
         grid = state.grid_of(thread)
-        found = self.live.get((grid.number, address))
+        barrier = self.live.get((grid.number, address))
         slot = address // grid.shared_stride
         if slot != grid.slot_of(thread):
             self.lifetimes.remote(place, thread, Bytes.run(Space.SHARED, address, 8), 0)
             if not state.live[grid.all_threads(slot)].any():
                 return None
-        if found is None:
+        if barrier is None:
             where = state.location(Space.SHARED, grid, address, 8)
             state.report(rules.NOT_A_BARRIER, place, f"{doing} on {where}", thread=thread, where=where)
             return None
-        if not found.informed[thread - grid.first_thread]:
-            self._check_known(found, place, np.array([thread], np.int64), doing)
-        return found
+        if not barrier.informed[thread - grid.first_thread]:
+            self._check_known(barrier, place, np.array([thread], np.int64), doing)
+        return barrier
 
     def find_by(self, place: Place, group: Group, address: int, doing: str) -> Barrier | None:
         """Return the barrier that an operation of several threads names; each must know of its initialization."""
-        found = self.find(place, group.first, address, doing)
-        if found is not None and len(group) > 1:
-            self._check_known(found, place, group.threads, doing)
-        return found
+        barrier = self.find(place, group.first, address, doing)
+        if barrier is not None and len(group) > 1:
+            self._check_known(barrier, place, group.threads, doing)
+        return barrier
 
     def _check_known(self, barrier: Barrier, place: Place, threads: Ints, doing: str) -> None:
         """Report threads to which the initialization is not visible; those to which it is, keep that knowledge."""
@@ -137,9 +137,9 @@ class MBarriers:
         barrier.informed[unknown[good] - first] = True
         if not good.all():
             thread = int(unknown[~good][0])
-            what = f"{doing} on {self.named(barrier)} before its initialization is visible here"
+            detail = f"{doing} on {self.named(barrier)} before its initialization is visible here"
             count = int((~good).sum())
-            state.report(rules.BARRIER_NOT_VISIBLE, place, what, thread=thread, other=barrier.place, count=count)
+            state.report(rules.BARRIER_NOT_VISIBLE, place, detail, thread=thread, other=barrier.place, count=count)
 
     def named(self, barrier: Barrier) -> str:
         """Return the barrier in the program's terms."""
@@ -161,8 +161,8 @@ class MBarriers:
                 state.report(rules.COUNT_RANGE, place, f"count {count}", thread=thread)
             old = self.live.get((grid.number, address))
             if old is not None:
-                what = f"{self.named(old)} in phase {old.phase}, {old.pending} arrivals pending"
-                state.report(rules.REINITIALISED, place, what, thread=thread, other=old.place)
+                detail = f"{self.named(old)} in phase {old.phase}, {old.pending} arrivals pending"
+                state.report(rules.REINITIALISED, place, detail, thread=thread, other=old.place)
                 state.records.retire_barrier(old.init_ref >> 6, state.clocks.now)
         access = self._init_access.setdefault(place, store(place, Space.SHARED, 8))
         self.memory.access(access, Group(np.array(threads, np.int64)), np.array(addresses, np.int64))
@@ -181,11 +181,11 @@ class MBarriers:
         for plane, cells, _ in grid.shared.lanes(np.array([address]), 8):
             plane.write[cells], plane.odd, plane.barriers = ref, True, True
         channel = state.channel(domain, "mbarrier", address, place)
-        made = Barrier(grid, address, count, count, place, ref, thread, channel, first_thread=domain.first_thread)
-        made.informed = np.zeros(grid.slots * grid.stride, np.bool_)
-        made.informed[thread - grid.first_thread] = True
-        made.arrived = np.zeros(grid.cluster * grid.stride, np.int32)
-        self.live[grid.number, address] = made
+        barrier = Barrier(grid, address, count, count, place, ref, thread, channel, first_thread=domain.first_thread)
+        barrier.informed = np.zeros(grid.slots * grid.stride, np.bool_)
+        barrier.informed[thread - grid.first_thread] = True
+        barrier.arrived = np.zeros(grid.cluster * grid.stride, np.int32)
+        self.live[grid.number, address] = barrier
         self.barriers.note_init(thread, address)
 
     def inval(self, thread: int, place: Place, address: int) -> None:
@@ -193,25 +193,25 @@ class MBarriers:
         barrier = self.find(place, thread, address, "inval")
         if barrier is None:
             return
-        self._own_only(barrier, thread, place, "inval")
+        self._check_own(barrier, thread, place, "inval")
         if barrier.pending != barrier.count or barrier.tx:
-            what = (
+            detail = (
                 f"inval in phase {barrier.phase} with {barrier.count - barrier.pending} arrivals and {barrier.tx} bytes"
             )
-            self.state.report(rules.REINITIALISED, place, what, thread=thread, other=barrier.place)
+            self.state.report(rules.REINITIALISED, place, detail, thread=thread, other=barrier.place)
         self.state.records.retire_barrier(barrier.init_ref >> 6, self.state.clocks.now)
         del self.live[barrier.grid.number, address]
 
-    def _own_only(self, barrier: Barrier, thread: int, place: Place, doing: str) -> None:
+    def _check_own(self, barrier: Barrier, thread: int, place: Place, doing: str) -> None:
         if self.is_remote(barrier, thread):
-            what = f"{doing} on {self.named(barrier)}"
-            self.state.report(rules.REMOTE_OPERATION, place, what, thread=thread, other=barrier.place)
+            detail = f"{doing} on {self.named(barrier)}"
+            self.state.report(rules.REMOTE_OPERATION, place, detail, thread=thread, other=barrier.place)
 
     def own_only(self, place: Place, thread: int, address: int, doing: str) -> None:
         """Report a thread that does to another CTA's barrier what only the own one takes."""
         barrier = self.live.get((self.state.grid_of(thread).number, address))
         if barrier is not None:
-            self._own_only(barrier, thread, place, doing)
+            self._check_own(barrier, thread, place, doing)
 
     def arrive(
         self,
@@ -232,9 +232,9 @@ class MBarriers:
         while barrier is not None and len(rest):
             # Those who arrive after a phase has ended hand on what they know in the next one.
             room = barrier.pending // count or len(rest)
-            some = group if room >= len(group) else Group(rest[:room])
-            self._arrive(barrier, some, place, address, count, expect, sem, scope, drop, no_complete)
-            rest = rest[len(some) :]
+            arriving = group if room >= len(group) else Group(rest[:room])
+            self._arrive(barrier, arriving, place, address, count, expect, sem, scope, drop, no_complete)
+            rest = rest[len(arriving) :]
 
     def arrive_all(
         self, each: list[tuple[Group, int]], place: Place, *, count: int = 1, expect: int = 0, sem: Sem = Sem.RELEASE,
@@ -249,18 +249,18 @@ class MBarriers:
                 )  # fmt: skip
             return
         # Found before anything is released: what is noted of other CTAs' barriers is handed on with it.
-        found = [self.find_by(place, group, address, "arrive") for group, address in each]
+        barriers = [self.find_by(place, group, address, "arrive") for group, address in each]
         for group, address in each if expect else ():
             self.expect(group, place, address, expect)
         stamps = release_each(self.state.clocks, [group.threads for group, _ in each]) or [None] * len(each)
-        for (group, address), barrier, stamp in zip(each, found, stamps, strict=True):
+        for (group, address), barrier, stamp in zip(each, barriers, stamps, strict=True):
             if barrier is not None:
                 self._arrive(barrier, group, place, address, count, 0, sem, scope, drop, no_complete, stamp)
 
     def _has_room(self, group: Group, address: int, count: int) -> bool:
         """Say whether a barrier takes a group's arrivals in its running phase."""
-        found = self.live.get((self.state.grid_of(group.first).number, address))
-        return found is not None and len(group) * count <= found.pending
+        barrier = self.live.get((self.state.grid_of(group.first).number, address))
+        return barrier is not None and len(group) * count <= barrier.pending
 
     def _arrive(
         self, barrier: Barrier, group: Group, place: Place, address: int, count: int, expect: int, sem: Sem,
@@ -287,8 +287,8 @@ class MBarriers:
                 barrier.count -= drop
                 self.take(barrier, place, first, count)
         if no_complete and barrier.phase != before:
-            what = f"`.noComplete` ended phase {before} of {self.named(barrier)}"
-            self.state.report(rules.TOO_MANY_ARRIVALS, place, what, thread=first, other=barrier.place)
+            detail = f"`.noComplete` ended phase {before} of {self.named(barrier)}"
+            self.state.report(rules.TOO_MANY_ARRIVALS, place, detail, thread=first, other=barrier.place)
 
     def contribute(self, barrier: Barrier, stamp: Stamp, thread: int, sem: Sem, scope: Scope) -> None:
         """Add what an arrival releases to the present phase."""
@@ -312,15 +312,15 @@ class MBarriers:
     def take(self, barrier: Barrier, place: Place, thread: int, count: int = 1) -> None:
         """Count arrivals down, and end the phase when nothing is missing."""
         if barrier.observed < barrier.phase - 1:
-            what = f"arrive on {self.named(barrier)} in phase {barrier.phase}, phase {barrier.phase - 1} unobserved"
-            self.state.report(rules.PHASE_UNOBSERVED, place, what, thread=thread, other=barrier.place)
+            detail = f"arrive on {self.named(barrier)} in phase {barrier.phase}, phase {barrier.phase - 1} unobserved"
+            self.state.report(rules.PHASE_UNOBSERVED, place, detail, thread=thread, other=barrier.place)
             barrier.observed = barrier.phase - 1
         if count > barrier.pending:
             left = f"{barrier.pending} of {barrier.count} pending in phase {barrier.phase}"
-            what = f"{count} more on {self.named(barrier)} with {left}"
-            self.state.report(rules.TOO_MANY_ARRIVALS, place, what, thread=thread, other=barrier.place)
+            detail = f"{count} more on {self.named(barrier)} with {left}"
+            self.state.report(rules.TOO_MANY_ARRIVALS, place, detail, thread=thread, other=barrier.place)
         barrier.pending = max(0, barrier.pending - count)
-        self._settle(barrier)
+        self._trim_history(barrier)
 
     def expect(self, group: Group, place: Place, address: int, size: int) -> None:
         """`mbarrier.expect_tx` by each thread of the group."""
@@ -331,12 +331,12 @@ class MBarriers:
         barrier.expected_at = place
         barrier.history.append((place, group.first, f"expect {size * len(group)} bytes"))
         self._check_range(barrier, place, group.first)
-        self._settle(barrier)
+        self._trim_history(barrier)
 
     def _check_range(self, barrier: Barrier, place: Place, thread: int) -> None:
         if abs(barrier.tx) > LIMIT:
-            what = f"transaction count {barrier.tx} in phase {barrier.phase} of {self.named(barrier)}"
-            self.state.report(rules.TRANSACTION_RANGE, place, what, thread=thread, other=barrier.place)
+            detail = f"transaction count {barrier.tx} in phase {barrier.phase} of {self.named(barrier)}"
+            self.state.report(rules.TRANSACTION_RANGE, place, detail, thread=thread, other=barrier.place)
 
     def complete_bytes(
         self, barrier: Barrier, place: Place, thread: int, size: int, column: int | None = None, crosses: bool = True
@@ -350,11 +350,11 @@ class MBarriers:
         barrier.history.append((place, thread, f"{size} bytes complete"))
         self._check_range(barrier, place, thread)
         if barrier.pending == 0 and barrier.tx < 0:
-            what = f"{-barrier.tx} bytes more than expected in phase {barrier.phase} of {self.named(barrier)}"
+            detail = f"{-barrier.tx} bytes more than expected in phase {barrier.phase} of {self.named(barrier)}"
             self.state.report(
-                rules.BYTES_DIFFER, place, what, thread=thread, other=barrier.expected_at or barrier.place
+                rules.BYTES_DIFFER, place, detail, thread=thread, other=barrier.expected_at or barrier.place
             )
-        self._settle(barrier)
+        self._trim_history(barrier)
 
     def _hand_on(self, barrier: Barrier, column: int | Ints, kinds: list[int]) -> None:
         clocks = self.state.clocks
@@ -380,7 +380,7 @@ class MBarriers:
         if count:
             self.take(barrier, place, thread, count)
 
-    def _settle(self, barrier: Barrier) -> None:
+    def _trim_history(self, barrier: Barrier) -> None:
         if barrier.pending or barrier.tx:
             return
         clocks = self.state.clocks
@@ -413,7 +413,7 @@ class MBarriers:
         barrier = self.find_by(place, group, address, "wait")
         if barrier is None:
             return
-        self._own_only(barrier, group.first, place, "wait")
+        self._check_own(barrier, group.first, place, "wait")
         passed = barrier.phase - 1
         if phase is not None and phase < passed:
             passed = phase
@@ -445,8 +445,10 @@ class MBarriers:
         last = max(last, int(barrier.arrived[at]) - 1 if 0 <= at < len(barrier.arrived) else last)
         wanted = last + 1 if (last + 1) & 1 == parity else last
         if passed >= wanted + 2:
-            what = f"the wait for parity {parity} of {self.named(barrier)} meant phase {wanted} and passed for {passed}"
-            self.state.report(rules.PHASE_ALIAS, place, what, thread=group.first, other=barrier.place)
+            detail = (
+                f"the wait for parity {parity} of {self.named(barrier)} meant phase {wanted} and passed for {passed}"
+            )
+            self.state.report(rules.PHASE_ALIAS, place, detail, thread=group.first, other=barrier.place)
 
     def unfinished(self, grid: Grid, slot: int) -> list[Barrier]:
         """Return the barriers of a CTA."""
@@ -458,5 +460,5 @@ class MBarriers:
     def check_bytes(self, barrier: Barrier, place: Place) -> None:
         """Report a phase that has all its arrivals and can never get its bytes."""
         if barrier.pending == 0 and barrier.tx:
-            what = f"phase {barrier.phase} of {self.named(barrier)} still expects {barrier.tx} bytes"
-            self.state.report(rules.BYTES_DIFFER, barrier.expected_at or place, what, other=barrier.place)
+            detail = f"phase {barrier.phase} of {self.named(barrier)} still expects {barrier.tx} bytes"
+            self.state.report(rules.BYTES_DIFFER, barrier.expected_at or place, detail, other=barrier.place)

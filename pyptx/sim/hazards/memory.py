@@ -56,29 +56,35 @@ class Memory:
         if access.space is Space.SHARED and not operation and access.size <= 16 and grid.cluster == 1:
             whole = self._footprints.of(group, grid.shared, addresses, access.size)
             if whole is not None and not access.strong:
-                odd = whole.plane.odd and not self._operations(grid).clear(whole.plane)
-                if not odd and self._quickly(access, whole):
+                odd = whole.plane.odd and not self._pending_of(grid).clear(whole.plane)
+                if not odd and self._note_quickly(access, whole):
                     return
         for part, shadow, base in self.by_buffer(access.space, grid, addresses):
-            some = group if part is None else group[part]
+            subgroup = group if part is None else group[part]
             where = addresses if part is None else addresses[part]
             size = access.size
             if size > 16:
                 where = (where[:, None] + np.arange(0, size, 16)).ravel()
-                some = Group(np.repeat(some.threads, size // 16))
+                subgroup = Group(np.repeat(subgroup.threads, size // 16))
                 size = 16
             if not shadow.written:
                 if not access.writes:
-                    self._refresh(some)
-                    refs = self._unfinished(access, some, operation) if operation else self.refs(access, some)
+                    self._refresh(subgroup)
+                    refs = (
+                        self._make_unfinished(access, subgroup, operation) if operation else self.refs(access, subgroup)
+                    )
                     shadow.note_unwritten(where - base, size, refs)
                     continue
                 self.readers.replay(shadow)
             for plane, cells, chosen in shadow.lanes(where - base if base else where, size):
-                mine = some if chosen is None else whole.group if whole is not None else some[chosen]
-                if access.strong and access.space is Space.SHARED and self._logs(access, mine, plane, cells, operation):
+                mine = subgroup if chosen is None else whole.group if whole is not None else subgroup[chosen]
+                if (
+                    access.strong
+                    and access.space is Space.SHARED
+                    and self._log_strong(access, mine, plane, cells, operation)
+                ):
                     continue
-                self._cells(access, mine, shadow, plane, cells, benign, operation, whole)
+                self._access_cells(access, mine, shadow, plane, cells, benign, operation, whole)
                 if operation:
                     plane.odd = True
                 elif whole is None:
@@ -86,14 +92,14 @@ class Memory:
                 else:
                     whole.note(access.writes, self.state.clocks.now)
 
-    def _operations(self, grid: Grid) -> Pending:
+    def _pending_of(self, grid: Grid) -> Pending:
         """Return the operations of a grid that not all may know."""
-        found = self._pending.get(grid.number)
-        if found is None:
-            found = self._pending[grid.number] = Pending(self.state, grid)
-        return found
+        pending = self._pending.get(grid.number)
+        if pending is None:
+            pending = self._pending[grid.number] = Pending(self.state, grid)
+        return pending
 
-    def _quickly(self, access: Access, whole: Footprint) -> bool:
+    def _note_quickly(self, access: Access, whole: Footprint) -> bool:
         """Take note of an access that comes after all that others did to its bytes; False if it may not."""
         writes, plane, group = access.writes, whole.plane, whole.group
         self._refresh(group)
@@ -113,7 +119,7 @@ class Memory:
         whole.note(writes, self.state.clocks.now)
         return True
 
-    def _logs(self, access: Access, group: Group, plane: Plane, cells: Ints, operation: int) -> bool:
+    def _log_strong(self, access: Access, group: Group, plane: Plane, cells: Ints, operation: int) -> bool:
         """Only log strong accesses that come after all others, unless those are in the log; False if they may not."""
         self._refresh(group)
         log, latest = plane.log, plane.latest()
@@ -122,7 +128,7 @@ class Memory:
         grid = self.state.grid_of(group.first)
         if grid.cluster > 1:
             return False
-        if log.entries and log.latest <= group.floor and self._floor(grid) >= log.latest:
+        if log.entries and log.latest <= group.floor and self._lowest_floor(grid) >= log.latest:
             log.clear()
         plane.write[cells] = self.refs(access, group)
         plane.strong, plane.settle = True, partial(self.readers.settle, plane)
@@ -131,7 +137,7 @@ class Memory:
             plane.settled()
         return True
 
-    def _floor(self, grid: Grid) -> int:
+    def _lowest_floor(self, grid: Grid) -> int:
         """Return the time up to which all CTAs of a grid have synchronized."""
         clocks, threads = self.state.clocks, slice(grid.first_thread, grid.first_thread + grid.slots * grid.stride)
         rows = clocks.row_of[threads][self.state.live[threads]]
@@ -144,14 +150,14 @@ class Memory:
             return [(None, *first)] if first else []
         if first and int(addresses.min()) >= first[1] and int(addresses.max()) < first[1] + first[0].size:
             return [(None, *first)]
-        found: dict[int, tuple[Shadow, int, list[int]]] = {}
+        buffers: dict[int, tuple[Shadow, int, list[int]]] = {}
         for at, address in enumerate(addresses.tolist()):
             hit = self.state.shadow_of(space, grid, address)
             if hit:
-                found.setdefault(hit[1], (*hit, []))[2].append(at)
-        return [(np.array(at, np.int64), shadow, base) for shadow, base, at in found.values()]
+                buffers.setdefault(hit[1], (*hit, []))[2].append(at)
+        return [(np.array(at, np.int64), shadow, base) for shadow, base, at in buffers.values()]
 
-    def _cells(
+    def _access_cells(
         self, access: Access, group: Group, shadow: Shadow, plane: Plane, cells: Ints, benign: Benign, operation: int,
         whole: Footprint | None,
     ) -> None:  # fmt: skip
@@ -169,7 +175,7 @@ class Memory:
             self._compare(access, group, self.undisputed(last, before) if busy else last, cells, plane)
             if busy or plane.crowded:
                 self._compare_readers(access, group, plane, cells, before)
-            refs = self._unfinished(access, group, operation) if operation else self.refs(access, group)
+            refs = self._make_unfinished(access, group, operation) if operation else self.refs(access, group)
             plane.write[cells] = refs
             if access.strong:
                 plane.strong = True
@@ -180,13 +186,13 @@ class Memory:
                 alone = len(cells) == 1 if whole is None else whole.unique
                 several = benign is not True and not operation and not alone
                 if several and np.count_nonzero(plane.write[cells] != refs) and not (callable(benign) and benign()):
-                    self._same_store(access, group, cells)
+                    self._report_same_store(access, group, cells)
                 return
         else:
             self._compare(access, group, last, cells, plane)
             if plane.strong:
                 self._compare_readers(access, group, plane, cells, plane.reads[0][cells])
-            refs = self._unfinished(access, group, operation) if operation else self.refs(access, group)
+            refs = self._make_unfinished(access, group, operation) if operation else self.refs(access, group)
         self.readers.note(access, group, plane, cells, refs, whole)
 
     def _refresh(self, group: Group) -> None:
@@ -221,21 +227,21 @@ class Memory:
         if kept is not None and kept[0] == now:
             return kept[1]
         floored = state.grid_of(group.first).cluster == 1
-        made = state.records.by_warps(number, group.lives, group.columns, group.masks, now, floored)
-        refs = group.offsets + np.int32(int(made[0]) * 64)
+        numbers = state.records.by_warps(number, group.lives, group.columns, group.masks, now, floored)
+        refs = group.offsets + np.int32(int(numbers[0]) * 64)
         group.refs[number] = (now, refs)
         return refs
 
-    def _unfinished(self, access: Access, group: Group, operation: int) -> Refs:
+    def _make_unfinished(self, access: Access, group: Group, operation: int) -> Refs:
         """Return references of cp.async and st.async: nobody knows them until they finish."""
         state = self.state
         columns = state.operation_columns(operation, group.warps)
-        made = state.records.unfinished(access, group.lives, columns, group.masks, operation)
-        state.unfinished.setdefault(operation, []).extend(made.tolist())
+        numbers = state.records.unfinished(access, group.lives, columns, group.masks, operation)
+        state.unfinished.setdefault(operation, []).extend(numbers.tolist())
         lanes = group.lanes if access.family is Family.CP_ASYNC else 0
-        return (made[group.warp_index] * 64 + lanes).astype(np.int32)
+        return (numbers[group.warp_index] * 64 + lanes).astype(np.int32)
 
-    def _meeting(self, access: Access) -> Mask | None:
+    def _select_meeting(self, access: Access) -> Mask | None:
         """Return, per number, which accesses never race with one, None if that is only known case by case."""
         grid_wide = access.strong and not access.readonly and access.scope >= Scope.GPU
         return self.state.records.meet(access) if grid_wide else None
@@ -243,7 +249,7 @@ class Memory:
     def _compare(self, access: Access, group: Group, last: Refs, cells: Ints, plane: Plane) -> None:
         """Report lanes whose earlier access at the same cell is not in order."""
         records = self.state.records
-        meeting = self._meeting(access)
+        meeting = self._select_meeting(access)
         if meeting is not None:
             last = np.where(meeting[records.access[last >> 6]], 0, last).astype(np.int32)
         if len(last) > _WARPS and self._follow_by_warp(access, group, last):
@@ -303,21 +309,21 @@ class Memory:
                 refs = np.where(records.is_write(refs), refs, 0).astype(np.int32)
             if np.count_nonzero(refs):
                 self._compare(access, group, refs, cells, plane)
-        at, spilled = self.readers.spilled(plane, cells, self._meeting(access))
+        at, spilled = self.readers.spilled(plane, cells, self._select_meeting(access))
         if not access.writes:
             chosen = records.is_write(spilled)
             at, spilled = at[chosen], spilled[chosen]
         if len(at):
-            some = group[at]
-            self._refresh(some)
-            self._compare(access, some, spilled, cells[at], plane)
+            subgroup = group[at]
+            self._refresh(subgroup)
+            self._compare(access, subgroup, spilled, cells[at], plane)
         for at, refs in self.readers.in_sets(plane, cells):
-            some = group[at]
-            self._refresh(some)
+            subgroup = group[at]
+            self._refresh(subgroup)
             for ref in refs:
                 one = np.full(len(at), ref, np.int32)
                 if access.writes or records.is_write(one[:1])[0]:
-                    self._compare(access, some, one, cells[at], plane)
+                    self._compare(access, subgroup, one, cells[at], plane)
 
     # Findings
 
@@ -332,23 +338,23 @@ class Memory:
             if (record, close) in seen:
                 continue
             seen.add((record, close))
-            found = rules_of(self.state, access, ref, thread)
-            if not found:
+            violated = rules_of(self.state, access, ref, thread)
+            if not violated:
                 continue
             earlier = self.state.records.place(record)
-            where = self._where(access, plane, cell, thread)
+            where = self._locate(access, plane, cell, thread)
             engine = self.state.agent_of(ref).engine
             by = f"{engine} " if engine else ""
-            what = f"{access.verb} {where} after {by}{earlier.verb.removesuffix('s')} of them"
+            detail = f"{access.verb} {where} after {by}{earlier.verb.removesuffix('s')} of them"
             count = int(((refs >> 6 == record) & (near == close)).sum())
-            for rule in found:
-                notes = self._scopes(access, ref, thread) if rule is rules.NARROW_SCOPE else ()
+            for rule in violated:
+                notes = self._explain_scopes(access, ref, thread) if rule is rules.NARROW_SCOPE else ()
                 if rule is rules.LOAD_TOO_EARLY and access.family in (Family.WGMMA, Family.TCGEN05):
                     grid = self.state.grid_of(thread)
                     self._too_early.setdefault((grid.number, grid.slot_of(thread)), set()).add(access.place)
-                waited, help = self._waited(rule, record)
+                waited, help = self._explain_wait(rule, record)
                 self.state.report(
-                    rule, access.place, what + waited, thread=thread, ref=ref, where=where, count=count, notes=notes,
+                    rule, access.place, detail + waited, thread=thread, ref=ref, where=where, count=count, notes=notes,
                     help=help,
                 )  # fmt: skip
 
@@ -359,16 +365,16 @@ class Memory:
             return
         notes = tuple(
             f"{size} bytes that {place} brought to {where} were never read: does the descriptor name the right ones?"
-            for place, size, where in self._unread(grid, slot)
+            for place, size, where in self._list_unread(grid, slot)
         )
         for finding in self.state.ledger:
             if finding.rule is rules.LOAD_TOO_EARLY and finding.place in places and notes:
                 finding.notes = tuple(dict.fromkeys((*finding.notes, *notes)))
 
-    def _unread(self, grid: Grid, slot: int) -> list[tuple[Place, int, str]]:
+    def _list_unread(self, grid: Grid, slot: int) -> list[tuple[Place, int, str]]:
         """Return the bulk copies of whose bytes in a CTA's shared memory nobody has read some, how many and where."""
         records, low = self.state.records, grid.shared_base(slot)
-        found: dict[Place, list[tuple[int, int]]] = {}
+        spans: dict[Place, list[tuple[int, int]]] = {}
         for level, plane in grid.shared.planes:
             first, last = (address // plane.unit for address in (low, low + grid.shared_stride))
             cells = np.arange(first, last)
@@ -376,10 +382,10 @@ class Memory:
             unread = (last_write != 0) & (plane.reads[0][cells] == 0) & (grid.shared.level[cells >> level] == level)
             unread &= records.family(last_write >> 6) == Family.BULK_LOAD
             for cell, ref in zip(cells[unread].tolist(), last_write[unread].tolist(), strict=True):
-                found.setdefault(records.place(ref >> 6).place, []).append((cell * plane.unit, plane.unit))
-        return [(place, sum(size for _, size in each), grid.names(min(each)[0] - low)) for place, each in found.items()]
+                spans.setdefault(records.place(ref >> 6).place, []).append((cell * plane.unit, plane.unit))
+        return [(place, sum(size for _, size in each), grid.names(min(each)[0] - low)) for place, each in spans.items()]
 
-    def _waited(self, rule: Rule, record: int) -> tuple[str, str]:
+    def _explain_wait(self, rule: Rule, record: int) -> tuple[str, str]:
         """Return what is missing, and what to do, where a warp has waited for its load or store of tensor memory and
         has not handed that on."""
         wait = _WAITS.get(rule.code)
@@ -390,7 +396,7 @@ class Memory:
             f"put a barrier between `{wait}` of that warp and this, `bar.sync` or an mbarrier's arrive and wait",
         )
 
-    def _scopes(self, access: Access, ref: int, thread: int) -> tuple[str, ...]:
+    def _explain_scopes(self, access: Access, ref: int, thread: int) -> tuple[str, ...]:
         """Say which scopes are too narrow for an access after an earlier one."""
         state, edge = self.state, narrow_edge(self.state, ref, thread)
         if edge is not None:
@@ -408,16 +414,16 @@ class Memory:
         narrow += [(place, scope) for (place, slot), scope in state.narrow_waits.items() if slot == reader]
         return tuple(f"{place} has scope {scope}, which does not hold the other CTA" for place, scope in narrow)
 
-    def _where(self, access: Access, plane: Plane, cell: int, thread: int) -> str:
+    def _locate(self, access: Access, plane: Plane, cell: int, thread: int) -> str:
         size = max(access.size, plane.unit)
         return self.state.location(access.space, self.state.grid_of(thread), plane.base + cell * plane.unit, size)
 
     def uninitialised(self, access: Access, threads: Ints, plane: Plane, cells: Ints) -> None:
         rule = rules.UNINITIALISED[access.space]
         thread = int(threads[0])
-        where = self._where(access, plane, int(cells[0]), thread)
-        what = f"{access.verb} {where}, which nobody wrote"
-        self.state.report(rule, access.place, what, thread=thread, where=where, count=len(threads))
+        where = self._locate(access, plane, int(cells[0]), thread)
+        detail = f"{access.verb} {where}, which nobody wrote"
+        self.state.report(rule, access.place, detail, thread=thread, where=where, count=len(threads))
 
     def _check_scope(self, access: Access, group: Group, cells: Ints, plane: Plane) -> None:
         """Report threads that write to the same bytes by one instruction whose scope does not hold all of them."""
@@ -436,18 +442,18 @@ class Memory:
         if not len(shared):
             return
         at, before = int(order[shared[0] + 1]), int(order[shared[0]])
-        thread, where = int(group.threads[at]), self._where(access, plane, int(cells[at]), int(group.threads[at]))
+        thread, where = int(group.threads[at]), self._locate(access, plane, int(cells[at]), int(group.threads[at]))
         other = self.state.agent(int(group.threads[before]))
-        what = f"{access.verb} {where}, and so does {other}: scope {access.scope} does not hold both threads"
+        detail = f"{access.verb} {where}, and so does {other}: scope {access.scope} does not hold both threads"
         self.state.report(
-            rules.NARROW_SCOPE, access.place, what, thread=thread, where=where, count=len(shared), other=access.place
+            rules.NARROW_SCOPE, access.place, detail, thread=thread, where=where, count=len(shared), other=access.place
         )  # fmt: skip
 
-    def _same_store(self, access: Access, group: Group, cells: Ints) -> None:
+    def _report_same_store(self, access: Access, group: Group, cells: Ints) -> None:
         """Lanes of one store wrote different values to the same bytes: of one warp, one of them wins."""
         _, first, counts = np.unique(cells, return_index=True, return_counts=True)
         by_warp = np.unique(np.stack([cells, group.warp_index]), axis=1).shape[1]
         rule = rules.SAME_STORE if by_warp == len(counts) else rules.RACE
         thread = int(group.threads[first[counts > 1][0]])
-        what = f"{int((counts > 1).sum())} locations are each written by several lanes of one store"
-        self.state.report(rule, access.place, what, thread=thread, count=int(counts[counts > 1].sum()))
+        detail = f"{int((counts > 1).sum())} locations are each written by several lanes of one store"
+        self.state.report(rule, access.place, detail, thread=thread, count=int(counts[counts > 1].sum()))

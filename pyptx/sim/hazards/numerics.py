@@ -26,19 +26,19 @@ class Numerics:
         """A result is NaN though no operand is, or infinite though all operands are finite."""
         rule = rules.NAN if nan else rules.INFINITY
         of = f" in {where}" if where else ""
-        self._report(rule, place, thread, f"{_listed(operands)}: the result is {result}{of}", count)
+        self._report(rule, place, thread, f"{_format_operands(operands)}: the result is {result}{of}", count)
 
     def overflows(
         self, place: Place, thread: int, exact: int, kind: str, operands: Operands, result: int, count: int
     ) -> None:
         """The exact result of address arithmetic does not fit; `kind` is how the value is taken."""
-        what = f"{_listed(operands)}: {exact} does not fit {kind}, {result} goes into an address"
-        self._report(rules.ADDRESS_OVERFLOW, place, thread, what, count)
+        detail = f"{_format_operands(operands)}: {exact} does not fit {kind}, {result} goes into an address"
+        self._report(rules.ADDRESS_OVERFLOW, place, thread, detail, count)
 
     def narrowed(self, place: Place, thread: int, value: int, kind: str, result: int, used: bool, count: int) -> None:
         """An integer lost bits that are not copies of its sign."""
-        what = f"{value} becomes {result} as {kind}{', and goes into an address' if used else ''}"
-        self._report(rules.NARROWED, place, thread, what, count)
+        detail = f"{value} becomes {result} as {kind}{', and goes into an address' if used else ''}"
+        self._report(rules.NARROWED, place, thread, detail, count)
 
     def inexact(self, place: Place, thread: int, value: int, kind: str, result: object, count: int) -> None:
         """An integer is no number of a floating-point type."""
@@ -50,12 +50,12 @@ class Numerics:
 
     def unwritten(self, place: Place, name: str, index: str, missing: int, size: int, help: str) -> None:
         """A part of an output, or all of it, was not written."""
-        what = f"`{name}`: {missing} of {size}, the first at {index}" if missing < size else f"`{name}`: all {size}"
-        self.state.report(rules.UNWRITTEN, place, what, where=name, count=missing, help=help)
+        detail = f"`{name}`: {missing} of {size}, the first at {index}" if missing < size else f"`{name}`: all {size}"
+        self.state.report(rules.UNWRITTEN, place, detail, where=name, count=missing, help=help)
 
-    def _report(self, rule: Rule, place: Place, thread: int, what: str, count: int) -> None:
-        self.state.report(rule, place, what, thread=thread, count=count)
+    def _report(self, rule: Rule, place: Place, thread: int, detail: str, count: int) -> None:
+        self.state.report(rule, place, detail, thread=thread, count=count)
 
 
-def _listed(operands: Operands) -> str:
+def _format_operands(operands: Operands) -> str:
     return ", ".join(f"{name} = {value}" for name, value in operands)

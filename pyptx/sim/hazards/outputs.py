@@ -10,10 +10,10 @@ from pyptx.sim.hazards.shadow import SIZES, Shadow
 
 def written_bytes(shadow: Shadow) -> Mask:
     """Return for each byte of a buffer whether any access wrote it."""
-    found = np.zeros((shadow.granules, SIZES[0]), np.bool_)
+    written = np.zeros((shadow.granules, SIZES[0]), np.bool_)
     for level, size in enumerate(SIZES):
         granules = np.flatnonzero(shadow.level == level)
         if len(granules):
             cells = (granules[:, None] << level) + np.arange(1 << level)
-            found[granules] = (shadow.cells(level).write[cells] != 0).repeat(size, axis=1)
-    return found.reshape(-1)[: shadow.size]
+            written[granules] = (shadow.cells(level).write[cells] != 0).repeat(size, axis=1)
+    return written.reshape(-1)[: shadow.size]

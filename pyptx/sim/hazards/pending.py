@@ -35,7 +35,7 @@ class Pending:
             return False
         self._gather()
         if len(self._left):
-            self._left = self._left[~self._known(self._left)]
+            self._left = self._left[~self._test_known(self._left)]
         if len(self._left):
             self._failed = clocks.now, clocks.version
             self._over = len(self._left) > _MOST
@@ -46,34 +46,34 @@ class Pending:
     def _gather(self) -> None:
         """Add the operations since the last time, and forget those whose CTAs have ended: their bytes began anew."""
         records, clocks, grid = self.state.records, self.state.clocks, self.grid
-        found = np.flatnonzero(records.key[self._seen : records.count] == NEVER) + self._seen
+        pending = np.flatnonzero(records.key[self._seen : records.count] == NEVER) + self._seen
         self._seen = records.count
-        if len(found):
-            numbers = records.access[found]
+        if len(pending):
+            numbers = records.access[pending]
             kinds: list[int] = np.unique(numbers).tolist()
             shared = [at for at in kinds if records.accesses[at].space is Space.SHARED]
-            found = found[np.isin(numbers, shared) & (records.flags(found) & LIVE_BARRIER == 0)]
-        left = np.concatenate([self._left, found])
+            pending = pending[np.isin(numbers, shared) & (records.flags(pending) & LIVE_BARRIER == 0)]
+        left = np.concatenate([self._left, pending])
         lives = records.tag[left] >> 7
         slots = (records.life_warp[lives].astype(np.int64) * 32 - grid.first_thread) // grid.stride
         alive = (slots >= 0) & (slots < grid.slots) & (clocks.life_of[records.life_warp[lives]] == lives)
         self._left = left[alive]
 
-    def _known(self, left: Ints) -> Mask:
+    def _test_known(self, left: Ints) -> Mask:
         """Tell which operations all threads of their CTAs know."""
         records, clocks, grid = self.state.records, self.state.clocks, self.grid
         slots = (records.warp(left).astype(np.int64) * 32 - grid.first_thread) // grid.stride
         warps = (grid.first_thread + slots * grid.stride >> 5)[:, None] + np.arange(grid.stride >> 5)
         gone = np.bitwise_and.reduce(clocks.row_of.reshape(-1, 32)[warps] < 0, axis=2)
-        found = (records.operation[left] != 0) & (records.flags(left) & READONLY == 0)
+        knows = (records.operation[left] != 0) & (records.flags(left) & READONLY == 0)
         by_lanes = records.family(left) == Family.CP_ASYNC
-        for some, lanes in ((~by_lanes, np.zeros(1, np.int64)), (by_lanes, np.arange(32))):
-            at = np.flatnonzero(found & some)
+        for chosen, lanes in ((~by_lanes, np.zeros(1, np.int64)), (by_lanes, np.arange(32))):
+            at = np.flatnonzero(knows & chosen)
             if len(at):
                 columns = records.column[left[at]].astype(np.int64)[:, None, None] + lanes
                 known = clocks.table[clocks.base_row[warps[at]][:, :, None], SEEN, columns]
                 good = (known >= records.time[left[at]][:, None, None]) | gone[at][:, :, None]
                 if len(lanes) > 1:
                     good |= (records.mask[left[at]][:, None, None] >> lanes) & 1 == 0
-                found[at] = np.logical_and.reduce(good.reshape(len(at), -1), axis=1)
-        return found
+                knows[at] = np.logical_and.reduce(good.reshape(len(at), -1), axis=1)
+        return knows

@@ -67,10 +67,10 @@ def _write_floors(clocks: Clocks, known: Clock, floors: Clock, warps: Ints, whos
         np.maximum.at(known, at, floors[:, :, WARP, None])
     spans = clocks.cta_span[warps]
     for low in np.unique(spans[:, 0]).tolist():
-        some = np.flatnonzero(spans[:, 0] == low)
-        starts = np.flatnonzero(np.append(True, whose[some][1:] != whose[some][:-1]))
-        level = np.maximum.reduceat(floors[some, :, CTA], starts, axis=0)
-        mine, high = whose[some][starts], int(spans[some[0], 1])
+        group = np.flatnonzero(spans[:, 0] == low)
+        starts = np.flatnonzero(np.append(True, whose[group][1:] != whose[group][:-1]))
+        level = np.maximum.reduceat(floors[group, :, CTA], starts, axis=0)
+        mine, high = whose[group][starts], int(spans[group[0], 1])
         part = np.maximum(known[mine, :FLOORED, low:high], level[:, :, None])
         known[mine, :FLOORED, low:high] = part
     wide = floors[:, :, CLUSTER]

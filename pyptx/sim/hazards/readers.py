@@ -48,19 +48,21 @@ class Readers:
             if len(cells) == 1 or not np.count_nonzero(held[cells] != refs):
                 return
             held[cells] = before
-        elif not self._repeats(cells):
+        elif not self._has_repeats(cells):
             self.keep(group.threads, plane, cells, refs)
             return
         grid = self.state.grid_of(group.first)
         how = whole.shared(grid) if whole is not None else sharing(group, cells, grid.first_thread, grid.stride)
         for turn in how.turns:
-            self.keep(group.threads[turn.lanes], plane, turn.cells, self._refs(access, group, turn, refs), turn.slot)
+            self.keep(
+                group.threads[turn.lanes], plane, turn.cells, self._make_refs(access, group, turn, refs), turn.slot
+            )
         if how.many is not None:
-            made = self._crowds(access, group, how.many)
+            crowds = self._make_crowds(access, group, how.many)
             if how.disjoint:
-                self.keep(group.threads[how.many.lanes], plane, how.many.cells, made)
+                self.keep(group.threads[how.many.lanes], plane, how.many.cells, crowds)
             else:
-                self.append(plane, how.many.cells, made)
+                self.append(plane, how.many.cells, crowds)
 
     def _note_signalling(self, group: Group, plane: Plane, cells: Ints, refs: Refs) -> None:
         """Note reductions that tell an mbarrier: those of a warp are one operation, which no record of lanes may stand
@@ -74,29 +76,29 @@ class Readers:
         """Note the accesses of a group's lanes that share cells, after which all readers so far come."""
         plane, how = whole.plane, whole.shared(self.state.grid_of(group.first))
         for turn in how.turns:
-            plane.slot(turn.slot)[turn.cells] = self._refs(access, group, turn, refs(access, group))
+            plane.slot(turn.slot)[turn.cells] = self._make_refs(access, group, turn, refs(access, group))
         if how.many is not None:
-            made = self._crowds(access, group, how.many)
-            plane.reads[0][how.many.cells] = made
+            crowds = self._make_crowds(access, group, how.many)
+            plane.reads[0][how.many.cells] = crowds
             if not how.disjoint:
-                left = plane.reads[0][how.many.cells] != made
-                self.append(plane, how.many.cells[left], made[left])
+                left = plane.reads[0][how.many.cells] != crowds
+                self.append(plane, how.many.cells[left], crowds[left])
 
-    def _refs(self, access: Access, group: Group, turn: Turn, refs: Refs) -> Refs:
+    def _make_refs(self, access: Access, group: Group, turn: Turn, refs: Refs) -> Refs:
         """Return references for one slot: those of single lanes, and records of several lanes of warps."""
         new = refs[turn.lanes]
         if len(turn.warps):
-            made = self._made(access, group, turn.warps, turn.masks)
-            new[turn.several] = made[turn.which] * 64 + ALL_LANES
+            numbers = self._make_records(access, group, turn.warps, turn.masks)
+            new[turn.several] = numbers[turn.which] * 64 + ALL_LANES
         return new
 
-    def _crowds(self, access: Access, group: Group, many: Many) -> Refs:
+    def _make_crowds(self, access: Access, group: Group, many: Many) -> Refs:
         """Return a reference for each cell, to all its threads."""
-        made = self._made(access, group, many.warps, many.masks)
-        self.state.records.crowds.add(int(made[0]), many.columns(group), many.ends, self.state.clocks.now)
-        return (made * 64 + CROWD).astype(np.int32)
+        numbers = self._make_records(access, group, many.warps, many.masks)
+        self.state.records.crowds.add(int(numbers[0]), many.columns(group), many.ends, self.state.clocks.now)
+        return (numbers * 64 + CROWD).astype(np.int32)
 
-    def _made(self, access: Access, group: Group, warps: Ints, masks: Ints) -> Ints:
+    def _make_records(self, access: Access, group: Group, warps: Ints, masks: Ints) -> Ints:
         records, now, floored = self.state.records, self.state.clocks.now, self.state.grid_of(group.first).cluster == 1
         return records.by_warps(
             records.number(access), group.lives[warps], group.columns[warps], masks, now, floored
@@ -136,7 +138,7 @@ class Readers:
         return not np.count_nonzero(late)
 
     @staticmethod
-    def _repeats(cells: Ints) -> bool:
+    def _has_repeats(cells: Ints) -> bool:
         return len(cells) > 1 and len(np.unique(cells)) < len(cells)
 
     def settle(self, plane: Plane) -> None:
@@ -145,7 +147,7 @@ class Readers:
         What came before all of it stays where it is. Nothing is dropped by what threads know now, as they may not have
         known it then."""
         state, log = self.state, plane.log
-        cells, numbers, threads, times = _latest(log)
+        cells, numbers, threads, times = _select_latest(log)
         plane.late = max(plane.late, log.latest)
         log.clear()
         starts = np.flatnonzero(np.append(True, (cells[1:] != cells[:-1]) | (numbers[1:] != numbers[:-1])))
@@ -153,10 +155,10 @@ class Readers:
         warps, time = threads[starts] >> 5, np.maximum.reduceat(times, starts)
         first = (columns[starts] - (threads[starts] & 31)).astype(np.int32)
         lives, masks = state.clocks.life_of[warps], np.int64(1) << (threads[starts] & 31)
-        made = state.records.by_warps(numbers[starts], lives, first, masks, time, True)
-        for one, low, high in zip(made.tolist(), starts.tolist(), ends.tolist(), strict=True):
+        settled = state.records.by_warps(numbers[starts], lives, first, masks, time, True)
+        for one, low, high in zip(settled.tolist(), starts.tolist(), ends.tolist(), strict=True):
             state.records.crowds[one] = columns[low:high], times[low:high]
-        self._add(plane, cells[starts], (made * 64 + CROWD).astype(np.int32))
+        self._add(plane, cells[starts], (settled * 64 + CROWD).astype(np.int32))
 
     def _add(self, plane: Plane, cells: Ints, refs: Refs) -> None:
         """Put readers together with like ones, into a slot that is free, or into a set. A cell may come again."""
@@ -172,9 +174,9 @@ class Readers:
                 free = at[held[here[at]] == 0]
                 held[here[free]] = new[free]
                 left[free] = False
-            sets = self._sets_of(plane)
+            sets = self._select_sets(plane)
             for cell, ref in zip(here[left].tolist(), new[left].tolist(), strict=True):
-                sets[cell] = self._number_of((*self._sets[sets[cell]], ref))
+                sets[cell] = self._number_set((*self._sets[sets[cell]], ref))
 
     def keep(self, threads: Ints, plane: Plane, cells: Ints, refs: Refs, first: int = 0) -> None:
         """Put readers into the first slot that is free or whose reader comes before them, from a slot on."""
@@ -204,11 +206,11 @@ class Readers:
     def _spill(self, plane: Plane, cells: Ints, refs: Refs) -> None:
         """Keep readers that found no slot."""
         if plane.spill is None:
-            plane.spill, plane.crowded = Spill(self._who), True
+            plane.spill, plane.crowded = Spill(self._identify), True
         plane.spill.add(cells, refs)
         plane.spill.numbers.update(np.unique(self.state.records.access[refs >> 6]).tolist())
 
-    def _who(self, refs: Refs) -> Ints:
+    def _identify(self, refs: Refs) -> Ints:
         """Return numbers of readers: a lane, or the same lanes of the same warps, by the same instruction."""
         records, record, lane = self.state.records, refs >> 6, refs.astype(np.int64) & 63
         masks = np.where(lane < ALL_LANES, 0, records.mask[record])
@@ -234,23 +236,23 @@ class Readers:
         alike = (records.access[old >> 6] == records.access[refs >> 6]) & (old != 0)
         alike &= (records.operation[old >> 6] == 0) & (records.operation[refs >> 6] == 0)
         alike &= records.domain(old >> 6) == records.domain(refs >> 6)
-        found = alike.any(axis=0)
-        if not found.any():
-            return found
-        slots, at = np.nonzero(alike[:, found])
-        made = self._united(refs[found], at, old[:, found][slots, at])
+        folded = alike.any(axis=0)
+        if not folded.any():
+            return folded
+        slots, at = np.nonzero(alike[:, folded])
+        crowds = self._unite(refs[folded], at, old[:, folded][slots, at])
         for slot, held in enumerate(plane.reads):
             held[cells[alike[slot]]] = 0
-        target = alike.argmax(axis=0)[found]
+        target = alike.argmax(axis=0)[folded]
         for slot in np.unique(target).tolist():
-            plane.reads[slot][cells[found][target == slot]] = made[target == slot]
-        return found
+            plane.reads[slot][cells[folded][target == slot]] = crowds[target == slot]
+        return folded
 
-    def _united(self, refs: Refs, at: Ints, others: Ints) -> Refs:
+    def _unite(self, refs: Refs, at: Ints, others: Ints) -> Refs:
         """Return references to crowds, each of the threads of a reference and of the others that stand at its place."""
         records = self.state.records
         every = np.concatenate([refs.astype(np.int64), others])
-        which, columns, times = self._members(every)
+        which, columns, times = self._expand_members(every)
         which = np.concatenate([np.arange(len(refs)), at])[which]
         order = np.lexsort((times, columns, which))
         which, columns, times = which[order], columns[order], times[order]
@@ -258,13 +260,13 @@ class Readers:
         which, columns, times = which[last], columns[last], times[last]
         starts = np.flatnonzero(np.append(True, which[1:] != which[:-1]))
         record = refs >> 6
-        made = records.copied(record, np.maximum.reduceat(times, starts))
+        numbers = records.copied(record, np.maximum.reduceat(times, starts))
         ends = np.append(starts[1:], len(which))
-        for one, low, high in zip(made.tolist(), starts.tolist(), ends.tolist(), strict=True):
+        for one, low, high in zip(numbers.tolist(), starts.tolist(), ends.tolist(), strict=True):
             records.crowds[one] = columns[low:high], times[low:high]
-        return (made * 64 + CROWD).astype(np.int32)
+        return (numbers * 64 + CROWD).astype(np.int32)
 
-    def _members(self, refs: Ints) -> tuple[Ints, Ints, Ints]:
+    def _expand_members(self, refs: Ints) -> tuple[Ints, Ints, Ints]:
         """Return the columns of the threads that references stand for, with their times, and whose each of them is."""
         records, record, lane = self.state.records, refs >> 6, refs & 63
         masks = np.where(lane == ALL_LANES, records.mask[record], np.int64(1) << lane)
@@ -299,13 +301,13 @@ class Readers:
         near &= records.domain(old >> 6) == clocks.domain_of[who >> 5]
         early = near & (records.key[old >> 6] <= clocks.floors_of(who)[:, SEEN, CTA])
         if not early.all():
-            early |= self._repeat(old, refs[at].astype(np.int64))
+            early |= self._is_repeat(old, refs[at].astype(np.int64))
         rest = np.flatnonzero(alike & ~early)
         early[rest] = ordered(self.state, old[rest], who[rest])
         free[at] = alike & early
         return free
 
-    def _repeat(self, old: Ints, new: Ints) -> Mask:
+    def _is_repeat(self, old: Ints, new: Ints) -> Mask:
         """Tell which accesses are of threads that all access again now: who knows the new ones knows the old ones."""
         records = self.state.records
         masks: list[Ints] = []
@@ -313,11 +315,11 @@ class Readers:
             mask = np.where(lane == ALL_LANES, records.mask[record], np.int64(1) << lane)
             masks.append(np.where(lane == CROWD, -1, mask))
         same = records.tag[old >> 6] == records.tag[new >> 6]
-        found = same & (records.operation[old >> 6] == 0) & (masks[0] & ~masks[1] == 0) & (masks[0] >= 0)
+        repeats = same & (records.operation[old >> 6] == 0) & (masks[0] & ~masks[1] == 0) & (masks[0] >= 0)
         crowds = np.flatnonzero((masks[0] < 0) & (masks[1] < 0))
         if len(crowds):
-            found[crowds] = records.crowds.repeat(old[crowds] >> 6, new[crowds] >> 6)
-        return found
+            repeats[crowds] = records.crowds.repeat(old[crowds] >> 6, new[crowds] >> 6)
+        return repeats
 
     def _follows(self, old: int, thread: int, ref: int) -> bool:
         """Tell quickly whether a like access comes plainly before a new one; False says nothing."""
@@ -329,7 +331,7 @@ class Readers:
         return plainly_after(self.state, new, old, thread)
 
     def _keep_in_sets(self, threads: Ints, plane: Plane, cells: Ints, refs: Refs) -> None:
-        sets = self._sets_of(plane)
+        sets = self._select_sets(plane)
         numbers = sets[cells]
         pairs, inverse = np.unique(numbers.astype(np.int64) << 32 | refs, return_inverse=True)
         for index, pair in enumerate(pairs):
@@ -342,17 +344,17 @@ class Readers:
                 held = np.array([one], np.int32)
                 if one != ref and not self.replaceable(held, thread, refs[at[:1]])[0]:
                     kept.append(one)
-            sets[cells[at]] = self._number_of((*kept, ref))
+            sets[cells[at]] = self._number_set((*kept, ref))
 
     @staticmethod
-    def _sets_of(plane: Plane) -> Refs:
+    def _select_sets(plane: Plane) -> Refs:
         """Return the numbers of the sets of a plane's cells."""
         if plane.sets is None:
             plane.sets = np.zeros_like(plane.write)
             plane.crowded = True
         return plane.sets
 
-    def _number_of(self, members: tuple[int, ...]) -> int:
+    def _number_set(self, members: tuple[int, ...]) -> int:
         """Return the number of a set."""
         number = self._set_number.get(members)
         if number is None:
@@ -368,7 +370,7 @@ class Readers:
                 yield np.flatnonzero(numbers == number), self._sets[number]
 
 
-def _latest(log: Log) -> tuple[Ints, Ints, Ints, Ints]:
+def _select_latest(log: Log) -> tuple[Ints, Ints, Ints, Ints]:
     """Return the last access of each thread to each cell, sorted: cells, numbers of accesses, threads, times."""
     numbers, times = (
         np.array(column) for column in zip(*((number, now) for *_, number, now in log.entries), strict=True)

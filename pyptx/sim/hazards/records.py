@@ -54,9 +54,9 @@ class Records:
 
     def number(self, access: Access, flags: int = 0) -> int:
         """Return the number of an access description; the same object keeps its number."""
-        found = self._number_of.get(id(access)) if not flags else None
-        if found is not None:
-            return found
+        stored = self._number_of.get(id(access)) if not flags else None
+        if stored is not None:
+            return stored
         number = len(self.accesses)
         if number == len(self._flags):
             for name in ("_flags", "_scope", "_family", "_size"):
@@ -161,10 +161,10 @@ class Records:
         """Return one record for each of several like operations, by the lanes that issued them: lane 0 if none are
         given."""
         masks = np.ones(len(lives), np.int64) if lanes is None else np.int64(1) << lanes
-        made = self.by_warps(self.number(access), lives, columns.astype(np.int32), masks, NEVER, False)
-        self.tag[made] += _OPERATION
-        self.operation[made] = operations
-        return made
+        numbers = self.by_warps(self.number(access), lives, columns.astype(np.int32), masks, NEVER, False)
+        self.tag[numbers] += _OPERATION
+        self.operation[numbers] = operations
+        return numbers
 
     def copied(self, others: Ints, times: Clock) -> Ints:
         """Return a record like each of some, with times of their own."""
@@ -194,15 +194,15 @@ class Records:
 
     def unfinished(self, access: Access, lives: Ints, columns: Ints, masks: Ints, operation: int) -> Ints:
         """Return one record per warp for accesses that an operation will make."""
-        made = self.by_warps(self.number(access), lives, columns.astype(np.int32), masks, NEVER, False)
-        self.tag[made] += _OPERATION
-        self.operation[made] = operation
-        return made
+        numbers = self.by_warps(self.number(access), lives, columns.astype(np.int32), masks, NEVER, False)
+        self.tag[numbers] += _OPERATION
+        self.operation[numbers] = operation
+        return numbers
 
-    def done(self, made: Sequence[int] | Ints, now: int) -> None:
+    def done(self, numbers: Sequence[int] | Ints, now: int) -> None:
         """Say that operations have taken place: who learns their channel up to now knows them."""
-        if len(made):
-            rows = np.asarray(made, np.int64)
+        if len(numbers):
+            rows = np.asarray(numbers, np.int64)
             self.time[rows] = np.minimum(self.time[rows], now)
 
     def place(self, record: int) -> Access:

@@ -47,11 +47,11 @@ class Rows:
         """The rows in parts of which each has no cell in two of them."""
         if self.apart:
             return [(np.arange(len(self)), self)]
-        layer = _repeats(self.blocks[:, 0]) if self._layer is None else self._layer
+        layer = _count_repeats(self.blocks[:, 0]) if self._layer is None else self._layer
         parts = [np.flatnonzero(layer == number) for number in range(int(layer.max()) + 1)]
-        made = [(part, Rows(self.blocks[part], self.width)) for part in parts]
-        if self._layer is not None or all(rows.apart for _, rows in made):
-            return made
+        layered = [(part, Rows(self.blocks[part], self.width)) for part in parts]
+        if self._layer is not None or all(rows.apart for _, rows in layered):
+            return layered
         return [(np.array([at]), Rows(self.blocks[at : at + 1], self.width)) for at in range(len(self))]
 
     def same(self, other: Rows) -> bool:
@@ -72,13 +72,13 @@ class Rows:
             return held.take(self.blocks)
         if self.width == 2 and held.itemsize == 4 and not len(held) & 1:
             return held.view(np.int64).take(self.blocks).view(held.dtype)
-        return _blocks(held, self.width).take(self.blocks, axis=0).reshape(len(self.blocks), -1)
+        return _split_blocks(held, self.width).take(self.blocks, axis=0).reshape(len(self.blocks), -1)
 
     def put(self, held: Refs, refs: Refs) -> None:
         """Let all cells of a row hold its reference."""
         count = self.blocks.shape[1]
         if self.width > 2 or len(held) & 1:
-            _blocks(held, self.width)[self.blocks] = refs[:, None, None]
+            _split_blocks(held, self.width)[self.blocks] = refs[:, None, None]
         elif self.width == 1:
             held[self.blocks.reshape(-1)] = refs.repeat(count)
         else:
@@ -89,17 +89,17 @@ class Rows:
         return (self.blocks[row][:, None] * self.width + np.arange(self.width)).reshape(-1)
 
 
-def _repeats(values: Ints) -> Ints:
+def _count_repeats(values: Ints) -> Ints:
     """Return of each value how many equal ones stand before it."""
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-    made = np.empty(len(values), np.int64)
-    made[order] = np.arange(len(values)) - begins.repeat(np.diff(np.append(begins, len(values))))
-    return made
+    counts = np.empty(len(values), np.int64)
+    counts[order] = np.arange(len(values)) - begins.repeat(np.diff(np.append(begins, len(values))))
+    return counts
 
 
-def _blocks(held: npt.NDArray[_T], width: int) -> npt.NDArray[_T]:
+def _split_blocks(held: npt.NDArray[_T], width: int) -> npt.NDArray[_T]:
     return held[: len(held) // width * width].reshape(-1, width)
 
 
@@ -130,7 +130,7 @@ def spread(granules: Ints, bases: Ints) -> Rows:
     """Return the same granules, in ascending order, from each of some bases on."""
     layer, gaps = None, np.diff(np.sort(bases))
     if not np.count_nonzero((gaps > 0) & (gaps <= int(granules[-1]) - int(granules[0]))):
-        layer = _repeats(bases)
+        layer = _count_repeats(bases)
     blocks, width = side_by_side(granules)
     while width > 1 and int(np.bitwise_or.reduce(bases)) % width:
         width //= 2
@@ -164,5 +164,5 @@ def by_row(held: Refs) -> tuple[Ints, Ints]:
         if count:
             at, where = np.nonzero(changes)
             first, whose = np.append(first, held[at, where + 1]), np.append(whose, at)
-    some = np.flatnonzero(first)
-    return whose[some], first[some].astype(np.int64)
+    firsts = np.flatnonzero(first)
+    return whose[firsts], first[firsts].astype(np.int64)

@@ -23,7 +23,7 @@ SLOTS = 4
 """Concurrent readers kept side by side; more of them are kept in interned sets."""
 
 
-def _unit(starts: Ints, length: int) -> int:
+def _largest_unit(starts: Ints, length: int) -> int:
     """Return the largest size of a cell that runs of bytes are made of."""
     bits = int(np.bitwise_or.reduce(starts, axis=None)) | length | 16
     return bits & -bits
@@ -56,8 +56,8 @@ class Touched:
         for one in (self, other):
             if len(one.apart_from) > _MOST_APART:
                 one.apart_from.clear()
-        found = self.apart_from[other] = other.apart_from[self] = not held[theirs - self.low].any()
-        return found
+        is_apart = self.apart_from[other] = other.apart_from[self] = not held[theirs - self.low].any()
+        return is_apart
 
 
 class Log:
@@ -157,16 +157,16 @@ class Shadow:
 
     def plane(self, level: int) -> Plane:
         """Return the cells of one level for operations, which are no plain accesses of lanes."""
-        found = self.cells(level)
-        found.odd = True
-        return found.settled()
+        stored = self.cells(level)
+        stored.odd = True
+        return stored.settled()
 
     def cells(self, level: int) -> Plane:
         """Return the cells of one level."""
-        found = self._planes.get(level)
-        if found is None:
-            found = self._planes[level] = Plane(self.granules << level, SIZES[level], self.base, self.exact)
-        return found
+        plane = self._planes.get(level)
+        if plane is None:
+            plane = self._planes[level] = Plane(self.granules << level, SIZES[level], self.base, self.exact)
+        return plane
 
     def note_unwritten(self, addresses: Ints, size: int, refs: Refs, count: int = 1) -> None:
         """Log readers of memory that nobody has written, each of `count` places of `size` bytes side by side; a log
@@ -177,7 +177,7 @@ class Shadow:
 
     def note_unwritten_runs(self, starts: Ints, length: int, refs: Refs) -> None:
         """Log operations that read runs of bytes, a row of them each."""
-        unit = _unit(starts, length)
+        unit = _largest_unit(starts, length)
         self.note_unwritten(starts.reshape(-1), unit, refs.repeat(starts.shape[1]), length // unit)
 
     def unwritten(self) -> Iterator[tuple[Ints, int, Refs]]:
@@ -240,7 +240,7 @@ class Shadow:
 
     def runs(self, starts: Ints, length: int) -> Iterator[tuple[Plane, Cells]]:
         """Yield planes with the cells of runs of bytes."""
-        unit = _unit(starts, length)
+        unit = _largest_unit(starts, length)
         if len(starts) == 1 and unit == 16:
             part = slice(int(starts[0]) >> 4, (int(starts[0]) + length) >> 4)
             if not self.split or not self.level[part].any():
@@ -260,11 +260,13 @@ class Shadow:
         old = self.level[granules]
         for coarse in np.unique(old).tolist():
             if coarse in self._planes:
-                self._copy(self._planes[coarse].settled(), self.cells(level), granules[old == coarse], coarse, level)
+                self._copy_granules(
+                    self._planes[coarse].settled(), self.cells(level), granules[old == coarse], coarse, level
+                )
         self.level[granules] = level
 
     @staticmethod
-    def _copy(source: Plane, target: Plane, granules: Ints, coarse: int, level: int) -> None:
+    def _copy_granules(source: Plane, target: Plane, granules: Ints, coarse: int, level: int) -> None:
         factor = 1 << (level - coarse)
         before = ((granules << coarse)[:, None] + np.arange(1 << coarse)).ravel()
         after = (before[:, None] << (level - coarse)) + np.arange(factor)

@@ -42,15 +42,17 @@ class Spill:
 
     def find(self, cells: Ints) -> tuple[Ints, Refs]:
         """Return the readers of some cells, with the position of the cell of each."""
-        found = [(at, part[1][places]) for part in self._parts for at, places in [_places(part, cells)] if len(at)]
-        if not found:
+        matches = [
+            (at, part[1][places]) for part in self._parts for at, places in [_find_places(part, cells)] if len(at)
+        ]
+        if not matches:
             return np.zeros(0, np.int64), np.zeros(0, np.int32)
-        return np.concatenate([at for at, _ in found]), np.concatenate([refs for _, refs in found])
+        return np.concatenate([at for at, _ in matches]), np.concatenate([refs for _, refs in matches])
 
     def forget(self, cells: Ints) -> None:
         """Drop the readers of cells that were written behind all of them."""
         for part in self._parts:
-            part[2][_places(part, cells)[1]] = False
+            part[2][_find_places(part, cells)[1]] = False
 
     def _merge(self) -> None:
         cells = np.concatenate([held[alive] for held, _, alive in self._parts])
@@ -63,7 +65,7 @@ class Spill:
         self.size = len(self._parts[0][0])
 
 
-def _places(part: tuple[Refs, Refs, Mask], cells: Ints) -> tuple[Ints, Ints]:
+def _find_places(part: tuple[Refs, Refs, Mask], cells: Ints) -> tuple[Ints, Ints]:
     """Return the positions of cells and, for each, a place in a part that holds a reader of it."""
     held, _, alive = part
     first, beyond = np.searchsorted(held, cells, "left"), np.searchsorted(held, cells, "right")

@@ -77,10 +77,10 @@ def later(common: Stamp | None, column: int, now: int, learned: tuple[Handed, ..
     weight = 1
     for one in learned:
         weight += one.weight if isinstance(one, Later) else 1
-    made = Later(common, column, now, learned, weight, None)
+    stamp = Later(common, column, now, learned, weight, None)
     if weight > _HEAVY:
-        made.made()
-    return made
+        stamp.made()
+    return stamp
 
 
 def joined(stamp: Stamp | None, other: Stamp) -> Stamp:
@@ -123,12 +123,12 @@ def union(handed: Sequence[Handed]) -> Stamp:
         parts.setdefault(one.domain, []).append(one.known)
         for domain, known in one.foreign.items():
             parts.setdefault(domain, []).append(known)
-    every = {domain: _all_of(known, marks.get(domain, {})) for domain, known in parts.items()}
+    every = {domain: _maximum(known, marks.get(domain, {})) for domain, known in parts.items()}
     domain = next(iter(every))
     return Stamp(domain, every.pop(domain), every)
 
 
-def _all_of(parts: list[Clock], marks: dict[int, int]) -> Clock:
+def _maximum(parts: list[Clock], marks: dict[int, int]) -> Clock:
     """Return the largest of some arrays of clocks; `marks`: threads that released at a time, by their columns."""
     if len(parts) == 1 and not marks:
         return parts[0]

@@ -193,12 +193,12 @@ class State:
 
     def channel(self, domain: Domain, *key: object, width: int = 1) -> int:
         """Return the column by which a cluster's clocks follow one stream of asynchronous operations."""
-        found = domain.channels.get(key)
-        if found is None:
-            found = domain.channels[key] = domain.columns
+        column = domain.channels.get(key)
+        if column is None:
+            column = domain.channels[key] = domain.columns
             domain.columns += width
             self.clocks.ensure_columns(domain.columns)
-        return found
+        return column
 
     def shadow_of(self, space: Space, grid: Grid, address: int) -> tuple[Shadow, int] | None:
         """Return the shadow of an address and the number of its first byte; None for unknown global memory."""
@@ -271,7 +271,7 @@ class State:
         self,
         rule: Rule,
         place: Place,
-        what: str,
+        detail: str,
         *,
         thread: int | None = None,
         ref: int = 0,
@@ -286,7 +286,7 @@ class State:
         other_agent = self.agent_of(ref) if ref else None
         if ref:
             other = self.records.place(ref >> 6).place
-        self.ledger.add(Finding(rule, place, agent, what, other, other_agent, where, notes, count, help))
+        self.ledger.add(Finding(rule, place, agent, detail, other, other_agent, where, notes, count, help))
 
     def location(self, space: Space, grid: Grid, address: int, size: int) -> str:
         """Return bytes in the program's terms."""
@@ -297,7 +297,7 @@ class State:
         if space is Space.TENSOR:
             column, rest = divmod(address % TENSOR_BYTES // 16, 8)
             return f"tensor memory column {column}, lanes from {rest * 16}"
-        found = self.shadow_of(space, grid, address)
-        if found is None:
+        shadow_memory = self.shadow_of(space, grid, address)
+        if shadow_memory is None:
             return f"{size} bytes at global 0x{address:x}"
-        return f"{size} bytes at {found[0].name or 'global memory'}+0x{address - found[1]:x}"
+        return f"{size} bytes at {shadow_memory[0].name or 'global memory'}+0x{address - shadow_memory[1]:x}"

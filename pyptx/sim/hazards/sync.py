@@ -18,13 +18,13 @@ _MOST_NARROW = 1 << 12
 """So many acquires in vain are kept: they only explain findings."""
 
 
-def _locations(space: Space, addresses: Ints) -> list[int]:
+def _number_locations(space: Space, addresses: Ints) -> list[int]:
     """Return numbers of the places at some addresses, others in each space."""
     numbers: list[int] = (addresses * 2 + (space is Space.SHARED)).tolist()
     return numbers
 
 
-def _merged(releases: list[Release]) -> list[Release]:
+def _merge(releases: list[Release]) -> list[Release]:
     """Return releases of which those that reach every thread of the grid are one."""
     wide = [release for release in releases if release.scope >= Scope.GPU]
     if len(wide) < 2:
@@ -55,7 +55,7 @@ class Synchronisation:
             self.state.fenced.pop(thread, None)
             self.state.observed.pop(thread, None)
 
-    def _reaches(self, scope: Scope, other: Scope, thread: int, who: int) -> bool:
+    def _is_in_scope(self, scope: Scope, other: Scope, thread: int, who: int) -> bool:
         """Tell whether the scopes of two strong operations hold each other's thread."""
         narrow = min(scope, other)
         if narrow >= Scope.GPU or who < 0:
@@ -68,7 +68,7 @@ class Synchronisation:
 
     def _hands_on(self, release: Release, thread: int, scope: Scope) -> bool:
         """Tell whether a release that a thread acquires hands anything on; note it where a scope is too narrow."""
-        if self._reaches(scope, release.scope, thread, release.thread):
+        if self._is_in_scope(scope, release.scope, thread, release.thread):
             return True
         key, narrow = (thread, release), self.state.narrow
         if key not in narrow and len(narrow) < _MOST_NARROW:
@@ -81,13 +81,13 @@ class Synchronisation:
         if sem.acquires:
             self._acquire_observed(group, scope)
         if sem is Sem.SC:
-            for key, threads in self._order_of(group, scope):
+            for key, threads in self._list_orders(group, scope):
                 if key in self._sc:
                     clocks.acquire_of_others(threads, self._sc[key])
         if sem.releases:
             for thread in group.threads.tolist():
                 self.state.fenced[thread] = Release(clocks.handed_on(thread), scope, thread)
-            for key, threads in self._order_of(group, scope) if sem is Sem.SC else ():
+            for key, threads in self._list_orders(group, scope) if sem is Sem.SC else ():
                 stamp, held = clocks.publish(threads), self._sc.get(key)
                 self._sc[key] = stamp if held is None else held.merge(stamp)
             clocks.tick()
@@ -102,16 +102,16 @@ class Synchronisation:
                     if self._hands_on(release, thread, scope):
                         self.state.clocks.learn_later(thread, release.held)
 
-    def _order_of(self, group: Group, scope: Scope) -> list[tuple[tuple[int, int], Ints]]:
+    def _list_orders(self, group: Group, scope: Scope) -> list[tuple[tuple[int, int], Ints]]:
         """Return the total orders of fence.sc that threads take part in: of all, or of their cluster or CTA."""
         if scope >= Scope.GPU:
             return [((-1, -1), group.threads)]
         grid, domains = self.state.grid_of(group.first), self.state.clocks.domain_of
-        found: list[tuple[tuple[int, int], Ints]] = []
+        orders: list[tuple[tuple[int, int], Ints]] = []
         for members in group.ctas(grid.first_thread, grid.stride).members:
             slot = grid.slot_of(int(members[0])) if scope is Scope.CTA else -1
-            found.append(((int(domains[int(members[0]) >> 5]), slot), members))
-        return found
+            orders.append(((int(domains[int(members[0]) >> 5]), slot), members))
+        return orders
 
     def strong(self, access: Access, group: Group, addresses: Ints) -> None:
         """The synchronizing side of strong accesses; call it with every load, store and atomic that is not weak."""
@@ -120,28 +120,30 @@ class Synchronisation:
             return
         threads = group.threads
         if len(group) > _MANY and access.scope >= Scope.GPU:
-            threads, addresses = self._crowds(access, threads, addresses)
+            threads, addresses = self._synchronize_crowds(access, threads, addresses)
         # `red` and stores read nothing that they could acquire.
         reads, acquires, releases = access.reads and not access.red, access.sem.acquires, access.sem.releases
-        for thread, location in zip(threads.tolist(), _locations(access.space, addresses), strict=True):
+        for thread, location in zip(threads.tolist(), _number_locations(access.space, addresses), strict=True):
             there = self._at.get(location)
-            learned = reads and there is not None and self._reads(access, thread, location, there, acquires)
+            learned = reads and there is not None and self._read_released(access, thread, location, there, acquires)
             if access.writes:
-                self._writes(access, thread, location, there or [], learned, releases)
+                self._write_released(access, thread, location, there or [], learned, releases)
         if releases:
             self.state.clocks.tick()
 
-    def _crowds(self, access: Access, threads: Ints, addresses: Ints) -> tuple[Ints, Ints]:
+    def _synchronize_crowds(self, access: Access, threads: Ints, addresses: Ints) -> tuple[Ints, Ints]:
         """Let threads of which very many access one location do so together: each observes what all have released.
         Return the others."""
         places, which, counts = np.unique(addresses, return_inverse=True, return_counts=True)
         which = which.reshape(-1)
         for at in np.flatnonzero(counts > _MANY).tolist():
-            self._together(access, threads[which == at], _locations(access.space, places[at : at + 1])[0])
+            self._synchronize_together(
+                access, threads[which == at], _number_locations(access.space, places[at : at + 1])[0]
+            )
         few = counts[which] <= _MANY
         return threads[few], addresses[few]
 
-    def _together(self, access: Access, threads: Ints, location: int) -> None:
+    def _synchronize_together(self, access: Access, threads: Ints, location: int) -> None:
         there, fenced = self._at.get(location, []), self.state.fenced
         if access.writes:
             there = list(there) if access.reads else []
@@ -150,7 +152,7 @@ class Synchronisation:
                 there.append(Release(self.state.clocks.publish(threads), access.scope, int(threads[0])))
             elif held:
                 there += held
-            self._at[location] = there = _merged(there)
+            self._at[location] = there = _merge(there)
         if access.reads and there and not access.red:
             for release in there if access.sem.acquires else ():
                 mine = [thread for thread in threads.tolist() if self._hands_on(release, thread, access.scope)]
@@ -159,19 +161,19 @@ class Synchronisation:
             for thread in threads.tolist():
                 self.state.observed.setdefault(thread, {})[location] = there
 
-    def _reads(
+    def _read_released(
         self, access: Access, thread: int, location: int, there: list[Release], acquires: bool
     ) -> bool:  # fmt: skip
         """Let a thread read where something was released. Tell whether it has learned all of it."""
         observed = self.state.observed
-        if acquires and self._learns(access, thread, location, there):
+        if acquires and self._learn_released(access, thread, location, there):
             if thread in observed:
                 observed[thread].pop(location, None)
             return True
         observed.setdefault(thread, {})[location] = there
         return False
 
-    def _writes(
+    def _write_released(
         self, access: Access, thread: int, location: int, there: list[Release], learned: bool, releases: bool
     ) -> None:  # fmt: skip
         """Let a thread write to a location; an atomic goes on with what was released there. `learned`: it knows it."""
@@ -185,12 +187,12 @@ class Synchronisation:
             self._at.pop(location, None)
             return
         if len(now) > _MANY:
-            now = _merged(now)
+            now = _merge(now)
         self._at[location] = now
         if there:
             self._note_last(location, there, now, learned and releases, releases)
 
-    def _learns(self, access: Access, thread: int, location: int, there: list[Release]) -> bool:
+    def _learn_released(self, access: Access, thread: int, location: int, there: list[Release]) -> bool:
         """Let a thread learn what was released at a location. Tell whether that is all of it."""
         last, every = self._last.get(location), True
         if last is not None and last[0] is there and access.scope >= Scope.GPU:
@@ -214,17 +216,17 @@ class Synchronisation:
             self._last[location] = now, [latest]
         elif released and held is not None and held[0] is before:
             several = [*held[1], latest]
-            self._last[location] = now, _merged(several) if len(several) > _MANY else several
+            self._last[location] = now, _merge(several) if len(several) > _MANY else several
         else:
             self._last[location] = now, now
 
     def weak_store(self, access: Access, addresses: Ints) -> None:
         """A weak store ends what was released at its location."""
         if len(self._at) > _MANY:
-            for location in _locations(access.space, addresses):
+            for location in _number_locations(access.space, addresses):
                 self._at.pop(location, None)
         elif self._at:
-            stored = set(_locations(access.space, addresses))
+            stored = set(_number_locations(access.space, addresses))
             for location in [location for location in self._at if location in stored]:
                 del self._at[location]
 

@@ -49,12 +49,12 @@ class TensorMemory:
         self._cta_group: dict[int, tuple[int, Place]] = {}
         self._accesses: dict[tuple[Place, Space, int, bool, Family], Access] = {}
 
-    def _access(self, place: Place, space: Space, length: int, writes: bool, family: Family) -> Access:
+    def _make_access(self, place: Place, space: Space, length: int, writes: bool, family: Family) -> Access:
         key = (place, space, length, writes, family)
-        found = self._accesses.get(key)
-        if found is None:
-            found = self._accesses[key] = Access(place, space, length, writes, not writes, family=family)
-        return found
+        stored = self._accesses.get(key)
+        if stored is None:
+            stored = self._accesses[key] = Access(place, space, length, writes, not writes, family=family)
+        return stored
 
     def forget(self, threads: Ints) -> None:
         """Threads begin whose numbers others had before."""
@@ -65,7 +65,7 @@ class TensorMemory:
 
     # Allocation
 
-    def _slot(self, thread: int) -> tuple[int, int]:
+    def _locate_cta(self, thread: int) -> tuple[int, int]:
         grid = self.state.grid_of(thread)
         return grid.number, grid.slot_of(thread)
 
@@ -74,8 +74,8 @@ class TensorMemory:
     ) -> None:
         """`tcgen05.alloc` gave columns from `column` on."""
         thread = group.first
-        self._one_cta_group(place, thread, cta_group)
-        mine = self.columns.setdefault(self._slot(thread), Columns())
+        self._check_cta_group(place, thread, cta_group)
+        mine = self.columns.setdefault(self._locate_cta(thread), Columns())
         legal = 32 <= columns <= 512 and (columns % 32 == 0 if exclusive else columns & (columns - 1) == 0)
         wrong = (
             f"{columns} columns"
@@ -99,7 +99,7 @@ class TensorMemory:
         """`tcgen05.alloc` writes the address of its columns to shared memory: a weak store that all of its own warp may
         read at once, and nobody else."""
         state, one = self.state, group[[0]]
-        access = self._access(place, Space.SHARED, 4, True, Family.THREAD)
+        access = self._make_access(place, Space.SHARED, 4, True, Family.THREAD)
         operation, column = state.begin_operation(), state.channel(state.domain_of(group.first), "alloc", group.first)
         state.column_for(operation, column)
         self.tiles.memory.access(access, one, np.array([address], np.int64), operation=operation)
@@ -108,48 +108,48 @@ class TensorMemory:
 
     def relinquish(self, group: Group) -> None:
         """`tcgen05.relinquish_alloc_permit`."""
-        self.columns.setdefault(self._slot(group.first), Columns()).relinquished = True
+        self.columns.setdefault(self._locate_cta(group.first), Columns()).relinquished = True
 
     def dealloc(self, group: Group, place: Place, column: int, columns: int) -> None:
         """`tcgen05.dealloc`: everybody must be done with the columns."""
         thread = group.first
-        mine = self.columns.setdefault(self._slot(thread), Columns())
+        mine = self.columns.setdefault(self._locate_cta(thread), Columns())
         held = mine.held.pop(column, None)
         if held is None or held[0] != columns:
-            what = f"columns {column}…{column + columns - 1} were not allocated like this"
-            self.state.report(rules.DEALLOC, place, what, thread=thread, other=held[1] if held else None)
+            detail = f"columns {column}…{column + columns - 1} were not allocated like this"
+            self.state.report(rules.DEALLOC, place, detail, thread=thread, other=held[1] if held else None)
             return
         grid = self.state.grid_of(thread)
         where = tensor_cells(grid.tensor_base(grid.slot_of(thread)), column, columns)
-        access = self._access(place, where.space, where.length, True, Family.THREAD)
+        access = self._make_access(place, where.space, where.length, True, Family.THREAD)
         record = self._record(access, thread, 0, 0)
         self.tiles.run(access, np.array([thread], np.int64), where, record)
 
-    def _allocated(self, thread: int, column: int, columns: int) -> bool:
+    def _is_allocated(self, thread: int, column: int, columns: int) -> bool:
         """Say whether columns lie in an allocation of a thread's CTA."""
-        held = self.columns.setdefault(self._slot(thread), Columns()).held
+        held = self.columns.setdefault(self._locate_cta(thread), Columns()).held
         return any(start <= column and column + columns <= start + size for start, (size, _) in held.items())
 
     def check_allocated(self, thread: int, place: Place, column: int, columns: int) -> None:
         """Report columns that lie in no allocation."""
-        if not self._allocated(thread, column, columns):
-            what = f"columns {column}…{column + columns - 1}"
-            self.state.report(rules.NOT_ALLOCATED, place, what, thread=thread)
+        if not self._is_allocated(thread, column, columns):
+            detail = f"columns {column}…{column + columns - 1}"
+            self.state.report(rules.NOT_ALLOCATED, place, detail, thread=thread)
 
     def exits(self, grid_number: int, slot: int, place: Place, thread: int) -> None:
         """A CTA ends: nothing may be allocated any more."""
         left = self.columns.pop((grid_number, slot), None)
         for column, (columns, where) in (left.held if left else {}).items():
-            what = f"{columns} columns from {column} were never freed"
-            self.state.report(rules.DEALLOC, place, what, thread=thread, other=where)
+            detail = f"{columns} columns from {column} were never freed"
+            self.state.report(rules.DEALLOC, place, detail, thread=thread, other=where)
         self._issued.pop((grid_number, slot), None)
 
-    def _one_cta_group(self, place: Place, thread: int, cta_group: int) -> None:
+    def _check_cta_group(self, place: Place, thread: int, cta_group: int) -> None:
         grid = self.state.grid_of(thread)
         first = self._cta_group.setdefault(grid.number, (cta_group, place))
         if first[0] != cta_group:
-            what = f".cta_group::{cta_group}, elsewhere .cta_group::{first[0]}"
-            self.state.report(rules.CTA_GROUP, place, what, thread=thread, other=first[1])
+            detail = f".cta_group::{cta_group}, elsewhere .cta_group::{first[0]}"
+            self.state.report(rules.CTA_GROUP, place, detail, thread=thread, other=first[1])
         peer = grid.slot_of(thread) ^ 1
         if cta_group == 2 and grid.cluster > 1 and not self.state.live[grid.all_threads(peer)].any():
             self.state.report(rules.CTA_PAIR, place, "the peer has exited", thread=thread)
@@ -160,7 +160,7 @@ class TensorMemory:
         life = int(self.state.clocks.life_of[thread >> 5])
         return self.state.records.of_operation(access, life, column, operation, thread & 31)
 
-    def _column(self, thread: int) -> int:
+    def _find_column(self, thread: int) -> int:
         return self.state.channel(self.state.domain_of(thread), "tcgen05", thread)
 
     def operate(
@@ -172,17 +172,17 @@ class TensorMemory:
         cta_group: int = 1,
     ) -> None:
         """`tcgen05.mma`, `.cp` or `.shift`: an accumulator that is added to is both read and written."""
-        self._one_cta_group(place, thread, cta_group)
+        self._check_cta_group(place, thread, cta_group)
         operation = self.state.begin_operation()
-        column = self._column(thread)
+        column = self._find_column(thread)
         one = np.array([thread], np.int64)
         for parts, writing in ((reads, False), (writes, True)):
             for where in parts:
-                access = self._access(place, where.space, where.length, writing, Family.TCGEN05)
+                access = self._make_access(place, where.space, where.length, writing, Family.TCGEN05)
                 record = self._record(access, thread, column, operation)
                 self._pending.setdefault(thread, []).append(record)
                 self.tiles.run(access, one, where, record)
-        self._issued.setdefault(self._slot(thread), {})[thread] = place
+        self._issued.setdefault(self._locate_cta(thread), {})[thread] = place
 
     def operate_all(
         self,
@@ -193,31 +193,31 @@ class TensorMemory:
         cta_group: int = 1,
     ) -> None:
         """`operate` by each of some threads: of each part, every thread has as many rows of granules."""
-        ready = self._ready(threads, place, reads, writes, cta_group)
+        ready = self._compare_operations(threads, place, reads, writes, cta_group)
         if ready is None:
             for at, thread in enumerate(threads.tolist()):
-                mine, others = (_share(parts, at, len(threads)) for parts in (reads, writes))
+                mine, others = (_select_share(parts, at, len(threads)) for parts in (reads, writes))
                 self.operate(thread, place, mine, others, cta_group)
             return
         state, operations = self.state, self.tiles.begin(len(threads))
         every = threads.tolist()
         lives = state.clocks.life_of[threads >> 5]
-        columns = np.array([self._column(thread) for thread in every], np.int64)
+        columns = np.array([self._find_column(thread) for thread in every], np.int64)
         written = [one.rows for one in ready if one.access.writes]
         for one in ready:
             each = len(one.rows) // len(threads)
-            made = state.records.of_operations(
+            numbers = state.records.of_operations(
                 one.access, lives.repeat(each), columns.repeat(each), operations.repeat(each), one.threads[:, 0] & 31
             )
-            for thread, record in zip(one.threads[:, 0].tolist(), made.tolist(), strict=True):
+            for thread, record in zip(one.threads[:, 0].tolist(), numbers.tolist(), strict=True):
                 self._pending.setdefault(thread, []).append(record)
             # Readers of cells that the same operation writes are forgotten at once.
             if one.access.writes or not any(one.rows.same(rows) for rows in written):
-                self.tiles.take(one, made)
+                self.tiles.take(one, numbers)
         for thread in every:
-            self._issued.setdefault(self._slot(thread), {})[thread] = place
+            self._issued.setdefault(self._locate_cta(thread), {})[thread] = place
 
-    def _ready(
+    def _compare_operations(
         self,
         threads: Ints,
         place: Place,
@@ -234,47 +234,47 @@ class TensorMemory:
             peers = (threads - grid.first_thread) // grid.stride ^ 1
             if not living.reshape(grid.slots, -1)[peers].any(axis=1).all():
                 return None
-        found: list[Ready] = []
+        comparisons: list[Ready] = []
         for parts, writing in ((reads, False), (writes, True)):
             for space, rows in parts:
-                access = self._access(place, space, 16, writing, Family.TCGEN05)
+                access = self._make_access(place, space, 16, writing, Family.TCGEN05)
                 issuers = threads.repeat(len(rows) // len(threads))[:, None]
                 shadow = grid.shared if space is Space.SHARED else grid.tensor
                 ready = self.tiles.ready(access, issuers, space, rows, shadow)
                 if ready is None:
                     return None
-                found.append(ready)
-        return found
+                comparisons.append(ready)
+        return comparisons
 
     def commit(self, thread: int, place: Place, barriers: list[int], cta_group: int = 1) -> int:
         """`tcgen05.commit`; return its number for `land_commit` when all earlier operations of the thread are done."""
-        self._one_cta_group(place, thread, cta_group)
-        issued = self._issued.get(self._slot(thread), {})
+        self._check_cta_group(place, thread, cta_group)
+        issued = self._issued.get(self._locate_cta(thread), {})
         if thread not in issued and issued:
             other_thread, other = next(iter(issued.items()))
-            what = f"the operations were issued by {self.state.agent(other_thread)}"
-            self.state.report(rules.FOREIGN_COMMIT, place, what, thread=thread, other=other)
-        found = [self.mbarriers.find(place, thread, address, "tcgen05.commit") for address in barriers]
-        operation, column = self.state.begin_operation(), self._column(thread)
+            detail = f"the operations were issued by {self.state.agent(other_thread)}"
+            self.state.report(rules.FOREIGN_COMMIT, place, detail, thread=thread, other=other)
+        barrier_lives = [self.mbarriers.find(place, thread, address, "tcgen05.commit") for address in barriers]
+        operation, column = self.state.begin_operation(), self._find_column(thread)
         records = list(self._pending.get(thread, []))
         for address in barriers if self.state.grid_of(thread).cluster > 1 else ():
-            access = self._access(place, Space.SHARED, 8, True, Family.TCGEN05)
+            access = self._make_access(place, Space.SHARED, 8, True, Family.TCGEN05)
             arrival = self._record(access, thread, column, operation)
             self.mbarriers.lifetimes.remote(place, thread, Bytes.run(Space.SHARED, address, 8), arrival * 64)
             records.append(arrival)
-        live = [barrier for barrier in found if barrier is not None]
+        live = [barrier for barrier in barrier_lives if barrier is not None]
         self._commits[operation] = Commit(thread, place, records, live, column)
         return operation
 
     def land_commit(self, commit: int) -> None:
         """The operations that a commit tracks are done."""
-        made = self._commits.pop(commit)
+        operations = self._commits.pop(commit)
         records, now = self.state.records, self.state.clocks.now
-        done = set(made.records)
-        records.done(made.records, now)
-        self._pending[made.thread] = [r for r in self._pending.get(made.thread, []) if r not in done]
-        for barrier in made.barriers:
-            self.mbarriers.operation_arrives(barrier, made.place, made.thread, [made.column], True)
+        done = set(operations.records)
+        records.done(operations.records, now)
+        self._pending[operations.thread] = [r for r in self._pending.get(operations.thread, []) if r not in done]
+        for barrier in operations.barriers:
+            self.mbarriers.operation_arrives(barrier, operations.place, operations.thread, [operations.column], True)
 
     # Warps
 
@@ -286,13 +286,13 @@ class TensorMemory:
         grid = self.state.grid_of(thread)
         quarter = ((thread - grid.first_thread) % grid.stride >> 5) % 4
         if lane >> 5 != quarter:
-            what = f"lanes {lane}…{lane + lanes - 1} by the warp of quarter {quarter}"
-            self.state.report(rules.WRONG_QUARTER, place, what, thread=thread)
+            detail = f"lanes {lane}…{lane + lanes - 1} by the warp of quarter {quarter}"
+            self.state.report(rules.WRONG_QUARTER, place, detail, thread=thread)
             lane = 32 * quarter + lane % 32
         self.check_allocated(thread, place, column, columns)
         family = Family.TMEM_ST if stores else Family.TMEM_LD
         where = tensor_cells(grid.tensor_base(grid.slot_of(thread)), column, columns, lane, lanes)
-        access = self._access(place, where.space, where.length, stores, family)
+        access = self._make_access(place, where.space, where.length, stores, family)
         operation = self.state.begin_operation()
         stream = self.state.channel(self.state.domain_of(thread), family, thread >> 5)
         record = self._record(access, thread, stream, operation)
@@ -305,7 +305,7 @@ class TensorMemory:
         """`move` by each of some warps, with a column and a lane each."""
         threads = np.array([group.first for group in groups], np.int64)
         family = Family.TMEM_ST if stores else Family.TMEM_LD
-        ready = self._movable(threads, place, column, columns, lane, lanes, family) if len(groups) > 1 else None
+        ready = self._compare_moves(threads, place, column, columns, lane, lanes, family) if len(groups) > 1 else None
         if ready is None:
             for group, first, low in zip(groups, column.tolist(), lane.tolist(), strict=True):
                 self.move(group, place, first, columns, low, lanes, stores=stores)
@@ -313,14 +313,14 @@ class TensorMemory:
         state, warps = self.state, (threads >> 5).tolist()
         streams = [state.channel(state.domain_of(warp * 32), family, warp) for warp in warps]
         lives, operations = state.clocks.life_of[threads >> 5], self.tiles.begin(len(groups))
-        made = state.records.of_operations(
+        numbers = state.records.of_operations(
             ready.access, lives, np.array(streams, np.int64), operations, threads & 31
         )  # fmt: skip
-        for warp, record in zip(warps, made.tolist(), strict=True):
+        for warp, record in zip(warps, numbers.tolist(), strict=True):
             self._moves.setdefault((warp, family), []).append(record)
-        self.tiles.take(ready, made)
+        self.tiles.take(ready, numbers)
 
-    def _movable(
+    def _compare_moves(
         self, threads: Ints, place: Place, column: Ints, columns: int, lane: Ints, lanes: int, family: Family
     ) -> Ready | None:
         """Compare like loads or stores with what was done before; None where one of them may be wrong."""
@@ -330,12 +330,12 @@ class TensorMemory:
         height = int(last[0] - first[0]) + 1
         if (lane >> 5 != quarter).any() or (lane % 32 + lanes > 32).any() or (last - first + 1 != height).any():
             return None
-        if not all(map(self._allocated, threads.tolist(), column.tolist(), [columns] * len(threads))):
+        if not all(map(self._is_allocated, threads.tolist(), column.tolist(), [columns] * len(threads))):
             return None
         starts = (
             grid.tensor_base(1) * slot[:, None] + ((column[:, None] + np.arange(columns)) * 8 + first[:, None]) * 16
         )
-        access = self._access(place, Space.TENSOR, height * 16, family is Family.TMEM_ST, family)
+        access = self._make_access(place, Space.TENSOR, height * 16, family is Family.TMEM_ST, family)
         return self.tiles.ready(
             access, threads[:, None], Space.TENSOR, rows_of(starts, height * 16), grid.tensor
         )  # fmt: skip
@@ -359,7 +359,7 @@ class TensorMemory:
         self.state.clocks.tensor_fence(group.threads, before)
 
 
-def _share(parts: list[tuple[Space, Rows]], at: int, count: int) -> list[Bytes]:
+def _select_share(parts: list[tuple[Space, Rows]], at: int, count: int) -> list[Bytes]:
     """Return what one of some threads touches of parts that all of them touch."""
     each = [(space, rows, len(rows) // count) for space, rows in parts]
     return [bytes_of(space, rows, row) for space, rows, size in each for row in range(at * size, at * size + size)]

@@ -41,68 +41,73 @@ class TensorMaps:
 
     def replace(self, thread: int, place: Place, address: int, unfinished: set[int]) -> None:
         """`tensormap.replace`, or any write of the map; `unfinished` are the copies still in flight."""
-        found = self._maps.setdefault(address, Map())
-        for operation, user in found.users:
+        edited_map = self._maps.setdefault(address, Map())
+        for operation, user in edited_map.users:
             if operation in unfinished:
-                what = f"the map at 0x{address:x}"
-                self.state.report(rules.MAP_IN_USE, place, what, thread=thread, other=user)
-        found.users = []
-        if found.released == found.version:
-            found.version += 1
-        found.by_host = False
-        found.edited, found.editor = place, thread
+                detail = f"the map at 0x{address:x}"
+                self.state.report(rules.MAP_IN_USE, place, detail, thread=thread, other=user)
+        edited_map.users = []
+        if edited_map.released == edited_map.version:
+            edited_map.version += 1
+        edited_map.by_host = False
+        edited_map.edited, edited_map.editor = place, thread
 
     def release_edits(self, threads: Iterable[int]) -> None:
         """`fence.proxy.tensormap::generic.release` by threads: it covers the maps that they have edited."""
         members = set(threads)
-        for found in self._maps.values():
-            if found.editor in members:
-                self._released(found)
+        for edited_map in self._maps.values():
+            if edited_map.editor in members:
+                self._release(edited_map)
 
     def release(self, address: int) -> None:
         """`fence.proxy.tensormap::generic.release`, or the end of `tensormap.cp_fenceproxy`, on a map."""
-        self._released(self._maps.setdefault(address, Map()))
+        self._release(self._maps.setdefault(address, Map()))
 
-    def _released(self, found: Map) -> None:
-        found.released = found.version
-        if found.edited is None:
+    def _release(self, edited_map: Map) -> None:
+        edited_map.released = edited_map.version
+        if edited_map.edited is None:
             return
-        clocks, records, thread = self.state.clocks, self.state.records, found.editor
+        clocks, records, thread = self.state.clocks, self.state.records, edited_map.editor
         warp = thread >> 5
-        number = records.number(self._accesses.setdefault(found.edited, store(found.edited, Space.GLOBAL, 16)))
+        number = records.number(
+            self._accesses.setdefault(edited_map.edited, store(edited_map.edited, Space.GLOBAL, 16))
+        )
         column = np.array([warp * 32 - clocks.first_thread[warp] + 1], np.int32)
         masks = np.array([1 << (thread & 31)], np.int64)
-        made = records.by_warps(number, clocks.life_of[warp : warp + 1], column, masks, clocks.now, False)
-        found.ref = int(made[0]) * 64 + (thread & 31)
+        numbers = records.by_warps(number, clocks.life_of[warp : warp + 1], column, masks, clocks.now, False)
+        edited_map.ref = int(numbers[0]) * 64 + (thread & 31)
 
     def acquire(self, thread: int, address: int, scope: Scope) -> None:
         """`fence.proxy.tensormap::generic.acquire` by a thread, for its CTA."""
-        found = self._maps.setdefault(address, Map())
-        if found.ref and not ordered(self.state, np.array([found.ref], np.int64), np.array([thread], np.int64))[0]:
+        used_map = self._maps.setdefault(address, Map())
+        if (
+            used_map.ref
+            and not ordered(self.state, np.array([used_map.ref], np.int64), np.array([thread], np.int64))[0]
+        ):
             return
-        if not found.by_host or scope is Scope.SYS:
+        if not used_map.by_host or scope is Scope.SYS:
             grid = self.state.grid_of(thread)
-            found.acquired[grid.number, grid.slot_of(thread)] = found.released
+            used_map.acquired[grid.number, grid.slot_of(thread)] = used_map.released
 
     def use(self, thread: int, place: Place, address: int, operation: int) -> None:
         """A tensor copy reads its map."""
-        found = self._maps.setdefault(address, Map())
+        used_map = self._maps.setdefault(address, Map())
         grid = self.state.grid_of(thread)
-        what = f"the map at 0x{address:x}"
-        if found.released < found.version:
-            self.state.report(rules.MAP_NOT_RELEASED, place, what, thread=thread, other=found.edited)
-        elif found.acquired.get((grid.number, grid.slot_of(thread)), 0) < found.version:
-            self.state.report(rules.MAP_NOT_ACQUIRED, place, what, thread=thread, other=found.edited)
-        found.users.append((operation, place))
+        detail = f"the map at 0x{address:x}"
+        if used_map.released < used_map.version:
+            self.state.report(rules.MAP_NOT_RELEASED, place, detail, thread=thread, other=used_map.edited)
+        elif used_map.acquired.get((grid.number, grid.slot_of(thread)), 0) < used_map.version:
+            self.state.report(rules.MAP_NOT_ACQUIRED, place, detail, thread=thread, other=used_map.edited)
+        used_map.users.append((operation, place))
 
     def ends(self, grid: int, slot: int) -> None:
         """A CTA ended: the next one in its slot has acquired nothing."""
-        for found in self._maps.values():
-            found.acquired.pop((grid, slot), None)
+        for edited_map in self._maps.values():
+            edited_map.acquired.pop((grid, slot), None)
 
     def grid_done(self) -> None:
         """What a grid wrote, later grids must acquire again; kernel end releases it."""
-        for found in self._maps.values():
-            found.released = found.version
-            found.acquired.clear()
-            found.users.clear()
+        for edited_map in self._maps.values():
+            edited_map.released = edited_map.version
+            edited_map.acquired.clear()
+            edited_map.users.clear()

@@ -21,7 +21,7 @@ _FEW = 16
 """So many earlier accesses are quicker to look at one by one."""
 
 
-def _few(last: Refs) -> list[int] | None:
+def _list_few(last: Refs) -> list[int] | None:
     """Return the distinct references of cells, None if they are many."""
     first = int(last[0])
     differs = last != first
@@ -32,7 +32,7 @@ def _few(last: Refs) -> list[int] | None:
     return [first, *{int(rest[0]), *rest[changes + 1].tolist()}] if len(changes) < _FEW else None
 
 
-def _short(held: Refs) -> Refs:
+def _shorten(held: Refs) -> Refs:
     """Return one column where all are equal."""
     first = held[:, :1]
     return held if np.count_nonzero(held != first) else first
@@ -78,17 +78,17 @@ class Tiles:
                 last = self.memory.undisputed(last, plane.reads[0][cells]) if access.writes else last
                 self._compare_run(access, threads, last, cells, plane, record)
                 if access.writes:
-                    self._run_over_readers(access, threads, plane, cells, record)
+                    self._compare_run_readers(access, threads, plane, cells, record)
                     plane.write[cells] = ref
                     if not access.strong:
                         plane.clear_reads(cells)
                 elif plane.strong:
-                    self._run_over_readers(access, threads, plane, cells, record)
+                    self._compare_run_readers(access, threads, plane, cells, record)
                 if access.strong and access.writes:
                     # Reductions do not order each other: who reads the sum has to know of all of them.
                     plane.strong = True
                 if access.strong or not access.writes:
-                    self._run_reads(threads, plane, cells, ref)
+                    self._keep_run(threads, plane, cells, ref)
 
     # Like operations, a row of cells for each
 
@@ -105,12 +105,12 @@ class Tiles:
         if rows is None or level is None or access.strong:
             return None
         plane, rows = shadow.plane(level), rows.finer(level)
-        last = _short(rows.of(plane.write))
+        last = _shorten(rows.of(plane.write))
         if not access.writes:
             fresh = access.reads and shadow.fresh
             if plane.strong or (fresh and np.count_nonzero(last) < last.size):
                 return None
-            good = self._in_order(access, threads, [last])
+            good = self._is_in_order(access, threads, [last])
             return Ready(access, threads, plane, rows, []) if good else None
         if (
             not rows.apart
@@ -118,14 +118,14 @@ class Tiles:
             or (plane.sets is not None and np.count_nonzero(rows.of(plane.sets)))
         ):
             return None
-        readers = [_short(rows.of(held)) for held in plane.reads]
+        readers = [_shorten(rows.of(held)) for held in plane.reads]
         busy = [slot for slot, held in enumerate(readers) if np.count_nonzero(held)]
         if 0 in busy:
-            last = self._undisputed(last, readers[0])
-        good = self._in_order(access, threads, [last, *(readers[slot] for slot in busy)])
+            last = self._drop_read_writes(last, readers[0])
+        good = self._is_in_order(access, threads, [last, *(readers[slot] for slot in busy)])
         return Ready(access, threads, plane, rows, busy) if good else None
 
-    def _undisputed(self, last: Refs, readers: Refs) -> Refs:
+    def _drop_read_writes(self, last: Refs, readers: Refs) -> Refs:
         """Drop asynchronous writes that were read since, as `Memory.undisputed` says."""
         if np.count_nonzero(readers) == readers.size:
             _, refs = by_row(last)
@@ -143,41 +143,41 @@ class Tiles:
         for slot in ready.busy:
             ready.rows.put(plane.reads[slot], np.zeros_like(refs))
 
-    def _in_order(self, access: Access, threads: Ints, held: list[Refs]) -> bool:
+    def _is_in_order(self, access: Access, threads: Ints, held: list[Refs]) -> bool:
         """Say whether what each row holds comes before its operation."""
         if access.space is Space.SHARED:
-            floor, key = int(self._floor(access, threads).min()), self.state.records.key
+            floor, key = int(self._compute_floor(access, threads).min()), self.state.records.key
             held = [one for one in held if int(key[one >> 6].max()) > floor]
             if not held:
                 return True
-        found = [by_row(one) for one in held]
-        rows, refs = found[0] if len(found) == 1 else map(np.concatenate, zip(*found, strict=True))
+        layers = [by_row(one) for one in held]
+        rows, refs = layers[0] if len(layers) == 1 else map(np.concatenate, zip(*layers, strict=True))
         if not len(refs):
             return True
         # What is known stays known: products of one tile after the other ask the same.
         asked = access.family, access.space, access.writes, threads.tobytes(), rows.tobytes(), refs.tobytes()
         if access.family in _OPERATIONS and self._known.get(asked) == self.state.clocks.epoch:
             return True
-        good = self._all_known(access, threads, rows, refs)
+        good = self._knows_all(access, threads, rows, refs)
         if good and access.family in _OPERATIONS:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
             self._known[asked] = self.state.clocks.epoch
         return good
 
-    def _all_known(self, access: Access, threads: Ints, rows: Ints, refs: Ints) -> bool:
+    def _knows_all(self, access: Access, threads: Ints, rows: Ints, refs: Ints) -> bool:
         """Say whether earlier accesses come before the operations whose rows hold them."""
         if access.space is Space.SHARED:
-            late = self.state.records.key[refs >> 6] > self._floor(access, threads).min(axis=1)[rows]
+            late = self.state.records.key[refs >> 6] > self._compute_floor(access, threads).min(axis=1)[rows]
             rows, refs = rows[late], refs[late]
             if not len(refs):
                 return True
-        who, what = threads[rows].reshape(-1), refs.repeat(threads.shape[1])
-        if all_plainly_after(self.state, access, what, who) or all_crossed_after(self.state, access, what, who):
+        who, each_ref = threads[rows].reshape(-1), refs.repeat(threads.shape[1])
+        if all_plainly_after(self.state, access, each_ref, who) or all_crossed_after(self.state, access, each_ref, who):
             return True
-        return not clashes(self.state, access, what, who).any()
+        return not clashes(self.state, access, each_ref, who).any()
 
-    def _floor(self, access: Access, threads: Ints) -> Clock:
+    def _compute_floor(self, access: Access, threads: Ints) -> Clock:
         """Return the time up to which all that the CTA's own threads did is in order for each of these threads."""
         clocks = self.state.clocks
         floors = clocks.floors[clocks.row_of[threads], :, CTA]
@@ -188,18 +188,18 @@ class Tiles:
         """Note reading operations, a row of cells each; those of other rows with the same cells stand beside them."""
         for first, (chosen, part) in enumerate(rows.layers):
             mine, who = (refs, threads) if part is rows else (refs[chosen], threads[chosen])
-            left = self._in_slots(who, part, plane, mine, first)
+            left = self._fill_slots(who, part, plane, mine, first)
             for at in left.tolist():
                 cells = part.cells(at)
                 here = np.full(len(cells), mine[at], np.int32)
                 self.memory.readers.keep(np.full(len(cells), who[at]), plane, cells, here)
 
-    def _in_slots(self, threads: Ints, rows: Rows, plane: Plane, refs: Refs, first: int) -> Ints:
+    def _fill_slots(self, threads: Ints, rows: Rows, plane: Plane, refs: Refs, first: int) -> Ints:
         """Put readers into slots, from one on, that all cells of their row have free; return those without one."""
         left = np.arange(len(refs))
         for slot in range(first, SLOTS):
             held = plane.slot(slot)
-            before = _short(rows.of(held))
+            before = _shorten(rows.of(held))
             if not np.count_nonzero(before):
                 rows.put(held, refs[left])
                 return left[:0]
@@ -211,7 +211,7 @@ class Tiles:
                 break
         return left
 
-    def _run_over_readers(self, access: Access, threads: Ints, plane: Plane, cells: Cells, record: int) -> None:
+    def _compare_run_readers(self, access: Access, threads: Ints, plane: Plane, cells: Cells, record: int) -> None:
         for reads in plane.reads:
             self._compare_run(access, threads, reads[cells], cells, plane, record)
         index = positions(cells)
@@ -220,7 +220,7 @@ class Tiles:
         for ref in np.unique(self.memory.readers.spilled(plane, index)[1]).tolist():
             self._compare_run(access, threads, np.array([ref], np.int32), cells, plane, record)
 
-    def _run_reads(self, threads: Ints, plane: Plane, cells: Cells, ref: int) -> None:
+    def _keep_run(self, threads: Ints, plane: Plane, cells: Cells, ref: int) -> None:
         before = plane.reads[0][cells]
         if not len(before):
             return
@@ -246,12 +246,12 @@ class Tiles:
     def _compare_run(self, access: Access, threads: Ints, last: Refs, cells: Cells, plane: Plane, record: int) -> None:
         if not len(last):
             return
-        distinct = _few(last) or np.unique(last).tolist()
+        distinct = _list_few(last) or np.unique(last).tolist()
         if len(distinct) <= _FEW and all(not ref or self._is_after(access, threads, ref, record) for ref in distinct):
             return
         refs = np.array(distinct, np.int64)
         newest = int(self.state.records.key[refs >> 6].max())
-        if access.space is Space.SHARED and newest <= int(self._floor(access, threads).min()):
+        if access.space is Space.SHARED and newest <= int(self._compute_floor(access, threads).min()):
             return
         refs = refs[refs != 0]
         operation = int(self.state.records.operation[record])

@@ -71,7 +71,7 @@ class Unread:
 
     def read_rows(self, rows: Rows) -> None:
         """Products read granules."""
-        self._shared.reshape(-1, _GRANULE)[_cells(rows)] = 0
+        self._shared.reshape(-1, _GRANULE)[_list_cells(rows)] = 0
 
     # Tensor memory
 
@@ -84,14 +84,14 @@ class Unread:
             if space is Space.SHARED:
                 self.read_rows(rows)
             else:
-                self._tensor[_cells(rows)] = 0
+                self._tensor[_list_cells(rows)] = 0
         for _, rows in writes:
-            cells = _cells(rows)
+            cells = _list_cells(rows)
             self._overwrite(self._tensor, cells)
             if product:
                 columns = np.unique(cells // _COLUMN % _COLUMNS)
-                made = Brought(rules.UNREAD_ACCUMULATOR, place, thread, int(columns[0]), len(columns))
-                self._brought.append(made)
+                brought = Brought(rules.UNREAD_ACCUMULATOR, place, thread, int(columns[0]), len(columns))
+                self._brought.append(brought)
                 self._tensor[cells] = len(self._brought)
 
     def move(self, ctas: Ints, column: Ints, columns: int, lane: Ints, lanes: int, *, stores: bool) -> None:
@@ -111,30 +111,30 @@ class Unread:
     # Findings
 
     def _overwrite(self, held: Clock, cells: Ints, when: str = " before they are overwritten") -> None:
-        found = held[cells]
-        if np.count_nonzero(found):
-            self._report(cells[found != 0], found[found != 0], when)
+        numbers = held[cells]
+        if np.count_nonzero(numbers):
+            self._report(cells[numbers != 0], numbers[numbers != 0], when)
             held[cells] = 0
 
     def _report(self, cells: Ints, numbers: Clock, when: str) -> None:
         """Report what nobody has read, by the operation that brought it."""
         for number in map(int, np.unique(numbers)):
-            made, mine = self._brought[number - 1], np.sort(cells[numbers == number])
-            shared = made.rule is rules.UNREAD_COPY
-            what, where = (self._bytes if shared else self._columns)(made, mine)
-            self._state.report(made.rule, made.place, what + when, thread=made.thread, where=where)
+            brought, mine = self._brought[number - 1], np.sort(cells[numbers == number])
+            shared = brought.rule is rules.UNREAD_COPY
+            detail, where = (self._describe_bytes if shared else self._describe_columns)(brought, mine)
+            self._state.report(brought.rule, brought.place, detail + when, thread=brought.thread, where=where)
 
-    def _bytes(self, made: Brought, cells: Ints) -> tuple[str, str]:
+    def _describe_bytes(self, brought: Brought, cells: Ints) -> tuple[str, str]:
         where = self._state.location(Space.SHARED, self._grid, int(cells[0]), 1)
         where = where.removeprefix("1 bytes at ")
-        at = int(cells[0]) - made.first
-        return f"{len(cells)} of {made.size} bytes, the first is byte {at} of the copy, at {where}", where
+        at = int(cells[0]) - brought.first
+        return f"{len(cells)} of {brought.size} bytes, the first is byte {at} of the copy, at {where}", where
 
-    def _columns(self, made: Brought, cells: Ints) -> tuple[str, str]:
+    def _describe_columns(self, brought: Brought, cells: Ints) -> tuple[str, str]:
         columns, lane = np.unique(cells // _COLUMN % _COLUMNS), int(cells[0]) % _COLUMN * _GRANULE
         where = f"column {int(columns[0])}, lanes from {lane}"
-        return f"{len(columns)} of {made.size} columns, the first is {where}", where
+        return f"{len(columns)} of {brought.size} columns, the first is {where}", where
 
 
-def _cells(rows: Rows) -> Ints:
+def _list_cells(rows: Rows) -> Ints:
     return np.unique(rows.blocks[..., None] * rows.width + np.arange(rows.width))

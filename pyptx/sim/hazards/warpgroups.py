@@ -67,11 +67,14 @@ class Book:
         mine = [at for at, base in enumerate(self.bases) if base in gone]
         rest = [at for at, base in enumerate(self.bases) if base not in gone]
         other = Book(
-            [self.bases[at] for at in mine], [warp.copy() for warp in self.warps], _some(self.open, mine),
-            [_some(group, mine) for group in self.groups], self.first_group, list(self.shapes), self.latest,
+            [self.bases[at] for at in mine], [warp.copy() for warp in self.warps], _select_products(self.open, mine),
+            [_select_products(group, mine) for group in self.groups], self.first_group, list(self.shapes), self.latest,
         )  # fmt: skip
         self.bases = [self.bases[at] for at in rest]
-        self.open, self.groups = _some(self.open, rest), [_some(group, rest) for group in self.groups]
+        self.open, self.groups = (
+            _select_products(self.open, rest),
+            [_select_products(group, rest) for group in self.groups],
+        )
         return other
 
     def join(self, other: Book) -> None:
@@ -82,7 +85,7 @@ class Book:
             warp.committed = warp.waited = self.first_group
 
 
-def _some(products: list[Product], rows: list[int]) -> list[Product]:
+def _select_products(products: list[Product], rows: list[int]) -> list[Product]:
     return [Product(product.place, product.registers, product.records[rows]) for product in products]
 
 
@@ -122,14 +125,14 @@ class Books:
             book = self._of.get(base)
             if book is not None:
                 chosen.setdefault((id(book), rank), (book, {}))[1][base] = at
-        made: list[Part] = []
+        divided: list[Part] = []
         for (_, rank), (book, places) in chosen.items():
             if len(places) < len(book.bases):
                 book = book.taken(places)
                 self._of.update(dict.fromkeys(book.bases, book))
                 self.version += 1
-            made.append(Part(book, rank, [places[base] for base in book.bases]))
-        return made
+            divided.append(Part(book, rank, [places[base] for base in book.bases]))
+        return divided
 
     def join(self, parts: Sequence[Part]) -> None:
         """Let idle warpgroups share a book, all of which have just fenced."""

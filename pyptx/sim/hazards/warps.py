@@ -12,7 +12,7 @@ from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.state import Grid, State
 
 
-def _there(group: Group, among: Group | None) -> Ints:
+def _mask_present(group: Group, among: Group | None) -> Ints:
     """Return, for each warp of a group, the mask of its lanes that take part."""
     if among is None or among is group:
         return group.masks
@@ -29,17 +29,17 @@ class Warps:
         """The counts that each warp has asked for, where and when."""
         self._increases: dict[tuple[int, int], tuple[Place, int, int]] = {}
 
-    def _alive(self, warp: int) -> int:
+    def _mask_alive(self, warp: int) -> int:
         lanes = np.flatnonzero(self.state.live[warp * 32 : warp * 32 + 32])
         return int((np.int64(1) << lanes.astype(np.int64)).sum())
 
     def aligned(self, group: Group, place: Place) -> None:
         """An `.aligned` instruction: all live lanes of each warp take part."""
         for warp, mask in zip(group.warps.tolist(), group.masks.tolist(), strict=True):
-            missing = self._alive(warp) & ~mask
+            missing = self._mask_alive(warp) & ~mask
             if missing:
-                what = f"lanes 0x{missing:08x} are elsewhere"
-                self.state.report(rules.DIVERGENT, place, what, thread=warp * 32 + mask.bit_length() - 1)
+                detail = f"lanes 0x{missing:08x} are elsewhere"
+                self.state.report(rules.DIVERGENT, place, detail, thread=warp * 32 + mask.bit_length() - 1)
 
     def warpgroup(self, group: Group, place: Place) -> None:
         """`wgmma` and `setmaxnreg`: four whole warps, the first of a rank that is a multiple of four."""
@@ -51,40 +51,40 @@ class Warps:
         for number, size in zip(groups.tolist(), sizes.tolist(), strict=True):
             if size != 4:
                 thread = int(group.threads[0])
-                what = f"{size} warps of warpgroup {number % 64}"
-                self.state.report(rules.WARPGROUP, place, what, thread=thread)
+                detail = f"{size} warps of warpgroup {number % 64}"
+                self.state.report(rules.WARPGROUP, place, detail, thread=thread)
 
     def members(self, group: Group, place: Place, masks: Ints, among: Group | None = None) -> None:
         """`shfl vote match redux` `.sync`: each lane's mask names it, and only lanes that take part or have exited.
         `among`: those that take part, where some do so from other places."""
-        there = _there(group, among)[group.warp_index]
+        there = _mask_present(group, among)[group.warp_index]
         outside = np.flatnonzero((masks >> group.lanes & 1) == 0)
         if len(outside):
             at = int(outside[0])
-            what = f"lane {int(group.lanes[at])} with mask 0x{int(masks[at]):08x}"
-            self.state.report(rules.NOT_IN_MASK, place, what, thread=int(group.threads[at]), count=len(outside))
-        alive = np.array([self._alive(warp) for warp in group.warps.tolist()], np.int64)[group.warp_index]
+            detail = f"lane {int(group.lanes[at])} with mask 0x{int(masks[at]):08x}"
+            self.state.report(rules.NOT_IN_MASK, place, detail, thread=int(group.threads[at]), count=len(outside))
+        alive = np.array([self._mask_alive(warp) for warp in group.warps.tolist()], np.int64)[group.warp_index]
         absent = np.flatnonzero(masks & alive & ~there)
         if len(absent):
             at = int(absent[0])
-            what = f"mask 0x{int(masks[at]):08x} names lanes that are elsewhere"
-            self.state.report(rules.DIVERGENT, place, what, thread=int(group.threads[at]), count=len(absent))
+            detail = f"mask 0x{int(masks[at]):08x} names lanes that are elsewhere"
+            self.state.report(rules.DIVERGENT, place, detail, thread=int(group.threads[at]), count=len(absent))
 
     def sources(self, group: Group, place: Place, lanes: Ints, masks: Ints, among: Group | None = None) -> None:
         """`shfl.sync`: the lane that each lane reads from takes part and is named."""
-        there = _there(group, among)[group.warp_index] & masks
+        there = _mask_present(group, among)[group.warp_index] & masks
         bad = np.flatnonzero((there >> (lanes & 31) & 1) == 0)
         if len(bad):
             at = int(bad[0])
-            what = f"lane {int(group.lanes[at])} reads lane {int(lanes[at])}"
-            self.state.report(rules.SHFL_SOURCE, place, what, thread=int(group.threads[at]), count=len(bad))
+            detail = f"lane {int(group.lanes[at])} reads lane {int(lanes[at])}"
+            self.state.report(rules.SHFL_SOURCE, place, detail, thread=int(group.threads[at]), count=len(bad))
 
     def elect(self, group: Group, place: Place, mask: int, among: Group | None = None) -> None:
         """`elect.sync`: the mask is that of the lanes that execute it."""
-        for warp, have in zip(group.warps.tolist(), _there(group, among).tolist(), strict=True):
-            if have != mask & self._alive(warp):
-                what = f"mask 0x{mask:08x}, executing 0x{have:08x}"
-                self.state.report(rules.ELECT, place, what, thread=warp * 32 + have.bit_length() - 1)
+        for warp, have in zip(group.warps.tolist(), _mask_present(group, among).tolist(), strict=True):
+            if have != mask & self._mask_alive(warp):
+                detail = f"mask 0x{mask:08x}, executing 0x{have:08x}"
+                self.state.report(rules.ELECT, place, detail, thread=warp * 32 + have.bit_length() - 1)
 
     def alike(self, group: Group, place: Place, values: Ints, name: str, first: Ints | None = None) -> None:
         """An operand that all lanes of a warp must give alike, or all whose `first` lanes are at one position."""
@@ -94,9 +94,9 @@ class Warps:
         other = np.flatnonzero(values != held)
         if len(other):
             at = int(other[0])
-            what = f"{name} {int(values[at]):#x}, in the first lane {int(held[at]):#x}"
+            detail = f"{name} {int(values[at]):#x}, in the first lane {int(held[at]):#x}"
             count = len(np.unique(group.warp_index[other]))
-            self.state.report(rules.OPERANDS_DIFFER, place, what, thread=int(group.threads[at]), count=count)
+            self.state.report(rules.OPERANDS_DIFFER, place, detail, thread=int(group.threads[at]), count=count)
 
     def setmaxnreg(
         self, group: Group, place: Place, count: int, increases: bool, entry: int | None, pool: int | None = None
@@ -109,8 +109,8 @@ class Warps:
             legal = 24 <= count <= 256 and count % 8 == 0
             if not legal or (have is not None and (count < have if increases else count > have)):
                 direction = "inc" if increases else "dec"
-                what = f".{direction} from {have or 'the count at entry'} to {count}"
-                self.state.report(rules.SETMAXNREG, place, what, thread=warp * 32)
+                detail = f".{direction} from {have or 'the count at entry'} to {count}"
+                self.state.report(rules.SETMAXNREG, place, detail, thread=warp * 32)
             self._check_synchronised(
                 warp, place, rules.SETMAXNREG_REPEATED if count == have else rules.SETMAXNREG_AGAIN
             )  # fmt: skip
@@ -130,9 +130,9 @@ class Warps:
             came = len(theirs) >= before
             if not came or not knows(self.state, warp * 32, other * 32, theirs[before - 1][2]):
                 rest = "has not come to the one before" if not came else "is not known to have executed the one before"
-                what = f"warp {rank + other - warp} of the CTA {rest}"
+                detail = f"warp {rank + other - warp} of the CTA {rest}"
                 where = theirs[before - 1][1] if came else None
-                self.state.report(rule, place, what, thread=warp * 32, other=where)
+                self.state.report(rule, place, detail, thread=warp * 32, other=where)
                 return
 
     def _check_warpgroups(self, grid: Grid, warps: list[int]) -> None:
@@ -144,23 +144,23 @@ class Warps:
             counts = [[count for count, _, _ in one] for one in asked]
             if any(one != counts[0] for one in counts) or (longest and len(asked) < 4):
                 place, thread = longest[-1][1], warps[first + asked.index(longest)] * 32
-                what = f"its warps asked for {', '.join(str(one or 'nothing') for one in counts)}"
+                detail = f"its warps asked for {', '.join(str(one or 'nothing') for one in counts)}"
                 if len(asked) < 4:
-                    what = f"the CTA has {len(asked)} of its four warps, which ask for registers"
-                self.state.report(rules.WARPGROUP, place, what, thread=thread)
+                    detail = f"the CTA has {len(asked)} of its four warps, which ask for registers"
+                self.state.report(rules.WARPGROUP, place, detail, thread=thread)
 
     def _check_pool(self, grid: Grid, first: int, place: Place, entry: int, pool: int) -> None:
         """Report registers that a CTA which begins at a warp holds beyond its pool."""
         held = sum(self._counts.get((grid.number, first + i), entry) * 32 for i in range(-(-grid.threads // 32)))
         if held > pool:
-            what = f"the CTA's warps ask for {held} of {pool} registers"
-            self.state.report(rules.SETMAXNREG, place, what, thread=first * 32)
+            detail = f"the CTA's warps ask for {held} of {pool} registers"
+            self.state.report(rules.SETMAXNREG, place, detail, thread=first * 32)
 
     def uninitialised(self, group: Group, place: Place, registers: list[str]) -> None:
         """Registers were read that no lane of the group has written."""
-        what = ", ".join(registers)
+        detail = ", ".join(registers)
         self.state.report(
-            rules.UNINITIALISED_REGISTER, place, what, thread=group.first, count=len(group) * len(registers)
+            rules.UNINITIALISED_REGISTER, place, detail, thread=group.first, count=len(group) * len(registers)
         )
 
     def pair(self, thread: int, place: Place, why: str) -> None:

@@ -51,31 +51,31 @@ class Wgmma:
         self._named.clear()
         self._books.forget(warps)
 
-    def _base(self, warp: int) -> int:
+    def _find_base(self, warp: int) -> int:
         """Return the first warp of a warp's warpgroup."""
-        found = self._bases.get(warp)
-        if found is None:
+        base = self._bases.get(warp)
+        if base is None:
             grid = self.state.grid_of(warp * 32)
             start = (grid.first_thread + grid.slot_of(warp * 32) * grid.stride) >> 5
-            found = self._bases[warp] = start + (warp - start) // 4 * 4
-        return found
+            base = self._bases[warp] = start + (warp - start) // 4 * 4
+        return base
 
-    def _parts(self, group: Group, create: bool) -> list[Part]:
+    def _find_parts(self, group: Group, create: bool) -> list[Part]:
         """Return the books of the warps of a group."""
         key = id(group), create
-        found = self._named.get(key)
-        if found is None or found[0] is not group or found[1] != self._books.version:
+        entry = self._named.get(key)
+        if entry is None or entry[0] is not group or entry[1] != self._books.version:
             ranks: dict[int, Ranks] = {}
             for warp in group.warps.tolist():
-                base = self._base(warp)
+                base = self._find_base(warp)
                 ranks[base] = (*ranks.get(base, ()), warp - base)
             parts = self._books.parts([*ranks], [*ranks.values()], create)
-            found = self._named[key] = group, self._books.version, parts
-        return found[2]
+            entry = self._named[key] = group, self._books.version, parts
+        return entry[2]
 
     def fence(self, group: Group) -> None:
         """`wgmma.fence.sync.aligned`."""
-        parts = self._parts(group, True)
+        parts = self._find_parts(group, True)
         for part in parts:
             for warp in (part.book.warps[rank] for rank in part.ranks):
                 warp.known = warp.fenced = True
@@ -95,15 +95,15 @@ class Wgmma:
         shape: str = "",
     ) -> None:
         """`wgmma.mma_async` by one warpgroup; `operands` are the bytes that it reads from shared memory."""
-        here = self._made([group])
+        here = self._assemble([group])
 
         def records(operation: Ints) -> Ints:
-            made = [self._record(here, self._access(place, where.length), operation) for where in operands]
+            numbers = [self._record(here, self._make_access(place, where.length), operation) for where in operands]
             issuers = group.warps * 32
-            for where, record in zip(operands, made, strict=True):
-                access = self._access(place, where.length)
+            for where, record in zip(operands, numbers, strict=True):
+                access = self._make_access(place, where.length)
                 self.tiles.run(access, issuers, where, int(record[0]))
-            return np.array(made, np.int64).reshape(-1, 1).T
+            return np.array(numbers, np.int64).reshape(-1, 1).T
 
         self._issue(here, place, accumulators, register_a, shape, records)
 
@@ -117,19 +117,19 @@ class Wgmma:
         shape: str = "",
     ) -> None:
         """`wgmma.mma_async` by several warpgroups at once; each operand has a row of granules for each of them."""
-        here = self._held(groups)
+        here = self._look_up(groups)
 
         def records(operations: Ints) -> Ints:
-            access, shadow = self._access(place, 16), self.state.grid_of(groups[0].first).shared
-            made = np.empty((len(groups), len(operands)), np.int64)
+            access, shadow = self._make_access(place, 16), self.state.grid_of(groups[0].first).shared
+            numbers = np.empty((len(groups), len(operands)), np.int64)
             for number, rows in enumerate(operands):
                 ready = self.tiles.ready(access, here.issuers, Space.SHARED, rows, shadow)
-                mine = made[:, number] = self._record(here, access, operations)
+                mine = numbers[:, number] = self._record(here, access, operations)
                 if ready is not None:
                     self.tiles.take(ready, mine)
                 for at, record in enumerate(mine.tolist()) if ready is None else ():
                     self.tiles.run(access, here.issuers[at], bytes_of(Space.SHARED, rows, at), record)
-            return made
+            return numbers
 
         self._issue(here, place, accumulators, register_a, shape, records)
 
@@ -143,29 +143,29 @@ class Wgmma:
         used = accumulators | register_a if register_a else accumulators
         for part in here.parts:
             self._check_fence(here, part, place, used, accumulators, shape)
-        made = records(self.tiles.begin(len(here.groups)).astype(np.int64))
+        numbers = records(self.tiles.begin(len(here.groups)).astype(np.int64))
         for part in here.parts:
-            mine = made if len(here.parts) == 1 and part.at == [*range(len(made))] else made[part.at]
+            mine = numbers if len(here.parts) == 1 and part.at == [*range(len(numbers))] else numbers[part.at]
             part.book.open.append(Product(place, used, mine))
 
     def _record(self, here: Together, access: Access, operations: Ints) -> Ints:
         return self.state.records.of_operations(access, here.lives, here.columns, operations.astype(np.int32))
 
-    def _held(self, groups: list[Group]) -> Together:
+    def _look_up(self, groups: list[Group]) -> Together:
         """Return what is known of some warpgroups: the same list asks again and again."""
-        found = self._together.get(id(groups))
-        if found is None or found.groups is not groups:
-            found = self._together[id(groups)] = self._made(groups)
-        if found.version != self._books.version:
-            found.parts = self._books.parts(found.bases, found.ranks, True)
-            found.version = self._books.version
-        return found
+        together = self._together.get(id(groups))
+        if together is None or together.groups is not groups:
+            together = self._together[id(groups)] = self._assemble(groups)
+        if together.version != self._books.version:
+            together.parts = self._books.parts(together.bases, together.ranks, True)
+            together.version = self._books.version
+        return together
 
-    def _made(self, groups: Sequence[Group]) -> Together:
+    def _assemble(self, groups: Sequence[Group]) -> Together:
         state = self.state
         warps = [group.warps.tolist() for group in groups]
         whole = all(len(group) == 128 and len(mine) == 4 for group, mine in zip(groups, warps, strict=True))
-        bases = [self._base(mine[0]) for mine in warps]
+        bases = [self._find_base(mine[0]) for mine in warps]
         ranks = [tuple(warp - base for warp in mine) for mine, base in zip(warps, bases, strict=True)]
         parts = self._books.parts(bases, ranks, True)
         return Together(
@@ -177,12 +177,12 @@ class Wgmma:
             np.concatenate(warps) if whole else None,
         )  # fmt: skip
 
-    def _access(self, place: Place, length: int) -> Access:
-        found = self._accesses.get((place, length))
-        if found is None:
-            found = Access(place, Space.SHARED, length, False, family=Family.WGMMA)
-            self._accesses[place, length] = found
-        return found
+    def _make_access(self, place: Place, length: int) -> Access:
+        stored = self._accesses.get((place, length))
+        if stored is None:
+            stored = Access(place, Space.SHARED, length, False, family=Family.WGMMA)
+            self._accesses[place, length] = stored
+        return stored
 
     def _check_fence(
         self, here: Together, part: Part, place: Place, used: Registers, accumulators: Registers, shape: str
@@ -200,8 +200,8 @@ class Wgmma:
         book.latest = accumulators, shape
         others = {other for registers, other in book.shapes if other != shape and registers & accumulators}
         for at in part.at if others else ():
-            what = f"shape {shape} on the accumulator of shape {min(others)}"
-            self.state.report(rules.WGMMA_NO_FENCE, place, what, thread=here.groups[at].first)
+            detail = f"shape {shape} on the accumulator of shape {min(others)}"
+            self.state.report(rules.WGMMA_NO_FENCE, place, detail, thread=here.groups[at].first)
         book.shapes = [(registers - accumulators, other) for registers, other in book.shapes]
         book.shapes.append((accumulators, shape))
 
@@ -216,12 +216,12 @@ class Wgmma:
                 touched = [(registers & used, other) for registers, other in warp.touched.items() if registers & used]
                 if touched:
                     other, count = touched[-1][1], len(frozenset[int]().union(*(hit for hit, _ in touched)))
-                    what = "its registers were accessed since the last fence"
-                    report(rules.WGMMA_NO_FENCE, place, what, thread=thread, other=other, count=count)
+                    detail = "its registers were accessed since the last fence"
+                    report(rules.WGMMA_NO_FENCE, place, detail, thread=thread, other=other, count=count)
 
     def commit(self, group: Group) -> None:
         """`wgmma.commit_group`. Warps that execute it one after the other end one group."""
-        for part in self._parts(group, True):
+        for part in self._find_parts(group, True):
             book = part.book
             for warp in (book.warps[rank] for rank in part.ranks):
                 warp.committed += 1
@@ -231,11 +231,11 @@ class Wgmma:
 
     def wait(self, group: Group, pending: int) -> None:
         """`wgmma.wait_group` that went on."""
-        self._wait(self._made([group]), pending)
+        self._wait(self._assemble([group]), pending)
 
     def wait_all(self, groups: list[Group], pending: int) -> None:
         """`wgmma.wait_group` that went on, in several warpgroups at once."""
-        self._wait(self._held(groups), pending)
+        self._wait(self._look_up(groups), pending)
 
     def _wait(self, here: Together, pending: int) -> None:
         clocks, records = self.state.clocks, self.state.records
@@ -244,9 +244,9 @@ class Wgmma:
         for part in here.parts:
             book = part.book
             done = max(0, len(book.groups) - pending)
-            made = [product.records for products in book.groups[:done] for product in products]
-            if made:
-                records.done(np.concatenate(made, axis=None), now)
+            numbers = [product.records for products in book.groups[:done] for product in products]
+            if numbers:
+                records.done(np.concatenate(numbers, axis=None), now)
             if book.first_group + done:
                 learned += part.at
             for warp in (book.warps[rank] for rank in part.ranks):
@@ -262,7 +262,7 @@ class Wgmma:
 
     def registers(self, group: Group, place: Place, registers: Registers) -> None:
         """Another instruction reads or writes registers that products use somewhere."""
-        for part in self._parts(group, False):
+        for part in self._find_parts(group, False):
             book = part.book
             for rank in part.ranks:
                 warp = book.warps[rank]
@@ -278,10 +278,10 @@ class Wgmma:
         for product in (product for products in waiting for product in products):
             hit = registers & product.registers
             if hit:
-                what = f"{len(hit)} registers of a product that may still run"
+                detail = f"{len(hit)} registers of a product that may still run"
                 for base in book.bases:
                     self.state.report(
-                        rules.WGMMA_TOO_EARLY, place, what, thread=(base + rank) * 32, other=product.place,
+                        rules.WGMMA_TOO_EARLY, place, detail, thread=(base + rank) * 32, other=product.place,
                         count=len(hit),
                     )  # fmt: skip
                 return

@@ -42,7 +42,7 @@ def test_a_register_of_another_kernel_is_refused() -> None:
         ptx.addr(kept[0])  # here
 
     def unchecked() -> None:
-        ptx.inst.addx.u32(kept[0], unchecked=True)  # here
+        ptx.inst.addx.u32(kept[0], unchecked=True)  # here  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
 
     refused(operand, "PTX0802", "`other`")
     refused(unchecked, "PTX0802", "`other`")

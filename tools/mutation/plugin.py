@@ -9,6 +9,7 @@ import importlib
 import json
 import os
 import pickle
+import resource
 import threading
 import time
 import zlib
@@ -21,6 +22,8 @@ import pytest
 RECORD, SELECT = "MUTATION_RECORD", "MUTATION_SELECT"
 HUNG = 124
 COLLECTION_SECONDS = 240.0
+MEMORY = 12 << 30
+"""Bytes of address space a run may take: a mutated size must not starve the machine."""
 
 
 class Recorder:
@@ -102,6 +105,7 @@ def _watchdog(seconds: float) -> threading.Timer:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     if RECORD in os.environ:
         config.pluginmanager.register(Recorder(Path(os.environ[RECORD])), "mutation-recorder")
     if SELECT in os.environ:

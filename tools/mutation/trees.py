@@ -12,7 +12,6 @@ import importlib.util
 import marshal
 import os
 import py_compile
-import resource
 import shutil
 import signal
 import subprocess
@@ -25,9 +24,6 @@ from tools.tidy import listed
 
 PLUGIN = Path(__file__).with_name("plugin.py")
 HUNG = 124
-MEMORY = 12 << 30
-"""Bytes of address space a run may take: a mutated size must not starve the machine."""
-
 HITS = """\
 import mmap, pathlib
 with pathlib.Path(__file__).with_suffix(".bin").open("r+b") as _file:
@@ -64,7 +60,7 @@ class Tree:
         with (self.folder / "output.txt").open("wb") as output:
             process = subprocess.Popen(
                 command, cwd=self.root, env=variables, stdin=subprocess.DEVNULL, stdout=output,
-                stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=_limit_memory,
+                stderr=subprocess.STDOUT, start_new_session=True,
             )  # fmt: skip
             try:
                 return process.wait(timeout=seconds)
@@ -148,10 +144,6 @@ def _bodies(tree: ast.Module) -> Iterator[tuple[str, list[ast.stmt]]]:
                 yield owner, body
         parts = (ast.stmt, ast.excepthandler, ast.match_case)
         waiting += [(owner, child) for child in ast.iter_child_nodes(node) if isinstance(child, parts)]
-
-
-def _limit_memory() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:

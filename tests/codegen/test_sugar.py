@@ -208,6 +208,7 @@ _SYMBOLS = st.from_regex(r"(?a:[A-Za-z_][\w$]{0,9})", fullmatch=True)
 @given(_REGISTERS, _SYMBOLS)
 def test_any_name_of_a_register_or_symbol_keeps_every_token(register: str, symbol: str) -> None:
     assume(register != symbol and "WARP_SZ" not in (register, symbol))
+    assume(symbol != "_")  # no name: it discards a result
     statements = (
         f".reg .b32 {register};\nmov.u32 {register}, {symbol};\n{symbol}_label:\nadd.u32 {register}, {register}, 1;\n"
         f"setp.lt.u32 %p1, {register}, 9;\n@%p1 bra {symbol}_label;\nst.shared.b32 [{symbol}], {register};\n"

@@ -91,6 +91,9 @@ def run(command: Sequence[str], *, cwd: Path | None = None, timeout: float = DEF
             text = f"{command[0]} cannot be run: {why.strerror or why}"
             raise ToolFailed([rules.TOOL_BROKEN.found(None, text, help=_REINSTALL)]) from None
         try:
+            if timeout <= 0:
+                # `wait` would first ask whether it has ended already.
+                raise subprocess.TimeoutExpired(command, timeout)
             status = process.wait(timeout)
         except subprocess.TimeoutExpired:
             found = rules.TOOL_TIMEOUT.found(

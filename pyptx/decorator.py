@@ -36,7 +36,7 @@ from pyptx.toolchain import assemble, resources, sass
 
 if TYPE_CHECKING:
     from pyptx.sim import Launch, Result
-    from pyptx.sim.checks.choice import Check
+    from pyptx.sim.observers.checks.choice import Check
     from pyptx.toolchain import Cubin, Resources
 
 __all__ = ["Kernel", "combine", "detect_arch", "intrinsic", "kernel"]

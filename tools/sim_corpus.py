@@ -25,7 +25,7 @@ from pyptx.ir import Module
 from pyptx.isa.swizzle import by_name
 from pyptx.parser import parse
 from pyptx.sim.hazards import RULES, Finding
-from pyptx.sim.rules import UNSUPPORTED
+from pyptx.sim.rules.faults import UNSUPPORTED
 from tools.corpus import inputs, manifest
 from tools.corpus.manifest import Array, Entry, File, Run, Scalar, TensorMap
 

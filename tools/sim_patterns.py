@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from pyptx.parser import parse
-from pyptx.sim.hazards.rules import RULES
+from pyptx.sim.rules import RULES
 from tests.sim.patterns import kernels
 from tests.sim.patterns.cases import CASES
 from tests.sim.patterns.needless import NEEDLESS

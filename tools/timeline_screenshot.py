@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 
 from examples.kernels import hopper_gemm
-from pyptx.sim.timeline import Timeline
+from pyptx.sim.observers.timeline import Timeline
 from tools.browser import browser, chromium
 
 PICTURE = Path(__file__).parent.parent / "docs" / "timeline.png"

@@ -10,7 +10,10 @@ from pyptx.cli import OK, UNUSABLE
 from pyptx.cli.output import complain, print_json, wants_colour
 from pyptx.diagnostics import Rule
 
-LAYERS_WITH_RULES = ("parser", "check", "toolchain", "dsl", "tensormap", "runtime", "sim", "sim.hazards")
+RULE_TABLES = (
+    "parser.rules", "check.rules", "toolchain.rules", "dsl.rules", "tensormap.rules", "runtime.rules",
+    "sim.rules.faults", "sim.rules",
+)  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
 
 def all_rules() -> list[Rule]:
     """Return the rules of every layer, in the order of their codes."""
-    modules = (import_module(f"pyptx.{layer}.rules") for layer in LAYERS_WITH_RULES)
+    modules = (import_module(f"pyptx.{table}") for table in RULE_TABLES)
     rules: list[Rule] = [rule for module in modules for rule in module.RULES]
     return sorted(rules, key=lambda rule: rule.code)
 

@@ -25,19 +25,19 @@ from pyptx.diagnostics import Diagnostic, Origin, PtxError, Span, visible
 from pyptx.ir import Function, Module
 from pyptx.parser import parse
 from pyptx.runtime.rules import ARRAYS, GRID
-from pyptx.sim import rules
 from pyptx.sim.hazards.findings import by_cause
 from pyptx.sim.hazards.graph import HangReport
-from pyptx.sim.room import machine_memory
-from pyptx.sim.sweeping import SEEDS, orders
+from pyptx.sim.launch.room import machine_memory
+from pyptx.sim.launch.sweeping import SEEDS, orders
+from pyptx.sim.rules import faults
 
 _USAGE = {
     rule.code
     for rule in (
-        rules.MISSING_ENTRY,
-        rules.ARGUMENTS,
-        rules.LAUNCH_SHAPE,
-        rules.OUT_OF_MEMORY,
+        faults.MISSING_ENTRY,
+        faults.ARGUMENTS,
+        faults.LAUNCH_SHAPE,
+        faults.OUT_OF_MEMORY,
         ARRAYS,
         GRID,
         *tensormap.RULES,

@@ -16,7 +16,7 @@ from pyptx.cli.sim_arguments import Unusable, Value
 from pyptx.cli.sources import Unreadable
 from pyptx.diagnostics import PtxError
 from pyptx.sim import Result
-from pyptx.sim.hazards.rules import UNINITIALISED_GLOBAL, UNWRITTEN
+from pyptx.sim.rules import UNINITIALISED_GLOBAL, UNWRITTEN
 
 _NAMED = re.compile(r"(?P<path>.+\.py):(?P<name>[A-Za-z_]\w*)")
 _FAILURES = (

@@ -5,18 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pyptx.sim.arguments import Pointer, Struct, Tensor
+    from pyptx.sim.execution.machine import Stats
     from pyptx.sim.hazards.graph import Hang
     from pyptx.sim.images.objects import Sampler, Surface, Texture
-    from pyptx.sim.launch import run
-    from pyptx.sim.linking import link
-    from pyptx.sim.machine import Stats
-    from pyptx.sim.multicasts import Multicast
-    from pyptx.sim.results import Result
-    from pyptx.sim.rules import RULES
-    from pyptx.sim.stepping import Machine
-    from pyptx.sim.streams import Launch, stream
-    from pyptx.sim.sweeping import Trial, sweep
+    from pyptx.sim.launch.arguments import Pointer, Struct, Tensor
+    from pyptx.sim.launch.results import Result
+    from pyptx.sim.launch.run import run
+    from pyptx.sim.launch.stepping import Machine
+    from pyptx.sim.launch.streams import Launch, stream
+    from pyptx.sim.launch.sweeping import Trial, sweep
+    from pyptx.sim.observers.timeline import Stopped
+    from pyptx.sim.program.linking import link
+    from pyptx.sim.rules.faults import RULES
+    from pyptx.sim.state.multicasts import Multicast
 
 __all__ = [
     "RULES",
@@ -28,6 +29,7 @@ __all__ = [
     "Result",
     "Sampler",
     "Stats",
+    "Stopped",
     "Struct",
     "Surface",
     "Tensor",
@@ -39,21 +41,22 @@ __all__ = [
     "sweep",
 ]
 _MODULE_OF = {
-    "run": "launch",
-    "Result": "results",
-    "Stats": "machine",
-    "Machine": "stepping",
+    "run": "launch.run",
+    "Result": "launch.results",
+    "Stopped": "observers.timeline",
+    "Stats": "execution.machine",
+    "Machine": "launch.stepping",
     "Hang": "hazards.graph",
-    "Launch": "streams",
-    "link": "linking",
-    "stream": "streams",
-    "sweep": "sweeping",
-    "Trial": "sweeping",
-    "Multicast": "multicasts",
-    "Pointer": "arguments",
-    "Struct": "arguments",
-    "Tensor": "arguments",
-    "RULES": "rules",
+    "Launch": "launch.streams",
+    "link": "program.linking",
+    "stream": "launch.streams",
+    "sweep": "launch.sweeping",
+    "Trial": "launch.sweeping",
+    "Multicast": "state.multicasts",
+    "Pointer": "launch.arguments",
+    "Struct": "launch.arguments",
+    "Tensor": "launch.arguments",
+    "RULES": "rules.faults",
     "Sampler": "images.objects",
     "Surface": "images.objects",
     "Texture": "images.objects",

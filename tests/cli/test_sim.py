@@ -18,7 +18,7 @@ import pytest
 from numpy.typing import NDArray
 
 from pyptx.cli import main
-from pyptx.sim.checks.choice import CLASSES, OPTIONAL
+from pyptx.sim.observers.checks.choice import CLASSES, OPTIONAL
 
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
 SCALE = f"""{HEAD}
@@ -533,9 +533,9 @@ def test_files_that_do_not_link_are_reported(pyptx: Command, tmp_path: Path) -> 
 def test_a_launch_that_takes_very_long_says_so_in_a_line_of_standard_error(
     pyptx: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pyptx.sim.progress._SETTLED", 0)
-    monkeypatch.setattr("pyptx.sim.progress._VERY_LONG", 1e-9)
-    monkeypatch.setattr("pyptx.sim.progress._FASTEST", float("inf"))
+    monkeypatch.setattr("pyptx.sim.launch.progress._SETTLED", 0)
+    monkeypatch.setattr("pyptx.sim.launch.progress._VERY_LONG", 1e-9)
+    monkeypatch.setattr("pyptx.sim.launch.progress._FASTEST", float("inf"))
     words = ("scale.ptx", "--grid", "512", "--block", "32", "--arg", "f32[16384]=zeros", "--arg", "f32=1")
     with warnings.catch_warnings():
         warnings.simplefilter("default")

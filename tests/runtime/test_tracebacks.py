@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from pyptx import PtxError, Tile, kernel, ptx, reg
-from pyptx.sim.progress import Interrupted
+from pyptx.sim.launch.progress import Interrupted
 from pyptx.types import u32
 
 ROOT = Path(__file__).parents[2]

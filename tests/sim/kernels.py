@@ -10,7 +10,7 @@ import pytest
 from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
-from pyptx.sim.formats import Value
+from pyptx.sim.base.formats import Value
 from pyptx.sim.hazards import Finding
 
 HEAD = """.version 8.7

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pyptx import sim
 from pyptx.parser import parse
-from pyptx.sim.formats import Value
+from pyptx.sim.base.formats import Value
 
 Array = NDArray[Any]
 _REGISTER = {1: "b16", 2: "b16", 4: "b32", 8: "b64"}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyptx.diagnostics import PtxError
-from pyptx.sim.rules import UNSUPPORTED
+from pyptx.sim.rules.faults import UNSUPPORTED
 from tools.conformance.forms import Array, Case
 from tools.conformance.modules import TUPLES
 

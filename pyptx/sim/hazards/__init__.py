@@ -6,12 +6,12 @@ machine. docs/hazards.md lists the calls.
 
 from __future__ import annotations
 
+from pyptx.sim.base.events import Access, Bytes, Family, Place, Scope, Sem, Space, atomic, load, store, tensor_cells
 from pyptx.sim.hazards.engine import Hazards
-from pyptx.sim.hazards.events import Access, Bytes, Family, Place, Scope, Sem, Space, atomic, load, store, tensor_cells
 from pyptx.sim.hazards.findings import Agent, Finding, Ledger, show
 from pyptx.sim.hazards.graph import HangReport, Standing, Waiting
 from pyptx.sim.hazards.groups import Group
-from pyptx.sim.hazards.rules import RULES
+from pyptx.sim.rules import RULES
 
 __all__ = [
     "RULES", "Access", "Agent", "Bytes", "Family", "Finding", "Group", "HangReport", "Hazards", "Ledger", "Place",

@@ -8,9 +8,9 @@ from typing import Literal
 
 import numpy as np
 
-from pyptx.sim.hazards import rules
+from pyptx.sim import rules
+from pyptx.sim.base.events import Ints, Place, Scope, Sem
 from pyptx.sim.hazards.clocks import CTA, RELAXED, WARP, WIDE_GLOBAL, WIDE_SHARED, Stamp, joined
-from pyptx.sim.hazards.events import Ints, Place, Scope, Sem
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.publishing import release_each
 from pyptx.sim.hazards.state import Domain, Grid, State

@@ -12,8 +12,8 @@ from itertools import combinations
 
 import numpy as np
 
-from pyptx.sim.hazards import rules
-from pyptx.sim.hazards.events import Ints, Mask, Place
+from pyptx.sim import rules
+from pyptx.sim.base.events import Ints, Mask, Place
 from pyptx.sim.hazards.state import Grid, State
 from pyptx.tensormap import TensorMap
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from pyptx.sim.hazards.events import Clock, Ints, Space
+from pyptx.sim.base.events import Clock, Ints, Space
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.stamps import (
     AFTER,

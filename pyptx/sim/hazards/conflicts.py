@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from pyptx.diagnostics import Rule
-from pyptx.sim.hazards import rules
+from pyptx.sim import rules
+from pyptx.sim.base.events import Access, Family, Ints, Mask, Scope, Space
 from pyptx.sim.hazards.clocks import (
     AFTER,
     CLUSTER,
@@ -23,7 +24,6 @@ from pyptx.sim.hazards.clocks import (
     WIDE_GLOBAL,
     WIDE_SHARED,
 )
-from pyptx.sim.hazards.events import Access, Family, Ints, Mask, Scope, Space
 from pyptx.sim.hazards.records import ALL_LANES, CROWD, LIVE_BARRIER, READONLY, STRONG, WRITES
 from pyptx.sim.hazards.stamps import Stamp
 from pyptx.sim.hazards.state import NarrowEdge, State

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pyptx.sim.hazards import rules
+from pyptx.sim import rules
+from pyptx.sim.base.events import Access, Bytes, Family, Ints, Place, Scope, Sem, Space
 from pyptx.sim.hazards.clocks import CROSSED_SHARED, NEVER, RAN, SEEN, WIDE_GLOBAL, WIDE_SHARED
-from pyptx.sim.hazards.events import Access, Bytes, Family, Ints, Place, Scope, Sem, Space
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.lifetimes import Lifetimes
 from pyptx.sim.hazards.mbarriers import Barrier, MBarriers

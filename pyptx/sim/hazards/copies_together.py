@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyptx.sim.base.events import Access, Bytes, Clock, Family, Ints, Place, Space
 from pyptx.sim.hazards.copies import Copies, Load, Stores
-from pyptx.sim.hazards.events import Access, Bytes, Clock, Family, Ints, Place, Space
 from pyptx.sim.hazards.rows import rows_of
 from pyptx.sim.hazards.shadow import Shadow
 from pyptx.sim.hazards.tiles import Ready, Tiles

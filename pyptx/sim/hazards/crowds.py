@@ -6,7 +6,7 @@ from bisect import bisect_right
 
 import numpy as np
 
-from pyptx.sim.hazards.events import Ints, Mask
+from pyptx.sim.base.events import Ints, Mask
 
 
 class Crowds:

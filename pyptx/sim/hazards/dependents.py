@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyptx.sim.hazards import rules
+from pyptx.sim import rules
+from pyptx.sim.base.events import Ints, Place, Space
 from pyptx.sim.hazards.clocks import PRIOR, SEEN
-from pyptx.sim.hazards.events import Ints, Place, Space
 from pyptx.sim.hazards.state import Grid, State
 
 

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from pyptx.sim.hazards import rules
+from pyptx.sim import rules
+from pyptx.sim.base.events import Access, Ints, Place, Space
 from pyptx.sim.hazards.barriers import Barriers
 from pyptx.sim.hazards.boxes import Boxes
 from pyptx.sim.hazards.copies import Copies
-from pyptx.sim.hazards.events import Access, Ints, Place, Space
 from pyptx.sim.hazards.findings import Ledger
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.hang import Hangs

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from pyptx.diagnostics import Diagnostic, PtxError, Rule, Severity, render
-from pyptx.sim.hazards.events import Place
-from pyptx.sim.hazards.rules import REMEDIES
+from pyptx.sim.base.events import Place
+from pyptx.sim.rules import REMEDIES
 
 
 class Cta(int):

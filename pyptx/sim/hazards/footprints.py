@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pyptx.sim.hazards.events import Clock, Ints, Mask
+from pyptx.sim.base.events import Clock, Ints, Mask
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.shadow import LEVEL, SLOTS, Shadow, Touched
 from pyptx.sim.hazards.state import Grid

@@ -12,9 +12,10 @@ from itertools import pairwise
 from typing import Protocol
 
 from pyptx.diagnostics import Diagnostic, PtxError
-from pyptx.sim.hazards import advice, rules
-from pyptx.sim.hazards.events import Place
+from pyptx.sim import rules
+from pyptx.sim.base.events import Place
 from pyptx.sim.hazards.findings import Finding
+from pyptx.sim.rules import advice
 
 _MOST_SHOWN, _MOST_WAITING = 6, 3
 """Of so many barriers, and of so many places where threads wait for one, a hang tells at once."""

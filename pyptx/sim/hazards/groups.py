@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pyptx.sim.hazards.events import Clock, Ints
+from pyptx.sim.base.events import Clock, Ints
 
 
 @dataclass(frozen=True, slots=True)

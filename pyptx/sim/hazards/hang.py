@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyptx.sim.hazards import advice, rules
+from pyptx.sim import rules
+from pyptx.sim.base.events import Ints, Place, Space
 from pyptx.sim.hazards.barriers import Barriers
-from pyptx.sim.hazards.events import Ints, Place, Space
 from pyptx.sim.hazards.graph import HangReport, Standing, Subject, Waiting, explain
 from pyptx.sim.hazards.mbarriers import MBarriers
 from pyptx.sim.hazards.state import State
+from pyptx.sim.rules import advice
 
 _NAMES = {
     "warp": ("bar.warp.sync", "lanes 0x{0:08x} have not arrived"),

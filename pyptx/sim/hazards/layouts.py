@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from pyptx.isa.swizzle import xor_terms
-from pyptx.sim.hazards import rules
-from pyptx.sim.hazards.events import Family, Ints, Mask, Place, Space
+from pyptx.sim import rules
+from pyptx.sim.base.events import Family, Ints, Mask, Place, Space
 from pyptx.sim.hazards.rows import Rows
 from pyptx.sim.hazards.state import Grid, State
 from pyptx.tensormap import ElementType, Swizzle

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyptx.sim.hazards import rules
+from pyptx.sim import rules
+from pyptx.sim.base.events import Bytes, Ints, Place, Space
 from pyptx.sim.hazards.clocks import NEVER, RAN, SEEN
-from pyptx.sim.hazards.events import Bytes, Ints, Place, Space
 from pyptx.sim.hazards.state import Grid, State
 
 _OBSERVED = "before exit, a cluster barrier that the peer arrives at after it has waited for the bytes"

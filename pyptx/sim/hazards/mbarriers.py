@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pyptx.sim.hazards import rules
+from pyptx.sim import rules
+from pyptx.sim.base.events import Access, Bytes, Clock, Ints, Mask, Place, Scope, Sem, Space, store
 from pyptx.sim.hazards.barriers import Barriers
 from pyptx.sim.hazards.clocks import (
     BEFORE,
@@ -26,7 +27,6 @@ from pyptx.sim.hazards.clocks import (
     joined,
 )
 from pyptx.sim.hazards.conflicts import ordered
-from pyptx.sim.hazards.events import Access, Bytes, Clock, Ints, Mask, Place, Scope, Sem, Space, store
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.lifetimes import Lifetimes
 from pyptx.sim.hazards.memory import Memory

@@ -11,10 +11,10 @@ from functools import partial
 import numpy as np
 
 from pyptx.diagnostics import Rule
-from pyptx.sim.hazards import rules
+from pyptx.sim import rules
+from pyptx.sim.base.events import Access, Family, Ints, Mask, Place, Scope, Space
 from pyptx.sim.hazards.clocks import CTA, NEVER, SEEN
 from pyptx.sim.hazards.conflicts import all_plainly_after, clashes, narrow_edge, rules_of
-from pyptx.sim.hazards.events import Access, Family, Ints, Mask, Place, Scope, Space
 from pyptx.sim.hazards.footprints import Footprint, Footprints
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.pending import Pending

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pyptx.diagnostics import Rule
-from pyptx.sim.hazards import rules
-from pyptx.sim.hazards.events import Place
+from pyptx.sim import rules
+from pyptx.sim.base.events import Place
 from pyptx.sim.hazards.state import State
 
 Operands = Iterable[tuple[str, object]]

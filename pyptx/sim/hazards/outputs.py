@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyptx.sim.hazards.events import Mask
+from pyptx.sim.base.events import Mask
 from pyptx.sim.hazards.shadow import SIZES, Shadow
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from pyptx.sim.base.events import Family, Ints, Mask, Space
 from pyptx.sim.hazards.clocks import NEVER, SEEN
-from pyptx.sim.hazards.events import Family, Ints, Mask, Space
 from pyptx.sim.hazards.records import LIVE_BARRIER, READONLY
 from pyptx.sim.hazards.shadow import Plane
 from pyptx.sim.hazards.state import Grid, State

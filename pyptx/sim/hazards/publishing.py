@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pyptx.sim.base.events import Clock, Ints
 from pyptx.sim.hazards.clocks import (
     CLUSTER,
     CROSS,
@@ -18,7 +19,6 @@ from pyptx.sim.hazards.clocks import (
     Clocks,
     Stamp,
 )
-from pyptx.sim.hazards.events import Clock, Ints
 
 _OWN = np.array([*ORDER, RAN])[:, None]
 _CROSSED = np.array(CROSS)[:, None]

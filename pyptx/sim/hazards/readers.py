@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from pyptx.sim.base.events import Access, Family, Ints, Mask, Space
 from pyptx.sim.hazards.clocks import CTA, SEEN
 from pyptx.sim.hazards.conflicts import ordered, plainly_after
-from pyptx.sim.hazards.events import Access, Family, Ints, Mask, Space
 from pyptx.sim.hazards.footprints import Footprint, Many, Turn, sharing
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.records import ALL_LANES, CROWD

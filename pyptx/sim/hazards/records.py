@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pyptx.sim.base.events import Access, Clock, Ints, Mask, Scope
 from pyptx.sim.hazards.clocks import NEVER
 from pyptx.sim.hazards.crowds import Crowds
-from pyptx.sim.hazards.events import Access, Clock, Ints, Mask, Scope
 
 ALL_LANES, CROWD = 32, 33
 WRITES, READS, STRONG, READONLY, LIVE_BARRIER = 1, 2, 4, 8, 64

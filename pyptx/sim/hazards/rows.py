@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from pyptx.sim.hazards.events import Bytes, Ints, Mask, Space
+from pyptx.sim.base.events import Bytes, Ints, Mask, Space
 from pyptx.sim.hazards.shadow import Refs, Shadow
 
 _WIDEST = 1024

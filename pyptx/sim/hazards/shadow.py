@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pyptx.sim.hazards.events import Ints
+from pyptx.sim.base.events import Ints
 from pyptx.sim.hazards.spill import Refs, Spill
 
 Cells: TypeAlias = "slice[int, int, None] | Ints"

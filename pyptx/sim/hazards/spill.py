@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from pyptx.sim.hazards.events import Ints, Mask
+from pyptx.sim.base.events import Ints, Mask
 
 Refs = npt.NDArray[np.int32]
 MOST = 1 << 24

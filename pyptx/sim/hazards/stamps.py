@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyptx.sim.hazards.events import Clock
+from pyptx.sim.base.events import Clock
 
 SEEN, CROSSED_SHARED, CROSSED_GLOBAL, WIDE_SHARED, WIDE_GLOBAL, RAN, BEFORE, AFTER = range(8)
 """What a row knows: by any memory edge; through a proxy fence, per space; by edges whose scope spans CTAs, per space;

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pyptx.diagnostics import Rule
+from pyptx.sim.base.events import Family, Ints, Place, Scope, Space
 from pyptx.sim.hazards.clocks import Clocks
-from pyptx.sim.hazards.events import Family, Ints, Place, Scope, Space
 from pyptx.sim.hazards.findings import Agent, Finding, Ledger
 from pyptx.sim.hazards.records import ALL_LANES, Records
 from pyptx.sim.hazards.shadow import Shadow

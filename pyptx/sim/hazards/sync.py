@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pyptx.sim.base.events import Access, Ints, Scope, Sem, Space
 from pyptx.sim.hazards.clocks import KINDS, NEVER, PRIOR
-from pyptx.sim.hazards.events import Access, Ints, Scope, Sem, Space
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.stamps import Later, Stamp, later
 from pyptx.sim.hazards.state import Grid, NarrowEdge, Release, State

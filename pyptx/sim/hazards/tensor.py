@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pyptx.sim.hazards import rules
-from pyptx.sim.hazards.events import Access, Bytes, Family, Ints, Place, Space, tensor_cells
+from pyptx.sim import rules
+from pyptx.sim.base.events import Access, Bytes, Family, Ints, Place, Space, tensor_cells
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.mbarriers import Barrier, MBarriers
 from pyptx.sim.hazards.rows import Rows, bytes_of, rows_of

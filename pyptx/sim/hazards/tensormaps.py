@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pyptx.sim.hazards import rules
+from pyptx.sim import rules
+from pyptx.sim.base.events import Access, Place, Scope, Space, store
 from pyptx.sim.hazards.conflicts import ordered
-from pyptx.sim.hazards.events import Access, Place, Scope, Space, store
 from pyptx.sim.hazards.state import State
 
 

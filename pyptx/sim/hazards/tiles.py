@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyptx.sim.base.events import Access, Bytes, Clock, Family, Ints, Space
 from pyptx.sim.hazards.clocks import CROSSED_SHARED, CTA, SEEN
 from pyptx.sim.hazards.conflicts import all_crossed_after, all_plainly_after, clashes, plainly_after
-from pyptx.sim.hazards.events import Access, Bytes, Clock, Family, Ints, Space
 from pyptx.sim.hazards.memory import Memory
 from pyptx.sim.hazards.records import WRITES
 from pyptx.sim.hazards.rows import Rows, by_row, level_of

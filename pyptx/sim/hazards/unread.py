@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyptx.diagnostics import Rule
-from pyptx.sim.hazards import rules
-from pyptx.sim.hazards.events import Bytes, Clock, Ints, Place, Space
+from pyptx.sim import rules
+from pyptx.sim.base.events import Bytes, Clock, Ints, Place, Space
 from pyptx.sim.hazards.rows import Rows
 from pyptx.sim.hazards.state import Grid, State
 

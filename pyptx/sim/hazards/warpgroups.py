@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from pyptx.sim.hazards.events import Ints, Place
+from pyptx.sim.base.events import Ints, Place
 
 Registers = frozenset[int]
 Ranks = tuple[int, ...]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from pyptx.diagnostics import Rule
-from pyptx.sim.hazards import rules
+from pyptx.sim import rules
+from pyptx.sim.base.events import Ints, Place
 from pyptx.sim.hazards.conflicts import knows
-from pyptx.sim.hazards.events import Ints, Place
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.state import Grid, State
 

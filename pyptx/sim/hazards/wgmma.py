@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyptx.sim.hazards import rules
-from pyptx.sim.hazards.events import Access, Bytes, Family, Ints, Place, Space
+from pyptx.sim import rules
+from pyptx.sim.base.events import Access, Bytes, Family, Ints, Place, Space
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.rows import Rows, bytes_of
 from pyptx.sim.hazards.state import State

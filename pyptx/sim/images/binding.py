@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from pyptx.ir import FieldOperand, LabelOperand, Module, VarDecl, evaluate
-from pyptx.sim import rules
 from pyptx.sim.images.objects import Sampler, Surface, Texture
 from pyptx.sim.images.storage import Images
-from pyptx.sim.variables import Variables
+from pyptx.sim.program.variables import Variables
+from pyptx.sim.rules import faults
 
 _KINDS: dict[str, type] = {".texref": Texture, ".samplerref": Sampler, ".surfref": Surface}
 
@@ -25,14 +25,14 @@ def bind_variables(module: Module, variables: Variables, given: Mapping[str, Any
     unknown = [name for name in given if name not in known]
     if unknown:
         text = f"images={unknown}: the module declares {list(known) or 'no .texref, .samplerref or .surfref'}"
-        raise rules.error(rules.ARGUMENTS, None, text)
+        raise faults.error(faults.ARGUMENTS, None, text)
     for name, statement in known.items():
         image = given.get(name)
         if image is None:
             image = _read_sampler(statement, name)
         elif not isinstance(image, _KINDS[statement.type.ptx]):
             text = f"`{name}` is a {statement.type.ptx}, the image is a {type(image).__name__}"
-            raise rules.error(rules.ARGUMENTS, statement.origin, text)
+            raise faults.error(faults.ARGUMENTS, statement.origin, text)
         symbol = variables.names.find(name)
         if image is not None and symbol is not None:
             images.bind(variables.address(name, symbol), image)

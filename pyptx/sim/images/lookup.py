@@ -9,7 +9,7 @@ from itertools import product
 
 import numpy as np
 
-from pyptx.sim.formats import Array
+from pyptx.sim.base.formats import Array
 from pyptx.sim.images.objects import Sampler, Texture
 from pyptx.sim.images.storage import Image, Level
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pyptx.sim.formats import Array
+from pyptx.sim.base.formats import Array
 
 GEOMETRIES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 2, "a2d": 3, "cube": 3, "acube": 4, "2dms": 3, "a2dms": 4}
 """The dimensions of an array without its channels: layers, then faces, depth, height, width, samples."""

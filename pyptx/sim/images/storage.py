@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pyptx.sim.formats import Array
+from pyptx.sim.base.formats import Array
 from pyptx.sim.images.objects import Sampler, Surface, Texture, shape_of
 
 HANDLE_BASE = 0x5_0000_0000

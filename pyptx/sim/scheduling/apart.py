@@ -14,15 +14,16 @@ import numpy as np
 from pyptx.check.body import Step
 from pyptx.diagnostics import PtxError
 from pyptx.isa.traits import Trait
-from pyptx.sim.barriers import Waiting
-from pyptx.sim.formats import Array
-from pyptx.sim.hazards import Agent, Finding, Place, rules
+from pyptx.sim import rules
+from pyptx.sim.base.formats import Array
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.hazards import Agent, Finding, Place
 from pyptx.sim.hazards.findings import Cta
-from pyptx.sim.lanes import Lanes
-from pyptx.sim.program import Block
+from pyptx.sim.program.blocks import Block
 from pyptx.sim.scheduling.known import place_of
 from pyptx.sim.scheduling.reach import Reach
 from pyptx.sim.scheduling.state import State
+from pyptx.sim.state.barriers import Waiting
 
 _MATRICES = frozenset((Trait.MULTIPLIES, Trait.REARRANGES))
 

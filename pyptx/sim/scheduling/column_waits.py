@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyptx.sim.barriers import Waiting
-from pyptx.sim.lanes import Lanes
-from pyptx.sim.program import Block
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.program.blocks import Block
 from pyptx.sim.scheduling.state import State
+from pyptx.sim.state.barriers import Waiting
 
 
 def allocated(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | None:

@@ -6,16 +6,16 @@ from __future__ import annotations
 import numpy as np
 
 from pyptx.check.body import Step
-from pyptx.sim.barriers import Waiting
-from pyptx.sim.checks import barriers as told
-from pyptx.sim.formats import Array
-from pyptx.sim.lanes import Lanes
-from pyptx.sim.meetings import Meeting, waiting
-from pyptx.sim.operands import Operands
-from pyptx.sim.program import Block
+from pyptx.sim.base.formats import Array
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.execution.operands import Operands
+from pyptx.sim.observers.checks import barriers as told
+from pyptx.sim.program.blocks import Block
 from pyptx.sim.scheduling.apart import diverged, ended, needs_all
 from pyptx.sim.scheduling.state import State
 from pyptx.sim.semantics.registry import operation
+from pyptx.sim.state.barriers import Waiting
+from pyptx.sim.state.meetings import Meeting, waiting
 
 
 def converge(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | None:

@@ -6,11 +6,11 @@ from __future__ import annotations
 import numpy as np
 
 from pyptx.check.body import Step
-from pyptx.sim.barriers import Waiting
-from pyptx.sim.checks import barriers as told
-from pyptx.sim.lanes import Lanes
-from pyptx.sim.program import Block
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.observers.checks import barriers as told
+from pyptx.sim.program.blocks import Block
 from pyptx.sim.scheduling.state import State
+from pyptx.sim.state.barriers import Waiting
 
 
 def goes_on(state: State, block: Block, lanes: Lanes) -> bool:

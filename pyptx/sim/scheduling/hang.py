@@ -14,18 +14,18 @@ import numpy as np
 from pyptx.check.body import Step
 from pyptx.diagnostics import PtxError
 from pyptx.ir import opcode_span
-from pyptx.sim.barriers import Waiting as Held
-from pyptx.sim.formats import Array
-from pyptx.sim.hazards import rules
+from pyptx.sim import rules
+from pyptx.sim.base.formats import Array
+from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.hazards.graph import Hang, HangReport, explain
-from pyptx.sim.hazards.rules import REMEDIES
-from pyptx.sim.lanes import Lanes
-from pyptx.sim.program import Block
+from pyptx.sim.program.blocks import Block
+from pyptx.sim.rules import REMEDIES
 from pyptx.sim.scheduling.apart import overdue
 from pyptx.sim.scheduling.convergence import members
 from pyptx.sim.scheduling.known import Known, threads_of
 from pyptx.sim.scheduling.polling import Poll, loop_at, polls
 from pyptx.sim.scheduling.state import State
+from pyptx.sim.state.barriers import Waiting as Held
 
 _MOST_CTAS = 32
 """How many CTAs are looked at when any of them may write what is polled."""

@@ -9,15 +9,14 @@ import numpy as np
 
 from pyptx.check.body import Step
 from pyptx.ir import opcode_span
-from pyptx.sim.barriers import Waiting as Held
-from pyptx.sim.formats import Array
-from pyptx.sim.hazards import advice
-from pyptx.sim.hazards.events import Place
+from pyptx.sim.base.events import Place
+from pyptx.sim.base.formats import Array
+from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.hazards.findings import Cta
 from pyptx.sim.hazards.graph import Standing, Subject, Waiting
 from pyptx.sim.hazards.hang import phase_missing
-from pyptx.sim.lanes import Lanes
-from pyptx.sim.program import Block
+from pyptx.sim.program.blocks import Block
+from pyptx.sim.rules import advice
 from pyptx.sim.scheduling.polling import Poll
 from pyptx.sim.scheduling.reach import (
     Reach,
@@ -31,7 +30,8 @@ from pyptx.sim.scheduling.reach import (
 )
 from pyptx.sim.scheduling.register_pool import wanted
 from pyptx.sim.scheduling.state import State
-from pyptx.sim.tensor_memory import Holding
+from pyptx.sim.state.barriers import Waiting as Held
+from pyptx.sim.state.tensor_memory import Holding
 
 
 def step_of(block: Block) -> Step:

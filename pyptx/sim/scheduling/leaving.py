@@ -8,17 +8,18 @@ import numpy as np
 
 from pyptx.diagnostics import Origin
 from pyptx.ir import opcode_span
-from pyptx.sim import builtins, rules
-from pyptx.sim.calls import callee_name, parts_of_call
-from pyptx.sim.checks import barriers as told
-from pyptx.sim.codegen import DIVERGED
-from pyptx.sim.formats import CLASSES
-from pyptx.sim.lanes import Lanes
-from pyptx.sim.program import CALL, EXIT, RET, TABLE, TRAP, WAIT, Block, Code
+from pyptx.sim.base.formats import CLASSES
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.execution import builtins
+from pyptx.sim.execution.calls import callee_name, parts_of_call
+from pyptx.sim.execution.codegen import DIVERGED
+from pyptx.sim.observers.checks import barriers as told
+from pyptx.sim.program.blocks import CALL, EXIT, RET, TABLE, TRAP, WAIT, Block, Code
+from pyptx.sim.program.variables import FUNCTION_BASE
+from pyptx.sim.rules import faults
 from pyptx.sim.scheduling.register_pool import left
 from pyptx.sim.scheduling.state import State
 from pyptx.sim.scheduling.waiting import release, wait
-from pyptx.sim.variables import FUNCTION_BASE
 
 
 def leave(state: State, block: Block, depth: int, lanes: Lanes, how: int) -> bool:
@@ -69,8 +70,8 @@ def _exit(state: State, block: Block, depth: int, lanes: Lanes) -> None:
 
 def _trap(state: State, block: Block, depth: int, lanes: Lanes) -> None:
     where = state.machine.memory.place(lanes, 0, block.code.function.name)
-    raise rules.error(
-        rules.TRAP, opcode_span(block.steps[-1].instruction), "the kernel executed `trap`", notes=(where,)
+    raise faults.error(
+        faults.TRAP, opcode_span(block.steps[-1].instruction), "the kernel executed `trap`", notes=(where,)
     )
 
 
@@ -81,7 +82,7 @@ def _branch_by_table(state: State, block: Block, depth: int, lanes: Lanes) -> No
         subset = lanes.subset(index == at)
         if int(at) >= len(block.targets):
             text = f"index {int(at)} of {len(block.targets)} labels"
-            raise rules.error(rules.BAD_BRANCH, opcode_span(step.instruction), text)
+            raise faults.error(faults.BAD_BRANCH, opcode_span(step.instruction), text)
         if subset is not None:
             _jump(state, block, depth, block.targets[int(at)], subset)
 
@@ -99,7 +100,7 @@ def _call(state: State, block: Block, depth: int, lanes: Lanes) -> None:
         code = state.program.code_at(int(at))
         if code is None:
             text = f"{int(at):#x} is the address of no function (they start at {FUNCTION_BASE:#x})"
-            raise rules.error(rules.BAD_CALL, opcode_span(step.instruction), text)
+            raise faults.error(faults.BAD_CALL, opcode_span(step.instruction), text)
         if subset is not None:
             _enter(state, code, code.function.name, block, depth, subset)
 
@@ -127,7 +128,7 @@ def _keep_dynamic(state: State, depth: int, lanes: Lanes, top: int, origin: Orig
     """Note how far the memory of `alloca` reaches before a call."""
     base = state.machine.dynamic_base
     if top > base:
-        raise rules.error(rules.STACK, origin, f"calls {depth + 1} deep reach the memory of `alloca` at {base:#x}")
+        raise faults.error(faults.STACK, origin, f"calls {depth + 1} deep reach the memory of `alloca` at {base:#x}")
     if depth >= len(state.dynamics):
         state.dynamics.append(np.zeros(state.shape.lanes, np.int64))
     state.dynamics[depth][lanes.sel] = state.machine.dynamic[lanes.sel]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from pyptx.isa.traits import Trait
-from pyptx.sim.barriers import Waiting
-from pyptx.sim.lanes import Lanes
-from pyptx.sim.program import Block
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.program.blocks import Block
 from pyptx.sim.scheduling.column_waits import allocated
 from pyptx.sim.scheduling.register_pool import asked
 from pyptx.sim.scheduling.state import State, Suspended
+from pyptx.sim.state.barriers import Waiting
 
 _TIMEOUTS = 64
 """How often waits for mbarriers may time out, none of which changes, before that is a deadlock."""

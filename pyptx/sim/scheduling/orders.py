@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pyptx.sim.effects import BULK, COPIES, STORES, TCGEN05, TENSOR_STORES, WGMMA
-from pyptx.sim.formats import Array
-from pyptx.sim.lanes import Lanes, Shape
+from pyptx.sim.base.formats import Array
+from pyptx.sim.base.lanes import Lanes, Shape
+from pyptx.sim.state.effects import BULK, COPIES, STORES, TCGEN05, TENSOR_STORES, WGMMA
 
 SEEDED = ("random", "adversarial")
 SCHEDULES = ("eager", "lazy", *SEEDED)

@@ -11,14 +11,14 @@ from pyptx.check.body import Step
 from pyptx.diagnostics import PtxError
 from pyptx.ir import opcode_span
 from pyptx.isa.traits import Trait
-from pyptx.sim.formats import Array
-from pyptx.sim.hazards.events import Place
-from pyptx.sim.lanes import Lanes
-from pyptx.sim.memory import Mixed, Region, Site
-from pyptx.sim.operands import Operands, Unreadable
-from pyptx.sim.program import BRANCH, TABLE, Block
+from pyptx.sim.base.events import Place
+from pyptx.sim.base.formats import Array
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.execution.operands import Operands, Unreadable
+from pyptx.sim.program.blocks import BRANCH, TABLE, Block
 from pyptx.sim.scheduling.reach import Reach, address_of
 from pyptx.sim.scheduling.state import State
+from pyptx.sim.state.memory import Mixed, Region, Site
 
 
 @dataclass(frozen=True, slots=True)

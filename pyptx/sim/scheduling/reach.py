@@ -13,7 +13,7 @@ from pyptx.ir import ImmediateOperand, LabelOperand
 from pyptx.ir.operands import Operand
 from pyptx.isa.model import Kind as OperandKind
 from pyptx.isa.traits import Trait
-from pyptx.sim.program import BRANCH, CALL, EXIT, RET, TABLE, TRAP, Block, Program, names_in, resolved
+from pyptx.sim.program.blocks import BRANCH, CALL, EXIT, RET, TABLE, TRAP, Block, Program, names_in, resolved
 
 _DEEP = 64
 """How many definitions of an address are looked at."""

@@ -9,11 +9,11 @@ from math import prod
 import numpy as np
 
 from pyptx.ir import ImmediateOperand
-from pyptx.sim.barriers import Waiting
-from pyptx.sim.formats import Array
-from pyptx.sim.lanes import Lanes
-from pyptx.sim.program import Block, Program
+from pyptx.sim.base.formats import Array
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.program.blocks import Block, Program
 from pyptx.sim.scheduling.state import State
+from pyptx.sim.state.barriers import Waiting
 
 _REGISTERS = 65536
 """Registers of an SM."""

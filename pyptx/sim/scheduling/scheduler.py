@@ -11,10 +11,10 @@ from functools import partial
 
 from pyptx.diagnostics import PtxError
 from pyptx.ir import opcode_span
-from pyptx.sim import rules
-from pyptx.sim.lanes import Lanes
-from pyptx.sim.machine import Batch
-from pyptx.sim.program import WAIT, Block
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.execution.machine import Batch
+from pyptx.sim.program.blocks import WAIT, Block
+from pyptx.sim.rules import faults
 from pyptx.sim.scheduling.apart import passed
 from pyptx.sim.scheduling.convergence import converge
 from pyptx.sim.scheduling.hang import deadlock, no_progress
@@ -196,7 +196,7 @@ class Scheduler(State):
     def _make_limit_error(self, block: Block) -> PtxError:
         text = f"more than {self.machine.launch.max_steps} instructions were issued; the kernel may never end"
         origin = opcode_span(block.steps[0].instruction) if block.steps else None
-        return rules.error(
-            rules.STEP_LIMIT, origin, text, help="pass a higher `max_steps` if it is meant to run longer",
+        return faults.error(
+            faults.STEP_LIMIT, origin, text, help="pass a higher `max_steps` if it is meant to run longer",
             notes=tuple(report(self)),
         )  # fmt: skip

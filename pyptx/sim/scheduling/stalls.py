@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pyptx.sim.formats import Array
+from pyptx.sim.base.formats import Array
 from pyptx.sim.scheduling.state import State
 
 _FIRST = 64

@@ -10,15 +10,15 @@ import numpy as np
 from pyptx.check.body import Step
 from pyptx.ir import ImmediateOperand, LabelOperand, RegisterOperand
 from pyptx.ir.operands import Operand
-from pyptx.sim.barriers import ClusterBarriers, CtaBarriers, Waiting
-from pyptx.sim.codegen import unsupported
-from pyptx.sim.formats import Array
-from pyptx.sim.hazards.events import Place
-from pyptx.sim.lanes import Lanes
-from pyptx.sim.machine import Batch
-from pyptx.sim.operands import Operands, Unreadable
-from pyptx.sim.program import Block
+from pyptx.sim.base.events import Place
+from pyptx.sim.base.formats import Array
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.execution.codegen import unsupported
+from pyptx.sim.execution.machine import Batch
+from pyptx.sim.execution.operands import Operands, Unreadable
+from pyptx.sim.program.blocks import Block
 from pyptx.sim.scheduling.orders import Key, Order
+from pyptx.sim.state.barriers import ClusterBarriers, CtaBarriers, Waiting
 
 if TYPE_CHECKING:
     from pyptx.sim.scheduling.reach import Reach

@@ -10,18 +10,18 @@ from pyptx.check.body import Step
 from pyptx.ir import ImmediateOperand, LabelOperand, RegisterOperand, opcode_span
 from pyptx.ir.operands import Operand
 from pyptx.isa.traits import Trait
-from pyptx.sim import rules
-from pyptx.sim.barriers import BARRIERS, Waiting
-from pyptx.sim.checks import barriers as told
-from pyptx.sim.formats import Array
-from pyptx.sim.hazards import rules as hazards
-from pyptx.sim.lanes import Lanes
-from pyptx.sim.operands import Operands
-from pyptx.sim.program import Block
+from pyptx.sim import rules as hazards
+from pyptx.sim.base.formats import Array
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.execution.operands import Operands
+from pyptx.sim.observers.checks import barriers as told
+from pyptx.sim.program.blocks import Block
+from pyptx.sim.rules import faults
 from pyptx.sim.scheduling import apart
 from pyptx.sim.scheduling.convergence import complete, meet, members, release_warps, whole_warps
 from pyptx.sim.scheduling.dependents import control, goes_on
 from pyptx.sim.scheduling.state import State
+from pyptx.sim.state.barriers import BARRIERS, Waiting
 
 _WARP = 99
 
@@ -99,7 +99,7 @@ def _wait_for_cta_barrier(state: State, block: Block, depth: int, lanes: Lanes, 
         if number >= BARRIERS:
             text = f"{hazards.BARRIER_COUNT.title}: barrier {number}: a CTA has the barriers 0 to {BARRIERS - 1}"
             place, help = opcode_span(step.instruction), hazards.REMEDIES[hazards.BARRIER_COUNT.code]
-            raise rules.error(hazards.BARRIER_COUNT, place, text, help=help)
+            raise faults.error(hazards.BARRIER_COUNT, place, text, help=help)
         chosen = numbers == number
         count = None if counts is None else int(counts[chosen][0])
         for arriving in _split_rounds(lanes, chosen, count):

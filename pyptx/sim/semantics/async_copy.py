@@ -9,15 +9,16 @@ import numpy as np
 
 from pyptx.isa.model import Match
 from pyptx.isa.traits import Trait
-from pyptx.sim import bulk, rules
-from pyptx.sim.access import load, store
-from pyptx.sim.copies.reports import report_of
-from pyptx.sim.engines import chosen
-from pyptx.sim.formats import Array
-from pyptx.sim.lanes import Lanes
-from pyptx.sim.memory import Site
+from pyptx.sim.base.formats import Array
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.engines import bulk
+from pyptx.sim.engines.copies.reports import report_of
+from pyptx.sim.engines.issuing import chosen
+from pyptx.sim.rules import faults
+from pyptx.sim.semantics.access import load, store
 from pyptx.sim.semantics.replicas import replicated
 from pyptx.sim.semantics.vocabulary import NOTHING, Builder, Operation, Signature, lanes, memory
+from pyptx.sim.state.memory import Site
 
 _U4 = np.dtype("u4")
 
@@ -59,8 +60,8 @@ def _copy(
         at = int(np.argmax(count))
         text = f"`{site.instruction.full_opcode}`: src-size is {count[at]}, cp-size {whole}: at most {whole} expected"
         help = f"clamp src-size to {whole}; a copy reads src-size bytes and fills the rest of cp-size with zeros"
-        raise rules.error(
-            rules.COPY, site.origin, text, help=help, notes=(site.memory.place(active, at, site.function),)
+        raise faults.error(
+            faults.COPY, site.origin, text, help=help, notes=(site.memory.place(active, at, site.function),)
         )
     if ignores:
         count = np.where(extra, 0, whole)

@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 
 from pyptx.isa.model import Match
-from pyptx.sim.engines import signalling
-from pyptx.sim.formats import Array, Value, dtype_of
-from pyptx.sim.lanes import Lanes
-from pyptx.sim.memory import Mixed, Site
+from pyptx.sim.base.formats import Array, Value, dtype_of
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.engines.issuing import signalling
 from pyptx.sim.numerics.rounding import flush, held, rounded
 from pyptx.sim.semantics.floating_point import extreme
 from pyptx.sim.semantics.narrow import decode
 from pyptx.sim.semantics.replicas import replicated
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, memory
+from pyptx.sim.state.memory import Mixed, Site
 
 _BY_ONE: dict[str, Callable[[int, int, int], int]] = {
     "exch": lambda old, b, c: b,

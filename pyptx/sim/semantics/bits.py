@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pyptx.sim.formats import Array, Value
+from pyptx.sim.base.formats import Array, Value
 
 
 def wide(a: Array) -> Array:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pyptx.isa.model import Match
-from pyptx.sim.formats import Array, Value
+from pyptx.sim.base.formats import Array, Value
 from pyptx.sim.numerics.rounding import flush
 from pyptx.sim.semantics.half_precision import flushed_half
 from pyptx.sim.semantics.narrow import decode

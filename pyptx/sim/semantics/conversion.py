@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pyptx.isa.model import Match
-from pyptx.sim.formats import Array, Value, dtype_of
+from pyptx.sim.base.formats import Array, Value, dtype_of
 from pyptx.sim.numerics.rounding import directed, flush, held, rounded, to_f32, to_odd
 from pyptx.sim.semantics import rounding as r
 from pyptx.sim.semantics.bits import limits

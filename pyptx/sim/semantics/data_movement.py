@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from pyptx.isa.model import Kind, Match
-from pyptx.sim.formats import Array, Value, dtype_of
-from pyptx.sim.lanes import Lanes
-from pyptx.sim.meetings import warp_wide
-from pyptx.sim.memory import RANK_SHIFT, REMOTE
+from pyptx.sim.base.formats import Array, Value, dtype_of
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.program.variables import GLOBAL_BASE, LOCAL_WINDOW, PARAM_BASE, SHARED_WINDOW
 from pyptx.sim.semantics.vocabulary import COPY, Builder, Operation, Signature, lanes, value
-from pyptx.sim.variables import GLOBAL_BASE, LOCAL_WINDOW, PARAM_BASE, SHARED_WINDOW
+from pyptx.sim.state.meetings import warp_wide
+from pyptx.sim.state.memory import RANK_SHIFT, REMOTE
 
 _WINDOW = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "param": PARAM_BASE}
 _WINDOW_SIZE = 1 << 32

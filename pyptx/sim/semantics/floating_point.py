@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from pyptx.isa.model import Match
-from pyptx.sim.formats import Array, Value
+from pyptx.sim.base.formats import Array, Value
 from pyptx.sim.numerics import double
 from pyptx.sim.numerics.rounding import flush, to_f32
 from pyptx.sim.semantics import rounding as r

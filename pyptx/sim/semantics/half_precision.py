@@ -12,8 +12,8 @@ from collections.abc import Callable
 import numpy as np
 
 from pyptx.isa.model import Match
-from pyptx.sim.copies.plans import NAN_OF
-from pyptx.sim.formats import Array
+from pyptx.sim.base.formats import Array
+from pyptx.sim.engines.copies.plans import NAN_OF
 from pyptx.sim.numerics.rounding import held, rounded
 from pyptx.sim.semantics import rounding as r
 from pyptx.sim.semantics.floating_point import extreme, mode_of

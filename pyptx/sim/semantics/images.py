@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from pyptx.isa.model import Kind
-from pyptx.sim import rules
-from pyptx.sim.formats import Array, Value
+from pyptx.sim.base.formats import Array, Value
+from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.images.objects import Sampler, Surface, Texture
 from pyptx.sim.images.storage import Image
-from pyptx.sim.lanes import Lanes
-from pyptx.sim.memory import Site
+from pyptx.sim.rules import faults
 from pyptx.sim.semantics.vocabulary import Signature
+from pyptx.sim.state.memory import Site
 
 _PARAMETERS = 1 << 31
 """Below are no addresses: a number there is the offset of a parameter."""
@@ -60,7 +60,7 @@ def by_image(site: Site, kind: Any, numbers: Array) -> Iterator[tuple[Image, Arr
             held_kind = "nothing" if image is None else f"a {image.kind}"
             text = f"0x{int(number):x} names {held_kind}, a {_KINDS[kind]} is needed"
             remedy = "pass sim.Texture, sim.Surface or sim.Sampler as the argument, or bind the variable by images={…}"
-            raise rules.error(rules.IMAGE, site.origin, text, help=remedy)
+            raise faults.error(faults.IMAGE, site.origin, text, help=remedy)
         yield image, np.flatnonzero(numbers == number)
 
 
@@ -77,7 +77,7 @@ def sampler_of(site: Site, image: Image, value: Value, lanes: Lanes, where: Arra
     numbers = handles(site, "", value, lanes, where)
     found = [made.what for made, _ in by_image(site, Sampler, numbers)]
     if len(found) > 1:
-        raise rules.error(rules.IMAGE, site.origin, "lanes that look one texture up name different samplers")
+        raise faults.error(faults.IMAGE, site.origin, "lanes that look one texture up name different samplers")
     assert isinstance(found[0], Sampler)
     return found[0]
 

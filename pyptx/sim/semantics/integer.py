@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from pyptx.isa.model import Match
-from pyptx.sim.formats import Array, Value, dtype_of
+from pyptx.sim.base.formats import Array, Value, dtype_of
 from pyptx.sim.semantics.bits import (
     clmul,
     count_leading,

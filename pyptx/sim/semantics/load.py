@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from pyptx.isa.model import Match
-from pyptx.sim.access import load
-from pyptx.sim.formats import Array, Value, dtype_of
-from pyptx.sim.lanes import Lanes
-from pyptx.sim.memory import Site
+from pyptx.sim.base.formats import Array, Value, dtype_of
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.semantics.access import load
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, memory
+from pyptx.sim.state.memory import Site
 
 
 def _ld(match: Match, signature: Signature) -> Operation | None:

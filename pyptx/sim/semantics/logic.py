@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from pyptx.isa.model import Match
-from pyptx.sim.formats import Array, Value
+from pyptx.sim.base.formats import Array, Value
 from pyptx.sim.semantics.comparison import JOIN
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, into, value
 

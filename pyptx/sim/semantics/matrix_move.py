@@ -8,13 +8,13 @@ import numpy as np
 
 from pyptx.isa import fragments as f
 from pyptx.isa.model import Match
-from pyptx.sim.access import as_tuple, load, store
-from pyptx.sim.formats import Array, Value
-from pyptx.sim.lanes import Lanes
-from pyptx.sim.memory import Site
+from pyptx.sim.base.formats import Array, Value
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.program.variables import SHARED_WINDOW
 from pyptx.sim.semantics import warp_matrices as w
+from pyptx.sim.semantics.access import as_tuple, load, store
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, lanes, memory
-from pyptx.sim.variables import SHARED_WINDOW
+from pyptx.sim.state.memory import Site
 
 _U4 = np.dtype("u4")
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from pyptx.isa.model import Match
-from pyptx.sim.engines import chosen, objects, told
-from pyptx.sim.formats import Array
-from pyptx.sim.lanes import Lanes
-from pyptx.sim.mbarriers import Refused, pending_count
-from pyptx.sim.memory import Site
+from pyptx.sim.base.formats import Array
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.engines.issuing import chosen, objects, told
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, memory, value
+from pyptx.sim.state.mbarriers import Refused, pending_count
+from pyptx.sim.state.memory import Site
 
 
 def _mbarrier(match: Match, signature: Signature) -> Operation | None:

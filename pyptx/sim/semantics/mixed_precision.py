@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pyptx.isa.model import Match
-from pyptx.sim.formats import Array
+from pyptx.sim.base.formats import Array
 from pyptx.sim.numerics.rounding import rounded, to_f32, to_odd, two_sum
 from pyptx.sim.semantics import rounding as r
 from pyptx.sim.semantics.floating_point import mode_of

@@ -10,8 +10,8 @@ import numpy as np
 
 from pyptx.isa import fragments as f
 from pyptx.isa.model import Match
-from pyptx.sim.formats import Array, Value
-from pyptx.sim.lanes import Lanes
+from pyptx.sim.base.formats import Array, Value
+from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.numerics import double
 from pyptx.sim.numerics.formats import table
 from pyptx.sim.numerics.products import product, scaled_product

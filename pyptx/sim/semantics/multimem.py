@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from pyptx.isa.model import Match
-from pyptx.sim.access import as_tuple, load, store
-from pyptx.sim.formats import Array, Value
-from pyptx.sim.lanes import Lanes
-from pyptx.sim.memory import Site
+from pyptx.sim.base.formats import Array, Value
+from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.numerics.extremes import maximum, minimum
 from pyptx.sim.numerics.formats import decode
 from pyptx.sim.numerics.rounding import encode
+from pyptx.sim.semantics.access import as_tuple, load, store
 from pyptx.sim.semantics.atomics import reduction
 from pyptx.sim.semantics.replicas import in_replicas, replicated
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, memory
+from pyptx.sim.state.memory import Site
 from pyptx.types import from_name
 
 _INTEGER: dict[str, np.ufunc] = {

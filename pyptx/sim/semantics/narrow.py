@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyptx.sim.formats import Array
+from pyptx.sim.base.formats import Array
 from pyptx.sim.numerics import formats
 from pyptx.sim.numerics.formats import table
 from pyptx.sim.numerics.rounding import held

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from pyptx.sim import rules
-from pyptx.sim.formats import Array
-from pyptx.sim.lanes import Lanes
-from pyptx.sim.memory import Site
+from pyptx.sim.base.formats import Array
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.rules import faults
+from pyptx.sim.state.memory import Site
 
 
 def in_replicas(
@@ -24,7 +24,7 @@ def in_replicas(
     if (numbers[active] < 0).any():
         at = int(np.flatnonzero(active & (numbers < 0))[0])
         text = f"`{site.instruction.full_opcode}` at {int(whole[at]):#x}: no multicast object lies there"
-        raise rules.error(rules.WRONG_SPACE, site.origin, text, notes=(site.memory.place(lanes, at, site.function),))
+        raise faults.error(faults.WRONG_SPACE, site.origin, text, notes=(site.memory.place(lanes, at, site.function),))
     for number in range(len(objects.windows)):
         if not (numbers[active] == number).any():
             continue

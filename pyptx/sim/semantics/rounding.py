@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyptx.sim.formats import Array
+from pyptx.sim.base.formats import Array
 from pyptx.sim.numerics.rounding import to_f32, to_odd, two_sum
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from pyptx.isa.model import Match
-from pyptx.sim.access import as_tuple
-from pyptx.sim.formats import Array
+from pyptx.sim.base.formats import Array
+from pyptx.sim.semantics.access import as_tuple
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, value
 
 

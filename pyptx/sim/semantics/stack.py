@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from pyptx.isa.model import Match
-from pyptx.sim import rules
-from pyptx.sim.engines import chosen
-from pyptx.sim.formats import Array
-from pyptx.sim.lanes import Lanes
-from pyptx.sim.memory import Site
+from pyptx.sim.base.formats import Array
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.engines.issuing import chosen
+from pyptx.sim.rules import faults
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, lanes, memory
+from pyptx.sim.state.memory import Site
 
 _LEAST = 8
 
@@ -58,7 +58,7 @@ def _allocate(
         help = (
             f"sizes are unsigned, so a negative one is {int(counts[at]) % (1 << 8 * counts.itemsize)} bytes: clamp it"
         )
-        raise rules.error(rules.STACK, site.origin, text, help=help, notes=(memory.place(active, at, site.function),))
+        raise faults.error(faults.STACK, site.origin, text, help=help, notes=(memory.place(active, at, site.function),))
     first = -(-(memory.dynamic_base + memory.dynamic[active.sel]) // step) * step
     end = first + counts.astype(np.int64)
     memory.ensure_local(int(end.max()), site.origin)

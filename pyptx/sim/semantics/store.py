@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from pyptx.isa.model import Match
-from pyptx.sim.access import as_tuple, store
-from pyptx.sim.engines import chosen, signalling
-from pyptx.sim.formats import Array, Value, dtype_of
-from pyptx.sim.lanes import Lanes
-from pyptx.sim.memory import Site
+from pyptx.sim.base.formats import Array, Value, dtype_of
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.engines.issuing import chosen, signalling
+from pyptx.sim.semantics.access import as_tuple, store
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, memory
+from pyptx.sim.state.memory import Site
 
 
 def _st(match: Match, signature: Signature) -> Operation | None:

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from pyptx.isa.model import Match
-from pyptx.sim import rules
-from pyptx.sim.access import as_tuple
-from pyptx.sim.formats import Array, Value
+from pyptx.sim.base.formats import Array, Value
+from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.images.objects import Surface, shape_of
 from pyptx.sim.images.storage import Image
-from pyptx.sim.lanes import Lanes
-from pyptx.sim.memory import Site
+from pyptx.sim.rules import faults
 from pyptx.sim.semantics import images
+from pyptx.sim.semantics.access import as_tuple
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, memory
+from pyptx.sim.state.memory import Site
 
 _GEOMETRIES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 1, "a2d": 2}
 _COUNTS = {"v2": 2, "v4": 4}
@@ -137,7 +137,7 @@ def _group_by_image(
         assert isinstance(image.what, Surface)
         if image.what.geometry != geometry:
             text = f"the instruction accesses .{geometry}, the surface is .{image.what.geometry}"
-            raise rules.error(rules.IMAGE, site.origin, text)
+            raise faults.error(faults.IMAGE, site.origin, text)
     return groups
 
 
@@ -164,7 +164,9 @@ def _locate_bytes(
     coordinates = [images.column(p, "i4", lanes, positions).astype(np.int64) for p in parts[: _GEOMETRIES[geometry]]]
     coordinates[0] = coordinates[0] * scale
     if (coordinates[0] % min(size, 16)).any():
-        raise rules.error(rules.IMAGE, site.origin, f"byte coordinate {coordinates[0].max()} is no multiple of {size}")
+        raise faults.error(
+            faults.IMAGE, site.origin, f"byte coordinate {coordinates[0].max()} is no multiple of {size}"
+        )
     limits = (row - size, height - 1, depth - 1)
     indices = list[Array]()
     for value, most in zip(coordinates, limits, strict=False):
@@ -175,7 +177,9 @@ def _locate_bytes(
         bad = int(np.flatnonzero(~inside)[0])
         shown = ", ".join(str(int(v[bad])) for v in coordinates)
         text = f"coordinates ({shown}) lie outside a surface of {width}×{height}×{depth}"
-        raise rules.error(rules.OUT_OF_BOUNDS, site.origin, text, help="use .clamp or .zero, or check the coordinates")
+        raise faults.error(
+            faults.OUT_OF_BOUNDS, site.origin, text, help="use .clamp or .zero, or check the coordinates"
+        )
     offsets = ((layer * depth + indices[2]) * height + indices[1]) * row + indices[0]
     return offsets, np.ones(len(positions), bool) if clamp == "clamp" else inside
 

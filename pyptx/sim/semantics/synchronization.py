@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from pyptx.isa.model import Match
-from pyptx.sim.formats import Array, Value
-from pyptx.sim.lanes import Lanes
-from pyptx.sim.meetings import warp_wide
+from pyptx.sim.base.formats import Array, Value
+from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.semantics.floating_point import canonical_nan, extreme
 from pyptx.sim.semantics.vocabulary import NOTHING, Builder, Operation, Signature, lanes
+from pyptx.sim.state.meetings import warp_wide
 
 
 def _build_nothing(match: Match, signature: Signature) -> Operation | None:

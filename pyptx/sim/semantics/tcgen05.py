@@ -12,18 +12,18 @@ import numpy as np
 
 from pyptx.isa.fragments.tensor_memory import tmem_registers
 from pyptx.isa.model import Match
-from pyptx.sim import bulk
-from pyptx.sim.access import as_tuple, store
-from pyptx.sim.effects import TCGEN05, TENSOR_STORES
-from pyptx.sim.engines import chosen, firsts, guarded, objects, of_first, told
-from pyptx.sim.formats import Array
-from pyptx.sim.lanes import Lanes
-from pyptx.sim.memory import Site
+from pyptx.sim.base.formats import Array
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.engines import bulk
+from pyptx.sim.engines.issuing import chosen, firsts, guarded, objects, of_first, told
 from pyptx.sim.numerics.extremes import maximum, minimum
 from pyptx.sim.semantics import tcgen05_copies
+from pyptx.sim.semantics.access import as_tuple, store
 from pyptx.sim.semantics.tcgen05_places import pair_of, wrong_place
 from pyptx.sim.semantics.vocabulary import NOTHING, Builder, Operation, Signature, memory
-from pyptx.sim.tensor_memory import Holding
+from pyptx.sim.state.effects import TCGEN05, TENSOR_STORES
+from pyptx.sim.state.memory import Site
+from pyptx.sim.state.tensor_memory import Holding
 
 _U4 = np.dtype("u4")
 

@@ -9,15 +9,15 @@ import numpy as np
 
 from pyptx.isa.descriptors import Tcgen05Descriptor
 from pyptx.isa.model import Match
-from pyptx.sim import bulk
-from pyptx.sim import warpgroups as wg
-from pyptx.sim.checks.tracing import only_traced, touches
-from pyptx.sim.engines import chosen, give
-from pyptx.sim.formats import Array
-from pyptx.sim.lanes import Lanes
-from pyptx.sim.memory import Site
+from pyptx.sim.base.formats import Array
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.engines import bulk
+from pyptx.sim.engines.issuing import chosen, give
+from pyptx.sim.observers.checks.tracing import only_traced, touches
+from pyptx.sim.semantics import warpgroups as wg
 from pyptx.sim.semantics.tcgen05_places import pair_of, wrong_place
 from pyptx.sim.semantics.vocabulary import Operation, memory
+from pyptx.sim.state.memory import Site
 
 _ROWS = np.arange(128)
 _LANES: dict[str, tuple[Array, int]] = {

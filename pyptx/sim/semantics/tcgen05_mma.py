@@ -14,18 +14,18 @@ import numpy as np
 from pyptx.isa.descriptors import InstructionDescriptor, ZeroColumnMask
 from pyptx.isa.fragments.tensor_memory import datapath
 from pyptx.isa.model import Kind, Match
-from pyptx.sim import bulk
-from pyptx.sim.checks.tracing import only_traced, put_off, together, touches
-from pyptx.sim.engines import chosen, give
-from pyptx.sim.formats import Array
-from pyptx.sim.lanes import Lanes
-from pyptx.sim.memory import Site
+from pyptx.sim.base.formats import Array
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.engines import bulk
+from pyptx.sim.engines.issuing import chosen, give
 from pyptx.sim.numerics.plain_dots import integer_dot
 from pyptx.sim.numerics.products import product, scaled_product
+from pyptx.sim.observers.checks.tracing import only_traced, put_off, together, touches
 from pyptx.sim.semantics import tcgen05_operands as read
 from pyptx.sim.semantics.tcgen05_places import pair_of, wrong_place
 from pyptx.sim.semantics.tcgen05_together import multiply_together
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, memory
+from pyptx.sim.state.memory import Site
 
 _RESULT = {"f16": "f2", "f32": "f4", "s32": "i4"}
 

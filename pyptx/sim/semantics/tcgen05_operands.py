@@ -14,12 +14,12 @@ import numpy as np
 
 from pyptx.isa.descriptors import InstructionDescriptor, Tcgen05Descriptor
 from pyptx.isa.fragments.tensor_memory import LANES, Datapath
-from pyptx.sim import warpgroups as wg
-from pyptx.sim.checks.tracing import only_traced, touches
-from pyptx.sim.formats import Array
-from pyptx.sim.memory import Memory
+from pyptx.sim.base.formats import Array
 from pyptx.sim.numerics import sparse
 from pyptx.sim.numerics.formats import decode, table
+from pyptx.sim.observers.checks.tracing import only_traced, touches
+from pyptx.sim.semantics import warpgroups as wg
+from pyptx.sim.state.memory import Memory
 
 _QUARTER = 32
 _RAW = {"f16": "u2", "bf16": "u2", "tf32": "u4"}

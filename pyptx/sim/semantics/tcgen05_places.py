@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from pyptx.diagnostics import PtxError
-from pyptx.sim import rules
-from pyptx.sim.hazards import rules as hazards
-from pyptx.sim.lanes import Lanes
-from pyptx.sim.memory import Site
+from pyptx.sim import rules as hazards
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.rules import faults
+from pyptx.sim.state.memory import Site
 
 
 def wrong_place(site: Site, group: Lanes, at: int, why: str) -> PtxError:
     """Return the error of an access to tensor memory."""
     text = f"`{site.instruction.full_opcode}`: {why}"
-    return rules.error(rules.TENSOR, site.origin, text, notes=(site.memory.place(group, at, site.function),))
+    return faults.error(faults.TENSOR, site.origin, text, notes=(site.memory.place(group, at, site.function),))
 
 
 def pair_of(site: Site, one: Lanes) -> tuple[int, int]:
@@ -21,5 +21,5 @@ def pair_of(site: Site, one: Lanes) -> tuple[int, int]:
     if site.memory.cluster % 2:
         why = f"`{site.instruction.full_opcode}` needs pairs of CTAs, the cluster has {site.memory.cluster}"
         notes, rule = (site.memory.place(one, 0, site.function),), hazards.CTA_PAIR
-        raise rules.error(rule, site.origin, f"{rule.title}: {why}", notes=notes, help=hazards.REMEDIES[rule.code])
+        raise faults.error(rule, site.origin, f"{rule.title}: {why}", notes=notes, help=hazards.REMEDIES[rule.code])
     return cta & ~1, cta | 1

@@ -7,10 +7,7 @@ from typing import Any
 import numpy as np
 
 from pyptx.isa.descriptors import InstructionDescriptor, Tcgen05Descriptor
-from pyptx.sim import warpgroups as wg
-from pyptx.sim.checks.tracing import only_traced, touches
-from pyptx.sim.formats import Array
-from pyptx.sim.memory import Memory
+from pyptx.sim.base.formats import Array
 from pyptx.sim.numerics.arrays import quiet
 from pyptx.sim.numerics.fast_dot import multiplied
 from pyptx.sim.numerics.formats import decode
@@ -18,6 +15,9 @@ from pyptx.sim.numerics.plain_dots import integer_dot
 from pyptx.sim.numerics.products import product
 from pyptx.sim.numerics.rounding import canonical
 from pyptx.sim.numerics.workspace import scratch
+from pyptx.sim.observers.checks.tracing import only_traced, touches
+from pyptx.sim.semantics import warpgroups as wg
+from pyptx.sim.state.memory import Memory
 
 _RAW = {"f16": "u2", "bf16": "u2", "tf32": "u4", "e4m3": "u1", "e5m2": "u1", "s8": "i1", "u8": "u1"}
 _RESULT = {"f32": "f4", "s32": "i4"}

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from pyptx.isa.model import Kind, Match
-from pyptx.sim import bulk, rules
-from pyptx.sim.copies.reports import report_of
+from pyptx.sim.engines import bulk
+from pyptx.sim.engines.copies.reports import report_of
+from pyptx.sim.rules import faults
 from pyptx.sim.semantics.vocabulary import NOTHING, Builder, Operation, Signature, memory
 
 _OVERRIDES = {
@@ -43,7 +44,9 @@ def _copy_with_overrides(changes: tuple[str, ...], first: int, copy: Callable[..
     at = first + len(changes)
     overrides = dict(zip(changes, given[first:at], strict=True))
     if "size" in overrides and any(np.any(number) for number in given[at]):
-        raise rules.error(rules.COPY, given[0].origin, "a copy that overrides sizes of its map starts at coordinates 0")
+        raise faults.error(
+            faults.COPY, given[0].origin, "a copy that overrides sizes of its map starts at coordinates 0"
+        )
     copy(*given[:first], *given[at:], overrides)
 
 

@@ -10,13 +10,14 @@ import numpy as np
 
 from pyptx import tensormap
 from pyptx.isa.model import Match
-from pyptx.sim import bulk, rules
-from pyptx.sim.access import store
-from pyptx.sim.engines import chosen, objects, signalling, told
-from pyptx.sim.formats import Array
-from pyptx.sim.lanes import Lanes
-from pyptx.sim.memory import Region, Site
+from pyptx.sim.base.formats import Array
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.engines import bulk
+from pyptx.sim.engines.issuing import chosen, objects, signalling, told
+from pyptx.sim.rules import faults
+from pyptx.sim.semantics.access import store
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, memory, value
+from pyptx.sim.state.memory import Region, Site
 
 _HALF = 64
 
@@ -46,7 +47,7 @@ def _replace(field: str, site: Site, group: Lanes, mask: Any, space: str, addres
         try:
             edited = tensormap.replace_field(held.tobytes(), field, number, ordinal)
         except ValueError as why:
-            raise rules.error(rules.COPY, site.origin, f"`{site.instruction.full_opcode}`: {why}") from None
+            raise faults.error(faults.COPY, site.origin, f"`{site.instruction.full_opcode}`: {why}") from None
         held[...] = np.frombuffer(edited, np.uint8)
 
 

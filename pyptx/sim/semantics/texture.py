@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from pyptx.isa.model import Match
-from pyptx.sim import rules
-from pyptx.sim.access import as_tuple
-from pyptx.sim.formats import Array, Value
+from pyptx.sim.base.formats import Array, Value
+from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.images import lookup
 from pyptx.sim.images.objects import ADDRESSES, FILTERS, Sampler, Texture, shape_of
 from pyptx.sim.images.storage import Image, Level
-from pyptx.sim.lanes import Lanes
-from pyptx.sim.memory import Site
+from pyptx.sim.rules import faults
 from pyptx.sim.semantics import images
+from pyptx.sim.semantics.access import as_tuple
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, lanes, memory
+from pyptx.sim.state.memory import Site
 
 Outputs = tuple[Array | None, ...]
 _RANK = {"1d": 1, "2d": 2, "3d": 3, "a1d": 1, "a2d": 2, "cube": 2, "acube": 2, "2dms": 2, "a2dms": 2}
@@ -60,7 +60,7 @@ def _check_geometry(site: Site, image: Image, geometry: str) -> None:
     assert isinstance(image.what, Texture)
     if image.what.geometry != geometry:
         text = f"the instruction looks up .{geometry}, the texture is .{image.what.geometry}"
-        raise rules.error(rules.IMAGE, site.origin, text)
+        raise faults.error(faults.IMAGE, site.origin, text)
 
 
 def _read_coordinates(
@@ -180,7 +180,7 @@ def _write_results(site: Site, modifiers: tuple[str, ...], outs: Outputs, where:
     columns = [np.ascontiguousarray(texels[:, n]) for n in range(4)]
     if kind in ("f16", "f16x2"):
         if texels.dtype.kind != "f":
-            raise rules.error(rules.IMAGE, site.origin, f".{kind} results need a texture of floats or fractions")
+            raise faults.error(faults.IMAGE, site.origin, f".{kind} results need a texture of floats or fractions")
         halves = [c.astype(np.float16).view(np.uint16) for c in columns]
         columns = halves
         if kind == "f16x2":

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from pyptx.isa.model import Match
-from pyptx.sim.formats import Array, Value
+from pyptx.sim.base.formats import Array, Value
 from pyptx.sim.semantics.bits import limits
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Selected, Signature, parts, value
 

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 from pyptx.isa.model import Match, Operand
-from pyptx.sim.formats import Array
+from pyptx.sim.base.formats import Array
 
 
 class Kind(Enum):

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from pyptx.isa.fragments import Fragment
-from pyptx.sim.formats import Array
-from pyptx.sim.lanes import Lanes
+from pyptx.sim.base.formats import Array
+from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.numerics.formats import FORMATS, decode
 
 Words = Array

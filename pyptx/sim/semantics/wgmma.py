@@ -12,14 +12,10 @@ import numpy as np
 
 from pyptx.isa import fragments as f
 from pyptx.isa.model import Match
-from pyptx.sim import rules
-from pyptx.sim import warpgroups as wg
-from pyptx.sim.accumulators import Held, Rows, held_for, hold, settle
-from pyptx.sim.effects import WGMMA
-from pyptx.sim.engines import copied, firsts, guarded
-from pyptx.sim.formats import Array
-from pyptx.sim.lanes import Lanes
-from pyptx.sim.memory import Site
+from pyptx.sim.base.formats import Array
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.engines.issuing import copied, firsts, guarded
+from pyptx.sim.execution.accumulators import Held, Rows, held_for, hold, settle
 from pyptx.sim.numerics.arrays import quiet
 from pyptx.sim.numerics.fast_dot import multiplied
 from pyptx.sim.numerics.formats import decode
@@ -27,7 +23,11 @@ from pyptx.sim.numerics.plain_dots import binary_dot, integer_dot
 from pyptx.sim.numerics.products import product
 from pyptx.sim.numerics.sparse import expand
 from pyptx.sim.numerics.workspace import scratch
+from pyptx.sim.rules import faults
+from pyptx.sim.semantics import warpgroups as wg
 from pyptx.sim.semantics.vocabulary import NOTHING, Builder, Operation, Signature, memory
+from pyptx.sim.state.effects import WGMMA
+from pyptx.sim.state.memory import Site
 
 _BITS = {"f16": 16, "bf16": 16, "tf32": 32, "e4m3": 8, "e5m2": 8, "s8": 8, "u8": 8, "b1": 1}
 _RAW = {1: "u1", 8: "u1", 16: "u2", 32: "u4"}
@@ -216,7 +216,7 @@ def _locate_operands(
             inside = f"{shared.low:#x} … {shared.low + shared.size - 1:#x}"
             text = f"`{site.instruction.full_opcode}`: matrix {'DAB'[at]} {why}, outside of {inside}"
             note = site.memory.place(group, 0, site.function)
-            raise rules.error(rules.MATRIX, site.origin, text, notes=(note,)) from None
+            raise faults.error(faults.MATRIX, site.origin, text, notes=(note,)) from None
     return operands
 
 

@@ -10,13 +10,13 @@ import numpy as np
 
 from pyptx.isa import fragments as f
 from pyptx.isa.model import Match
-from pyptx.sim.access import load, store
-from pyptx.sim.formats import Array, Value
-from pyptx.sim.lanes import Lanes
-from pyptx.sim.memory import Site
+from pyptx.sim.base.formats import Array, Value
+from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.semantics import warp_matrices as w
+from pyptx.sim.semantics.access import load, store
 from pyptx.sim.semantics.mma import accumulated
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, lanes, memory
+from pyptx.sim.state.memory import Site
 from pyptx.types import ALL, from_name
 
 _TYPES = frozenset(t.name for t in ALL)

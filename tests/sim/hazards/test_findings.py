@@ -12,7 +12,8 @@ from pyptx import TensorSpec, Tile, kernel, ptx, sim, smem
 from pyptx.diagnostics import PtxError, Span
 from pyptx.ir import Function, Instruction
 from pyptx.parser import parse
-from pyptx.sim.hazards import Agent, Finding, Place, rules
+from pyptx.sim import rules
+from pyptx.sim.hazards import Agent, Finding, Place
 from pyptx.sim.hazards.findings import by_cause
 from pyptx.types import u32
 from tests.sim.kernels import kernel as kernel_text

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyptx.diagnostics import Span
+from pyptx.sim.base.events import Ints
 from pyptx.sim.hazards import Access, Bytes, Family, Group, Hazards, Place, Space, atomic, load, store
-from pyptx.sim.hazards.events import Ints
 from pyptx.sim.hazards.footprints import sharing
 
 THREADS, SHARED, CTAS = 128, 2048, 3

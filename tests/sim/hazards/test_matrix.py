@@ -10,7 +10,7 @@ from __future__ import annotations
 import pytest
 
 from pyptx.diagnostics import Severity
-from pyptx.sim.hazards.rules import RULES
+from pyptx.sim.rules import RULES
 from tests.sim.hazards.patterns import PATTERNS
 from tests.sim.hazards.trace import found, labels
 

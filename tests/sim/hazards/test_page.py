@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pyptx.diagnostics import Severity
-from pyptx.sim.hazards.rules import REMEDIES, RULES
+from pyptx.sim.rules import REMEDIES, RULES
 
 PAGE = Path(__file__).parents[3] / "docs" / "hazards.md"
 

@@ -10,8 +10,8 @@ import pytest
 
 from pyptx.diagnostics import PtxError, Severity, Span
 from pyptx.sim.hazards import Group, Hazards, Place, Space, load, show, store
-from pyptx.sim.hazards.rules import REMEDIES, RULES
 from pyptx.sim.hazards.state import Grid
+from pyptx.sim.rules import REMEDIES, RULES
 
 WARP = np.arange(32)
 FULL = 0xFFFFFFFF

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pyptx.diagnostics import Severity, Span
+from pyptx.sim.base.events import Ints
 from pyptx.sim.hazards import (
     Access,
     Bytes,
@@ -31,7 +32,6 @@ from pyptx.sim.hazards import (
     tensor_cells,
 )
 from pyptx.sim.hazards.barriers import BarKind
-from pyptx.sim.hazards.events import Ints
 from pyptx.sim.hazards.state import Grid
 
 Ready = Callable[[], Waiting | None]

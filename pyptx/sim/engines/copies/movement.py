@@ -1,0 +1,125 @@
+"""Moving the bytes of a copy between arrays: loads with fill, stores that skip what is outside, reductions.
+
+Manual: cp.async.bulk.tensor, cp.reduce.async.bulk.tensor. Memories are byte arrays that begin at some address.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyptx.sim.engines.copies.plans import CHUNK, I64, U8, Copy
+from pyptx.sim.numerics import arithmetic, extremes
+from pyptx.tensormap import ElementType
+
+Array = NDArray[Any]
+
+_NUMBER = {
+    ElementType.U8: "u1", ElementType.U16: "u2", ElementType.U32: "u4", ElementType.S32: "i4", ElementType.U64: "u8",
+    ElementType.S64: "i8", ElementType.F16: "u2", ElementType.BF16: "u2", ElementType.F32: "f4",
+    ElementType.F32_FTZ: "f4", ElementType.TF32: "f4", ElementType.TF32_FTZ: "f4", ElementType.F64: "f8",
+}  # fmt: skip
+_FORMAT = {
+    ElementType.F16: "f16", ElementType.BF16: "bf16", ElementType.F32: "f32", ElementType.F32_FTZ: "f32",
+    ElementType.TF32: "f32", ElementType.TF32_FTZ: "f32", ElementType.F64: "f64",
+}  # fmt: skip
+_FLUSHED = (ElementType.F32_FTZ, ElementType.TF32_FTZ)
+
+
+def units(memory: U8, base: int, unit: int) -> tuple[Array, int]:
+    """Return a view of memory in units and the address of the first; bytes before the first aligned one are cut."""
+    cut = -base % unit
+    count = (len(memory) - cut) // unit
+    return memory[cut : cut + count * unit].view(f"V{unit}"), base + cut
+
+
+def take(memory: U8, base: int, address: I64, unit: int) -> Array:
+    """Return the units at these addresses."""
+    view, first = units(memory, base, unit)
+    return view[(address - first) // unit]
+
+
+def put(memory: U8, base: int, address: I64, values: Array, unit: int) -> None:
+    """Write units to these addresses."""
+    view, first = units(memory, base, unit)
+    view[(address - first) // unit] = values
+
+
+def load(copy: Copy, memory: U8, base: int, shared: U8, shared_base: int = 0) -> None:
+    """Write the box to shared memory, elements outside the tensor as the map's fill. Padding keeps what was there."""
+    unit = copy.unit
+    if copy.inside is None:
+        put(shared, shared_base, copy.shared, take(memory, base, copy.address, unit), unit)
+        return
+    values = np.full(len(copy.shared), np.void(copy.fill))
+    values[copy.inside] = take(memory, base, copy.address[copy.inside], unit)
+    put(shared, shared_base, copy.shared, values, unit)
+
+
+def store(copy: Copy, memory: U8, base: int, shared: U8, shared_base: int = 0) -> None:
+    """Write the box to the tensor and leave out what is outside; 6-bit elements lose their padding."""
+    if copy.element is ElementType.B6X16_P32:
+        _store_six_bits(copy, memory, base, shared, shared_base)
+        return
+    source, target = _clip(copy)
+    put(memory, base, target, take(shared, shared_base, source, copy.unit), copy.unit)
+
+
+def _clip(copy: Copy) -> tuple[I64, I64]:
+    if copy.inside is None:
+        return copy.shared, copy.address
+    return copy.shared[copy.inside], copy.address[copy.inside]
+
+
+def _store_six_bits(copy: Copy, memory: U8, base: int, shared: U8, shared_base: int) -> None:
+    """Pack 16 bytes with six bits each into 12."""
+    source, target = (x.reshape(-1, 3) for x in _clip(copy))
+    chunks = take(shared, shared_base, source[:, 0], CHUNK).view(np.uint8).reshape(-1, 4, 4).astype(np.uint32) & 63
+    packed = chunks[..., 0] | chunks[..., 1] << 6 | chunks[..., 2] << 12 | chunks[..., 3] << 18
+    data = np.stack([packed & 255, packed >> 8 & 255, packed >> 16], axis=-1).astype(np.uint8)
+    put(memory, base, target.ravel(), np.ascontiguousarray(data.reshape(-1)).view("V4"), 4)
+
+
+def reduce(
+    copy: Copy, operation: str, memory: U8, base: int, shared: U8, shared_base: int = 0
+) -> tuple[Array, Array, Array]:
+    """Combine the box in shared memory with the tensor, in place; return the elements before, what came, and after."""
+    source, target = _clip(copy)
+    number = np.dtype(_NUMBER[copy.element])
+    old = take(memory, base, target, copy.unit).view(number)
+    new = take(shared, shared_base, source, copy.unit).view(number)
+    result = combine(operation, old, new, copy.element)
+    put(memory, base, target, result.view(f"V{copy.unit}"), copy.unit)
+    return old, new, result
+
+
+def combine(operation: str, old: Array, new: Array, element: ElementType) -> Array:
+    """Return `old` with `new` reduced into it, element by element."""
+    name = _FORMAT.get(element)
+    match operation:
+        case "add" if name is None or name == "f64":
+            with np.errstate(all="ignore"):
+                total: Array = old + new
+            return total
+        case "add":
+            return arithmetic.add(old, new, name or "f32", ftz=element in _FLUSHED)
+        case "min" | "max" if name is not None:
+            return (extremes.minimum if operation == "min" else extremes.maximum)(old, new, name=name)
+        case "min":
+            return np.minimum(old, new)
+        case "max":
+            return np.maximum(old, new)
+        case "inc":
+            return np.where(old >= new, np.zeros_like(old), old + old.dtype.type(1))
+        case "dec":
+            return np.where((old == 0) | (old > new), new, old - old.dtype.type(1))
+        case "and":
+            return old & new
+        case "or":
+            return old | new
+        case "xor":
+            return old ^ new
+        case _:
+            raise ValueError(f"there is no reduction `.{operation}`; there are add, min, max, inc, dec, and, or, xor")

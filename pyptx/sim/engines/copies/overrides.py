@@ -1,0 +1,41 @@
+"""Fields of a tensor map that a copy's own operands override (manual: Overriding tensor property value)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.engines.issuing import chosen
+from pyptx.tensormap import TensorMap
+
+Change = Callable[[TensorMap], TensorMap]
+
+
+def overriding(lanes: Lanes, mask: Any, operands: Sequence[Any]) -> Callable[[int], Change | None]:
+    """Return what each of the chosen lanes changes of its map; the operands may contain overrides by their names."""
+    overrides: dict[str, Any] = {}
+    for operand in operands:
+        if isinstance(operand, Mapping):
+            overrides = dict(cast("Mapping[str, Any]", operand))
+    if not overrides:
+        return lambda lane: None
+    _, values = chosen(lanes, mask, *overrides.values())
+    named = dict(zip(overrides, values, strict=True))
+    return lambda lane: lambda tensor: _override_tensor(tensor, named, lane)
+
+
+def _override_tensor(tensor: TensorMap, named: dict[str, Any], lane: int) -> TensorMap:
+    address = int(named["address"][lane])
+    if address % 16:
+        raise ValueError(f"the overriding address {address:#x} is no multiple of 16")
+    if "size" not in named:
+        return replace(tensor, address=address)
+    # Eight bits of a size, in the lower half of a register.
+    dims = tuple(int(size[lane]) & 0xFF for size in named["size"])
+    strides = tensor.strides
+    if "low" in named:
+        upper = int(named["high"][lane])
+        strides = tuple((int(low[lane]) + ((upper >> 4 * at & 15) << 32)) << 4 for at, low in enumerate(named["low"]))
+    return replace(tensor, address=address, dims=dims, strides=strides)

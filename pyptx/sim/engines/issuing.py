@@ -1,0 +1,147 @@
+"""What all asynchronous engines need: the lanes that issue, their barriers, and bytes of shared memory per CTA."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+
+from pyptx.sim.base.formats import Array
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.rules import faults
+from pyptx.sim.state.effects import STORES, TCGEN05
+from pyptx.sim.state.mbarriers import MBarriers, Misuse
+from pyptx.sim.state.memory import Mixed, Site
+
+
+def chosen(lanes: Lanes, mask: Array | None, *values: Any) -> tuple[Lanes | None, list[Any]]:
+    """Return the lanes of a mask, None if there are none, and the values in each of them; vectors stay tuples."""
+    if mask is None:
+        return lanes, [_each(value, lanes.n, None) for value in values]
+    at = np.flatnonzero(mask)
+    if not len(at):
+        return None, [None for _ in values]
+    return lanes.shape.of(lanes.index[at]), [_each(value, len(at), at) for value in values]
+
+
+def _each(value: Any, count: int, at: Array | None) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_each(item, count, at) for item in cast("tuple[Any, ...]", value))
+    if isinstance(value, int):
+        return np.full(count, value, np.uint64)
+    if at is not None and value.ndim:
+        return value[at]
+    return value if value.shape == (count,) else np.broadcast_to(value, count)
+
+
+def objects(site: Site, lanes: Lanes, space: str, address: Array) -> Array:
+    """Return where mbarrier objects lie in the batch's shared memory."""
+    memory = site.memory
+    try:
+        region, offsets = memory.resolve(site, space, lanes, address, 8, "b")
+    except Mixed:
+        region, offsets = memory.nothing, address
+    if region is not memory.shared:
+        text = f"`{site.instruction.full_opcode}` at {int(address[0]):#x}: an mbarrier lies in shared memory"
+        raise faults.error(faults.WRONG_SPACE, site.origin, text, notes=(memory.place(lanes, 0, site.function),))
+    every = lanes.each(offsets)
+    memory.mbarriers.history[site, int(every[0])] = lanes, every
+    return every
+
+
+def told(site: Site, lanes: Lanes, what: Callable[[MBarriers], Any]) -> Any:
+    """Do something to mbarrier objects; what they do not allow becomes an error at the instruction."""
+    try:
+        return what(site.memory.mbarriers)
+    except Misuse as misuse:
+        text = f"`{site.instruction.full_opcode}`: {misuse.why}"
+        note = site.memory.place(lanes, min(misuse.at, lanes.n - 1), site.function)
+        raise faults.error(faults.MBARRIER, site.origin, text, notes=(note,)) from None
+
+
+def signalling(inner: Callable[..., None], size: int) -> Callable[..., None]:
+    """Return a store that also tells an mbarrier, of the same CTA as its target, that its bytes have arrived."""
+
+    def run(
+        site: Site, lanes: Lanes, mask: Any, space: str, address: Any, bar_space: str, bar: Any, outs: Any, *values: Any
+    ) -> None:
+        some, (where, bars, given) = chosen(lanes, mask, address, bar, values)
+        if some is None:
+            return
+        offsets = objects(site, some, bar_space, bars)
+        effects = site.memory.effects
+        tells = None
+        if not effects.eager:
+            where, given = np.array(where), copied(given)
+            tells = told(site, some, lambda m: m.rows(offsets))[:, None]
+
+        def land() -> None:
+            inner(site, some, None, space, where, (), *given)
+            told(site, some, lambda m: m.transfer(m.rows(offsets), np.full(some.n, -size)))
+
+        effects.issue(STORES, some.index, some.shape.lanes, land, grouped=False, tells=tells)
+
+    return run
+
+
+def give(site: Site, lanes: Lanes, values: tuple[Any, ...], run: Callable[[Lanes, tuple[Any, ...]], None]) -> None:
+    """Let `run` do what lanes tell tensor memory, with these operands of each, when the schedule says so. Who traces
+    what it touches is shown that now."""
+    memory = site.memory
+    if memory.effects.at_once(TCGEN05):
+        run(lanes, values)
+        return
+    trace = memory.checks.trace if memory.checks is not None else None
+    if trace is not None:
+        whole, trace.later = trace.whole, True
+        run(lanes, values)
+        if whole and not trace.whole:
+            return  # It comes again for each lane.
+    kept: tuple[Any, ...] = copied(values)
+    tensor, frees = memory.tensor, memory.tensor.frees
+
+    def land(positions: Array) -> None:
+        tensor.granted = tensor.frees > frees
+        try:
+            if len(positions) == lanes.n:
+                run(lanes, kept)
+            else:
+                run(lanes.shape.of(lanes.index[positions]), _taken(kept, positions))
+        finally:
+            tensor.granted = False
+
+    memory.effects.issue_each(TCGEN05, lanes.index, lanes.shape.lanes, land, grouped=False)
+
+
+def firsts(lanes: Lanes) -> Array:
+    """Return the position of one lane of each warp."""
+    return lanes.remembered("firsts of warps", lambda: np.unique(lanes.shape.warp[lanes.sel], return_index=True)[1])
+
+
+def of_first(lanes: Lanes, values: Array) -> Array:
+    """Return, for every lane, the value that the first lane of its warp has."""
+
+    def made() -> Array:
+        _, first, which = np.unique(lanes.shape.warp[lanes.sel], return_index=True, return_inverse=True)
+        return first[which]
+
+    return values[lanes.remembered("first lanes of warps", made)]
+
+
+def guarded(lanes: Lanes, mask: Array | None) -> Array:
+    """Return the lanes in which an instruction is executed."""
+    return lanes.index if mask is None else lanes.index[np.broadcast_to(mask, lanes.n)]
+
+
+def _taken(values: Any, positions: Array) -> Any:
+    if isinstance(values, tuple):
+        return tuple(_taken(item, positions) for item in cast("tuple[Any, ...]", values))
+    return values[positions]
+
+
+def copied(values: Any) -> Any:
+    """Return operands as they are now: registers may change before an effect lands."""
+    if isinstance(values, tuple):
+        return tuple(copied(item) for item in cast("tuple[Any, ...]", values))
+    return np.array(values)

@@ -1,0 +1,1 @@
+"""Blocks as Python functions over registers, and the batch of CTAs that runs them."""

@@ -1,0 +1,144 @@
+"""Functions that every PTX module may call without defining them: printing, assertions, the device heap."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx.check.body import Step
+from pyptx.diagnostics import Origin, PtxError
+from pyptx.ir import Function, opcode_span
+from pyptx.isa.printf import LONGEST, Parts, Unprintable, argument_offsets, parse_format
+from pyptx.sim.base.formats import Array, Value
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.program.frames import laid_out
+from pyptx.sim.rules import faults
+from pyptx.sim.semantics.access import load, store
+from pyptx.sim.state.memory import Site
+from pyptx.sim.state.printing import MOST_PRINTED, formatted
+
+if TYPE_CHECKING:
+    from pyptx.sim.execution.machine import Batch
+
+
+_SIZES = {"vprintf": ((4,), (8, 8)), "__assertfail": ((), (8, 8, 4, 8, 8))}
+"""Bytes of the results and of the parameters of the functions that the system has."""
+
+
+def call(machine: Batch, name: str, frame: int, lanes: Lanes, step: Step) -> None:
+    """Run a builtin in some lanes; its frame starts `frame` bytes above the caller's."""
+    site, origin = Site(machine.memory, step.instruction, name), opcode_span(step.instruction)
+    _require_signature(name, step, origin)
+    base = machine.sp[lanes.sel] + frame
+    machine.memory.ensure_local(int(base.max()) + 64, origin)
+    if name == "vprintf":
+        _vprintf(machine, site, lanes, base, origin)
+    elif name == "__assertfail":
+        first = lanes.shape.of(lanes.index[:1])
+        address, place = _word(site, lanes, base, 0, "u8")[:1], machine.memory.place(lanes, 0, name)
+        try:
+            text = _strings(site, first, address).get(0, b"(null)").decode("utf-8", "backslashreplace")
+        except Unprintable as why:
+            text = str(why)
+        raise faults.error(faults.TRAP, origin, f"assertion failed: {text}", notes=(place,))
+    else:
+        raise faults.error(faults.UNDEFINED_EXTERN, origin, f"the function `{name}` is called and nothing defines it")
+
+
+def _require_signature(name: str, step: Step, origin: Origin | None) -> None:
+    """Refuse a declaration by which arguments lie elsewhere than the function looks for them."""
+    symbol = step.scope.find(name)
+    declared = symbol.declaration if symbol is not None else None
+    if name not in _SIZES or not isinstance(declared, Function):
+        return
+    sizes = tuple(
+        tuple(size for _, _, size in laid_out(params)[0]) for params in (declared.return_params or (), declared.params)
+    )
+    if sizes != _SIZES[name]:
+        shown = [", ".join(f"{size} bytes" for size in part) or "nothing" for part in (*sizes, *_SIZES[name])]
+        text = (
+            f"`{name}` is declared to take {shown[1]} and return {shown[0]}; it takes {shown[3]} and returns {shown[2]}"
+        )
+        raise faults.error(faults.ILLEGAL, origin, text)
+
+
+def _word(site: Site, lanes: Lanes, base: Value, offset: int, dtype: str) -> Value:
+    return _loaded(site, lanes, "local", base + offset, dtype)
+
+
+def _loaded(site: Site, lanes: Lanes, space: str, address: Value, dtype: str) -> Array:
+    out = np.empty(lanes.n, dtype)
+    load(site, lanes, None, space, address, out.dtype, (out,))
+    return out
+
+
+def _vprintf(machine: Batch, site: Site, lanes: Lanes, base: Value, origin: Origin | None) -> None:
+    """Print lane by lane: the frame holds the result, the format's address, the arguments' address. The result is the
+    number of arguments, -1 without a format."""
+    formats, arguments = _word(site, lanes, base, 8, "u8"), _word(site, lanes, base, 16, "u8")
+    texts, counts = [""] * lanes.n, np.full(lanes.n, -1, np.int32)
+    for parts, members in _by_format(machine, site, lanes, formats, origin):
+        some, placed = lanes.shape.of(lanes.index[members]), argument_offsets(parts)
+        columns = [_loaded(site, some, "", arguments[members] + np.uint64(offset), dtype) for offset, dtype in placed]
+        counts[members] = len(placed)
+        for at, member in enumerate(members):
+            one = lanes.shape.of(some.index[at : at + 1])
+            try:
+                texts[member] = formatted(parts, [column[at] for column in columns], partial(_string, site, one))
+            except Unprintable as why:
+                raise _unprintable(machine, some, at, origin, why) from None
+    machine.printed.show(texts)
+    machine.stats.printed += sum(map(len, texts))
+    if machine.stats.printed > MOST_PRINTED:
+        text = f"the launch printed more than {MOST_PRINTED >> 20} MiB; its output ends here"
+        help = "print from one thread, or less often"
+        raise faults.error(faults.PRINTED_TOO_MUCH, origin, text, help=help, notes=(_place(machine, lanes, 0),))
+    store(site, lanes, None, "local", base, counts.dtype, (counts,))
+
+
+def _by_format(
+    machine: Batch, site: Site, lanes: Lanes, address: Array, origin: Origin | None
+) -> list[tuple[Parts, list[int]]]:
+    """Return the formats that lanes print by and which of the lanes do; a null address is no format."""
+    formats: dict[bytes, tuple[Parts, list[int]]] = {}
+    member = 0
+    try:
+        for member, text in _strings(site, lanes, address).items():
+            if text not in formats:
+                formats[text] = parse_format(text), []
+            formats[text][1].append(member)
+    except Unprintable as why:
+        raise _unprintable(machine, lanes, member, origin, why) from None
+    return list(formats.values())
+
+
+def _unprintable(machine: Batch, lanes: Lanes, at: int, origin: Origin | None, why: Unprintable) -> PtxError:
+    return faults.error(faults.PRINTED_FORMAT, origin, f"printf: {why}", notes=(_place(machine, lanes, at),))
+
+
+def _place(machine: Batch, lanes: Lanes, at: int) -> str:
+    return machine.memory.place(lanes, at, "vprintf")
+
+
+def _string(site: Site, one: Lanes, address: int, most: int | None = None) -> bytes:
+    """Return the bytes at an address up to a NUL, or `most` of them, as one lane reads them."""
+    return _strings(site, one, np.array([address], np.uint64), most)[0]
+
+
+def _strings(site: Site, lanes: Lanes, address: Array, most: int | None = None) -> dict[int, bytes]:
+    """Return the string that each lane reads, but for those with a null address: lanes of different CTAs may find
+    different ones at one address."""
+    columns: list[Array] = []
+    readers = active = np.flatnonzero(address)
+    while len(active) and len(columns) != most:
+        if len(columns) == LONGEST:
+            raise Unprintable(f"the string at {int(address[active[0]]):#x} has no NUL in its first {LONGEST} bytes")
+        column = np.zeros(lanes.n, np.uint8)
+        some = lanes.shape.of(lanes.index[active])
+        column[active] = _loaded(site, some, "", address[active] + np.uint64(len(columns)), "u1")
+        columns.append(column)
+        active = np.flatnonzero(column)
+    rows = np.stack(columns, axis=1) if columns else np.zeros((lanes.n, 0), np.uint8)
+    return {at: rows[at].tobytes().partition(b"\0")[0] for at in readers.tolist()}

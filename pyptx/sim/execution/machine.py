@@ -1,0 +1,268 @@
+"""The registers, memory and special registers of one batch of CTAs, and the functions that run its blocks.
+
+What runs when is the scheduler's; what an instruction computes is in `semantics`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from pyptx.sim.base.formats import CLASSES, VIEWS, Array
+from pyptx.sim.base.lanes import Lanes, Shape
+from pyptx.sim.execution import accumulators
+from pyptx.sim.execution.codegen import Source, Writer
+from pyptx.sim.execution.tracking import POISON, Tracker, poison_registers
+from pyptx.sim.images.storage import Images
+from pyptx.sim.observers.checks.instrument import Instrument
+from pyptx.sim.program.blocks import Block, Program
+from pyptx.sim.state import special
+from pyptx.sim.state.flights import Flight
+from pyptx.sim.state.meetings import Meeting
+from pyptx.sim.state.memory import Memory, Region, Site
+from pyptx.sim.state.printing import Printed
+
+if TYPE_CHECKING:
+    from pyptx.sim.observers.checks import Checks
+    from pyptx.sim.observers.statistics import Statistics
+
+Dim3 = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What stays the same during a launch."""
+
+    program: Program
+    grid: Dim3
+    block: Dim3
+    cluster: Dim3
+    dynamic: int
+    max_steps: int
+    workspace: int = 0
+    """The address of the memory by which a cooperative grid synchronizes, 0 for others."""
+    schedule: str = "eager"
+    seed: int = 0
+    poison: bool = False
+    tracker: Tracker | None = None
+    images: Images = field(default_factory=Images)
+    label: str = ""
+    """What a grid of a stream is called, empty for one that runs alone."""
+    number: int = 0
+    """The grid's place in its stream."""
+
+    @property
+    def cluster_size(self) -> int:
+        return self.cluster[0] * self.cluster[1] * self.cluster[2]
+
+    @property
+    def explicit(self) -> bool:
+        """Whether the launch or the entry asks for clusters."""
+        required = any(d.name == "reqnctapercluster" for d in self.program.entry.function.directives)
+        return required or self.cluster_size > 1
+
+
+@dataclass(slots=True)
+class Stats:
+    """What a run did: instructions issued (once per group of lanes), and by how many lanes."""
+
+    instructions: int = 0
+    lane_instructions: int = 0
+    batches: int = 0
+    lanes: int = 0
+    printed: int = 0
+    """Characters that the kernel printed."""
+    approximate: set[str] = field(default_factory=set[str])
+    statistics: Statistics | None = None
+    """What `sim.run(statistics=True)` counted besides."""
+
+    def __str__(self) -> str:
+        counted = f"{self.lanes} threads, {self.instructions} instructions of groups, {self.lane_instructions} of lanes"
+        about = f"approximate: {', '.join(sorted(self.approximate))}" if self.approximate else ""
+        return "\n".join(part for part in (counted, about, str(self.statistics or "")) if part)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            "instructions": self.instructions, "lane_instructions": self.lane_instructions, "lanes": self.lanes,
+            "approximate": sorted(self.approximate),
+            **(self.statistics.as_json() if self.statistics is not None else {}),
+        }  # fmt: skip
+
+
+class Recorder(Protocol):
+    """Who keeps a record of a run: it is told of every block that ran, and may look at the calls that blocks make."""
+
+    def begin(self, batch: Batch, numbers: Array) -> None:
+        """A batch of CTAs with these numbers begins."""
+        ...
+
+    def schedule(self, state: Any) -> None:
+        """The scheduling of the batch begins."""
+        ...
+
+    def observed(self, block: Block, constants: dict[str, Any]) -> dict[str, Any]:
+        """Return what a block's source names, with functions that the recorder looks into replaced."""
+        ...
+
+    def ran(self, block: Block, lanes: Lanes) -> None:
+        """Some lanes have run a block."""
+        ...
+
+
+class Batch:
+    """The state of one batch. `printed` collects what the kernel prints."""
+
+    def __init__(
+        self, launch: Launch, ctas: int, regions: list[Region], params: Region, sources: dict[int, Source],
+        stats: Stats, printed: Printed,
+    ) -> None:  # fmt: skip
+        self.launch, self.program, self.sources = launch, launch.program, sources
+        self.stats, self.printed = stats, printed
+        self.shape = Shape(launch.block, ctas)
+        lanes = self.shape.lanes
+        totals = launch.program.entry.rows.used
+        self._registers: dict[str, Array] = {
+            letter: np.zeros((max(1, totals[letter]), lanes), dtype) for letter, dtype in CLASSES.items()
+        }
+        self._views = {name: self._registers[name[0]].view(dtype) for name, dtype in VIEWS.items()}
+        tracked = 0 if launch.tracker is None else len(launch.tracker.rows)
+        self._views["w"] = np.zeros((tracked, lanes), np.uint8)
+        """Which bytes of a tracked register a lane has written."""
+        variables = launch.program.variables
+        shared = variables.dynamic_base() + launch.dynamic - variables.shared_base
+        self.ctaid = np.zeros((3, ctas), np.int64)
+        nothing = Region("nothing", "global", 0, 0, np.zeros(0, np.uint8))
+        self.memory = Memory(
+            self.shape, regions, params, shared, self.ctaid, nothing, variables.shared_base, launch.cluster_size,
+            pairs=launch.program.pairs and launch.cluster_size > 1,
+        )  # fmt: skip
+        self.memory.images, self.memory.words = launch.images, self._registers["r"]
+        self.memory.names, self.memory.grid = variables.shared_name, launch.label
+        self.memory.grid_shape = launch.grid
+        self.memory.fresh = self.memory.tensor.fresh = POISON if launch.poison else 0
+        self.sp = np.zeros(lanes, np.int64)
+        self.dynamic = self.memory.dynamic = np.zeros(lanes, np.int64)
+        self.dynamic_base = self.memory.dynamic_base = launch.program.dynamic or 0
+        self.effects = self.memory.effects
+        self.effects.eager = launch.schedule == "eager"
+        self.blocks: dict[int, tuple[Callable[[Lanes], Callable[[], int]], Callable[[Lanes], int]]] = {}
+        self._equal = special.launch_values(
+            launch.grid, launch.block, launch.cluster, launch.explicit, shared, launch.dynamic, launch.program.where
+        )
+        self._equal |= dict(zip(special.WORKSPACE, divmod(launch.workspace, 1 << 32), strict=True))
+        self._equal["%gridid"] = launch.number
+        self._own = special.thread_values(self.shape)
+        self.recorder: Recorder | None = None
+        self.flight: Flight | None = None
+        """What other grids of a stream have to know."""
+        self.numbers: Array = np.zeros(ctas, np.int64)
+        """The number of each CTA in the grid."""
+        self.meetings: list[Meeting] = []
+        """Lanes that execute a warp-wide instruction together from several places, of which some have yet to run."""
+        self.checks: Checks | None = None
+        self.instrument: Instrument | None = None
+        self.accumulators = accumulators.numbers_of(launch.program)
+
+    @property
+    def registers(self) -> dict[str, Array]:
+        """All registers by class, for who does not run a block."""
+        accumulators.settle_all(self.memory.held)
+        return self._registers
+
+    @property
+    def views(self) -> dict[str, Array]:
+        """All registers by class and type, for who does not run a block."""
+        accumulators.settle_all(self.memory.held)
+        return self._views
+
+    def row(self, letter: str, index: int) -> Array:
+        """Return one register of all lanes."""
+        if letter == "r" and index in self.accumulators:
+            accumulators.settle_all(self.memory.held)
+        return self._registers[letter][index]
+
+    def begin(self, numbers: Array) -> None:
+        """Make the state fresh for a batch of CTAs with these numbers."""
+        for matrix in self._registers.values():
+            matrix.fill(0)
+        if self.launch.poison:
+            poison_registers(self._registers)
+        self._views["w"].fill(0)
+        self.memory.reset_batch()
+        self.meetings = []
+        self.memory.ensure_local(self.program.entry.frame.size, None)
+        self.sp.fill(0)
+        self.dynamic.fill(0)
+        self.numbers[...] = numbers
+        ctaid, inside = special.coordinates(numbers, self.launch.grid, self.launch.cluster)
+        self.ctaid[...] = ctaid
+        cluster = np.array(self.launch.cluster)
+        rank = inside[0] + cluster[0] * (inside[1] + cluster[1] * inside[2])
+        values = {"%cluster_ctarank": rank}
+        for at, axis in enumerate("xyz"):
+            values[f"%ctaid.{axis}"] = ctaid[at]
+            values[f"%cluster_ctaid.{axis}"] = inside[at]
+            values[f"%clusterid.{axis}"] = ctaid[at] // cluster[at]
+        for name, per_cta in values.items():
+            made = self._own.setdefault(name, np.zeros(self.shape.lanes, np.uint32))
+            made[...] = per_cta[self.shape.cta]
+        if self.recorder is not None:
+            self.recorder.begin(self, numbers)
+        if self.checks is not None:
+            self.checks.begin(self)
+
+    def special(self, name: str, lanes: Lanes) -> Array:
+        """Return a special register in some lanes."""
+        own = self._own.get(name)
+        return np.array(self._equal[name], np.uint64) if own is None else own[lanes.sel]
+
+    def clock(self, name: str, position: int) -> Array:
+        """Return a clock as the instruction at a position of the block that runs reads it."""
+        elapsed = self.stats.instructions if self.flight is None else self.flight.elapsed()
+        return np.array(special.moving(name, elapsed + position), np.uint64)
+
+    def runner(self, pc: int, lanes: Lanes) -> Callable[[], int]:
+        """Return the function that runs a block in some lanes."""
+        made = self.blocks.get(pc)
+        if made is None:
+            made = self.blocks[pc] = self._make(pc)
+        bind, spread = made
+        if lanes.positions is not None:
+            return lambda: spread(lanes)
+        run = lanes.bound[pc] = bind(lanes)
+        return run
+
+    def _instrument(self) -> Instrument | None:
+        """Return what adds the checks to the program's instructions, None in an unchecked run."""
+        if self.checks is not None and self.instrument is None:
+            self.instrument = Instrument(self.program, "numerics" in self.checks.selected.optional)
+        return self.instrument
+
+    def _writer(self, block: Block) -> Writer:
+        return Writer(self.program, block, self._instrument(), self.launch.tracker, self.accumulators)
+
+    def _make(self, pc: int) -> tuple[Any, Any]:
+        block = self.program.blocks[pc]
+        instrument = self._instrument()
+        # Blocks that look at values have their own text, kept beside the other.
+        key = -1 - pc if instrument is not None and instrument.numerics else pc
+        source = self.sources.get(key)
+        if source is None:
+            source = self.sources[key] = self._writer(block).source()
+        self.stats.approximate |= source.approximate
+        name = block.code.function.name
+        sites = {
+            key: Site(
+                self.memory, step.instruction, name, source.numbers.get(key, -1),
+                accumulators.registers_of(self.program, block, step),
+            )
+            for key, step in source.sites.items()
+        }  # fmt: skip
+        constants = source.constants
+        if self.recorder is not None:
+            constants = self.recorder.observed(block, constants)
+        return source.make(self, self._views, {**constants, **sites})

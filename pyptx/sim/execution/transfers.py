@@ -1,0 +1,145 @@
+"""Instructions that hand values on without using them: a value that nobody wrote does no harm before somebody uses it.
+
+`mov`, also of parts of registers, `selp` and `slct`, which drop one of two values, `prmt`, which drops bytes, and
+`shfl`: of the values that a warp shuffles, often only one is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx.check.body import Step
+from pyptx.check.flow import Register
+from pyptx.check.symbols import Kind
+from pyptx.ir import LabelOperand, PipeOperand, RegisterOperand, VectorOperand
+from pyptx.ir.operands import Operand
+from pyptx.isa.traits import Trait
+from pyptx.sim.base.formats import Array
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.program.blocks import resolved
+from pyptx.sim.semantics.data_movement import shuffle
+from pyptx.sim.state.meetings import present
+
+if TYPE_CHECKING:
+    from pyptx.sim.execution.codegen import Writer
+    from pyptx.sim.execution.machine import Batch
+
+WRITTEN = 0xFF
+"""What is known of a register: a bit for each of its bytes, set where that was written; set beyond its end too."""
+_MOST = 8
+_BYTES = {".b16": 2, ".b32": 4, ".b64": 8, ".b128": 16}
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """What an instruction hands on: the registers `sources` to each of `targets`, chosen by the operands `used`."""
+
+    targets: tuple[Register, ...]
+    sources: tuple[Register | None, ...]
+    used: tuple[Operand, ...] = ()
+
+
+def transfer(step: Step) -> Transfer | None:
+    """Return what an instruction hands on, None if it uses what it reads."""
+    instruction = step.instruction
+    operands, opcode = instruction.operands, instruction.opcode
+    if step.plan is None or Trait.CARRIES not in step.traits:
+        return None
+    if opcode == "shfl":
+        made = _register(operands[0].left if isinstance(operands[0], PipeOperand) else operands[0], step)
+        return Transfer((made,) if made else (), (_register(operands[1], step),), operands[2:])
+    targets = tuple(found for part in _parts(operands[0]) if (found := _register(part, step)) is not None)
+    if opcode == "mov":
+        sources = tuple(_register(part, step) for part in _parts(operands[1]))
+        return Transfer(targets, sources) if any(sources) else None
+    if opcode == "prmt" and len(instruction.modifiers) > 1:
+        return None
+    return Transfer(targets, (_register(operands[1], step), _register(operands[2], step)), operands[3:])
+
+
+def handed_on(writer: Writer, step: Step, found: Transfer, flags: list[str]) -> list[str]:
+    """Return the expressions of which bytes of each target are written, given which bytes of each source are."""
+    opcode, read = step.instruction.opcode, writer.operands.read
+    if opcode == "mov":
+        return _moved(writer, step, flags)
+    if opcode == "shfl":
+        assert step.plan is not None
+        taken = writer.operands.constant(partial(_shuffled, step.plan.match.chosen["mode"]))
+        by, limit = (read(operand, "b32", step.scope) for operand in found.used[:2])
+        return [f"{taken}(M, L, {flags[0]}, {by}, {limit})"]
+    (chosen,) = found.used
+    if opcode == "selp":
+        return [f"np.where({read(chosen, 'pred', step.scope)}, {flags[0]}, {flags[1]})"]
+    if opcode == "slct":
+        kind = step.instruction.modifiers[-1].removeprefix(".")
+        return [f"np.where({read(chosen, kind, step.scope)} >= 0, {flags[0]}, {flags[1]})"]
+    function: Callable[..., Array] = _permuted
+    return [f"{writer.operands.constant(function)}({read(chosen, 'u32', step.scope)}, {flags[0]}, {flags[1]})"]
+
+
+def _shuffled(mode: str, machine: Batch, group: Lanes, flags: Array | int, by: Array, limit: Array) -> Array:
+    """Return which bytes `shfl` takes are written; nothing is known of lanes that execute it at another place."""
+    together = present(machine, group)
+    if together is group:
+        return shuffle(mode, machine, group, np.asarray(flags), by, limit)[0]
+    known, here = np.full(together.n, WRITTEN, np.uint8), np.isin(together.index, group.index)
+    known[here] = flags
+    by, limit = (np.asarray(one, np.uint32) for one in (by, limit))
+    spread = [np.zeros(together.n, np.uint32) for _ in range(2)]
+    for one, values in zip(spread, (by, limit), strict=True):
+        one[here] = values
+    return shuffle(mode, machine, together, known, *spread)[0][here]
+
+
+def _moved(writer: Writer, step: Step, flags: list[str]) -> list[str]:
+    """Return which bytes `mov` writes, of registers that it splits or joins too."""
+    to, given = (_parts(operand) for operand in step.instruction.operands)
+    if len(to) == len(given):
+        return [flag for part, flag in zip(to, flags, strict=True) if _register(part, step) is not None]
+    size = _BYTES[step.instruction.modifiers[-1]] // max(len(to), len(given))
+    if size * max(len(to), len(given)) > _MOST:
+        return [" & ".join(flags)] * len(to)
+    join: Callable[..., Array | int] = _joined
+    if len(to) == 1:
+        return [f"{writer.operands.constant(partial(join, size))}({', '.join(flags)})"]
+    wanted = [at for at, part in enumerate(to) if _register(part, step) is not None]
+    return [f"({flags[0]} >> {size * at} | {WRITTEN << size & WRITTEN})" for at in wanted]
+
+
+def _joined(size: int, *flags: Array | int) -> Array | int:
+    """Return which bytes of a register are written, of whose parts of some size these are."""
+    found: Array | int = WRITTEN << size * len(flags) & WRITTEN
+    for at, some in enumerate(flags):
+        found = found | (some & (1 << size) - 1) << size * at
+    return found
+
+
+def _permuted(selector: Array, first: Array | int, second: Array | int) -> Array:
+    """Return which bytes `prmt` takes are written, given which bytes of its operands are."""
+    both, found = (first & 15) | (second & 15) << 4, np.zeros(np.shape(selector), np.uint8) | 0xF0
+    for at in range(4):
+        found |= ((both >> (selector >> np.uint32(4 * at) & np.uint32(7)).astype(np.uint8) & 1) << at).astype(np.uint8)
+    return found
+
+
+def register_of(name: str, step: Step) -> Register:
+    """Return the register of a name in a step."""
+    symbol, base = resolved(name, step.scope)
+    return base, id(symbol)
+
+
+def _parts(operand: Operand) -> tuple[Operand, ...]:
+    return operand.elements if isinstance(operand, VectorOperand) else (operand,)
+
+
+def _register(operand: Operand, step: Step) -> Register | None:
+    """Return the register that an operand is, None for all else."""
+    if not isinstance(operand, RegisterOperand | LabelOperand):
+        return None
+    symbol, base = resolved(operand.name, step.scope)
+    return (base, id(symbol)) if symbol is not None and symbol.kind is Kind.REGISTER else None

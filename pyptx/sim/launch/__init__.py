@@ -1,0 +1,1 @@
+"""Launches: arguments in, batches through the scheduler, results out; step by step and in streams."""

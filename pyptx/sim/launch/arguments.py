@@ -1,0 +1,395 @@
+"""Turns Python arguments into parameter bytes and global buffers, and copies the buffers back. Knows no lanes."""
+
+from __future__ import annotations
+
+import reprlib
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+import numpy as np
+
+from pyptx.diagnostics import Origin, PtxError
+from pyptx.ir import Param
+from pyptx.sim.base.formats import Array, Value
+from pyptx.sim.images.objects import Sampler, Surface, Texture
+from pyptx.sim.images.storage import Images
+from pyptx.sim.launch.overlaps import Span, unique
+from pyptx.sim.program.frames import aligned, laid_out
+from pyptx.sim.program.shapes import shown_number
+from pyptx.sim.program.variables import GUARD, Allocation
+from pyptx.sim.rules import faults
+from pyptx.sim.state.memory import Region
+from pyptx.sim.state.multicasts import Multicast, Multicasts
+from pyptx.tensormap import TensorMap, encode, validate
+
+_TENSOR_MAP = 128
+_STRUCTURE = "for a structure pass sim.Struct(…), or its bytes"
+_FLOATS = {2: "<e", 4: "<f", 8: "<d"}
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """A structure passed by value: its size and what stands at which byte offset; arrays become addresses."""
+
+    size: int
+    fields: Sequence[tuple[int, Any]]
+
+    def __post_init__(self) -> None:
+        pairs = isinstance(self.fields, Sequence) and all(isinstance(f, Sequence) and len(f) == 2 for f in self.fields)  # pyright: ignore[reportUnnecessaryIsInstance]
+        numbers = [self.size, *(offset for offset, _ in self.fields)] if pairs else [None]
+        if not all(isinstance(number, int | np.integer) for number in numbers):
+            text = f"a sim.Struct of size {reprlib.repr(self.size)} with fields {reprlib.repr(self.fields)}"
+            help = "give the size, and a list of byte offsets and values: sim.Struct(8, [(0, np.int32(1)), (4, array)])"
+            raise faults.error(faults.ARGUMENTS, None, text, help=help)
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A tensor map of an array, passed by value. The map's address counts from the array's first byte."""
+
+    array: Array
+    map: TensorMap
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """The address of what lies in device memory: a tensor map (`sim.Tensor`), a structure, or a table of these, of
+    arrays, of which it holds the addresses, and of NumPy's numbers, one behind the other. The same object is placed
+    once."""
+
+    target: Any
+
+    def items(self) -> list[Any]:
+        """Return what lies there, one behind the other."""
+        target = cast("object", self.target)
+        return list(cast("Sequence[Any]", target)) if isinstance(target, list | tuple) else [target]
+
+
+@dataclass(slots=True)
+class Buffers:
+    """The arrays of a launch in global memory, each once however often it is passed."""
+
+    next: int
+    allocations: list[Allocation] = field(default_factory=list[Allocation])
+    arrays: list[tuple[Array, int]] = field(default_factory=list["tuple[Array, int]"])
+    spans: Sequence[Span] = ()
+    images: Images = field(default_factory=Images)
+    multicasts: Multicasts = field(default_factory=Multicasts)
+    _places: dict[int, int] = field(default_factory=dict[int, int])
+    _pointed: dict[int, tuple[Pointer, int]] = field(default_factory=dict[int, "tuple[Pointer, int]"])
+    """Where what a pointer leads to lies, by the pointer's identity; holding it keeps that from another."""
+
+    def pointed(self, value: Pointer, name: str, origin: Origin | None) -> int:
+        """Return where what a pointer leads to lies, placing it on first sight."""
+        known = self._pointed.get(id(value))
+        if known is None:
+            parts = [_item(item, self, f"{name}[{at}]", origin) for at, item in enumerate(value.items())]
+            if not parts or isinstance(value.target, np.ndarray):
+                text = f"`{name}`: a sim.Pointer to {_described(value)}"
+                help = "pass an array itself, for its address; a pointer leads to a list of arrays or a sim.Tensor"
+                raise faults.error(faults.ARGUMENTS, origin, text, help=help)
+            data = b"".join(parts)
+            known = self._pointed[id(value)] = value, self.reserve(len(data), name)
+            self.allocations[-1].data[:] = np.frombuffer(data, np.uint8)
+        return known[1]
+
+    def multicast(self, value: Multicast, name: str) -> int:
+        """Return the multimem address of an object, placing its arrays."""
+        sizes = {array.nbytes for array in value.arrays}
+        if len(sizes) != 1:
+            raise faults.error(
+                faults.ARGUMENTS, None, f"`{name}`: replicas of {sorted(sizes)} bytes, one size is needed"
+            )
+        replicas = tuple(self.address(array, f"{name}[{at}]") for at, array in enumerate(value.arrays))
+        address, (size,) = aligned(self.next, 256), sizes
+        self.multicasts.windows.append((address, size, replicas))
+        self.next = address + size + GUARD
+        return address
+
+    def address(self, array: Array, name: str) -> int:
+        """Return where an array lies, placing it on first sight."""
+        found = self.known(array)
+        if found is not None:
+            return found
+        span = next((span for span in self.spans if _holds(span, array)), None)
+        address = self._placed(array, name) if span is None else self._spanned(span, name) + _start(array) - span.low
+        self.arrays.append((array, address))
+        return address
+
+    def _placed(self, array: Array, name: str) -> int:
+        """Return where the bytes of an array that shares them with no other are placed."""
+        address = aligned(self.next, 256)
+        try:
+            data = np.ascontiguousarray(array)
+        except MemoryError:
+            text = f"`{name}`: no memory for a contiguous copy of {array.nbytes} bytes"
+            raise faults.error(
+                faults.OUT_OF_MEMORY, None, text, help="pass a smaller array, or a contiguous one"
+            ) from None
+        flat = data.reshape(-1).view(np.uint8)
+        lent = bool(np.shares_memory(data, array)) if data.size else False
+        writable = array.flags.writeable and unique(array)
+        self.allocations.append(Allocation(address, data.nbytes, name, flat, writable=writable, lent=lent))
+        self.next = address + data.nbytes + GUARD
+        return address
+
+    def _spanned(self, span: Span, name: str) -> int:
+        """Return where bytes that several arrays share are placed, once for all of them."""
+        found = self._places.get(span.low)
+        if found is None:
+            found = self._places[span.low] = self.next = aligned(self.next, 256)
+            self.allocations.append(Allocation(found, span.data.nbytes, name, span.data, "global", span.writable, True))
+            self.next += span.data.nbytes + GUARD
+            return found
+        for at, item in enumerate(self.allocations):
+            if item.address == found and name not in item.name.split(" and "):
+                self.allocations[at] = replace(item, name=f"{item.name} and {name}")
+        return found
+
+    def known(self, array: Array) -> int | None:
+        """Return where an array lies, None for one that the launch was not given."""
+        for known, address in self.arrays:
+            if known is array or _same_bytes(known, array):
+                return address
+        return None
+
+    def mark_fresh(self, array: Array) -> None:
+        """Make the bytes of an array uninitialized until the kernel writes them."""
+        address = self.known(array)
+        if address is None:
+            raise faults.error(faults.ARGUMENTS, None, "`fresh` names an array that is not among the arguments")
+        for at, item in enumerate(self.allocations):
+            if item.address == address and item.size == array.nbytes:
+                self.allocations[at] = replace(item, fresh=True)
+
+    def reserve(self, size: int, name: str) -> int:
+        """Return the address of fresh zeroed memory."""
+        address = aligned(self.next, 256)
+        self.allocations.append(Allocation(address, size, name, np.zeros(size, np.uint8)))
+        self.next = address + size + GUARD
+        return address
+
+    def write_back(self, regions: list[Region]) -> None:
+        """Copy what the launch wrote back to the arrays."""
+        written = [region for region in regions if region.writable and not region.lent]
+        for array, address in self.arrays:
+            region = next((region for region in written if region.low <= address < region.low + region.size), None)
+            if region is not None and array.flags.writeable:
+                data = region.data[address - region.low :][: array.nbytes]
+                array[...] = data.view(array.dtype).reshape(array.shape)
+
+
+def _start(array: Array) -> int:
+    return array.ctypes.data
+
+
+def _holds(span: Span, array: Array) -> bool:
+    """Say whether an array lies in a span."""
+    contiguous = bool(array.size and array.flags.c_contiguous)
+    return contiguous and span.low <= _start(array) and _start(array) + array.nbytes <= span.low + span.data.nbytes
+
+
+def _same_bytes(one: Array, other: Array) -> bool:
+    """Say whether two arrays are views of the same bytes, whole and in order."""
+    return bool(
+        one.nbytes == other.nbytes > 0
+        and one.ctypes.data == other.ctypes.data
+        and one.flags.c_contiguous
+        and other.flags.c_contiguous
+        and one.flags.writeable == other.flags.writeable
+    )
+
+
+def parameter_bytes(
+    params: Iterable[Param], args: Sequence[Any] | Mapping[str, Any], buffers: Buffers, origin: Origin | None
+) -> tuple[bytearray, dict[str, Array]]:
+    """Return the bytes of the parameter space, and the arrays by their parameter's name."""
+    placed, end = laid_out(params)
+    names = [param.name for param, _, _ in placed]
+    if isinstance(args, Mapping):
+        missing = [n for n in names if n not in args]
+        unknown = [n for n in args if n not in names]
+        if missing or unknown:
+            text = f"missing {missing}, unknown {unknown}; the parameters are {names}"
+            raise faults.error(faults.ARGUMENTS, origin, text)
+        values = [args[n] for n in names]
+    elif isinstance(args, Sequence) and not isinstance(args, str | bytes):  # pyright: ignore[reportUnnecessaryIsInstance]
+        values = list(args)
+    else:
+        text = f"args is of type {type(args).__name__}: a list of arguments, or a mapping by names, is expected"
+        raise faults.error(faults.ARGUMENTS, origin, text)
+    if len(values) != len(placed):
+        shown = ", ".join(f"{name} ({param.type.ptx})" for name, (param, _, _) in zip(names, placed, strict=True))
+        text = f"the kernel has {len(placed)} parameters, found {len(values)} arguments; they are: {shown or 'none'}"
+        raise faults.error(faults.ARGUMENTS, origin, text)
+    data = bytearray(end)
+    arrays: dict[str, Array] = {}
+    for (param, offset, size), value in zip(placed, values, strict=True):
+        made = _bytes(param, size, value, buffers, origin)
+        data[offset : offset + size] = made
+        if isinstance(value, np.ndarray) and value.ndim:
+            arrays[param.name] = value
+    return data, arrays
+
+
+def arrays_in(value: Any) -> Iterator[Array]:
+    """Yield the arrays whose addresses an argument passes."""
+    if isinstance(value, np.ndarray) and value.ndim:
+        yield cast("Array", value)
+    elif isinstance(value, Tensor):
+        yield from arrays_in(value.array)
+    elif isinstance(value, Multicast):
+        for array in value.arrays:
+            yield from arrays_in(array)
+    elif isinstance(value, Struct):
+        for _, item in value.fields:
+            yield from arrays_in(item)
+    elif isinstance(value, Pointer):
+        for item in value.items():
+            yield from arrays_in(item)
+
+
+def _bytes(param: Param, size: int, value: Value, buffers: Buffers, origin: Origin | None) -> bytes:
+    if isinstance(value, Struct) and value.size != size:
+        raise _missized(param, size, value.size, value, origin)
+    if isinstance(value, Struct):
+        data = _structure(value, buffers, param.name, origin)
+    elif isinstance(value, int | float) and not isinstance(value, np.generic):
+        data = _number(param, value, size, origin)
+    else:
+        data = _plain(value, buffers, param.name, origin)
+    if len(data) != size:
+        raise _missized(param, size, len(data), value, origin)
+    return data
+
+
+def _structure(value: Struct, buffers: Buffers, name: str, origin: Origin | None) -> bytes:
+    """Return the bytes of a structure."""
+    made = bytearray(value.size)
+    for offset, item in value.fields:
+        if isinstance(item, int | float) and not isinstance(item, np.generic):
+            text = f"`{name}`: the field at byte {offset} is {shown_number(item)}, whose size nobody knows"
+            help = f"give it a type: np.int32({shown_number(item)}), np.float32({shown_number(item)})"
+            raise faults.error(faults.ARGUMENTS, origin, text, help=help)
+        part = _plain(item, buffers, name, origin)
+        if not 0 <= offset <= value.size - len(part):
+            text = f"`{name}`: the field at byte {offset} is not inside of a structure of {value.size} bytes"
+            raise faults.error(faults.ARGUMENTS, origin, text)
+        made[offset : offset + len(part)] = part
+    return bytes(made)
+
+
+def _item(value: Value, buffers: Buffers, name: str, origin: Origin | None) -> bytes:
+    """Return the bytes of one item of a table in device memory."""
+    if isinstance(value, int | float) and not isinstance(value, np.generic):
+        text = f"`{name}` is {shown_number(value)}, whose size nobody knows"
+        help = f"give it a type: np.int32({shown_number(value)}), np.float32({shown_number(value)})"
+        raise faults.error(faults.ARGUMENTS, origin, text, help=help)
+    return (
+        _structure(value, buffers, name, origin) if isinstance(value, Struct) else _plain(value, buffers, name, origin)
+    )
+
+
+def _described(pointer: Pointer) -> str:
+    return f"a {type(pointer.items()[0]).__name__}" if pointer.items() else "nothing"
+
+
+def _missized(param: Param, size: int, given: int, value: Value, origin: Origin | None) -> PtxError:
+    declared = f"{param.type.ptx}{f'[{param.array_size}]' if param.array_size else ''}"
+    text = f"`{param.name}` is {declared} of {size} bytes, the argument has {shown_number(given)}"
+    return faults.error(faults.ARGUMENTS, origin, text, help=_fitting(value, size))
+
+
+def _fitting(value: Any, size: int) -> str | None:
+    """Return what to pass instead of a value of another size."""
+    if isinstance(value, np.generic):
+        return "a plain Python number takes the size of the parameter"
+    if isinstance(value, np.ndarray) and not value.ndim:
+        return (
+            "an array without dimensions is a number: for its address pass one of shape (1,), for its value `.item()`"
+        )
+    if isinstance(value, np.ndarray) and size == _TENSOR_MAP:
+        return "for a tensor map pass sim.Tensor(array, TensorMap(…)); the map says which box a copy takes"
+    if isinstance(value, np.ndarray):
+        return "an array is passed by its address, of 8 bytes; for a value pass a number, for a structure sim.Struct(…)"
+    return None
+
+
+def _plain(value: Value, buffers: Buffers, name: str, origin: Origin | None) -> bytes:
+    for array in arrays_in(value):
+        _usable(array, name, origin)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(cast("bytes", value))
+    if isinstance(value, Pointer):
+        return buffers.pointed(value, name, origin).to_bytes(8, "little")
+    if isinstance(value, Multicast):
+        return buffers.multicast(value, name).to_bytes(8, "little")
+    if isinstance(value, Texture | Surface | Sampler):
+        return buffers.images.handle(value).to_bytes(8, "little")
+    if isinstance(value, Tensor):
+        if not isinstance(value.array, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance]
+            text = f"`{name}`: a tensor map of a {type(value.array).__name__}; sim.Tensor takes an array of NumPy"
+            raise faults.error(faults.ARGUMENTS, origin, text)
+        if not isinstance(value.map, TensorMap):  # pyright: ignore[reportUnnecessaryIsInstance]
+            text = f"`{name}`: a tensor whose map is a {type(value.map).__name__}; sim.Tensor takes a TensorMap"
+            raise faults.error(faults.ARGUMENTS, origin, text)
+        address = buffers.address(value.array, name) + value.map.address
+        try:
+            return encode(validate(replace(value.map, address=address)))
+        except PtxError as why:
+            note = f"in the tensor map that is passed as `{name}`"
+            raise PtxError(replace(d.at(origin), notes=(*d.notes, note)) for d in why.diagnostics) from None
+    if isinstance(value, TensorMap):
+        return encode(value)
+    if isinstance(value, np.ndarray) and value.ndim:
+        return buffers.address(cast("Array", value), name).to_bytes(8, "little")
+    if isinstance(value, np.generic | np.ndarray):
+        _usable(np.asarray(cast("Array", value)), name, origin)
+        return cast("Array", value).tobytes()
+    text = f"`{name}`: a {type(value).__name__} cannot be passed; arrays of NumPy and numbers can"
+    raise faults.error(faults.ARGUMENTS, origin, text)
+
+
+def _usable(array: Array, name: str, origin: Origin | None) -> None:
+    """Refuse an array that means nothing to a GPU."""
+    dtype = array.dtype
+    if isinstance(array, np.ma.MaskedArray):
+        text = f"`{name}`: a masked array cannot be passed: kernels see its data, never its mask"
+        help = "pass `x.filled(value)`, or `x.data` and the mask as another array"
+        raise faults.error(faults.ARGUMENTS, origin, text, help=help)
+    if dtype.hasobject or dtype.kind in "SUmMT":
+        text = f"`{name}`: an array of {dtype} cannot be passed; arrays of numbers can"
+        raise faults.error(faults.ARGUMENTS, origin, text)
+    if not dtype.isnative:
+        text = f"`{name}`: {dtype.str} is big-endian, GPUs are little-endian"
+        raise faults.error(faults.ARGUMENTS, origin, text, help="pass `array.astype(array.dtype.newbyteorder('='))`")
+
+
+def _number(param: Param, value: float, size: int, origin: Origin | None) -> bytes:
+    kind = param.type.ptx[1:]
+    if isinstance(value, float) and kind[0] in "us":
+        help = "pass an int; a NumPy number, np.float32(x) say, is passed by its bits"
+        raise faults.error(faults.ARGUMENTS, origin, f"`{param.name}` is .{kind}, {value} is no integer", help=help)
+    try:
+        if size in _FLOATS and (kind[0] == "f" or isinstance(value, float)):
+            data = struct.pack(_FLOATS[size], value)
+            (nearest,) = struct.unpack(_FLOATS[size], data)
+            if isinstance(value, int) and nearest != value:
+                text = f"`{param.name}` is .{kind}, the nearest to {shown_number(value)} is {nearest:.0f}"
+                raise faults.error(
+                    faults.ARGUMENTS, origin, text, help=f"pass float({shown_number(value)}) to round it"
+                )
+            return data
+        wide = 8 * size
+        # Compilers declare signed parameters as `.u32`, so unsigned ones take negative numbers too.
+        low, high = -(1 << (wide - 1)), 1 << (wide - (kind[0] == "s"))
+        if low <= value < high:
+            return (int(value) & ((1 << wide) - 1)).to_bytes(size, "little")
+        help = f"pass a number from {low} to {high - 1}, or declare a wider parameter" if size <= 8 else _STRUCTURE
+    except (OverflowError, struct.error, ValueError):
+        help = None if size <= 8 else _STRUCTURE
+    raise faults.error(
+        faults.ARGUMENTS, origin, f"`{param.name}` is .{kind}, {shown_number(value)} does not fit", help=help
+    )

@@ -1,0 +1,84 @@
+"""Arrays of one launch that share bytes of the caller's memory, such as views of one workspace: they share them in the
+kernel's memory too. Knows where arrays lie, and no launch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from pyptx.sim.base.formats import Array
+
+_MOST_WORK = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Bytes of the caller's memory that several arrays lie in, in one piece."""
+
+    low: int
+    data: Array
+    writable: bool
+
+
+def spans(arrays: Sequence[Array]) -> list[Span]:
+    """Return the pieces of memory in which contiguous arrays overlap, or in which some may be written and some not."""
+    given = sorted((array for array in arrays if array.size and array.flags.c_contiguous), key=_bounds)
+    groups: list[list[Array]] = []
+    end = 0
+    for array in given:
+        low, high = _bounds(array)
+        if groups and low < end:
+            groups[-1].append(array)
+        else:
+            groups.append([array])
+        end = max(end, high)
+    return [_span(group) for group in groups if len({(_bounds(array), array.flags.writeable) for array in group}) > 1]
+
+
+def entangled(arrays: Sequence[Array]) -> tuple[int, int] | None:
+    """Return the places of two arrays that share bytes in another way than spans tell, of which one may be written."""
+    for at, one in enumerate(arrays):
+        for other in range(at):
+            if _entangled(arrays[other], one):
+                return other, at
+    return None
+
+
+def unique(array: Array) -> bool:
+    """Say whether every element has its own bytes: those of a sliding window do not."""
+    sides = sorted((abs(stride), size) for stride, size in zip(array.strides, array.shape, strict=True) if size > 1)
+    reach = [(stride, stride * (size - 1)) for stride, size in sides]
+    return all(wide > inner for (_, inner), (wide, _) in pairwise(reach)) and all(s >= array.itemsize for s, _ in reach)
+
+
+def _span(group: Sequence[Array]) -> Span:
+    low = _bounds(group[0])[0]
+    high = max(_bounds(array)[1] for array in group)
+    return Span(low, _piece(group[0], high - low), any(array.flags.writeable for array in group))
+
+
+def _entangled(one: Array, other: Array) -> bool:
+    if one is other or (one.flags.c_contiguous and other.flags.c_contiguous):
+        return False
+    if not (one.flags.writeable or other.flags.writeable) or _same(one, other):
+        return False
+    try:
+        return bool(np.may_share_memory(one, other) and np.shares_memory(one, other, max_work=_MOST_WORK))  # pyright: ignore[reportArgumentType]
+    except np.exceptions.TooHardError:
+        return True
+
+
+def _same(one: Array, other: Array) -> bool:
+    return (one.ctypes.data, one.strides, one.shape) == (other.ctypes.data, other.strides, other.shape)
+
+
+def _bounds(array: Array) -> tuple[int, int]:
+    return array.ctypes.data, array.ctypes.data + array.nbytes
+
+
+def _piece(first: Array, size: int) -> Array:
+    """Return bytes from the first one of an array on, also behind its end: overlapping arrays lie there."""
+    return np.lib.stride_tricks.as_strided(first.reshape(-1).view(np.uint8), (size,), (1,), writeable=False)

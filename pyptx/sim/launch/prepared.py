@@ -1,0 +1,284 @@
+"""Makes a launch ready: checked dimensions, arguments as bytes and buffers, the program; and its batches of CTAs.
+
+What runs them, at once or step by step, is in `launch` and `stepping`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+
+from pyptx.ir import Module
+from pyptx.isa.targets import target
+from pyptx.sim.base.formats import Array
+from pyptx.sim.execution.codegen import Source
+from pyptx.sim.execution.machine import Batch, Launch, Stats
+from pyptx.sim.execution.tracking import Tracker
+from pyptx.sim.images.binding import bind_variables
+from pyptx.sim.launch.arguments import Buffers, arrays_in, parameter_bytes
+from pyptx.sim.launch.overlaps import Span, entangled, spans
+from pyptx.sim.launch.room import require
+from pyptx.sim.observers.checks import Checks
+from pyptx.sim.observers.timeline.recorder import Recorder
+from pyptx.sim.program.blocks import Program, prepare
+from pyptx.sim.program.shapes import Dim, dim3, shaped, whole_number
+from pyptx.sim.program.variables import PARAM_BASE, Globals
+from pyptx.sim.rules import faults
+from pyptx.sim.scheduling.orders import SCHEDULES, reversed_ctas
+from pyptx.sim.scheduling.scheduler import Scheduler
+from pyptx.sim.state.flights import Flight
+from pyptx.sim.state.memory import Region, regions_of
+from pyptx.sim.state.printing import Printed
+from pyptx.sim.state.unstarted import Unstarted
+
+BATCH_LANES = 8192
+MAX_STEPS = 50_000_000
+_WAITING = 4
+_OVERLAPPED = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How a kernel is launched; `sim.run` explains each."""
+
+    grid: Dim = 1
+    block: Dim = 1
+    args: Sequence[Any] | Mapping[str, Any] = ()
+    cluster: Dim = 1
+    shared: int = 0
+    schedule: str = "eager"
+    seed: int = 0
+    max_steps: int = MAX_STEPS
+    cooperative: bool = False
+    batch_lanes: int = BATCH_LANES
+    precision: str = "float32"
+    images: Mapping[str, Any] | None = None
+    poison: bool = False
+    parts: Mapping[str, int] | None = None
+    fresh: Sequence[Array] = ()
+
+
+@dataclass(slots=True)
+class Prepared:
+    """A launch that can begin. Callers' arrays are written by `write_back` only."""
+
+    launch: Launch
+    regions: list[Region]
+    params: Region
+    buffers: Buffers
+    outputs: dict[str, Array]
+    sources: dict[int, Source]
+    exact: int
+    at_once: int
+    stats: Stats = field(default_factory=Stats)
+    printed: Printed = field(default_factory=Printed)
+    unstarted: Unstarted = field(default_factory=Unstarted)
+
+    @property
+    def ctas(self) -> int:
+        """How many CTAs the grid has."""
+        return self.launch.grid[0] * self.launch.grid[1] * self.launch.grid[2]
+
+    @property
+    def threads(self) -> int:
+        """How many threads a CTA has."""
+        return self.launch.block[0] * self.launch.block[1] * self.launch.block[2]
+
+    def batches(
+        self, checks: Checks | None = None, recorder: Recorder | None = None, flight: Flight | None = None
+    ) -> Iterator[Scheduler]:
+        """Yield the batches of the grid one after the other, each ready to run. `flight` is the grid's part in a stream
+        of several."""
+        machine: Batch | None = None
+        require(self.launch, self.at_once)
+        size = self.launch.cluster_size
+        by = self.at_once // size if reversed_ctas(self.launch.schedule, self.launch.seed) else 0
+        unstarted = self.unstarted = Unstarted(self.launch.cluster, self.launch.grid, by)
+        while unstarted.left:
+            numbers = unstarted.start(self.at_once)
+            ctas = len(numbers)
+            if machine is None or machine.shape.ctas != ctas:
+                machine = Batch(self.launch, ctas, self.regions, self.params, self.sources, self.stats, self.printed)
+                machine.memory.tensor.exact = self.exact
+                machine.recorder, machine.flight = recorder, flight
+                if checks is not None:
+                    checks.attach(machine, self.at_once)
+                machine.memory.unstarted = unstarted
+                machine.memory.multicasts = self.buffers.multicasts
+            machine.begin(numbers)
+            yield Scheduler(machine, int(numbers[0]))
+            self.stats.batches += 1
+        if checks is not None:
+            checks.finish()
+        self.stats.lanes = self.ctas * self.threads
+
+    def write_back(self) -> None:
+        """Give the callers what the launch wrote."""
+        self.buffers.write_back(self.regions)
+        self.buffers.images.write_back()
+
+
+def prepared(
+    module: Module, entry: str | None, options: Options, *, checked: bool = False, single: bool = False
+) -> Prepared:
+    """Return a launch that can begin; `single`: every instruction is a block of its own."""
+    return prepared_together([(module, entry, options, None)], checked=checked, single=single)[0]
+
+
+def prepared_together(
+    launches: Sequence[tuple[Module, str | None, Options, str | None]], *, checked: bool = False, single: bool = False
+) -> list[Prepared]:
+    """Return launches on one memory, each with what it is called: an empty name becomes the entry's, None is for one
+    that runs alone. An array that several are given lies there once."""
+    for _, entry, options, _ in launches:
+        _require_types(entry, options)
+    poison = any(options.poison for _, _, options, _ in launches)
+    programs = _programs([(module, entry) for module, entry, _, _ in launches], checked, single, poison)
+    variables = programs[0][0].variables.globals
+    buffers = Buffers(variables.next, spans=_overlapping([options for _, _, options, _ in launches]))
+    labels = _labels([label for _, _, _, label in launches], [program for program, _, _ in programs])
+    found = [
+        _begun(made, module, options, buffers, label, number)
+        for number, (made, label, (module, _, options, _)) in enumerate(zip(programs, labels, launches, strict=True))
+    ]
+    regions = regions_of([*variables.allocations, *buffers.allocations])
+    for launch in found:
+        launch.regions = regions
+    return found
+
+
+def _require_types(entry: Any, options: Options) -> None:
+    """Refuse a name or images of another type."""
+    if entry is not None and not isinstance(entry, str):
+        raise faults.error(faults.MISSING_ENTRY, None, f"the entry is {entry!r}: its name is expected, or None")
+    if options.images is not None and not isinstance(options.images, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        text = f"images is {options.images!r}: names and images expected, {{'name': sim.Texture(array)}}"
+        raise faults.error(faults.ARGUMENTS, None, text)
+
+
+def _overlapping(launches: Sequence[Options]) -> list[Span]:
+    """Return the bytes that several of the launches' arrays share; PtxError where these do not lie in one order."""
+    arrays: dict[int, tuple[str, Array]] = {}
+    for options in launches:
+        for name, value in _named(options.args):
+            arrays.update((id(array), (name, array)) for array in arrays_in(value))
+    found = list(arrays.values())
+    both = entangled([array for _, array in found])
+    if both is not None:
+        one, other = (found[at][0] for at in both)
+        text = f"the arguments {one} and {other} share memory, and one of them is not contiguous"
+        help = "pass a copy of one, or contiguous arrays, which may overlap"
+        raise faults.error(faults.ARGUMENTS, None, text, help=help)
+    return spans([array for _, array in found])
+
+
+def _named(args: Any) -> list[tuple[str, Any]]:
+    """Return arguments with their names, or numbers; what is none is refused later."""
+    if isinstance(args, Mapping):
+        return list(cast("Mapping[str, Any]", args).items())
+    values = cast("Sequence[Any]", args) if isinstance(args, Sequence) else ()
+    return [(str(at), value) for at, value in enumerate(values)]
+
+
+def _labels(given: Sequence[str | None], programs: Sequence[Program]) -> list[str]:
+    """Return the names of launches, with their numbers where a name comes again."""
+    names = [
+        "" if label is None else label or program.entry.function.name
+        for label, program in zip(given, programs, strict=True)
+    ]
+    return [f"{name} (launch {at})" if names.count(name) > 1 else name for at, name in enumerate(names, 1)]
+
+
+def _begun(made: _Made, module: Module, options: Options, buffers: Buffers, label: str, number: int) -> Prepared:
+    """Return a launch whose arrays and variables have addresses, but no regions yet."""
+    program, sources, tracker = made
+    grid, block, cluster = (dim3(getattr(options, name), name) for name in ("grid", "block", "cluster"))
+    shape = shaped(program, grid, block, cluster, whole_number(options.shared, "shared", 0))
+    if options.schedule not in SCHEDULES:
+        known = ", ".join(SCHEDULES)
+        raise faults.error(faults.LAUNCH_SHAPE, None, f"no schedule {options.schedule!r}; there are {known}")
+    if options.precision not in ("float32", "hardware"):
+        text = f"precision {options.precision!r} is not there; `float32` and `hardware` are"
+        raise faults.error(faults.LAUNCH_SHAPE, None, text)
+    whole_number(options.seed, "seed", 0)
+    whole_number(options.max_steps, "max_steps", 1)
+    whole_number(options.batch_lanes, "batch_lanes", 1)
+    exact = 0
+    if options.precision == "hardware":
+        exact = max(target(name).arch for name in module.target.targets if name.startswith("sm_"))
+    program.variables.parts = _parts(options.parts)
+    workspace = buffers.reserve(256, "grid workspace") if options.cooperative else 0
+    launch = Launch(
+        program, *shape, options.shared, options.max_steps, workspace, options.schedule, options.seed,
+        options.poison, tracker, images=buffers.images, label=label, number=number,
+    )  # fmt: skip
+    bind_variables(module, program.variables, options.images or {}, buffers.images)
+    function = program.entry.function
+    data, outputs = parameter_bytes(function.params, options.args, buffers, function.origin)
+    for array in options.fresh:
+        buffers.mark_fresh(array)
+    params = Region("parameters", "param", PARAM_BASE, len(data), _padded(data), writable=False)
+    at_once = _at_once(launch, options, shared_memory=bool(label))
+    return Prepared(launch, [], params, buffers, outputs, sources, exact, at_once)
+
+
+def _at_once(launch: Launch, options: Options, shared_memory: bool) -> int:
+    """Return how many CTAs run at a time: all of them where they may wait for one another, more than else where other
+    grids start when the last of them have said so, and run beside those."""
+    program, size = launch.program, launch.cluster_size
+    total, threads = (
+        launch.grid[0] * launch.grid[1] * launch.grid[2],
+        launch.block[0] * launch.block[1] * launch.block[2],
+    )
+    if options.cooperative or program.communicates:
+        return total
+    lanes = options.batch_lanes * (_OVERLAPPED if shared_memory and program.triggers else 1)
+    at_once = max(1, lanes // (threads * size)) * size
+    if program.cancels:
+        # A grid larger than the machine, which such kernels are for: three quarters of the clusters wait.
+        at_once = min(at_once, -(-total // (_WAITING * size)) * size)
+    return min(at_once, total)
+
+
+_MOST_PREPARED = 16
+_Made = tuple[Program, dict[int, Source], Tracker | None]
+_Key = tuple[tuple[tuple[int, str | None], ...], bool, bool, bool]
+_PREPARED: dict[_Key, tuple[list[Module], list[_Made]]] = {}
+"""The programs of the last modules, each with the modules, which its key names by identity, and its blocks' sources."""
+
+
+def _programs(wanted: Sequence[tuple[Module, str | None]], checked: bool, single: bool, poison: bool) -> list[_Made]:
+    """Return the programs of entries that run on one memory, with their blocks' sources, made once for modules that run
+    again and again, and what tracks their registers."""
+    key = tuple((id(module), entry) for module, entry in wanted), checked, single, poison
+    found = _PREPARED.pop(key, None)
+    if found is None:
+        variables, by_entry = Globals(), dict[tuple[int, str | None], _Made]()
+        for module, entry in wanted:
+            if (id(module), entry) not in by_entry:
+                program = prepare(module, entry, single, variables)
+                tracker = Tracker.of(program) if poison or checked else None
+                by_entry[id(module), entry] = program, {}, tracker
+        found = [module for module, _ in wanted], [by_entry[id(module), entry] for module, entry in wanted]
+        if len(_PREPARED) >= _MOST_PREPARED:
+            del _PREPARED[next(iter(_PREPARED))]
+    _PREPARED[key] = found
+    return found[1]
+
+
+def _parts(given: Mapping[str, int] | None) -> dict[str, int]:
+    """Return the names of pieces of dynamic shared memory and their offsets."""
+    if given is not None and not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise faults.error(faults.ARGUMENTS, None, f"parts is {given!r}: names and offsets expected, {{'ring': 1024}}")
+    return {
+        str(name): whole_number(offset, f"the offset of the part {name!r}", 0) for name, offset in (given or {}).items()
+    }
+
+
+def _padded(data: bytearray) -> Array:
+    made = np.zeros(-(-max(1, len(data)) // 16) * 16, np.uint8)
+    made[: len(data)] = np.frombuffer(bytes(data), np.uint8)
+    return made

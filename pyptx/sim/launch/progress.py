@@ -1,0 +1,158 @@
+"""A bar that shows how far a long run is, on a terminal only; a note when it takes very long; and what an error says of
+a run that it ended."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+from pyptx.diagnostics import PtxError, UserTraceback, user_stack_level
+from pyptx.sim.program.assignment import successors
+from pyptx.sim.program.blocks import EXIT, RET, TRAP, Program
+from pyptx.sim.scheduling.places import report
+from pyptx.sim.scheduling.state import State
+from pyptx.sim.state.printing import Printed
+
+if TYPE_CHECKING:
+    from pyptx.sim.launch.prepared import Prepared
+
+_DELAY = 1.0
+"""Seconds after which the bar appears."""
+_EVERY = 64
+_SETTLED = 2.0
+"""Seconds after which the rate of a run says something."""
+_VERY_LONG = 600.0
+"""Seconds that a run may take without a note."""
+_FASTEST = 1e9
+"""Thread-instructions in a second, more than which no run reaches (benchmarks/sim.py)."""
+Tell = Callable[[State], None]
+
+
+class Interrupted(UserTraceback, KeyboardInterrupt):
+    """Control-C stopped a run. The message says where its threads were; the callers' arrays are as they were."""
+
+    printed = ""
+
+
+def interrupted(states: Sequence[State], instructions: int) -> Interrupted:
+    """Return what to raise when a run was interrupted in these batches."""
+    rows = [row for state in states for row in report(state)]
+    return Interrupted("\n  ".join([f"stopped after {instructions} instructions; arrays are unchanged", *rows]))
+
+
+class Pace:
+    """How long a launch of many batches will take, as its first batches show: said once, when it is very long."""
+
+    def __init__(self, batches: int, launch: str, checked: bool, least: int) -> None:
+        """`least`: the thread-instructions that the launch executes at the least."""
+        self._batches, self._launch = batches, launch
+        self._remedy = 'a smaller grid, or check="none" (--check none)' if checked else "a smaller grid"
+        self._begun, self._ended, self._said, self._least = time.monotonic(), 0, False, least
+
+    def begin_batch(self) -> None:
+        """Say so before the first batch runs if the fastest run would take very long."""
+        seconds, self._least = self._least / _FASTEST, 0
+        if seconds > _VERY_LONG:
+            rate = f"at {_FASTEST:.0e} thread-instructions a second, more than which no run reaches"
+            self._say(f"{duration(seconds)} or more {rate}")
+
+    def end_batch(self) -> None:
+        """Count a batch that has ended."""
+        self._ended += 1
+        self.look()
+
+    def look(self) -> None:
+        """Say so if the batches that are left take very long; while the first one runs, they take longer still."""
+        elapsed, complete = time.monotonic() - self._begun, max(1, self._ended)
+        left = elapsed / complete * (self._batches - complete)
+        if self._said or elapsed < _SETTLED or left <= _VERY_LONG:
+            return
+        self._said = True
+        about = "about" if self._ended else "at least"
+        self._say(f"{about} {duration(left)} more: {complete} of {self._batches} batches took {duration(elapsed)}")
+
+    def _say(self, needed: str) -> None:
+        text = f"{self._launch} needs {needed}; take {self._remedy}; Control-C stops the run"
+        if sys.stderr.isatty():
+            from tqdm import tqdm
+
+            tqdm.write(f"note: {text}", file=sys.stderr)
+        else:
+            warnings.warn(text, RuntimeWarning, stacklevel=user_stack_level())
+
+
+def pace_of(launches: Sequence[Prepared], checked: bool) -> Pace:
+    """Return the pace of a launch, or of the launches of a stream."""
+    threads = sum(one.ctas * one.threads for one in launches)
+    what = f"a stream of {len(launches)} grids, {threads} threads in all,"
+    if len(launches) == 1:
+        what = f"a grid of {launches[0].ctas} CTAs of {launches[0].threads} threads"
+    least = sum(one.ctas * one.threads * least_instructions(one.launch.program) for one in launches)
+    return Pace(sum(-(-one.ctas // one.at_once) for one in launches), what, checked, least)
+
+
+def least_instructions(program: Program) -> int:
+    """Return the instructions on the shortest way through an entry, calls not counted; 0 where none leads out."""
+    ways, seen = [(0, program.entry.entry)], set[int]()
+    while ways:
+        count, at = heappop(ways)
+        if at < 0:
+            return count
+        if at in seen:
+            continue
+        seen.add(at)
+        block = program.blocks[at]
+        count += len(block.steps)
+        out = (-1,) if block.ending in (RET, EXIT, TRAP) else ()
+        for after in (*out, *successors(block)):
+            heappush(ways, (count, after))
+    return 0
+
+
+def duration(seconds: float) -> str:
+    """Return a time in the largest unit of which there are at least two: `3 hours`."""
+    for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.1f} seconds"
+
+
+@contextmanager
+def progress(threads: int, pace: Pace) -> Generator[Tell | None]:
+    """Show how many of a launch's threads have ended while the block runs; None where nobody looks."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from tqdm import tqdm  # only runs on a terminal need it
+
+    with tqdm(total=threads, unit=" threads", unit_scale=True, delay=_DELAY, leave=False, file=sys.stderr) as bar:
+        current: State | None = None
+        before = turns = 0
+
+        def tell(state: State) -> None:
+            nonlocal current, before, turns
+            turns += 1
+            if state is not current:
+                before += 0 if current is None else current.shape.lanes
+                current = state
+            if turns % _EVERY == 0:
+                pace.look()
+                bar.set_postfix_str(f"{state.machine.stats.instructions} instructions", refresh=False)
+                bar.update(before + state.shape.lanes - state.live - bar.n)
+
+        yield tell
+
+
+@contextmanager
+def attach(printed: Iterable[Printed]) -> Generator[None]:
+    """Let an error that ends a run carry what the run has printed."""
+    try:
+        yield
+    except (PtxError, Interrupted) as why:
+        why.printed = "".join(map(str, printed))
+        raise

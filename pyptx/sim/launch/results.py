@@ -1,0 +1,118 @@
+"""What a launch left, and how it is shown: in a line, in words, and as a cell of a notebook."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pyptx.sim.base.formats import Array
+from pyptx.sim.execution.machine import Stats
+from pyptx.sim.hazards import Finding
+from pyptx.sim.hazards.findings import by_cause
+from pyptx.sim.observers.checks.choice import CLASSES, Selection
+from pyptx.sim.observers.timeline import Timeline
+from pyptx.sim.observers.watching import Change
+from pyptx.sim.scheduling.orders import SEEDED
+
+_MOST_PRINTED = 2000
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What a run says something about: one input, one order of its threads, the classes of hazards that were checked.
+    `inexact` are instructions whose results may differ from the hardware's in their last bits."""
+
+    schedule: str
+    seed: int
+    checked: tuple[str, ...]
+    unchecked: tuple[str, ...]
+    inexact: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        schedule: str,
+        seed: int,
+        selected: Selection | None,
+        stats: Stats,
+        outputs: Sequence[Array] | None = None,
+        fresh: Sequence[Array] = (),
+    ) -> Coverage:
+        """Return the coverage of a run; `selected` is None for one that was not checked. Of its `outputs`, those that
+        are `fresh` were checked for elements that nobody wrote, whatever was selected."""
+        looked = bool(fresh) and selected is not None and selected.codes is None
+        whole = looked and outputs is not None and all(any(one is array for array in fresh) for one in outputs)
+        covered = {name for name in CLASSES if selected is not None and selected.covers(name)}
+        covered |= {"outputs"} if whole else set()
+        checked = tuple(name for name in CLASSES if name in covered)
+        left = {"outputs": "other outputs"} if looked else {}
+        unchecked = tuple(left.get(name, name) for name in CLASSES if name not in covered)
+        return cls(schedule, seed, checked, unchecked, tuple(sorted(stats.approximate)))
+
+    def describe(self, orders: str = "") -> str:
+        """Return the coverage in a line; `orders` names those of several runs."""
+        seed = f", seed {self.seed}" if self.schedule in SEEDED else ""
+        inexact = ", ".join(self.inexact[:_MOST_NAMED])
+        inexact += f" and {len(self.inexact) - _MOST_NAMED} more" if len(self.inexact) > _MOST_NAMED else ""
+        parts = [
+            f"covers one input in {orders or f'one order (schedule {self.schedule}{seed})'}", self.hazards(),
+            "not modeled: timing" + (f", the last bits of {inexact}" if inexact else ""),
+        ]  # fmt: skip
+        return "; ".join(parts)
+
+    def hazards(self) -> str:
+        """Say which hazards were checked."""
+        if not self.checked:
+            return "hazards not checked"
+        return f"hazards not checked: {', '.join(self.unchecked)}" if self.unchecked else "all hazards checked"
+
+    def __str__(self) -> str:
+        return self.describe()
+
+
+@dataclass(slots=True, repr=False)
+class Result:
+    """What a launch left: the arrays it was given (updated in place), what it printed, and counts."""
+
+    outputs: dict[str, Array]
+    stats: Stats
+    printed: str = ""
+    hazards: list[Finding] = field(default_factory=list[Finding])
+    timeline: Timeline | None = None
+    watched: list[Change] = field(default_factory=list[Change])
+    coverage: Coverage | None = None
+
+    def __repr__(self) -> str:
+        return f"<{', '.join(self._parts())}>"
+
+    def __str__(self) -> str:
+        """Return counts and arrays in a line, the findings as the command line prints them, and the coverage."""
+        covered = [] if self.coverage is None else [str(self.coverage)]
+        return "\n".join([", ".join(self._parts()), *map(str, by_cause(self.hazards)), *covered])
+
+    def _repr_html_(self) -> str:
+        """Return the cell of a notebook: the findings, what was printed, and the timeline if one was recorded."""
+        shown = [f"<p>{html.escape(', '.join(self._parts()))}</p>"]
+        shown += [f"<pre>{html.escape(str(finding))}</pre>" for finding in by_cause(self.hazards)]
+        if self.coverage is not None:
+            shown.append(f"<p>{html.escape(str(self.coverage))}</p>")
+        if self.printed:
+            more = (
+                f"\n… {len(self.printed) - _MOST_PRINTED} more characters" if len(self.printed) > _MOST_PRINTED else ""
+            )
+            shown.append(f"<pre>{html.escape(self.printed[:_MOST_PRINTED] + more)}</pre>")
+        if self.timeline is not None:
+            shown.append(self.timeline.frame())
+        return "".join(shown)
+
+    def _parts(self) -> list[str]:
+        arrays = [f"{name} {array.dtype}{list(array.shape)}" for name, array in self.outputs.items()]
+        counted = f"{self.stats.lanes} threads, {self.stats.lane_instructions} instructions"
+        count = len(by_cause(self.hazards))
+        found = f"{count} hazard{'' if count == 1 else 's'}"
+        if self.coverage is not None and not self.coverage.checked:
+            found = self.coverage.hazards()
+        codes = ", ".join(dict.fromkeys(finding.rule.code for finding in self.hazards))
+        return [f"result: {counted}", f"{found} ({codes})" if codes else found, *arrays]

@@ -1,0 +1,46 @@
+"""Whether the CTAs that have to run at once fit into this machine, asked before anything is allocated: Linux grants
+memory that it does not have, and ends the process when it is touched."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from pyptx.sim.base.formats import CLASSES
+from pyptx.sim.execution.machine import Launch
+from pyptx.sim.rules import faults
+
+_CGROUP = Path("/sys/fs/cgroup/memory.max")
+
+
+def require(launch: Launch, ctas: int) -> None:
+    """Refuse a batch of CTAs that does not fit into memory."""
+    needed, there = _needed(launch, ctas), machine_memory()
+    if needed > there:
+        threads = ctas * launch.block[0] * launch.block[1] * launch.block[2]
+        text = (
+            f"no memory for {ctas} CTAs, {threads} threads, at once: their registers and shared memory take "
+            f"{needed >> 30} GiB, this machine has {there >> 30}"
+        )
+        help = "CTAs of cooperative grids, and of kernels that poll global memory, all run at once: take a smaller grid"
+        raise faults.error(faults.OUT_OF_MEMORY, launch.program.entry.function.origin, text, help=help)
+
+
+def _needed(launch: Launch, ctas: int) -> int:
+    """Return about how many bytes the registers and shared memory of CTAs take."""
+    used, variables = launch.program.entry.rows.used, launch.program.variables
+    per_thread = sum(used[letter] * np.dtype(kind).itemsize for letter, kind in CLASSES.items())
+    shared = variables.dynamic_base() + launch.dynamic - variables.shared_base
+    return ctas * (launch.block[0] * launch.block[1] * launch.block[2] * per_thread + shared)
+
+
+def machine_memory() -> int:
+    """Return the memory of this machine, or of the container."""
+    found = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        limit = _CGROUP.read_text().strip()
+    except OSError:
+        return found
+    return min(found, int(limit)) if limit.isdecimal() else found

@@ -1,0 +1,327 @@
+"""A launch that runs step by step: stops at labels, lines and conditions, and shows registers, memory and barriers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from pyptx.diagnostics import PtxError, hide_frames
+from pyptx.ir import Module
+from pyptx.sim.base.formats import Array, dtype_of
+from pyptx.sim.hazards import Finding
+from pyptx.sim.hazards.findings import by_cause
+from pyptx.sim.launch.prepared import Options, prepared
+from pyptx.sim.launch.progress import attach, pace_of
+from pyptx.sim.launch.results import Coverage, Result
+from pyptx.sim.launch.run import cited, judged, repeatable, with_findings
+from pyptx.sim.observers import watching
+from pyptx.sim.observers.checks import Checks, selection
+from pyptx.sim.observers.checks.choice import Check
+from pyptx.sim.observers.checks.outputs import report_unwritten
+from pyptx.sim.program.blocks import Code
+from pyptx.sim.program.linking import whole
+from pyptx.sim.program.python_names import python_names
+from pyptx.sim.program.registers import Row
+from pyptx.sim.rules import faults
+from pyptx.sim.scheduling.places import Stand, cta_numbers, groups, stands
+from pyptx.sim.scheduling.scheduler import Scheduler
+
+Until = str | int | Callable[["Machine"], bool]
+"""Where to stop: a label, a line, or what is true of a machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class MBarrier:
+    """An mbarrier as it is: phases that have ended, arrivals the running one waits for and starts with, bytes under
+    way."""
+
+    name: str
+    address: int
+    phase: int
+    pending: int
+    count: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """A barrier of a CTA at which somebody has arrived: how many threads have, and how many it needs."""
+
+    number: int
+    arrived: int
+    needed: int
+
+
+class Machine:
+    """A kernel that runs when told to. Takes the keywords of `sim.run` that say how to launch, and `watch`; `outputs`
+    are looked at when it has finished.
+
+    `check` is `none` unless given. An error that is found is raised at the step at which it comes to light, once, and
+    the machine shows what led to it; with `on_hazard="report"` it is one of `hazards` only."""
+
+    @hide_frames
+    def __init__(
+        self, module: Module | Sequence[Module], entry: str | None = None, *, watch: Sequence[str] = (),
+        check: Check = "none", on_hazard: str = "raise", outputs: Sequence[Array] | None = None, **options: Any,
+    ) -> None:  # fmt: skip
+        self._module = whole(module)
+        unknown = sorted(options.keys() - {item.name for item in fields(Options)})
+        if unknown:
+            text = f"`{unknown[0]}` is not there for a machine, which takes what says how to launch; sim.run has more"
+            raise faults.error(faults.LAUNCH_SHAPE, None, text)
+        self._options, selected = Options(**options), selection(check, on_hazard)
+        self._launch = prepared(self._module, entry, self._options, checked=selected is not None, single=True)
+        self._watch = watching.watch(self._launch, watch) if watch else None
+        self._checks, self._outputs = None if selected is None else Checks(selected), outputs
+        names = python_names(self._launch.launch.program)
+        counts = Counter(names.values())
+        self._variables = {name: variable for name, variable in names.items() if counts[variable] == 1}
+        self._raised: set[int] = set()
+        self._looked = False
+        self._batches = self._launch.batches(self._checks)
+        self._batch: Scheduler | None = None
+        self._batch = self._next_batch()
+
+    @property
+    def done(self) -> bool:
+        """Whether every thread of the grid has ended."""
+        return not self._batch
+
+    @property
+    def hazards(self) -> list[Finding]:
+        """What has been found so far of what `check` asks for."""
+        return [] if self._checks is None else self._checks.selected.chosen(self._checks.engine.findings)
+
+    @hide_frames
+    def step(self, count: int = 1) -> bool:
+        """Run instructions, each of one group of lanes; say whether any is left."""
+        for _ in range(count):
+            if self._batch is None:
+                return False
+            self._advance(self._batch)
+        return self._batch is not None
+
+    @hide_frames
+    def run(self, until: Until | None = None) -> bool:
+        """Run until a group of lanes is about to execute a label's or a line's first instruction, or until a condition
+        holds; say whether it stopped there, False at the end."""
+        pcs, pace = self._places(until), None
+        if until is None and not self._launch.stats.instructions:
+            pace = pace_of([self._launch], self._checks is not None)
+            pace.begin_batch()
+        while (batch := self._batch) is not None:
+            self._advance(batch)
+            if pace is not None and self._batch is not batch:
+                pace.end_batch()
+            if self._stops(until, pcs):
+                return True
+        return False
+
+    @hide_frames
+    def finish(self) -> Result:
+        """Run to the end and give the callers what the kernel wrote, unless there was an error among the findings."""
+        self.run()
+        launch, checks = self._launch, self._checks
+        if checks is not None and not self._looked:
+            self._looked = True
+            fresh = [(checks, array) for array in self._options.fresh]
+            report_unwritten(checks, launch.buffers, self._outputs, fresh)
+        with attach([launch.printed]):
+            hazards = [] if checks is None else judged([self._module], checks.selected, checks)
+        launch.write_back()
+        watched = [] if self._watch is None else self._watch.changes
+        selected = None if checks is None else checks.selected
+        covered = Coverage.of(
+            self._options.schedule, self._options.seed, selected, launch.stats, self._outputs, self._options.fresh
+        )  # fmt: skip
+        return Result(launch.outputs, launch.stats, str(launch.printed), hazards, watched=watched, coverage=covered)
+
+    def where(self) -> list[Stand]:
+        """Return where each warp of the CTAs that run now is."""
+        return [] if self._batch is None else stands(self._batch)
+
+    @hide_frames
+    def registers(self, cta: int = 0, thread: int | tuple[int, ...] = 0) -> dict[str, Any]:
+        """Return the registers of the function in which a thread is, in the types that they are declared with: by their
+        names in PTX, and by the variable of a kernel in Python if one register alone has it."""
+        batch, lane = self._lane(cta, thread)
+        code = self._code(batch, lane)
+        found = {name: _value(batch, row, lane) for (name, _), row in sorted(code.rows.of.items())}
+        return found | {variable: found[name] for name, variable in self._variables.items() if name in found}
+
+    @hide_frames
+    def shared(
+        self, cta: int = 0, at: str | int | None = None, dtype: Any = "u1", count: int | None = None
+    ) -> Array:  # fmt: skip
+        """Return a copy of elements of a CTA's shared memory, from a variable, `name+offset` or an address on; a dtype
+        is NumPy's, or a type as PTX names it."""
+        batch, lane = self._lane(cta, 0)
+        memory, kind = batch.machine.memory, _dtype(dtype)
+        low = memory.shared_base
+        begin = low if at is None else self._address(at) if isinstance(at, str) else at
+        room = low + memory.shared_size - begin
+        size = room // kind.itemsize if count is None else count
+        if begin < low or size < 0 or size * kind.itemsize > room:
+            text = f"shared memory is {low:#x} … {low + memory.shared_size:#x}, asked for {size} × {kind} at {begin:#x}"
+            raise faults.error(faults.ARGUMENTS, None, text)
+        first = int(batch.shape.shared_base[lane]) + begin - low
+        return memory.shared.data[first : first + size * kind.itemsize].copy().view(kind)
+
+    @hide_frames
+    def memory(self, name: str) -> Array:
+        """Return a copy of an array argument or a variable of global memory as the kernel sees it now."""
+        given = self._launch.outputs.get(name)
+        address = None if given is None else self._launch.buffers.known(given)
+        for region in self._launch.regions:
+            if given is not None and address is not None and region.low <= address < region.low + max(1, region.size):
+                data = region.data[address - region.low :][: given.nbytes].copy()
+                return data.view(given.dtype).reshape(given.shape)
+            if given is None and region.name == name:
+                return region.data.copy()
+        known = ", ".join(region.name for region in self._launch.regions)
+        raise faults.error(faults.ARGUMENTS, None, f"no memory `{name}`; there are {known}")
+
+    @hide_frames
+    def barriers(self, cta: int = 0) -> list[MBarrier | Barrier]:
+        """Return the live mbarriers of a CTA, and its barriers at which somebody waits."""
+        batch, lane = self._lane(cta, 0)
+        place, shape = int(batch.shape.cta[lane]), batch.shape
+        memory = batch.machine.memory
+        own = place * shape.shared_stride
+        found: list[MBarrier | Barrier] = []
+        for row in memory.mbarriers.living(own, own + shape.shared_stride).tolist():
+            b = memory.mbarriers
+            address = int(b.places[row]) - own + memory.shared_base
+            name = batch.program.variables.shared_name(address).replace("`", "")
+            counts = (int(v[row]) for v in (b.phase, b.pending, b.expected, b.tx))
+            found.append(MBarrier(name, address, *counts))
+        bars = batch.barriers
+        for number in np.flatnonzero(bars.arrived[place]).tolist():
+            needed = int(bars.needed[place, number]) or int(bars.live[place])
+            found.append(Barrier(number, int(bars.arrived[place, number]), needed))
+        return found
+
+    def __repr__(self) -> str:
+        name = self._launch.launch.program.entry.function.name
+        state = "done" if self.done else f"{len(self.where())} warps or parts of warps"
+        return f"<machine of {name}: {self._launch.stats.instructions} instructions, {state}>"
+
+    def _next_batch(self) -> Scheduler | None:
+        batch = next(self._batches, None)
+        if batch is not None:
+            batch.once = True
+            if self._watch is not None:
+                self._watch.begin(batch)
+        return batch
+
+    def _advance(self, batch: Scheduler) -> None:
+        """Run one instruction of one group; an error carries what was printed."""
+        with attach([self._launch.printed]):
+            self._run_instruction(batch)
+
+    def _run_instruction(self, batch: Scheduler) -> None:
+        try:
+            with np.errstate(all="ignore"):
+                more = batch.step()
+                if more and self._watch is not None:
+                    self._watch.look(batch)
+                more = more and batch.peek() is not None
+        except PtxError as why:
+            raise self._repeatable(with_findings(why, self._checks)) from None
+        if not more:
+            self._batch = self._next_batch()
+        new = [] if self._checks is None else self._checks.selected.fatal(self.hazards)
+        new = [finding for finding in new if id(finding) not in self._raised]
+        if new:
+            self._raised |= {id(finding) for finding in new}
+            raise self._repeatable(PtxError(finding.diagnostic() for finding in by_cause(new)))
+
+    def _repeatable(self, why: PtxError) -> PtxError:
+        return repeatable(cited(self._module, why), self._options.schedule, self._options.seed)
+
+    def _stops(self, until: Until | None, pcs: set[int]) -> bool:
+        key = None if self._batch is None else self._batch.peek()
+        if key is None or until is None:
+            return False
+        return until(self) if callable(until) else abs(key[2]) in pcs
+
+    def _places(self, until: Until | None) -> set[int]:
+        """Return the blocks that a label or a line begins with."""
+        blocks = self._launch.launch.program.blocks
+        if until is None or callable(until):
+            return set()
+        if isinstance(until, str):
+            found = {b.pc for b in blocks if until in b.labels}
+            known = [label for block in blocks for label in block.labels]
+            wanted = f"no label `{until}`; there are {', '.join(known) or 'none'}"
+        else:
+            lines = {b.pc: origin.line for b in blocks if b.steps and (origin := b.steps[0].instruction.origin)}
+            found = {pc for pc, line in lines.items() if line == until}
+            wanted = (
+                f"no instruction at line {until}; there are some from {min(lines.values())} to {max(lines.values())}"
+            )
+        if not found:
+            raise faults.error(faults.ARGUMENTS, None, wanted)
+        return found
+
+    def _lane(self, cta: int, thread: int | tuple[int, ...]) -> tuple[Scheduler, int]:
+        """Return the batch of a CTA and a lane of it."""
+        if self._batch is None:
+            raise faults.error(faults.ARGUMENTS, None, "the kernel has ended: there is nothing to show")
+        numbers, shape = cta_numbers(self._batch), self._batch.shape
+        if not isinstance(cta, int | np.integer) or not isinstance(thread, int | np.integer | Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+            text = f"CTA {cta!r}, thread {thread!r}: a CTA is its number in the grid, a thread a number or coordinates"
+            raise faults.error(faults.ARGUMENTS, None, text)
+        if isinstance(thread, Sequence):
+            thread = sum(
+                t * stride
+                for t, stride in zip(thread, (1, shape.block[0], shape.block[0] * shape.block[1]), strict=False)
+            )
+        if cta not in numbers or not 0 <= thread < shape.threads:
+            text = f"CTAs {min(numbers)} … {max(numbers)} run now, with threads 0 … {shape.threads - 1}"
+            raise faults.error(faults.ARGUMENTS, None, f"CTA {cta}, thread {thread}: {text}")
+        return self._batch, thread * shape.ctas + [*map(int, numbers)].index(cta)
+
+    def _code(self, batch: Scheduler, lane: int) -> Code:
+        for _, pc, _, lanes in groups(batch):
+            if lane in lanes.index:
+                return batch.blocks[pc].code
+        return batch.program.entry
+
+    def _address(self, at: str) -> int:
+        name, _, offset = at.partition("+")
+        places = self._launch.launch.program.variables.shared_places()
+        found = [start for start, known in places if known == name]
+        if not found:
+            known = ", ".join(known for _, known in places)
+            raise faults.error(faults.ARGUMENTS, None, f"no shared variable `{name}`; there are {known}")
+        try:
+            return found[0] + int(offset or "0", 0)
+        except ValueError:
+            text = f"`{at}`: the offset behind `{name}+` is a number of bytes, found `{offset}`"
+            raise faults.error(faults.ARGUMENTS, None, text) from None
+
+
+def _dtype(given: Any) -> np.dtype[Any]:
+    text = given.removeprefix(".") if isinstance(given, str) else given
+    if isinstance(text, str) and text[:1] in tuple("busf") and text[1:].isdigit() and int(text[1:]) >= 8:
+        return dtype_of(text)
+    try:
+        return np.dtype(text)
+    except TypeError:
+        wanted = "a dtype of NumPy, or a type of PTX such as 'u32', is expected"
+        raise faults.error(faults.ARGUMENTS, None, f"{given!r} is no type of elements: {wanted}") from None
+
+
+def _value(batch: Scheduler, row: Row, lane: int) -> Any:
+    """Return a register of a lane: a tuple for a vector, a Python integer for 128 bits."""
+    if row.type == "b128":
+        low, high = (int(watching.values(batch.machine, row, half)[lane]) for half in (0, 1))
+        return low | high << 64
+    if row.count > 1:
+        return tuple(watching.values(batch.machine, row, element)[lane] for element in range(row.count))
+    return watching.values(batch.machine, row)[lane]

@@ -1,0 +1,93 @@
+"""What an instruction does to memory, as the engine's words: from its modifiers to an `Access`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyptx.ir import Instruction, opcode_span
+from pyptx.isa.lookup import traits
+from pyptx.isa.traits import Trait
+from pyptx.sim.base.formats import Array
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.hazards import Access, Place, Scope, Sem, Space
+
+_SCOPES = {"cta": Scope.CTA, "cluster": Scope.CLUSTER, "gpu": Scope.GPU, "gl": Scope.GPU, "sys": Scope.SYS}
+_SEMS = {"relaxed", "acquire", "release", "acq_rel", "sc", "weak"}
+
+
+def words_of(instruction: Instruction) -> set[str]:
+    """Return the modifiers without their dots, compound ones also in parts."""
+    whole = [modifier[1:] for modifier in instruction.modifiers]
+    return {*whole, *(part for modifier in whole for part in modifier.split("."))}
+
+
+def scope_of(words: set[str], otherwise: Scope) -> Scope:
+    """Return the scope that a spelling names."""
+    return next((scope for name, scope in _SCOPES.items() if name in words), otherwise)
+
+
+def sem_of(words: set[str], otherwise: Sem) -> Sem:
+    """Return the semantics that a spelling names."""
+    return next((Sem(name) for name in _SEMS if name in words), otherwise)
+
+
+def description(instruction: Instruction, shared: bool, size: int, kind: str) -> Access | None:
+    """Return the access of an instruction whose lanes do it themselves; None if a hook tells of it."""
+    if not _is_plain(instruction) or kind not in ("r", "w", "rw"):
+        return None
+    words = words_of(instruction)
+    instruction_traits = traits(instruction.opcode, instruction.modifiers)
+    atomic = Trait.UPDATES in instruction_traits
+    sem = sem_of(words, Sem.RELAXED if atomic else Sem.WEAK)
+    scope = scope_of(words, Scope.GPU)
+    if "volatile" in words or "mmio" in words:
+        sem, scope = (Sem.RELAXED, Scope.SYS) if sem is Sem.WEAK else (sem, Scope.SYS)
+    readonly = Trait.LOADS in instruction_traits and ("nc" in words or "proxy::readonly" in words)
+    return Access(
+        Place(opcode_span(instruction), instruction.full_opcode), Space.SHARED if shared else Space.GLOBAL, size,
+        writes="w" in kind, reads="r" in kind, sem=sem, scope=scope, readonly=readonly,
+        red=atomic and Trait.LOADS not in instruction_traits,
+    )  # fmt: skip
+
+
+_NOT_BY_LANES = frozenset((Trait.OPAQUE, Trait.ISSUES, Trait.ALLOCATES, Trait.HINTS, Trait.ORDERS))
+
+
+def _is_plain(instruction: Instruction) -> bool:
+    """Say whether the lanes themselves access memory, in order."""
+    return _NOT_BY_LANES.isdisjoint(traits(instruction.opcode, instruction.modifiers))
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The values of a store in the lanes that execute it."""
+
+    lanes: Lanes
+    values: tuple[Array | None, ...]
+
+    def changed(self, data: Array, offsets: Array, size: int) -> Array:
+        """Tell in which lanes the bytes are not there already."""
+        step, at = size // len(self.values), np.broadcast_to(offsets, self.lanes.n)
+        differs = np.zeros(self.lanes.n, np.bool_)
+        for number, value in enumerate(self.values):
+            if value is None:
+                continue
+            held = np.ascontiguousarray(np.broadcast_to(value, self.lanes.n)).view(np.uint8).reshape(self.lanes.n, -1)
+            where = at[:, None] + (number * step + np.arange(held.shape[1]))
+            differs |= (data[where] != held).any(axis=1)
+        return differs
+
+    def alike(self, addresses: Array) -> bool:
+        """Tell whether lanes with equal addresses have equal values."""
+        order = np.argsort(addresses, kind="stable")
+        same = addresses[order][1:] == addresses[order][:-1]
+        for value in self.values:
+            if value is None:
+                continue
+            held = np.broadcast_to(value, self.lanes.n)[order]
+            bits = f"u{held.itemsize}"
+            if (same & (held[1:].view(bits) != held[:-1].view(bits))).any():
+                return False
+        return True

@@ -1,0 +1,171 @@
+"""Which results of integer arithmetic become part of an address, and how they are widened on the way.
+
+A walk backwards from the addresses of a function. What selects or mixes bits on purpose (`shr`, `xor`, `and` with a
+mask, `rem`) ends it: a hash or a random number may wrap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyptx.check.body import Step
+from pyptx.check.flow import Register, reads_and_writes
+from pyptx.ir import ImmediateOperand, LabelOperand, RegisterOperand, UnaryOperand, VectorOperand, evaluate
+from pyptx.ir.operands import Operand
+from pyptx.isa.model import Kind
+from pyptx.sim.program.assignment import successors
+from pyptx.sim.program.blocks import Block, Code, names_in, resolved
+
+SIGNED, UNSIGNED, WHOLE = 1, 2, 4
+"""How a value goes into an address: sign-extended, zero-extended, or as it is."""
+_ARITHMETIC = frozenset(("mov", "add", "mul", "mad", "selp", "min", "max"))
+Uses = dict[Register, int]
+_BOTH = frozenset(("add", "sub", "min", "max", "or"))
+_FIRST = frozenset(("shl", "neg", "abs", "cvta", "mapa", "shfl"))
+
+
+def uses_in(blocks: list[Block], code: Code) -> dict[int, int]:
+    """Return how the result of each step of a function goes into addresses, by the step's identity; other steps are
+    left out."""
+    own = [block for block in blocks if block.code is code]
+    entering: list[Uses] = [{} for _ in own]
+    uses: dict[int, int] = {}
+    before: list[set[int]] = [set() for _ in own]
+    for at, block in enumerate(own):
+        for successor in successors(block):
+            before[successor - code.entry].add(at)
+    todo = list(range(len(own)))
+    while todo:
+        at = todo.pop()
+        live: Uses = {}
+        for successor in successors(own[at]):
+            for register, kinds in entering[successor - code.entry].items():
+                live[register] = live.get(register, 0) | kinds
+        for step in reversed(own[at].steps):
+            if step.plan is not None:
+                _propagate_uses(step, live, uses)
+        if live != entering[at]:
+            entering[at] = live
+            todo += [one for one in before[at] if one not in todo]
+    return uses
+
+
+def _propagate_uses(step: Step, live: Uses, uses: dict[int, int]) -> None:
+    """Turn what addresses need after a step into what they need before it."""
+    assert step.plan is not None
+    writes = reads_and_writes(step)[1]
+    kinds = 0
+    for register in writes:
+        kinds |= live.get(register, 0)
+        if step.instruction.predicate is None:
+            live.pop(register, None)
+    if kinds:
+        uses[id(step)] = uses.get(id(step), 0) | kinds
+        for operand, passed in _iterate_passed(step, kinds):
+            _record_need(operand, step, passed, live)
+    for wanted, source in zip(step.plan.signature, step.instruction.operands, strict=True):
+        if wanted.kind is Kind.ADDRESS:
+            _record_need(source, step, WHOLE, live)
+
+
+def _record_need(operand: Operand, step: Step, kinds: int, live: Uses) -> None:
+    for name in names_in(operand):
+        register = register_of(name, step)
+        if register is not None:
+            live[register] = live.get(register, 0) | kinds
+
+
+def register_of(name: str, step: Step) -> Register | None:
+    """Return the register that a name means at a step."""
+    symbol, base = resolved(name, step.scope)
+    return None if symbol is None or symbol.kind.value != "register" else (base, id(symbol))
+
+
+def _iterate_passed(step: Step, kinds: int) -> Iterator[tuple[Operand, int]]:
+    """Yield the operands whose value the result hands on, and how they are taken."""
+    opcode, operands = step.instruction.opcode, step.instruction.operands
+    words = [modifier[1:] for modifier in step.instruction.modifiers]
+    if "cc" in words or opcode in ("addc", "subc", "madc"):
+        return
+    match opcode:
+        case "mul" | "mad" if "wide" in words:
+            widened = SIGNED if words[-1].startswith("s") else UNSIGNED
+            yield from ((operand, widened) for operand in operands[1:3])
+            yield from ((operand, kinds) for operand in operands[3:])
+        case "mul" | "mad" if "lo" in words:
+            yield from ((operand, kinds) for operand in operands[1:])
+        case "selp":
+            yield from ((operand, kinds) for operand in operands[1:3])
+        case "mov":
+            yield operands[1], WHOLE if isinstance(operands[1], VectorOperand) else kinds
+        case "cvt":
+            yield from ((operands[1], use) for use in _iterate_conversions(words, kinds))
+        case "and" if negative(operands[2]):
+            yield operands[1], kinds
+        case _ if opcode in _BOTH:
+            yield from ((operand, kinds) for operand in operands[1:])
+        case _ if opcode in _FIRST:
+            yield operands[1], kinds
+        case _:
+            pass
+
+
+def _iterate_conversions(words: list[str], kinds: int) -> Iterator[int]:
+    """Yield how the operand of a conversion between integers is taken."""
+    target, source = words[-2:]
+    if target[0] in "us" and source[0] in "us":
+        wider = int(target[1:]) > int(source[1:])
+        yield kinds if not wider else SIGNED if source[0] == "s" else UNSIGNED
+
+
+def negative(operand: Operand) -> bool:
+    """Say whether an operand is a constant with the sign of its 32 bits set."""
+    value = operand.value if isinstance(operand, ImmediateOperand) else _evaluate(operand)
+    return isinstance(value, int) and (value < 0 or bool(value >> 31))
+
+
+def _evaluate(operand: Operand) -> int | float | None:
+    if isinstance(operand, RegisterOperand | LabelOperand | VectorOperand):
+        return None
+    return evaluate(operand) if isinstance(operand, UnaryOperand) else None
+
+
+def signed_in(blocks: list[Block], code: Code) -> frozenset[Register]:
+    """Return the registers of a function that may hold negative numbers, whatever the type of those who read them."""
+    registers: set[Register] = set()
+    for block in blocks:
+        for step in block.steps if block.code is code else ():
+            if step.plan is not None and _may_be_negative(step):
+                registers.update(reads_and_writes(step)[1])
+    return frozenset(registers)
+
+
+def _may_be_negative(step: Step) -> bool:
+    opcode, words = step.instruction.opcode, [modifier[1:] for modifier in step.instruction.modifiers]
+    kind = words[-2] if opcode == "cvt" and len(words) > 1 else words[-1] if words else ""
+    signed = kind[:1] == "s" and kind[1:].isdigit()
+    constant = opcode in _ARITHMETIC and any(negative(operand) for operand in step.instruction.operands[1:])
+    return signed or opcode in ("sub", "neg") or constant
+
+
+def read_in(blocks: list[Block], code: Code) -> frozenset[Register]:
+    """Return the registers of a function that anything reads."""
+    steps = (step for block in blocks if block.code is code for step in block.steps if step.plan is not None)
+    return frozenset(register for step in steps for register in reads_and_writes(step)[0])
+
+
+_LOGIC = frozenset(("and", "or", "xor", "not", "lop3", "prmt", "shf", "brev", "vote", "match", "bfi"))
+_TAKES_PARTS = frozenset(("shr", "bfe", "prmt", "shf"))
+
+
+def bits_in(blocks: list[Block], code: Code) -> frozenset[Register]:
+    """Return the registers of a function that hold bits rather than numbers: logic made them, or other parts of them
+    are taken elsewhere. To narrow one takes one of its parts."""
+    registers: set[Register] = set()
+    for block in blocks:
+        for step in block.steps if block.code is code else ():
+            if step.plan is not None and step.instruction.opcode in _LOGIC:
+                registers.update(reads_and_writes(step)[1])
+            if step.plan is not None and step.instruction.opcode in _TAKES_PARTS:
+                registers.update(reads_and_writes(step)[0])
+    return frozenset(registers)

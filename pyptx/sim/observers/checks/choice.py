@@ -1,0 +1,75 @@
+"""Which findings a run is asked for: `check="all"`, `"strict"`, `"none"`, or names of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from pyptx.diagnostics import PtxError, Severity
+from pyptx.sim.hazards import Finding
+from pyptx.sim.rules import faults
+
+CLASSES = {
+    "races": range(901, 910), "uninitialised": range(910, 914), "proxies": range(920, 929),
+    "async": range(930, 945), "tensor": range(945, 950), "mbarriers": range(950, 960),
+    "convergence": range(960, 970), "barriers": range(970, 976), "lifetimes": range(980, 985),
+    "layouts": (*range(914, 917), *range(985, 990)), "bounds": range(917, 920), "hangs": range(990, 992),
+    "numerics": range(992, 998), "outputs": range(998, 999), "unused": range(976, 979), "dependents": range(929, 930),
+}  # fmt: skip
+"""The classes of docs/hazards.md, by the numbers of their codes."""
+OPTIONAL = frozenset(("numerics", "outputs", "unused", "dependents"))
+"""Classes that `all` does not hold: what they find may be meant."""
+Check = str | Collection[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What to look for, and what becomes of it. `codes` is None for everything, and `optional` are the classes beyond
+    that which were asked for by name."""
+
+    codes: frozenset[int] | None
+    strict: bool
+    raises: bool
+    optional: frozenset[str] = frozenset()
+
+    def covers(self, name: str) -> bool:
+        """Say whether a class of hazards is looked for."""
+        if self.codes is None:
+            return name not in OPTIONAL or name in self.optional
+        return self.codes.issuperset(CLASSES[name])
+
+    def chosen(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Return the findings that were asked for."""
+        if self.codes is None:
+            return list(findings)
+        return [finding for finding in findings if int(finding.rule.code[3:]) in self.codes]
+
+    def fatal(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Return the findings that end the run in an error."""
+        if not self.raises:
+            return []
+        return [finding for finding in findings if self.strict or finding.severity is Severity.ERROR]
+
+
+def selection(check: Check, on_hazard: str) -> Selection | None:
+    """Return what `check` and `on_hazard` ask for, None for nothing; PtxError when they are no words of ours."""
+    if on_hazard not in ("raise", "report"):
+        raise _make_choice_error(f"on_hazard {on_hazard!r}: `raise` or `report` expected")
+    if not isinstance(check, Collection):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise _make_choice_error(
+            f"check is {check!r}: a string or a collection of names expected, such as 'all' or 'none'"
+        )
+    names = [name.strip() for name in check.split(",")] if isinstance(check, str) else list(check)
+    if names in (["none"], []):
+        return None
+    unknown = [name for name in names if name not in (*CLASSES, "all", "strict")]
+    if unknown:
+        known = ", ".join(("all", "strict", "none", *CLASSES))
+        raise _make_choice_error(f"check {unknown[0]!r} is not there; {known} are")
+    classes = [name for name in names if name in CLASSES]
+    codes = None if not classes or "all" in names else frozenset(code for name in classes for code in CLASSES[name])
+    return Selection(codes, "strict" in names, on_hazard == "raise", OPTIONAL & set(classes))
+
+
+def _make_choice_error(text: str) -> PtxError:
+    return faults.error(faults.LAUNCH_SHAPE, None, text)

@@ -1,0 +1,136 @@
+"""Warp-wide instructions: who executes them together, whom their masks name, and whom lanes read from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pyptx.check.body import Step
+from pyptx.isa.traits import Trait
+from pyptx.sim.base.formats import Array
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.hazards import Place
+from pyptx.sim.observers.checks.accesses import words_of
+from pyptx.sim.observers.checks.session import Checks, place_of
+from pyptx.sim.program.blocks import Program
+from pyptx.sim.semantics.data_movement import shuffle_sources
+from pyptx.sim.state.meetings import present
+
+if TYPE_CHECKING:
+    from pyptx.sim.execution.machine import Batch
+
+_ALL = 0xFFFFFFFF
+_REGISTERS, _MOST = 65536, 255
+"""Registers of an SM, and of a thread; below that, kernels that change their count begin with all they may have."""
+Told = Callable[..., None]
+
+
+def told(step: Step, program: Program) -> Told | None:
+    """Return what tells of a warp-wide instruction, None for the old ones without a mask."""
+    words, place = words_of(step.instruction), place_of(step.instruction)
+    if step.traits.get(Trait.SUSPENDS) == "registers":
+        return partial(_check_setmaxnreg, place, "inc" in words, _count_entry_registers(program))
+    if "sync" not in words:
+        return None
+    if Trait.CARRIES in step.traits:
+        return partial(_check_shuffle, place, next(mode for mode in ("up", "down", "bfly", "idx") if mode in words))
+    return partial(_check_elect if step.instruction.opcode == "elect" else _check_members, place)
+
+
+def matrix(step: Step) -> Told | None:
+    """Return what tells of a load or store of `wmma`, whose lanes name one matrix."""
+    return partial(_check_matrix, place_of(step.instruction))
+
+
+def _check_matrix(place: Place, machine: Batch, lanes: Lanes, mask: Any, space: str, address: Any, *given: Any) -> None:
+    checks, active = _mask_lanes(machine, lanes, mask)
+    operands = [("address", address)] + [("stride", one) for one in given if not isinstance(one, tuple)]
+    if active is None:
+        return
+    for name, values in operands:
+        checks.engine.warps.alike(checks.group(active), place, _select(values, lanes, active), name)
+
+
+def _mask_lanes(machine: Batch, lanes: Lanes, mask: Any) -> tuple[Checks, Lanes | None]:
+    checks = machine.checks
+    assert checks is not None
+    return checks, checks.masked(lanes, mask)
+
+
+def _is_whole(checks: Checks, lanes: Lanes, masks: Any) -> bool:
+    """Say whether whole warps execute an instruction whose mask names all lanes: then nothing can be wrong."""
+    if masks.ndim or int(masks) & _ALL != _ALL:
+        return False
+    return checks.incomplete(checks.group(lanes)) is None
+
+
+def _select(values: Any, lanes: Lanes, active: Lanes) -> Array:
+    whole = np.broadcast_to(values, lanes.n).astype(np.int64)
+    return whole if active is lanes else whole[np.isin(lanes.index, active.index)]
+
+
+def _check_members(place: Place, machine: Batch, lanes: Lanes, mask: Any, *operands: Any) -> None:
+    """The member mask is the last operand."""
+    checks, active = _mask_lanes(machine, lanes, mask)
+    masks = np.asarray(operands[-1])
+    if active is not None and not _is_whole(checks, active, masks):
+        among = checks.group(present(machine, active))
+        checks.engine.warps.members(checks.group(active), place, _select(masks, lanes, active) & _ALL, among)
+
+
+def _check_shuffle(place: Place, mode: str, machine: Batch, lanes: Lanes, mask: Any, *operands: Any) -> None:
+    _, b, c, masks = (np.asarray(operand) for operand in operands)
+    checks, active = _mask_lanes(machine, lanes, mask)
+    if active is None or _is_whole(checks, active, masks):
+        return
+    group, named, among = (
+        checks.group(active),
+        _select(masks, lanes, active) & _ALL,
+        checks.group(present(machine, active)),
+    )
+    checks.engine.warps.members(group, place, named, among)
+    sources = shuffle_sources(mode, lanes, b, c)
+    checks.engine.warps.sources(group, place, _select(sources, lanes, active), named, among)
+
+
+def _check_elect(place: Place, machine: Batch, lanes: Lanes, mask: Any, masks: Any) -> None:
+    checks, active = _mask_lanes(machine, lanes, mask)
+    masks = np.asarray(masks)
+    if active is not None and not _is_whole(checks, active, masks):
+        each = _select(masks, lanes, active) & _ALL
+        for named in np.unique(each).tolist():
+            chosen = active.subset(each == named)
+            assert chosen is not None
+            among = checks.group(present(machine, chosen))
+            checks.engine.warps.elect(checks.group(chosen), place, named, among)
+
+
+def _count_entry_registers(program: Program) -> int | None:
+    """Return the registers per thread at entry, None where directives leave it to the compiler."""
+    sizes = {directive.name: directive.values for directive in program.entry.function.directives}
+    if "maxnreg" in sizes:
+        return int(sizes["maxnreg"][0])
+    block = sizes.get("reqntid", sizes.get("maxntid"))
+    if block is None or "minnctapersm" not in sizes:
+        return None
+    threads = -(-prod(int(size) for size in block) // 32) * 32 * int(sizes["minnctapersm"][0])
+    most = _REGISTERS // threads // 8 * 8
+    return most if most < _MOST else None
+
+
+def _check_setmaxnreg(
+    place: Place, increases: bool, entry: int | None, machine: Batch, lanes: Lanes, mask: Any, count: Any
+) -> None:
+    checks, active = _mask_lanes(machine, lanes, mask)
+    if active is None:
+        return
+    width, height, depth = machine.launch.block
+    threads = -(-width * height * depth // 32) * 32
+    pool = None if entry is None else -(-entry // 8) * 8 * threads
+    group = checks.group(active)
+    checks.aligned(active, place)
+    checks.engine.warps.setmaxnreg(group, place, int(count), increases, entry, pool)

@@ -1,0 +1,235 @@
+"""Asynchronous copies: cp.async and its groups, bulk and tensor copies, st.async and red.async."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pyptx.check.body import Step
+from pyptx.isa.traits import Trait
+from pyptx.sim.base.formats import Array
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.engines.issuing import chosen, objects
+from pyptx.sim.hazards import Access, Bytes, Family, Group, Place, Scope, Sem, Space
+from pyptx.sim.observers.checks import dependents, unread
+from pyptx.sim.observers.checks.accesses import words_of
+from pyptx.sim.observers.checks.objects import barriers
+from pyptx.sim.observers.checks.session import Checks, checks_of, place_of
+from pyptx.sim.semantics.access import as_tuple
+
+if TYPE_CHECKING:
+    from pyptx.sim.execution.machine import Batch
+    from pyptx.sim.state.memory import Site
+
+Inner = Callable[..., None]
+
+
+def hook(step: Step, inner: Inner) -> Inner | None:
+    """Return what runs a copy and tells of it; bulk and tensor copies tell by themselves."""
+    words = words_of(step.instruction)
+    if step.traits.get(Trait.ISSUES) == "store":
+        return partial(_store_and_signal, inner, place_of(step.instruction), Trait.UPDATES in step.traits)
+    if Trait.SIGNALS in step.traits:
+        return partial(_arrive, inner, "noinc" in words)
+    if "bulk" in words:
+        return None
+    names = [operand.name for operand in step.plan.signature] if step.plan is not None else []
+    place = place_of(step.instruction)
+    return partial(_copy, inner, place, "ignore" in names, "from" in names)
+
+
+@cache
+def _make_accesses(place: Place, size: int) -> tuple[Access, Access]:
+    """Return the accesses of cp.async to its target and its source."""
+    target = Access(place, Space.SHARED, size, True, False, family=Family.CP_ASYNC)
+    return target, Access(place, Space.GLOBAL, size, False, family=Family.CP_ASYNC)
+
+
+def _copy(
+    inner: Inner, place: Place, ignores: bool, partly: bool, site: Site, lanes: Lanes, mask: Any, to: str, target: Any,
+    of: str, source: Any, outs: Any, size: Any, *rest: Any,
+) -> None:  # fmt: skip
+    checks, _ = checks_of(site)
+    whole = int(size)
+    active, (there, here, extra) = chosen(lanes, mask, target, source, rest[0] if rest else np.array(0))
+    if active is not None:
+        _, offsets = site.memory.resolve(site, to, active, there, whole, "told")
+        targets = np.broadcast_to(offsets, active.n)
+        read = (extra == 0) if ignores else (extra != 0) if partly else np.ones(active.n, np.bool_)
+        writes, reads = _make_accesses(place, whole)
+        checks.engine.copies.cp_async(checks.group(active), writes, targets)
+        _bring(site, active, targets, extra if partly else np.where(extra != 0, 0, whole) if ignores else None, whole)
+        if read.any():
+            reading = active if read.all() else active.shape.of(active.index[read])
+            checks.engine.copies.cp_async(checks.group(reading), reads, here[read].astype(np.int64))
+            dependents.touch_each(site, reading, here[read].astype(np.int64), whole, writes=False)
+    inner(site, lanes, mask, to, target, of, source, outs, size, *rest)
+
+
+def _bring(site: Site, lanes: Lanes, targets: Array, counts: Array | None, whole: int) -> None:
+    """Lanes copy the first bytes of `whole` each, all of them if no counts are given; the rest is filled."""
+    if unread.of(site) is not None:
+        cells, kept = targets[:, None] + np.arange(whole), np.ones((lanes.n, whole), np.bool_)
+        if counts is not None:
+            kept = np.arange(whole) < counts[:, None]
+        unread.bring(site, lanes, cells[kept], int(kept.sum()))
+
+
+def _arrive(
+    inner: Inner, counted: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any
+) -> None:
+    """Arrive when earlier copies have landed; until then an arrival that was not counted at `init` is pending too."""
+    checks, place = checks_of(site)
+    named = list(barriers(checks, site, lanes, mask, space, address))
+    copies = checks.engine.copies
+    for group, where, _ in named:
+        if not counted:
+            copies.cp_holds(group, place, where)
+
+    def landed() -> None:
+        for group, where, _ in named:
+            copies.cp_arrive(group, place, where, True)
+
+    _run_and_record(site, landed, lambda: inner(site, lanes, mask, space, address, outs))
+
+
+def _run_and_record(site: Site, landed: Callable[[], None], run: Callable[[], None]) -> None:
+    """Run an instruction that issues one effect, and tell when that has landed."""
+    effects = site.memory.effects
+    effects.landed = landed
+    run()
+    if effects.landed is not None:
+        effects.landed = None
+        landed()
+
+
+def _store_and_signal(
+    inner: Inner, place: Place, reduces: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any,
+    bar_space: str, bar: Any, outs: Any, *values: Any,
+) -> None:  # fmt: skip
+    """A store or reduction that tells an mbarrier of its bytes."""
+    checks, _ = checks_of(site)
+    active, (where, bars) = chosen(lanes, mask, address, bar)
+    numbers: list[int] = []
+    if active is not None:
+        size = sum(np.asarray(value).dtype.itemsize for value in as_tuple(values[0]))
+        _, offsets = site.memory.resolve(site, space, active, where, size, "told")
+        targets = np.broadcast_to(offsets, active.n)
+        access = _make_store_access(place, size, reduces)
+        threads = checks.threads[active.sel]
+        objects_at = objects(site, active, bar_space, bars)
+        for barrier in np.unique(objects_at).tolist():
+            mine = objects_at == barrier
+            numbers.append(checks.engine.copies.st_async(Group(threads[mine]), access, targets[mine], barrier))
+
+    def landed() -> None:
+        for number in numbers:
+            checks.engine.copies.land_st(number)
+
+    _run_and_record(site, landed, lambda: inner(site, lanes, mask, space, address, bar_space, bar, outs, *values))
+
+
+@cache
+def _make_store_access(place: Place, size: int, reduces: bool) -> Access:
+    if reduces:
+        return Access(place, Space.SHARED, size, True, True, Sem.RELAXED, Scope.CLUSTER, family=Family.ST_ASYNC)
+    return Access(place, Space.SHARED, size, True, False, family=Family.ST_ASYNC)
+
+
+def request_hook(step: Step, inner: Inner) -> Inner | None:
+    """Return what runs a request to cancel a cluster's launch, whose response is written like a bulk copy."""
+    if ".try_cancel" not in step.instruction.modifiers:
+        return None
+    return partial(_request, inner, ".multicast::cluster::all" in step.instruction.modifiers)
+
+
+def _request(
+    inner: Inner,
+    everywhere: bool,
+    site: Site,
+    lanes: Lanes,
+    mask: Any,
+    space: str,
+    address: Any,
+    bar_space: str,
+    bar: Any,
+    *rest: Any,
+) -> None:
+    checks, place = checks_of(site)
+    active, (where, bars) = chosen(lanes, mask, address, bar)
+    numbers: list[int] = []
+    if active is not None:
+        _, offsets = site.memory.resolve(site, space, active, where, 16, "told")
+        objects_at = objects(site, active, bar_space, bars)
+        threads = checks.threads[active.sel].tolist()
+        for thread, at, barrier in zip(threads, np.broadcast_to(offsets, active.n), objects_at, strict=True):
+            targets = [
+                (Bytes.run(Space.SHARED, begin, 16), end)
+                for begin, end in zip(
+                    _list_cluster_offsets(site, int(at), everywhere),
+                    _list_cluster_offsets(site, int(barrier), everywhere),
+                    strict=True,
+                )
+            ]
+            numbers.append(checks.engine.copies.bulk_load(thread, place, None, targets))
+
+    def landed() -> None:
+        for number in numbers:
+            checks.engine.copies.land(number)
+
+    _run_and_record(site, landed, lambda: inner(site, lanes, mask, space, address, bar_space, bar, *rest))
+
+
+def _list_cluster_offsets(site: Site, offset: int, everywhere: bool) -> list[int]:
+    """Return an offset in shared memory, or the same one in every CTA of its cluster."""
+    if not everywhere:
+        return [offset]
+    stride, size = site.memory.shape.shared_stride, site.memory.cluster
+    first = offset // stride // size * size
+    return [(first + rank) * stride + offset % stride for rank in range(size)]
+
+
+def group_hook(step: Step) -> Callable[..., None] | None:
+    """Return what tells of the end of a group, or of the wait for some."""
+    words = words_of(step.instruction)
+    place = place_of(step.instruction)
+    if "commit_group" in words:
+        return partial(_commit_bulk if "bulk" in words else _commit, place)
+    if "wait_group" in words and "bulk" in words:
+        return partial(_wait_bulk, place, "read" in words)
+    if "wait_group" in words or "wait_all" in words:
+        return partial(_wait, "wait_all" in words)
+    return None
+
+
+def _mask_lanes(machine: Batch, lanes: Lanes, mask: Any) -> tuple[Checks, Lanes | None]:
+    checks = machine.checks
+    assert checks is not None
+    return checks, checks.masked(lanes, mask)
+
+
+def _commit_bulk(place: Place, machine: Batch, lanes: Lanes, mask: Any) -> None:
+    checks, active = _mask_lanes(machine, lanes, mask)
+    if active is not None:
+        checks.engine.copies.commit_bulk(checks.group(active), place)
+
+
+def _wait_bulk(place: Place, read: bool, machine: Batch, lanes: Lanes, mask: Any, pending: Any) -> None:
+    checks, active = _mask_lanes(machine, lanes, mask)
+    if active is not None:
+        checks.engine.copies.wait_bulk(checks.group(active), place, int(pending), read)
+
+
+def _commit(place: Place, machine: Batch, lanes: Lanes, mask: Any) -> None:
+    checks, active = _mask_lanes(machine, lanes, mask)
+    if active is not None:
+        checks.engine.copies.commit_cp(checks.group(active))
+
+
+def _wait(everything: bool, machine: Batch, lanes: Lanes, mask: Any, pending: Any = 0) -> None:
+    checks, active = _mask_lanes(machine, lanes, mask)
+    if active is not None:
+        checks.engine.copies.wait_cp(checks.group(active), int(pending), everything)

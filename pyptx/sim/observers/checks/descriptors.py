@@ -1,0 +1,71 @@
+"""Matrix descriptors whose offsets put two elements of an operand on the same bytes, or that start inside a swizzle
+pattern: what they say, and what to write.
+
+Knows descriptors and where they put elements, not who reads them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from pyptx.isa.swizzle import period
+from pyptx.sim import rules
+from pyptx.sim.hazards import Place
+from pyptx.sim.observers.checks.session import Checks
+from pyptx.sim.semantics import warpgroups as wg
+from pyptx.tensormap import Swizzle
+
+_CORE, _GROUP, _SHORT_GROUP, _GRANULE = 128, 8, 4, 16
+
+
+def report_overlap(checks: Checks, place: Place, thread: int, matrix: wg.Matrix) -> None:
+    """Report a matrix whose elements overlap."""
+    message, help = _explain_overlap(matrix)
+    checks.engine.state.report(rules.OVERLAPPING_OPERAND, place, message, thread=thread, help=help)
+
+
+def report_start(checks: Checks, place: Place, thread: int, matrix: wg.Matrix, low: int) -> None:
+    """Report a matrix that starts behind the first line of its swizzle pattern without saying so by its base offset;
+    shared memory begins at the address `low`."""
+    descriptor, mode = matrix.found, matrix.found.swizzle
+    inside = descriptor.address % period(mode)
+    if not mode.span or descriptor.base_offset or inside < mode.span:
+        return
+    grid = checks.engine.state.grid_of(thread)
+    where = f"{grid.names(descriptor.address - low)} of CTA {grid.cta(grid.slot_of(thread))}"
+    message = (
+        f"{matrix.name} starts at {where} (0x{descriptor.address:x}), byte {inside} of a pattern of {period(mode)} "
+        f"bytes ({mode.span}-byte swizzle), and the base offset of its descriptor is 0"
+    )
+    checks.engine.state.report(rules.PATTERN_START, place, message, thread=thread, where=where)
+
+
+def _explain_overlap(matrix: wg.Matrix) -> tuple[str, str]:
+    """Return what is wrong with an overlapping matrix, and what to write instead."""
+    descriptor, mode = matrix.found, matrix.found.swizzle
+    lbo, sbo = descriptor.leading_byte_offset, descriptor.stride_byte_offset
+    said = f"LBO {lbo} and SBO {sbo} put several elements of {matrix.name} on the same bytes"
+    swapped = replace(matrix, found=replace(descriptor, leading_byte_offset=sbo, stride_byte_offset=lbo))
+    if lbo != sbo and not swapped.overlaps(_count_granules(swapped)):
+        return f"{said}: the two look swapped", f"write LBO {sbo} in bits 16–29 and SBO {lbo} in bits 32–45"
+    if mode is Swizzle.NONE:
+        return said, (
+            f"without a swizzle, 8 rows of 16 bytes take {_CORE}: LBO (bits 16–29) is the distance of two such core "
+            "matrices along K, SBO (bits 32–45) along M or N"
+        )
+    lines = _SHORT_GROUP if matrix.across and mode is Swizzle.B128_ATOM_32B else _GROUP
+    group = lines * mode.span
+    pattern = f"{lines} lines of the {mode.span}-byte swizzle take {group} bytes"
+    if not matrix.across:
+        return f"{said}: {pattern}", f"write SBO {group} in bits 32–45 ({group} >> 4 = {group >> 4})"
+    return f"{said}: {pattern}", (
+        f"SBO (bits 32–45) is the distance of two groups of {lines} along K, LBO (bits 16–29) that of two runs of "
+        f"{mode.span} bytes along M or N: neither is below {group}"
+    )
+
+
+def _count_granules(matrix: wg.Matrix) -> int:
+    places = wg.places(matrix.found, matrix.rows, matrix.columns, matrix.size, matrix.across)
+    return len(np.unique(places // _GRANULE))

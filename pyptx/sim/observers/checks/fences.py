@@ -1,0 +1,84 @@
+"""Fences of threads, of proxies and of barrier initialization."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pyptx.check.body import Step
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.hazards import Group, Hazards, Scope, Sem, Space
+from pyptx.sim.observers.checks.accesses import scope_of, sem_of, words_of
+
+if TYPE_CHECKING:
+    from pyptx.sim.execution.machine import Batch
+
+Event = Callable[[Hazards, Group], None]
+
+
+def hook(step: Step) -> Callable[..., None] | None:
+    """Return what tells of a fence."""
+    words = words_of(step.instruction)
+    if step.instruction.opcode == "membar" and "proxy" not in words:
+        return partial(_tell, partial(_fence, Sem.SC, scope_of(words, Scope.GPU)))
+    if "mbarrier_init" in words:
+        return partial(_tell, _fence_inits)
+    if any(word.startswith(("proxy::tensormap", "tensormap::generic")) for word in words):
+        return partial(_fence_map, "acquire" in words, scope_of(words, Scope.CTA))
+    if "proxy" in words or any(word.startswith("proxy") for word in words):
+        return _select_proxy_event(words)
+    return partial(_tell, partial(_fence, sem_of(words, Sem.ACQ_REL), scope_of(words, Scope.CTA)))
+
+
+def _select_proxy_event(words: set[str]) -> Callable[..., None] | None:
+    """Return what tells of a fence between generic and async proxy. Of the one-way pair only the release crosses."""
+    if "alias" in words or "acquire" in words or not any(word.startswith("async") for word in words):
+        return None
+    spaces = [Space.SHARED, Space.GLOBAL]
+    if "global" in words:
+        spaces = [Space.GLOBAL]
+    elif any("shared::" in word for word in words):
+        spaces = [Space.SHARED]
+    return partial(_tell, partial(_cross, spaces))
+
+
+def _tell(event: Event, machine: Batch, lanes: Lanes, mask: Any, *operands: Any) -> None:
+    checks = machine.checks
+    assert checks is not None
+    active = checks.masked(lanes, mask)
+    if active is not None:
+        event(checks.engine, checks.group(active))
+
+
+def _fence(sem: Sem, scope: Scope, engine: Hazards, group: Group) -> None:
+    engine.sync.fence(group, sem, scope)
+
+
+def _cross(spaces: list[Space], engine: Hazards, group: Group) -> None:
+    engine.sync.proxy_fence(group, spaces)
+
+
+def _fence_inits(engine: Hazards, group: Group) -> None:
+    engine.barriers.fence_inits(group)
+
+
+def _fence_map(
+    acquires: bool, scope: Scope, machine: Batch, lanes: Lanes, mask: Any, space: str = "", address: Any = None,
+    *size: Any,
+) -> None:  # fmt: skip
+    """A fence of the tensormap proxy: an acquire names its map, a release covers the edits of its threads."""
+    checks = machine.checks
+    assert checks is not None
+    active = checks.masked(lanes, mask)
+    if active is None:
+        return
+    threads = checks.group(active).threads
+    if not acquires:
+        checks.engine.maps.release_edits(threads.tolist())
+        return
+    where = np.broadcast_to(address, lanes.n)[np.isin(lanes.index, active.index)]
+    for thread, at in zip(threads.tolist(), where.tolist(), strict=True):
+        checks.engine.maps.acquire(thread, at, scope)

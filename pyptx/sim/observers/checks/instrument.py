@@ -1,0 +1,174 @@
+"""Which instructions of a checked program tell the engine more than the bytes that their lanes access.
+
+`wrapped` gives the function that runs in place of an instruction's own; `told` those that are called before it, with
+its guard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from pyptx.check.body import Step
+from pyptx.ir import VectorOperand
+from pyptx.isa.traits import Trait
+from pyptx.sim.execution.operands import Operands
+from pyptx.sim.observers.checks import (
+    convergence,
+    copies,
+    fences,
+    matrix_rows,
+    mbarriers,
+    numerics,
+    products,
+    tensor,
+    tensormaps,
+    wgmma,
+)
+from pyptx.sim.observers.checks.integers import Integers
+from pyptx.sim.observers.checks.session import place_of
+from pyptx.sim.observers.checks.subscripts import Subscripts
+from pyptx.sim.program.blocks import Block, Code, Program, is_product, names_in
+from pyptx.sim.semantics.vocabulary import Operation
+
+Function = Callable[..., Any]
+
+
+class Instrument:
+    """The hooks of one program's instructions."""
+
+    def __init__(self, program: Program, numerics: bool = False) -> None:
+        self.program, self.numerics = program, numerics
+        self._integers = Integers(program)
+        self._products: dict[int, frozenset[int]] = {}
+        self._reads: dict[int, frozenset[int]] = {}
+        self._subscripts = Subscripts()
+
+    def wrapped(self, step: Step, operation: Operation, block: Block) -> Function | None:
+        """Return the function of an instruction that accesses memory, telling of it, and looking for NaN and infinity
+        where somebody asked."""
+        if not self.numerics:
+            return self._hook(step, operation, block)
+        operation = numerics.summing(products.issued(operation))
+        hook = self._hook(step, operation, block) or operation.function
+        return None if hook is None else products.wrapped(operation, hook) or hook
+
+    def _hook(self, step: Step, operation: Operation, block: Block) -> Function | None:
+        inner = operation.function
+        assert inner is not None
+        match step.traits:
+            case {Trait.ISSUES: "store"} if _is_signal(step):
+                return copies.hook(step, inner)
+            case {Trait.ISSUES: "cp.async"} | {Trait.SIGNALS: _, Trait.COMMITS: "cp.async"}:
+                return copies.hook(step, inner)
+            case {Trait.ISSUES: "launch"}:
+                return copies.request_hook(step, inner)
+            case {Trait.OPAQUE: "mbarrier"}:
+                return mbarriers.hook(step, inner)
+            case {Trait.OPAQUE: "tensormap"}:
+                return tensormaps.hook(step, inner)
+            case {Trait.GATHERS: "warpgroup"}:
+                return wgmma.hook(
+                    step, inner, lambda name: self._number_register(name, step, block), self._find_reads(block.code)
+                )
+            case {Trait.TENSOR: _}:
+                return tensor.hook(step, inner)
+            case _:
+                return None
+
+    def told(self, step: Step, block: Block) -> list[tuple[Function, bool]]:
+        """Return what is called before an instruction, and whether it wants the operands too."""
+        hooks: list[tuple[Function, bool]] = []
+        event = _make_event(step, self.program)
+        if event is not None:
+            hooks.append((event, True))
+        subscript = self._subscripts.told(step, block.code)
+        if subscript is not None:
+            hooks.append((subscript, True))
+        lost = self._integers.told(step, block) if self.numerics else None
+        if lost is not None:
+            hooks.append((lost, True))
+        busy = self._find_touched(step, block)
+        if busy:
+            hooks.append((partial(wgmma.touches, place_of(step.instruction), busy), False))
+        return hooks
+
+    def looked(self, step: Step, operation: Operation) -> Function | None:
+        """Return the function of an instruction that computes, looking for NaN and infinity; None if nobody asked."""
+        if not self.numerics or operation.function is None:
+            return None
+        return numerics.looked(step, operation) or products.looked(step, operation.function)
+
+    def _find_touched(self, step: Step, block: Block) -> frozenset[int]:
+        """Return the registers of products that another instruction names."""
+        products = self._find_product_registers(block.code)
+        if not products or step.traits.get(Trait.GATHERS) == "warpgroup":
+            return frozenset()
+        names = {name for operand in step.instruction.operands for name in names_in(operand)}
+        numbers = {self._number_register(name, step, block) for name in names}
+        return products & {number for number in numbers if number is not None}
+
+    def _find_product_registers(self, code: Code) -> frozenset[int]:
+        """Return the registers that any product of a function uses."""
+        registers = self._products.get(code.number)
+        if registers is None:
+            numbers: set[int | None] = set()
+            for block in self.program.blocks:
+                for step in block.steps if block.code is code else ():
+                    if is_product(step):
+                        for operand in step.instruction.operands:
+                            if isinstance(operand, VectorOperand):
+                                numbers |= {self._number_register(name, step, block) for name in names_in(operand)}
+            registers = self._products[code.number] = frozenset(n for n in numbers if n is not None)
+        return registers
+
+    def _find_reads(self, code: Code) -> frozenset[int]:
+        """Return the registers of a function that instructions read, products their accumulators apart."""
+        registers = self._reads.get(code.number)
+        if registers is None:
+            numbers: set[int | None] = set()
+            for block in self.program.blocks:
+                for step in block.steps if block.code is code else ():
+                    numbers |= {self._number_register(name, step, block) for name in _iterate_sources(step)}
+            registers = self._reads[code.number] = frozenset(n for n in numbers if n is not None)
+        return registers
+
+    def _number_register(self, name: str, step: Step, block: Block) -> int | None:
+        """Return the number of a 32-bit register."""
+        row = Operands(self.program, block).row(name, step.scope)
+        return row.index if row is not None and row.letter == "r" else None
+
+
+def _iterate_sources(step: Step) -> Iterator[str]:
+    """Yield the names of the registers that an instruction reads, but for accumulators."""
+    signature = step.plan.signature if step.plan is not None else ()
+    for wanted, operand in zip(signature, step.instruction.operands, strict=False):
+        if wanted.access == "r" or (wanted.access != "w" and not is_product(step)):
+            yield from names_in(operand)
+
+
+def _make_event(step: Step, program: Program) -> Function | None:
+    match step.traits:
+        case {Trait.ORDERS: ""}:
+            return fences.hook(step)
+        case {Trait.GATHERS: "warpgroup"}:
+            return wgmma.told(step)
+        case {Trait.TENSOR: _}:
+            return tensor.told(step)
+        case {Trait.COMMITS: _} | {Trait.LANDS: _}:
+            return copies.group_hook(step)
+        case {Trait.REARRANGES: "rows"}:
+            return matrix_rows.told(step)
+        case {Trait.REARRANGES: "fragment"}:
+            return convergence.matrix(step)
+        case {Trait.GATHERS: "warp", Trait.YIELDS: _} | {Trait.GATHERS: "warp", Trait.CARRIES: _}:
+            return convergence.told(step, program)
+        case {Trait.SUSPENDS: "registers"}:
+            return convergence.told(step, program)
+        case _:
+            return None
+
+
+def _is_signal(step: Step) -> bool:
+    return any("mbarrier::complete_tx" in modifier for modifier in step.instruction.modifiers)

@@ -1,0 +1,70 @@
+"""Tells the engine which rows `ldmatrix` reads and `stmatrix` writes: their addresses show which swizzle they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pyptx.check.body import Step
+from pyptx.sim.base.formats import Array
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.engines.issuing import chosen
+from pyptx.sim.hazards import Place
+from pyptx.sim.observers.checks.session import Checks, place_of
+
+if TYPE_CHECKING:
+    from pyptx.sim.execution.machine import Batch
+
+_ROWS = 8
+"""So many rows of 16 bytes are a matrix, each at the address that one lane gives."""
+_TALL = 2
+
+
+def told(step: Step) -> Callable[..., None] | None:
+    """Return what tells of the rows of an instruction."""
+    if step.plan is None:
+        return None
+    match = step.plan.match
+    matrices = int(match.chosen["num"][1:]) * (_TALL if "m16n16" in match.modifiers else 1)
+    return partial(_record_rows, place_of(step.instruction), step.instruction.opcode == "stmatrix", matrices)
+
+
+def _record_rows(
+    place: Place, stores: bool, matrices: int, machine: Batch, lanes: Lanes, mask: Any, space: str, address: Any,
+    *rest: Any,
+) -> None:  # fmt: skip
+    checks = machine.checks
+    assert checks is not None
+    assert checks.grid is not None
+    layouts, shared = checks.engine.layouts, machine.memory.shared
+    if not (stores or layouts.fillers(checks.grid)):
+        return
+    active, (where,) = chosen(lanes, mask, address)
+    if active is None:
+        return
+    giving = _order_givers(checks, active, matrices)
+    addresses = where[giving].astype(np.int64)
+    base = active.cta[giving] * machine.shape.shared_stride - shared.low
+    # Generic addresses and those of peers are left alone.
+    if (addresses < shared.low).any() or (addresses >= shared.low + shared.size).any():
+        return
+    first = checks.group(active).threads[giving[:, 0]]
+    if stores:
+        layouts.stored(checks.grid, place, addresses, addresses + base)
+    else:
+        layouts.rows_read(checks.grid, first, place, addresses, addresses + base)
+
+
+def _order_givers(checks: Checks, lanes: Lanes, matrices: int) -> Array:
+    """Return the positions of the lanes that give addresses, a row for each matrix."""
+
+    def made() -> Array:
+        threads = checks.group(lanes).threads
+        order = np.argsort(threads, kind="stable")
+        order = order[threads[order] % 32 < _ROWS * matrices]
+        return order[: len(order) // _ROWS * _ROWS].reshape(-1, _ROWS)
+
+    return lanes.remembered(f"hazards of {matrices} matrices", made)

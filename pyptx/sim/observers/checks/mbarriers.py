@@ -1,0 +1,135 @@
+"""mbarrier instructions: which object each lane names, and what it does to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pyptx.check.body import Step
+from pyptx.diagnostics import PtxError
+from pyptx.sim.base.formats import Array
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.hazards import Group, Place, Scope, Sem
+from pyptx.sim.observers.checks.accesses import scope_of, sem_of, words_of
+from pyptx.sim.observers.checks.objects import barriers
+from pyptx.sim.observers.checks.session import Checks, checks_of
+from pyptx.sim.state.memory import Site
+
+_PENDING_BITS = 20
+Inner = Callable[..., None]
+
+
+def hook(step: Step, inner: Inner) -> Inner | None:
+    """Return what runs an mbarrier instruction and tells of it."""
+    words = words_of(step.instruction)
+    scope = scope_of(words, Scope.CTA)
+    match step.instruction.modifiers[0]:
+        case ".init":
+            return partial(_init, inner)
+        case ".inval":
+            return partial(_inval, inner)
+        case ".expect_tx":
+            return partial(_expect, inner)
+        case ".complete_tx":
+            return partial(_complete, inner)
+        case ".arrive" | ".arrive_drop":
+            how = {
+                "sem": sem_of(words, Sem.RELEASE), "scope": scope, "drop": "arrive_drop" in words,
+                "no_complete": "noComplete" in words,
+            }  # fmt: skip
+            return partial(_arrive, inner, "expect_tx" in words, how)
+        case ".test_wait" | ".try_wait":
+            return partial(_wait, inner, "parity" in words, {"sem": sem_of(words, Sem.ACQUIRE), "scope": scope})
+        case _:
+            return None
+
+
+def _init(inner: Inner, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, count: Any) -> None:
+    checks, place = checks_of(site)
+    alike: dict[int, list[tuple[int, int]]] = {}
+    for group, where, number in barriers(checks, site, lanes, mask, space, address, count):
+        alike.setdefault(number, []).append((group.first, where))
+        for thread in group.threads[1:].tolist():
+            checks.engine.mbarriers.init(thread, place, where, number)
+    for number, each in alike.items():
+        checks.engine.mbarriers.init_all([thread for thread, _ in each], place, [where for _, where in each], number)
+    inner(site, lanes, mask, space, address, outs, count)
+
+
+def _inval(inner: Inner, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any) -> None:
+    checks, place = checks_of(site)
+    for group, where, _ in barriers(checks, site, lanes, mask, space, address):
+        for thread in group.threads.tolist():
+            checks.engine.mbarriers.inval(thread, place, where)
+    inner(site, lanes, mask, space, address, outs)
+
+
+def _expect(inner: Inner, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, size: Any) -> None:
+    checks, place = checks_of(site)
+    for group, where, amount in barriers(checks, site, lanes, mask, space, address, size):
+        checks.engine.mbarriers.expect(group, place, where, amount)
+    inner(site, lanes, mask, space, address, outs, size)
+
+
+def _complete(
+    inner: Inner, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, size: Any
+) -> None:
+    checks, place = checks_of(site)
+    engine = checks.engine.mbarriers
+    for group, where, amount in barriers(checks, site, lanes, mask, space, address, size):
+        for thread in group.threads.tolist():
+            barrier = engine.find(place, thread, where, "complete_tx")
+            if barrier is not None:
+                stamp = checks.engine.state.clocks.release(np.array([thread]))
+                engine.contribute(barrier, stamp, thread, Sem.RELAXED, Scope.CLUSTER)
+                engine.complete_bytes(barrier, place, thread, amount, crosses=False)
+    inner(site, lanes, mask, space, address, outs, size)
+
+
+def _arrive(
+    inner: Inner, expects: bool, how: dict[str, Any], site: Site, lanes: Lanes, mask: Any, space: str, address: Any,
+    outs: Any, operand: Any = 1,
+) -> None:  # fmt: skip
+    checks, place = checks_of(site)
+    alike: dict[int, list[tuple[Group, int]]] = {}
+    for group, where, number in barriers(checks, site, lanes, mask, space, address, operand):
+        alike.setdefault(number, []).append((group, where))
+    for number, each in alike.items():
+        count, expect = (1, number) if expects else (number, 0)
+        checks.engine.mbarriers.arrive_all(each, place, count=count, expect=expect, **how)
+    inner(site, lanes, mask, space, address, outs, operand)
+
+
+def _wait(
+    inner: Inner, parity: bool, how: dict[str, Any], site: Site, lanes: Lanes, mask: Any, space: str, address: Any,
+    outs: Any, wanted: Any, *hint: Any,
+) -> None:  # fmt: skip
+    checks, place = checks_of(site)
+    if mask is not None:
+        mask = np.array(mask)
+    try:
+        inner(site, lanes, mask, space, address, outs, wanted, *hint)
+    except PtxError:
+        _report_missing(checks, place, site, lanes, mask, space, address)
+        raise
+    done: Array = outs[0] if mask is None else outs[0] & mask
+    if site.memory.cluster > 1 and not done.all():
+        for group, where, _ in barriers(checks, site, lanes, ~done if mask is None else ~done & mask, space, address):
+            checks.engine.mbarriers.own_only(place, group.first, where, "wait")
+    if not done.any():
+        return
+    passed = None if done.all() else np.array(done)
+    for group, where, value in barriers(checks, site, lanes, passed, space, address, wanted):
+        meant: dict[str, Any] = {"parity": value & 1} if parity else {"phase": value >> _PENDING_BITS}
+        checks.engine.mbarriers.wait(group, place, where, **meant, **how)
+
+
+def _report_missing(
+    checks: Checks, place: Place, site: Site, lanes: Lanes, mask: Any, space: str, address: Any
+) -> None:
+    """Find the barrier that is not there: the finding knows more than the machine's error."""
+    for group, where, _ in barriers(checks, site, lanes, mask, space, address):
+        checks.engine.mbarriers.find(place, group.first, where, "wait")

@@ -1,0 +1,189 @@
+"""Where NaN and infinity begin: results that are none of their operands' doing. Looked at only when asked for.
+
+`looked` gives the function that runs in place of an instruction's own; products of matrices are in `products`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from pyptx.check.body import Step
+from pyptx.isa.model import Operand
+from pyptx.sim.base.formats import Array
+from pyptx.sim.hazards import Place
+from pyptx.sim.observers.checks.session import Checks, checks_of, place_of
+from pyptx.sim.semantics import atomics
+from pyptx.sim.semantics.narrow import FORMATS, element_of, unpacked
+from pyptx.sim.semantics.vocabulary import Kind, Operation
+
+if TYPE_CHECKING:
+    from pyptx.sim.base.lanes import Lanes
+    from pyptx.sim.execution.machine import Batch
+    from pyptx.sim.state.memory import Site
+
+Function = Callable[..., Any]
+_COMPUTE = frozenset((
+    "add", "sub", "mul", "fma", "mad", "div", "rcp", "sqrt", "rsqrt", "sin", "cos", "lg2", "ex2", "tanh", "cvt",
+))  # fmt: skip
+_DIVISOR = {"div": 1, "rcp": 0}
+_EXPONENT = {
+    "f16": (np.uint16, 0x7C00), "bf16": (np.uint16, 0x7F80), "e5m2": (np.uint8, 0x7C), "tf32": (np.uint32, 0x7F800000),
+}  # fmt: skip
+"""Where all bits of the exponent are set, a value of these formats is not finite."""
+
+
+def looked(step: Step, operation: Operation) -> Function | None:
+    """Return what computes a floating-point instruction and looks at its result, None for other instructions. It gets
+    the machine, the lanes, the guard and the operands."""
+    plan, inner = step.plan, operation.function
+    if plan is None or inner is None or step.instruction.opcode not in _COMPUTE or operation.selects:
+        return None
+    result, *operands = plan.signature
+    if not is_float(result.type) or result.count or operation.carry:
+        return None
+    place = place_of(step.instruction)
+    watched = [operand for operand in operands if operand.access != "w"]
+    return partial(
+        _compute_checked, inner, operation.kind is Kind.LANES, place, step.instruction.opcode, result, watched
+    )
+
+
+def summing(operation: Operation) -> Operation:
+    """Return the operation that adds to memory and looks at the sums; others as they are."""
+    watched = atomics.watched(operation.function, _check_sums)
+    return operation if watched is None else Operation(operation.kind, watched, operation.carry, operation.selects)
+
+
+def _check_sums(kind: str, site: Site, lanes: Lanes, chosen: Array, old: Array, addends: Array, sums: Array) -> None:
+    if not all_finite(sums, kind):
+        checks, place = checks_of(site)
+        named = [("old", elements(old, kind)), ("b", elements(addends, kind))]
+        _report_flaws(place, "atom", named, elements(sums, kind), checks, lanes.shape.of(lanes.index[chosen]), None)
+
+
+def asked(site: Site) -> bool:
+    """Say whether somebody looks at values."""
+    return site.memory.checks is not None and "numerics" in site.memory.checks.selected.optional
+
+
+def copied(site: Site, one: Lanes, kind: str, old: Array, new: Array, total: Array) -> None:
+    """A copy has added up numbers: look at the sums. They count for the lane that issued it."""
+    if all_finite(total, kind):
+        return
+    checks, place = checks_of(site)
+    before, source, sums = (elements(value, kind)[0] for value in (old, new, total))
+    nan, infinite = _find_flaws([before, source])
+    thread = checks.group(one).first
+    for is_nan, bad in ((True, np.isnan(sums) & ~nan), (False, np.isinf(sums) & ~nan & ~infinite)):
+        positions = np.flatnonzero(bad)
+        if len(positions):
+            shown = [(name, shown_number(part[positions[0]])) for name, part in (("old", before), ("new", source))]
+            result = shown_number(sums[positions[0]])
+            checks.engine.numerics.produced(place, thread, is_nan, shown, result, len(positions))
+
+
+def is_float(name: str | None) -> bool:
+    """Say whether values of a type, or the elements of a packed one, are floating-point numbers."""
+    return name == "f64" or (name is not None and element_of(name)[0] in FORMATS)
+
+
+def elements(value: Any, kind: str | None) -> list[Array]:
+    """Return the elements of a value as numbers, the lowest bits first; what is no float counts as finite."""
+    if isinstance(value, tuple):
+        return [part for item in cast("tuple[Any, ...]", value) for part in elements(item, kind)]
+    if kind == "f64" or not is_float(kind):
+        return [np.asarray(value)]
+    assert kind is not None
+    return unpacked(np.asarray(value), kind) if element_of(kind)[1] > 1 else [_decode(np.asarray(value), kind)]
+
+
+def _decode(value: Array, kind: str) -> Array:
+    return value if kind == "f32" else unpacked(value, f"{kind}x1")[0]
+
+
+def all_finite(value: Array, kind: str) -> bool:
+    """Say quickly whether a value is finite in all lanes."""
+    name = element_of(kind)[0]
+    if name in ("f32", "f64"):
+        bits = value if value.dtype.kind == "f" else np.ascontiguousarray(value).view(np.float32)
+        return bool(np.isfinite(bits).all())
+    if name not in _EXPONENT:
+        return not any(np.isnan(part).any() for part in elements(value, kind))
+    unit, exponent = _EXPONENT[name]
+    units = np.ascontiguousarray(value).view(unit)
+    return not (units & unit(exponent) == exponent).any()
+
+
+def _compute_checked(
+    inner: Function, by_lanes: bool, place: Place, opcode: str, result: Operand, operands: list[Operand],
+    machine: Batch, lanes: Lanes, mask: Any, *given: Any,
+) -> Any:  # fmt: skip
+    result_value = inner(machine, lanes, *given) if by_lanes else inner(*given)
+    assert result.type is not None
+    if not all_finite(np.asarray(result_value), result.type):
+        named = [(operand.name, elements(value, operand.type)) for operand, value in zip(operands, given, strict=False)]
+        assert machine.checks is not None
+        _report_flaws(
+            place, opcode, named, elements(np.asarray(result_value), result.type), machine.checks, lanes, mask
+        )
+    return result_value
+
+
+def _report_flaws(
+    place: Place, opcode: str, named: list[tuple[str, list[Array]]], results: list[Array], checks: Checks, lanes: Lanes,
+    mask: Any,
+) -> None:  # fmt: skip
+    """Report elements that are NaN of no NaN, and infinite ones of finite operands."""
+    for at, whole in enumerate(results):
+        used = _select_used(named, at, len(results), opcode)
+        nan, infinite = _find_flaws([value for _, value in used])
+        for is_nan, bad in ((True, np.isnan(whole) & ~nan), (False, np.isinf(whole) & ~nan & ~infinite)):
+            where = np.broadcast_to(bad, lanes.n)
+            positions = np.flatnonzero(where if mask is None else where & mask)
+            if len(positions):
+                part = f"element {at}" if len(results) > 1 else ""
+                _report(place, opcode, is_nan, used, whole, checks, lanes, positions, part)
+
+
+def _select_used(named: list[tuple[str, list[Array]]], at: int, count: int, opcode: str) -> list[tuple[str, Array]]:
+    """Return what one element of a result is made of: the same element of each operand; a conversion that packs takes
+    its operands the highest first. What goes together otherwise counts as a whole."""
+    if all(len(parts) == count for _, parts in named):
+        return [(name, parts[at]) for name, parts in named]
+    whole = [(name, part) for name, parts in named for part in parts]
+    return [whole[count - 1 - at]] if opcode == "cvt" and len(whole) == count else whole
+
+
+def _find_flaws(values: list[Array]) -> tuple[Array, Array]:
+    nan, infinite = np.False_, np.False_
+    for value in values:
+        if value.dtype.kind == "f":
+            nan, infinite = nan | np.isnan(value), infinite | np.isinf(value)
+    return np.asarray(nan), np.asarray(infinite)
+
+
+def _report(
+    place: Place, opcode: str, nan: bool, used: list[tuple[str, Array]], whole: Array, checks: Checks, lanes: Lanes,
+    positions: Array, part: str,
+) -> None:  # fmt: skip
+    at = int(positions[0])
+    shown = [(name, shown_number(_value_at(value, at))) for name, value in used]
+    divisor = _DIVISOR.get(opcode)
+    if divisor is not None and divisor < len(used) and _value_at(used[divisor][1], at) == 0:
+        shown[divisor] = f"divisor {shown[divisor][0]}", shown[divisor][1]
+    thread = int(checks.threads[int(lanes.index[at])])
+    result = shown_number(_value_at(whole, at))
+    checks.engine.numerics.produced(place, thread, nan, shown, result, len(positions), part)
+
+
+def _value_at(value: Array, at: int) -> Any:
+    return value.reshape(-1)[0] if value.size == 1 else value[at]
+
+
+def shown_number(value: Any) -> str:
+    """Return a number as people write it, with as many digits as its type holds."""
+    return str(np.asarray(value)[()])

@@ -1,0 +1,34 @@
+"""Which mbarrier object each lane of an instruction names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.engines.issuing import chosen, objects
+from pyptx.sim.hazards import Group
+from pyptx.sim.observers.checks.session import Checks
+from pyptx.sim.state.memory import Site
+
+
+def barriers(
+    checks: Checks, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, operand: Any = 0
+) -> Iterator[tuple[Group, int, int]]:
+    """Yield the lanes that name one object with one operand: their group, the object's address, the operand."""
+    active, (where, values) = chosen(lanes, mask, address, operand)
+    if active is None:
+        return
+    offsets = objects(site, active, space, where)
+    shape = active.shape
+    inside = offsets - shape.shared_base[active.sel]
+    if (inside == inside[0]).all() and (values == values[0]).all():
+        for slot, group in checks.by_cta(active):
+            yield group, slot * shape.shared_stride + int(inside[0]), int(values[0])
+        return
+    threads = checks.threads[active.sel]
+    pairs, which = np.unique(np.stack([offsets, values.astype(np.int64)]), axis=1, return_inverse=True)
+    for at in range(pairs.shape[1]):
+        yield Group(threads[which.reshape(-1) == at]), int(pairs[0, at]), int(pairs[1, at])

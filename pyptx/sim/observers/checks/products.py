@@ -1,0 +1,313 @@
+"""NaN and infinity that begin in products of matrices: an element of D whose row of A, column of B and own accumulator
+were finite. `mma` and `wmma` are judged by the warp: what A and B hold anywhere counts for all of its D.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from pyptx.check.body import Step
+from pyptx.isa.descriptors import InstructionDescriptor
+from pyptx.isa.traits import Trait
+from pyptx.sim.base.formats import Array
+from pyptx.sim.engines import bulk
+from pyptx.sim.engines.issuing import chosen
+from pyptx.sim.execution.accumulators import held_for
+from pyptx.sim.hazards import Place
+from pyptx.sim.observers.checks.numerics import all_finite, elements, shown_number
+from pyptx.sim.observers.checks.session import Checks, checks_of, place_of
+from pyptx.sim.observers.checks.tracing import put_off
+from pyptx.sim.semantics import tcgen05_mma as blackwell
+from pyptx.sim.semantics import tcgen05_operands as read
+from pyptx.sim.semantics import warpgroups as wg
+from pyptx.sim.semantics import wgmma as hopper
+from pyptx.sim.semantics.vocabulary import Operation
+from pyptx.sim.semantics.warp_matrices import warp_order
+from pyptx.types import ALL
+
+if TYPE_CHECKING:
+    from pyptx.sim.base.lanes import Lanes
+    from pyptx.sim.execution.machine import Batch
+    from pyptx.sim.state.memory import Site
+
+Function = Callable[..., Any]
+_TYPES = frozenset(t.name for t in ALL)
+_PACKED = {"f16": "f16x2", "bf16": "bf16x2", "e4m3": "e4m3x4", "e5m2": "e5m2x4"}
+_FINITE = frozenset(("e2m1", "e2m3", "e3m2"))
+_FLOATS = {"f16": "f2", "f32": "f4"}
+
+
+def looked(step: Step, inner: Function) -> Function | None:
+    """Return what runs `mma` or `wmma.mma` and looks at D, which registers of the warp hold."""
+    if step.plan is None or Trait.MULTIPLIES not in step.traits or Trait.ISSUES in step.traits:
+        return None
+    flat = [part for modifier in step.plan.match.modifiers for part in modifier.split(".")]
+    types = [part for part in flat if part in _TYPES]
+    if step.instruction.opcode == "wmma":
+        types = types if len(types) == 4 else [types[0], "f16", "f16", types[-1]]
+    if types[0] not in ("f16", "f32", "f64"):
+        return None
+    # The scale factors of A and B stand behind the metadata of a sparse A.
+    first = 2 if any(part.startswith("sp") for part in flat) else 0
+    scales = (first, first + 2) if "block_scale" in flat else ()
+    return partial(_multiply_in_warp, inner, place_of(step.instruction), types[:4], scales)
+
+
+def wrapped(operation: Operation, inner: Function) -> Function | None:
+    """Return what runs a product of a warpgroup and looks at D."""
+    function = operation.function
+    spelling = getattr(function, "args", (None,))[0]
+    if isinstance(spelling, hopper.Spelling) and spelling.types[0] in _FLOATS:
+        return partial(_multiply_in_warpgroup, spelling, inner)
+    return None
+
+
+def issued(operation: Operation) -> Operation:
+    """Return the operation that runs a product of tcgen05 and looks at D; others as they are."""
+    function = operation.function
+    spelling = getattr(function, "args", (None,))[0]
+    if function is None or not isinstance(spelling, blackwell.Spelling):
+        return operation
+    return Operation(operation.kind, partial(_issue, spelling, function), operation.carry, operation.selects)
+
+
+@dataclass(frozen=True, slots=True)
+class Flaws:
+    """Where values are NaN, and where they are infinite."""
+
+    nan: Array
+    infinite: Array
+
+    @staticmethod
+    def of(value: Array) -> Flaws:
+        return Flaws(np.isnan(value), np.isinf(value))
+
+    def along(self, axis: int) -> Flaws:
+        """Return which rows, or columns, hold any."""
+        return Flaws(np.asarray(self.nan.any(axis)), np.asarray(self.infinite.any(axis)))
+
+    def at(self, index: Any) -> Flaws:
+        return Flaws(self.nan[index], self.infinite[index])
+
+    def __or__(self, other: Flaws) -> Flaws:
+        return Flaws(self.nan | other.nan, self.infinite | other.infinite)
+
+    def new_in(self, values: Array) -> list[tuple[bool, Array]]:
+        """Return where NaN, and where infinity, is made of operands with these flaws."""
+        return [(True, np.isnan(values) & ~self.nan), (False, np.isinf(values) & ~self.nan & ~self.infinite)]
+
+
+# Registers of warps
+
+
+def _multiply_in_warp(
+    inner: Function, place: Place, types: list[str], scales: tuple[int, ...], machine: Batch, lanes: Lanes, mask: Any,
+    a: Any, b: Any, c: Any, *rest: Any,
+) -> Any:  # fmt: skip
+    product = inner(machine, lanes, a, b, c, *rest)
+    kind = _PACKED.get(types[0], types[0])
+    if all(all_finite(np.asarray(value), kind) for value in product):
+        return product
+    flaws = _find_flaws(lanes, a, types[1]) | _find_flaws(lanes, b, types[2])
+    if scales:
+        words = [np.ascontiguousarray(lanes.each(rest[at])) for at in scales]
+        bad = [(word.view("u1") == 0xFF).reshape(lanes.n, -1) for word in words]
+        flaws |= _spread_to_warps(lanes, Flaws(np.asarray(np.concatenate(bad, 1).any(1)), np.zeros(lanes.n, np.bool_)))
+    whole, start = _stack(lanes, product, kind), _stack(lanes, c, _PACKED.get(types[3], types[3]))
+    same = types[0] == types[3]
+    flaws |= Flaws.of(start) if same else _spread_to_warps(lanes, Flaws.of(start).along(0))
+    for nan, bad in flaws.new_in(whole):
+        if bad.any():
+            at, lane = (int(found[0]) for found in np.nonzero(bad))
+            shown = [("c", shown_number(start[at, lane]))] if same else []
+            shown += [("largest a of the warp", shown_number(_find_largest(lanes, a, types[1], lane))),
+                      ("largest b of the warp", shown_number(_find_largest(lanes, b, types[2], lane)))]  # fmt: skip
+            assert machine.checks is not None
+            thread, result = int(machine.checks.threads[int(lanes.index[lane])]), shown_number(whole[at, lane])
+            numerics = machine.checks.engine.numerics
+            numerics.produced(place, thread, nan, shown, result, int(bad.sum()), f"element {at} of D")
+    return product
+
+
+def _stack(lanes: Lanes, registers: Any, kind: str) -> Array:
+    """Return the elements of accumulators, `[element, lane]`."""
+    return np.stack([np.broadcast_to(part, lanes.n) for part in elements(tuple(registers), kind)])
+
+
+def _read_numbers(lanes: Lanes, operand: Any, kind: str) -> Array:
+    """Return what the registers of an operand hold, `[element, lane]`."""
+    if kind in _FINITE:
+        return np.zeros((1, lanes.n))
+    bits = tuple(v if np.asarray(v).dtype.kind != "i" else v.view(f"u{v.dtype.itemsize}") for v in operand)
+    parts = elements(tuple(bits), _PACKED.get(kind, kind))
+    return np.stack([np.broadcast_to(np.asarray(part, np.float64), lanes.n) for part in parts])
+
+
+def _find_flaws(lanes: Lanes, operand: Any, kind: str) -> Flaws:
+    return _spread_to_warps(lanes, Flaws.of(_read_numbers(lanes, operand, kind)).along(0))
+
+
+def _spread_to_warps(lanes: Lanes, flaws: Flaws) -> Flaws:
+    """Return flaws of lanes as flaws of all lanes of their warps."""
+    order = warp_order(lanes)
+    spread_flaws: list[Array] = []
+    for values in (flaws.nan, flaws.infinite):
+        whole = np.empty(lanes.n, np.bool_)
+        whole[order] = np.repeat(values[order].reshape(-1, 32).any(1), 32)
+        spread_flaws.append(whole)
+    return Flaws(*spread_flaws)
+
+
+def _find_largest(lanes: Lanes, operand: Any, kind: str, lane: int) -> float:
+    order = warp_order(lanes)
+    mine = order.reshape(-1, 32)[int(np.flatnonzero(order == lane)[0]) // 32]
+    return float(np.abs(_read_numbers(lanes, operand, kind)[:, mine]).max())
+
+
+# Registers of warpgroups
+
+
+def _multiply_in_warpgroup(
+    spelling: hopper.Spelling, inner: Function, site: Site, lanes: Lanes, mask: Any, outs: Any, d: Any, *given: Any
+) -> None:
+    groups = wg.groups_of(lanes)
+    named = dict(zip(spelling.names, given, strict=True))
+    keeps: Array = lanes.each(named["scale_d"])[groups.first]
+    kind = _FLOATS[spelling.types[0]]
+    start = _read_accumulators(site, lanes, groups, d, kind)
+    before = None if np.isfinite(start).all() else Flaws.of(start)
+    inner(site, lanes, mask, outs, d, *given)
+    result = _read_accumulators(site, lanes, groups, d, kind)
+    if np.isfinite(result).all():
+        return
+    left, right = hopper.operands_of(spelling, site, lanes, groups, named)
+    if len(right) < groups.count:
+        right = np.tile(right, (groups.count // len(right), 1, 1))
+    flaws = Flaws.of(left).along(2).at((slice(None), slice(None), None))
+    flaws |= Flaws.of(right).along(2).at((slice(None), None))
+    if before is not None:
+        kept = keeps.astype(bool)[:, None, None]
+        flaws |= Flaws(before.nan & kept, before.infinite & kept)
+    checks, place = checks_of(site)
+    for nan, bad in flaws.new_in(result):
+        if bad.any():
+            group, row, column = (int(axis_indices[0]) for axis_indices in np.nonzero(bad))
+            first = int(checks.threads[int(lanes.index[groups.first[group]])])
+            thread = first + row // 16 * 32 + row % 8 * 4 + column % 8 // 2
+            _report(checks, place, thread, nan, (left[group, row], right[group, column]), result[group, row, column],
+                    bad, (row, column))  # fmt: skip
+
+
+def _read_accumulators(site: Site, lanes: Lanes, groups: wg.Groups, d: tuple[Array, ...], kind: str) -> Array:
+    """Return D of every warpgroup, `[group, row, column]`."""
+    held = held_for(site.memory.held, site.number, lanes, kind) if site.number >= 0 and groups.plain else None
+    return wg.accumulator(groups, d, kind) if held is None else held.made
+
+
+def _report(
+    checks: Checks, place: Place, thread: int, nan: bool, factors: tuple[Array, Array], result: Any, bad: Array,
+    at: tuple[int, int],
+) -> None:  # fmt: skip
+    named = [(f"largest {name}", shown_number(np.abs(part).max())) for name, part in zip(
+        ("of the row of a", "of the column of b"), factors, strict=True)]  # fmt: skip
+    where = f"row {at[0]}, column {at[1]} of D"
+    checks.engine.numerics.produced(place, thread, nan, named, shown_number(result), int(bad.sum()), where)
+
+
+# Tensor memory
+
+
+def _issue(spelling: blackwell.Spelling, inner: Function, site: Site, group: Lanes, mask: Any, *given: Any) -> None:
+    """Run the product that one lane issues, or those of many lanes that issue the same."""
+    checks, place = checks_of(site)
+    named = blackwell.named_operands(spelling, given)
+    active, values = chosen(group, mask, *named.values())
+    alike = active is not None and all(_is_uniform(value) for value in values)
+    if active is None or (not alike and put_off(site.memory)):
+        return
+    operands = {name: blackwell.number(value, 0) for name, value in zip(named, values, strict=True)}
+    lanes = [one for _, one in bulk.one_by_one(active)]
+    halves = _split_halves(spelling, site, lanes[0], operands)
+    column, descriptor = operands["d"] & 0xFFFF, halves[0].found if halves else None
+    if descriptor is None or descriptor.d.name not in _FLOATS:
+        inner(site, group, mask, *given)
+        return
+    ctas = np.unique(active.cta if spelling.ctas == 1 else active.cta[:, None] & ~1 | np.arange(2))
+    before = (
+        _read_unless_finite(site, ctas, column, descriptor)
+        if operands["accumulate"] or "disabled" in operands
+        else None
+    )
+    inner(site, group, mask, *given)
+    if (checks.trace is not None and active.n > 1 and not checks.trace.whole) or _read_unless_finite(
+        site, ctas, column, descriptor
+    ) is None:
+        return
+    trace, checks.trace = checks.trace, None
+    for one in lanes:
+        halves = _split_halves(spelling, site, one, operands)
+        for half in halves:
+            at = int(np.searchsorted(ctas, half.cta))
+            start = None if before is None else before[at][half.lanes, : descriptor.n // half.lanes.shape[0]]
+            _check_half(spelling, halves, half, operands, start, checks, place, checks.group(one).first)
+    checks.trace = trace
+
+
+def _is_uniform(value: Any) -> bool:
+    """Say whether an operand is the same in all lanes."""
+    words = cast("tuple[Array, ...]", value) if isinstance(value, tuple) else (np.asarray(value),)
+    return all((word == word[0]).all() for word in words)
+
+
+def _split_halves(spelling: blackwell.Spelling, site: Site, one: Lanes, operands: dict[str, Any]) -> list[read.Half]:
+    """Return the shares of a product; none for what is no product, which the product itself will say."""
+    try:
+        return blackwell.halves_of(spelling, site, one, operands)
+    except (ValueError, IndexError):
+        return []
+
+
+def _read_unless_finite(site: Site, ctas: Array, column: int, descriptor: InstructionDescriptor) -> Array | None:
+    """Return D in tensor memory, `[cta, lane, column]`, None if all of it is finite."""
+    whole = int(ctas[-1]) - int(ctas[0]) + 1 == len(ctas)
+    which = slice(int(ctas[0]), int(ctas[-1]) + 1) if whole else ctas
+    accumulators = blackwell.decoded(
+        site.memory.tensor.cells[which, :, column : column + descriptor.n], descriptor.d.name
+    )
+    return None if np.isfinite(accumulators).all() else accumulators.copy()
+
+
+def _read_half(half: read.Half, operands: dict[str, Any]) -> Array:
+    """Return the accumulators of one CTA, `[part of N, row, column of the part]`."""
+    width = half.found.n // half.lanes.shape[0]
+    return blackwell.decoded(read.words(half, "D", half.lanes, operands["d"], width), half.found.d.name)
+
+
+def _check_half(
+    spelling: blackwell.Spelling, halves: list[read.Half], half: read.Half, operands: dict[str, Any],
+    start: Array | None, checks: Checks, place: Place, thread: int,
+) -> None:  # fmt: skip
+    result = _read_half(half, operands)
+    if np.isfinite(result).all():
+        return
+    parts, _, width = result.shape
+    left = blackwell.rows_of(spelling, half, operands)
+    right = blackwell.columns_of(halves, operands).reshape(parts, width, -1)
+    flaws = Flaws.of(left).along(2).at((slice(None), slice(None), None))
+    flaws |= Flaws.of(right).along(2).at((slice(None), None))
+    if spelling.block:
+        for_a, for_b = blackwell.scales_of(spelling, half, width, operands)
+        flaws |= Flaws.of(for_a).along(2).at((slice(None), slice(None), None))
+        flaws |= Flaws.of(for_b).along(1).at((slice(None), None))
+    if start is not None:
+        flaws |= Flaws.of(start)
+    for nan, bad in flaws.new_in(result):
+        if bad.any():
+            part, row, column = (int(indices[0]) for indices in np.nonzero(bad))
+            factors = left[min(part, len(left) - 1), row], right[part, column]
+            _report(checks, place, thread, nan, factors, result[part, row, column], bad, (row, part * width + column))

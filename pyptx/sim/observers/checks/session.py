@@ -1,0 +1,232 @@
+"""One checked run: the engine, the lanes of the running batch as the engine's threads, and every access to memory.
+
+Lane `t * ctas + c` of a batch is thread `t` of the CTA in slot `c`. A lane set's `Group` is made once and kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pyptx.check.body import Step
+from pyptx.ir import Instruction, opcode_span
+from pyptx.isa.traits import Trait
+from pyptx.sim.base.formats import Array
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.hazards import Access, Finding, Group, Hazards, Place
+from pyptx.sim.hazards.barriers import BarKind
+from pyptx.sim.hazards.dependents import Early
+from pyptx.sim.hazards.findings import Cta
+from pyptx.sim.hazards.state import Grid
+from pyptx.sim.hazards.unread import Unread
+from pyptx.sim.observers.checks.accesses import Stored, description
+from pyptx.sim.observers.checks.choice import Selection
+from pyptx.sim.observers.checks.tracing import Trace
+
+if TYPE_CHECKING:
+    from pyptx.sim.execution.machine import Batch
+    from pyptx.sim.state.memory import Region, Site
+
+_MOST_GROUPS = 4096
+
+
+def place_of(instruction: Instruction) -> Place:
+    """Return the place of an instruction, in the PTX and, where it has one, in Python."""
+    return Place(opcode_span(instruction), instruction.full_opcode)
+
+
+class Checks:
+    """What the machine's hooks call. `engine` keeps the findings."""
+
+    def __init__(self, selected: Selection, before: Checks | None = None, overlaps: bool = False) -> None:
+        """`before`: the checks of the grid before; `overlaps`: this one may start before that one has ended."""
+        self.selected = selected
+        self.engine = Hazards() if before is None else before.engine
+        self.overlaps = overlaps
+        self.grid: Grid | None = None
+        self.threads: Array = np.zeros(0, np.int64)
+        self.stored: Stored | None = None
+        """What the latest store writes: lanes that hit the same bytes may write the same."""
+        self.trace: Trace | None = None
+        """What an operation of tcgen05 touches while it runs."""
+        self.unread: Unread | None = None
+        """What copies and products have brought that nobody has read, where somebody asks."""
+        self.early: Early | None = None
+        """Who touches global memory before it knows of a wait for the grid before, where somebody asks."""
+        self.arriving: dict[tuple[int, int], tuple[Array, Step, int | None, BarKind]] = {}
+        """Lanes of warps that came to a barrier of their CTA without the others, by barrier and warp."""
+        self.parted: set[int] = set()
+        """Warps of which lanes cannot come to a barrier where others are."""
+        self.apart: Callable[[Place, Lanes], list[Finding]] = lambda place, lanes: []
+        """What is wrong with an aligned instruction in lanes that are not all of their warps."""
+        self.site_places: dict[Site, Place] = {}
+        self._accesses: dict[Any, Access | None] = {}
+        self._places: dict[int, tuple[Step, Place]] = {}
+        self._groups: dict[tuple[int, int, bytes], Group] = {}
+
+    # The launch
+
+    def attach(self, machine: Batch, slots: int) -> None:
+        """A machine will run the next batches, of at most `slots` CTAs."""
+        machine.checks = machine.memory.checks = self
+        if self.grid is None:
+            self.grid = self._record_launch(machine, slots)
+            waits = any(
+                s.traits.get(Trait.MEETS) == "grid" and ".wait" in s.instruction.modifiers
+                for b in machine.program.blocks for s in b.steps
+            )  # fmt: skip
+            if "dependents" in self.selected.optional and waits and not self.overlaps:
+                self.early = Early(self.engine.state, self.grid)
+        shape = machine.shape
+        self.threads = self.grid.first_thread + shape.cta * self.grid.stride + shape.thread
+        self._groups.clear()
+        self._accesses.clear()
+        self.site_places.clear()
+
+    def _record_launch(self, machine: Batch, slots: int) -> Grid:
+        """Tell of the launch and its memory."""
+        entry = machine.program.entry.function
+        memory = machine.memory
+        for region in memory.regions if not self.engine.state.grids else ():
+            if region.writable and region.space == "global" and region.size:
+                self.engine.state.add_buffer(region.low, region.size, region.name, region.fresh)
+        block = machine.launch.block
+        tensor = any(Trait.TENSOR in s.traits for b in machine.program.blocks for s in b.steps)
+        return self.engine.launch(
+            Place(entry.origin, entry.name), block[0] * block[1] * block[2], slots=slots,
+            cluster=machine.launch.cluster_size, shared_bytes=memory.shared_size, tensor=tensor,
+            names=lambda offset: machine.program.variables.shared_name(offset + memory.shared_base),
+            overlaps=self.overlaps, label=machine.launch.label,
+        )  # fmt: skip
+
+    def begin(self, machine: Batch) -> None:
+        """A batch of CTAs begins."""
+        assert self.grid is not None
+        x, y, z = machine.ctaid
+        width, height, _ = machine.launch.grid
+        numbers = [Cta(number, machine.launch.grid) for number in (x + width * (y + height * z)).tolist()]
+        if "unused" in self.selected.optional:
+            self._end_unread()
+            self.unread = Unread(self.engine.state, self.grid)
+        self.engine.start(self.grid, range(machine.shape.ctas), numbers)
+        self.arriving.clear()
+        self.parted.clear()
+
+    def finish(self) -> None:
+        """The grid has ended."""
+        if self.grid is not None:
+            self._end_unread()
+            self.engine.finish(self.grid)
+
+    def _end_unread(self) -> None:
+        if self.unread is not None:
+            self.unread.end()
+
+    # Lanes and places
+
+    def place(self, step: Step) -> Place:
+        """Return the place of a step, always the same object."""
+        entry = self._places.get(id(step))
+        if entry is None:
+            entry = self._places[id(step)] = step, place_of(step.instruction)
+        return entry[1]
+
+    def group(self, lanes: Lanes) -> Group:
+        """Return the engine's group of some lanes."""
+        return lanes.remembered("hazards", lambda: self._make_group(lanes))
+
+    def _make_group(self, lanes: Lanes) -> Group:
+        if lanes.positions is None:
+            return Group(self.threads[lanes.lo : lanes.hi])
+        key = lanes.lo, lanes.hi, lanes.positions.tobytes()
+        group = self._groups.get(key)
+        if group is None:
+            if len(self._groups) >= _MOST_GROUPS:
+                self._groups.clear()
+            group = self._groups[key] = Group(self.threads[lanes.positions])
+        return group
+
+    def masked(self, lanes: Lanes, mask: Array | None) -> Lanes | None:
+        """Return the lanes where a guard holds, None if there are none."""
+        if mask is None:
+            return lanes
+        at = np.flatnonzero(np.broadcast_to(mask, lanes.n))
+        return lanes if len(at) == lanes.n else lanes.shape.of(lanes.index[at]) if len(at) else None
+
+    def incomplete(self, group: Group) -> Array | None:
+        """Return which warps of a group lack living lanes, None when all are whole."""
+        version = self.engine.state.clocks.version
+        if group.complete_at == version:
+            return None
+        warps = group.warps
+        living = self.engine.state.live.reshape(-1, 32)[warps].sum(axis=1)
+        part = np.bincount(group.warp_index, minlength=len(warps)) < living
+        if part.any():
+            return part
+        group.complete_at = version
+        return None
+
+    def aligned(self, lanes: Lanes, place: Place) -> None:
+        """An `.aligned` instruction: all living lanes of each warp take part."""
+        if self.incomplete(self.group(lanes)) is not None:
+            for finding in self.apart(place, lanes):
+                self.engine.findings.add(finding)
+
+    def by_cta(self, lanes: Lanes) -> list[tuple[int, Group]]:
+        """Return the lanes of each CTA, with its slot."""
+        return lanes.remembered("hazards by cta", lambda: self._split_lanes(lanes, lanes.cta))
+
+    def by_cluster(self, lanes: Lanes) -> list[tuple[int, Group]]:
+        """Return the lanes of each cluster."""
+        assert self.grid is not None
+        size = self.grid.cluster
+        return lanes.remembered("hazards by cluster", lambda: self._split_lanes(lanes, lanes.cta // size))
+
+    def _split_lanes(self, lanes: Lanes, key: Array) -> list[tuple[int, Group]]:
+        numbers = np.unique(key).tolist()
+        if len(numbers) == 1:
+            return [(numbers[0], self.group(lanes))]
+        threads = self.threads[lanes.sel]
+        return [(number, Group(threads[key == number])) for number in numbers]
+
+    # Accesses of lanes
+
+    def access(self, site: Site, lanes: Lanes, region: Region, offsets: Array, size: int, kind: str) -> None:
+        """Take note of bytes `offsets … offsets+size-1`, one offset per lane, that are read (`r`), written (`w`) or
+        both. Other kinds, and the accesses of engines, are told by the hooks of their instructions."""
+        shared = region.space == "shared"
+        if not shared and (region.space != "global" or not region.writable):
+            return
+        key = site, kind, shared, size
+        known = self._accesses.get(key)
+        if known is None:
+            if key in self._accesses:
+                return
+            known = self._accesses[key] = description(site.instruction, shared, size, kind)
+            if known is None:
+                return
+        where = offsets if shared else offsets + region.low
+        if shared and self.unread is not None:
+            self.unread.access(offsets, size, kind)
+        if not shared and self.early is not None and not known.readonly:
+            self.early.access(known.place, self.group(lanes).threads, where, size, writes=known.writes)
+        stored = self.stored
+        if stored is None or stored.lanes is not lanes:
+            self.engine.access(known, self.group(lanes), where)
+            return
+        self.engine.access(
+            known, self.group(lanes), where, benign=lambda: stored.alike(where),
+            unchanged=lambda who: ~np.isin(who, self.threads[lanes.sel][stored.changed(region.data, offsets, size)]),
+        )  # fmt: skip
+
+
+def checks_of(site: Site) -> tuple[Checks, Place]:
+    """Return the checks of a run and the place of an instruction that runs."""
+    checks = site.memory.checks
+    assert checks is not None
+    entry = checks.site_places.get(site)
+    if entry is None:
+        entry = checks.site_places[site] = place_of(site.instruction)
+    return checks, entry

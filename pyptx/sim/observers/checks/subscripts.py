@@ -1,0 +1,128 @@
+"""Subscripts of shared memory whose index is a register: the address has to lie in what they index.
+
+Knows the scopes that make such addresses. PTX that computes addresses by itself may go from one variable to another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pyptx.check.body import Step
+from pyptx.ir import (
+    AddressOperand,
+    BinaryOperand,
+    ImmediateOperand,
+    Instruction,
+    IntrinsicScope,
+    LabelOperand,
+    RegisterOperand,
+    visit,
+)
+from pyptx.ir.nodes import SUBSCRIPTS
+from pyptx.isa.model import Kind
+from pyptx.sim import rules
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.engines.issuing import chosen
+from pyptx.sim.hazards import Place
+from pyptx.sim.observers.checks.session import place_of
+from pyptx.sim.program.blocks import Code
+
+if TYPE_CHECKING:
+    from pyptx.sim.execution.machine import Batch
+
+_Origin = tuple[str, int]
+"""A symbol and the bytes behind it where the indexed memory begins, or a later place of it."""
+
+
+class Subscripts:
+    """The registers that hold addresses of elements, by function."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, dict[str, _Origin]] = {}
+
+    def told(self, step: Step, code: Code) -> Callable[..., None] | None:
+        """Return what looks at the addresses of an instruction, None if no subscript made one."""
+        origins = self._made.get(code.number)
+        if origins is None:
+            origins = self._made[code.number] = _collect_addresses(code)
+        if not origins or step.plan is None:
+            return None
+        addresses = [
+            operand
+            for wanted, operand in zip(step.plan.signature, step.instruction.operands, strict=False)
+            if wanted.kind is Kind.ADDRESS
+        ]
+        wanted = [
+            (at, origins[operand.base])
+            for at, operand in enumerate(addresses)
+            if isinstance(operand, AddressOperand) and operand.base in origins
+        ]
+        return partial(_check_addresses, place_of(step.instruction), wanted) if wanted else None
+
+
+def _collect_addresses(code: Code) -> dict[str, _Origin]:
+    """Return the registers that subscripts of a function write, and nobody else."""
+    origins: dict[str, _Origin] = {}
+    writes: dict[str, int] = {}
+    for statement in visit(code.function):
+        if isinstance(statement, Instruction) and statement.operands:
+            name = _register_name(statement.operands[0])
+            writes[name] = writes.get(name, 0) + 1
+        if isinstance(statement, IntrinsicScope) and statement.name in SUBSCRIPTS:
+            steps = [inner for inner in visit(statement) if isinstance(inner, Instruction)]
+            address = next(
+                (origin for step in steps for origin in [_find_origin(step, origins)] if origin is not None), None
+            )
+            if address is not None:
+                origins[_register_name(steps[-1].operands[0])] = address
+    return {name: origin for name, origin in origins.items() if writes[name] == 1}
+
+
+def _find_origin(step: Instruction, origins: dict[str, _Origin]) -> _Origin | None:
+    """Return where the address begins that an instruction moves or adds to."""
+    for operand in step.operands[1:]:
+        if isinstance(operand, LabelOperand):
+            return operand.name, 0
+        if isinstance(operand, BinaryOperand) and isinstance(operand.left, LabelOperand):
+            right = operand.right
+            if operand.operator == "+" and isinstance(right, ImmediateOperand) and isinstance(right.value, int):
+                return operand.left.name, right.value
+        known = origins.get(_register_name(operand))
+        if known is not None:
+            return known
+    return None
+
+
+def _register_name(operand: object) -> str:
+    return operand.name if isinstance(operand, RegisterOperand) else ""
+
+
+def _check_addresses(
+    place: Place, wanted: list[tuple[int, _Origin]], machine: Batch, lanes: Lanes, mask: Any, *given: Any
+) -> None:  # fmt: skip
+    """Report addresses in a CTA's own shared memory that lie outside of what the subscript indexes."""
+    checks, shared, variables = machine.checks, machine.memory.shared, machine.program.variables
+    assert checks is not None
+    assert checks.grid is not None
+    for at, (symbol, offset) in wanted:
+        active, (where,) = chosen(lanes, mask, given[2 * at + 1])
+        if active is None:
+            continue
+        end = shared.low + machine.memory.shared_size
+        name, low, high = variables.shared_extent(symbol, offset, end)
+        addresses = where.astype(np.int64)
+        outside = (addresses < low) | (addresses >= high)
+        # What is out of all shared memory is an error of the access itself; a peer's addresses lie there too.
+        outside &= (addresses >= shared.low) & (addresses < end)
+        if outside.any():
+            first = int(outside.argmax())
+            address, thread = int(addresses[first]), int(checks.group(active).threads[first])
+            object_name = variables.shared_name(address)
+            message = f"byte {address - low:,} of `{name}`, which has {high - low:,} bytes; there lies {object_name}"
+            checks.engine.state.report(
+                rules.SUBSCRIPT, place, message, thread=thread, where=object_name, count=int(outside.sum())
+            )

@@ -1,0 +1,246 @@
+"""tcgen05: which columns, lanes and shared bytes its operations use.
+
+Products and copies run first: `Trace` has what they read and where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pyptx.check.body import Step
+from pyptx.isa.fragments.tensor_memory import tmem_registers
+from pyptx.sim.base.formats import Array
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.engines import bulk
+from pyptx.sim.engines.issuing import chosen, objects
+from pyptx.sim.hazards import Group, Place, Space
+from pyptx.sim.hazards.rows import Rows, bytes_of, spread
+from pyptx.sim.observers.checks import layouts
+from pyptx.sim.observers.checks.accesses import words_of
+from pyptx.sim.observers.checks.session import Checks, checks_of, place_of
+from pyptx.sim.observers.checks.tracing import Trace
+from pyptx.sim.semantics.tcgen05 import Move
+from pyptx.sim.state.memory import Site
+
+if TYPE_CHECKING:
+    from pyptx.sim.execution.machine import Batch
+
+Inner = Callable[..., None]
+
+
+def hook(step: Step, inner: Inner) -> Inner | None:
+    """Return what runs an instruction of tcgen05 and tells of it."""
+    words = words_of(step.instruction)
+    pair = 2 if "cta_group::2" in words else 1
+    match step.instruction.modifiers[0]:
+        case ".alloc":
+            return partial(_alloc, inner, pair, "exclusive" in words)
+        case ".dealloc":
+            return partial(_dealloc, inner)
+        case ".ld" | ".st" as name:
+            return partial(_move, inner, inner.args[0], name == ".st")  # pyright: ignore[reportFunctionMemberAccess]
+        case ".commit":
+            return partial(_commit, inner, pair)
+        case ".mma" | ".cp" | ".shift":
+            return partial(_operate, inner, step.instruction.modifiers[0] == ".mma", pair)
+        case _:
+            return None
+
+
+def told(step: Step) -> Callable[..., None] | None:
+    """Return what tells of a wait, a fence or the end of allocations."""
+    place = place_of(step.instruction)
+    match step.instruction.modifiers[0]:
+        case ".wait::ld" | ".wait::st" as name:
+            return partial(_wait, place, name == ".wait::st")
+        case ".fence::before_thread_sync" | ".fence::after_thread_sync" as name:
+            return partial(_fence, "before" in name)
+        case ".relinquish_alloc_permit":
+            return partial(_relinquish, place)
+        case _:
+            return None
+
+
+def by_warp(checks: Checks, lanes: Lanes) -> list[tuple[int, int, Group]]:
+    """Return the lanes of each warp, with the position of the first and its CTA."""
+
+    def made() -> list[tuple[int, int, Group]]:
+        threads, warp = checks.group(lanes).threads, lanes.shape.warp[lanes.sel]
+        numbers, first = np.unique(warp, return_index=True)
+        return [
+            (at, int(lanes.cta[at]), Group(threads[warp == number]))
+            for number, at in zip(numbers.tolist(), first.tolist(), strict=True)
+        ]
+
+    return lanes.remembered("hazards by warp", made)
+
+
+def warps_of(checks: Checks, lanes: Lanes) -> tuple[Array, list[Group]]:
+    """Return the position of the first lane of each warp, and its lanes."""
+
+    def made() -> tuple[Array, list[Group]]:
+        warps = by_warp(checks, lanes)
+        return np.array([at for at, _, _ in warps]), [group for _, _, group in warps]
+
+    return lanes.remembered("hazards of warps", made)
+
+
+def _alloc(
+    inner: Inner, pair: int, exclusive: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any,
+    columns: Any,
+) -> None:  # fmt: skip
+    inner(site, lanes, mask, space, address, outs, columns)
+    checks, place = checks_of(site)
+    counts, where = np.broadcast_to(columns, lanes.n), np.broadcast_to(address, lanes.n)
+    checks.engine.warps.alike(checks.group(lanes), place, counts.astype(np.int64), "columns")
+    refused = {int(lane) for positions in site.memory.tensor.refused for lane in positions}
+    for at, _, group in by_warp(checks, lanes):
+        one = lanes.shape.of(lanes.index[at : at + 1])
+        if one.lo in refused:
+            continue
+        region, offsets = site.memory.resolve(site, space, one, where[at : at + 1], 4, "told")
+        offset = int(np.atleast_1d(offsets)[0])
+        column = int(region.data[offset : offset + 4].view(np.uint32)[0]) & 0xFFFF
+        checks.engine.tensor.alloc(group, place, column, int(counts[at]), pair, exclusive)
+        checks.engine.tensor.writes_address(group, place, offset)
+
+
+def _dealloc(inner: Inner, site: Site, lanes: Lanes, mask: Any, outs: Any, address: Any, columns: Any) -> None:
+    checks, place = checks_of(site)
+    where, counts = np.broadcast_to(address, lanes.n), np.broadcast_to(columns, lanes.n)
+    for name, values in (("address", where), ("columns", counts)):
+        checks.engine.warps.alike(checks.group(lanes), place, values.astype(np.int64), name)
+    for at, cta, group in by_warp(checks, lanes):
+        checks.engine.tensor.dealloc(group, place, int(where[at]) & 0xFFFF, int(counts[at]))
+        if checks.unread is not None:
+            checks.unread.free(cta, int(where[at]) & 0xFFFF, int(counts[at]))
+    inner(site, lanes, mask, outs, address, columns)
+
+
+@cache
+def _measure_extent(shape: str, num: int) -> tuple[int, int]:
+    """Return how many lanes and columns a load or store reaches."""
+    fragment = tmem_registers(shape, num)
+    positions = [fragment.position(lane, at) for lane in range(32) for at in range(fragment.count)]
+    return max(row for row, _ in positions) + 1, max(column for _, column in positions) + 1
+
+
+def _move(
+    inner: Inner, move: Move, stores: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any,
+    *given: Any,
+) -> None:  # fmt: skip
+    checks, place = checks_of(site)
+    rows, columns = _measure_extent(move.shape, move.num)
+    columns *= 2 if move.packed else 1
+    where = np.broadcast_to(address, lanes.n)
+    split = int(given[0] if stores else given[-1]) if move.split else 0
+    checks.engine.warps.alike(checks.group(lanes), place, where.astype(np.int64), "address")
+    first, groups = warps_of(checks, lanes)
+    addresses = where[first].astype(np.int64)
+    lane, column = addresses >> 16, addresses & 0xFFFF
+    if checks.unread is not None:
+        for at in (column, column + split)[: 2 if split else 1]:
+            checks.unread.move(lanes.cta[first], at, columns, lane, 16 if split else rows, stores=stores)
+    if split:
+        checks.engine.tensor.move_all(groups, place, column, columns, lane, 16, stores=stores)
+        checks.engine.tensor.move_all(groups, place, column + split, columns, lane, 16, stores=stores)
+    else:
+        checks.engine.tensor.move_all(groups, place, column, columns, lane, rows, stores=stores)
+    inner(site, lanes, mask, space, address, outs, *given)
+
+
+def _operate(inner: Inner, multiplies: bool, pair: int, site: Site, lanes: Lanes, mask: Any, *given: Any) -> None:
+    """Run a product, copy or shift for one issuing lane after the other, or products of all of them as one, and tell
+    what each touched."""
+    checks, place = checks_of(site)
+    active = checks.masked(lanes, mask)
+    if active is None:
+        return
+    tensor = checks.engine.tensor
+    if active.n > 1 and multiplies:
+        trace = checks.trace = Trace(whole=True)
+        inner(site, lanes, mask, *given)
+        checks.trace = None
+        if trace.whole:
+            threads, rows = checks.group(active).threads, _collect_rows(checks, site, trace)
+            tensor.operate_all(threads, place, *rows, pair)
+            if checks.unread is not None:
+                checks.unread.operate(place, int(threads[0]), *rows, multiplies)
+            layouts.taken_by_tensor(site, threads, [one for _, one in rows[0]], trace)
+            return
+    for _, one in bulk.one_by_one(active):
+        trace = checks.trace = Trace()
+        inner(site, lanes, lanes.index == one.lo, *given)
+        checks.trace = None
+        rows = _collect_rows(checks, site, trace)
+        reads, writes = ([bytes_of(space, each, 0) for space, each in part] for part in rows)
+        for at, used in enumerate(trace.used):
+            reads[at] = replace(reads[at], length=used)
+        tensor.operate(checks.group(one).first, place, reads, writes, pair)
+        if checks.unread is not None:
+            checks.unread.operate(place, checks.group(one).first, *rows, multiplies)
+        layouts.taken_by_tensor(site, checks.group(one).threads, [each for _, each in rows[0]], trace)
+
+
+def _collect_rows(
+    checks: Checks, site: Site, trace: Trace
+) -> tuple[list[tuple[Space, Rows]], list[tuple[Space, Rows]]]:
+    """Return what an operation, or like ones, read and wrote, by the numbers of the engine."""
+    assert checks.grid is not None
+    memory, grid = site.memory, checks.grid
+    stride, low, high = (size // 16 for size in (memory.shape.shared_stride, memory.shared.low, grid.tensor_base(1)))
+    reads = [(Space.SHARED, spread(cells - low, ctas * stride)) for ctas, cells in trace.shared]
+    reads += [(Space.TENSOR, spread(cells, ctas * high)) for ctas, cells in trace.read]
+    return reads, [(Space.TENSOR, spread(cells, ctas * high)) for ctas, cells in trace.written]
+
+
+def _commit(
+    inner: Inner, pair: int, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, ctas: Any = None
+) -> None:
+    checks, place = checks_of(site)
+    active, (where, named) = chosen(lanes, mask, address, np.array(0) if ctas is None else ctas)
+    if active is not None:
+        offsets, commits = objects(site, active, space, where), list[int]()
+        for at, one in bulk.one_by_one(active):
+            offset = int(offsets[at])
+            ends = [offset] if ctas is None else bulk.everywhere(site, one, offset, int(named[at]))
+            thread = checks.group(one).first
+            commits.append(checks.engine.tensor.commit(thread, place, ends, pair))
+        site.memory.effects.landed_each = partial(_land_commits, checks, commits)
+    inner(site, lanes, mask, space, address, outs, *([] if ctas is None else [ctas]))
+
+
+def _land_commits(checks: Checks, commits: list[int], positions: Array) -> None:
+    """What these lanes have committed is done."""
+    for at in positions:
+        checks.engine.tensor.land_commit(commits[int(at)])
+
+
+def _wait(place: Place, stores: bool, machine: Batch, lanes: Lanes, mask: Any) -> None:
+    checks = machine.checks
+    assert checks is not None
+    active = checks.masked(lanes, mask)
+    if active is not None:
+        checks.aligned(active, place)
+        checks.engine.tensor.wait_all(warps_of(checks, active)[1], stores=stores)
+
+
+def _fence(before: bool, machine: Batch, lanes: Lanes, mask: Any) -> None:
+    checks = machine.checks
+    assert checks is not None
+    active = checks.masked(lanes, mask)
+    if active is not None:
+        checks.engine.tensor.fence(checks.group(active), before=before)
+
+
+def _relinquish(place: Place, machine: Batch, lanes: Lanes, mask: Any) -> None:
+    checks = machine.checks
+    assert checks is not None
+    active = checks.masked(lanes, mask)
+    for _, group in [] if active is None else checks.by_cta(active):
+        checks.engine.tensor.relinquish(group)

@@ -1,0 +1,78 @@
+"""What a product or copy of tcgen05 touches: shared granules, and granules of tensor memory, which are a column of 16
+lanes each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx.sim.base.formats import Array
+
+if TYPE_CHECKING:
+    from pyptx.sim.semantics.warpgroups import Matrix
+    from pyptx.sim.state.memory import Memory
+
+_GRANULE = 16
+Cells = list[tuple[Array, Array]]
+"""CTAs, and the numbers of the granules that are touched in each, counted from its memory."""
+
+
+def together(memory: Memory) -> bool:
+    """Say whether an instruction may run for many lanes as one: nobody looks, or who does takes it so."""
+    checks = memory.checks
+    return checks is None or checks.trace is None or checks.trace.whole
+
+
+def put_off(memory: Memory) -> bool:
+    """Say whether an instruction that does not run for many lanes as one shall not run now: it will, for each lane."""
+    trace = None if memory.checks is None else memory.checks.trace
+    if trace is None or not trace.whole:
+        return False
+    trace.whole = False
+    return True
+
+
+def touches(memory: Memory, cta: int | Array, lanes: Array, column: int, count: int, *, writes: bool) -> None:
+    """Columns of tensor memory are read or written in some lanes; nobody asks in unchecked runs."""
+    if memory.checks is not None and memory.checks.trace is not None:
+        memory.checks.trace.touches(cta, lanes, column, count, writes=writes)
+
+
+def only_traced(memory: Memory) -> bool:
+    """Say whether an operation that runs shows what it touches and changes nothing: it takes effect later."""
+    return memory.checks is not None and memory.checks.trace is not None and memory.checks.trace.later
+
+
+@dataclass(slots=True)
+class Trace:
+    """The granules of one operation, or of the like ones of all lanes that issue it: it is `whole` in that case, until
+    it turns out that they are not alike. `later`: it does not take effect now."""
+
+    whole: bool = False
+    later: bool = False
+    shared: Cells = field(default_factory=list[tuple[Array, Array]])
+    matrices: list[Matrix] = field(default_factory=list["Matrix"])
+    """What the descriptor of each of `shared` says."""
+    overlapping: list[Matrix] = field(default_factory=list["Matrix"])
+    """Those whose elements share bytes."""
+    used: list[int] = field(default_factory=list[int])
+    """How many bytes of its granules each of `shared` reads, from their beginning: padding may follow."""
+    read: Cells = field(default_factory=list[tuple[Array, Array]])
+    written: Cells = field(default_factory=list[tuple[Array, Array]])
+
+    def reads_shared(self, cta: int | Array, addresses: Array, used: int, matrix: Matrix) -> None:
+        """Note elements, which never lie across granules; they are in the first `used` bytes of each."""
+        granules = np.unique(addresses // _GRANULE)
+        self.shared.append((np.ravel(cta), granules))
+        self.matrices.append(matrix)
+        self.used.append(used)
+        if matrix.overlaps(len(granules)):
+            self.overlapping.append(matrix)
+
+    def touches(self, cta: int | Array, lanes: Array, column: int, count: int, *, writes: bool) -> None:
+        """Note columns of tensor memory in some lanes."""
+        rows = np.unique(np.asarray(lanes) // _GRANULE)
+        cells = (np.arange(column, column + count)[:, None] * 8 + rows).ravel()
+        (self.written if writes else self.read).append((np.ravel(cta), cells))

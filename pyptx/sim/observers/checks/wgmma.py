@@ -1,0 +1,261 @@
+"""Warpgroup products: the shared bytes and the registers that they use while they run.
+
+An instruction of all warpgroups of a batch is told of as one, with a matrix of addresses, a row for each warpgroup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pyptx.check.body import Step
+from pyptx.ir import LabelOperand, RegisterOperand, VectorOperand
+from pyptx.ir.operands import Operand
+from pyptx.isa.descriptors import WgmmaDescriptor
+from pyptx.sim import rules as hazards
+from pyptx.sim.base.formats import Array
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.hazards import Group, Place
+from pyptx.sim.hazards.rows import Rows, side_by_side, spread
+from pyptx.sim.observers.checks import layouts
+from pyptx.sim.observers.checks.descriptors import report_overlap, report_start
+from pyptx.sim.observers.checks.session import Checks, checks_of, place_of
+from pyptx.sim.program.blocks import names_in
+from pyptx.sim.rules import faults
+from pyptx.sim.semantics import warpgroups as wg
+from pyptx.sim.semantics.wgmma import Spelling
+from pyptx.sim.state.memory import Site
+
+if TYPE_CHECKING:
+    from pyptx.sim.execution.machine import Batch
+
+_BITS = {"f16": 16, "bf16": 16, "tf32": 32, "e4m3": 8, "e5m2": 8, "s8": 8, "u8": 8, "b1": 1}
+_GRANULE = 16
+_KEPT = 1 << 24
+"""Bytes of places of operands that are kept for some lanes."""
+Inner = Callable[..., None]
+Registers = frozenset[int]
+Numbered = Callable[[str], int | None]
+"""Returns the number of a register."""
+
+
+def hook(step: Step, inner: Inner, numbered: Numbered, read: Registers) -> Inner | None:
+    """Return what runs a product and tells of it. `read` are the registers that other instructions read."""
+    if ".mma_async" not in step.instruction.modifiers:
+        return None
+    product: Spelling = inner.args[0]  # pyright: ignore[reportFunctionMemberAccess]
+    operands = step.instruction.operands
+    accumulators = registers_in(operands[0], numbered)
+    factors = registers_in(operands[1], numbered) if product.in_registers else frozenset[int]()
+    names = list(names_in(operands[0]))
+    lost = [name for name in names if numbered(name) not in read]
+    unread = f"{len(lost)} of {len(names)} registers, the first is {lost[0]}" if lost else ""
+    return partial(_multiply, inner, product, accumulators, factors, unread)
+
+
+def told(step: Step) -> Callable[..., None] | None:
+    """Return what tells of a fence, the end of a group or the wait for some."""
+    place = place_of(step.instruction)
+    match step.instruction.modifiers[0]:
+        case ".fence":
+            return partial(_fence, place)
+        case ".commit_group":
+            return partial(_commit, place)
+        case ".wait_group":
+            return partial(_wait, place)
+        case _:
+            return None
+
+
+def registers_in(operand: Operand, numbered: Numbered) -> Registers:
+    """Return the numbers of the registers that an operand names."""
+    elements = operand.elements if isinstance(operand, VectorOperand) else (operand,)
+    names = (e.name for e in elements if isinstance(e, RegisterOperand | LabelOperand))
+    return _intern(frozenset(number for name in names if (number := numbered(name)) is not None))
+
+
+@lru_cache(maxsize=1024)
+def _intern(registers: Registers) -> Registers:
+    """Return the same object for equal sets: the engine compares them for every product."""
+    return registers
+
+
+def warpgroups(checks: Checks, lanes: Lanes) -> list[Group]:
+    """Return the lanes of each warpgroup."""
+
+    def made() -> list[Group]:
+        threads = checks.group(lanes).threads
+        shape = lanes.shape
+        key = shape.cta[lanes.sel] * (shape.warps + 3) + shape.thread[lanes.sel] // wg.THREADS
+        return [Group(np.sort(threads[key == number])) for number in np.unique(key)]
+
+    return lanes.remembered("hazards by warpgroup", made)
+
+
+def _multiply(
+    inner: Inner, product: Spelling, accumulators: Registers, factors: Registers, unread: str, site: Site,
+    lanes: Lanes, mask: Any, outs: Any, d: Any, *given: Any,
+) -> None:  # fmt: skip
+    inner(site, lanes, mask, outs, d, *given)
+    checks, place = checks_of(site)
+    if unread and checks.unread is not None:
+        thread = checks.group(lanes).first
+        checks.engine.state.report(hazards.UNREAD_ACCUMULATOR, place, unread, thread=thread)
+    named = dict(zip(product.names, given, strict=True))
+    kept = product.k // 2 if product.sparse else product.k
+    shapes = [("b", 2, product.n, product.k)] + ([] if product.in_registers else [("a", 1, 64, kept)])
+    operands = [
+        _collect_granules(
+            site, lanes, named[name], (name.upper(), product.types[at]), rows, columns, _is_across(named, name)
+        )
+        for name, at, rows, columns in shapes
+    ]
+    for name, *_ in shapes:
+        values = lanes.each(named[name]).astype(np.int64)
+        checks.engine.warps.alike(
+            checks.group(lanes), place, values, f"descriptor of {name.upper()}", _find_firsts(lanes)
+        )
+    shape = f"m64n{product.n}k{product.k}"
+    together = warpgroups(checks, lanes)
+    checks.engine.wgmma.issue_all(together, place, operands, accumulators, factors, shape)
+    for rows, (name, at, *_) in zip(operands, shapes, strict=True):
+        if checks.unread is not None:
+            checks.unread.read_rows(rows)
+        layouts.taken_by_warpgroups(site, lanes, together, rows, named[name], product.types[at])
+
+
+def _find_firsts(lanes: Lanes) -> Array:
+    """Return, for every lane, the position of the first one of its warpgroup."""
+
+    def made() -> Array:
+        key = lanes.shape.cta[lanes.sel] * (lanes.shape.warps + 3) + lanes.shape.thread[lanes.sel] // wg.THREADS
+        _, first, which = np.unique(key, return_index=True, return_inverse=True)
+        return first[which]
+
+    return lanes.remembered("first lanes of warpgroups", made)
+
+
+def _is_across(named: dict[str, Any], name: str) -> bool:
+    return bool(int(named.get(f"transpose_{name}", 0)))
+
+
+@dataclass(slots=True)
+class _Operands:
+    """Where operands of some lanes lie, by what names them: a ring of stages has the same ones again and again. For
+    each warpgroup, in the order of `warpgroups`, the position of its first lane and the CTA's first granule."""
+
+    first: Array
+    base: Array
+    rows: dict[Any, Rows] = field(default_factory=dict[Any, Rows])
+
+    @staticmethod
+    def of(lanes: Lanes) -> _Operands:
+        groups = wg.groups_of(lanes)
+        order = np.lexsort((lanes.shape.thread[lanes.sel][groups.first], groups.cta))
+        return _Operands(groups.first[order], groups.cta[order] * (lanes.shape.shared_stride // _GRANULE))
+
+
+def _collect_granules(
+    site: Site, lanes: Lanes, descriptors: Any, operand: tuple[str, str], rows: int, columns: int, across: bool
+) -> Rows:
+    """Return the granules that an operand of each warpgroup lies in; `operand` is its name and type."""
+    held: _Operands = lanes.remembered("hazards of products", lambda: _Operands.of(lanes))
+    values, bits = lanes.each(descriptors)[held.first], _BITS[operand[1]]
+    key = values.tobytes(), rows, columns, bits, across
+    granule_rows = held.rows.get(key)
+    if granule_rows is None:
+        for value in np.unique(values).tolist():
+            granules = _list_granules(value, rows, columns, bits, across)
+            _check_inside(site, granules)
+            matrix = wg.Matrix(
+                *operand, WgmmaDescriptor.decode(value), rows, *_convert_to_bytes(columns, bits), across
+            )  # fmt: skip
+            checks, place = checks_of(site)
+            report_start(checks, place, checks.group(lanes).first, matrix, site.memory.shared.low)
+            if matrix.overlaps(len(granules)):
+                report_overlap(checks, place, checks.group(lanes).first, matrix)
+        granule_rows = _spread_rows(held.base, values, site.memory.shared.low, rows, columns, bits, across)
+        if sum(one.blocks.nbytes for one in held.rows.values()) + granule_rows.blocks.nbytes > _KEPT:
+            held.rows.clear()
+        held.rows[key] = granule_rows
+    return granule_rows
+
+
+def _convert_to_bytes(columns: int, bits: int) -> tuple[int, int]:
+    """Return columns of elements as columns of whole bytes, and the bytes of each."""
+    return (columns // 8, 1) if bits == 1 else (columns, bits // 8)
+
+
+def _check_inside(site: Site, granules: Array) -> None:
+    """Refuse a matrix that reaches out of shared memory: the product itself is computed when somebody wants it."""
+    shared = site.memory.shared
+    low, high = int(granules[0]) * _GRANULE, int(granules[-1]) * _GRANULE
+    if low < shared.low // _GRANULE * _GRANULE or high >= shared.low + shared.size:
+        inside = f"{shared.low:#x} … {shared.low + shared.size - 1:#x}"
+        text = f"`{site.instruction.full_opcode}`: a matrix reads shared addresses {low:#x} … {high + 15:#x}"
+        raise faults.error(faults.MATRIX, site.origin, f"{text}, outside of {inside}")
+
+
+def _spread_rows(base: Array, values: Array, low: int, rows: int, columns: int, bits: int, across: bool) -> Rows:
+    every, which = np.unique(values, return_inverse=True)
+    if len(every) == 1:
+        return spread(_list_granules(int(every[0]), rows, columns, bits, across) - low // _GRANULE, base)
+    granules = [_list_granules(int(value), rows, columns, bits, across) - low // _GRANULE for value in every]
+    blocks = [side_by_side(one) for one in granules]
+    width = min(size for _, size in blocks)
+    if len({len(one) for one in granules}) > 1 or (base % width).any() or any(size != width for _, size in blocks):
+        # Fewer granules go again, up to as many as the others have.
+        most = max(len(one) for one in granules)
+        blocks, width = [(np.pad(one, (0, most - len(one)), "edge"), 1) for one in granules], 1
+    inside = np.array([one for one, _ in blocks])[which.reshape(-1)]
+    return Rows(inside + (base // width)[:, None], width)
+
+
+@lru_cache(maxsize=512)
+def _list_granules(bits: int, rows: int, columns: int, width: int, across: bool) -> Array:
+    """Return the numbers of the granules that a matrix lies in, by shared addresses."""
+    descriptor = WgmmaDescriptor.decode(bits)
+    columns, size = _convert_to_bytes(columns, width)
+    if not across and columns * size % _GRANULE == 0:
+        columns, size = columns * size // _GRANULE, _GRANULE
+    return np.unique(wg.places(descriptor, rows, columns, size, across) // _GRANULE)
+
+
+def _mask_lanes(machine: Batch, lanes: Lanes, mask: Any, place: Place) -> tuple[Checks, Lanes | None]:
+    checks = machine.checks
+    assert checks is not None
+    active = checks.masked(lanes, mask)
+    if active is not None:
+        checks.aligned(active, place)
+    return checks, active
+
+
+def _fence(place: Place, machine: Batch, lanes: Lanes, mask: Any) -> None:
+    checks, active = _mask_lanes(machine, lanes, mask, place)
+    if active is not None:
+        checks.engine.wgmma.fence(checks.group(active))
+
+
+def _commit(place: Place, machine: Batch, lanes: Lanes, mask: Any) -> None:
+    checks, active = _mask_lanes(machine, lanes, mask, place)
+    if active is not None:
+        checks.engine.wgmma.commit(checks.group(active))
+
+
+def _wait(place: Place, machine: Batch, lanes: Lanes, mask: Any, pending: Any) -> None:
+    checks, active = _mask_lanes(machine, lanes, mask, place)
+    if active is not None:
+        checks.engine.wgmma.wait_all(warpgroups(checks, active), int(pending))
+
+
+def touches(place: Place, registers: Registers, machine: Batch, lanes: Lanes, mask: Any) -> None:
+    """Another instruction reads or writes registers that products use."""
+    checks = machine.checks
+    assert checks is not None
+    active = checks.masked(lanes, mask)
+    if active is not None:
+        checks.engine.wgmma.registers(checks.group(active), place, registers)

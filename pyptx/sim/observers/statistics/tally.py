@@ -1,0 +1,105 @@
+"""Counts the accesses of a run by instruction, as memory tells of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyptx.ir import Instruction
+from pyptx.isa.lookup import traits
+from pyptx.isa.traits import Trait
+from pyptx.sim.base.formats import Array
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.observers.statistics.transactions import BANKS, WARP, WORD, sectors, wavefronts
+from pyptx.sim.state.memory import Region, Site
+
+_NOT_BY_LANES = frozenset((Trait.OPAQUE, Trait.ALLOCATES, Trait.HINTS))
+_BY_LANES = frozenset(("", "cp.async", "store"))
+"""Engines that work for lanes one by one."""
+
+
+@dataclass(slots=True)
+class Access:
+    """What one instruction did to one state space. `pieces` are wavefronts or sectors, `ideal` the fewest possible."""
+
+    instruction: Instruction
+    space: str
+    requests: int = 0
+    lanes: int = 0
+    pieces: int = 0
+    ideal: int = 0
+    most: int = 0
+    bytes: int = 0
+
+
+class Tally:
+    """The accesses of a launch."""
+
+    def __init__(self) -> None:
+        self.accesses: dict[tuple[int, str], Access] = {}
+        self.bytes: dict[str, int] = {}
+        self._shared_base = 0
+
+    def access(self, site: Site, lanes: Lanes, region: Region, offsets: Array, size: int, kind: str) -> None:
+        """Count bytes `offsets … offsets+size-1` of some lanes, read (`r`), written (`w`) or both. Other kinds are no
+        accesses of lanes."""
+        instruction = site.instruction
+        found = traits(instruction.opcode, instruction.modifiers)
+        counts = found.get(Trait.ISSUES, "") in _BY_LANES and _NOT_BY_LANES.isdisjoint(found)
+        if kind not in ("r", "w", "rw") or not counts:
+            return
+        where = np.broadcast_to(offsets, lanes.n)
+        moved = size * lanes.n
+        for letter, what in (("r", "read"), ("w", "written")):
+            if letter in kind:
+                key = f"{region.space} {what}"
+                self.bytes[key] = self.bytes.get(key, 0) + moved
+        if region.space not in ("shared", "global"):
+            return
+        found = self.accesses.get((id(instruction), region.space))
+        if found is None:
+            found = self.accesses[id(instruction), region.space] = Access(instruction, region.space)
+        places = where % lanes.shape.shared_stride + region.low if region.space == "shared" else where + region.low
+        pieces, ideal, most, requests = _count_pieces(lanes, places, region.space, size)
+        found.requests += requests
+        found.lanes += lanes.n
+        found.pieces += pieces
+        found.ideal += ideal
+        found.most = max(found.most, most)
+        found.bytes += moved
+
+
+def _count_pieces(lanes: Lanes, places: Array, space: str, size: int) -> tuple[int, int, int, int]:
+    """Return the pieces, the fewest possible, the most of a warp, and the number of warps. Where whole warps access
+    memory in the same pattern, which is the usual case, one of them stands for all."""
+    shape = lanes.shape
+    rows = _split_by_warp(lanes, places)
+    if rows is not None and _is_repeated(rows):
+        one, order = np.zeros(WARP, np.int64), np.arange(WARP)
+        pieces, ideal, most = (
+            wavefronts(rows[0], one, order, size) if space == "shared" else sectors(rows[0], one, size)
+        )
+        return pieces * len(rows), ideal * len(rows), most, len(rows)
+    warp = lanes.of("warp", shape.warp)
+    pieces_by_warp = (
+        wavefronts(places, warp, lanes.of("lane", shape.lane), size)
+        if space == "shared"
+        else sectors(places, warp, size)
+    )
+    return *pieces_by_warp, len(np.unique(warp))
+
+
+def _split_by_warp(lanes: Lanes, places: Array) -> Array | None:
+    """Return what each warp's lanes access, `[warp, lane]`, None unless all lanes of the warps take part."""
+    ctas = lanes.shape.ctas
+    if lanes.positions is not None or lanes.lo % (WARP * ctas) or lanes.n % (WARP * ctas):
+        return None
+    return places.reshape(-1, WARP, ctas).swapaxes(1, 2).reshape(-1, WARP)
+
+
+def _is_repeated(rows: Array) -> bool:
+    """Tell whether rows are the same pattern, at places that differ by whole rounds of the banks."""
+    first = rows[:, :1]
+    whole_rounds = ((first - rows[0, 0]) % (BANKS * WORD) == 0).all()
+    return bool(whole_rounds and ((rows - first) == (rows[0] - rows[0, 0])).all())

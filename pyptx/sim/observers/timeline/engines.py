@@ -1,0 +1,351 @@
+"""What asynchronous engines have in flight: bulk and tensor copies, cp.async groups, wgmma groups, tcgen05 products.
+
+Work is known from its issue on, and ends at the first wait that asked for it: of a group, or of an mbarrier's phase.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pyptx.check.body import Step
+from pyptx.ir import ImmediateOperand, Instruction
+from pyptx.isa.descriptors import InstructionDescriptor
+from pyptx.isa.model import Kind
+from pyptx.isa.traits import Trait
+from pyptx.sim.base.formats import Array
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.observers.timeline.records import Track, Transfer
+from pyptx.sim.program.blocks import Block
+from pyptx.sim.state.effects import IN_ORDER, Effects
+
+if TYPE_CHECKING:
+    from pyptx.sim.observers.timeline.recorder import Now, Recorder
+
+LOADS, STORES, COPIES, WGMMA, TCGEN05 = "TMA loads", "TMA stores", "cp.async", "wgmma", "tcgen05"
+MULTIPLIERS = frozenset((WGMMA, TCGEN05))
+Landing = Callable[[], None]
+Key = tuple[str, int]
+"""An engine and the warp that issues to it."""
+
+
+@dataclass(slots=True)
+class Work:
+    """One thing in flight, or the operations of a group together."""
+
+    track: int
+    start: int
+    what: str
+    line: int
+    issuer: int
+    bytes: int = 0
+    flops: int = 0
+    barrier: str = ""
+    count: int = 1
+    """How many operations it stands for; 0 once another one stands for it."""
+    end: int | None = None
+
+
+class Engines:
+    """The engines of the recorded CTAs of a batch."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.telling: list[list[Work]] = []
+        """The work that barriers are told of now, for each lane that issued it; the last one is named after them."""
+        self.bytes: dict[str, int] = {}
+        self.flops = 0
+        """Of every CTA, recorded or not; operations of tcgen05 only, whose shape the instruction does not say."""
+        self.products: list[tuple[int, int, int]] = []
+        """CTA, start and end of the products that recorded warps do themselves."""
+        self._ctas, self._first = 1, 0
+        self._tracks: dict[tuple[str, int], int] = {}
+        self._works: list[Work] = []
+        self._open: dict[Key, list[Work]] = {}
+        self._groups: dict[Key, list[list[Work]]] = {}
+        self._committed: dict[int, list[Work]] = {}
+        """The committed products of a warp that nobody has waited for."""
+        self._static: dict[int, list[tuple[int, str, int]]] = {}
+
+    def begin(self, ctas: int, first: int) -> None:
+        """A batch of so many CTAs begins, the recorded ones being numbered from `first` on."""
+        self._ctas, self._first = ctas, first
+        self._tracks = {}
+
+    def close(self) -> None:
+        """Write down what the batch did; what nobody waited for is drawn to the end."""
+        recorder = self.recorder
+        last = recorder.made.end
+        for work in self._works:
+            last = max(last, work.start + 1, work.end or 0)
+        for work in self._works:
+            if work.count and recorder.room():
+                end = last if work.end is None else max(work.end, work.start + 1)
+                recorder.made.transfers.append(
+                    Transfer(work.track, work.start, end, work.what, work.line, work.issuer, work.bytes, work.flops,
+                             work.barrier, work.count, work.end is not None)
+                )  # fmt: skip
+        self._works, self._open, self._groups, self._committed = [], {}, {}, {}
+
+    def observed(self, work: Work, time: int) -> None:
+        """A wait that asked for work has gone on."""
+        work.end = time if work.end is None else min(work.end, time)
+
+    # Issues
+
+    def add(self, engine: str, warp: int, instruction: Instruction, what: str, count: int = 0, flops: int = 0) -> Work:
+        """A warp gives work to an engine, with so many bytes or operations."""
+        recorder = self.recorder
+        cta = warp % self._ctas
+        track = self._tracks.get((engine, cta))
+        if track is None:
+            track = self._tracks[engine, cta] = len(recorder.made.tracks)
+            recorder.made.tracks.append(Track(self._first + cta, engine, True))
+        line = recorder.places.line_of(instruction)
+        work = Work(track, recorder.time(warp), what, line, recorder.rows[warp], count, flops)
+        self._works.append(work)
+        return work
+
+    def before(self, now: Now, args: tuple[Any, ...]) -> None:
+        """An instruction that may issue is about to run."""
+        step_traits, instruction = now.step.traits, now.site.instruction
+        match step_traits.get(Trait.ISSUES):
+            case "wgmma":
+                self._issue_wgmma(now, instruction)
+            case "tcgen05":
+                self._issue_tcgen05(now, instruction, args)
+            case _:
+                if step_traits.get(Trait.COMMITS) == "tcgen05":
+                    self._commit_products(now)
+
+    def _issue_wgmma(self, now: Now, instruction: Instruction) -> None:
+        shape_match = re.search(r"m(\d+)n(\d+)k(\d+)", instruction.full_opcode)
+        flops = 2 * prod(map(int, shape_match.groups())) if shape_match else 0
+        recorder = self.recorder
+        assert recorder.batch is not None
+        shape = recorder.batch.shape
+        for warp in recorder.kept_warps(now.lanes)[0]:
+            if warp // shape.ctas % 4 == 0:
+                work = self.add(WGMMA, warp, instruction, shape_match[0] if shape_match else "wgmma", flops=flops)
+                self._open.setdefault((WGMMA, warp), []).append(work)
+
+    def _issue_tcgen05(self, now: Now, instruction: Instruction, args: tuple[Any, ...]) -> None:
+        for lane in now.active.tolist():
+            warp = self.recorder.warp_of(lane)
+            multiplies = Trait.MULTIPLIES in now.step.traits
+            what, flops = _decode_product(now.step, args, lane) if multiplies else (instruction.modifiers[0][1:], 0)
+            self.flops += flops
+            if not self.recorder.kept[warp]:
+                continue
+            work = self.add(TCGEN05, warp, instruction, what, flops=flops)
+            self._open.setdefault((TCGEN05, warp), []).append(work)
+
+    def _commit_products(self, now: Now) -> None:
+        """tcgen05.commit: what its thread has issued and nobody has waited for arrives at a barrier together."""
+        for lane in now.active.tolist():
+            warp = self.recorder.warp_of(lane)
+            if not self.recorder.kept[warp]:
+                self.telling.append([])
+                continue
+            before = self._committed.setdefault(warp, [])
+            before[:] = [work for work in before if work.end is None]
+            joined = self._join(self._open.pop((TCGEN05, warp), []))
+            if joined is not None:
+                before.append(joined)
+            self.telling.append(list(before))
+
+    def after(self) -> None:
+        """The instruction has run."""
+        self.telling = []
+
+    def effect(
+        self, agent: str, lanes: Array, land: Callable[[], None], grouped: bool, size: int
+    ) -> Callable[[], None]:
+        """A copy is issued; return what lands it with a record."""
+        recorder = self.recorder
+        now = recorder.now
+        if now is None:
+            return land
+        instruction = now.site.instruction
+        if Trait.SIGNALS in now.step.traits and now.step.traits.get(Trait.COMMITS) == "cp.async":
+            return self._deliver_copies(lanes, land)
+        warps = {recorder.warp_of(int(lane)) for lane in lanes}
+        kept = [warp for warp in sorted(warps) if recorder.kept[warp]]
+        engine = COPIES if agent == "cp.async" else STORES if grouped else LOADS
+        self.bytes[engine] = self.bytes.get(engine, 0) + size
+        works: dict[int, list[Work]] = {}
+        for warp in kept:
+            work = self.add(engine, warp, instruction, _describe_copy(instruction), size // len(warps))
+            works[warp] = [work]
+            if grouped:
+                self._open.setdefault((agent, warp), []).append(work)
+        return self._attribute_landing(works, lanes, land)
+
+    def _deliver_copies(self, lanes: Array, land: Landing) -> Landing:
+        """cp.async.mbarrier.arrive: the lanes' copies end with a phase."""
+        works: dict[int, list[Work]] = {}
+        for warp in sorted({self.recorder.warp_of(int(lane)) for lane in lanes}):
+            joined = self._join(self._open.pop((COPIES, warp), [])) if self.recorder.kept[warp] else None
+            if joined is not None:
+                works[warp] = [joined]
+        return self._attribute_landing(works, lanes, land)
+
+    def _attribute_landing(self, works: dict[int, list[Work]], lanes: Array, land: Landing) -> Landing:
+        """Return what lands the work of warps, for these lanes, and says whose it is."""
+        if not works:
+            return land
+        each = [works.get(self.recorder.warp_of(int(lane)), []) for lane in lanes]
+
+        def landing() -> None:
+            before, self.telling = self.telling, each
+            try:
+                land()
+            finally:
+                self.telling = before
+
+        return landing
+
+    def carried(self, land: Callable[[Array], None]) -> Callable[[Array], None]:
+        """Return what lands an arrival with the work that its lanes tell of now."""
+        each = self.telling
+        if not each:
+            return land
+
+        def landing(positions: Array) -> None:
+            before, self.telling = self.telling, [each[at] for at in positions.tolist()]
+            try:
+                land(positions)
+            finally:
+                self.telling = before
+
+        return landing
+
+    # Groups
+
+    def commit(self, agent: str, lanes: Array) -> None:
+        """Lanes end a group of copies."""
+        for warp in sorted({self.recorder.warp_of(int(lane)) for lane in lanes}):
+            if self.recorder.kept[warp]:
+                self._commit((agent, warp), None)
+
+    def _commit(self, key: Key, until: int | None) -> None:
+        ops = self._open.get(key, [])
+        taken = [work for work in ops if until is None or work.start < until]
+        self._open[key] = [work for work in ops if until is not None and work.start >= until]
+        joined = self._join(taken)
+        self._groups.setdefault(key, []).append([joined] if joined is not None else [])
+
+    def _join(self, works: list[Work]) -> Work | None:
+        """Return the operations of a group as one: the first takes the others in."""
+        if not works:
+            return None
+        first = works[0]
+        first.bytes, first.flops = sum(work.bytes for work in works), sum(work.flops for work in works)
+        first.count = sum(work.count for work in works)
+        for work in works[1:]:
+            work.count = 0
+        return first
+
+    def wait(self, agent: str, lanes: Array, newest: int | None) -> None:
+        """Lanes wait for all but their newest groups."""
+        for warp in sorted({self.recorder.warp_of(int(lane)) for lane in lanes}):
+            if self.recorder.kept[warp]:
+                self._wait((agent, warp), newest or 0, self.recorder.time(warp))
+
+    def _wait(self, key: Key, newest: int, time: int) -> None:
+        groups = self._groups.get(key, [])
+        done = groups[: len(groups) - newest]
+        self._groups[key] = groups[len(groups) - newest :] if newest else []
+        for group in done:
+            for work in group:
+                self.observed(work, time + 1)
+
+    def ran(self, block: Block, warp: int, start: int) -> None:
+        """A warp ran a block: it multiplied itself, its `wgmma` groups end and are waited for."""
+        steps = self._static.get(block.pc)
+        if steps is None:
+            steps = self._static[block.pc] = _collect_group_steps(block)
+        for at, kind, newest in steps:
+            if kind == "mma":
+                self.products.append((self._first + warp % self._ctas, start + at, start + at + 1))
+            elif kind == "commit":
+                self._commit((WGMMA, warp), start + at)
+            else:
+                self._wait((WGMMA, warp), newest, start + at)
+
+
+class RecordedEffects(Effects):
+    """The queue of effects, with a record of every one. Products are recorded when their instructions run."""
+
+    def __init__(self, plain: Effects, engines: Engines) -> None:
+        super().__init__(**{field.name: getattr(plain, field.name) for field in fields(plain) if field.init})
+        self._engines = engines
+
+    def issue(
+        self, agent: str, lanes: Array, total: int, land: Callable[[], None], grouped: bool = True, size: int = 0,
+        tells: Array | None = None,
+    ) -> None:  # fmt: skip
+        if agent not in IN_ORDER:
+            land = self._engines.effect(agent, lanes, land, grouped, size)
+        super().issue(agent, lanes, total, land, grouped, size, tells)
+
+    def issue_each(
+        self, agent: str, lanes: Array, total: int, land: Callable[[Array], None], grouped: bool = True,
+        tells: Array | None = None,
+    ) -> None:  # fmt: skip
+        super().issue_each(agent, lanes, total, self._engines.carried(land), grouped, tells)
+
+    def commit(self, agent: str, lanes: Array, total: int) -> None:
+        if agent not in IN_ORDER:
+            self._engines.commit(agent, lanes)
+        super().commit(agent, lanes, total)
+
+    def wait(self, agent: str, lanes: Array, total: int, newest: int | None) -> None:
+        if agent not in IN_ORDER:
+            self._engines.wait(agent, lanes, newest)
+        super().wait(agent, lanes, total, newest)
+
+
+def _describe_copy(instruction: Instruction) -> str:
+    """Return what a copy is called: its shape and what it does beyond copying."""
+    parts = [part.partition("::")[0] for part in instruction.full_opcode.split(".")]
+    words = [part for part in parts if part in _WORDS or re.fullmatch(r"[1-5]d", part)]
+    return " ".join(words) or ("bulk" if "bulk" in parts else "cp.async")
+
+
+_WORDS = frozenset("reduce multicast im2col gather4 scatter4 st red add min max inc dec and or xor".split())
+
+
+def _decode_product(step: Step, args: tuple[Any, ...], lane: int) -> tuple[str, int]:
+    """Return the shape of a tcgen05 product, which its instruction descriptor says, and its operations."""
+    assert step.plan is not None
+    modifiers, signature = step.instruction.modifiers, step.plan.signature
+    kind = next(part.removeprefix("kind::") for m in modifiers for part in m.split(".") if part.startswith("kind::"))
+    addresses = sum(operand.kind is Kind.ADDRESS for operand in signature)
+    names = [operand.name for operand in signature if operand.kind is not Kind.ADDRESS]
+    lanes: Lanes = args[1]
+    values = np.broadcast_to(args[3 + 2 * addresses + 1 + names.index("idesc")], lanes.n)
+    try:
+        descriptor = InstructionDescriptor.decode(kind, int(values[np.searchsorted(lanes.index, lane)]))
+    except ValueError:
+        return "mma", 0
+    return f"m{descriptor.m}n{descriptor.n}k{descriptor.k}", 2 * descriptor.m * descriptor.n * descriptor.k
+
+
+def _collect_group_steps(block: Block) -> list[tuple[int, str, int]]:
+    steps: list[tuple[int, str, int]] = []
+    for at, step in enumerate(block.steps):
+        traits = step.traits
+        if Trait.MULTIPLIES in traits and Trait.ISSUES not in traits:
+            steps.append((at, "mma", 0))
+        elif traits.get(Trait.COMMITS) == "wgmma":
+            steps.append((at, "commit", 0))
+        elif traits.get(Trait.LANDS) == "wgmma":
+            newest = step.instruction.operands[0]
+            steps.append((at, "wait", int(newest.value) if isinstance(newest, ImmediateOperand) else 0))
+    return steps

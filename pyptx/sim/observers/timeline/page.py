@@ -1,0 +1,127 @@
+"""The record as one self-contained page, without network. Every text of the run is data, never markup: PTX is
+untrusted, and so are the names in it."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Sequence
+from hashlib import sha256
+from importlib.resources import files
+from json import dumps
+from typing import Any
+
+from pyptx.diagnostics import Diagnostic
+from pyptx.sim.hazards import Finding
+from pyptx.sim.observers.timeline.findings import Spot, spots, stopped_at
+from pyptx.sim.observers.timeline.packing import rows_of
+from pyptx.sim.observers.timeline.records import UNIT, Recorded
+
+_CONTEXT = 12
+"""Lines of Python shown around those that take part."""
+
+
+def page(
+    recorded: Recorded, findings: Sequence[Finding] = (), lines: dict[int, dict[str, str]] | None = None,
+    errors: Sequence[Diagnostic] = (),
+) -> str:  # fmt: skip
+    """Return the page. `lines` adds statistics to PTX lines, as names and values; `errors` are what ended the run."""
+    assets = files("pyptx.sim.observers.timeline").joinpath("assets")
+    style, script, body = (
+        assets.joinpath(name).read_text("utf-8") for name in ("timeline.css", "timeline.js", "timeline.html")
+    )
+    policy = (
+        f"default-src 'none'; style-src '{_hash_source(style)}'; script-src '{_hash_source(script)}'; base-uri 'none'"
+    )
+    document = body.replace("{{policy}}", policy).replace("{{style}}", style).replace("{{script}}", script)
+    return document.replace("{{data}}", _encode_json(payload(recorded, findings, lines or {}, errors)))
+
+
+def _hash_source(text: str) -> str:
+    return "sha256-" + b64encode(sha256(text.encode()).digest()).decode()
+
+
+def _encode_json(value: object) -> str:
+    """Return JSON that may stand in a script element: no `<` ends it or begins a comment."""
+    text = dumps(value, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+class _Strings:
+    """Texts, each once."""
+
+    def __init__(self) -> None:
+        self.all: dict[str, int] = {}
+
+    def __call__(self, text: str) -> int:
+        return self.all.setdefault(text, len(self.all))
+
+
+def payload(
+    recorded: Recorded, findings: Sequence[Finding], lines: dict[int, dict[str, str]], errors: Sequence[Diagnostic]
+) -> dict[str, Any]:
+    """Return what the page's script draws. Records are rows of numbers; texts stand once in `strings`."""
+    string = _Strings()
+    rows, heights = rows_of(recorded.transfers)
+    return {
+        "kernel": recorded.kernel, "grid": recorded.grid, "block": recorded.block, "cluster": recorded.cluster,
+        "schedule": recorded.schedule, "unit": UNIT, "end": recorded.end, "leftOut": recorded.left_out,
+        "truncated": recorded.truncated, "ctas": recorded.names,
+        "tracks": [[t.cta, t.name, int(t.engine), heights.get(at, 1)] for at, t in enumerate(recorded.tracks)],
+        "runs": [[r.track, r.start, r.end, string(r.label), *r.lines, r.lanes, r.steps] for r in recorded.runs],
+        "waits": [
+            [w.track, w.start, w.end, string(w.barrier), w.phase, w.line,
+             *((w.cause.track, w.cause.time) if w.cause else (-1, 0)), int(w.released)]
+            for w in recorded.waits
+        ],
+        "transfers": [
+            [t.track, t.start, t.end, string(t.what), row, t.line, t.issuer, t.bytes, t.flops, string(t.barrier),
+             t.count, int(t.observed)]
+            for t, row in zip(recorded.transfers, rows, strict=True)
+        ],
+        "source": recorded.source.removesuffix("\n").split("\n"),
+        "lines": [
+            [n.number, n.warps, n.lanes, n.waited, *((string(n.python[0]), n.python[1]) if n.python else (-1, 0))]
+            for n in recorded.lines
+        ],
+        "extra": {str(number): found for number, found in lines.items()},
+        "python": _collect_python(recorded),
+        "hazards": [
+            *(_describe_error(recorded, found) for found in errors),
+            *(_describe_hazard(finding, *places)
+            for finding, places in zip(findings, spots(recorded, findings), strict=True)),
+        ],
+        "strings": list(string.all),
+    }  # fmt: skip
+
+
+def _collect_python(recorded: Recorded) -> dict[str, Any]:
+    """Return the parts of Python files that take part, by name: the first line's number, and the lines."""
+    shown: dict[str, Any] = {}
+    for name, text in recorded.texts.items():
+        used = [line.python[1] for line in recorded.lines if line.python and line.python[0] == name]
+        if used and text:
+            first, last = max(1, min(used) - _CONTEXT), min(len(text), max(used) + _CONTEXT)
+            shown[name] = {"first": first, "lines": [line.rstrip("\n") for line in text[first - 1 : last]]}
+    return shown
+
+
+def _describe_error(recorded: Recorded, diagnostic: Diagnostic) -> dict[str, Any]:
+    """Return what ended the run, at the warp that is stuck there."""
+    spot = stopped_at(recorded, diagnostic)
+    return {
+        "severity": str(diagnostic.severity), "code": diagnostic.code, "title": diagnostic.message,
+        "what": "", "count": 1,
+        "notes": list(diagnostic.notes), "help": diagnostic.help or "",
+        "line": spot.line, "instruction": "", "other": None,
+        "track": spot.track, "time": spot.time,
+    }  # fmt: skip
+
+
+def _describe_hazard(finding: Finding, spot: Spot, other: Spot | None) -> dict[str, Any]:
+    about = finding.diagnostic()
+    return {
+        "severity": str(finding.severity), "code": finding.rule.code, "title": finding.rule.title,
+        "what": finding.what, "count": finding.count, "notes": list(about.notes), "help": about.help or "",
+        "line": spot.line, "track": spot.track, "time": spot.time, "instruction": finding.place.text,
+        "other": None if other is None else {"line": other.line, "track": other.track, "time": other.time},
+    }  # fmt: skip

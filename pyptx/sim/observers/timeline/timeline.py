@@ -1,0 +1,82 @@
+"""The public face of a record: `result.timeline`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pyptx.diagnostics import Diagnostic, PtxError
+from pyptx.sim.hazards import Finding
+from pyptx.sim.hazards.graph import Hang
+from pyptx.sim.observers.timeline.records import UNIT, Recorded
+
+
+@dataclass(slots=True)
+class Timeline:
+    """What every warp and engine of the first CTAs did, in logical time. `hazards` are the findings of the run."""
+
+    recorded: Recorded
+    hazards: Sequence[Finding] = field(default_factory=list[Finding])
+    marks: dict[int, dict[str, str]] = field(default_factory=dict[int, dict[str, str]])
+    """Statistics beside the lines of the PTX: their names and values."""
+    errors: Sequence[Diagnostic] = ()
+    """What ended the run, hazards aside: a deadlock, an access out of bounds."""
+
+    def __str__(self) -> str:
+        recorded = self.recorded
+        parts = [f"{recorded.kernel}: {len(recorded.ctas)} CTAs, {recorded.end} steps", f"{len(recorded.runs)} runs"]
+        parts += [f"{len(recorded.waits)} waits", f"{len(recorded.transfers)} transfers"]
+        return ", ".join(parts) + f" ({UNIT})"
+
+    def save(self, path: str | Path) -> None:
+        """Write the page (`.html`) or the trace for Perfetto and Chrome (`.json`)."""
+        where = Path(path)
+        kinds = {".html": self.html, ".htm": self.html, ".json": self._dump_json}
+        if where.suffix not in kinds:
+            raise ValueError(f"{where}: a timeline is saved as .html or as .json")
+        where.write_text(kinds[where.suffix](), "utf-8")
+
+    def perfetto(self) -> dict[str, Any]:
+        """Return the trace in Chrome's trace event format, which Perfetto opens."""
+        from pyptx.sim.observers.timeline.perfetto import trace
+
+        return trace(self.recorded, self.hazards)
+
+    def html(self) -> str:
+        """Return one self-contained page."""
+        from pyptx.sim.observers.timeline.page import page
+
+        return page(self.recorded, self.hazards, self.marks, self.errors)
+
+    def frame(self, height: int = 600) -> str:
+        """Return the page in a frame of its own, for a page or a notebook that holds it."""
+        from html import escape
+
+        style = f"width:100%;height:{height}px;border:1px solid #8884"
+        return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{escape(self.html())}"></iframe>'
+
+    def _repr_html_(self) -> str:
+        return self.frame()
+
+    def _dump_json(self) -> str:
+        import json
+
+        return json.dumps(self.perfetto())
+
+
+class Stopped(PtxError):
+    """The error that ended a run of which a record was kept; `timeline` reaches to there."""
+
+    def __init__(self, why: PtxError, timeline: Timeline) -> None:
+        super().__init__(why.diagnostics, why.source)
+        self.timeline = timeline
+
+
+class StoppedHang(Stopped, Hang):
+    """A hang of which a record was kept."""
+
+    def __init__(self, why: Hang, timeline: Timeline) -> None:
+        super().__init__(why, timeline)
+        self.report = why.report

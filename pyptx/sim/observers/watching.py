@@ -1,0 +1,105 @@
+"""Registers that are watched: every change of one, with its place and the values before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pyptx.sim.base.events import Place
+from pyptx.sim.base.formats import CLASSES, Array, dtype_of, suffix_of
+from pyptx.sim.execution.machine import Batch
+from pyptx.sim.hazards.findings import Cta
+from pyptx.sim.launch.prepared import Prepared
+from pyptx.sim.program.python_names import python_names
+from pyptx.sim.program.registers import Row
+from pyptx.sim.rules import faults
+from pyptx.sim.scheduling.known import place_of
+from pyptx.sim.scheduling.places import cta_numbers
+from pyptx.sim.scheduling.scheduler import Scheduler
+
+_MOST = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A register's new values, by CTA and thread of a block, and the instruction that wrote them."""
+
+    register: str
+    place: Place
+    ctas: Array
+    threads: Array
+    before: Array
+    after: Array
+    grid: tuple[int, int, int] = (0, 1, 1)
+    variable: str = ""
+    """The variable of a kernel in Python that holds the register."""
+
+    @property
+    def line(self) -> int:
+        """The line of the instruction, 0 if it has none."""
+        return self.place.origin.line if self.place.origin else 0
+
+    def __str__(self) -> str:
+        more = f" and {len(self.ctas) - 1} more" if len(self.ctas) > 1 else ""
+        who = f"CTA {Cta(int(self.ctas[0]), self.grid)} thread {self.threads[0]}"
+        name = f"{self.variable} ({self.register})" if self.variable else self.register
+        return f"{self.place}: {name} of {who} from {self.before[0]} to {self.after[0]}{more}"
+
+
+@dataclass(slots=True)
+class Watch:
+    """The watched registers of a launch and what has happened to them."""
+
+    rows: list[tuple[str, Row]]
+    names: dict[str, str]
+    changes: list[Change] = field(default_factory=list[Change])
+    _machine: Batch | None = None
+    _before: list[Array] = field(default_factory=list[Array])
+
+    def begin(self, batch: Scheduler) -> None:
+        """Start with the registers of a batch as they are."""
+        self._machine = batch.machine
+        self._before = [values(batch.machine, row).copy() for _, row in self.rows]
+
+    def look(self, batch: Scheduler) -> None:
+        """Note what the block that has just run has changed."""
+        if batch.running is None or len(self.changes) >= _MOST:
+            return
+        numbers = np.array(cta_numbers(batch))
+        for at, (name, row) in enumerate(self.rows):
+            now, before = values(batch.machine, row), self._before[at]
+            lanes = np.flatnonzero(now.view(f"u{now.itemsize}") != before.view(f"u{now.itemsize}"))
+            if len(lanes):
+                block, shape = batch.running[0], batch.shape
+                place = place_of(block, block.steps[-1] if block.steps else None)
+                ctas, threads = numbers[shape.cta[lanes]], shape.thread[lanes]
+                grid, variable = batch.machine.launch.grid, self.names.get(name, "")
+                self.changes.append(Change(name, place, ctas, threads, before[lanes], now[lanes], grid, variable))
+                before[lanes] = now[lanes]
+
+
+def watch(launch: Prepared, names: Sequence[str]) -> Watch:
+    """Return a watch of registers, by their names in PTX or by the variables of a kernel in Python that hold them;
+    PtxError when there is no such register."""
+    if not isinstance(names, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise faults.error(faults.ARGUMENTS, None, f"watch is {names!r}: names of registers expected, such as ['%r1']")
+    rows: list[tuple[str, Row]] = []
+    known = {name: row for code in launch.launch.program.codes for (name, _), row in code.rows.of.items()}
+    variables = python_names(launch.launch.program)
+    for name in [names] if isinstance(names, str) else names:
+        registers = [name] if name in known else [own for own, variable in variables.items() if variable == name]
+        if not registers:
+            some = ", ".join([*dict.fromkeys(variables.values()), *sorted(known)][:12])
+            text = f"no register `{name}` is used; there are {some}"
+            raise faults.error(faults.ARGUMENTS, launch.launch.program.entry.function.origin, text)
+        rows += [(register, known[register]) for register in registers]
+    return Watch(rows, variables)
+
+
+def values(machine: Batch, row: Row, element: int = 0) -> Array:
+    """Return a register's value in every lane, in the type that it was declared with where NumPy has it."""
+    dtype = dtype_of(row.type)
+    same = dtype.itemsize == np.dtype(CLASSES[row.letter]).itemsize
+    return machine.views[row.letter + (suffix_of(dtype) if same else "")][row.index + element]

@@ -1,0 +1,1 @@
+"""What a running batch changes: memory, barriers, tensor memory, queued effects."""

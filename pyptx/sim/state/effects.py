@@ -1,0 +1,271 @@
+"""The queue of effects: what an asynchronous engine was told to do and has not done yet.
+
+An engine issues an effect when its instruction runs. The schedule says when effects land: `eager` at once, `lazy` when
+a wait asks for them or nothing else can run. Groups are counted per lane and agent, as `commit_group` makes them. What
+one thread gives to an agent of `IN_ORDER` lands in the order of issue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+
+import numpy as np
+
+from pyptx.sim.base.formats import Array
+
+WGMMA, TCGEN05, TENSOR_STORES = "wgmma", "tcgen05", "tcgen05.st"
+"""The agents of products of warpgroups, of what a thread does with tensor memory, and of its stores by warps."""
+BULK, COPIES, STORES = "bulk", "cp.async", "store"
+"""The agents of bulk and tensor copies, of copies by lanes, and of stores that an mbarrier tells of."""
+IN_ORDER = frozenset((WGMMA, TCGEN05, TENSOR_STORES))
+_MOST_TOGETHER = 8
+"""How many products, copies and arrivals of a thread of `tcgen05` land at random together."""
+_SOON = 0.25
+"""How often a product lands at once at random, where none is before it."""
+_APART, _CTAS = 0.01, 8
+"""How often every CTA's effects land at random by themselves, where so many CTAs run; more CTAs part less often: who
+meets whom is in a cluster, and parts of many CTAs run several times slower."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Something an engine will do. `agent` names the engine, `lanes` who issued it, `groups` the number of each of
+    these lanes' groups that it belongs to; -1 where completion is told through an mbarrier only. `land` takes which of
+    the lanes that it was issued by it lands for: of one that is not divisible always all, `positions`. `tells` are the
+    rows of the mbarriers that hear of it, `[lane, row]`, None if none does or it is not known."""
+
+    agent: str
+    lanes: Array
+    groups: Array
+    positions: Array
+    land: Callable[[Array], None]
+    divisible: bool = False
+    tells: Array | None = None
+
+    def without(self, landed: Array) -> Effect:
+        """Return what is left when it has landed for some lanes."""
+        left = ~landed
+        kept = self.lanes[left], self.groups[left], self.positions[left]
+        return Effect(self.agent, *kept, self.land, True, None if self.tells is None else self.tells[left])
+
+
+_Landing = list[tuple[Effect, Array | None]]
+"""Effects that land, each for which of its lanes; None: for all."""
+
+
+@dataclass(slots=True)
+class Effects:
+    """Effects in the order of their issue, and how many groups every lane has committed."""
+
+    eager: bool = True
+    pending: list[Effect] = field(default_factory=list[Effect])
+    committed: dict[str, Array] = field(default_factory=dict[str, Array])
+    landed: Callable[[], None] | None = None
+    """What to call when the next effect has landed."""
+    landed_each: Callable[[Array], None] | None = None
+    """What to call when the next effect of many lanes has landed, with the positions of the lanes."""
+    hasty: frozenset[str] = frozenset()
+    """Agents whose effects land at once all the same."""
+    chance: Random | None = None
+    """What chooses products that land at once, where effects land at random."""
+
+    def reset(self) -> None:
+        """Forget everything: a batch begins."""
+        self.pending = []
+        self.committed = {}
+
+    def at_once(self, agent: str) -> bool:
+        """Say whether what an engine of `IN_ORDER` is told to do lands now, and need not be issued."""
+        if self._now(agent):
+            return True
+        if self.chance is None or self.chance.random() >= _SOON:
+            return False
+        return not any(effect.agent == agent for effect in self.pending)
+
+    def _now(self, agent: str) -> bool:
+        return self.eager or agent in self.hasty
+
+    def issue(
+        self, agent: str, lanes: Array, total: int, land: Callable[[], None], grouped: bool = True, size: int = 0,
+        tells: Array | None = None,
+    ) -> None:  # fmt: skip
+        """Take an effect of some of `total` lanes; in the eager schedule it lands at once. `size`: bytes that it moves
+        for all of them, for who keeps a record. `tells`: the rows of the mbarriers that each lane's part tells."""
+        if self.landed is not None:
+            land, self.landed = _then(land, self.landed), None
+        if self._now(agent):
+            land()
+            return
+        numbered = self._numbered(agent, lanes, total, grouped)
+        self.pending.append(Effect(agent, lanes, *numbered, lambda _: land(), tells=tells))
+
+    def issue_each(
+        self, agent: str, lanes: Array, total: int, land: Callable[[Array], None], grouped: bool = True,
+        tells: Array | None = None,
+    ) -> None:  # fmt: skip
+        """Take the effects of lanes that do the same, as one: it lands for all or for some, by position in `lanes`."""
+        if self.landed_each is not None:
+            land, self.landed_each = _then_each(land, self.landed_each), None
+        groups, positions = self._numbered(agent, lanes, total, grouped)
+        if self._now(agent):
+            land(positions)
+        else:
+            self.pending.append(Effect(agent, lanes, groups, positions, land, True, tells))
+
+    def _numbered(self, agent: str, lanes: Array, total: int, grouped: bool) -> tuple[Array, Array]:
+        """Return the group that each lane fills, and its position."""
+        count = len(lanes)
+        groups = self._counts(agent, total)[lanes] if grouped and not self.eager else np.full(count, -1)
+        return groups, np.arange(count)
+
+    def _counts(self, agent: str, total: int) -> Array:
+        return self.committed.setdefault(agent, np.zeros(total, np.int64))
+
+    def commit(self, agent: str, lanes: Array, total: int) -> None:
+        """End the group that each of these lanes fills."""
+        if not self.eager:
+            self._counts(agent, total)[lanes] += 1
+
+    def wait(self, agent: str, lanes: Array, total: int, newest: int | None) -> None:
+        """Land what these lanes have committed but for their newest groups; None: everything they issued."""
+        if self.eager or not self.pending:
+            return
+        limit = np.full(total, -1)
+        limit[lanes] = np.iinfo(np.int64).max if newest is None else self._counts(agent, total)[lanes] - newest
+        landing: _Landing = []
+        for effect in self.pending:
+            if effect.agent == agent:
+                ready = (effect.groups >= 0) & (effect.groups < limit[effect.lanes])
+                if ready.any():
+                    landing.append((effect, ready))
+        self._land(landing)
+
+    def land_awaited(self, awaited: Array) -> bool:
+        """Land the oldest effect of every lane that tells one of these mbarriers, by row; of what `tcgen05` tells, with
+        all before it, only when there is nothing else. Say whether there was any."""
+        for ordered in (False, True):
+            landing: _Landing = []
+            seen = set[int]()
+            for effect in self.pending:
+                if effect.tells is not None and (effect.agent in IN_ORDER) is ordered:
+                    due = np.asarray(awaited[effect.tells].any(axis=1))
+                    if due.any():
+                        _take_first(effect, due, seen, landing)
+            if landing:
+                self._land(landing)
+                return True
+        return False
+
+    def land_oldest(self) -> bool:
+        """Land the oldest effect of every lane that issued one, of those in order the oldest that tells an mbarrier,
+        with all before it: the others hold nobody up. Say whether there was any."""
+        landing: _Landing = []
+        seen = {True: set[int](), False: set[int]()}
+        for effect in self.pending:
+            ordered = effect.agent in IN_ORDER
+            if not ordered or effect.tells is not None:
+                _take_first(effect, np.ones(len(effect.lanes), np.bool_), seen[ordered], landing)
+        self._land(landing)
+        return bool(landing)
+
+    def land_some(self, chance: Random, ctas: int) -> bool:
+        """Land effects at random: any of those that only an mbarrier tells of; of the groups of an engine, which end in
+        their order, the oldest; of a thread's products the oldest. Say whether there was any."""
+        products = [e for e in self.pending if e.agent == TCGEN05]
+        told = [e for e in self.pending if e.agent != TCGEN05 and bool((e.groups < 0).all())]
+        landing = _some_of_each_thread(told, chance, ctas)
+        for agent in sorted({e.agent for e in self.pending if bool((e.groups >= 0).any())}):
+            own = [e for e in self.pending if e.agent == agent and bool((e.groups >= 0).any())]
+            landing += [(effect, None) for effect in own[: chance.randint(0, len(own))]]
+        parts = [landing]
+        if products:
+            parts.insert(chance.randint(0, 1), _some_of_each_thread(products, chance, ctas, _MOST_TOGETHER))
+        for part in parts:
+            self._land(part)
+        return any(parts)
+
+    def land_all(self) -> None:
+        """Land everything: the batch ends."""
+        self._land([(effect, None) for effect in self.pending])
+
+    def _land(self, landing: _Landing) -> None:
+        if any(effect.agent in IN_ORDER for effect, _ in landing):
+            landing = self._with_earlier(landing)
+        chosen = {id(effect): part if effect.divisible else None for effect, part in landing}
+        kept: list[Effect] = []
+        for effect in self.pending:
+            part = chosen.get(id(effect))
+            if id(effect) not in chosen:
+                kept.append(effect)
+            elif part is not None and not part.all():
+                kept.append(effect.without(part))
+        self.pending = kept
+        for effect, part in landing:
+            effect.land(effect.positions if part is None or not effect.divisible else effect.positions[part])
+
+    def _with_earlier(self, landing: _Landing) -> _Landing:
+        """Return effects with those that have to land before them, in the order of their issue where that counts."""
+        chosen = {id(effect): part for effect, part in landing if effect.agent in IN_ORDER}
+        most = 1 + max(int(effect.lanes[-1]) for effect in self.pending if effect.agent in IN_ORDER)
+        due = {effect.agent: np.zeros(most, np.bool_) for effect, _ in landing if effect.agent in IN_ORDER}
+        found: _Landing = []
+        for effect in reversed(self.pending):
+            lanes = due.get(effect.agent)
+            if lanes is None:
+                continue
+            part = lanes[effect.lanes]
+            if id(effect) in chosen:
+                given = chosen[id(effect)]
+                part |= True if given is None else given
+            if part.any():
+                found.append((effect, part if effect.divisible else None))
+                lanes[effect.lanes[part] if effect.divisible else effect.lanes] = True
+        return [(effect, part) for effect, part in landing if effect.agent not in IN_ORDER] + found[::-1]
+
+
+def _take_first(effect: Effect, due: Array, seen: set[int], landing: _Landing) -> None:
+    """Let an effect land for those of its lanes that are due and have no other one that lands; note them."""
+    lanes = effect.lanes.tolist() if effect.divisible else [int(effect.lanes[0])]
+    first = np.array([lane not in seen for lane in lanes])
+    if effect.divisible:
+        first &= due
+    if first.any():
+        landing.append((effect, first if effect.divisible else None))
+        seen.update(effect.lanes[first].tolist() if effect.divisible else lanes)
+
+
+def _some_of_each_thread(effects: list[Effect], chance: Random, ctas: int, oldest: int = 0) -> _Landing:
+    """Return some effects of random threads, the oldest or the newest, mostly the same of every CTA: CTAs that part
+    here run apart from here on, which costs far more than the copies. `oldest`: always the oldest, so many at most."""
+    if chance.random() < _APART * min(1, _CTAS / ctas):
+        halves = [(effect, np.array([chance.random() < 0.5 for _ in effect.positions])) for effect in effects]
+        return [(effect, part if effect.divisible else None) for effect, part in halves if part[0]]
+    threads: dict[int, dict[bytes, list[Effect]]] = {}
+    for effect in effects:
+        thread = int(effect.lanes[0]) // ctas
+        threads.setdefault(thread, {}).setdefault(effect.lanes.tobytes(), []).append(effect)
+    found: _Landing = []
+    for _, per_lanes in sorted(threads.items()):
+        if chance.random() < 0.5:
+            count = chance.randint(1, oldest or 3)
+            part = slice(count) if oldest or chance.random() < 0.7 else slice(-count, None)
+            found += [(effect, None) for own in per_lanes.values() for effect in own[part]]
+    return found
+
+
+def _then(first: Callable[[], None], second: Callable[[], None]) -> Callable[[], None]:
+    def both() -> None:
+        first()
+        second()
+
+    return both
+
+
+def _then_each(first: Callable[[Array], None], second: Callable[[Array], None]) -> Callable[[Array], None]:
+    def both(positions: Array) -> None:
+        first(positions)
+        second(positions)
+
+    return both

@@ -1,0 +1,411 @@
+"""The state spaces of a launch: where bytes lie, and which access to them is in bounds, aligned and allowed.
+
+An access resolves to a region and byte offsets in it, one per lane. `checks` is told of every access, before it takes
+place. Knows no instruction but the place (`Site`) that errors name.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pyptx.diagnostics import Origin, PtxError
+from pyptx.ir import Instruction, opcode_span
+from pyptx.sim.base.formats import Array, Value
+from pyptx.sim.base.lanes import Lanes, Shape
+from pyptx.sim.hazards.findings import Cta
+from pyptx.sim.images.storage import Images
+from pyptx.sim.program.variables import GLOBAL_BASE, LOCAL_WINDOW, PARAM_BASE, SHARED_WINDOW, Allocation
+from pyptx.sim.rules import faults
+from pyptx.sim.state.effects import Effects
+from pyptx.sim.state.mbarriers import MBarriers
+from pyptx.sim.state.multicasts import Multicasts
+from pyptx.sim.state.tensor_memory import TensorMemory
+from pyptx.sim.state.unstarted import Unstarted
+
+if TYPE_CHECKING:
+    from pyptx.sim.execution.accumulators import Held, HeldOf
+    from pyptx.sim.observers.checks import Checks
+
+RANK_SHIFT = 24
+REMOTE = 16
+"""What the rank of another CTA is counted from, in the bits above its offset; none stand there for the own CTA."""
+"""In the shared::cluster window, the rank of the CTA plus one stands above this many bits; 0 is the own CTA."""
+_LOWEST = 1 << 16
+"""Below this lies no memory: such addresses are offsets from a null pointer."""
+_POINTER = "pass an array for the parameter that is the pointer, and check the offset that is added to it"
+_GUARD = "compare the index with the size of the array, or guard the access"
+_WINDOW = {PARAM_BASE >> 32: "param", SHARED_WINDOW >> 32: "shared", LOCAL_WINDOW >> 32: "local"}
+
+
+class Region:
+    """Bytes with one owner, and their views by dtype. `low` is the address of the first byte. Bytes that the caller
+    lent (`lent`) are copied before the first write; `fresh` ones are uninitialized until then."""
+
+    __slots__ = ("_views", "data", "fresh", "lent", "low", "name", "size", "space", "writable")
+
+    def __init__(
+        self, name: str, space: str, low: int, size: int, data: Array, writable: bool = True, lent: bool = False,
+        fresh: bool = False,
+    ) -> None:  # fmt: skip
+        self.name, self.space, self.low, self.size, self.data = name, space, low, size, data
+        self.writable, self.lent, self.fresh = writable, lent, fresh
+        self._views: dict[tuple[np.dtype[Any], int], Array] = {}
+
+    def view(self, dtype: np.dtype[Any], element: int = 0) -> Array:
+        """Return the bytes as elements of a dtype, from the n-th element on."""
+        found = self._views.get((dtype, element))
+        if found is None:
+            whole = len(self.data) // dtype.itemsize * dtype.itemsize
+            found = self._views[dtype, element] = self.data[:whole].view(dtype)[element:]
+        return found
+
+    def own(self) -> None:
+        """Make the bytes our own."""
+        self.data, self.lent = self.data.copy(), False
+        self._views.clear()
+
+
+_ONLY_OWN = ((".init",), (".inval",), (".test_wait",), (".try_wait",))
+"""Operations on mbarriers that may name another CTA's in no spelling: the checks report those that do (PTX0958)."""
+
+
+class Site:
+    """One instruction that accesses memory: its place, and the region that its last access hit."""
+
+    __slots__ = ("function", "instruction", "memory", "number", "own_cta", "region", "rows")
+
+    def __init__(
+        self, memory: Memory, instruction: Instruction, function: str, number: int = -1,
+        rows: tuple[tuple[int, ...], ...] = (),
+    ) -> None:  # fmt: skip
+        self.memory, self.instruction, self.function = memory, instruction, function
+        self.number, self.rows = number, rows
+        """Which accumulators a product goes on with, -1 for other instructions, and the rows of its registers: of D and
+        of A."""
+        self.region = memory.nothing
+        spaces = [modifier for modifier in instruction.modifiers if modifier.startswith(".shared")]
+        elsewhere = any("::cluster" in space for space in spaces) or instruction.modifiers[:1] in _ONLY_OWN
+        self.own_cta = bool(spaces) and not elsewhere
+        """Whether a shared address has to lie in the window of the executing CTA."""
+
+    @property
+    def origin(self) -> Origin | None:
+        return opcode_span(self.instruction)
+
+
+@dataclass(slots=True)
+class Memory:
+    """All memory of a launch; shared and local memory belong to the batch of CTAs that runs."""
+
+    shape: Shape
+    regions: list[Region]
+    params: Region
+    shared_size: int
+    ctaid: Array
+    nothing: Region
+    shared_base: int = 0
+    cluster: int = 1
+    pairs: bool = False
+    """Whether addresses of a CTA's own shared memory show its rank in its pair, for kernels that mask it off."""
+    checks: Checks | None = None
+    tally: Callable[[Site, Lanes, Region, Array, int, str], None] | None = None
+    """Counts every access, for statistics."""
+    effects: Effects = field(default_factory=Effects)
+    names: Callable[[int], str] = "shared {:#x}".format
+    """Names a place of shared memory."""
+    grid: str = ""
+    """What the grid is called, empty where it runs alone."""
+    grid_shape: tuple[int, int, int] = (1, 1, 1)
+    fresh: int = 0
+    """What every word of shared and local memory starts as."""
+    images: Images = field(default_factory=Images)
+    words: Array = field(default_factory=lambda: np.zeros((1, 0), np.uint32))
+    """The 32-bit registers of all lanes, which products of warpgroups read and write late."""
+    held: HeldOf = field(default_factory=dict[int, dict[Lanes, "Held"]])
+    """Accumulators that registers do not have yet."""
+    dynamic: Array = field(default_factory=lambda: np.zeros(0, np.int64))
+    """The bytes of local memory that each lane holds by `alloca`, from `dynamic_base` on."""
+    dynamic_base: int = 0
+    unstarted: Unstarted = field(default_factory=Unstarted)
+    multicasts: Multicasts = field(default_factory=Multicasts)
+    mbarriers: MBarriers = field(init=False)
+    tensor: TensorMemory = field(init=False)
+    shared: Region = field(init=False)
+    local: Region = field(init=False)
+    starts: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.starts = [region.low for region in self.regions]
+        stride = -(-max(self.shared_size, 16) // 16) * 16
+        data = np.zeros(stride * self.shape.ctas, np.uint8)
+        self.shared = Region("shared memory", "shared", self.shared_base, self.shared_size, data)
+        self.shape.shared_base = np.arange(self.shape.ctas)[self.shape.cta] * stride
+        self.shape.shared_stride = stride
+        if self.pairs:
+            self.shape.pair = ((self.shape.cta % self.cluster & 1) << RANK_SHIFT).astype(np.uint32)
+        self.mbarriers = MBarriers(len(data))
+        self.tensor = TensorMemory(self.shape.ctas)
+        self.local = Region("local memory", "local", 0, 0, np.zeros(0, np.uint8))
+
+    def reset_batch(self) -> None:
+        """Clear what belongs to a batch of CTAs."""
+        self.shared.data.view(np.uint32).fill(self.fresh)
+        self.local.data.view(np.uint32).fill(self.fresh)
+        self.mbarriers.reset()
+        self.held.clear()
+        self.tensor.reset()
+        self.effects.reset()
+
+    def ensure_local(self, size: int, origin: Origin | None) -> None:
+        """Make local memory of at least this size per thread, keeping what is there."""
+        if size <= self.local.size:
+            return
+        if size > 512 * 1024:
+            text = f"a thread needs {size} bytes of local memory, the limit is 524288"
+            help = "is it a function that calls itself without end, or a `.local` array too large?"
+            raise faults.error(faults.STACK, origin, text, help=help)
+        size = -(-max(size, 2 * self.local.size) // 64) * 64
+        lanes = self.shape.lanes
+        data = np.full((lanes, size // 4), self.fresh, np.uint32).view(np.uint8)
+        data[:, : self.local.size] = self.local.data.reshape(lanes, self.local.size)
+        self.local = Region("local memory", "local", 0, size, data.reshape(-1))
+
+    def resolve(
+        self, site: Site, space: str, lanes: Lanes, address: Value, size: int, kind: str
+    ) -> tuple[Region, Array]:
+        """Return the region that an access of `size` bytes hits and the offsets in it; PtxError if it is not legal."""
+        if space == "":
+            region, offsets = self._generic(site, lanes, address, size)
+        elif space == "shared":
+            region, offsets = self._shared(site, lanes, address, size)
+        elif space == "local":
+            region, offsets = self._local(site, lanes, address, size)
+        elif space == "param":
+            region, offsets = self._param(site, lanes, address, size)
+        else:
+            region, offsets = self._global(site, lanes, address, size, space)
+        if kind != "r":
+            if not region.writable:
+                raise self._fault(faults.READ_ONLY, site, lanes, 0, address, size, f"`{region.name}` is read-only")
+            if region.lent:
+                region.own()
+        if self.checks is not None:
+            every = offsets if np.shape(offsets) == (lanes.n,) else np.broadcast_to(offsets, lanes.n)
+            self.checks.access(site, lanes, region, every, size, kind)
+        if self.tally is not None:
+            self.tally(site, lanes, region, offsets, size, kind)
+        return region, offsets
+
+    def _global(self, site: Site, lanes: Lanes, address: Value, size: int, space: str) -> tuple[Region, Any]:
+        region = site.region
+        if isinstance(address, int):
+            region = self.region_at(address)
+            if region is None or address + size > region.low + region.size:
+                raise self._outside(site, lanes, 0, address, size)
+            return region, self._checked(site, lanes, np.array(address - region.low), address, size)
+        offsets = np.subtract(address, region.low, dtype=np.uint64)
+        bits = int(_joined(offsets))
+        if bits & (size - 1):
+            self._checked(site, lanes, offsets, address, size)
+        if bits > region.size - size and (size > region.size or offsets.max() > region.size - size):
+            region, offsets = self._search(site, lanes, address, size)
+            if space == "const" and region.space != "const":
+                raise self._fault(faults.WRONG_SPACE, site, lanes, 0, address, size, "that is no constant memory")
+        return region, offsets.view(np.int64)
+
+    def _checked(self, site: Site, lanes: Lanes, offsets: Array, address: Value, size: int) -> Array:
+        if size > 1 and np.bitwise_or.reduce(offsets, axis=None) & (size - 1):
+            bad = int(np.flatnonzero(np.atleast_1d(offsets) & (size - 1))[0])
+            raise self._fault(faults.MISALIGNED, site, lanes, bad, address, size, f"not a multiple of {size}")
+        return offsets
+
+    def region_at(self, address: int) -> Region | None:
+        """Return the region of global memory that begins last before an address."""
+        at = bisect_right(self.starts, address) - 1
+        return self.regions[at] if at >= 0 else None
+
+    def _search(self, site: Site, lanes: Lanes, address: Array, size: int) -> tuple[Region, Array]:
+        """Find the one region that all lanes hit, or check every lane by itself."""
+        region = self.region_at(int(address[0]))
+        if region is not None:
+            offsets = np.subtract(address, region.low, dtype=np.uint64)
+            if size <= region.size and offsets.max() <= region.size - size:
+                site.region = region
+                return region, offsets
+        if not self.regions:
+            raise self._outside(site, lanes, 0, address, size)
+        at = np.searchsorted(np.array(self.starts, np.uint64), address, "right") - 1
+        ends = np.array([r.low + r.size for r in self.regions], np.uint64)
+        wrong = at < 0
+        wrong |= (ends[at] - np.minimum(address, ends[at])) < size
+        if wrong.any():
+            bad = int(np.flatnonzero(wrong)[0])
+            raise self._outside(site, lanes, bad, address, size)
+        raise Mixed
+
+    def split(self, address: Array) -> list[Array]:
+        """Return one mask per window and global region that addresses fall into."""
+        starts = np.array([PARAM_BASE, SHARED_WINDOW, LOCAL_WINDOW, *self.starts], np.uint64)
+        at = np.searchsorted(starts, address, "right")
+        return [at == one for one in np.unique(at)]
+
+    def _shared(self, site: Site, lanes: Lanes, address: Value, size: int) -> tuple[Region, Array]:
+        region = self.shared
+        if isinstance(address, int) and 0 <= address - region.low <= region.size - size:
+            if address & (size - 1):
+                self._checked(site, lanes, np.array(address), address, size)
+            return region, lanes.remembered(
+                f"shared {address}", lambda: lanes.of("shared", self.shape.shared_base) + (address - region.low)
+            )
+        offsets = np.atleast_1d(address).astype(np.int64)
+        if region.low:
+            offsets -= region.low
+        bits = int(_joined(offsets))
+        base: Array = lanes.of("shared", self.shape.shared_base)
+        if self.pairs or (
+            (bits < 0 or bits > region.size - size) and offsets.view(np.uint64).max() > region.size - size
+        ):
+            offsets, base = self._cluster(site, lanes, address, size)
+            bits = int(_joined(offsets))
+        if bits & (size - 1):
+            self._checked(site, lanes, offsets, address, size)
+        if self.shape.ctas == 1 and len(offsets) == lanes.n:
+            return region, offsets
+        return region, offsets + base
+
+    def _cluster(self, site: Site, lanes: Lanes, address: Value, size: int) -> tuple[Array, Array]:
+        """Resolve shared addresses of other CTAs of the cluster."""
+        whole = np.broadcast_to(np.asarray(address).astype(np.int64), lanes.n)
+        field, own = whole >> RANK_SHIFT, lanes.cta % self.cluster
+        rank = np.where(field >= REMOTE, field - REMOTE, own & ~1 | field if self.pairs else own)
+        offsets = (whole & ((1 << RANK_SHIFT) - 1)) - self.shared.low
+        wrong = (offsets < 0) | (offsets > self.shared.size - size) | (rank >= self.cluster)
+        wrong |= (field < REMOTE) & ((field < 0) | (field > self.pairs))
+        if wrong.any():
+            raise self._outside(site, lanes, int(np.flatnonzero(wrong)[0]), address, size, "shared")
+        if site.own_cta and (rank != own).any():
+            at = int(np.flatnonzero(rank != own)[0])
+            text = (
+                f"that lies in the shared memory of rank {rank[at]} of the cluster, outside of the window of rank "
+                f"{own[at]}, which executes it: `.shared::cluster` reaches it, `.shared` and `.shared::cta` do not"
+            )
+            raise self._fault(faults.OUT_OF_BOUNDS, site, lanes, at, address, size, text)
+        cta = lanes.cta // self.cluster * self.cluster + rank
+        return offsets, cta * self.shape.shared_stride
+
+    def _local(self, site: Site, lanes: Lanes, address: Value, size: int) -> tuple[Region, Array]:
+        region = self.local
+        offsets = np.broadcast_to(np.asarray(address).astype(np.int64), lanes.n)
+        if offsets.min() < 0 or offsets.max() > region.size - size:
+            bad = int(np.flatnonzero((offsets < 0) | (offsets > region.size - size))[0])
+            raise self._outside(site, lanes, bad, address, size, "local")
+        self._checked(site, lanes, offsets, address, size)
+        return region, offsets + lanes.index * region.size
+
+    def _param(self, site: Site, lanes: Lanes, address: Value, size: int) -> tuple[Region, Array]:
+        offsets = np.asarray(address).astype(np.int64)
+        if offsets.min() < 0 or offsets.max() > self.params.size - size:
+            bad = int(np.argmax(np.atleast_1d((offsets < 0) | (offsets > self.params.size - size))))
+            raise self._outside(site, lanes, bad, address, size, "param")
+        return self.params, self._checked(site, lanes, offsets, address, size)
+
+    def _generic(self, site: Site, lanes: Lanes, address: Value, size: int) -> tuple[Region, Any]:
+        if isinstance(address, int):
+            address = np.full(lanes.n, address, np.uint64)
+        region = site.region
+        offsets = np.subtract(address, region.low, dtype=np.uint64)
+        if size <= region.size and offsets.max() <= region.size - size:
+            return region, self._checked(site, lanes, offsets.view(np.int64), address, size)
+        window = int(address[0]) >> 32
+        if address.min() >> 32 != window or (address.max() >> 32 != window and window in _WINDOW):
+            if address.min() >= GLOBAL_BASE:
+                return self._global(site, lanes, address, size, "global")
+            raise Mixed
+        inside = address - (window << 32)
+        space = _WINDOW.get(window)
+        if space == "shared":
+            return self._shared(site, lanes, inside, size)
+        if space == "local":
+            return self._local(site, lanes, inside, size)
+        if space == "param":
+            return self._param(site, lanes, inside, size)
+        return self._global(site, lanes, address, size, "global")
+
+    def _outside(self, site: Site, lanes: Lanes, at: int, address: Value, size: int, space: str = "global") -> PtxError:
+        where = int(np.broadcast_to(np.asarray(address), lanes.n)[at])
+        text = self._nearest(where, space)
+        if where < self.params.size and ".tensor" in site.instruction.modifiers:
+            text += ", or a tensor map's address in the parameters, which `cvta.param` makes generic"
+        help = _POINTER if where < _LOWEST else _GUARD if where >= GLOBAL_BASE else None
+        return self._fault(
+            faults.OUT_OF_BOUNDS, site, lanes, at, address, size, text, help=help if space == "global" else None
+        )
+
+    def _nearest(self, address: int, space: str) -> str:
+        if space == "shared":
+            last = self.shared.low + self.shared.size - 1
+            known = f"shared memory is {self.shared.low:#x} … {last:#x} ({self.shared.size} bytes)"
+            window = _WINDOW.get(address >> 32, "global" if address >= GLOBAL_BASE else "")
+            return f"an address of another space ({window}): {known}" if window else known
+        if space == "local":
+            return f"the thread has {self.local.size} bytes of local memory"
+        if space == "param":
+            return f"the kernel has {self.params.size} bytes of parameters"
+        if address < _LOWEST:
+            low, known = self.shared.low, "a null pointer"
+            if address:
+                known = "no array lies so low: an offset from a null pointer, or a number passed as a pointer"
+            if low <= address < low + self.shared.size:
+                return f"{known}, or an address in shared memory, where it is {self.names(address)}"
+            return known
+        if address >> 32 in _WINDOW:
+            return f"a generic address of {_WINDOW[address >> 32]} memory"
+        if not self.regions:
+            return "the launch has no global memory: no argument is an array, and the module has no variables there"
+        nearest = min(self.regions, key=lambda r: max(r.low - address, address - (r.low + r.size - 1), 0))
+        after = address - (nearest.low + nearest.size)
+        by = f"{after} bytes after its end" if after >= 0 else f"{nearest.low - address} bytes before its start"
+        by = by if after >= 0 or address < nearest.low else "reaching over its end"
+        return f"the nearest allocation is `{nearest.name}`, {nearest.size} bytes at {nearest.low:#x}: {by}"
+
+    def _fault(
+        self, rule: faults.Rule, site: Site, lanes: Lanes, at: int, address: Value, size: int, why: str,
+        help: str | None = None,
+    ) -> PtxError:  # fmt: skip
+        where = int(np.broadcast_to(np.asarray(address), lanes.n)[at])
+        place, low = f"{where:#x}", self.shared.low
+        if low <= where < low + 2 * self.shared.size and ".shared" in site.instruction.full_opcode:
+            place = f"{self.names(where)} ({place})"
+        text = f"`{site.instruction.full_opcode}` accesses {size} byte{'s' if size > 1 else ''} at {place}: {why}"
+        return faults.error(rule, site.origin, text, notes=(self.place(lanes, at, site.function),), help=help)
+
+    def place(self, lanes: Lanes, at: int, function: str) -> str:
+        """Say which thread the n-th of these lanes is."""
+        lane = int(lanes.index[at])
+        thread, cta = divmod(lane, self.shape.ctas)
+        x, y, _ = self.shape.block
+        tid = (thread % x, thread // x % y, thread // (x * y))
+        number = Cta.at(self.ctaid[:, cta], self.grid_shape)
+        grid = f" of `{self.grid}`" if self.grid not in ("", function) else ""
+        return f"in `{function}`{grid}, CTA {number}, thread {tid}, one of {lanes.n} here"
+
+
+_joined = np.bitwise_or.reduce
+"""All the bits of offsets: at least as great as each, and aligned where all are."""
+
+
+class Mixed(Exception):
+    """The lanes of one access hit different regions: the caller splits them by `Memory.split`."""
+
+
+def regions_of(allocations: list[Allocation]) -> list[Region]:
+    """Return the regions of global memory in address order."""
+    return [
+        Region(item.name, item.space, item.address, item.size, item.data, item.writable, item.lent, item.fresh)
+        for item in sorted(allocations, key=lambda a: a.address)
+    ]

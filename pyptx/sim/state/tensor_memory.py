@@ -1,0 +1,110 @@
+"""Tensor memory of a batch of CTAs: 128 lanes of 512 columns of 32 bits each, and who has allocated which columns.
+
+Manual: Tensor Memory Addressing, Allocation. An address is the lane in the upper 16 bits and the column in the lower.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pyptx.isa.fragments.tensor_memory import COLUMNS, LANES
+from pyptx.sim.base.formats import Array
+
+if TYPE_CHECKING:
+    from pyptx.sim.state.memory import Site
+
+_UNIT = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """Columns that are allocated: from which on, how many, by a lane at an instruction."""
+
+    first: int
+    columns: int
+    lane: int
+    site: Site
+
+
+class TensorMemory:
+    """The columns of every CTA, `[cta, lane, column]`, made when the first is allocated. `exact` is the target whose
+    tensor cores' sums are imitated bit for bit, 90 for sm_90; 0 sums quickly."""
+
+    def __init__(self, ctas: int) -> None:
+        self.ctas = ctas
+        self.exact = 0
+        self.fresh = 0
+        """What every cell starts as."""
+        self.frees = 0
+        """How often columns were freed."""
+        self.granted = False
+        """Whether columns pass for allocated: what runs now was issued before some were freed."""
+        self._cells: Array | None = None
+        self._taken = np.zeros((ctas, COLUMNS // _UNIT), np.bool_)
+        self._kept: dict[int, list[tuple[int, int]]] = {}
+        self._held: dict[int, list[Holding]] = {}
+        self.refused: list[Array] = []
+        """The lanes of warps that got no columns just now."""
+
+    @property
+    def cells(self) -> Array:
+        if self._cells is None:
+            self._cells = np.full((self.ctas, LANES, COLUMNS), self.fresh, np.uint32)
+        return self._cells
+
+    def reset(self) -> None:
+        """Free everything: a batch begins."""
+        self._taken.fill(False)
+        self._kept.clear()
+        self._held.clear()
+        self.refused = []
+        self.frees = 0
+        if self._cells is not None:
+            self._cells.fill(self.fresh)
+
+    def allocate(self, cta: int, columns: int, pair: bool = False) -> int | None:
+        """Return the first column of a free run, now taken; None when there is none. The two CTAs of a pair get the
+        same columns: the second one those that the first one's allocation kept for it."""
+        ctas = [cta & ~1, cta | 1] if pair else [cta]
+        kept = self._kept.get(cta)
+        if pair and kept:
+            first, count = kept.pop(0)
+            if count != columns:
+                raise ValueError(f"{columns} columns, the other CTA of the pair has allocated {count}")
+            return first
+        count = columns // _UNIT
+        for first in range(COLUMNS // _UNIT - count + 1):
+            if not self._taken[ctas, first : first + count].any():
+                self._taken[ctas, first : first + count] = True
+                if pair:
+                    self._kept.setdefault(cta ^ 1, []).append((first * _UNIT, columns))
+                return first * _UNIT
+        return None
+
+    def hold(self, cta: int, item: Holding) -> None:
+        """Take note of who has got columns."""
+        self._held.setdefault(cta, []).append(item)
+
+    def holders(self, cta: int) -> list[Holding]:
+        """Return who has columns of a CTA, in the order of columns."""
+        return sorted(self._held.get(cta, []), key=lambda item: item.first)
+
+    def free(self, cta: int, column: int, columns: int) -> bool:
+        """Free columns; False when they were not all taken."""
+        self.frees += 1
+        self._held[cta] = [item for item in self._held.get(cta, []) if item.first != column]
+        part = self._taken[cta, column // _UNIT : (column + columns) // _UNIT]
+        whole = bool(part.all()) and len(part) == columns // _UNIT
+        part[...] = False
+        return whole
+
+    def allocated(self, cta: Array, first: Array, last: Array) -> Array:
+        """Tell for each CTA whether both columns are allocated."""
+        ok = (first >= 0) & (last < COLUMNS)
+        inside = np.clip(np.stack([first, last]), 0, COLUMNS - 1) // _UNIT
+        if self.granted:
+            return ok
+        return ok & self._taken[cta, inside[0]] & self._taken[cta, inside[1]]

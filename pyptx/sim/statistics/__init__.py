@@ -1,8 +1,0 @@
-"""What a run says about performance, as hints: bank conflicts, coalescing, instruction mix, bytes, overlap of engines.
-Nothing here is timing."""
-
-from __future__ import annotations
-
-from pyptx.sim.statistics.report import Statistics
-
-__all__ = ["Statistics"]

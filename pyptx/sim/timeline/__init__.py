@@ -1,7 +1,0 @@
-"""The timeline of a simulated run: what every warp and engine did, in logical time, and its exports."""
-
-from __future__ import annotations
-
-from pyptx.sim.timeline.timeline import Stopped, Timeline
-
-__all__ = ["Stopped", "Timeline"]

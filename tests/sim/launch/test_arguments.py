@@ -1,0 +1,273 @@
+"""What callers get wrong about arguments and options, and arrays that share memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from pyptx import sim
+from pyptx.diagnostics import PtxError
+from pyptx.parser import parse
+from pyptx.sim.state.unstarted import Unstarted
+from pyptx.tensormap import ElementType, TensorMap
+from tests.sim.kernels import kernel, reported
+
+COPY = kernel(
+    "ld.param.u64 %rd1, [from]; mad.wide.u32 %rd1, %t, 4, %rd1; ld.global.u32 %r1, [%rd1];\nst.global.u32 [%o], %r1;",
+    params=".param .u64 out, .param .u64 from",
+)
+NUMBER = kernel("ld.param.u32 %r1, [n];\nst.global.u32 [%o], %r1;", params=".param .u64 out, .param .u32 n")
+OUT = np.zeros(32, np.uint32)
+WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
+    "no arguments": ({"args": None}, "PTX1102", "args is of type NoneType"),
+    "one string": ({"args": "ab"}, "PTX1102", "args is of type str"),
+    "a fraction": ({"args": [OUT, 1.5]}, "PTX1102", "`n` is .u32, 1.5 is no integer"),
+    "a NumPy number of another size": ({"args": [OUT, np.int64(1)]}, "PTX1102", "a plain Python number"),
+    "an array for a number": ({"args": [OUT, OUT]}, "PTX1102", "an array is passed by its address"),
+    "an array without dimensions": ({"args": [np.array(1, np.uint32), 1]}, "PTX1102", "shape (1,)"),
+    "objects": ({"args": [np.array([None]), 1]}, "PTX1102", "an array of object cannot be passed"),
+    "texts": ({"args": [np.array(["a"]), 1]}, "PTX1102", "cannot be passed"),
+    "dates": ({"args": [np.zeros(1, "M8[s]"), 1]}, "PTX1102", "cannot be passed"),
+    "a mask": ({"args": [np.ma.masked_less(OUT, 1), 1]}, "PTX1102", "`out`: a masked array cannot be passed"),
+    "a number that is too large": ({"args": [OUT, 1 << 32]}, "PTX1102", "from -2147483648 to 4294967295"),
+    "big-endian": ({"args": [np.zeros(1, ">f4"), 1]}, "PTX1102", "`out`: >f4 is big-endian"),
+    "no grid": ({"grid": None}, "PTX1103", "grid is None: one to three positive numbers"),
+    "a grid in words": ({"grid": "2"}, "PTX1103", "grid is '2'"),
+    "half a grid": ({"grid": 1.5}, "PTX1103", "grid is 1.5"),
+    "a high grid": ({"grid": (1, 65536)}, "PTX1103", "at most 65535 are possible in y"),
+    "a deep block": ({"block": (1, 1, 65)}, "PTX1103", "at most 64 are possible in z"),
+    "a large cluster": ({"grid": 32, "cluster": 32}, "PTX1103", "a cluster of 32 CTAs; at most 16"),
+    "shared memory in words": ({"shared": "4"}, "PTX1103", "shared is '4': a whole number of at least 0"),
+    "a seed below zero": ({"seed": -1}, "PTX1103", "seed is -1: a whole number of at least 0 expected"),
+    "no seed": ({"seed": None}, "PTX1103", "seed is None"),
+    "no steps": ({"max_steps": 0}, "PTX1103", "max_steps is 0: a whole number of at least 1"),
+    "no lanes": ({"batch_lanes": 0}, "PTX1103", "batch_lanes is 0"),
+    "no check": ({"check": None}, "PTX1103", "check is None"),
+    "a number to watch": ({"watch": 5}, "PTX1102", "watch is 5"),
+    "a grid of many digits": ({"grid": 1 << 20000}, "PTX1103", "grid is a 20001-bit integer"),
+    "shared memory of many digits": ({"shared": 1 << 20000}, "PTX1103", "shared is a 20001-bit integer"),
+    "an argument of many digits": ({"args": [OUT, 1 << 20000]}, "PTX1102", "a 20001-bit integer does not fit"),
+    "an array of many bytes": (
+        {"args": [np.broadcast_to(np.float32(1), (1 << 50,)), 1]},
+        "PTX1107",
+        "no memory for a contiguous copy",
+    ),
+    "a list for a name": ({"entry": ["k"]}, "PTX1101", "the entry is ['k']: its name is expected"),
+    "images without names": ({"images": 1}, "PTX1102", "images is 1: names and images expected"),
+    "parts without offsets": ({"parts": ["ring"]}, "PTX1102", "parts is ['ring']"),
+    "outputs that are no arrays": ({"outputs": [1], "check": "all,outputs"}, "PTX1102", "`outputs` takes arrays"),
+}
+
+
+@pytest.mark.parametrize(("options", "code", "words"), list(WRONG.values()), ids=list(WRONG))
+def test_what_callers_get_wrong(options: dict[str, Any], code: str, words: str) -> None:
+    reported(NUMBER, code, words, **{"args": [OUT, 1], **options})
+
+
+def test_a_module_without_an_entry() -> None:
+    reported(".version 8.0\n.target sm_90\n.address_size 64\n", "PTX1101", "the module has no entry")
+
+
+LIMITS = {
+    "threads": (".maxntid 32, 1, 1", {"block": 64}, "`.maxntid` allows 32"),
+    "ranks": (".maxclusterrank 2", {"grid": 4, "cluster": 4}, "`.maxclusterrank` allows 2"),
+    "another cluster": (".reqnctapercluster 2", {"grid": 4, "cluster": 4}, "the kernel requires (2, 1, 1)"),
+    "no cluster": (".explicitcluster", {"grid": 4}, "no cluster is given"),
+}
+
+
+@pytest.mark.parametrize(("directive", "options", "words"), list(LIMITS.values()), ids=list(LIMITS))
+def test_the_limits_of_an_entry(directive: str, options: dict[str, Any], words: str) -> None:
+    reported(NUMBER.replace(")\n{", f")\n{directive}\n{{"), "PTX1103", words, args=[OUT, 1], **options)
+
+
+@pytest.mark.parametrize(("target", "limit"), [("sm_80", 232448), ("sm_90a", 232448), ("sm_120a", 101376)])
+def test_shared_memory_of_the_target(target: str, limit: int) -> None:
+    text = NUMBER.replace("sm_90a", target)
+    sim.run(parse(text), args=[OUT.copy(), 1], shared=limit)
+    reported(text, "PTX1103", f"at most {limit}", args=[OUT, 1], shared=limit + 1)
+
+
+def test_views_of_one_buffer_are_one_memory() -> None:
+    buffer = np.arange(96, dtype=np.uint32)
+    sim.run(parse(COPY), block=32, args=[buffer[32:], buffer[:64]])
+    assert buffer.tolist() == [*range(32), *range(32), *range(64, 96)]
+    race = reported(COPY, "PTX0901", "out and from", block=64, args=[buffer[32:], buffer[:64]])
+    assert "reads" in str(race) or "writes" in str(race)
+    assert buffer.tolist() == [*range(32), *range(32), *range(64, 96)]
+
+
+def test_a_read_only_view_sees_what_is_written() -> None:
+    buffer = np.arange(64, dtype=np.uint32)
+    frozen = buffer.view()
+    frozen.flags.writeable = False
+    machine = sim.Machine(parse(COPY), block=32, args=[buffer[32:], frozen])
+    machine.run()
+    assert machine.memory("from").tolist() == [*range(32), *range(32)]
+    assert machine.memory("out").tolist() == [*range(32)]
+
+
+def test_partly_written_views_name_their_first_element() -> None:
+    buffer = np.zeros(96, np.uint32)
+    result = sim.run(parse(COPY), block=16, args=[buffer[48:], buffer[:64]], check="all,outputs", outputs=[buffer[48:]])
+    assert ["[16]" in str(finding) for finding in result.hazards] == [True]
+
+
+def test_views_that_are_not_contiguous_may_not_overlap() -> None:
+    square = np.zeros((8, 8), np.uint32)
+    reported(COPY, "PTX1102", "the arguments 0 and 1 share memory", block=32, args=[square, square.T])
+    both = np.zeros(64, np.uint32)
+    both[1::2] = 7
+    sim.run(parse(COPY), block=32, args=[both[::2], both[1::2]])
+    assert both.tolist() == [7] * 64
+
+
+def test_a_sliding_window_is_not_written() -> None:
+    window = np.lib.stride_tricks.as_strided(np.zeros(40, np.uint32), (8, 8), (4, 4))
+    reported(COPY, "PTX1113", "`out` is read-only", block=32, args=[window, OUT])
+
+
+@pytest.mark.parametrize("by", range(5))
+def test_clusters_start_in_order_or_in_batches_from_the_end(by: int) -> None:
+    for clusters in range(1, 14):
+        unstarted, found = Unstarted((2, 1, 1), (2 * clusters, 1, 1), by), list[int]()
+        while unstarted.left:
+            found += unstarted.start(2 * (by or 3))[::2].tolist()
+            last = unstarted.cancel()
+            found += [] if last is None else [last]
+        firsts = list(range(0, 2 * clusters, 2))
+        parts = [firsts[at : at + by] for at in range(0, clusters, by)] if by else []
+        assert found == ([first for part in reversed(parts) for first in part] if by else firsts)
+
+
+def test_the_largest_grid_starts_at_once_and_one_that_is_resident_is_refused() -> None:
+    largest = (2**31 - 1, 65535, 65535)
+    machine = sim.Machine(parse(NUMBER), args=[OUT, 1], grid=largest, schedule="adversarial", seed=1)
+    assert machine.registers(cta=largest[0] * largest[1] * largest[2] - 1)
+    with pytest.raises(PtxError, match="no memory for 2147483647 CTAs"):
+        sim.Machine(parse(NUMBER), args=[OUT, 1], grid=2**31 - 1, cooperative=True)
+
+
+BY_VALUE = kernel("ret;", params=".param .align 64 .b8 s[128]")
+MAP = TensorMap(ElementType.F32, 0, (8, 8), (32,), (8, 8))
+FIELDS: dict[str, tuple[Any, str]] = {
+    "a number without a size": (sim.Struct(128, [(8, 5)]), "give it a type: np.int32(5)"),
+    "beyond the end": (sim.Struct(128, [(124, OUT)]), "not inside of a structure of 128 bytes"),
+    "before the beginning": (sim.Struct(128, [(-8, OUT)]), "the field at byte -8"),
+    "an array for a map": (OUT, "sim.Tensor(array, TensorMap(…))"),
+    "an impossible size": (sim.Struct(1 << 60, []), "the argument has 1152921504606846976"),
+    "a negative size": (sim.Struct(-1, []), "the argument has -1"),
+    "a number for a structure": (1 << 20000, "for a structure pass sim.Struct(…)"),
+    "a number of many digits": (sim.Struct(128, [(0, 1 << 20000)]), "is a 20001-bit integer, whose size"),
+    "no map": (sim.Tensor(OUT, cast("Any", None)), "a tensor whose map is a NoneType"),
+    "a pointer to an array": (sim.Pointer(OUT), "pass an array itself"),
+    "a pointer to nothing": (sim.Pointer([]), "a sim.Pointer to nothing"),
+    "a pointer to a number": (sim.Pointer([1]), "`s[0]` is 1, whose size nobody knows"),
+    "a pointer to text": (sim.Pointer(["x"]), "`s[0]`: a str cannot be passed"),
+    "a map of a list": (sim.Tensor(cast("Any", [1]), MAP), "a tensor map of a list"),
+}
+
+
+@pytest.mark.parametrize(("value", "words"), list(FIELDS.values()), ids=list(FIELDS))
+def test_values_of_structures_and_maps(value: Any, words: str) -> None:
+    reported(BY_VALUE, "PTX1102", words, args=[value])
+
+
+WRONG_VALUES: dict[str, tuple[Callable[[], Any], str]] = {
+    "fields without offsets": (lambda: sim.Struct(8, cast("Any", [1, 2])), "byte offsets and values"),
+    "no fields": (lambda: sim.Struct(8, cast("Any", None)), "byte offsets and values"),
+    "a size in words": (lambda: sim.Struct(cast("Any", "8"), []), "a sim.Struct of size '8'"),
+    "an offset in words": (lambda: sim.Struct(8, [(cast("Any", "0"), OUT)]), "byte offsets and values"),
+    "no replicas": (lambda: sim.Multicast([]), "one for each device"),
+    "numbers for replicas": (lambda: sim.Multicast(cast("Any", [1])), "a sim.Multicast of \\[1\\]"),
+}
+
+
+@pytest.mark.parametrize(("made", "words"), list(WRONG_VALUES.values()), ids=list(WRONG_VALUES))
+def test_values_that_say_nothing(made: Callable[[], Any], words: str) -> None:
+    with pytest.raises(PtxError, match=words):
+        made()
+
+
+def test_numbers_beyond_every_format() -> None:
+    text = kernel("ret;", params=".param .f32 x")
+    for value in (1e300, 1 << 2000):
+        reported(text, "PTX1102", "does not fit", args=[value])
+
+
+@pytest.mark.parametrize(("kind", "low", "high"), [("s32", -(2**31), 2**31 - 1), ("u32", -(2**31), 2**32 - 1)])
+def test_integers_beyond_the_parameter_are_refused_instead_of_cut_off(kind: str, low: int, high: int) -> None:
+    text = kernel("ret;", params=f".param .{kind} n")
+    for value in (low, high):
+        sim.run(parse(text), args=[value])
+    for value in (low - 1, high + 1):
+        reported(text, "PTX1102", f"`n` is .{kind}, {value} does not fit", f"from {low} to {high}", args=[value])
+
+
+def test_integers_that_a_float_cannot_hold_are_refused_instead_of_rounded() -> None:
+    text = kernel("ret;", params=".param .f32 x")
+    sim.run(parse(text), args=[1 << 24])
+    sim.run(parse(text), args=[float((1 << 24) + 1)])
+    reported(text, "PTX1102", "the nearest to 16777217 is 16777216", "pass float(16777217)", args=[(1 << 24) + 1])
+
+
+def test_masks_of_tensors_and_structures_are_refused() -> None:
+    masked = np.ma.masked_less(np.arange(64, dtype=np.float32).reshape(8, 8), 9)
+    for value in (sim.Tensor(masked, MAP), sim.Struct(128, [(0, masked)])):
+        reported(BY_VALUE, "PTX1102", "a masked array cannot be passed", "x.filled(value)", args=[value])
+
+
+def test_a_stream_takes_launches_and_a_machine_what_launches() -> None:
+    module = parse(NUMBER)
+    for wrong in (module, [module], sim.Launch(module, args=[OUT, 1])):
+        with pytest.raises(PtxError, match=r"a list of sim\.Launch"):
+            sim.stream(cast("Any", wrong))
+    with pytest.raises(PtxError, match="`bloc` is not there for a machine"):
+        sim.Machine(module, args=[OUT, 1], bloc=3)
+
+
+def test_questions_that_a_machine_cannot_answer() -> None:
+    machine = sim.Machine(parse(kernel("st.global.u32 [%o], %t;", module=".shared .u32 cells[4];")), args=[OUT])
+    asked: list[tuple[Callable[[Any], object], str]] = [
+        (lambda m: m.registers(thread=1.5), "a thread a number or coordinates"),
+        (lambda m: m.registers(cta=(0, 0, 0)), "a CTA is its number in the grid"),
+        (lambda m: m.shared(0, None, "zz"), "'zz' is no type of elements"),
+        (lambda m: m.shared(0, None, ""), "is no type of elements"),
+        (lambda m: m.shared(0, None, "u32", -1), "asked for -1"),
+    ]
+    for ask, words in asked:
+        with pytest.raises(PtxError, match=re.escape(words)):
+            ask(machine)
+
+
+def test_recursion_without_end_meets_the_limit_of_local_memory() -> None:
+    module = ".func other();\n.func self() { call other; ret; }\n.func other() { call self; ret; }"
+    error = reported(kernel("call self;", module=module), "PTX1124", "524288", args=[OUT])
+    assert "calls itself without end" in str(error)
+
+
+def test_a_tensor_map_without_cvta_param() -> None:
+    text = kernel(
+        "mov.u32 %r1, bar; mov.u32 %r2, tile; mov.b64 %rd1, s; mov.u32 %r3, 0;\n"
+        "mbarrier.init.shared::cta.b64 [%r1], 1;\n"
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r2], [%rd1, {%r3, %r3}], "
+        "[%r1];",
+        module=".shared .align 128 .b8 tile[256];\n.shared .align 8 .b64 bar;",
+        params=".param .align 64 .b8 s[128]",
+    )
+    reported(text, "PTX1110", "`cvta.param` makes generic", args=[sim.Tensor(np.zeros((8, 8), np.float32), MAP)])
+
+
+def test_a_wrong_tensor_map_names_its_argument() -> None:
+    wide = sim.Tensor(np.zeros((8, 8), np.float32), replace(MAP, box=(512, 8)))
+    error = reported(BY_VALUE, "PTX1205", "passed as `s`", args=[wide])
+    assert error.diagnostics[0].line == 5
+
+
+def test_a_cluster_may_have_sixteen_ctas() -> None:
+    sim.run(parse(NUMBER), args=[np.zeros(512, np.uint32), 1], block=32, grid=16, cluster=16)

@@ -1,0 +1,243 @@
+"""Control-C, the bar of long runs, and what every error leaves of the callers' arrays: nothing."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyptx import sim
+from pyptx.diagnostics import PtxError
+from pyptx.parser import parse
+from pyptx.sim.launch import progress
+from tests.sim.kernels import HEAD, kernel, reported
+
+ENDLESS = """
+import signal
+import numpy as np
+from pyptx import sim
+from pyptx.parser import parse
+from tests.sim.kernels import kernel
+
+text = kernel('''mov.u32 %r0, 5;
+st.global.u32 [%o], %r0;
+setp.ge.u32 %p0, %t, 32;
+@%p0 bra wait;
+loop: add.u32 %r1, %r1, 1;
+bra loop;
+wait: bar.sync 1, 64;''')
+out = np.full(64, 9, np.int32)
+module = parse(text)
+sim.run(parse(kernel("")), args=(out,))
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
+signal.setitimer(signal.ITIMER_REAL, 0.2)
+try:
+    sim.run(module, block=64, args=(out,), max_steps=10**12, check="none")
+except KeyboardInterrupt as stopped:
+    print(type(stopped).__name__, stopped)
+assert out.tolist() == [9] * 64
+out[:] = 0
+sim.run(parse(kernel("st.global.u32 [%o], %t;")), block=64, args=(out,))
+print("again", out.tolist() == list(range(64)))
+"""
+
+
+def test_control_c_stops_with_a_report_and_leaves_arrays_alone() -> None:
+    root = Path(__file__).parents[3]
+    done = subprocess.run([sys.executable, "-c", ENDLESS], cwd=root, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("Interrupted stopped after ")
+    assert lines[0].endswith(" instructions; arrays are unchanged")
+    places = "\n".join(lines[1:3])
+    assert "32 × running at `add.u32`" in places or "32 × running at `bra`" in places or "32 × polling" in places
+    assert "32 × waiting at `bar.sync` at <ptx>:17:7: CTA 0 warp 1 …" in places
+    assert lines[-1] == "again True"
+    assert done.stderr == ""
+
+
+SHELL = """
+import signal, sys
+from pathlib import Path
+from pyptx.cli import main
+from tests.sim.kernels import kernel
+
+file = Path(sys.argv[1])
+file.write_text(kernel("st.global.u32 [%o], %t;"))
+launch = ["sim", str(file), "--block", "64", "--arg", "u32[64]=arange"]
+assert main(launch) == 0
+file.write_text(kernel("loop: add.u32 %t, %t, 1;\\nbra loop;"))
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
+signal.setitimer(signal.ITIMER_REAL, 0.3)
+sys.exit(main(launch))
+"""
+
+
+def test_control_c_in_the_shell_prints_the_report(tmp_path: Path) -> None:
+    root, file = Path(__file__).parents[3], tmp_path / "endless.ptx"
+    done = subprocess.run(
+        [sys.executable, "-c", SHELL, str(file)], cwd=root, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 130, done.stderr
+    assert "instructions; arrays are unchanged" in done.stderr
+    assert "64 × " in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+LOOP = kernel("mov.u32 %r1, 0;\nl: add.u32 %r1, %r1, 1;\nbar.sync 0;\nsetp.lt.u32 %p0, %r1, 40;\n@%p0 bra l;")
+
+
+@pytest.mark.parametrize(("stream", "shown"), [(Terminal(), True), (io.StringIO(), False)])
+def test_a_bar_is_shown_on_a_terminal_only(stream: io.StringIO, shown: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_DELAY", 0)
+    monkeypatch.setattr(sys, "stderr", stream)
+    out = np.zeros(64 * 40, np.int32)
+    sim.run(parse(LOOP), grid=40, block=64, args=(out,), batch_lanes=64)
+    assert ("threads" in stream.getvalue()) is shown
+
+
+@pytest.mark.parametrize("stream", [Terminal(), io.StringIO()])
+def test_a_launch_that_takes_very_long_says_so_once(stream: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_SETTLED", 0)
+    monkeypatch.setattr(progress, "_VERY_LONG", 0)
+    monkeypatch.setattr(progress, "_FASTEST", float("inf"))
+    monkeypatch.setattr(sys, "stderr", stream)
+    options: dict[str, Any] = {
+        "grid": 40, "block": 64, "args": (np.zeros(64 * 40, np.int32),), "batch_lanes": 64,
+    }  # fmt: skip
+    if stream.isatty():
+        sim.run(parse(LOOP), **options)
+        notes = [line for line in stream.getvalue().splitlines() if "note: " in line]
+    else:
+        with pytest.warns(RuntimeWarning) as caught:
+            sim.run(parse(LOOP), **options)
+        notes = [str(warning.message) for warning in caught]
+        assert stream.getvalue() == ""
+        assert [warning.filename for warning in caught] == [__file__]
+    (note,) = notes
+    assert re.search(r"a grid of 40 CTAs of 64 threads needs [a-z ]+ [\d.]+ \w+ more: 1 of 40 batches took", note)
+    assert "take a smaller grid, or check=" in note
+
+
+@pytest.mark.parametrize(("grid", "says"), [(2**26, False), (2**31 - 1, True)])
+def test_a_launch_that_must_take_very_long_says_so_before_it_starts(grid: int, says: bool) -> None:
+    body = "setp.ge.u32 %p1, %t, 5; @%p1 bra on; add.u32 %r1, %r1, 1;\non: trap;"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        reported(kernel(body), "PTX1120", grid=grid, block=64, args=(np.zeros(1, np.uint32),), check="none")
+    notes = [str(warning.message) for warning in caught]
+    assert len(notes) == says
+    assert not notes or "thread-instructions a second" in notes[0]
+
+
+def _stream() -> None:
+    out = np.zeros(64 * 20, np.int32)
+    launch = sim.Launch(parse(LOOP), grid=20, block=64, args=(out,))
+    sim.stream([launch, launch], batch_lanes=64)
+
+
+def _machine() -> None:
+    sim.Machine(parse(LOOP), grid=40, block=64, args=(np.zeros(64 * 40, np.int32),), batch_lanes=64).finish()
+
+
+@pytest.mark.parametrize(("run", "what"), [(_stream, "a stream of 2 grids"), (_machine, "a grid of 40 CTAs")])
+@pytest.mark.parametrize("before", [True, False])
+def test_streams_and_machines_say_that_they_take_very_long(
+    run: Callable[[], None], what: str, before: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "_SETTLED", float("inf") if before else 0)
+    monkeypatch.setattr(progress, "_VERY_LONG", 0)
+    monkeypatch.setattr(progress, "_FASTEST", 1e3 if before else float("inf"))
+    with pytest.warns(RuntimeWarning, match="no run reaches" if before else "more: 1 of 40 batches took") as caught:
+        run()
+    (note,) = [str(warning.message) for warning in caught]
+    assert note.startswith(what)
+
+
+def test_a_launch_of_one_batch_or_of_seconds_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_SETTLED", 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sim.run(parse(LOOP), grid=40, block=64, args=(np.zeros(64 * 40, np.int32),), batch_lanes=64)
+        monkeypatch.setattr(progress, "_VERY_LONG", 1e-9)
+        monkeypatch.setattr(progress, "_FASTEST", float("inf"))
+        sim.run(parse(LOOP), grid=40, block=64, args=(np.zeros(64 * 40, np.int32),))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(5, "5.0 seconds"), (150, "2 minutes"), (7200, "2 hours"), (1e6, "12 days")]
+)
+def test_durations_are_in_the_largest_unit(seconds: float, text: str) -> None:
+    assert progress.duration(seconds) == text
+
+
+OUT_OF_BOUNDS = "mov.u32 %r0, 1;\nst.global.u32 [%o], %r0;\nbar.sync 0;\nst.global.u32 [%o+4096], %r0;"
+WRITES = "mov.u32 %r0, 1;\nst.global.u32 [%o], %r0;\nbar.sync 0;\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "code", "words"),
+    [
+        (kernel(WRITES), {"entry": "other"}, "PTX1101", "no entry `other`; its entries are `k`"),
+        (f"{HEAD}.func f() {{ ret; }}", {}, "PTX1101", "no entry: nothing to run"),
+        (kernel(WRITES), {"args": ()}, "PTX1102", "the kernel has 1 parameters, found 0 arguments"),
+        (kernel(WRITES, params=".param .u64 out, .param .u8 x"), {"args": (..., 300)}, "PTX1102", "300 does not fit"),
+        (kernel(WRITES, params=".param .u64 out, .param .u32 x"), {"args": (..., b"ab")}, "PTX1102", "of 4 bytes"),
+        (kernel(WRITES, params=".param .u64 out, .param .u32 x"), {"args": (..., object())}, "PTX1102", "object"),
+        (kernel(WRITES), {"grid": 0}, "PTX1103", "grid is 0"),
+        (kernel(WRITES), {"grid": (2, 0)}, "PTX1103", "grid is (2, 0)"),
+        (kernel(WRITES), {"block": 0}, "PTX1103", "block is 0"),
+        (kernel(WRITES), {"block": -32}, "PTX1103", "block is -32"),
+        (kernel(WRITES), {"block": (1, 1, 1, 1)}, "PTX1103", "one to three positive numbers"),
+        (kernel(WRITES), {"block": 1025}, "PTX1103", "1025 threads; at most 1024"),
+        (kernel(WRITES), {"cluster": 0}, "PTX1103", "cluster is 0"),
+        (kernel(WRITES), {"shared": 1 << 20}, "PTX1103", "a CTA of sm_90a has at most 232448"),
+        (kernel(WRITES), {"shared": -1}, "PTX1103", "shared is -1"),
+        (kernel(WRITES), {"schedule": "soon"}, "PTX1103", "no schedule 'soon'"),
+        (kernel(WRITES + "call missing;", module=".extern .func missing;"), {}, "PTX1104", "`missing`"),
+        (kernel(WRITES + "mov.u64 %rd1, there;", module=".extern .global .u32 there;"), {}, "PTX1104", "`there`"),
+        (kernel(WRITES + "add.f99 %r0, %r0, %r0;"), {}, "PTX1106", "add.f99"),
+        (kernel(WRITES), {"grid": (1 << 30, 1 << 10), "cooperative": True}, "PTX1107", "for 1099511627776 CTAs"),
+        (kernel(OUT_OF_BOUNDS), {}, "PTX1110", "`st.global.u32` accesses 4 bytes"),
+        (kernel(WRITES + "trap;"), {}, "PTX1120", "the kernel executed `trap`"),
+        (kernel(WRITES + "l: add.u32 %r1, %r1, 1;\nbra l;"), {"max_steps": 5000}, "PTX1122", "more than 5000"),
+        (kernel(WRITES + "bar.sync 1, 96;"), {}, "PTX0990", "2 of 3 warps have arrived"),
+        (kernel(WRITES + "l: bra l;"), {}, "PTX0991", "never ends"),
+    ],
+)  # fmt: skip
+def test_an_error_leaves_the_callers_arrays_alone(text: str, options: dict[str, Any], code: str, words: str) -> None:
+    out = np.full(64, 9, np.int32)
+    args = tuple(out if item is ... else item for item in options.pop("args", (...,)))
+    launch: dict[str, Any] = {"entry": "k" if "entry k" in text else None, "block": 64, "args": args, **options}
+    with pytest.raises(PtxError) as caught:
+        sim.run(parse(text), **launch)
+    assert caught.value.diagnostics[-1].code == code, str(caught.value)
+    assert words in str(caught.value)
+    assert (out == 9).all()
+
+
+def test_the_step_limit_says_where_the_threads_are() -> None:
+    text = kernel("setp.ge.u32 %p0, %t, 32;\n@%p0 bra wait;\nl: add.u32 %r1, %r1, 1;\nbra l;\nwait: bar.sync 1, 64;")
+    with pytest.raises(PtxError) as caught:
+        sim.run(parse(text), block=64, args=(np.zeros(64, np.int32),), max_steps=3000, check="none")
+    (found,) = caught.value.diagnostics
+    assert found.code == "PTX1122"
+    assert any(note.startswith("32 × waiting at `bar.sync`") for note in found.notes)
+    assert found.help == "pass a higher `max_steps` if it is meant to run longer"

@@ -1,0 +1,258 @@
+"""Running step by step: where threads are, what registers, memory and barriers hold, and watched registers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyptx import sim
+from pyptx.diagnostics import PtxError
+from pyptx.parser import parse
+from pyptx.sim.launch import stepping
+from tests.sim.kernels import kernel
+
+BODY = """setp.eq.u32 %p0, %t, 0;
+@%p0 mbarrier.init.shared::cta.b64 [bar], 2;
+bar.sync 0;
+mov.f32 %f1, 0f3FC00000;
+mov.s32 %r2, -3;
+mov.u32 %r1, 0;
+loop: add.u32 %r1, %r1, 2;
+@%p0 st.shared.u32 [cells+4], %r1;
+setp.lt.u32 %p1, %r1, 6;
+@%p1 bra loop;
+add.u32 %r3, %r1, %t;
+st.global.u32 [%o], %r3;"""
+MODULE = ".shared .align 8 .b64 bar;\n.shared .u32 cells[4];"
+TEXT = kernel(BODY, module=MODULE)
+LINE = {word: TEXT[: TEXT.index(word)].count("\n") + 1 for word in ("loop:", "@%p0 st.shared", "bar.sync", "st.global")}
+
+
+def machine(text: str = TEXT, threads: int = 64, **options: Any) -> tuple[sim.Machine, Any]:
+    out = np.zeros(threads, np.int32)
+    return sim.Machine(parse(text), block=threads, args=(out,), **options), out
+
+
+def test_a_label_and_a_line_stop_before_their_instruction() -> None:
+    m, _ = machine()
+    assert m.run(until="loop")
+    assert {stand.line for stand in m.where()} == {LINE["loop:"]}
+    assert m.registers(thread=7)["%r1"] == 0
+    assert m.run(until=LINE["@%p0 st.shared"])
+    assert m.registers(thread=7)["%r1"] == 2
+    assert m.run(until="loop")
+    assert m.shared(0, "cells", "u32", 4).tolist() == [0, 2, 0, 0]
+    assert m.shared(0, "cells+4", "u32", 1).tolist() == [2]
+
+
+def test_registers_have_their_declared_types() -> None:
+    m, _ = machine()
+    m.run(until="loop")
+    found = m.registers(cta=0, thread=(33, 0, 0))
+    assert (found["%f1"], found["%t"], bool(found["%p0"])) == (1.5, 33, False)
+    assert found["%f1"].dtype == np.float32
+    assert found["%r2"] == 2**32 - 3  # declared .b32
+
+
+def test_a_condition_stops_the_run() -> None:
+    m, _ = machine()
+    assert m.run(until=lambda m: m.registers(thread=5)["%r1"] == 4)
+    assert {stand.line for stand in m.where()} == {LINE["@%p0 st.shared"]}
+
+
+def test_one_step_is_one_instruction_of_a_group() -> None:
+    m, _ = machine()
+    first = m.where()[0].line
+    assert m.step()
+    assert m.where()[0].line == first + 1
+    assert m.step(2)
+    assert m.where()[0].line == first + 3
+
+
+def test_nothing_is_written_before_the_end() -> None:
+    m, out = machine()
+    m.run()
+    assert m.done
+    assert not out.any()
+    result = m.finish()
+    assert out.tolist() == [6 + t for t in range(64)]
+    assert result.stats.lanes == 64
+    assert not m.step()
+
+
+def test_memory_shows_what_the_kernel_has_written_so_far() -> None:
+    text = kernel("mov.u32 %r0, 4;\nst.global.u32 [%o], %r0;\nthere: add.u32 %r0, %r0, 1;")
+    m, out = machine(text)
+    m.run(until="there")
+    assert m.memory("out").tolist() == [4] * 64
+    assert not out.any()
+
+
+def test_barriers_show_phases_and_arrivals() -> None:
+    m, _ = machine()
+    m.run(until="loop")
+    (bar,) = m.barriers()
+    assert isinstance(bar, stepping.MBarrier)
+    assert (bar.name, bar.phase, bar.pending, bar.count, bar.bytes) == ("bar", 0, 2, 2, 0)
+    text = kernel("setp.ge.u32 %p0, %t, 32;\n@%p0 bra late;\nbar.sync 3;\nbra end;\nlate: bar.sync 3;\nend:")
+    m, _ = machine(text)
+    m.run(until=lambda m: bool(m.barriers()))
+    (bar,) = m.barriers()
+    assert bar == stepping.Barrier(3, 32, 64)
+    assert {(s.warp, s.doing) for s in m.where()} == {(0, "waits"), (1, "runs")}
+
+
+def test_exited_and_parted_warps_are_told_apart() -> None:
+    m, _ = machine(kernel("setp.lt.u32 %p0, %t, 40;\n@%p0 exit;\nthere: mov.u32 %r1, 1;"))
+    m.run(until="there")
+    assert [(s.warp, s.lanes, s.doing) for s in m.where()] == [(0, 32, "exited"), (1, 8, "exited"), (1, 24, "runs")]
+    assert str(m.where()[1]).startswith("CTA 0 warp 1 (8 lanes) exited at `exit` at <ptx>:")
+
+
+def test_batches_follow_each_other_and_ctas_keep_their_numbers() -> None:
+    text = kernel("mov.u32 %r1, %ctaid.x;\nthere: mov.u32 %r2, %r1;")
+    out = np.zeros(64, np.int32)
+    m = sim.Machine(parse(text), grid=3, block=64, args=(out,), batch_lanes=64)
+    seen: list[int] = []
+    while m.run(until="there"):
+        seen.append(m.where()[0].cta)
+        assert m.registers(cta=seen[-1])["%r1"] == seen[-1]
+    assert seen == [0, 1, 2]
+
+
+def nowhere(m: sim.Machine) -> None:
+    m.run(until="nowhere")
+
+
+def first_line(m: sim.Machine) -> None:
+    m.run(until=1)
+
+
+def ninth_cta(m: sim.Machine) -> None:
+    m.registers(cta=9)
+
+
+def no_variable(m: sim.Machine) -> None:
+    m.shared(0, "nothing")
+
+
+def too_much(m: sim.Machine) -> None:
+    m.shared(0, "cells", "u32", 5000)
+
+
+def no_array(m: sim.Machine) -> None:
+    m.memory("nothing")
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (nowhere, "no label `nowhere`; there are loop"),
+        (first_line, "no instruction at line 1; there are some from"),
+        (ninth_cta, "CTA 9, thread 0: CTAs 0 … 0 run now, with threads 0 … 63"),
+        (no_variable, "no shared variable `nothing`; there are bar, cells"),
+        (too_much, "asked for 5000"),
+        (no_array, "no memory `nothing`; there are out"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_shown_is_said(ask: Any, words: str) -> None:
+    m, _ = machine()
+    with pytest.raises(PtxError, match=words):
+        ask(m)
+
+
+def test_a_hang_leaves_the_machine_to_look_at() -> None:
+    text = kernel("setp.ge.u32 %p0, %t, 32;\n@%p0 exit;\nbar.sync 1, 64;")
+    m, _ = machine(text)
+    with pytest.raises(PtxError, match="PTX0990"):
+        m.run()
+    assert [(s.warp, s.doing) for s in m.where()] == [(0, "waits"), (1, "exited")]
+
+
+def test_watched_registers_tell_every_change() -> None:
+    out = np.zeros(64, np.int32)
+    result = sim.run(parse(TEXT), block=64, args=(out,), watch=["%r1", "%p1"])
+    ones = [change for change in result.watched if change.register == "%r1"]
+    assert [(c.line, int(c.before[0]), int(c.after[0])) for c in ones] == [(LINE["loop:"], n, n + 2) for n in (0, 2, 4)]
+    assert ones[0].threads.tolist() == list(range(64))
+    assert str(ones[0]).endswith("%r1 of CTA 0 thread 0 from 0 to 2 and 63 more")
+    assert [bool(c.after[0]) for c in result.watched if c.register == "%p1"] == [True, False]
+    assert out.tolist() == [6 + t for t in range(64)]
+    assert sim.run(parse(TEXT), block=64, args=(out,)).watched == []
+    assert len(sim.Machine(parse(TEXT), block=64, args=(out,), watch=["%r1"]).finish().watched) == 3
+    assert len(sim.run(parse(TEXT), block=64, args=(out,), watch="%r1").watched) == 3
+
+
+def test_a_watched_register_has_to_exist() -> None:
+    with pytest.raises(PtxError, match="no register `%r19` is used; there are %f1"):
+        sim.run(parse(TEXT), block=64, args=(np.zeros(64, np.int32),), watch=["%r19"])
+
+
+@pytest.mark.parametrize("schedule", ["random", "adversarial"])
+def test_steps_follow_the_schedule_of_a_seed(schedule: str) -> None:
+    def trace() -> list[int]:
+        m, _ = machine(schedule=schedule, seed=5)
+        found: list[int] = []
+        while m.step():
+            found.append(m.where()[0].line)
+        return found
+
+    assert trace() == trace()
+
+
+RACE = """mov.u32 %r3, box; shl.b32 %r1, %t, 2; add.u32 %r1, %r1, %r3; xor.b32 %r2, %r1, 128;
+st.shared.u32 [%r1], %t;
+//
+ld.shared.u32 %r4, [%r2];
+st.global.u32 [%o], %r4;
+add.u32 %r5, %r6, 1;"""
+BOX = ".shared .align 16 .b8 box[512];"
+
+
+@pytest.mark.parametrize("schedule", ["eager", "lazy"])
+def test_an_error_is_raised_at_the_step_at_which_it_comes_to_light(schedule: str) -> None:
+    text = kernel(RACE, module=BOX)
+    load = text[: text.index("ld.shared.u32 %r4")].count("\n") + 1
+    m, out = machine(text, check="all", schedule=schedule)
+    assert m.run(until=load)
+    assert m.hazards == []
+    with pytest.raises(PtxError) as caught:
+        m.step()
+    assert [one.code for one in caught.value.diagnostics] == ["PTX0901"]
+    assert [one.rule.code for one in m.hazards] == ["PTX0901"]
+    assert m.registers(thread=40)["%r4"] == 8
+    assert m.step()  # What has been raised is not raised again.
+    with pytest.raises(PtxError) as caught:
+        m.run()
+    assert [one.code for one in caught.value.diagnostics] == ["PTX0911"]
+    with pytest.raises(PtxError) as caught:
+        m.finish()
+    assert [one.code for one in caught.value.diagnostics] == ["PTX0901", "PTX0911"]
+    assert not out.any()
+
+
+def test_reported_findings_are_there_as_they_come() -> None:
+    m, out = machine(kernel(RACE, module=BOX), check="races", on_hazard="report")
+    seen = [len(m.hazards)]
+    while m.step():
+        seen.append(len(m.hazards))
+    assert seen == sorted(seen)
+    assert set(seen) == {0, 1}
+    assert [one.rule.code for one in m.finish().hazards] == ["PTX0901"]
+    assert out.any()
+
+
+def test_a_right_kernel_steps_through_its_checks() -> None:
+    right = RACE.replace("\n//\n", "\nbar.sync 0;\n").replace("%r6", "%r4")
+    m, out = machine(kernel(right, module=BOX), check="strict")
+    assert m.finish().hazards == []
+    assert out.tolist() == [thread ^ 32 for thread in range(64)]
+
+
+def test_machine_errors_stand_behind_what_may_have_caused_them() -> None:
+    m, _ = machine(kernel(RACE + "\nld.global.u32 %r5, [%o+4096];", module=BOX), check="all", on_hazard="report")
+    with pytest.raises(PtxError) as caught:
+        m.run()
+    assert [one.code for one in caught.value.diagnostics] == ["PTX0901", "PTX0911", "PTX1110"]

@@ -1,0 +1,230 @@
+"""`check="numerics"`: NaN and infinity that begin in products of matrices, and not those that products hand on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyptx import sim
+from pyptx.diagnostics import PtxError
+from pyptx.parser import parse
+from pyptx.sim.hazards import Finding
+from pyptx.tensormap import Swizzle
+from tests.sim import tensor as t
+from tests.sim.kernels import kernel
+from tests.sim.semantics.test_tcgen05_mma import A_AT, COLUMN, SPACE, descriptor, instruction
+
+ONE, TWO, LARGE, INF, ZERO = 0x3F80, 0x4000, 0x7F62, 0x7F80, 0
+"""bf16: 1, 2, 3e38, infinity, 0."""
+
+MMA = """.reg .f32 %d<4>, %e<4>;
+mov.b32 %r1, {a}; mov.b32 %r2, {a}; mov.b32 %r3, {b};
+setp.eq.u32 %p1, %t, 33; @%p1 mov.b32 %r1, {special};
+mov.f32 %e0, {c}; mov.f32 %e1, {c}; mov.f32 %e2, {c}; mov.f32 %e3, {c};
+mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32
+    {{%d0, %d1, %d2, %d3}}, {{%r1, %r2}}, {{%r3}}, {{%e0, %e1, %e2, %e3}};"""
+
+
+def pair(low: int, high: int | None = None) -> str:
+    return hex((low if high is None else high) << 16 | low)
+
+
+def mma(a: int, b: int, *, special: str | None = None, c: str = "0f00000000") -> list[Finding]:
+    """Multiply constants in two warps; lane 1 of the second one may have something else in its first register of A."""
+    body = MMA.format(a=pair(a), b=pair(b), special=special or pair(a), c=c)
+    out = np.zeros(64, np.int32)
+    return sim.run(parse(kernel(body)), "k", block=64, args=(out,), check="numerics").hazards
+
+
+def test_a_product_of_warps_overflows() -> None:
+    (found,) = mma(LARGE, LARGE)
+    assert (found.rule.code, found.count, found.place.text) == (
+        "PTX0993", 2 * 16 * 8, "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32",
+    )  # fmt: skip
+    assert "c = 0.0, largest a of the warp = 3.00" in found.what
+    assert "the result is inf in element 0 of D" in found.what
+    assert str(found.agent) == "CTA 0 warp 0 lane 0"
+
+
+def test_one_warp_overflows() -> None:
+    (found,) = mma(ONE, TWO, special=pair(LARGE, 0))
+    assert (found.rule.code, found.count, str(found.agent)) == ("PTX0993", 8, "CTA 0 warp 1 lane 0")
+
+
+def test_infinity_in_a_product_is_handed_on_and_zero_times_infinity_is_not() -> None:
+    assert mma(ONE, ONE, special=pair(INF, ONE)) == []
+    (found,) = mma(ONE, ZERO, special=pair(INF, ONE))
+    assert (found.rule.code, found.count) == ("PTX0992", 8)
+    assert mma(ONE, ZERO, special=pair(0x7FC0, INF)) == []
+
+
+def test_an_infinite_accumulator_is_handed_on() -> None:
+    assert mma(ONE, ONE, c="0f7F800000") == []
+    assert mma(LARGE, LARGE, c="0f7F800000") == []
+    assert mma(ONE, ONE, c="0f7F000000") == []
+
+
+HALVES = """mov.b32 %r1, 0x5C005C00; mov.b32 %r2, {c};
+mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16
+    {{%r3, %r4}}, {{%r1, %r1, %r1, %r1}}, {{%r1, %r1}}, {{%r2, %r2}};"""
+DOUBLES = """.reg .f64 %d<9>; mov.f64 %d1, {a}; mov.f64 %d2, {c};
+mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {{%d3, %d4}}, {{%d1}}, {{%d1}}, {{%d2, %d2}};"""
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        (HALVES.format(c=0), [("PTX0993", 16 * 8)]), (HALVES.format(c="0x7C000000"), [("PTX0993", 8 * 8)]),
+        (HALVES.format(c="0xFC00FC00"), []), (HALVES.format(c="0x7FFF7FFF"), []),
+        (DOUBLES.format(a="0d5FF0000000000000", c="0d0000000000000000"), [("PTX0993", 64)]),
+        (DOUBLES.format(a="0d3FF0000000000000", c="0d7FF0000000000000"), []),
+    ],
+)  # fmt: skip
+def test_halves_and_doubles(body: str, found: list[tuple[str, int]]) -> None:
+    out = np.zeros(32, np.int32)
+    made = sim.run(parse(kernel(body)), "k", block=32, args=(out,), check="numerics").hazards
+    assert [(one.rule.code, one.count) for one in made] == found
+
+
+SCALED = """.version 8.7
+.target sm_120a
+.address_size 64
+.visible .entry k()
+{{
+.reg .f32 %d<4>; .reg .b32 %r<4>;
+mov.f32 %d0, 0f00000000; mov.f32 %d1, %d0; mov.f32 %d2, %d0; mov.f32 %d3, %d0;
+mov.b32 %r0, 0x44444444; mov.b32 %r1, {values}; mov.b32 %r2, {first}; mov.b32 %r3, {second};
+{form}.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0
+    {{%d0, %d1, %d2, %d3}}, {{%r1, %r1, %r1, %r1}}, {b}, {{%d0, %d1, %d2, %d3}},
+    {meta} %r2, {{0, 0}}, %r3, {{0, 0}};
+ret;
+}}"""
+FORMS = {
+    "dense": ("mma.sync.aligned.m16n8k32", "{%r1, %r1}", ""),
+    "sparse": ("mma.sp::ordered_metadata.sync.aligned.m16n8k64", "{%r1, %r1, %r1, %r1}", "%r0, 0,"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_scale_factors_that_are_nan_are_operands(form: str) -> None:
+    name, b, meta = FORMS[form]
+
+    def found(values: int, first: int, second: int) -> list[str]:
+        text = SCALED.format(form=name, b=b, meta=meta, values=values, first=first, second=second)
+        return [one.rule.code for one in sim.run(parse(text), block=32, check="numerics").hazards]
+
+    assert found(0x38383838, 0x7F7F7F7F, 0x7F7F7F7F) == []
+    assert found(0x38383838, 0xFFFFFFFF, 0x7F7F7F7F) == []
+    assert found(0x38383838, 0x7F7F7F7F, 0xFFFFFFFF) == []
+    assert found(0x38383838, 0xFEFEFEFE, 0xFEFEFEFE) == ["PTX0993"]
+    assert found(0x7F7F7F7F, 0x7F7F7F7F, 0x7F7F7F7F) == []
+
+
+WGMMA = """.shared .align 1024 .b8 box[8192];
+.reg .f32 %d<4>; .reg .b32 %box, %at;
+mov.u32 %box, box; mad.lo.u32 %at, %t, 64, %box;
+mov.b32 %r1, {a}; mov.b32 %r2, {b}; setp.ge.u32 %p1, %t, 64; @%p1 mov.b32 %r1, %r2;
+{stores}
+setp.eq.u32 %p1, %t, 0; @%p1 st.shared.b32 [%at], {special};
+fence.proxy.async.shared::cta;
+bar.sync 0;
+shr.u32 %r3, %box, 4; cvt.u64.u32 %rd1, %r3; or.b64 %rd1, %rd1, 0x0000001000080000; add.u64 %rd2, %rd1, 256;
+mov.f32 %d0, {c}; mov.f32 %d1, {c}; mov.f32 %d2, {c}; mov.f32 %d3, {c};
+setp.ne.u32 %p1, %t, 999; setp.eq.u32 %p2, %t, {keeps};
+wgmma.fence.sync.aligned;
+wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {{%d0, %d1, %d2, %d3}}, %rd1, %rd2, %p1, 1, 1, 0, 0;
+wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {{%d0, %d1, %d2, %d3}}, %rd1, %rd2, %p1, 1, 1, 0, 0;
+wgmma.commit_group.sync.aligned;
+wgmma.wait_group.sync.aligned 0;
+{after}"""
+
+
+def wgmma(
+    a: int, b: int, *, special: str | None = None, c: str = "0f00000000", after: str = "", **options: Any
+) -> list[Finding]:
+    """Multiply twice. The first half of the box is A, the other B; the first two elements of A may differ."""
+    stores = " ".join(f"st.shared.b32 [%at+{at}], %r1;" for at in range(0, 64, 4))
+    body = WGMMA.format(a=pair(a), b=pair(b), special=special or pair(a), c=c, stores=stores, after=after, keeps=999)
+    out = np.zeros(128, np.int32)
+    return sim.run(parse(kernel(body)), "k", block=128, args=(out,), check="all,numerics", **options).hazards
+
+
+def test_a_product_of_a_warpgroup_overflows_once() -> None:
+    found, = wgmma(LARGE, LARGE)  # fmt: skip
+    assert (found.rule.code, found.count, str(found.agent)) == ("PTX0993", 64 * 8, "CTA 0 warp 0 lane 0")
+    assert found.what.startswith("largest of the row of a = 3.00")
+    assert found.what.endswith("the result is inf in row 0, column 0 of D")
+
+
+def test_accumulators_of_a_warpgroup_hand_on_what_they_hold() -> None:
+    assert wgmma(ONE, ONE, c="0f7F800000") == []
+    (found,) = wgmma(LARGE, ONE, c="0f7F7FFFFF")
+    assert (found.rule.code, found.count) == ("PTX0993", 64 * 8)
+
+
+def test_the_rows_of_a_warpgroup_are_judged_by_themselves() -> None:
+    assert wgmma(ONE, ONE, special=pair(ONE, INF)) == []
+    (found,) = wgmma(ONE, ZERO, special=pair(ONE, INF))
+    assert (found.rule.code, found.count) == ("PTX0992", 8)
+    (found,) = wgmma(LARGE, LARGE, special=pair(LARGE, INF))
+    assert (found.rule.code, found.count) == ("PTX0993", 63 * 8)
+    assert "row 1, column 0" in found.what
+
+
+def tcgen05(
+    a: int, b: int, *, special: int | None = None, start: float = 0.0, kept: bool = False, ctas: int = 1,
+    schedule: str = "eager",
+) -> list[str]:  # fmt: skip
+    """Multiply twice in tensor memory, of which column COLUMN + 3 of lane 5 starts with another number."""
+    m, n = 128, 16
+    x, y = np.full((m, 16), a, "u2"), np.full((n, 16), b, "u2")
+    if special is not None:
+        x[7, 2] = special
+    shared, tensor = np.zeros((1, SPACE), "u1"), np.zeros((1, 128, 512), "u4")
+    tensor[0, 5, COLUMN + 3] = np.float32(start).view("u4")
+    first, second = t.place(shared[0], A_AT, x, Swizzle.B32), t.place(shared[0], 0, y, Swizzle.B32)
+    bits = descriptor("f16", m, n, ("bf16", "bf16"), "f32")
+    text = instruction(
+        "tcgen05.mma.cta_group::1.kind::f16", bits, str(first), second, count=2, use="%yes" if kept else "%never"
+    )
+    options: Any = {"check": "strict,numerics", "clusters": ctas, "schedule": schedule}
+    try:
+        t.run(text, shared.repeat(ctas, 0), tensor.repeat(ctas, 0), **options)
+    except PtxError as error:
+        return [f"{d.code} {d.message}" for d in error.diagnostics]
+    return []
+
+
+def test_a_product_in_tensor_memory_overflows_once() -> None:
+    (found,) = tcgen05(LARGE, LARGE)
+    assert found.startswith("PTX0993 infinity first produced here: largest of the row of a = 3.00")
+    assert found.endswith("the result is inf in row 0, column 0 of D (2048 times)")
+
+
+def test_products_of_several_ctas_overflow() -> None:
+    assert tcgen05(ONE, ONE, ctas=3) == []
+    (found,) = tcgen05(LARGE, LARGE, ctas=3)
+    assert found.endswith("the result is inf in row 0, column 0 of D (6144 times)")
+
+
+def test_rows_in_tensor_memory_are_judged_by_themselves() -> None:
+    assert tcgen05(ONE, ONE, special=INF) == []
+    assert tcgen05(ONE, ONE) == []
+    (found,) = tcgen05(ONE, ZERO, special=INF)
+    assert found.startswith("PTX0992")
+    assert found.endswith("nan in row 7, column 0 of D (16 times)")
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_accumulators_in_tensor_memory_hand_on_what_they_hold(kept: bool) -> None:
+    assert tcgen05(ONE, ONE, start=np.inf, kept=kept) == []
+    (found,) = tcgen05(LARGE, LARGE, start=np.inf, kept=kept)
+    assert found.endswith(f"of D ({2047 if kept else 2048} times)")
+
+
+@pytest.mark.parametrize("schedule", ["lazy", "random", "adversarial"])
+def test_products_that_would_land_late_are_judged_alike(schedule: str) -> None:
+    assert wgmma(LARGE, LARGE, schedule=schedule) == wgmma(LARGE, LARGE)
+    assert tcgen05(LARGE, LARGE, schedule=schedule) == tcgen05(LARGE, LARGE)

@@ -1,0 +1,115 @@
+"""Scopes that hold one thread only: strong accesses of several CTAs, and flags that are released or acquired so."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pyptx import sim
+from pyptx.parser import parse
+from tests.sim.kernels import by_schedule, codes, kernel
+
+PATTERN = Path(__file__).parents[2] / "patterns/ptx/cluster_global.ptx"
+PARTS = """mov.u32 %r9, %ctaid.x; setp.eq.u32 %p1, %r9, 0; setp.ne.u32 %p2, %t, 0;
+ld.param.u64 %o, [out]; @%p2 ret;
+"""
+WRITER = PARTS + "@!%p1 bra reader;\nst.global.u32 [%o], 1;\n"
+READER = "ret;\nreader: {}\nsetp.eq.u32 %p3, %r1, 0; @%p3 bra reader;\n{}ld.global.u32 %r2, [%o];"
+ACQUIRE = "ld.acquire.gpu.global.u32 %r1, [%o+128];"
+PEER = """mov.u32 %r3, word; mapa.shared::cluster.u32 %r4, %r3, 0; st.shared.u32 [word], 0;
+barrier.cluster.arrive; barrier.cluster.wait;
+{}
+barrier.cluster.arrive; barrier.cluster.wait;"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "red.relaxed.cta.global.add.u32 [%o], 1;",
+        "red.relaxed.cluster.global.add.u32 [%o], 1;",
+        "atom.acq_rel.cta.global.exch.b32 %r1, [%o], 1;",
+        "st.relaxed.cta.global.u32 [%o], %t;",
+        "@%p1 st.relaxed.cta.global.u32 [%o], %t; @!%p1 ld.relaxed.gpu.global.u32 %r1, [%o];",
+    ],
+)
+def test_strong_accesses_of_several_ctas_need_a_scope_of_the_whole_gpu(body: str) -> None:
+    found = by_schedule(kernel(PARTS + body), block=32, grid=4)
+    assert codes(found) == {("PTX0903",)}
+    assert all("scope" in str(one) for some in found.values() for one in some)
+    wide = body.replace(".cta", ".gpu").replace(".cluster", ".gpu")
+    assert codes(by_schedule(kernel(PARTS + wide), block=32, grid=4)) == {()}
+
+
+@pytest.mark.parametrize("what", ["atom.relaxed.{}.shared::cluster.add.u32 %r5, [%r4], 1;",
+                                  "st.relaxed.{}.shared::cluster.u32 [%r4], 1;"])  # fmt: skip
+def test_accesses_of_a_peers_shared_memory_need_the_scope_of_the_cluster(what: str) -> None:
+    for scope, wanted in (("cta", ("PTX0903",)), ("cluster", ())):
+        text = kernel(PEER.format(what.format(scope)), module=".shared .b32 word;")
+        assert codes(by_schedule(text, block=1, grid=2, cluster=2)) == {wanted}
+
+
+def test_atomics_of_one_cta_may_name_its_scope() -> None:
+    assert codes(by_schedule(kernel("red.relaxed.cta.global.add.u32 [%o], 1;"), block=32)) == {()}
+
+
+@pytest.mark.parametrize(
+    ("release", "look", "fence"),
+    [
+        ("st.release.cta.global.u32 [%o+128], 1;", ACQUIRE, ""),
+        ("red.release.cta.global.add.u32 [%o+128], 1;", ACQUIRE, ""),
+        ("fence.acq_rel.cta; st.relaxed.gpu.global.u32 [%o+128], 1;", ACQUIRE, ""),
+        ("fence.acq_rel.gpu; st.relaxed.gpu.global.u32 [%o+128], 1;", ACQUIRE.replace("acquire", "relaxed"),
+         "fence.acq_rel.cta;\n"),
+    ],
+)  # fmt: skip
+def test_data_behind_a_flag_of_too_narrow_a_scope_is_told_so(release: str, look: str, fence: str) -> None:
+    text = kernel(WRITER + release + READER.format(look, fence))
+    found = by_schedule(text, block=32, grid=2)
+    data = text.splitlines().index("st.global.u32 [%o], 1;") + 1
+    for some in found.values():
+        (one,) = [one for one in some if one.other and one.other.origin and one.other.origin.line == data]
+        assert one.rule.code == "PTX0903"
+        assert "a release of scope `." in one.notes[0]
+    wide = text.replace(".cta", ".gpu")
+    assert codes(by_schedule(wide, block=32, grid=2)) == {()}
+
+
+@pytest.mark.parametrize(("name", "label"), [("arrive.release", "arrive"), ("try_wait.parity.acquire", "wait")])
+def test_an_arrive_or_wait_of_too_narrow_a_scope_is_named_with_its_line(name: str, label: str) -> None:
+    lines = PATTERN.read_text("utf-8").splitlines()
+    (at,) = (number for number, line in enumerate(lines) if line.endswith(f"//@ {label}"))
+    assert f"mbarrier.{name}.cluster" in lines[at]
+    lines[at] = lines[at].replace(f"mbarrier.{name}.cluster", f"mbarrier.{name}.cta")
+    words = np.arange(32, dtype=np.uint32)
+    args = (words, np.zeros_like(words), np.zeros_like(words))
+    (one,) = sim.run(parse("\n".join(lines)), grid=2, block=32, cluster=2, args=args, on_hazard="report").hazards
+    assert one.rule.code == "PTX0903"
+    assert re.fullmatch(rf"`mbarrier\.{name}\.cta\..*` at <ptx>:{at + 1}:\d+ has scope `\.cta`, .*", one.notes[0])
+
+
+def test_a_barrier_behind_the_acquire_hands_the_reason_on() -> None:
+    text = kernel("""mov.u32 %r9, %ctaid.x; setp.eq.u32 %p1, %r9, 0; setp.eq.u32 %p2, %t, 0; ld.param.u64 %o, [out];
+@!%p1 bra reader;
+@%p2 st.global.u32 [%o], 1;
+@%p2 st.release.cta.global.u32 [%o+128], 1;
+ret;
+reader: @!%p2 bra.uni there;
+look: ld.acquire.gpu.global.u32 %r1, [%o+128]; setp.eq.u32 %p3, %r1, 0; @%p3 bra look;
+there: bar.sync 0;
+setp.eq.u32 %p4, %t, 63;
+@%p4 ld.global.u32 %r2, [%o];""")
+    assert codes(by_schedule(text, block=64, grid=2)) == {("PTX0903",)}
+
+
+@pytest.mark.parametrize("guard", ["", "@%p1 ", "@!%p2 "])
+def test_waiting_at_a_peers_barrier_is_an_error_also_where_the_result_is_the_guard(guard: str) -> None:
+    body = (
+        "mbarrier.init.shared::cta.b64 [bar], 4; mov.u32 %r1, %cluster_ctarank; xor.b32 %r1, %r1, 1;\n"
+        "mov.u32 %r2, bar; cvt.u64.u32 %rd1, %r2; cvta.shared.u64 %rd1, %rd1; mapa.u64 %rd2, %rd1, %r1;\n"
+        "barrier.cluster.arrive; barrier.cluster.wait; setp.eq.u32 %p1, %t, 0; setp.ne.u32 %p2, %t, 0;\n"
+        f"{guard}mbarrier.test_wait.parity.b64 %p1, [%rd2], 0;\nbarrier.cluster.arrive; barrier.cluster.wait;"
+    )
+    assert codes(by_schedule(kernel(body, module=".shared .b64 bar;"), block=1, grid=2, cluster=2)) == {("PTX0958",)}

@@ -1,0 +1,236 @@
+"""Modules that are linked: values as of one module that says the same, and the verdicts of nvJitLink."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyptx import sim
+from pyptx.diagnostics import Diagnostic, PtxError
+from pyptx.ir import Module
+from pyptx.parser import parse
+from tests.sim.linked import PAIRS, accepted, arch_of, module, pair
+
+READ = "ld.global.u32 %r1, [x];"
+CALL = """{ .param .b32 a; .param .b32 b; mov.b32 %r2, 5; st.param.b32 [a], %r2; call (b), f, (a);
+ld.param.b32 %r1, [b]; }"""
+PROTO = ".extern .func (.param .b32 r) f(.param .b32 a);"
+
+
+def entry(body: str, name: str = "k", linking: str = ".visible") -> str:
+    return (
+        f"{linking} .entry {name}(.param .u64 out) {{ .reg .b32 %r<9>; .reg .b64 %o, %rd<4>;\n"
+        f"ld.param.u64 %o, [out];\n{body}\nst.global.u32 [%o], %r1; ret; }}\n"
+    )
+
+
+def adds(number: int, linking: str = ".visible", extra: str = "") -> str:
+    return (
+        f"{linking} .func (.param .b32 r) f(.param .b32 a) {{ .reg .b32 %r<3>; ld.param.b32 %r1, [a];\n"
+        f"add.u32 %r1, %r1, {number}; {extra} st.param.b32 [r], %r1; ret; }}\n"
+    )
+
+
+def value(*texts: str, **options: Any) -> int:
+    """Return what the kernel of linked modules stores."""
+    out = np.zeros(1, np.uint32)
+    sim.run([module(text) for text in texts], options.pop("entry", "k"), args=[out], **options)
+    return int(out[0])
+
+
+def refused(modules: list[Module]) -> list[Diagnostic]:
+    """Return why modules do not link."""
+    try:
+        sim.link(modules)
+    except PtxError as why:
+        return list(why.diagnostics)
+    return []
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_modules_link_where_nvjitlink_links_them(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    texts = pair(name)
+    wrong = refused([parse(text) for text in texts])
+    assert {found.code for found in wrong} <= {"PTX1104", "PTX1108", "PTX0410", "PTX0411"}
+    assert all(found.origin is not None for found in wrong)
+    pytest.importorskip("cuda.bindings.nvjitlink")
+    assert accepted(texts, arch_of(name), capfd) is not bool(wrong)
+
+
+VALUES = {
+    "an external variable": ((".extern .global .u32 x;" + entry(READ), ".visible .global .u32 x = 5;"), 5),
+    "one without size": (
+        (".extern .global .u32 x[];" + entry(READ.replace("x]", "x+8]")), ".visible .global .u32 x[] = {1, 2, 3};"), 3),
+    "one of another type": (
+        (".extern .global .b8 x[4];" + entry(READ), ".visible .global .f32 x = 1.0;"), 0x3F800000),
+    "a constant": ((".extern .const .u32 x;" + entry("ld.const.u32 %r1, [x];"), ".visible .const .u32 x = 6;"), 6),
+    "the definition comes first": ((".visible .global .u32 x = 5;", ".extern .global .u32 x;" + entry(READ)), 5),
+    "strong before weak": ((".weak .global .u32 x = 1;" + entry(READ), ".visible .global .u32 x = 2;"), 2),
+    "the first weak one": ((".weak .global .u32 x = 1;" + entry(READ), ".weak .global .u32 x = 2;"), 1),
+    "the first weak one, elsewhere": ((".weak .global .u32 x = 1;", ".weak .global .u32 x = 2;" + entry(READ)), 1),
+    "common and strong": ((".common .global .u32 x;" + entry(READ), ".visible .global .u32 x = 7;"), 7),
+    "common and initialised": ((".common .global .u32 x;" + entry(READ), ".common .global .u32 x = 7;"), 7),
+    "the largest common one": (
+        (".common .global .u32 x[2];" + entry("st.global.u32 [x+12], 9; ld.global.u32 %r1, [x+12];"),
+         ".common .global .u32 x[4];"), 9),
+    "private names": ((".global .u32 x = 1;" + entry(READ), ".global .u32 x = 2;" + entry(READ, "k2")), 1),
+    "a private name beside a visible one": (
+        (".global .u32 x = 1;" + entry(READ), ".visible .global .u32 x = 2;"), 1),
+    "a private name that a function hides": (
+        (".global .u32 x = 1;" + entry(READ),
+         ".global .u32 x = 2;" + entry("{ .reg .u32 x; mov.u32 x, 3; mov.u32 %r1, x; }", "k2")), 1),
+    "several names in a declaration": (
+        (".weak .global .u32 w = 1, x = 2, y = 3;" + entry("ld.global.u32 %r1, [x];\nld.global.u32 %r2, [y];\n"
+         "mad.lo.u32 %r1, %r1, 10, %r2;"), ".visible .global .u32 x = 8;"), 83),
+    "a function": ((PROTO + entry(CALL), adds(1)), 6),
+    "a weak function and a strong one": ((adds(1, ".weak") + entry(CALL), adds(2)), 7),
+    "two weak functions": ((adds(1, ".weak") + entry(CALL), adds(2, ".weak")), 6),
+    "private functions": ((adds(1, "") + entry(CALL), adds(2, "") + entry(CALL, "k2")), 6),
+    "a function that reads its module's private variable": (
+        (PROTO + ".global .u32 y = 1;" + entry(CALL),
+         ".global .u32 y = 70;" + adds(0, extra=".reg .u32 %y; ld.global.u32 %y, [y]; add.u32 %r1, %r1, %y;")), 75),
+    "each needs the other": (
+        (PROTO + ".visible .global .u32 y = 4;" + entry(CALL),
+         ".extern .global .u32 y;" + adds(0, extra=".reg .u32 %y; ld.global.u32 %y, [y]; add.u32 %r1, %r1, %y;")), 9),
+    "an address in an initial value": (
+        (".extern .global .u32 x;\n.global .u64 p = x;" + entry("ld.global.u64 %rd1, [p]; ld.global.u32 %r1, [%rd1];"),
+         ".visible .global .u32 x = 5;"), 5),
+    "addresses of private names in initial values": (
+        (".global .u32 x = 1;\n.global .u64 p[] = {x};" + entry(READ, "k2"),
+         ".global .u32 x = 2;\n.global .u64 p[] = {x, generic(x)};"
+         + entry("ld.global.u64 %rd1, [p+8]; ld.u32 %r1, [%rd1];")), 2),
+    "an alias": (
+        (PROTO + entry(CALL),
+         adds(3).replace(" f(", " g(") + ".visible .func (.param .b32 r) f(.param .b32 a);\n.alias f, g;"), 8),
+    "shared memory": (
+        (".extern .shared .u32 s[];" + entry("st.shared.u32 [s+4], 5; ld.shared.u32 %r1, [s+4];"),
+         ".visible .shared .u32 s[4];"), 5),
+    "shared memory that both use": (
+        (".extern .shared .u32 s[];" + PROTO + entry("st.shared.u32 [s], 4;" + CALL),
+         ".visible .shared .u32 s[4];" + adds(0, extra=".reg .u32 %y; ld.shared.u32 %y, [s]; add.u32 %r1, %r1, %y;")),
+        9),
+    "weak shared memory is one": (
+        (".weak .shared .u32 s[4];" + PROTO + entry("mov.u32 %r3, s; st.shared.u32 [%r3], 3;" + CALL),
+         ".weak .shared .u32 s[4];" + adds(0, extra=".reg .u32 %y; ld.shared.u32 %y, [s]; add.u32 %r1, %r1, %y;")), 8),
+    "the call of a private function through its address": (
+        (adds(1, "") + entry(CALL, "k2"),
+         adds(9, "") + entry("""{ .param .b32 a; .param .b32 b; mov.b32 %r2, 5; st.param.b32 [a], %r2; mov.u64 %rd1, f;
+P: .callprototype (.param .b32 r) _ (.param .b32 a); call (b), %rd1, (a), P; ld.param.b32 %r1, [b]; }""")), 14),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_values(name: str) -> None:
+    texts, wanted = VALUES[name]
+    assert value(*texts) == wanted
+
+
+def test_dynamic_shared_memory_begins_at_one_place_for_all_modules() -> None:
+    first = ".extern .shared .align 16 .b8 s[];" + PROTO + entry("st.shared.u32 [s], 3;" + CALL)
+    second = ".extern .shared .align 64 .b8 w[];" + adds(
+        0, extra=".reg .u32 %y; ld.shared.u32 %y, [w]; add.u32 %r1, %r1, %y;"
+    )
+    assert value(first, second, shared=64) == 8
+
+
+def test_linked_modules_run_as_one_that_says_the_same() -> None:
+    """The same program in one module and in three: arrays and counts of instructions are equal."""
+    parts = (
+        ".extern .global .u32 table[];" + PROTO
+        + entry("mov.u32 %r3, %tid.x; mul.wide.u32 %rd1, %r3, 4; add.u64 %o, %o, %rd1;\n" + CALL
+                + "mov.u64 %rd2, table; add.u64 %rd2, %rd2, %rd1; ld.global.u32 %r4, [%rd2]; add.u32 %r1, %r1, %r4;"),
+        adds(1),
+        ".visible .global .u32 table[32] = {" + ", ".join(str(n * n) for n in range(32)) + "};",
+    )  # fmt: skip
+    one = parts[2] + parts[1] + parts[0].replace(PROTO, "").replace(".extern .global .u32 table[];", "")
+    outs = [np.zeros(32, np.uint32) for _ in range(2)]
+    counts: list[int] = []
+    for out, modules in zip(outs, ([module(part) for part in parts], module(one)), strict=True):
+        result = sim.run(modules, "k", block=32, args=[out], schedule="random", seed=3)
+        counts.append(result.stats.lane_instructions)
+    assert outs[0].tolist() == outs[1].tolist() == [6 + n * n for n in range(32)]
+    assert counts[0] == counts[1]
+
+
+def test_modules_of_several_versions_and_targets_run_on_the_newest() -> None:
+    first = parse(".version 7.0\n.target sm_80\n.address_size 64\n.visible .global .u32 x = 5;")
+    second = module(".extern .global .u32 x;" + entry("griddepcontrol.wait;" + READ))
+    out = np.zeros(1, np.uint32)
+    sim.run([first, second], args=[out])
+    assert out[0] == 5
+    linked = sim.link([first, second])
+    assert (linked.version.major, linked.version.minor, linked.target.targets) == (8, 0, ("sm_90",))
+
+
+def test_what_does_not_link_names_both_places_and_a_remedy() -> None:
+    modules = [module(".visible .global .u32 x = 1;" + entry(READ)), module("\n.visible .global .u32 x = 2;")]
+    with pytest.raises(PtxError) as raised:
+        sim.link(modules, ["a.ptx", "b.ptx"])
+    (found,) = raised.value.diagnostics
+    assert str(found.origin) == "b.ptx:5:1"
+    assert found.message == "`x` is defined here and at a.ptx:4:1"
+    assert found.help is not None
+    assert ".weak" in found.help
+
+
+def test_a_fault_names_the_module() -> None:
+    modules = [module(PROTO + entry(CALL)), module(adds(1, extra="trap;"))]
+    with pytest.raises(PtxError, match=r"^<module 2>:5:22: error\[PTX1120\]"):
+        sim.run(modules, args=[np.zeros(1, np.uint32)])
+
+
+def test_a_private_name_gets_the_number_of_its_module() -> None:
+    modules = [module(".global .u32 x = 1;" + entry(READ)), module(".global .u32 x = 2;" + entry(READ, "k2"))]
+    machine = sim.Machine(modules, "k2", args=[np.zeros(1, np.uint32)])
+    assert machine.memory("x$2").view(np.uint32).tolist() == [2]
+
+
+def test_a_function_in_which_a_name_has_two_meanings_is_refused() -> None:
+    body = READ + "{ .reg .u32 x; mov.u32 x, 3; add.u32 %r1, %r1, x; }"
+    with pytest.raises(PtxError, match=r"PTX1108.*`x`, which another module has too, is hidden by a name of `k2`"):
+        sim.link([module(".global .u32 x = 1;"), module(".global .u32 x = 2;" + entry(body, "k2"))])
+
+
+def test_a_label_with_the_name_of_a_private_variable_stays() -> None:
+    body = "mov.u32 %r1, 4; bra x; mov.u32 %r1, 5;\nx:"
+    assert value(".global .u32 x = 1;", ".global .u32 x = 2;" + entry(body)) == 4
+
+
+def test_linked_modules_are_prepared_once() -> None:
+    modules = [module(".extern .global .u32 x;" + entry(READ)), module(".visible .global .u32 x = 5;")]
+    assert sim.link(modules) is not sim.link(modules)
+    from pyptx.sim.program.linking import whole
+
+    assert whole(modules) is whole(list(modules))
+    assert whole(modules[0]) is modules[0]
+
+
+def test_lines_of_source_are_those_of_the_module() -> None:
+    def lined(name: str, body: str) -> Module:
+        return module(f'.file 1 "{name}.cu"\n{body}')
+
+    first = lined("one", PROTO + entry(".loc 1 7 0\n" + CALL))
+    second = lined("two", adds(1, extra="\n.loc 1 9 0\ntrap;"))
+    with pytest.raises(PtxError, match=r"it comes from two\.cu:9"):
+        sim.run([first, second], args=[np.zeros(1, np.uint32)])
+
+
+def test_streams_take_several_modules_too() -> None:
+    modules = [module(".extern .global .u32 x;" + entry(READ)), module(".visible .global .u32 x = 5;")]
+    out = np.zeros(1, np.uint32)
+    sim.stream([sim.Launch(modules, args=[out])])
+    assert out[0] == 5
+
+
+def test_texts_are_to_be_parsed_first() -> None:
+    texts: Any = ["text", "text"]
+    with pytest.raises(TypeError, match="modules are linked, found str"):
+        sim.run(texts, args=())
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_weak_definition_is_taken_before_a_common_one(first: int) -> None:
+    texts = [".weak .global .u32 x = 7;\n", ".common .global .u32 x;\n" + entry(READ)]
+    assert value(texts[first], texts[1 - first]) == 7

@@ -1,0 +1,151 @@
+"""tcgen05: allocation, loads and stores of every shape, and products against NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyptx import sim
+from pyptx.diagnostics import PtxError
+from pyptx.isa.descriptors import InstructionDescriptor, Tcgen05Descriptor
+from pyptx.isa.fragments.tensor_memory import tmem_registers
+from pyptx.parser import parse
+from pyptx.sim.numerics.formats import decode
+from pyptx.tensormap import Swizzle
+from pyptx.types import from_name
+from tests.sim.semantics.test_wgmma import image
+
+Array = np.ndarray[Any, Any]
+
+START = """.version 8.6
+.target sm_100a
+.address_size 64
+.extern .shared .align 1024 .b8 box[];
+.visible .entry k(.param .u64 a, .param .u64 b, .param .u64 d)
+{
+.reg .b32 %t, %base, %at, %r<8>, %v<32>; .reg .b64 %x, %y, %z; .reg .pred %p, %q;
+.shared .align 8 .b64 bar; .shared .align 8 .b64 done; .shared .align 4 .b32 where;
+mov.u32 %t, %tid.x;
+ld.param.u64 %x, [a]; ld.param.u64 %y, [b]; ld.param.u64 %z, [d];
+shr.u32 %r1, %t, 5;
+setp.ne.u32 %p, %r1, 0;
+@%p bra allocated;
+tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [where], 64;
+tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;
+allocated:
+setp.ne.u32 %p, %t, 0;
+@!%p mbarrier.init.shared::cta.b64 [bar], 1;
+@!%p mbarrier.init.shared::cta.b64 [done], 1;
+bar.sync 0;
+ld.shared.u32 %base, [where];
+shl.b32 %at, %r1, 21;
+add.u32 %at, %at, %base;
+"""
+END = """
+bar.sync 0;
+shr.u32 %r1, %t, 5;
+setp.ne.u32 %p, %r1, 0;
+@!%p tcgen05.dealloc.cta_group::1.sync.aligned.b32 %base, 64;
+ret;
+}
+"""
+
+
+def run(body: str, *arrays: Array, shared: int = 0, check: str = "all") -> None:
+    sim.run(parse(START + body + END), block=128, shared=shared, args=list(arrays), check=check)
+
+
+@pytest.mark.parametrize(
+    ("shape", "num", "count"), [("32x32b", 8, 8), ("16x64b", 4, 4), ("16x128b", 2, 4), ("16x256b", 1, 4)]
+)
+def test_stored_registers_lie_where_the_shape_says(shape: str, num: int, count: int) -> None:
+    made = np.zeros((128, 32), "u4")
+    registers = ", ".join(f"%v{n}" for n in range(count))
+    body = f"""
+{" ".join(f"mad.lo.u32 %v{n}, %t, 100, {n + 1};" for n in range(count))}
+tcgen05.st.sync.aligned.{shape}.x{num}.b32 [%at], {{{registers}}};
+tcgen05.wait::st.sync.aligned;
+tcgen05.ld.sync.aligned.32x32b.x32.b32 {{{", ".join(f"%v{n}" for n in range(32))}}}, [%at];
+tcgen05.wait::ld.sync.aligned;
+mad.wide.u32 %z, %t, 128, %z;
+{" ".join(f"st.global.u32 [%z+{4 * n}], %v{n};" for n in range(32))}
+"""
+    run(body, made, made, made, check="races")
+    fragment = tmem_registers(shape, num)
+    expected = np.zeros((128, 32), "u4")
+    for thread in range(128):
+        for at in range(count):
+            row, column = fragment.position(thread % 32, at)
+            expected[thread // 32 * 32 + row, column] = thread * 100 + at + 1
+    np.testing.assert_array_equal(made, expected)
+
+
+def bits_of(numbers: Array, name: str) -> Array:
+    """Return small numbers as the bits of a type."""
+    if name == "f16":
+        return numbers.astype("f2").view("u2")
+    return numbers.view("u4") if name == "tf32" else (numbers.view("u4") >> 16).astype("u2")
+
+
+@pytest.mark.parametrize(("kind", "name", "k", "mode"), [
+    ("f16", "bf16", 16, Swizzle.B128), ("f16", "f16", 16, Swizzle.NONE), ("tf32", "tf32", 8, Swizzle.B64),
+    ("f8f6f4", "e4m3", 32, Swizzle.B32),
+])  # fmt: skip
+def test_products_accumulate_in_tensor_memory(kind: str, name: str, k: int, mode: Swizzle) -> None:
+    random = np.random.default_rng(1)
+    if name == "e4m3":
+        a, b = (random.integers(0x30, 0x44, (rows, k)).astype("u1") for rows in (128, 32))
+    else:
+        a, b = (bits_of(random.integers(-4, 5, (rows, k)).astype("f4"), name) for rows in (128, 32))
+    images = [image(x, mode, at, False) for x, at in ((a, 2048), (b, 2048 + 32768))]
+    descriptors = [
+        Tcgen05Descriptor(d.address, d.leading_byte_offset, d.stride_byte_offset, mode).encode() for _, d in images
+    ]
+    element = from_name(name)
+    instruction = InstructionDescriptor(kind, 128, 32, element, element, from_name("f32")).encode()
+    made = np.zeros((128, 32), "f4")
+    product = f"tcgen05.mma.cta_group::1.kind::{kind} [%base], {descriptors[0]}, {descriptors[1]}, %r2,"
+    body = f"""
+@%p bra wait;
+mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 65536;
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [box], [%x], 32768, [bar];
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [box+32768], [%y], 32768, [bar];
+first: mbarrier.try_wait.parity.shared::cta.b64 %q, [bar], 0;
+@!%q bra first;
+mov.u32 %r2, {instruction};
+setp.ne.u32 %q, %t, 0;
+{product} %q;
+{product} !%q;
+tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [done];
+wait: mbarrier.try_wait.parity.shared::cta.b64 %q, [done], 0;
+@!%q bra wait;
+tcgen05.fence::after_thread_sync;
+tcgen05.ld.sync.aligned.32x32b.x32.b32 {{{", ".join(f"%v{n}" for n in range(32))}}}, [%at];
+tcgen05.wait::ld.sync.aligned;
+mad.wide.u32 %z, %t, 128, %z;
+{" ".join(f"st.global.u32 [%z+{4 * n}], %v{n};" for n in range(32))}
+"""
+    run(body, *(np.frombuffer(bytes(data), "u1").copy() for data, _ in images), made, shared=65536)
+    np.testing.assert_array_equal(made, 2 * decode(a, name).astype("f8") @ decode(b, name).astype("f8").T)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (
+            "add.u32 %at, %at, 0x100000; tcgen05.ld.sync.aligned.32x32b.x1.b32 {%v0}, [%at];",
+            "lane 32; warp 0 of its warpgroup reaches lanes 0",
+        ),
+        ("add.u32 %at, %at, 64; tcgen05.ld.sync.aligned.32x32b.x1.b32 {%v0}, [%at];", "columns 64 … 64 are"),
+        (
+            "setp.gt.u32 %p, %t, 31; @%p bra on; tcgen05.dealloc.cta_group::1.sync.aligned.b32 96, 32; on:",
+            "from 96 on are not",
+        ),
+    ],
+)  # fmt: skip
+def test_misuse_is_an_error(body: str, said: str) -> None:
+    empty = np.zeros(4, "u4")
+    with pytest.raises(PtxError, match=said):
+        run(body, empty, empty, empty)

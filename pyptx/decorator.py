@@ -222,8 +222,11 @@ class Kernel:
         from pyptx.runtime import arguments, arrays, simulation
 
         if CURRENT.get() is not None:
-            fail(rules.NESTING, f"the kernel `{self.name}` is called while another is written: kernels call no kernels",
-                 help="make it a plain function, or a device function by @ptx.func")  # fmt: skip
+            fail(rules.NESTING, (
+                f"the kernel `{self.name}` is called while another kernel is being traced: kernels cannot call "
+                "kernels"
+            ),
+                 help="make it a plain function, or a device function with @ptx.func")  # fmt: skip
         tensors = self._definition.tensors
         inputs, outputs = tensors[: len(self.in_specs)], tensors[len(self.in_specs) :]
         if "out" in self.raw_parameters and not self.out_specs and out is not None:
@@ -266,8 +269,8 @@ class Kernel:
         for part in name.split("."):
             place = getattr(place, part, None)
         if place is not self:
-            fail(rules.COPY, f"the kernel `{self.name}` is pickled by its name, and {self.__module__}.{name} is not it",
-                 help="define it at the top of a module, or pass what it makes: k.ptx(…)")  # fmt: skip
+            fail(rules.COPY, f"the kernel `{self.name}` is pickled by name, {self.__module__}.{name} is another object",
+                 help="define it at module level, or pass its PTX: k.ptx(…)")  # fmt: skip
         return name
 
     def _repr_html_(self) -> str:
@@ -335,15 +338,13 @@ class Kernel:
                 f"{label}: {', '.join(names)}" for label, names in (("missing", missing), ("unknown", unknown)) if names
             ]
             wanted = ", ".join([*variables, *self.template_params]) or "nothing"
-            fail(
-                rules.SPECIALISATION, f"kernel `{self.name}`: {'; '.join(parts)}", help=f"it takes by keyword: {wanted}"
-            )
+            fail(rules.SPECIALISATION, f"kernel `{self.name}`: {'; '.join(parts)}", help=f"pass by keyword: {wanted}")
         dims = {name: kwargs[name] for name in variables}
         wrong = [f"{n}={v!r}" for n, v in dims.items() if isinstance(v, bool) or not isinstance(v, int) or v < 1]
         if wrong:
             fail(
                 rules.SPECIALISATION,
-                f"kernel `{self.name}`: shape variables are positive integers, found {', '.join(wrong)}",
+                f"kernel `{self.name}`: shape variables must be positive integers, found {', '.join(wrong)}",
             )
         return dims, template
 
@@ -377,9 +378,9 @@ def combine(*kernels: Kernel | tuple[Kernel, Mapping[str, Any]]) -> Module:
     if len(targets) != 1 or len(set(names)) != len(names):
         fail(
             rules.DECLARATION,
-            f"one module has one target and kernels of different names, found {', '.join(sorted(targets)) or 'nothing'}"
-            f" and {', '.join(names)}",
-            help="make a module for each target",
+            "a module has one target and kernels with different names, found "
+            f"{', '.join(sorted(targets)) or 'nothing'} and {', '.join(names)}",
+            help="build a module for each target",
         )
     return module_of([trace for trace, _ in made], [function for _, function in made])
 
@@ -456,18 +457,18 @@ def _signature(function: Callable[..., Any], tensors: int, tiles: Sequence[Tile]
     """Return the names of the tensors, and the template parameters with their defaults."""
     if not _NAME.fullmatch(getattr(function, "__name__", "")):
         found = getattr(function, "__name__", function)
-        fail(rules.DECLARATION, f"a kernel needs a name that PTX allows, found {found!r}", help="write it with def")
+        fail(rules.DECLARATION, f"a kernel name must be valid in PTX, found {found!r}", help="define it with def")
     refuse_deferred(function, "kernel")
     parameters = inspect.signature(function).parameters.values()
     positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
-        fail(rules.DECLARATION, f"`{function.__name__}` takes *args or **kwargs: a kernel's parameters are named")
+        fail(rules.DECLARATION, f"`{function.__name__}` takes *args or **kwargs, but kernel parameters must be named")
     if len(positional) != tensors:
         fail(
             rules.DECLARATION,
             f"`{function.__name__}` takes {counted('tensor', len(positional))} ({', '.join(positional) or 'none'}), "
-            f"in_specs and out_specs describe {tensors}",
-            help="positional arguments are tensors; put template parameters behind `*`",
+            f"but in_specs and out_specs describe {tensors}",
+            help="positional parameters are tensors; put template parameters after `*`",
         )
     template = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
     dims = {name for tile in tiles for name in tile.symbolic_dims}

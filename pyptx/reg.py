@@ -53,8 +53,8 @@ def from_(src: Any, dtype: Dtype) -> Reg:
 def wgmma_frag(*, m: int, n: int, dtype: Dtype, name: str | None = None) -> RegArray:
     """Return the registers of one thread's part of an m×n accumulator of a warp group. `m` and `n` count elements."""
     if not is_integer(m, 1) or not is_integer(n, 1):
-        fail(rules.ARGUMENT, f"`m` and `n` are positive integers, found {shown(m)} and {shown(n)}",
-             help="those of the instruction: m=64, n=8 to 256")  # fmt: skip
+        fail(rules.ARGUMENT, f"`m` and `n` must be positive integers, found {shown(m)} and {shown(n)}",
+             help="use the instruction's shape: m=64, n=8 to 256")  # fmt: skip
     dtype = type_of(dtype)
     bits = m * n * dtype.bits
     if bits % (128 * 32):

@@ -43,7 +43,11 @@ def wgmma_tile(
     K-major, (K, M) or (K, N) when MN-major. Dimensions before these count tiles of a ring; a number or a register
     indexes them. `shape` counts elements, `align` is in bytes."""
     if major not in ("K", "MN"):
-        fail(rules.ARGUMENT, f"major is 'K' or 'MN', found {major!r}", help="the dimension whose elements lie together")
+        fail(
+            rules.ARGUMENT,
+            f"major must be 'K' or 'MN', found {major!r}",
+            help="the dimension whose elements are contiguous",
+        )
     dims = (shape,) if isinstance(shape, int) else tuple(shape)
     if len(dims) < 2 or not all(is_integer(dim, 1) for dim in dims):
         fail(rules.ARGUMENT, f"a tile has two dimensions, found shape {shape!r}", help="write (64, 64) for 64 x 64")

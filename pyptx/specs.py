@@ -74,7 +74,7 @@ class Tile:
         layouts = {x for x in dims_and_dtype if isinstance(x, Layout)} | ({layout} - {Layout.ROW})
         if len(set(types)) != 1 or len(names) > 1:
             raise ValueError(
-                f"Tile takes one scalar type, got {', '.join(map(str, types)) or 'none'}; try Tile('M', f32)"
+                f"Tile takes one scalar type, got {', '.join(map(str, types)) or 'none'}; for example Tile('M', f32)"
             )
         if len(layouts) > 1:
             raise ValueError(f"Tile takes one layout, got {', '.join(sorted(str(x) for x in layouts))}")
@@ -153,8 +153,8 @@ class Tile:
         layout = Layout.TMA_128B if row_bytes and row_bytes % 128 == 0 else _LAYOUT_OF_ROW.get(row_bytes)
         if layout is None:
             raise ValueError(
-                f"{width} elements of {dtype} are rows of {row_bytes} bytes; a wgmma operand has rows of 16, 32, 64 or "
-                "a multiple of 128 bytes: choose another tile width"
+                f"{width} elements of {dtype} are rows of {row_bytes} bytes, but a wgmma operand has rows of 16, 32, "
+                "64 or a multiple of 128 bytes: choose another tile width"
             )
         return cls(*shape, dtype=dtype, layout=layout, tma_box=(rows, min(width, span)))
 
@@ -220,12 +220,14 @@ def _type(dtype: PtxType | str) -> PtxType:
 def _dim(value: object) -> Dim:
     if isinstance(value, str):
         if not value.isidentifier() or iskeyword(value):
-            raise ValueError(f"{value!r} cannot name a dimension: names are passed by keyword, as in kernel.ptx(M=64)")
+            raise ValueError(
+                f"{value!r} cannot name a dimension: the name must be usable as a keyword, as in kernel.ptx(M=64)"
+            )
         return value
     if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"a dimension is a number or a name, got {value!r}")
+        raise TypeError(f"a dimension must be a number or a name, got {value!r}")
     if value < 1:
-        raise ValueError(f"a dimension is at least 1, got {value}")
+        raise ValueError(f"a dimension must be at least 1, got {value}")
     return value
 
 
@@ -239,24 +241,25 @@ def _number(dim: Dim, env: dict[str, int]) -> int:
 
 def _check_tma(tile: Tile) -> None:
     if tile.tma_box is not None and len(tile.tma_box) != tile.rank:
-        raise ValueError(f"tma_box {tile.tma_box} needs one size for each of the {tile.rank} dimensions")
+        raise ValueError(f"tma_box {tile.tma_box} must have {tile.rank} sizes, one per dimension")
     if tile.tma_rank == 3:
         _check_reshape(tile)
     elif tile.tma_rank != 2:
         raise ValueError(
-            f"tma_rank is 2 (the tensor as it is) or 3 (viewed as 64 x rows x columns/64), not {tile.tma_rank}"
+            f"tma_rank must be 2 (the tensor as it is) or 3 (viewed as 64 x rows x columns/64), not {tile.tma_rank}"
         )
     elif tile.tma_padding:
-        raise ValueError("tma_padding widens the inner box of the rank-3 view: it needs tma_rank=3")
+        raise ValueError("tma_padding widens the inner box of the rank-3 view, so it needs tma_rank=3")
 
 
 def _check_reshape(tile: Tile) -> None:
     if tile.rank != 2 or tile.layout is Layout.COL:
-        raise ValueError(f"tma_rank=3 views a row-major matrix: {tile!r} is not one")
+        raise ValueError(f"tma_rank=3 needs a row-major matrix, not {tile!r}")
     for width in (tile.shape[1], *(tile.tma_box or ())[1:]):
         if isinstance(width, int) and width % RESHAPED_WIDTH:
             raise ValueError(
-                f"tma_rank=3 cuts columns into {RESHAPED_WIDTH}s: {width} is not a multiple of {RESHAPED_WIDTH}"
+                f"tma_rank=3 splits columns into groups of {RESHAPED_WIDTH}, but {width} is not a multiple of "
+                f"{RESHAPED_WIDTH}"
             )
     if tile.tma_padding and tile.layout.swizzle_bytes:
-        raise ValueError("tma_padding and a swizzle are two answers to bank conflicts: a padded box has no swizzle")
+        raise ValueError("tma_padding and a swizzle cannot be combined: both avoid bank conflicts")

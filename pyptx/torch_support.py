@@ -30,11 +30,11 @@ def differentiable_kernel(
     saved = tuple(range(inputs) if save_for_backward is None else save_for_backward)
     count = len(backward_kernel.out_specs) if num_grad_inputs is None else num_grad_inputs
     name, takes, gives = backward_kernel.name, len(backward_kernel.in_specs), len(backward_kernel.out_specs)
-    wrong = [f"input {index} of {inputs} is to be saved" for index in saved if not 0 <= index < inputs]
+    wrong = [f"cannot save input {index}: there are {inputs} inputs" for index in saved if not 0 <= index < inputs]
     if not 0 < count <= inputs or count != gives:
-        wrong.append(f"`{name}` has {gives} outputs for the gradients of {count} of {inputs} inputs")
+        wrong.append(f"`{name}` has {gives} outputs, but {count} of {inputs} inputs need gradients")
     if takes != len(saved) + outputs:
-        wrong.append(f"`{name}` takes {takes} inputs, given are {len(saved)} saved ones and {outputs} gradients")
+        wrong.append(f"`{name}` takes {takes} inputs, but gets {len(saved)} saved inputs and {outputs} gradients")
     if wrong:
         raise PtxError([GRADIENTS.found(None, "; ".join(wrong))])
 

@@ -42,7 +42,7 @@ class Major(IntEnum):
         for member in cls:
             if name in (member.name, member.value):
                 return member
-        raise ValueError(f"a wgmma operand is K-major or MN-major, got {value!r}")
+        raise ValueError(f"a wgmma operand must be K-major or MN-major, got {value!r}")
 
 
 _ROW_BYTES = {LayoutType.INTERLEAVE: 16, LayoutType.B32: 32, LayoutType.B64: 64, LayoutType.B128: 128}
@@ -112,11 +112,11 @@ def _pick(bits: int, m_or_n: int, k: int, major: Major) -> GmmaLayout:
         kind = LayoutType.B128
     if kind is None:
         raise ValueError(
-            f"rows of {width} elements of {bits} bits are {row_bits / 8:g} bytes; a {major.name}-major wgmma operand "
-            f"has rows of 16, 32, 64 or a multiple of 128 bytes ({', '.join(_widths(bits))} elements)"
+            f"rows of {width} elements of {bits} bits are {row_bits / 8:g} bytes, but a {major.name}-major wgmma "
+            f"operand has rows of 16, 32, 64 or a multiple of 128 bytes ({', '.join(_widths(bits))} elements)"
         )
     if rows < ROWS or rows % ROWS:
-        raise ValueError(f"a {major.name}-major wgmma operand has a multiple of {ROWS} rows, got {rows}")
+        raise ValueError(f"a {major.name}-major wgmma operand needs a multiple of {ROWS} rows, got {rows}")
     stripe = rows * kind.row_bytes
     leading, stride = _strides(kind, major, stripe)
     return GmmaLayout(

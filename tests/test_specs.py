@@ -53,7 +53,7 @@ BAD: dict[str, tuple[Callable[[], Tile], str]] = {
     "zero": (lambda: Tile(0, f32), "at least 1, got 0"),
     "not a name": (lambda: Tile("M*2", f32), "'M\\*2' cannot name a dimension"),
     "a keyword": (lambda: Tile("lambda", f32), "cannot name a dimension"),
-    "box of another rank": (lambda: Tile("M", "N", f32, tma_box=(64,)), "needs one size for each of the 2 dimensions"),
+    "box of another rank": (lambda: Tile("M", "N", f32, tma_box=(64,)), "must have 2 sizes, one per dimension"),
     "rank 4": (lambda: Tile("M", "N", f32, tma_rank=4), "not 4"),
     "reshape of a vector": (lambda: Tile("M", f32, tma_rank=3), "row-major matrix"),
     "reshape of columns": (lambda: Tile("M", "N", f32, Layout.COL, tma_rank=3), "row-major matrix"),
@@ -62,9 +62,9 @@ BAD: dict[str, tuple[Callable[[], Tile], str]] = {
     "padding alone": (lambda: Tile("M", "N", f16, tma_padding=True), "needs tma_rank=3"),
     "padding and swizzle": (
         lambda: Tile("M", "N", f16, Layout.TMA_128B, tma_rank=3, tma_padding=True),
-        "a padded box has no swizzle",
+        "tma_padding and a swizzle cannot be combined",
     ),
-    "96-byte rows": (lambda: Tile.wgmma_a(64, 48, bf16), "rows of 96 bytes; .* 16, 32, 64 or a multiple of 128"),
+    "96-byte rows": (lambda: Tile.wgmma_a(64, 48, bf16), "rows of 96 bytes, but .* 16, 32, 64 or a multiple of 128"),
     "192-byte rows": (lambda: Tile.wgmma_b(16, 96, bf16), "rows of 192 bytes"),
 }
 

@@ -57,12 +57,14 @@ def test_a_is_k_major_and_b_is_mn_major() -> None:
 
 @pytest.mark.parametrize(("k", "shown"), [(48, "96 bytes"), (96, "192 bytes"), (4, "8 bytes"), (0, "0 bytes")])
 def test_another_width_is_an_error_naming_the_allowed_ones(k: int, shown: str) -> None:
-    with pytest.raises(ValueError, match=f"{shown}; a K-major .* 16, 32, 64 or .* \\(8, 16, 32, a multiple of 64 elem"):
+    with pytest.raises(
+        ValueError, match=f"{shown}, but a K-major .* 16, 32, 64 or .* \\(8, 16, 32, a multiple of 64 elem"
+    ):
         layout_for_a(dtype=bf16, m=64, k=k)
 
 
 def test_the_allowed_widths_are_given_in_elements() -> None:
-    with pytest.raises(ValueError, match=r"100 bytes; .* \(16, 32, 64, a multiple of 128 elements\)"):
+    with pytest.raises(ValueError, match=r"100 bytes, but .* \(16, 32, 64, a multiple of 128 elements\)"):
         layout_for_a(dtype=e4m3, m=64, k=100)
 
 

@@ -39,14 +39,14 @@ _FRAME = """\
 ARGUMENT_COUNT = Rule(
     "PTX0405",
     "wrong number of arguments",
-    "A call gives as many arguments, and takes as many results, as the function or its prototype declares.",
+    "A call must pass as many arguments, and receive as many results, as the function or its prototype declares.",
     _FRAME.format("call (%r0), add, (%r1);"),
     _FRAME.format("call (%r0), add, (%r1, %r2);"),
 )
 ARGUMENT_TYPE = Rule(
     "PTX0406",
-    "argument of another type",
-    "An argument's register has the size and kind of the function's parameter.",
+    "argument type does not match",
+    "An argument register must have the size and kind of the function's parameter.",
     _FRAME.format("call (%r0), add, (%r1, %rd1);"),
     _FRAME.format("call (%r0), add, (%r1, %r2);"),
 )
@@ -61,7 +61,7 @@ CALLS_KERNEL = Rule(
 NO_PROTOTYPE = Rule(
     "PTX0409",
     "indirect call without a prototype",
-    "A call through a register names, last, the label of a `.callprototype`, or of the `.calltargets` it may go to.",
+    "The last operand of a call through a register is the label of a `.callprototype` or `.calltargets` list.",
     _FRAME.format("mov.u64 %rd0, add;\ncall (%r0), %rd0, (%r1, %r2);"),
     _FRAME.format(
         "mov.u64 %rd0, add;\nP: .callprototype (.reg .b32 _) _ (.reg .b32 _, .reg .b32 _);\n"
@@ -87,8 +87,8 @@ def _check_call(step: Step) -> Iterator[Diagnostic]:
     if not operands and _is_register(callee, step):
         yield NO_PROTOTYPE.found(
             opcode_span(step.instruction),
-            "a call through a register needs a prototype",
-            help="add `P: .callprototype …;` before it and `, P` at its end",
+            "an indirect call needs a prototype",
+            help="add `P: .callprototype …;` before the call and `, P` as its last operand",
         )
     declared = _find_declaration(callee, step)
     if operands and isinstance(operands[0], LabelOperand):
@@ -130,7 +130,7 @@ def _check_passed_operands(
     if len(elements) != len(formal) and not variadic:
         yield ARGUMENT_COUNT.found(
             opcode_span(step.instruction),
-            f"the function has {len(formal)} {noun}{'' if len(formal) == 1 else 's'}, the call gives {len(elements)}",
+            f"the function has {len(formal)} {noun}{'' if len(formal) == 1 else 's'}, the call passes {len(elements)}",
         )
         return
     for element, param in zip(elements, formal, strict=False):
@@ -139,7 +139,7 @@ def _check_passed_operands(
             if symbol is not None and not _fits(symbol, param):
                 yield ARGUMENT_TYPE.found(
                     opcode_span(step.instruction),
-                    f"{noun} `{element.name}` is .{symbol.type}, the function's `{param.name}` is {param.type.ptx}",
+                    f"{noun} `{element.name}` is .{symbol.type}, parameter `{param.name}` is {param.type.ptx}",
                 )
         elif not isinstance(element, ImmediateOperand):
             return

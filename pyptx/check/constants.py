@@ -21,9 +21,9 @@ _FRAME = """\
 
 CONSTANT = Rule(
     "PTX0413",
-    "constant without a value",
-    "Constants are integers of 64 bits or doubles; ptxas refuses longer ones, and divisions by zero even where a "
-    "conditional expression does not choose them.",
+    "invalid constant",
+    "Constants are 64-bit integers or doubles. ptxas rejects larger integers and division by zero, even in the "
+    "branch of a conditional expression that is not selected.",
     _FRAME.format("mov.b64 %rd0, 99999999999999999999;"),
     _FRAME.format("mov.b64 %rd0, 9999999999999999999;"),
 )

@@ -34,7 +34,7 @@ _FRAME = """\
 NEVER_WRITTEN = Rule(
     "PTX0501",
     "register read but never written",
-    "Nothing in the function writes the register, so it holds whatever the hardware left in it.",
+    "Nothing in the function writes the register, so its value is undefined.",
     _FRAME.format("add.s32 %r1, %r0, %r2;"),
     _FRAME.format("mov.b32 %r2, 4;\nadd.s32 %r1, %r0, %r2;"),
     Severity.WARNING,
@@ -42,8 +42,8 @@ NEVER_WRITTEN = Rule(
 MAYBE_UNWRITTEN = Rule(
     "PTX0502",
     "register may be read before it is written",
-    "There is a path from the start of the function to the read on which nothing writes the register. Paths that an "
-    "unchanged predicate rules out do not count: two branches on it go the same way.",
+    "Some path from the function entry to the read does not write the register. Paths ruled out by an unchanged "
+    "predicate are ignored: two branches on the same predicate go the same way.",
     _FRAME.format("@%p0 bra $join;\nmov.b32 %r1, 4;\n$join:"),
     _FRAME.format("mov.b32 %r1, 0;\n@%p0 bra $join;\nmov.b32 %r1, 4;\n$join:"),
     Severity.WARNING,
@@ -51,7 +51,7 @@ MAYBE_UNWRITTEN = Rule(
 UNREACHABLE = Rule(
     "PTX0503",
     "instruction cannot be reached",
-    "No path from the start of the function leads to it; it is often the end of an edit that was not finished.",
+    "No path from the function entry reaches the instruction. It is often left over from an unfinished edit.",
     _FRAME.format("mov.b32 %r1, 4;\nbra $join;\nadd.s32 %r1, %r1, 1;\n$join:"),
     _FRAME.format("mov.b32 %r1, 4;\nadd.s32 %r1, %r1, 1;"),
     Severity.WARNING,
@@ -59,7 +59,7 @@ UNREACHABLE = Rule(
 UNUSED = Rule(
     "PTX0504",
     "register written but never read",
-    "Reported on request (`--unused`): the value is computed for nothing.",
+    "Reported only with `--unused`: the value is computed but never used.",
     _FRAME.format("selp.b32 %r1, 4, 5, %p0;\nmov.b32 %r3, 4;"),
     _FRAME.format("selp.b32 %r1, 4, 5, %p0;"),
     Severity.WARNING,
@@ -138,7 +138,7 @@ def _report_unreachable(runs: list[Run], reached: list[bool]) -> Iterator[Diagno
             yield UNREACHABLE.found(
                 opcode_span(step.instruction),
                 f"`{step.instruction.full_opcode}` cannot be reached",
-                help="remove it, or branch to a label before it",
+                help="remove it, or add a branch to a label before it",
             )
 
 
@@ -173,7 +173,7 @@ def _describe_unwritten(step: Step, names: list[str], somewhere: bool) -> Diagno
         return NEVER_WRITTEN.found(origin, text, help=f"write {'it' if one else 'them'} first")
     return MAYBE_UNWRITTEN.found(
         origin,
-        f"{shown} may be read here before {'it is' if one else 'they are'} written: some path here skips the write",
+        f"{shown} may be read here before {'it is' if one else 'they are'} written: some path skips the write",
         help=f"write {'it' if one else 'them'} before the branch that skips the write",
     )
 

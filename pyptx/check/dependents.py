@@ -35,9 +35,9 @@ _FRAME = """\
 
 BEFORE_WAIT = Rule(
     "PTX0979",
-    "memory accessed before griddepcontrol.wait and after it",
-    "Until `griddepcontrol.wait` returns, the grid before may still write what this kernel reads, or read what it "
-    "writes. The kernel writes this memory, so it is no constant that could be read early.",
+    "memory accessed both before and after griddepcontrol.wait",
+    "Until `griddepcontrol.wait` returns, the previous grid may still write what this kernel reads, or read what it "
+    "writes. This kernel writes the memory, so it is not constant data that can be read early.",
     _FRAME.format("ld.global.u32 %r0, [%rd0];\n    griddepcontrol.wait;"),
     _FRAME.format("griddepcontrol.wait;\n    ld.global.u32 %r0, [%rd0];"),
     Severity.WARNING,
@@ -92,9 +92,9 @@ def _report(use: _Use, again: _Use) -> Diagnostic:
     verbs = ["writes" if one.writes else "reads" for one in (use, again)]
     return BEFORE_WAIT.found(
         opcode_span(use.step.instruction),
-        f"`{use.step.instruction.full_opcode}` {verbs[0]} the memory of `{use.param}` before `griddepcontrol.wait`, "
-        f"and `{again.step.instruction.full_opcode}` in line {where.line if where else 0} {verbs[1]} it after",
-        help="move the access behind the wait, or pass memory of its own that no earlier grid uses",
+        f"`{use.step.instruction.full_opcode}` {verbs[0]} memory of `{use.param}` before `griddepcontrol.wait`, and "
+        f"`{again.step.instruction.full_opcode}` in line {where.line if where else 0} {verbs[1]} it after",
+        help="move the access after the wait, or pass a separate buffer that no earlier grid uses",
     )
 
 

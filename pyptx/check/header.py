@@ -14,22 +14,22 @@ _FRAME = ".version {}\n.target {}\n.address_size 64\n.visible .entry k() {{ ret;
 UNKNOWN_VERSION = Rule(
     "PTX0310",
     "unknown PTX version",
-    "The manual has no such version; the newest that is described here is the newest of the newest ptxas.",
+    "The PTX manual has no such version, or it is newer than the newest version that pyptx knows.",
     _FRAME.format("7.9", "sm_90"),
     _FRAME.format("7.8", "sm_90"),
 )
 UNKNOWN_TARGET = Rule(
     "PTX0311",
     "unknown target",
-    "No PTX version has an architecture or target option of this name. ptxas ignores a wrong suffix in silence: it "
-    "takes `sm_90A` for sm_90, and then rejects what only sm_90a has.",
+    "No PTX version defines an architecture or target option of this name. ptxas silently ignores an unknown suffix: "
+    "it reads `sm_90A` as sm_90, then rejects instructions that only sm_90a has.",
     _FRAME.format("8.5", "sm_91"),
     _FRAME.format("8.5", "sm_90"),
 )
 TARGET_TOO_NEW = Rule(
     "PTX0312",
-    "target newer than the PTX version",
-    "Each target was introduced in a PTX version; an older `.version` cannot name it.",
+    "target needs a newer PTX version",
+    "Each target was introduced in a PTX version; a module with an older `.version` cannot name it.",
     _FRAME.format("7.8", "sm_90a"),
     _FRAME.format("8.0", "sm_90a"),
 )
@@ -60,7 +60,7 @@ def header(module: Module) -> Iterator[Diagnostic]:
         yield UNKNOWN_VERSION.found(
             token_span(module.version, 1),
             f"there is no PTX version {version[0]}.{version[1]}",
-            help=f"the newest is {newest}",
+            help=f"the newest version is {newest}",
         )
     for name in module.target.targets:
         if name in TARGET_OPTIONS:
@@ -72,7 +72,7 @@ def header(module: Module) -> Iterator[Diagnostic]:
         elif first > version:
             yield TARGET_TOO_NEW.found(
                 place,
-                f"{name} needs PTX {first[0]}.{first[1]}, the module is `.version {version[0]}.{version[1]}`",
+                f"{name} needs PTX {first[0]}.{first[1]}, but the module is `.version {version[0]}.{version[1]}`",
                 help=f"write `.version {first[0]}.{first[1]}` or newer",
             )
 

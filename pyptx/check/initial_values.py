@@ -33,10 +33,10 @@ _FRAME = """\
 
 INITIAL_VALUE = Rule(
     "PTX0412",
-    "value that does not fit its variable",
-    "A variable of `.global` or `.const` memory takes at most as many values as it has elements, nested as its "
-    "dimensions are: floating-point numbers for `.f32` and `.f64`, integers and addresses of what is declared before "
-    "it for integers.",
+    "initial value does not fit the variable",
+    "A `.global` or `.const` variable takes at most as many initial values as it has elements, with braces nested "
+    "like its dimensions. `.f32` and `.f64` take floating-point numbers; integer types take integers and the "
+    "addresses of names declared earlier.",
     _FRAME.format(".global .u32 g[2] = {1, 2, 3};"),
     _FRAME.format(".global .u32 g[3] = {1, 2, 3};"),
 )
@@ -52,21 +52,21 @@ def misfit(statement: VarDecl, item: Declarator, known: Callable[[str], bool]) -
     if item.initializer is None or statement.type.ptx in _OPAQUE:
         return None
     if statement.state_space.ptx not in (".global", ".const"):
-        return f"`{item.name}` is in {statement.state_space.ptx}, where nothing has an initial value"
+        return f"`{item.name}` is in {statement.state_space.ptx}; only .global and .const variables have initial values"
     if statement.type.ptx in (".f16", ".f16x2", ".bf16", ".bf16x2"):
-        return f"`{item.name}` is {statement.type.ptx}, which takes no initial value; declare it as .b16 or .b32"
+        return f"`{item.name}` is {statement.type.ptx}, which cannot have an initial value; declare it as .b16 or .b32"
     sizes = [] if item.array_size is None else [int(item.array_size), *map(int, item.dims)]
     sizes += [statement.vector] if statement.vector else []
     if bool(sizes) is not has_braces(item):
         braces = "in" if sizes else "without"
-        return f"`{item.name}` has {counted('dimension', len(sizes))}, so its value stands {braces} braces"
+        return f"`{item.name}` has {counted('dimension', len(sizes))}, so its value must be written {braces} braces"
     stack: list[tuple[Values, int]] = [(item.initializer, 0)]
     while stack:
         values, level = stack.pop()
         problem = _check_count(statement, item, sizes, level, len(values)) if sizes else None
         for value in values if problem is None else ():
             if isinstance(value, VectorOperand) is (level + 1 >= len(sizes)):
-                problem = f"the braces of `{item.name}` do not nest as its {len(sizes)} dimensions do"
+                problem = f"the braces of `{item.name}` must be nested like its {len(sizes)} dimensions"
             elif isinstance(value, VectorOperand):
                 stack.append((value.elements, level + 1))
             else:
@@ -83,7 +83,7 @@ def _check_count(statement: VarDecl, item: Declarator, sizes: list[int], level: 
     if statement.vector and level + 1 == len(sizes):
         return None if count == size else f"a vector of {size} in `{item.name}` has {counted('value', count)}"
     return (
-        f"`{item.name}` has {counted('element', size)} here and {counted('value', count)}"
+        f"`{item.name}` has {counted('element', size)} here, but {counted('value', count)}"
         if size and count > size
         else None
     )
@@ -98,12 +98,12 @@ def _check_value(
         return f"{wrong}, in the value of `{item.name}`"
     undeclared = next((name for name in _find_names(value) if not known(name)), None)
     if undeclared is not None:
-        return f"`{undeclared}` in the value of `{item.name}` is not declared before it"
+        return f"`{undeclared}` in the value of `{item.name}` must be declared before it"
     if any(_find_names(value)):
         return None
     number = number_value(value) if isinstance(value, str) else _evaluate(value)
     if number is None:
-        return f"a constant expression in `{item.name}` has no value"
+        return f"a constant expression in the value of `{item.name}` cannot be evaluated"
     kind = statement.type.ptx[1]
     if (kind == "f" and isinstance(number, int)) or (kind in "us" and isinstance(number, float)):
         wanted = "floating-point numbers, such as 1.0" if kind == "f" else "integers"

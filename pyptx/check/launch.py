@@ -25,31 +25,34 @@ _FRAME = """\
 
 EXCLUSIVE = Rule(
     "PTX0610",
-    "directives that exclude each other",
-    "`.maxntid` bounds what `.reqntid` fixes, `.maxclusterrank` bounds what `.reqnctapercluster` fixes: one of two.",
+    "mutually exclusive directives",
+    (
+        "`.reqntid` fixes what `.maxntid` bounds, and `.reqnctapercluster` fixes what `.maxclusterrank` bounds: use "
+        "one of the two."
+    ),
     _FRAME.format(".maxntid 128 .reqntid 128", ""),
     _FRAME.format(".reqntid 128", ""),
 )
 NEEDS_OTHER = Rule(
     "PTX0611",
-    "directive without the one it needs",
-    "`.blocksareclusters` takes both the block and the cluster size from the kernel's directives.",
+    "directive without the one it requires",
+    "`.blocksareclusters` requires directives for both the block size and the cluster size.",
     _FRAME.format(".blocksareclusters", ""),
     _FRAME.format(".blocksareclusters .reqntid 128 .reqnctapercluster 2", ""),
 )
 IGNORED = Rule(
     "PTX0612",
     "directive or instruction that ptxas may ignore",
-    "`.minnctapersm` and `.maxnctapersm` mean something only with a block size. `setmaxnreg` works only when the "
-    "kernel's own register count is fixed: by `.maxnreg`, by `.minnctapersm` with a block size, or by ptxas' option "
-    "`--maxrregcount`. `.reqntid` alone does not fix it; `.maxntid` alone does where the kernel needs many registers.",
+    "`.minnctapersm` and `.maxnctapersm` need a block size. `setmaxnreg` takes effect only if the kernel's register "
+    "count is fixed: by `.maxnreg`, by `.minnctapersm` with a block size, or by the ptxas option `--maxrregcount`. "
+    "`.reqntid` alone does not fix it; `.maxntid` alone does only for kernels that need many registers.",
     _FRAME.format(".minnctapersm 2", ""),
     _FRAME.format(".minnctapersm 2 .maxntid 128", ""),
     Severity.WARNING,
 )
 TOO_MANY_THREADS = Rule(
     "PTX0613",
-    "block too large to launch",
+    "block too large",
     "A CTA has at most 1,024 threads on every architecture.",
     _FRAME.format(".reqntid 64, 32", ""),
     _FRAME.format(".reqntid 32, 32", ""),
@@ -75,7 +78,7 @@ def launch(body: Body) -> Iterator[Diagnostic]:
     for first, second in _PAIRS:
         if first in given and second in given:
             yield EXCLUSIVE.found(
-                function.origin, f"`.{first}` and `.{second}` cannot both be given", help=f"remove `.{first}`"
+                function.origin, f"`.{first}` and `.{second}` cannot be combined", help=f"remove `.{first}`"
             )
     if "blocksareclusters" in given and not {"reqntid", "reqnctapercluster"} <= given.keys():
         yield NEEDS_OTHER.found(
@@ -85,27 +88,33 @@ def launch(body: Body) -> Iterator[Diagnostic]:
     for name in ("minnctapersm", "maxnctapersm"):
         if name in given and not sized:
             yield IGNORED.found(
-                function.origin, f"`.{name}` is ignored without `.maxntid` or `.reqntid`", help="add the block size"
+                function.origin,
+                f"`.{name}` is ignored without `.maxntid` or `.reqntid`",
+                help="add `.maxntid` or `.reqntid`",
             )
     if "maxnreg" not in given and not ("minnctapersm" in given and sized):
         yield from _check_setmaxnreg(body, "maxntid" in given)
     for name in ("maxntid", "reqntid"):
         threads = prod(int(v) for v in given.get(name, ()))
         if threads > THREADS_PER_CTA:
-            yield TOO_MANY_THREADS.found(function.origin, f"`.{name}` asks for {threads} threads", help="at most 1024")
+            yield TOO_MANY_THREADS.found(
+                function.origin,
+                f"`.{name}` requests {threads} threads per block",
+                help="a block has at most 1024 threads",
+            )
     yield from _check_parameters(function)
 
 
 def _check_setmaxnreg(body: Body, bounded: bool) -> Iterator[Diagnostic]:
     why = "no directive fixes the kernel's register count at its start"
     if bounded:
-        why = "`.maxntid` alone fixes the kernel's register count only where it needs many registers"
+        why = "`.maxntid` alone fixes the register count only if the kernel needs many registers"
     for step in body.steps:
         if step.traits.get(Trait.SUSPENDS) == "registers" and body.function.is_entry:
             yield IGNORED.found(
                 opcode_span(step.instruction),
                 f"`setmaxnreg` may be ignored: {why}",
-                help="add `.maxnreg`, or `.minnctapersm` with a block size, or call ptxas with --maxrregcount",
+                help="add `.maxnreg`, or `.minnctapersm` with a block size, or run ptxas with --maxrregcount",
             )
             return
 
@@ -114,5 +123,5 @@ def _check_parameters(function: Function) -> Iterator[Diagnostic]:
     for param in function.params:
         if function.is_entry and param.state_space.ptx != ".param":
             yield ENTRY_PARAMETER.found(
-                function.origin, f"kernel parameter `{param.name}` must be in .param, it is in {param.state_space.ptx}"
+                function.origin, f"kernel parameter `{param.name}` must be in .param, not in {param.state_space.ptx}"
             )

@@ -23,44 +23,44 @@ _FRAME = """\
 OPERAND_COUNT = Rule(
     "PTX0201",
     "wrong number of operands",
-    "The form takes another number of operands, or a vector or address of it another number of parts.",
+    "The number of operands, or of elements in a vector or address operand, does not match the instruction form.",
     _FRAME.format("add.s32 %r0, %r1;"),
     _FRAME.format("add.s32 %r0, %r1, %r2;"),
 )
 OPERAND_KIND = Rule(
     "PTX0202",
     "wrong kind of operand",
-    "A register, a number, an address, a vector or a name stands where the form takes another of these.",
+    "The operand is not of the kind (register, number, address, vector, name) that the form takes.",
     _FRAME.format("ld.shared.b32 %r0, %r1;"),
     _FRAME.format("ld.shared.b32 %r0, [%r1];"),
 )
 OPERAND_TYPE = Rule(
     "PTX0203",
-    "operand of another type",
-    "The register's declared type or the number's kind does not agree with the instruction's type. Untyped bits agree "
-    "with every type of their size, signed and unsigned integers with each other; only loads, stores and conversions "
-    "take wider registers.",
+    "wrong operand type",
+    "The register's declared type or the kind of number does not match the instruction type. Untyped bits match "
+    "every type of the same size, and signed integers match unsigned ones. Only loads, stores and conversions accept "
+    "wider registers.",
     _FRAME.format("add.s32 %r0, %r1, %rd2;"),
     _FRAME.format("add.s64 %rd0, %rd1, %rd2;"),
 )
 IMMEDIATE_RANGE = Rule(
     "PTX0204",
     "number out of range",
-    "The instruction's encoding or the manual limits this number.",
+    "The encoding of the instruction or the manual limits this number.",
     _FRAME.format("bar.sync 16;"),
     _FRAME.format("bar.sync 15;"),
 )
 STATE_SPACE = Rule(
     "PTX0205",
-    "variable in another state space",
-    "The instruction names one state space and the variable was declared in another.",
+    "variable in the wrong state space",
+    "The instruction names one state space, but the variable is declared in another.",
     _FRAME.format("ld.global.b32 %r0, [tile];"),
     _FRAME.format("ld.shared.b32 %r0, [tile];"),
 )
 GUARD = Rule(
     "PTX0206",
-    "guard is no predicate",
-    "An instruction is guarded by a register declared .pred.",
+    "guard is not a predicate",
+    "The guard of an instruction must be a register declared .pred.",
     _FRAME.format("@%r1 mov.b32 %r0, 1;"),
     _FRAME.format("@%p mov.b32 %r0, 1;"),
 )

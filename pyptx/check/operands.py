@@ -143,7 +143,7 @@ def _explain_count(instruction: Instruction, by_count: dict[int, list[Plan]], sc
     return Complaint(
         OPERAND_COUNT,
         f"`{instruction.full_opcode}` takes {counted('operand', *many)}, found {len(instruction.operands)}",
-        f"its form is `{instruction.full_opcode} {shape}`" if shape else "it stands without operands",
+        f"the form is `{instruction.full_opcode} {shape}`" if shape else "remove the operands",
     )
 
 
@@ -176,7 +176,9 @@ def _check_register(wanted: Operand, actual: Actual, scope: Scope) -> Complaint 
         if known is not None:
             return _check_special_register(wanted, known, scope)
     if wanted.kind is Kind.LABEL:
-        return Complaint(UNKNOWN_LABEL, f"no label `{name}` in this block or around it", meant(name, scope) or _INWARD)
+        return Complaint(
+            UNKNOWN_LABEL, f"no label `{name}` in this block or an enclosing one", meant(name, scope) or _INWARD
+        )
     if wanted.kind is Kind.FUNCTION:
         return Complaint(
             UNKNOWN_FUNCTION, f"no function `{name}` is declared before this call", _suggest_function(name, scope)
@@ -184,7 +186,7 @@ def _check_register(wanted: Operand, actual: Actual, scope: Scope) -> Complaint 
     return _complain_undeclared(name, scope, None)
 
 
-_INWARD = "a label is seen in its own block and the blocks inside; put it outside, or correct its name"
+_INWARD = "a label is visible in its own block and in nested blocks; move it out, or correct its name"
 
 
 def _suggest_function(name: str, scope: Scope) -> str:
@@ -243,7 +245,7 @@ def _holds(wanted: Operand, declared: str) -> bool:
 def _complain_vector(wanted: Operand, name: str, symbol: Symbol) -> Complaint:
     return Complaint(
         OPERAND_KIND,
-        f"`{name}` is a vector (.v{symbol.vector} .{symbol.type}), `{wanted}` expected",
+        f"`{name}` is a vector (.v{symbol.vector} .{symbol.type}), expected `{wanted}`",
         f"name one component: {name}.x",
     )
 
@@ -262,8 +264,8 @@ def _check_special_register(wanted: Operand, register: special.SpecialRegister, 
     if register.vector and wanted.count != _COMPONENTS and wanted.kind is not Kind.SPECIAL:
         return Complaint(OPERAND_KIND, f"`{name}` is a vector", f"name one component: {name}.x")
     if wanted.kind not in (Kind.MOVABLE, Kind.SPECIAL):
-        fix = f"read it first: mov.{type_name} %r, {name}"
-        return Complaint(OPERAND_KIND, f"the special register `{name}` cannot stand here", fix)
+        fix = f"first read it into a register: mov.{type_name} %r, {name}"
+        return Complaint(OPERAND_KIND, f"the special register `{name}` cannot be used here", fix)
     if wanted.access != "r":
         return Complaint(OPERAND_KIND, f"the special register `{name}` can only be read")
     if not _holds(wanted, type_name) and (wanted.type is None or from_name(wanted.type).bits not in register.narrower):
@@ -291,7 +293,7 @@ def _check_variable(wanted: Operand, name: str, symbol: Symbol) -> Complaint | N
         return None
     if wanted.kind is Kind.LIST:
         return None
-    fix = f"read what it holds first: ld.{symbol.space} into a register, from [{name}]; `mov` gives its address"
+    fix = f"first load its value into a register: ld.{symbol.space} from [{name}]; `mov` gives its address"
     return _complain_kind(wanted, f"`{name}`", f"a variable in .{symbol.space}", fix)
 
 
@@ -322,8 +324,8 @@ def _check_address_base(wanted: Operand, actual: AddressOperand, scope: Scope) -
 def _check_register_base(wanted: Operand, name: str, symbol: Symbol) -> Complaint | None:
     if wanted.parts[0].kind is not Kind.REGISTER or symbol.type in _OPAQUE:
         return None
-    fix = f"move the address into a register first: mov.u32 %r, {name}"
-    return Complaint(OPERAND_KIND, f"the address of this form must be in a register, found the variable `{name}`", fix)
+    fix = f"first move the address into a register: mov.u32 %r, {name}"
+    return Complaint(OPERAND_KIND, f"this form takes its address in a register, found the variable `{name}`", fix)
 
 
 _GENERIC = frozenset(("global", "shared", "local"))
@@ -336,7 +338,7 @@ def _check_state_space(wanted: Operand, name: str, symbol: Symbol) -> Complaint 
         return None
     return Complaint(
         STATE_SPACE,
-        f"the instruction addresses {wanted.space or 'generic'} memory, `{name}` is in .{symbol.space}",
+        f"the instruction accesses {wanted.space or 'generic'} memory, but `{name}` is in .{symbol.space}",
         f"use the .{symbol.space} form of the instruction",
     )
 
@@ -346,7 +348,7 @@ def _check_absolute_address(wanted: Operand, shown: str) -> Complaint | None:
     if wanted.space == "local":
         return None
     return Complaint(
-        OPERAND_KIND, f"the address `{shown}` is a number, only .local allows that", "put it in a register"
+        OPERAND_KIND, f"the address `{shown}` is a number, which only .local allows", "move the address into a register"
     )
 
 
@@ -354,7 +356,7 @@ def _check_address_rest(wanted: Operand, rest: tuple[Actual, ...], scope: Scope)
     parts = wanted.parts[1:]
     if not len(parts) - wanted.optional_parts <= len(rest) <= len(parts):
         return Complaint(
-            OPERAND_COUNT, f"the address is `{wanted}`, found {len(rest) + 1} part{'s' if rest else ''} in it"
+            OPERAND_COUNT, f"expected the address `{wanted}`, found {len(rest) + 1} part{'s' if rest else ''}"
         )
     for part, actual in zip(parts, rest, strict=False):
         complaint = misfit(part, actual, scope)
@@ -391,7 +393,7 @@ def _check_vector(wanted: Operand, actual: Actual, scope: Scope) -> Complaint | 
     return None
 
 
-_LONE = "name one register, or give the instruction its vector modifier (`.v2`, `.v4`)"
+_LONE = "name one register, or add a vector modifier (`.v2`, `.v4`) to the instruction"
 
 
 def _check_element(wanted: Operand, element: Actual, scope: Scope) -> Complaint | None:
@@ -408,8 +410,8 @@ def _refuse_sum_in_list(element: Actual) -> Complaint | None:
     """Refuse `{%r1+4, …}` and `(symbol+4, …)`: ptxas takes sums with a register or a symbol alone only."""
     if not isinstance(element, BinaryOperand) or not isinstance(element.left, RegisterOperand | LabelOperand):
         return None
-    fix = "compute it before, into a register of its own"
-    return Complaint(OPERAND_KIND, f"`{text_of(element)}` cannot stand in a list", fix)
+    fix = "compute it into a register first"
+    return Complaint(OPERAND_KIND, f"`{text_of(element)}` is not allowed in a list", fix)
 
 
 def _check_pipe(wanted: Operand, actual: Actual, scope: Scope) -> Complaint | None:
@@ -456,7 +458,7 @@ def _check_number(wanted: Operand, actual: Actual, value: int | float) -> Compla
     if wanted_type is not None and wanted_type.kind == "f":
         if wanted.type not in _FLOAT_TYPES:
             return Complaint(
-                OPERAND_KIND, f".{wanted.type} has no immediates, found `{text_of(actual)}`", "use a register"
+                OPERAND_KIND, f".{wanted.type} does not allow immediates, found `{text_of(actual)}`", "use a register"
             )
         if isinstance(value, int):
             return Complaint(
@@ -507,7 +509,7 @@ def _check_expression(wanted: Operand, actual: Actual, scope: Scope) -> Complain
             if symbol.kind is Means.VARIABLE and wanted.type in _FLOAT_TYPES:
                 return Complaint(
                     OPERAND_TYPE, f"`{wanted.name}` is .{wanted.type}, found the address `{text_of(actual)}`",
-                    f"read what is there first: ld.{symbol.space} into a register, from [{text_of(actual)}]",
+                    f"first load its value into a register: ld.{symbol.space} from [{text_of(actual)}]",
                 )  # fmt: skip
     return (
         None
@@ -562,7 +564,7 @@ def _complain_type(wanted: Operand, name: str, declared: str, expected: str | No
     return Complaint(
         OPERAND_TYPE,
         f"`{wanted.name}` is .{wanted.type or expected}, found `{name}` declared .{declared}",
-        f"it takes a register declared {kinds}",
+        f"use a register declared {kinds}",
     )
 
 

@@ -20,17 +20,17 @@ _FRAME = """\
 
 DIFFERENT = Rule(
     "PTX0410",
-    "declared again and differently",
-    "A prototype and its definition agree in linking, parameters, results and `.noreturn`; an `.extern` variable and "
-    "its definition in type and size. Only one declaration of a variable may lack `.extern`, and the "
-    "definition of an `.extern` variable has a linking of its own.",
+    "redeclared differently",
+    "A prototype and its definition must agree in linking, parameters, results and `.noreturn`; an `.extern` "
+    "variable and its definition in type and size. All declarations of a variable but one must be `.extern`, and the "
+    "definition of an `.extern` variable needs its own linking directive.",
     _FRAME.format(".func f(.param .b32 a);\n.func f(.param .b64 a) { ret; }"),
     _FRAME.format(".func f(.param .b64 a);\n.func f(.param .b64 a) { ret; }"),
 )
 EXTERN_VALUE = Rule(
     "PTX0411",
-    "external variable with a value",
-    "An `.extern` variable is defined, and initialized, in another module.",
+    "external variable with an initial value",
+    "An `.extern` variable is defined and initialized in another module.",
     _FRAME.format(".extern .global .u32 g = 1;"),
     _FRAME.format(".visible .global .u32 g = 1;"),
 )
@@ -38,7 +38,7 @@ EXTERN_VALUE = Rule(
 EXTERN_BODY = Rule(
     "PTX0414",
     "external function with a body",
-    "An `.extern` function is defined in another module; `.visible` lets other modules call one that is defined here.",
+    "An `.extern` function is defined in another module. Use `.visible` to export a function defined in this module.",
     _FRAME.format(".extern .func f() { ret; }"),
     _FRAME.format(".visible .func f() { ret; }"),
 )
@@ -52,23 +52,27 @@ def function_difference(before: Function, now: Function) -> str | None:
         return f"it was declared as {'an entry' if before.is_entry else 'a function'}"
     inherited = now.linking is None and before.linking is not LinkingDirective.EXTERN
     if before.linking is not now.linking and not inherited:
-        return f"it was declared {_format_linking(before.linking)}, this says {_format_linking(now.linking)}"
+        return f"it was declared {_format_linking(before.linking)}, and now {_format_linking(now.linking)}"
     if now.definition and now.linking is LinkingDirective.EXTERN:
-        return "it is `.extern`, which leaves the definition to another module"
+        return "it is `.extern`, so its definition must be in another module"
     if _returns(before) is not _returns(now):
-        return "only one of them is `.noreturn`"
+        return "only one of the declarations is `.noreturn`"
     pairs = (("parameter", before.params, now.params), ("result", before.return_params or (), now.return_params or ()))
     for what, first, second in pairs:
         if len(first) != len(second):
-            return f"it was declared with {len(first)} {what}{'s' if len(first) != 1 else ''}, this has {len(second)}"
+            return (
+                f"it was declared with {len(first)} {what}{'s' if len(first) != 1 else ''}, and now with {len(second)}"
+            )
         for earlier, later in zip_longest(first, second):
             if _compute_shape(earlier) != _compute_shape(later):
-                return f"the {what} `{later.name}` was declared {_format_param(earlier)}, here {_format_param(later)}"
+                return (
+                    f"the {what} `{later.name}` was declared {_format_param(earlier)}, and now {_format_param(later)}"
+                )
     return None
 
 
 def _format_linking(linking: LinkingDirective | None) -> str:
-    return f"`{linking.ptx}`" if linking else "without linking"
+    return f"`{linking.ptx}`" if linking else "without a linking directive"
 
 
 def _returns(function: Function) -> bool:
@@ -95,12 +99,12 @@ def variable_difference(before: VarDecl, now: VarDecl, name: str) -> str | None:
     """Return how a variable differs from its earlier declaration, in words; None where it does not."""
     extern = LinkingDirective.EXTERN
     if before.linking is extern and now.linking is None:
-        return "it was declared `.extern`, the definition needs a linking such as `.visible`"
+        return "it was declared `.extern`; the definition needs a linking directive such as `.visible`"
     if (before.type, before.vector) != (now.type, now.vector):
-        return f"it was declared `{_format_type(before)}`, here `{_format_type(now)}`"
+        return f"it was declared `{_format_type(before)}`, and now `{_format_type(now)}`"
     first, second = _find_sizes(before, name), _find_sizes(now, name)
     if len(first) != len(second) or any(a and b and a != b for a, b in zip(first, second, strict=True)):
-        return f"it was declared with size {_format_dimensions(first)}, here {_format_dimensions(second)}"
+        return f"it was declared with size {_format_dimensions(first)}, and now {_format_dimensions(second)}"
     return None
 
 

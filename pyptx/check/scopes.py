@@ -23,9 +23,9 @@ _FRAME = """\
 
 UNMATCHED_SCOPE = Rule(
     "PTX0640",
-    "scope comment without its partner",
-    "Helpers mark what they emit by `// BEGIN name(args)` and `// END name`; one without the other is mostly an edit "
-    "that removed too much or too little.",
+    "unmatched scope comment",
+    "Helpers mark the PTX they emit with `// BEGIN name(args)` and `// END name`. One without the other usually "
+    "means that an edit removed too much or too little.",
     _FRAME.format(""),
     _FRAME.format("// END wait"),
     Severity.WARNING,
@@ -45,7 +45,7 @@ def scopes(function: Function) -> Iterator[Diagnostic]:
         elif open_marks and open_marks[-1][0] == name:
             open_marks.pop()
         else:
-            yield UNMATCHED_SCOPE.found(statement.origin, f"`END {name}` closes nothing here")
+            yield UNMATCHED_SCOPE.found(statement.origin, f"`END {name}` does not close an open `BEGIN {name}`")
     for name, statement in open_marks:
         yield UNMATCHED_SCOPE.found(statement.origin, f"`BEGIN {name}` is never closed", help=f"add `// END {name}`")
 

@@ -27,8 +27,8 @@ _FRAME = """\
 TOO_MUCH_STATIC = Rule(
     "PTX0620",
     "too much static shared memory",
-    "Variables declared with a size share 48 KiB, more only on targets with the suffix `a`. Larger tiles are dynamic "
-    "shared memory: one `.extern .shared` array, its size given at launch.",
+    "Shared variables of fixed size are limited to 48 KiB; only targets with the suffix `a` allow more. Use dynamic "
+    "shared memory for larger tiles: one `.extern .shared` array whose size is set at launch.",
     _FRAME.format(49153),
     _FRAME.format(49152),
 )
@@ -54,8 +54,8 @@ def shared_memory(body: Body, where: Target) -> Iterator[Diagnostic]:
     if size > limit:
         yield TOO_MUCH_STATIC.found(
             max(named.values(), key=size_of).origin,
-            f"kernel `{body.function.name}` uses {size:,} bytes of static shared memory, {where} allows {limit:,}",
-            help="declare one `.extern .shared` array and give its size at launch",
+            f"kernel `{body.function.name}` uses {size:,} bytes of static shared memory, but {where} allows {limit:,}",
+            help="declare one `.extern .shared` array and set its size at launch",
         )
 
 

@@ -27,28 +27,28 @@ _FRAME = """\
 UNKNOWN_OPCODE = Rule(
     "PTX0101",
     "unknown instruction",
-    "The manual has no instruction of this name, in any PTX version.",
+    "No PTX version has an instruction of this name.",
     _FRAME.format("addd.s32 %r0, %r1, %r2;"),
     _FRAME.format("add.s32 %r0, %r1, %r2;"),
 )
 ILLEGAL_MODIFIER = Rule(
     "PTX0102",
     "illegal modifier",
-    "The instruction exists, but no form of it has this modifier in this place.",
+    "The instruction exists, but no form of it has this modifier at this position.",
     _FRAME.format("add.rn.s32 %r0, %r1, %r2;"),
     _FRAME.format("add.s32 %r0, %r1, %r2;"),
 )
 MISSING_MODIFIER = Rule(
     "PTX0103",
     "missing modifier",
-    "Every form of the instruction needs one more modifier, mostly a type.",
+    "Every form of the instruction needs another modifier, usually a type.",
     _FRAME.format("mul %r0, %r1, %r2;"),
     _FRAME.format("mul.lo.s32 %r0, %r1, %r2;"),
 )
 NOT_CANONICAL = Rule(
     "PTX0104",
-    "modifiers in an unusual order",
-    "ptxas accepts modifiers in another order than the manual's, or twice; readers and other tools may not.",
+    "modifiers in a nonstandard order",
+    "ptxas accepts modifiers in a different order or repeated; readers and other tools may not.",
     _FRAME.format("add.ftz.rn.f32 %f0, %f1, %f2;"),
     _FRAME.format("add.rn.ftz.f32 %f0, %f1, %f2;"),
     Severity.NOTE,
@@ -56,7 +56,7 @@ NOT_CANONICAL = Rule(
 NEWER_VERSION = Rule(
     "PTX0301",
     "needs a newer PTX version",
-    "The form exists on the module's target, but only since a later PTX version than the module's `.version`.",
+    "The form exists on the module's target, but only in PTX versions newer than the module's `.version`.",
     _FRAME.format("elect.sync %r0|p, -1;")
     .replace("8.5", "7.8")
     .replace("%r<4>;", "%r<4>; .reg .pred p;")
@@ -66,14 +66,14 @@ NEWER_VERSION = Rule(
 OTHER_TARGET = Rule(
     "PTX0302",
     "not available on this target",
-    "The form needs another architecture, or one with the suffix `a` or `f`.",
+    "The form needs another architecture, or a target with the suffix `a` or `f`.",
     _FRAME.format("wgmma.fence.sync.aligned;").replace("90a", "90"),
     _FRAME.format("wgmma.fence.sync.aligned;"),
 )
 REMOVED = Rule(
     "PTX0303",
     "removed from this target",
-    "The form was removed for newer architectures; the manual names its successor.",
+    "The form was removed for newer architectures; the manual names its replacement.",
     _FRAME.format("shfl.bfly.b32 %r0, %r1, 1, 31;"),
     _FRAME.format("shfl.sync.bfly.b32 %r0, %r1, 1, 31, -1;"),
 )
@@ -128,8 +128,8 @@ def lacks(match: Match, where: Target, version: Version) -> Complaint | None:
     if gone is not None and gone.on(where, version):
         synced = ("sync", *match.modifiers)
         follows = lookup.matches_of(match.form.opcode, synced)
-        hint = f"`{_spell(match.form.opcode, synced)}` takes its place, with a mask of lanes" if follows else None
-        return Complaint(REMOVED, f"`{spelled}` is not supported from {gone}", hint)
+        hint = f"use `{_spell(match.form.opcode, synced)}` with a mask of lanes instead" if follows else None
+        return Complaint(REMOVED, f"`{spelled}` was removed in {gone}", hint)
     for need in match.needs:
         if need.on(where, version):
             continue
@@ -137,8 +137,8 @@ def lacks(match: Match, where: Target, version: Version) -> Complaint | None:
         if first is not None:
             return Complaint(
                 NEWER_VERSION,
-                f"`{spelled}` needs PTX {_format_version(first)} on {where}, "
-                f"the module is `.version {_format_version(version)}`",
+                f"`{spelled}` needs PTX {_format_version(first)} on {where}, but the module is `.version "
+                f"{_format_version(version)}`",
                 f"write `.version {_format_version(first)}` or newer",
             )
         return Complaint(
@@ -184,7 +184,7 @@ def _explain_misspelled(complaint: Mismatch, remedies: list[tuple[str, ...]]) ->
     before = _spell(complaint.opcode, complaint.modifiers[: complaint.at])
     if not expected:
         return Complaint(
-            ILLEGAL_MODIFIER, f"`.{wrong}` cannot follow `{before}`, which is complete", hint, complaint.at
+            ILLEGAL_MODIFIER, f"`.{wrong}` cannot follow `{before}`, which is already complete", hint, complaint.at
         )
     near = similar(wrong, complaint.expected)
     hint = hint or (f"did you mean `.{near}`?" if near else None)
@@ -196,13 +196,13 @@ def _explain_misspelled(complaint: Mismatch, remedies: list[tuple[str, ...]]) ->
     )
 
 
-_NO_OPCODE = "an instruction begins with its opcode, as in `mov.b32`; a label ends in `:`"
+_NO_OPCODE = "an instruction starts with its opcode, as in `mov.b32`; a label ends in `:`"
 
 
 def _check_order(match: Match) -> Complaint | None:
     if match.canonical is None:
         return None
-    return Complaint(NOT_CANONICAL, f"the manual's order is `{_spell(match.form.opcode, match.canonical)}`")
+    return Complaint(NOT_CANONICAL, f"the manual writes `{_spell(match.form.opcode, match.canonical)}`")
 
 
 _MOST_SHOWN = 12

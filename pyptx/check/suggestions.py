@@ -26,7 +26,7 @@ def meant(name: str, scope: Scope) -> str | None:
         return None
     base, _, component = name.partition(".")
     if base in _CUDA:
-        return f"PTX calls it `{_CUDA[base]}{'.' * bool(component)}{component}`"
+        return f"in PTX this is `{_CUDA[base]}{'.' * bool(component)}{component}`"
     digits = name[len(name.rstrip("0123456789")) :]
     stem = name.removesuffix(digits) if digits else name
     for block in islice(scope.chain(), _MOST_SCOPES):

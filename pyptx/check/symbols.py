@@ -45,21 +45,21 @@ _FRAME = """\
 UNDECLARED = Rule(
     "PTX0401",
     "undeclared name",
-    "A register, variable or parameter must be declared before its use, in the same block or one around it.",
+    "A register, variable or parameter must be declared before use, in the same block or an enclosing one.",
     _FRAME.format("add.s32 %r0, %r1, %x2;"),
     _FRAME.format("add.s32 %r0, %r1, %r2;"),
 )
 DUPLICATE = Rule(
     "PTX0402",
     "name declared twice",
-    "A name can be declared once in a block; an inner block may declare it anew.",
+    "A name can be declared once per block; a nested block may redeclare it.",
     _FRAME.format(".reg .b64 %r2;"),
     _FRAME.format("{ .reg .b64 %r2; }"),
 )
 UNKNOWN_LABEL = Rule(
     "PTX0403",
     "unknown label",
-    "A branch goes to a label of its own block or of a block around it, never into a block.",
+    "A branch target must be a label of the same block or an enclosing one; a branch cannot enter a block.",
     _FRAME.format("bra $done;"),
     _FRAME.format("bra $done;\n$done:"),
 )
@@ -73,8 +73,8 @@ UNKNOWN_FUNCTION = Rule(
 
 ALIGNMENT = Rule(
     "PTX0408",
-    "alignment that is no power of two",
-    "Variables and parameters are aligned to 1, 2, 4, 8, … bytes.",
+    "alignment is not a power of two",
+    "Variables and parameters can be aligned to 1, 2, 4, 8, … bytes.",
     _FRAME.format(".shared .align 12 .b8 tile[64];"),
     _FRAME.format(".shared .align 16 .b8 tile[64];"),
 )
@@ -238,8 +238,8 @@ def _declare_variables(statement: VarDecl, scope: Scope) -> Iterator[Diagnostic]
             yield from _redeclare_variable(item.name, symbol, statement, scope)
         if redeclarations.valued(statement, item):
             yield redeclarations.EXTERN_VALUE.found(
-                word_span(statement, item.name), f"`{item.name}` is `.extern` and has a value",
-                help="write .visible where this module defines it, or leave the value out",
+                word_span(statement, item.name), f"`{item.name}` is `.extern` but has an initial value",
+                help="use .visible if this module defines it, or remove the value",
             )  # fmt: skip
             continue
         why = initial_values.misfit(statement, item, lambda name: scope.find(name) is not None)
@@ -270,8 +270,8 @@ def _redeclare_variable(name: str, symbol: Symbol, statement: VarDecl, scope: Sc
 
 def _report_difference(noun: str, difference: str, before: Statement, place: Origin | None) -> Diagnostic:
     line = f" in line {before.origin.line}" if before.origin is not None else ""
-    remedy = "make both declarations say the same"
-    return redeclarations.DIFFERENT.found(place, f"{noun} is declared already{line}: {difference}", help=remedy)
+    remedy = "make the two declarations agree"
+    return redeclarations.DIFFERENT.found(place, f"{noun} was already declared{line}: {difference}", help=remedy)
 
 
 def _declare_function(function: Function, scope: Scope) -> Iterator[Diagnostic]:
@@ -282,8 +282,8 @@ def _declare_function(function: Function, scope: Scope) -> Iterator[Diagnostic]:
         return
     if before is None and function.definition and function.linking is LinkingDirective.EXTERN:
         place = word_span(function, function.name)
-        fix = "write `.visible`, or end the declaration with `;`"
-        yield redeclarations.EXTERN_BODY.found(place, f"`{function.name}` is `.extern` and has a body", help=fix)
+        fix = "use `.visible`, or end the declaration with `;`"
+        yield redeclarations.EXTERN_BODY.found(place, f"`{function.name}` is `.extern` but has a body", help=fix)
     if isinstance(before, Function):
         difference = redeclarations.function_difference(before, function)
         if difference is not None:
@@ -339,4 +339,6 @@ def duplicate(name: str, noun: str, origin: Origin | None, scope: Scope) -> Diag
     first = scope.names.get(name) or scope.ranges.get(name, (0, None))[1]
     place = first.declaration.origin if first is not None and first.declaration is not None else None
     where = f", in line {place.line}" if place is not None else ""
-    return DUPLICATE.found(origin, f"{noun} `{name}` is already declared in this block{where}", help="rename one")
+    return DUPLICATE.found(
+        origin, f"{noun} `{name}` is already declared in this block{where}", help="rename one of them"
+    )

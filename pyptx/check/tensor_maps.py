@@ -37,8 +37,8 @@ _FRAME = """\
 NOT_GENERIC = Rule(
     "PTX0630",
     "tensor map without cvta",
-    "The tensor map's operand is a generic address. The address that `mov` takes of a kernel parameter is not: without "
-    "`cvta.param.u64` ptxas assembles the instruction without a word, and it reads a map from somewhere else.",
+    "The tensor map operand is a generic address, but `mov` gives the .param address of a kernel parameter. Without "
+    "`cvta.param.u64`, ptxas accepts the instruction silently and it reads a tensor map from the wrong address.",
     _FRAME.format("", "%rd0"),
     _FRAME.format("cvta.param.u64 %rd1, %rd0;", "%rd1"),
 )
@@ -66,8 +66,8 @@ def tensor_maps(body: Body) -> Iterator[Diagnostic]:
             if address.base in raw:
                 yield NOT_GENERIC.found(
                     operand_span(step.instruction, index),
-                    f"`{address.base}` is the address of a parameter in .param, the instruction takes a generic one",
-                    help=f"cvta.param.u64 %rd, {address.base}; and use %rd",
+                    f"`{address.base}` is a .param address, but the instruction takes a generic address",
+                    help=f"add `cvta.param.u64 %rd, {address.base};` and use %rd",
                 )
 
 

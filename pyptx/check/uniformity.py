@@ -39,8 +39,8 @@ $skip:
 DIVERGENT_ALIGNED = Rule(
     "PTX0601",
     ".aligned instruction in divergent code",
-    "All threads of a warp must execute an `.aligned` instruction together. Here a branch before it depends on the "
-    "lane, so that some threads of a warp may skip it.",
+    "All threads of a warp must execute an `.aligned` instruction together. A branch before this one depends on the "
+    "lane, so some threads of the warp may skip it.",
     _FRAME.format("setp.eq.u32 %p0, %r0, 0;"),
     _FRAME.format("setp.lt.u32 %p0, %r0, 128;"),
     Severity.WARNING,
@@ -112,8 +112,8 @@ def _report(step: Step, cause: Step | None) -> Diagnostic:
     line = branch.line if branch else 0
     return DIVERGENT_ALIGNED.found(
         opcode_span(step.instruction),
-        f"`{place}` needs all threads of the warp, but the branch in line {line} can divide the warp before it",
-        help="move it out of the branch, or branch on something that is the same in the whole warp",
+        f"`{place}` needs all threads of the warp, but the branch in line {line} can diverge before it",
+        help="move it out of the branch, or branch on a warp-uniform condition",
     )
 
 

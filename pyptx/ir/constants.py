@@ -47,7 +47,7 @@ def _compute_value(operand: Operand, faults: list[str]) -> int | float | None:
             values = [done.pop() for _ in children][::-1]
             known = [value for value in values if value is not None]
             if isinstance(item, BinaryOperand) and item.operator in ("/", "%") and values[1] and not values[1][0]:
-                faults.append(f"`{text_of(item.right)}` is zero, and something is divided by it")
+                faults.append(f"division by `{text_of(item.right)}`, which is zero")
             done.append(_combine(item, known) if len(known) == len(values) else None)
     return done[0][0] if done[0] is not None else None
 
@@ -102,7 +102,7 @@ def _read_literal(item: Node, faults: list[str]) -> Constant | None:
     if not isinstance(item, ImmediateOperand):
         return None
     if overflows(item.text):
-        faults.append(f"`{item.text}` is too large for 64 bits")
+        faults.append(f"`{item.text}` does not fit in 64 bits")
     try:
         value = item.value
     except ValueError:

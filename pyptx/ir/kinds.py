@@ -21,7 +21,7 @@ class _Spelled(Enum):
         """Return the member of this spelling, with or without its dot; ValueError when there is none."""
         member = cls.__members__.get(spelling.removeprefix(".").upper())
         if member is None:
-            raise ValueError(f"{spelling!r} is no {cls.__name__}: {', '.join(m.ptx for m in cls)}")
+            raise ValueError(f"{spelling!r} is not a {cls.__name__}; expected one of {', '.join(m.ptx for m in cls)}")
         return member
 
     def __repr__(self) -> str:

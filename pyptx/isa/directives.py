@@ -77,10 +77,10 @@ def _performance(
 
 
 _MODULES = (
-    _directive(".version", _MODULE, "PTX version of the module; comes first.", "ptx-module-directives-version"),
-    _directive(".target", _MODULE, "Architecture and texturing mode; comes second.", "ptx-module-directives-target"),
+    _directive(".version", _MODULE, "PTX version of the module; must come first.", "ptx-module-directives-version"),
+    _directive(".target", _MODULE, "Target and texturing mode; must come second.", "ptx-module-directives-target"),
     _directive(
-        ".address_size", _MODULE, "Width of addresses: 32 or 64.", "ptx-module-directives-address-size", ptx=(2, 3),
+        ".address_size", _MODULE, "Address width: 32 or 64 bits.", "ptx-module-directives-address-size", ptx=(2, 3),
     ),
     _directive(".entry", _MODULE, "A kernel.", "kernel-and-function-directives-entry"),
     _directive(".func", _MODULE, "A function.", "kernel-and-function-directives-func"),
@@ -93,40 +93,40 @@ _MODULES = (
 _CONTROL = (
     # The manual says PTX 6.0; ptxas takes it in 5.1 too.
     _directive(
-        ".branchtargets", _BODY, "Labels that a brx.idx may go to.", "control-flow-directives-branchtargets",
+        ".branchtargets", _BODY, "Possible targets of a brx.idx.", "control-flow-directives-branchtargets",
         ptx=(5, 1), sm="sm_30",
     ),
     _directive(
-        ".calltargets", _BODY, "Functions that an indirect call may reach.",
+        ".calltargets", _BODY, "Possible targets of an indirect call.",
         "control-flow-directives-calltargets", ptx=(2, 1), sm="sm_20",
     ),
     _directive(
-        ".callprototype", _BODY, "Parameters of an indirect call.", "control-flow-directives-callprototype",
+        ".callprototype", _BODY, "Prototype of an indirect call.", "control-flow-directives-callprototype",
         ptx=(2, 1), sm="sm_20",
     ),
 )  # fmt: skip
 
 _PERFORMANCE = (
-    _performance(".maxnreg", _KERNEL, "Most registers of a thread.", ptx=(1, 3)),
-    _performance(".maxntid", _KERNEL, "Most threads of a CTA.", ptx=(1, 3)),
+    _performance(".maxnreg", _KERNEL, "Maximum registers per thread.", ptx=(1, 3)),
+    _performance(".maxntid", _KERNEL, "Maximum threads per CTA.", ptx=(1, 3)),
     _performance(".reqntid", _KERNEL, "Exact size of the CTA.", ptx=(2, 1)),
     _performance(
         ".minnctapersm", _KERNEL, "CTAs that must fit on a multiprocessor; needs .maxntid or .reqntid.", ptx=(2, 0),
     ),
-    _performance(".maxnctapersm", _KERNEL, "Old name of .minnctapersm.", ptx=(1, 3), removed=(2, 1)),
+    _performance(".maxnctapersm", _KERNEL, "Former name of .minnctapersm.", ptx=(1, 3), removed=(2, 1)),
     _performance(".noreturn", (Place.FUNCTION, Place.PROTOTYPE), "The function never returns.", ptx=(6, 4), sm="sm_30"),
     _performance(".pragma", (Place.MODULE, Place.KERNEL, Place.BODY), "Hints to ptxas, as strings.", ptx=(2, 0)),
     _performance(
-        ".abi_preserve", (Place.FUNCTION, Place.PROTOTYPE), "Registers that callers expect to keep.", ptx=(9, 0),
+        ".abi_preserve", (Place.FUNCTION, Place.PROTOTYPE), "Registers that the callee must preserve.", ptx=(9, 0),
         sm="sm_80",
     ),
     _performance(
         ".abi_preserve_control", (Place.FUNCTION, Place.PROTOTYPE),
-        "Control registers that callers expect to keep.", ptx=(9, 0), sm="sm_80",
+        "Control registers that the callee must preserve.", ptx=(9, 0), sm="sm_80",
     ),
     # These two are in no manual; ptxas 13.5 takes them.
-    _performance(".local_maxnreg", _BOTH, "Most registers of a thread, for this function alone.", ptx=(8, 8)),
-    _performance(".minperctamemory", _KERNEL, "Bytes of memory that each CTA has for itself.", ptx=(9, 4), sm="sm_80"),
+    _performance(".local_maxnreg", _BOTH, "Maximum registers per thread, for this function only.", ptx=(8, 8)),
+    _performance(".minperctamemory", _KERNEL, "Bytes of CTA-private memory.", ptx=(9, 4), sm="sm_80"),
 )  # fmt: skip
 
 _CLUSTERS = (
@@ -135,15 +135,15 @@ _CLUSTERS = (
         "cluster-dimension-directives-reqnctapercluster", ptx=(7, 8), sm="sm_90",
     ),
     _directive(
-        ".explicitcluster", _KERNEL, "The launch must name a cluster size.",
+        ".explicitcluster", _KERNEL, "The launch must specify a cluster size.",
         "cluster-dimension-directives-explicitcluster", ptx=(7, 8), sm="sm_90",
     ),
     _directive(
-        ".maxclusterrank", _KERNEL, "Most CTAs of a cluster.", "cluster-dimension-directives-maxclusterrank",
+        ".maxclusterrank", _KERNEL, "Maximum CTAs per cluster.", "cluster-dimension-directives-maxclusterrank",
         ptx=(7, 8), sm="sm_90",
     ),
     _directive(
-        ".blocksareclusters", _KERNEL, "The launch counts clusters, not CTAs; needs .reqntid and .reqnctapercluster.",
+        ".blocksareclusters", _KERNEL, "The grid counts clusters, not CTAs; needs .reqntid and .reqnctapercluster.",
         "miscellaneous-directives-blocksareclusters", ptx=(9, 0), sm="sm_90",
     ),
     # The manual says PTX 9.3; ptxas takes it in 9.2 too.
@@ -154,27 +154,27 @@ _CLUSTERS = (
 
 _DEBUGGING = (
     _directive(
-        "@@DWARF", _MODULE, "Debugging information of old modules; .section took its place.",
+        "@@DWARF", _MODULE, "Debugging information in old modules; replaced by .section.",
         "debugging-directives-dwarf", removed=(2, 0),
     ),
     _directive(".section", _MODULE, "Debugging information.", "debugging-directives-section", ptx=(2, 0)),
     _directive(".file", _MODULE, "Number of a source file.", "debugging-directives-file"),
-    _directive(".loc", _BODY, "Source place of what follows, perhaps inlined.", "debugging-directives-loc"),
+    _directive(".loc", _BODY, "Source location of the next instructions, maybe inlined.", "debugging-directives-loc"),
     _directive(
-        ".loc_intermediate", _BODY, "Place in an intermediate source (in no manual).",
+        ".loc_intermediate", _BODY, "Location in an intermediate source (undocumented).",
         "debugging-directives-loc", ptx=(9, 4),
     ),
 )  # fmt: skip
 
 _LINKING = (
     _directive(".extern", _LINKAGE, "Defined in another module.", "linking-directives-extern"),
-    _directive(".visible", _LINKAGE, "Seen by other modules.", "linking-directives-visible"),
+    _directive(".visible", _LINKAGE, "Visible to other modules.", "linking-directives-visible"),
     _directive(
-        ".weak", _LINKAGE, "Seen by other modules; another definition may win.", "linking-directives-weak",
+        ".weak", _LINKAGE, "Visible to other modules; another definition may override it.", "linking-directives-weak",
         ptx=(3, 1),
     ),
     _directive(
-        ".common", _LINKAGE, "Several modules may declare it; the largest wins.", "linking-directives-common",
+        ".common", _LINKAGE, "May be declared in several modules; the largest is used.", "linking-directives-common",
         ptx=(5, 0),
     ),
 )  # fmt: skip
@@ -183,11 +183,11 @@ _STATE_SPACES = (
     _directive(".reg", _BODY, "Registers.", "register-state-space"),
     _directive(".const", _DECLARED, "Constant memory.", "constant-state-space"),
     _directive(".global", _DECLARED, "Global memory.", "global-state-space"),
-    _directive(".local", _BODY, "Memory of the thread.", "local-state-space"),
+    _directive(".local", _BODY, "Memory private to a thread.", "local-state-space"),
     _directive(".param", (Place.KERNEL, Place.FUNCTION, Place.BODY), "Parameters.", "parameter-state-space"),
-    _directive(".shared", _DECLARED, "Memory of the CTA.", "shared-state-space"),
+    _directive(".shared", _DECLARED, "Memory shared by the threads of a CTA.", "shared-state-space"),
     _directive(
-        ".tex", _MODULE, "Textures of old modules; .texref took its place.", "texture-state-space-deprecated",
+        ".tex", _MODULE, "Textures in old modules; replaced by .texref.", "texture-state-space-deprecated",
         removed=(1, 5),
     ),
 )  # fmt: skip
@@ -195,7 +195,7 @@ _STATE_SPACES = (
 _DECLARATIONS = (
     _directive(".align", (Place.VARIABLE, Place.PARAMETER), "Alignment in bytes.", "variables-alignment"),
     _directive(
-        ".ptr", (Place.PARAMETER,), "The parameter is a pointer: its space and alignment.",
+        ".ptr", (Place.PARAMETER,), "The parameter is a pointer: the state space and alignment of its target.",
         "kernel-parameter-attribute-ptr", ptx=(2, 2),
     ),
     _directive(
@@ -209,12 +209,12 @@ DIRECTIVES: tuple[Directive, ...] = (
 )  # fmt: skip
 
 PRAGMAS: tuple[Pragma, ...] = (
-    Pragma("nounroll", "Do not unroll the loop that this is in, or before.", availability((2, 0))),
-    Pragma("used_bytes_mask", "Which bytes of the next load are used.", availability((8, 3), "sm_50")),
+    Pragma("nounroll", "Do not unroll the enclosing loop, or the next one.", availability((2, 0))),
+    Pragma("used_bytes_mask", "Bytes of the next load that are used.", availability((8, 3), "sm_50")),
     # The manual says PTX 9.0; ptxas takes it in 8.7 too.
     Pragma("enable_smem_spilling", "Spill registers to shared memory first.", availability((8, 7), "sm_75")),
-    Pragma("frequency", "How often the block runs.", availability((9, 0))),
-    Pragma("mma_throughput", "How much of the tensor cores' throughput the code needs.", availability((9, 3))),
+    Pragma("frequency", "Execution frequency of the block.", availability((9, 0))),
+    Pragma("mma_throughput", "Tensor core throughput that the code needs.", availability((9, 3))),
 )
 
 

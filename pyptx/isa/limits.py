@@ -56,7 +56,7 @@ def sm_limits(name: str) -> SmLimits:
     arch = RENAMED.get(target(name).arch, target(name).arch)
     if arch not in _BY_ARCH:
         known = ", ".join(f"sm_{number}" for number in _BY_ARCH)
-        raise ValueError(f"no limits known for {name}; known: {known}")
+        raise ValueError(f"no limits are known for {name}; known targets: {known}")
     return _BY_ARCH[arch]
 
 

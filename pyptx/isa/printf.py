@@ -64,7 +64,9 @@ def parse_format(text: bytes) -> Parts:
         end = found.end()
     count = sum(len(part.dtypes) for part in parts if isinstance(part, Field))
     if count > _MOST_ARGUMENTS:
-        raise Unprintable(f"the format takes {count} arguments, device code passes {_MOST_ARGUMENTS} at most")
+        raise Unprintable(
+            f"the format takes {count} arguments, but printf in device code takes at most {_MOST_ARGUMENTS}"
+        )
     return [*parts, text[end:]]
 
 
@@ -84,10 +86,10 @@ def _field(found: re.Match[bytes]) -> Field:
     text = found[0].decode("latin-1")
     flags, width, precision, size, kind = ((group or b"").decode("latin-1") for group in found.groups())
     if kind == "n":
-        raise Unprintable("`%n` writes to memory, which device code's printf does not do")
+        raise Unprintable("`%n` writes to memory, which printf in device code does not support")
     wide_text = kind in ("c", "s") and size
     if not kind or kind not in SIGNED + UNSIGNED + FLOATS + "csp" or wide_text:
-        raise Unprintable(f"`{text}` is no conversion of device code's printf, which knows %cdiouxXpeEfFgGaAs")
+        raise Unprintable(f"`{text}` is not a conversion of printf in device code; it supports %cdiouxXpeEfFgGaAs")
     precision = None if found["precision"] is None else precision or "0"
     made = Field(text, flags, _count(width or None, text), None, size, kind)
     return Field(text, flags, made.width, _count(precision, text, bounded=kind != "s"), size, kind)
@@ -104,5 +106,5 @@ def _count(given: str | None, text: str, *, bounded: bool = True) -> int | str |
 def within(count: int, text: str) -> int:
     """Return a number of characters; refuse one that prints without bound."""
     if count > LONGEST:
-        raise Unprintable(f"`{text}` prints {count} characters or more, one field has {LONGEST} at most")
+        raise Unprintable(f"`{text}` prints at least {count} characters; a field is limited to {LONGEST}")
     return count

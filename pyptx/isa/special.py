@@ -54,46 +54,52 @@ def _register(
 
 
 _CTA = (
-    _register("%tid", "u32", "Index of the thread in its CTA.", vector=True, narrower=(16,)),
-    _register("%ntid", "u32", "Size of the CTA in threads.", vector=True, narrower=(16,)),
+    _register("%tid", "u32", "Thread index in the CTA.", vector=True, narrower=(16,)),
+    _register("%ntid", "u32", "CTA size in threads.", vector=True, narrower=(16,)),
     _register("%laneid", "u32", "Lane of the thread in its warp.", ptx=(1, 3)),
-    _register("%warpid", "u32", "Number of the warp in its CTA; may change while it runs.", ptx=(1, 3)),
+    _register("%warpid", "u32", "Warp number in the CTA; may change while the thread runs.", ptx=(1, 3)),
     _register("%nwarpid", "u32", "Upper bound of %warpid.", ptx=(2, 0), sm="sm_20"),
-    _register("%ctaid", "u32", "Index of the CTA in the grid.", vector=True, narrower=(16,)),
-    _register("%nctaid", "u32", "Size of the grid in CTAs.", vector=True, narrower=(16,)),
-    _register("%smid", "u32", "Number of the multiprocessor; may change while the thread runs.", ptx=(1, 3)),
+    _register("%ctaid", "u32", "CTA index in the grid.", vector=True, narrower=(16,)),
+    _register("%nctaid", "u32", "Grid size in CTAs.", vector=True, narrower=(16,)),
+    _register("%smid", "u32", "Multiprocessor number; may change while the thread runs.", ptx=(1, 3)),
     _register("%nsmid", "u32", "Upper bound of %smid.", ptx=(2, 0), sm="sm_20"),
-    _register("%gridid", "u64", "Number of the launch in this context.", narrower=(16, 32)),
+    _register("%gridid", "u64", "Launch number in this context.", narrower=(16, 32)),
 )
 
 _CLUSTER = (
-    _register("%is_explicit_cluster", "pred", "Whether the launch asked for clusters.", ptx=(7, 8), sm="sm_90"),
-    _register("%clusterid", "u32", "Index of the cluster in the grid.", ptx=(7, 8), sm="sm_90", vector=True),
-    _register("%nclusterid", "u32", "Size of the grid in clusters.", ptx=(7, 8), sm="sm_90", vector=True),
-    _register("%cluster_ctaid", "u32", "Index of the CTA in its cluster.", ptx=(7, 8), sm="sm_90", vector=True),
-    _register("%cluster_nctaid", "u32", "Size of the cluster in CTAs.", ptx=(7, 8), sm="sm_90", vector=True),
-    _register("%cluster_ctarank", "u32", "Rank of the CTA in its cluster.", ptx=(7, 8), sm="sm_90"),
-    _register("%cluster_nctarank", "u32", "Number of CTAs of the cluster.", ptx=(7, 8), sm="sm_90"),
+    _register("%is_explicit_cluster", "pred", "Whether the kernel was launched with clusters.", ptx=(7, 8), sm="sm_90"),
+    _register("%clusterid", "u32", "Cluster index in the grid.", ptx=(7, 8), sm="sm_90", vector=True),
+    _register("%nclusterid", "u32", "Grid size in clusters.", ptx=(7, 8), sm="sm_90", vector=True),
+    _register("%cluster_ctaid", "u32", "CTA index in the cluster.", ptx=(7, 8), sm="sm_90", vector=True),
+    _register("%cluster_nctaid", "u32", "Cluster size in CTAs.", ptx=(7, 8), sm="sm_90", vector=True),
+    _register("%cluster_ctarank", "u32", "CTA rank in the cluster.", ptx=(7, 8), sm="sm_90"),
+    _register("%cluster_nctarank", "u32", "Number of CTAs in the cluster.", ptx=(7, 8), sm="sm_90"),
 )
 
 _LANE_MASKS = tuple(
     _register(f"%lanemask_{which}", "u32", f"Mask of the lanes {where} this one.", ptx=(2, 0), sm="sm_20")
-    for which, where in (("eq", "equal to"), ("le", "up to"), ("lt", "below"), ("ge", "from"), ("gt", "above"))
+    for which, where in (
+        ("eq", "equal to"),
+        ("le", "up to and including"),
+        ("lt", "below"),
+        ("ge", "from"),
+        ("gt", "above"),
+    )
 )
 
 _CLOCKS = (
-    _register("%clock", "u32", "Cycle counter; wraps."),
+    _register("%clock", "u32", "Cycle counter; wraps around."),
     _register("%clock_hi", "u32", "Upper half of %clock64.", ptx=(5, 0), sm="sm_20"),
     _register("%clock64", "u64", "Cycle counter.", ptx=(2, 0), sm="sm_20"),
     _register(
-        "%globaltimer", "u64", "Nanoseconds of a timer that all multiprocessors share; for tools.", ptx=(3, 1),
+        "%globaltimer", "u64", "Global timer in nanoseconds, for tools.", ptx=(3, 1),
         sm="sm_30",
     ),
     _register("%globaltimer_lo", "u32", "Lower half of %globaltimer.", ptx=(3, 1), sm="sm_30"),
     _register("%globaltimer_hi", "u32", "Upper half of %globaltimer.", ptx=(3, 1), sm="sm_30"),
     *(_register(f"%pm{n}", "u32", "Performance counter.", ptx=(1, 3)) for n in range(4)),
     *(_register(f"%pm{n}", "u32", "Performance counter.", ptx=(3, 0), sm="sm_20") for n in range(4, 8)),
-    *(_register(f"%pm{n}_64", "u64", "Performance counter of 64 bits.", ptx=(4, 0), sm="sm_50") for n in range(8)),
+    *(_register(f"%pm{n}_64", "u64", "64-bit performance counter.", ptx=(4, 0), sm="sm_50") for n in range(8)),
 )  # fmt: skip
 
 _ENVIRONMENT = tuple(
@@ -104,23 +110,23 @@ _MEMORY = (
     *(
         _register(f"%reserved_smem_offset_{which}", "b32", meaning, ptx=(7, 6), sm="sm_80")
         for which, meaning in (
-            ("begin", "Start of the shared memory that the system reserves."),
-            ("end", "End of the shared memory that the system reserves."),
-            ("cap", "Size of the shared memory that the system reserves."),
-            ("0", "An offset in the shared memory that the system reserves."),
-            ("1", "An offset in the shared memory that the system reserves."),
+            ("begin", "Start of the reserved shared memory."),
+            ("end", "End of the reserved shared memory."),
+            ("cap", "Size of the reserved shared memory."),
+            ("0", "An offset in the reserved shared memory."),
+            ("1", "An offset in the reserved shared memory."),
         )
     ),
     _register(
         "%total_smem_size", "u32", "Shared memory of the CTA in bytes, static and dynamic.", ptx=(4, 1), sm="sm_20",
     ),
     _register(
-        "%aggr_smem_size", "u32", "Shared memory of the CTA in bytes, the reserved part included.", ptx=(8, 1),
+        "%aggr_smem_size", "u32", "Shared memory of the CTA in bytes, including the reserved part.", ptx=(8, 1),
         sm="sm_90",
     ),
     _register("%dynamic_smem_size", "u32", "Dynamic shared memory of the CTA in bytes.", ptx=(4, 1), sm="sm_20"),
     _register(
-        "%current_graph_exec", "u64", "The CUDA device graph that runs the kernel; 0 if none.", ptx=(8, 0),
+        "%current_graph_exec", "u64", "CUDA device graph that runs the kernel; 0 if none.", ptx=(8, 0),
         sm="sm_50",
     ),
 )  # fmt: skip
@@ -128,15 +134,15 @@ _MEMORY = (
 # In no manual yet: types, versions and targets are those of ptxas 13.5, meanings are what the names say.
 _NEW = (
     _register(
-        "%perctamemoryoffset", "u64", "Offset of the memory that the CTA has for itself.",
+        "%perctamemoryoffset", "u64", "Offset of the CTA-private memory.",
         ptx=(9, 4), sm="sm_80", requires=".minperctamemory",
     ),
     _register(
-        "%perctamemorysize", "u32", "Size of the memory that the CTA has for itself.",
+        "%perctamemorysize", "u32", "Size of the CTA-private memory.",
         ptx=(9, 4), sm="sm_80", requires=".minperctamemory",
     ),
     _register(
-        "%locality_domain_id", "u32", "The locality domain that the multiprocessor belongs to.", ptx=(9, 5),
+        "%locality_domain_id", "u32", "Locality domain of the multiprocessor.", ptx=(9, 5),
         sm="sm_100",
     ),
     _register(
@@ -149,7 +155,7 @@ SPECIAL_REGISTERS: tuple[SpecialRegister, ...] = (
     *_CTA, *_CLUSTER, *_LANE_MASKS, *_CLOCKS, *_ENVIRONMENT, *_MEMORY, *_NEW,
 )  # fmt: skip
 
-CONSTANTS: tuple[Constant, ...] = (Constant("WARP_SZ", 32, "Number of lanes of a warp."),)
+CONSTANTS: tuple[Constant, ...] = (Constant("WARP_SZ", 32, "Number of lanes in a warp."),)
 
 
 @lru_cache(maxsize=1)

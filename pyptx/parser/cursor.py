@@ -51,7 +51,7 @@ class Cursor:
     def take(self) -> str:
         """Take the next token into the statement."""
         if self.kind in ("END", "STRAY"):
-            self.fail("more text")
+            self.fail("more input")
         token = self.token
         self.gaps.append(self.gap)
         self.taken_end = self.end
@@ -77,7 +77,7 @@ class Cursor:
     def missing_semicolon(self, where: str, also: str = "") -> NoReturn:
         """Fail for a statement that does not end: where the next one begins on a new line, the `;` is missing."""
         if self.kind != "STRAY" and ("\n" in self.gap or self.kind == "END" or self.token in ("}", "@")):
-            found = "the end of the text" if self.kind == "END" else f"`{shortened(self.token)}`"
+            found = "the end of the file" if self.kind == "END" else f"`{shortened(self.token)}`"
             message = f"expected `;` {where}, found {found}"
             raise Failure(rules.SEMICOLON, self.taken_end, 1, message, "end the statement with `;`")
         self.fail(f"{also}`;` {where}")
@@ -117,7 +117,7 @@ class Cursor:
         if self.kind == "STRAY":
             raise stray(self.text, self.start)
         if self.kind == "END":
-            raise Failure(rules.UNEXPECTED, self.taken_end, 1, f"expected {expected}, found the end of the text", help)
+            raise Failure(rules.UNEXPECTED, self.taken_end, 1, f"expected {expected}, found the end of the file", help)
         previous = self.text[self.taken_end - 1 : self.taken_end]
         glued = (
             previous and not self.gap and self.kind in ("NAME", "NUMBER") and (previous.isalnum() or previous in "._$")
@@ -128,7 +128,9 @@ class Cursor:
                 begin -= 1
             if self.text[begin].isdigit() or self.text[begin] == ".":
                 word = self.text[begin : self.end]
-                raise Failure(rules.NUMBER, begin, len(word), f"`{shortened(word)}` is no PTX number", _NUMBER_HELP)
+                raise Failure(
+                    rules.NUMBER, begin, len(word), f"`{shortened(word)}` is not a valid number", _NUMBER_HELP
+                )
         message = f"expected {expected}, found `{shortened(self.token)}`"
         raise Failure(rules.UNEXPECTED, self.start, len(self.token), message, help)
 

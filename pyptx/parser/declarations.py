@@ -127,7 +127,7 @@ def function_directives(cursor: Cursor, known: dict[str, int]) -> tuple[Function
             if cursor.token in _OF_BODIES:
                 cursor.fail("`{` before the body")
             kind = "an entry" if known is ON_ENTRIES else "a device function"
-            message = f"`{shortened(cursor.token)}` is no directive of {kind}"
+            message = f"`{shortened(cursor.token)}` is not a directive of {kind}"
             raise Failure(rules.DIRECTIVE, cursor.start, len(cursor.token), message, nearest(cursor.token, known))
         name = cursor.take()[1:]
         values = [cursor.number("an integer")] if most else []
@@ -179,7 +179,7 @@ def _parse_attribute(cursor: Cursor) -> Attribute:
 def _parse_count(cursor: Cursor) -> int | None:
     if not cursor.accept("<"):
         return None
-    count = cursor.number("a number of names")
+    count = cursor.number("the number of names")
     cursor.expect(">", "after the number of names")
     return count
 
@@ -194,7 +194,7 @@ def _parse_declarator(cursor: Cursor) -> Declarator:
     count = _parse_count(cursor)
     sizes: list[int] = []
     while cursor.accept("["):
-        sizes.append(UNSIZED if cursor.token == "]" else cursor.number("a number of elements or `]`"))
+        sizes.append(UNSIZED if cursor.token == "]" else cursor.number("the number of elements or `]`"))
         cursor.expect("]", "after the number of elements")
     size, dims = (sizes[0], tuple(sizes[1:])) if sizes else (None, ())
     if not cursor.accept("="):
@@ -248,7 +248,7 @@ def _parse_param(cursor: Cursor) -> Param:
     name = cursor.take() if cursor.token == "_" else cursor.name("the name of a parameter")
     size: int | None = None
     if cursor.accept("["):
-        size = UNSIZED if cursor.token == "]" else cursor.number("a number of elements or `]`")
+        size = UNSIZED if cursor.token == "]" else cursor.number("the number of elements or `]`")
         cursor.expect("]", "after the number of elements")
     bare = pointer and pointer_space is None and pointer_alignment is None
     return Param(space, kind, name, size, alignment, pointer_space, pointer_alignment, bare, vector, trailing)

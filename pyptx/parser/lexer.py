@@ -101,15 +101,17 @@ def stray(source: str, start: int) -> Failure:
     """Return the failure for the character at `start`, which begins no token."""
     character = source[start]
     if source.startswith("/*", start):
-        return Failure(rules.UNTERMINATED, start, 2, "this comment never ends", "close it with `*/`")
+        return Failure(rules.UNTERMINATED, start, 2, "this comment is never closed", "close it with `*/`")
     if character == '"':
-        return Failure(rules.UNTERMINATED, start, 1, "this string never ends", 'close it with `"`')
+        return Failure(rules.UNTERMINATED, start, 1, "this string is never closed", 'close it with `"`')
     if character in ".$%":
-        return Failure(rules.STRAY, start, 1, f"a name must follow `{character}`")
-    help = "outside comments and strings PTX is ASCII" if ord(character) > 126 else None
+        return Failure(rules.STRAY, start, 1, f"`{character}` must be followed by a name")
+    help = "only ASCII is allowed outside comments and strings" if ord(character) > 126 else None
     if character == "#":
-        help = 'a comment begins with `//`; the only line with `#` is `# 1 "file.cu"`, on a line of its own'
-    return Failure(rules.STRAY, start, 1, f"the character {character!r} begins no PTX token", help)
+        help = (
+            'a comment starts with `//`; `#` is allowed only in a line marker such as `# 1 "file.cu"`, on its own line'
+        )
+    return Failure(rules.STRAY, start, 1, f"unexpected character {character!r}", help)
 
 
 def _convert_to_error(failure: Failure, source: str) -> PtxSyntaxError:

@@ -65,8 +65,8 @@ def parse_operand(cursor: Cursor, *, initializer: bool = False, lists: bool = Tr
     start = cursor.start
     operand = _parse(cursor, initializer)
     if not lists and isinstance(operand, ParenthesizedOperand) and not _is_constant(operand):
-        message = "expected an operand, found a list in parentheses"
-        raise Failure(rules.UNEXPECTED, start, 1, message, "only `call` takes lists in parentheses")
+        message = "expected an operand, found a parenthesized list"
+        raise Failure(rules.UNEXPECTED, start, 1, message, "only `call` takes parenthesized lists")
     return operand
 
 
@@ -117,7 +117,7 @@ def _push(cursor: Cursor, frames: list[_Frame], frame: _Frame) -> None:
 
 def _parse_cast_type(cursor: Cursor) -> str:
     if cursor.token not in (".s64", ".u64"):
-        cursor.fail("`.s64` or `.u64`", "constants are cast with `(.s64)` or `(.u64)` only")
+        cursor.fail("`.s64` or `.u64`", "constants can only be cast with `(.s64)` or `(.u64)`")
     spelling = cursor.take()
     cursor.expect(")", "after the type of a cast")
     return spelling
@@ -131,7 +131,9 @@ def _parse_number(cursor: Cursor, frames: list[_Frame], initializer: bool) -> bo
         _push(cursor, frames, _Frame("mask", text))
         return False
     if text[:2] in ("0f", "0F") and frame.operators:
-        _fail_constant(start, len(text), f"`{text}` is exact and takes no operator", "write its sign bit instead")
+        _fail_constant(
+            start, len(text), f"`{text}` is an exact value and cannot have an operator", "set its sign bit instead"
+        )
     if frame.operators and frame.operators[-1] == (_UNARY, "-"):
         frame.operators.pop()
         text = f"-{text}"
@@ -209,7 +211,7 @@ def _parse_after_value(cursor: Cursor, frames: list[_Frame], initializer: bool) 
         cursor.take()
         return True
     if frame.open_tests:
-        cursor.fail("`:`", "a conditional is written `test ? then : other`")
+        cursor.fail("`:`", "write a conditional as `test ? then : other`")
     _reduce(frame, _FIELD)
     frame.elements.append(frame.values.pop())
     if not frame.kind:
@@ -237,16 +239,16 @@ def _push_operator(cursor: Cursor, frame: _Frame, token: str) -> bool:
         frame.operators.append((_BINARY["|"], "|"))
     elif symbolic:
         if token == "-":
-            help = "add a negative constant: `+-4`"
-            _fail_constant(cursor.start, 1, "expected `+`, found `-`: PTX subtracts nothing from a symbol", help)
+            help = "add a negative constant instead: `+-4`"
+            _fail_constant(cursor.start, 1, "expected `+`, found `-`: nothing can be subtracted from a symbol", help)
         if token != "+":
             return False
         frame.operators.append((_AFTER_NAME, "+"))
     elif not _is_constant(value):
         return False
     elif isinstance(value, ImmediateOperand) and value.text[:2] in ("0f", "0F") and len(value.text) == 10:
-        message = f"`{value.text}` is exact and takes no operator"
-        _fail_constant(cursor.start, len(token), message, "use the 0d form or a decimal number in expressions")
+        message = f"`{value.text}` is an exact value and cannot have an operator"
+        _fail_constant(cursor.start, len(token), message, "use the 0d form or a decimal number")
     elif token == "?":
         _reduce(frame, _TERNARY + 1)
         frame.open_tests += 1
@@ -317,7 +319,7 @@ def _close(cursor: Cursor, frames: list[_Frame]) -> bool:
         if isinstance(operand, ConstantAddressOperand) and not _is_constant(operand.expression):
             cursor.fail("a register, a symbol or a constant as the address")
         if isinstance(operand, AddressOperand) and operand.rest and operand.offset is not None:
-            cursor.fail("`]`", "an address with coordinates has no offset")
+            cursor.fail("`]`", "an address with coordinates cannot have an offset")
     elif frame.kind == "mask":
         operand = MaskOperand(frame.subject, elements[0])
     else:

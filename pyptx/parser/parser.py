@@ -171,8 +171,8 @@ class Parsing:
     def _close(self) -> None:
         cursor = self.cursor
         if not self.open:
-            help = "remove it, or look for a `}` too many above"
-            raise Failure(rules.BRACE, cursor.start, 1, "this `}` closes nothing", help)
+            help = "remove it, or look for an extra `}` above"
+            raise Failure(rules.BRACE, cursor.start, 1, "this `}` does not match any `{`", help)
         cursor.take()
         opening, outer = self.open.pop()
         outer.append(opening.make(**opening.fields, body=tuple(self.body), closing=cursor.finish()))

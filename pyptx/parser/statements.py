@@ -85,14 +85,14 @@ def module_statement(cursor: Cursor, place: Origin) -> Parsed:
         return _parse_dwarf(cursor, place)
     if cursor.kind in ("NAME", "PUNCTUATION") and (cursor.kind == "NAME" or cursor.token in "@{"):
         message = f"expected a directive, found `{shortened(cursor.token)}`"
-        help = "statements stand between the braces of an `.entry` or `.func`"
+        help = "statements must be between the braces of an `.entry` or `.func`"
         raise Failure(rules.PLACE, cursor.start, len(cursor.token), message, help)
     return cursor.fail("a directive")
 
 
 def version(cursor: Cursor, place: Origin) -> Version:
     """Parse `.version`, which begins every module."""
-    _expect_header_word(cursor, ".version", "a module begins with `.version`, as in `.version 8.0`")
+    _expect_header_word(cursor, ".version", "a module starts with `.version`, as in `.version 8.0`")
     match = re.fullmatch(r"(\d{1,9})\.(\d{1,9})", cursor.token)
     if not match:
         cursor.fail("a version such as 8.0")
@@ -103,7 +103,7 @@ def version(cursor: Cursor, place: Origin) -> Version:
 
 def target(cursor: Cursor, place: Origin) -> Target:
     """Parse `.target`."""
-    _expect_header_word(cursor, ".target", "after `.version` comes `.target`, as in `.target sm_90a`")
+    _expect_header_word(cursor, ".target", "`.target` must follow `.version`, as in `.target sm_90a`")
     return _parse_targets(cursor, place)
 
 
@@ -117,16 +117,16 @@ def address_size(cursor: Cursor, place: Origin) -> AddressSize:
 def unknown_directive(cursor: Cursor, known: dict[str, Any]) -> NoReturn:
     """Fail for a directive that may not stand here, with the nearest one that may."""
     where, other = ("at module level", _IN_BODY) if known is _IN_MODULE else ("in a function body", _IN_MODULE)
-    message = f"`{shortened(cursor.token)}` is no directive that may stand {where}"
+    message = f"`{shortened(cursor.token)}` is not allowed {where}"
     help = nearest(cursor.token, known)
     if cursor.token in other:
-        help = "it stands in a function body" if other is _IN_BODY else "it stands outside functions"
+        help = "move it into a function body" if other is _IN_BODY else "move it outside the function"
     raise Failure(rules.DIRECTIVE, cursor.start, len(cursor.token), message, help)
 
 
 def _expect_header_word(cursor: Cursor, word: str, help: str) -> None:
     if cursor.token != word:
-        token = f"`{shortened(cursor.token)}`" if cursor.token else "the end of the text"
+        token = f"`{shortened(cursor.token)}`" if cursor.token else "the end of the file"
         raise Failure(rules.HEADER, cursor.start, len(cursor.token), f"expected `{word}`, found {token}", help)
     cursor.take()
 
@@ -156,7 +156,7 @@ def _parse_instruction(cursor: Cursor, place: Origin, opcode: str, predicate: Pr
     if opcode[0] == "%":
         length = len(opcode)
         guard = cursor.kind == "NAME" and cursor.gap
-        help = f"a guard begins with `@`: `@{opcode}`" if guard else _RESULT
+        help = f"a guard starts with `@`: `@{opcode}`" if guard else _RESULT
         message = f"expected an instruction, found `{shortened(opcode)}`"
         raise Failure(rules.UNEXPECTED, cursor.taken_end - length, length, message, help)
     modifiers: list[str] = []
@@ -176,7 +176,7 @@ def _parse_instruction(cursor: Cursor, place: Origin, opcode: str, predicate: Pr
     return Instruction(opcode, tuple(modifiers), tuple(operands), predicate, cursor.finish(), place)
 
 
-_RESULT = "the result is the first operand: `mov.b32 %r1, %r2;`"
+_RESULT = "the destination is the first operand: `mov.b32 %r1, %r2;`"
 
 
 def _parse_linked(cursor: Cursor, place: Origin) -> Parsed:
@@ -220,9 +220,9 @@ def _parse_file(cursor: Cursor, place: Origin) -> FileDirective:
     index, path = cursor.number("the index of the file"), cursor.string("the path of the file")
     if not cursor.accept(","):
         return FileDirective(index, path, layout=cursor.finish(), origin=place)
-    timestamp = cursor.number("a time stamp")
-    cursor.expect(",", "after the time stamp")
-    size = cursor.number("the size of the file")
+    timestamp = cursor.number("a timestamp")
+    cursor.expect(",", "after the timestamp")
+    size = cursor.number("the file size")
     return FileDirective(index, path, timestamp, size, cursor.finish(), place)
 
 
@@ -278,7 +278,7 @@ def _parse_call_prototype(cursor: Cursor, place: Origin) -> CallPrototype:
     cursor.take()
     returns = param_list(cursor) if cursor.token == "(" else None
     if not cursor.accept("_"):
-        cursor.fail("`_`, which stands for the function in a prototype")
+        cursor.fail("`_`, which stands for the function name in a prototype")
     parens = cursor.token == "("
     params = param_list(cursor) if parens else ()
     directives = function_directives(cursor, ON_FUNCTIONS)
@@ -308,7 +308,7 @@ def _parse_label_range(cursor: Cursor) -> LabelRange:
     name = cursor.name("a label")
     if not cursor.accept("<"):
         return LabelRange(name)
-    count = cursor.number("a number of labels")
+    count = cursor.number("the number of labels")
     cursor.expect(">", "after the number of labels")
     return LabelRange(name, count)
 

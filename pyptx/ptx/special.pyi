@@ -17,61 +17,61 @@ class _Vector(Protocol):
     w: _Component
 
 tid: _Vector
-"""`%tid`, .u32: Index of the thread in its CTA."""
+"""`%tid`, .u32: Thread index in the CTA."""
 
 ntid: _Vector
-"""`%ntid`, .u32: Size of the CTA in threads."""
+"""`%ntid`, .u32: CTA size in threads."""
 
 def laneid() -> Reg:
     """`%laneid`, .u32: Lane of the thread in its warp."""
 
 def warpid() -> Reg:
-    """`%warpid`, .u32: Number of the warp in its CTA; may change while it runs."""
+    """`%warpid`, .u32: Warp number in the CTA; may change while the thread runs."""
 
 def nwarpid() -> Reg:
     """`%nwarpid`, .u32: Upper bound of %warpid."""
 
 ctaid: _Vector
-"""`%ctaid`, .u32: Index of the CTA in the grid."""
+"""`%ctaid`, .u32: CTA index in the grid."""
 
 nctaid: _Vector
-"""`%nctaid`, .u32: Size of the grid in CTAs."""
+"""`%nctaid`, .u32: Grid size in CTAs."""
 
 def smid() -> Reg:
-    """`%smid`, .u32: Number of the multiprocessor; may change while the thread runs."""
+    """`%smid`, .u32: Multiprocessor number; may change while the thread runs."""
 
 def nsmid() -> Reg:
     """`%nsmid`, .u32: Upper bound of %smid."""
 
 def gridid() -> Reg:
-    """`%gridid`, .u64: Number of the launch in this context."""
+    """`%gridid`, .u64: Launch number in this context."""
 
 def is_explicit_cluster() -> Reg:
-    """`%is_explicit_cluster`, .pred: Whether the launch asked for clusters."""
+    """`%is_explicit_cluster`, .pred: Whether the kernel was launched with clusters."""
 
 clusterid: _Vector
-"""`%clusterid`, .u32: Index of the cluster in the grid."""
+"""`%clusterid`, .u32: Cluster index in the grid."""
 
 nclusterid: _Vector
-"""`%nclusterid`, .u32: Size of the grid in clusters."""
+"""`%nclusterid`, .u32: Grid size in clusters."""
 
 cluster_ctaid: _Vector
-"""`%cluster_ctaid`, .u32: Index of the CTA in its cluster."""
+"""`%cluster_ctaid`, .u32: CTA index in the cluster."""
 
 cluster_nctaid: _Vector
-"""`%cluster_nctaid`, .u32: Size of the cluster in CTAs."""
+"""`%cluster_nctaid`, .u32: Cluster size in CTAs."""
 
 def cluster_ctarank() -> Reg:
-    """`%cluster_ctarank`, .u32: Rank of the CTA in its cluster."""
+    """`%cluster_ctarank`, .u32: CTA rank in the cluster."""
 
 def cluster_nctarank() -> Reg:
-    """`%cluster_nctarank`, .u32: Number of CTAs of the cluster."""
+    """`%cluster_nctarank`, .u32: Number of CTAs in the cluster."""
 
 def lanemask_eq() -> Reg:
     """`%lanemask_eq`, .u32: Mask of the lanes equal to this one."""
 
 def lanemask_le() -> Reg:
-    """`%lanemask_le`, .u32: Mask of the lanes up to this one."""
+    """`%lanemask_le`, .u32: Mask of the lanes up to and including this one."""
 
 def lanemask_lt() -> Reg:
     """`%lanemask_lt`, .u32: Mask of the lanes below this one."""
@@ -83,7 +83,7 @@ def lanemask_gt() -> Reg:
     """`%lanemask_gt`, .u32: Mask of the lanes above this one."""
 
 def clock() -> Reg:
-    """`%clock`, .u32: Cycle counter; wraps."""
+    """`%clock`, .u32: Cycle counter; wraps around."""
 
 def clock_hi() -> Reg:
     """`%clock_hi`, .u32: Upper half of %clock64."""
@@ -92,7 +92,7 @@ def clock64() -> Reg:
     """`%clock64`, .u64: Cycle counter."""
 
 def globaltimer() -> Reg:
-    """`%globaltimer`, .u64: Nanoseconds of a timer that all multiprocessors share; for tools."""
+    """`%globaltimer`, .u64: Global timer in nanoseconds, for tools."""
 
 def globaltimer_lo() -> Reg:
     """`%globaltimer_lo`, .u32: Lower half of %globaltimer."""
@@ -125,28 +125,28 @@ def pm7() -> Reg:
     """`%pm7`, .u32: Performance counter."""
 
 def pm0_64() -> Reg:
-    """`%pm0_64`, .u64: Performance counter of 64 bits."""
+    """`%pm0_64`, .u64: 64-bit performance counter."""
 
 def pm1_64() -> Reg:
-    """`%pm1_64`, .u64: Performance counter of 64 bits."""
+    """`%pm1_64`, .u64: 64-bit performance counter."""
 
 def pm2_64() -> Reg:
-    """`%pm2_64`, .u64: Performance counter of 64 bits."""
+    """`%pm2_64`, .u64: 64-bit performance counter."""
 
 def pm3_64() -> Reg:
-    """`%pm3_64`, .u64: Performance counter of 64 bits."""
+    """`%pm3_64`, .u64: 64-bit performance counter."""
 
 def pm4_64() -> Reg:
-    """`%pm4_64`, .u64: Performance counter of 64 bits."""
+    """`%pm4_64`, .u64: 64-bit performance counter."""
 
 def pm5_64() -> Reg:
-    """`%pm5_64`, .u64: Performance counter of 64 bits."""
+    """`%pm5_64`, .u64: 64-bit performance counter."""
 
 def pm6_64() -> Reg:
-    """`%pm6_64`, .u64: Performance counter of 64 bits."""
+    """`%pm6_64`, .u64: 64-bit performance counter."""
 
 def pm7_64() -> Reg:
-    """`%pm7_64`, .u64: Performance counter of 64 bits."""
+    """`%pm7_64`, .u64: 64-bit performance counter."""
 
 def envreg0() -> Reg:
     """`%envreg0`, .b32: Set by the driver before the launch."""
@@ -245,40 +245,40 @@ def envreg31() -> Reg:
     """`%envreg31`, .b32: Set by the driver before the launch."""
 
 def reserved_smem_offset_begin() -> Reg:
-    """`%reserved_smem_offset_begin`, .b32: Start of the shared memory that the system reserves."""
+    """`%reserved_smem_offset_begin`, .b32: Start of the reserved shared memory."""
 
 def reserved_smem_offset_end() -> Reg:
-    """`%reserved_smem_offset_end`, .b32: End of the shared memory that the system reserves."""
+    """`%reserved_smem_offset_end`, .b32: End of the reserved shared memory."""
 
 def reserved_smem_offset_cap() -> Reg:
-    """`%reserved_smem_offset_cap`, .b32: Size of the shared memory that the system reserves."""
+    """`%reserved_smem_offset_cap`, .b32: Size of the reserved shared memory."""
 
 def reserved_smem_offset_0() -> Reg:
-    """`%reserved_smem_offset_0`, .b32: An offset in the shared memory that the system reserves."""
+    """`%reserved_smem_offset_0`, .b32: An offset in the reserved shared memory."""
 
 def reserved_smem_offset_1() -> Reg:
-    """`%reserved_smem_offset_1`, .b32: An offset in the shared memory that the system reserves."""
+    """`%reserved_smem_offset_1`, .b32: An offset in the reserved shared memory."""
 
 def total_smem_size() -> Reg:
     """`%total_smem_size`, .u32: Shared memory of the CTA in bytes, static and dynamic."""
 
 def aggr_smem_size() -> Reg:
-    """`%aggr_smem_size`, .u32: Shared memory of the CTA in bytes, the reserved part included."""
+    """`%aggr_smem_size`, .u32: Shared memory of the CTA in bytes, including the reserved part."""
 
 def dynamic_smem_size() -> Reg:
     """`%dynamic_smem_size`, .u32: Dynamic shared memory of the CTA in bytes."""
 
 def current_graph_exec() -> Reg:
-    """`%current_graph_exec`, .u64: The CUDA device graph that runs the kernel; 0 if none."""
+    """`%current_graph_exec`, .u64: CUDA device graph that runs the kernel; 0 if none."""
 
 def perctamemoryoffset() -> Reg:
-    """`%perctamemoryoffset`, .u64: Offset of the memory that the CTA has for itself."""
+    """`%perctamemoryoffset`, .u64: Offset of the CTA-private memory."""
 
 def perctamemorysize() -> Reg:
-    """`%perctamemorysize`, .u32: Size of the memory that the CTA has for itself."""
+    """`%perctamemorysize`, .u32: Size of the CTA-private memory."""
 
 def locality_domain_id() -> Reg:
-    """`%locality_domain_id`, .u32: The locality domain that the multiprocessor belongs to."""
+    """`%locality_domain_id`, .u32: Locality domain of the multiprocessor."""
 
 def locality_domain_supplemental_sm() -> Reg:
     """`%locality_domain_supplemental_sm`, .u32: Whether the multiprocessor supplements its locality domain."""

@@ -42,9 +42,9 @@ def bind(inputs: Tensors, arrays: Sequence[Any], outputs: Tensors, given: Sequen
 
 def agreed(env: Mapping[str, int], said: Mapping[str, Any]) -> dict[str, int]:
     """Return the dimensions of the arrays and those given by keyword; PtxError where the two differ."""
-    wrong = [f"{n}={said[n]!r}, the arrays say {env[n]}" for n in said if n in env and said[n] != env[n]]
+    wrong = [f"{n}={said[n]!r}, but the arrays have {env[n]}" for n in said if n in env and said[n] != env[n]]
     if wrong:
-        raise PtxError([ARRAYS.found(None, "; ".join(wrong), help="leave it out: the arrays decide")])
+        raise PtxError([ARRAYS.found(None, "; ".join(wrong), help="remove it: the arrays determine it")])
     return {**env, **said}
 
 
@@ -60,9 +60,9 @@ def _find_misfits(tile: Tile, array: Array) -> list[str]:
     if array.ndim != tile.rank:
         problems.append(f"expected {counted('dimension', tile.rank)}, found shape {array.shape}")
     if not array.flags.aligned:
-        problems.append(f"expected elements at multiples of {counted('byte', array.itemsize)}; use x.copy()")
+        problems.append(f"expected elements aligned to {counted('byte', array.itemsize)}; use x.copy()")
     if not array.flags.c_contiguous:
-        problems.append("expected an array without gaps, row by row; use numpy.ascontiguousarray(x), x.contiguous()")
+        problems.append("expected a contiguous row-major array; use numpy.ascontiguousarray(x) or x.contiguous()")
     return problems
 
 
@@ -79,7 +79,7 @@ def scalars(
     hidden = [name for name in names if name not in given and name in options]
     if hidden:
         text = f"the raw parameter `{hidden[0]}` has no value: `{hidden[0]}=` is an option of the call"
-        raise PtxError([ARRAYS.found(None, text, help=f"give all raw parameters in order: args=[{', '.join(names)}]")])
+        raise PtxError([ARRAYS.found(None, text, help=f"pass all raw parameters in order: args=[{', '.join(names)}]")])
     made: dict[str, Any] = {}
     for name, value in given.items():
         made[name] = adopted([value])[0] if hasattr(value, "shape") and getattr(value, "shape", ()) else value
@@ -94,8 +94,8 @@ def allocated(outputs: Tensors, env: Mapping[str, int]) -> list[Array]:
     for name, tile in outputs:
         lost = [dim for dim in tile.shape if isinstance(dim, str) and dim not in env]
         if lost:
-            text = f"`{name}`: its dimension {lost[0]} is in no input"
-            raise PtxError([ARRAYS.found(None, text, help=f"give {lost[0]}= by keyword, or the array as out=")])
+            text = f"`{name}`: its dimension {lost[0]} does not occur in any input"
+            raise PtxError([ARRAYS.found(None, text, help=f"pass {lost[0]}= by keyword, or the array as out=")])
         shape = tile.resolve_shape(dict(env))
         made.append(_allocate_uninitialized(shape, numpy_dtype(array_dtype_names(tile.dtype)[0])))
     return made
@@ -115,7 +115,7 @@ def _call(grid: Callable[..., Any], env: Mapping[str, int]) -> Any:
     try:
         inspect.signature(grid).bind(**env)
     except TypeError as why:
-        text = f"the function of the grid does not take the dimensions {', '.join(env) or '(none)'}: {why}"
+        text = f"the grid function does not accept the dimensions {', '.join(env) or '(none)'}: {why}"
         raise PtxError([GRID.found(None, text, help=f"write grid=lambda {', '.join(env)}: (…,)")]) from None
     return grid(**env)
 
@@ -123,7 +123,7 @@ def _call(grid: Callable[..., Any], env: Mapping[str, int]) -> Any:
 def grid_of(grid: Any, env: Mapping[str, int]) -> tuple[int, ...]:
     """Return the grid for these dimensions: a tuple as given, or what a function of the dimensions returns."""
     if grid is None:
-        raise PtxError([GRID.found(None, "the kernel has no grid", help="give @kernel(grid=…) or the call grid=")])
+        raise PtxError([GRID.found(None, "the kernel has no grid", help="pass grid= to @kernel or to the call")])
     made: Any = _call(grid, env) if callable(grid) else grid
     dims = tuple(cast("Sequence[Any]", made)) if isinstance(made, tuple | list) else (made,)
     if not 1 <= len(dims) <= 3 or not all(isinstance(d, int | np.integer) and d > 0 for d in dims):

@@ -58,10 +58,10 @@ def _view(value: Any, written: bool) -> Array | Unusable:
     if not isinstance(value, np.ndarray):
         return Unusable(f"expected an array, found {type(value).__name__}{_suggest(value)}")
     if isinstance(value, np.ma.MaskedArray):
-        return Unusable("expected an array without a mask, which kernels do not see; use x.filled(value), or x.data")
+        return Unusable("expected an array without a mask, which kernels ignore; use x.filled(value) or x.data")
     array = cast("Array", value)
     return (
-        Unusable("expected an array to write to, it is read-only") if written and not array.flags.writeable else array
+        Unusable("expected a writable array, found a read-only one") if written and not array.flags.writeable else array
     )
 
 
@@ -70,7 +70,7 @@ def _suggest(value: object) -> str:
     elsewhere = device is not None and int(device()[0]) not in _CPU_OF_DLPACK
     if not elsewhere and not hasattr(value, "__cuda_array_interface__"):
         return "; use numpy.asarray(x)" if device is not None or isinstance(value, list | tuple) else ""
-    return " in a GPU's memory; kernels run on the simulator, which takes arrays in the CPU's memory: copy it there"
+    return " in GPU memory; kernels run on the simulator, which takes arrays in CPU memory: copy it to the CPU"
 
 
 _CPU_OF_DLPACK = frozenset((1, 3, 11))

@@ -18,18 +18,16 @@ jax: Any = import_module("jax")
 def view(value: Any, written: bool) -> Array | Unusable:
     """Return an array's memory, or why it has none that can be used."""
     if isinstance(value, jax.core.Tracer):
-        return Unusable(
-            "expected an array with values, found a tracer: JAX is tracing the call; call it outside jax.jit"
-        )
+        return Unusable("expected a concrete array, found a tracer: JAX is tracing the call; call it outside jax.jit")
     if not isinstance(value, jax.Array):
         return Unusable(f"expected an array, found {type(value).__name__}")
     if written:
-        return Unusable("expected an array to write to, JAX's never change; leave out= away and take the result")
+        return Unusable("expected a writable array, but JAX arrays are immutable; omit out= and use the result")
     if value.is_deleted():
-        return Unusable("expected an array with values, found one that was donated or deleted")
+        return Unusable("expected a concrete array, found one that was donated or deleted")
     devices = sorted(map(str, value.devices()))
     if len(devices) > 1 or next(iter(value.devices())).platform != "cpu":
-        return Unusable(f"expected an array in the CPU's memory, found one on {', '.join(devices)}")
+        return Unusable(f"expected an array in CPU memory, found one on {', '.join(devices)}")
     return np.asarray(value)
 
 
@@ -38,7 +36,7 @@ def check_result(result: Array) -> None:
     narrowed = jax.dtypes.canonicalize_dtype(result.dtype)
     if narrowed != result.dtype:
         raise PtxError([ARRAYS.found(
-            None, f"a result is {result.dtype.name}, JAX makes it {narrowed.name}",
+            None, f"a result is {result.dtype.name}, but JAX converts it to {narrowed.name}",
             help='jax.config.update("jax_enable_x64", True), or call the kernel with NumPy arrays',
         )])  # fmt: skip
 

@@ -25,7 +25,7 @@ def view(tensor: Any) -> Array | Unusable:
             return plain.numpy()
         bits = plain.view(getattr(torch, _BITS[tensor.element_size()])).numpy()
     except (RuntimeError, TypeError) as error:
-        return Unusable(f"PyTorch does not give its memory: {error}")
+        return Unusable(f"PyTorch does not expose its memory: {error}")
     return bits if name == _PACKED else bits.view(numpy_dtype(name))
 
 
@@ -39,19 +39,19 @@ def _find_problem(tensor: Any) -> str | None:
     if not isinstance(tensor, torch.Tensor):
         return f"expected an array, found {type(tensor).__name__}"
     if type(tensor).__name__ in _WITHOUT_VALUES:
-        return f"expected a tensor with values, found a {type(tensor).__name__}: PyTorch is tracing the call"
+        return f"expected a concrete tensor, found a {type(tensor).__name__}: PyTorch is tracing the call"
     if tensor.device.type == "meta":
-        return "expected a tensor with values, found one on the device meta"
+        return "expected a concrete tensor, found one on the meta device"
     if tensor.device.type != "cpu":
         return (
-            f"expected a tensor in the CPU's memory, found one on {tensor.device}; kernels run on the simulator, which "
+            f"expected a tensor in CPU memory, found one on {tensor.device}; kernels run on the simulator, which "
             "takes x.cpu()"
         )
     if tensor.layout != torch.strided:
-        return f"expected a dense tensor, found one of layout {str(tensor.layout).removeprefix('torch.')}"
+        return f"expected a dense tensor, found layout {str(tensor.layout).removeprefix('torch.')}"
     if tensor.is_conj():
-        return "expected plain memory, found a conjugate view; use x.resolve_conj()"
-    return "expected plain memory, found a negative view; use x.resolve_neg()" if tensor.is_neg() else None
+        return "expected an ordinary tensor, found a conjugate view; use x.resolve_conj()"
+    return "expected an ordinary tensor, found a negative view; use x.resolve_neg()" if tensor.is_neg() else None
 
 
 def tensor(array: Array) -> Any:

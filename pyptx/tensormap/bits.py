@@ -84,13 +84,13 @@ def replace_field(data: bytes, field: str, value: int, ordinal: int = 0) -> byte
     if field in _REPLACE_ORDINAL:
         limit = 4 if field == "global_stride" else 5
         if not 0 <= ordinal < limit:
-            raise ValueError(f"`.{field}` has ordinals 0 to {limit - 1}, got {ordinal}")
+            raise ValueError(f"`.{field}` must have an ordinal from 0 to {limit - 1}, got {ordinal}")
         _REPLACE_ORDINAL[field](words, ordinal, value)
     elif field in _REPLACE:
         _REPLACE[field](words, value)
     else:
         raise ValueError(
-            f"tensormap.replace has no field `.{field}`; it has {', '.join((*_REPLACE, *_REPLACE_ORDINAL))}"
+            f"tensormap.replace has no field `.{field}`; the fields are {', '.join((*_REPLACE, *_REPLACE_ORDINAL))}"
         )
     return struct.pack("<32I", *words)
 
@@ -215,7 +215,7 @@ def _convert_to_signed(value: int, width: int) -> int:
 
 def _check_rank(rank: int) -> int:
     if rank > 5:
-        raise ValueError(f"not a tensor map: it has {rank} dimensions, at most 5 exist")
+        raise ValueError(f"not a tensor map: it has {rank} dimensions, but the maximum is 5")
     return rank
 
 
@@ -225,7 +225,7 @@ def _read_element(words: list[int]) -> ElementType:
     for element, number in _ELEMENT_CODE.items():
         if number == code and (element in _FLAGGED) == flagged:
             return element
-    raise ValueError(f"not a tensor map: no element type has the number {code}")
+    raise ValueError(f"not a tensor map: element type code {code} is unknown")
 
 
 def _read_stride(words: list[int], i: int) -> int:
@@ -238,7 +238,7 @@ def _read_box(words: list[int], i: int) -> int:
 
 def _convert_to_member(kind: type[Interleave], value: int) -> Interleave:
     if value not in set(kind):
-        raise ValueError(f"not a tensor map: no {kind.__name__.lower()} has the number {value}")
+        raise ValueError(f"not a tensor map: {kind.__name__.lower()} code {value} is unknown")
     return kind(value)
 
 

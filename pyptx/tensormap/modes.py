@@ -83,7 +83,7 @@ _ELEMENT_OF_TYPE = {
 def element_type(dtype: PtxType) -> ElementType:
     """Return what a tensor map calls elements of this type; ValueError for one that TMA cannot move by element."""
     if dtype.name not in _ELEMENT_OF_TYPE:
-        raise ValueError(f"TMA has no element type for {dtype}; it has {', '.join(_ELEMENT_OF_TYPE)}")
+        raise ValueError(f"TMA has no element type for {dtype}; the types are {', '.join(_ELEMENT_OF_TYPE)}")
     return _ELEMENT_OF_TYPE[dtype.name]
 
 

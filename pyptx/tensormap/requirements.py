@@ -52,7 +52,7 @@ def _check_rank(tensor: TensorMap) -> Iterator[Diagnostic]:
     for name, (values, count) in lists.items():
         if len(values) != count:
             message = f"`{name}` needs {counted('number', count)} for a tensor of rank {tensor.rank}, got {len(values)}"
-            yield rules.RANK.found(None, message, help="give the fastest dimension first")
+            yield rules.RANK.found(None, message, help="start with the fastest-varying dimension")
 
 
 def _check_memory(tensor: TensorMap) -> Iterator[Diagnostic]:
@@ -63,8 +63,8 @@ def _check_memory(tensor: TensorMap) -> Iterator[Diagnostic]:
     if tensor.address % alignment or not 0 <= tensor.address < 2**64:
         yield rules.ADDRESS.found(
             None,
-            f"the tensor must start on {alignment} bytes{why}, its address is {tensor.address:#x}",
-            help="allocate the tensor by itself, or copy the slice to memory of its own",
+            f"the tensor must be aligned to {alignment} bytes{why}, but its address is {tensor.address:#x}",
+            help="allocate the tensor separately, or copy the slice to its own buffer",
         )
     for axis, size in enumerate(tensor.dims):
         if not 1 <= size <= 2**32:
@@ -80,7 +80,7 @@ def _check_memory(tensor: TensorMap) -> Iterator[Diagnostic]:
         if stride % alignment or not 0 <= stride < 2**40:
             yield rules.STRIDE.found(
                 None,
-                f"dimension {axis} must advance by a multiple of {alignment} bytes below 2^40{why}, got {stride}",
+                f"the stride of dimension {axis} must be a multiple of {alignment} bytes below 2^40{why}, got {stride}",
                 help=f"pad the rows to a multiple of {alignment} bytes",
             )
 
@@ -90,7 +90,7 @@ def _check_access(tensor: TensorMap) -> Iterator[Diagnostic]:
     for axis, stride in enumerate(tensor.element_strides):
         if not 1 <= stride <= 8:
             yield rules.ELEMENT_STRIDE.found(
-                None, f"dimension {axis} can be traversed in steps of 1 to 8, got {stride}"
+                None, f"the traversal stride of dimension {axis} must be 1 to 8, got {stride}"
             )
     if tensor.im2col is not None:
         yield from _check_corners(tensor, tensor.im2col)
@@ -118,18 +118,18 @@ def _check_corners(tensor: TensorMap, im2col: Im2col) -> Iterator[Diagnostic]:
     limit = 1 << (bits - 1)
     for axis, (low, high) in enumerate(zip(im2col.lower, im2col.upper, strict=True), 1):
         if not (-limit <= low < limit and -limit <= high < limit):
-            message = f"corners along dimension {axis} must lie in [{-limit}, {limit - 1}], got {low} and {high}"
+            message = f"corners along dimension {axis} must be in [{-limit}, {limit - 1}], got {low} and {high}"
             yield rules.IM2COL.found(None, message)
         elif tensor.dims[axis] + high - low < 1:
             message = f"the box [{low}, {tensor.dims[axis] - 1 + high}] along dimension {axis} is empty"
             yield rules.IM2COL.found(None, message, help="move the corners apart: the upper one counts from the end")
     if not 1 <= im2col.channels <= 256:
-        yield rules.IM2COL.found(None, f"a copy takes 1 to 256 channels per pixel, got {im2col.channels}")
+        yield rules.IM2COL.found(None, f"im2col copies 1 to 256 channels per pixel, got {im2col.channels}")
     elif tensor.dtype.is_padded and im2col.channels != _PADDED_WIDTH:
-        message = f"a copy of {tensor.dtype.name} takes {_PADDED_WIDTH} channels per pixel, got {im2col.channels}"
+        message = f"im2col copies {_PADDED_WIDTH} channels of {tensor.dtype.name} per pixel, got {im2col.channels}"
         yield rules.IM2COL.found(None, message)
     if im2col.mode is not Im2colMode.W128 and not 1 <= im2col.pixels <= 1024:
-        yield rules.IM2COL.found(None, f"a copy takes 1 to 1024 pixels, got {im2col.pixels}")
+        yield rules.IM2COL.found(None, f"im2col copies 1 to 1024 pixels, got {im2col.pixels}")
 
 
 def _check_modes(tensor: TensorMap) -> Iterator[Diagnostic]:
@@ -153,7 +153,7 @@ def _check_swizzle(tensor: TensorMap, w_mode: bool) -> Iterator[Diagnostic]:
     if tensor.swizzle not in allowed:
         subject = "the W modes of im2col" if w_mode else tensor.dtype.name
         names = ", ".join(s.name for s in allowed)
-        message = f"swizzle {tensor.swizzle.name} does not go with {subject}; allowed: {names}"
+        message = f"swizzle {tensor.swizzle.name} cannot be combined with {subject}; allowed: {names}"
         yield rules.SWIZZLE.found(None, message)
         return
     span = tensor.swizzle.span
@@ -161,7 +161,5 @@ def _check_swizzle(tensor: TensorMap, w_mode: bool) -> Iterator[Diagnostic]:
         wide_enough = [s.name for s in Swizzle if s.span >= tensor.inner_bytes and s in allowed]
         elements = span * 8 // tensor.dtype.shared_bits
         remedy = f"copy boxes {elements} elements wide" + (f", or use {wide_enough[0]}" if wide_enough else "")
-        message = (
-            f"a row of the box is {tensor.inner_bytes} bytes, more than the {span} of swizzle {tensor.swizzle.name}"
-        )
+        message = f"a row of the box is {tensor.inner_bytes} bytes, but swizzle {tensor.swizzle.name} spans {span}"
         yield rules.SWIZZLE.found(None, message, help=remedy)

@@ -42,12 +42,12 @@ def _choose_interleave(tile: Tile, bits: int, box_bits: int) -> tuple[Interleave
     slices = {16 * 8: (Interleave.B16, Swizzle.NONE), 32 * 8: (Interleave.B32, Swizzle.B32)}
     if bits not in slices or tile.tma_rank != 2:
         what = f"it is {bits / 8:g} bytes" if bits not in slices else f"tma_rank is {tile.tma_rank}"
-        message = f"the last dimension of an interleaved tensor is a slice of 16 or 32 bytes: {what} in {tile!r}"
+        message = f"the last dimension of an interleaved tensor must be a slice of 16 or 32 bytes: {what} in {tile!r}"
         widths = " or ".join(str(width // tile.dtype.bits) for width in slices)
         remedy = f"reshape the channels into slices of {widths} elements: (N, C/{128 // tile.dtype.bits}, H, W, …)"
         raise PtxError([rules.INTERLEAVE.found(None, message, help=remedy)])
     if box_bits != bits:
-        message = f"a box takes whole slices of {bits // 8} bytes, got {box_bits / 8:g} in {tile!r}"
+        message = f"a box must contain whole slices of {bits // 8} bytes, got {box_bits / 8:g} in {tile!r}"
         raise PtxError([rules.INTERLEAVE.found(None, message, help="end tma_box with the size of the last dimension")])
     return slices[bits]
 
@@ -60,6 +60,7 @@ def _check_whole_columns(*widths: int) -> None:
     for width in widths:
         if width % RESHAPED_WIDTH:
             message = (
-                f"a rank-3 view cuts columns into {RESHAPED_WIDTH}s: {width} is not a multiple of {RESHAPED_WIDTH}"
+                f"the rank-3 view splits columns into groups of {RESHAPED_WIDTH}, but {width} is not a multiple "
+                f"of {RESHAPED_WIDTH}"
             )
             raise PtxError([rules.SIZE.found(None, message, help="pad the columns, or use tma_rank=2")])

@@ -99,7 +99,7 @@ def assemble_with_nvjitlink(
     if cubin is not None:
         return Cubin(cubin, name, producer, log, found)
     if not any(is_error(d) for d in found):
-        message = "nvJitLink does not take this text for PTX: `.version` must come first, after comments at most"
+        message = "nvJitLink does not recognize this text as PTX: only comments may precede `.version`"
         found = (*found, rules.STOPPED.found(Span(1, 1), message, notes=log.splitlines()))
     raise AssemblyError(found, ptx, log)
 
@@ -127,7 +127,7 @@ def validate(
 def _add_remedy(diagnostics: Sequence[Diagnostic], tool: Tool) -> tuple[Diagnostic, ...]:
     """Say which ptxas it was, and how to get a newer one, where that is what is missing."""
     return tuple(
-        replace(d, help=f"this is {tool}, from {tool.source}; {INSTALL} brings the newest")
+        replace(d, help=f"this is {tool}, from {tool.source}; {INSTALL} installs the newest")
         if d.code == rules.BAD_TARGET.code or d.message.startswith(_UNSUPPORTED) else d
         for d in diagnostics
     )  # fmt: skip
@@ -158,7 +158,7 @@ def encoded(ptx: str) -> bytes:
     nul = text.find("\0")
     if nul >= 0:
         line, start = text.count("\n", 0, nul) + 1, text.rfind("\n", 0, nul) + 1
-        found = rules.BAD_TEXT.found(Span(line, nul - start + 1), "expected text, found a NUL character inside it")
+        found = rules.BAD_TEXT.found(Span(line, nul - start + 1), "the PTX text contains a NUL character")
         raise PtxError([found], ptx)
     return text.encode("utf-8", "surrogatepass")
 
@@ -167,5 +167,5 @@ def checked_options(options: Sequence[str]) -> list[str]:
     """Refuse what is not an option: a bare word would be read as one more input file."""
     for option in options:
         if not re.fullmatch(r"--?[A-Za-z][\w-]*(=[^\0]*)?", option):
-            raise ValueError(f"expected one ptxas option in one word, such as '-maxrregcount=64', found {option!r}")
+            raise ValueError(f"expected a ptxas option without spaces, such as '-maxrregcount=64', found {option!r}")
     return list(options)

@@ -63,7 +63,7 @@ def read_elf(data: bytes) -> Elf:
     try:
         return _read(data)
     except (struct.error, IndexError, ValueError, OverflowError) as error:
-        raise _make_error(f"a damaged cubin: {error}") from error
+        raise _make_error(f"damaged cubin: {error}") from error
 
 
 def _make_error(message: str) -> PtxError:

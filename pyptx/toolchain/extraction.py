@@ -26,6 +26,6 @@ def extract_ptx(data: bytes, *, timeout: float = DEFAULT_TIMEOUT) -> dict[str, s
             return {path.name: path.read_bytes().rstrip(b"\0").decode("utf-8", "replace") for path in found}
     if done.status != 0:
         raise done.failure()
-    message = "no PTX in this file: it was compiled to machine code only"
-    help = "compile with -gencode arch=compute_XX,code=compute_XX, which keeps the PTX"
+    message = "no PTX in this file: it contains only machine code"
+    help = "compile with -gencode arch=compute_XX,code=compute_XX to keep the PTX"
     raise ToolFailed([rules.TOOL_FAILED.found(None, message, help=help)])

@@ -54,7 +54,7 @@ def link(ptx: bytes, options: Sequence[str]) -> tuple[bytes | None, str]:
     try:
         handle = library.create(len(options), list(options))
     except library.nvJitLinkError as error:
-        return None, f"nvlink fatal : options {' '.join(options)} refused: {error}"
+        return None, f"nvlink fatal : options {' '.join(options)} rejected: {error}"
     try:
         return _link(library, handle, ptx), _read_log(library, handle)
     finally:

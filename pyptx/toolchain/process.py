@@ -19,7 +19,7 @@ DEFAULT_TIMEOUT = 300.0
 """Seconds. The largest kernels of the field assemble in one to two minutes."""
 
 
-_REINSTALL = "is it a program of NVIDIA's for this machine? pip install '.[tools]' brings one"
+_REINSTALL = "check that it is an NVIDIA tool built for this machine; pip install '.[tools]' installs one"
 
 
 class ToolFailed(PtxError):
@@ -45,7 +45,7 @@ class Completed:
 
     def failure(self) -> ToolFailed:
         """Return the error for a run that failed and said nothing about the PTX."""
-        help = "the system kills programs when memory runs out" if self.status == -signal.SIGKILL else None
+        help = "it was probably killed because the system ran out of memory" if self.status == -signal.SIGKILL else None
         found = rules.TOOL_FAILED.found(
             None, f"{self.command} failed: {self.ending}", notes=self._select_last_lines(), help=help
         )
@@ -53,7 +53,7 @@ class Completed:
 
     def useless(self, wanted: str) -> ToolFailed:
         """Return the error for a run that succeeded and did not write what it is for."""
-        text = f"{self.command} ended with {self.ending} and wrote no {wanted}"
+        text = f"{self.command} ended with {self.ending} but wrote no {wanted}"
         return ToolFailed([rules.TOOL_USELESS.found(None, text, notes=self._select_last_lines(), help=_REINSTALL)])
 
     def _select_last_lines(self) -> list[str]:
@@ -73,8 +73,8 @@ def _report_storage_errors() -> Generator[None]:
     try:
         yield
     except OSError as why:
-        text = f"temporary files cannot be written: {why.strerror or why}"
-        help = f"set TMPDIR to a folder that can be written and has room (now {tempfile.tempdir or 'none is usable'})"
+        text = f"cannot write temporary files: {why.strerror or why}"
+        help = f"set TMPDIR to a writable directory with free space (now {tempfile.tempdir or 'none is usable'})"
         raise ToolFailed([rules.NO_STORAGE.found(None, text, help=help)]) from None
 
 
@@ -97,7 +97,7 @@ def run(command: Sequence[str], *, cwd: Path | None = None, timeout: float = DEF
             status = process.wait(timeout)
         except subprocess.TimeoutExpired:
             found = rules.TOOL_TIMEOUT.found(
-                None, f"{name} did not finish in {timeout:g} s", help="give a larger timeout="
+                None, f"{name} did not finish within {timeout:g} s", help="pass a larger timeout="
             )
             raise ToolFailed([found]) from None
         finally:

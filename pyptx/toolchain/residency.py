@@ -31,7 +31,7 @@ def occupancy(target: str, threads: int, *, registers: int, shared: int = 0, bar
     static plus dynamic bytes per CTA, without what the system reserves. No CTA fits when one breaks a limit of its
     own. Assumes the largest shared-memory carve-out, which a kernel that is short of it should ask for."""
     if threads < 1 or registers < 0 or shared < 0 or barriers < 0:
-        raise ValueError("expected at least one thread and no negative amounts")
+        raise ValueError("expected at least one thread and no negative values")
     sm = sm_limits(target)
     warps = -(-threads // WARP_SIZE)
     limits = {"threads": _count_by_threads(sm, threads, warps), "ctas": sm.ctas}

@@ -12,98 +12,101 @@ _LIBRARY = _HEAD + ".func late()\n{\n    ret;\n}\n.visible .entry k()\n{\n    ca
 TOOL_MISSING = Rule(
     "PTX0701",
     "NVIDIA tool not installed",
-    "Assembling and disassembling need NVIDIA's own programs, which come as ordinary wheels and run without a GPU.",
+    "Assembling and disassembling need NVIDIA's own tools, which install as ordinary wheels and do not need a GPU.",
     "from pyptx.toolchain import find_tool\nfind_tool('no-such-tool')",
     "from pyptx.toolchain import find_tool\nfind_tool('ptxas')",
 )
 TOOL_FAILED = Rule(
     "PTX0702",
-    "NVIDIA tool failed without saying why",
-    "The program crashed or refused its input with no message about the PTX; its output is in the notes.",
+    "NVIDIA tool failed without an explanation",
+    "The tool crashed or rejected its input without a message about the PTX; the notes show its output.",
     "from pyptx.toolchain import sass\nsass(b'not a cubin')",
     f"from pyptx.toolchain import sass\nsass({_GOOD!r})",
 )
 TOOL_TIMEOUT = Rule(
     "PTX0703",
-    "NVIDIA tool took too long",
-    "ptxas needs minutes for some kernels, and hostile input can make it run for ever: every run has a limit.",
+    "NVIDIA tool timed out",
+    "ptxas needs minutes for some kernels and may never finish on hostile input, so every run has a time limit.",
     f"from pyptx.toolchain import validate\nvalidate({_GOOD!r}, timeout=0)",
     f"from pyptx.toolchain import validate\nvalidate({_GOOD!r})",
 )
 BAD_TARGET = Rule(
     "PTX0704",
     "unknown target",
-    "Code is generated for one architecture, spelled sm_90, sm_90a (architecture-specific) or sm_100f (family).",
+    (
+        "Code is generated for one architecture, written sm_90, sm_90a (architecture-specific) or sm_100f "
+        "(family-specific)."
+    ),
     f"from pyptx.toolchain import validate\nvalidate({_GOOD!r}, 'sm_hopper')",
     f"from pyptx.toolchain import validate\nvalidate({_GOOD!r}, 'sm_90a')",
 )
 BAD_TEXT = Rule(
     "PTX0705",
-    "text that the assemblers do not agree on",
-    "A NUL ends the text for nvJitLink, which silently ignores the rest, and is an error for ptxas. Trailing ones, "
-    "which some producers write, are dropped; any other is refused.",
+    "NUL character in the PTX text",
+    "nvJitLink silently ignores everything after a NUL; ptxas rejects it. pyptx drops trailing NULs, which some "
+    "compilers write, and rejects any other.",
     f"from pyptx.toolchain import validate\nvalidate({_GOOD!r} + '\\0 more')",
     f"from pyptx.toolchain import validate\nvalidate({_GOOD!r} + '\\0')",
 )
 TOOL_BROKEN = Rule(
     "PTX0706",
     "NVIDIA tool cannot be run",
-    "The file is there and the system refuses to run it: it is of another architecture, not a program, or on a disk "
-    "that allows none.",
+    "The file exists, but the system cannot run it: it was built for another architecture, is not a program, or is "
+    "on a disk mounted without execute permission.",
     "from pyptx.toolchain.process import run\nrun(['/dev/null'])",
     "from pyptx.toolchain.process import run\nrun(['/bin/true'])",
 )
 NO_STORAGE = Rule(
     "PTX0707",
-    "no room for temporary files",
+    "cannot write temporary files",
     "NVIDIA's tools read and write files, and ptxas does not report a full disk. TMPDIR is full, or no temporary "
-    "folder can be written.",
+    "directory is writable.",
     "import errno\nfrom pyptx.toolchain.process import private_folder\n"
     "with private_folder():\n    raise OSError(errno.ENOSPC, 'No space left on device')",
     "from pyptx.toolchain.process import private_folder\nwith private_folder():\n    pass",
 )
 TOOL_USELESS = Rule(
     "PTX0708",
-    "NVIDIA tool wrote nothing of use",
-    "The program ended as if all were well and wrote no machine code or text: another program has its name, or the "
+    "NVIDIA tool produced no output",
+    "The tool exited successfully but wrote no machine code or text: another program has its name, or the "
     "installation is damaged.",
     "from pyptx.toolchain.process import run\nraise run(['/bin/true']).useless('machine code')",
     "from pyptx.toolchain.process import run\nrun(['/bin/true'])",
 )
 REJECTED = Rule(
     "PTX0710",
-    "ptxas rejects it",
-    "ptxas decides what is legal; the message is its own.",
+    "rejected by ptxas",
+    "ptxas decides what is legal; the message is from ptxas.",
     _GOOD.replace("add.s32", "add.f32 "),
     _GOOD,
 )
 SYNTAX = Rule(
     "PTX0711",
-    "ptxas cannot parse it",
-    "ptxas stops at the first syntax error, so there may be more below.",
+    "syntax error reported by ptxas",
+    "ptxas stops at the first syntax error; there may be more below it.",
     _GOOD.replace("%r2, 1", "%r2 1"),
     _GOOD,
 )
 STOPPED = Rule(
     "PTX0712",
-    "ptxas gave up",
-    "A fatal message is not about one statement: a function nobody defines, a target that cannot run this module, "
-    "an unknown option.",
+    "fatal ptxas error",
+    "A fatal error is not tied to one statement: an undefined function, a target that cannot run this module, an "
+    "unknown option.",
     _LIBRARY.replace(".func late()\n{\n    ret;\n}", ".extern .func late;"),
     _LIBRARY,
 )
 WARNED = Rule(
     "PTX0713",
-    "ptxas warns",
-    "ptxas accepts it and doubts that it was meant.",
+    "ptxas warning",
+    "ptxas accepts the code but considers it suspicious.",
     _GOOD.replace("    ret;", '    .pragma "faster";\n    ret;'),
     _GOOD,
     Severity.WARNING,
 )
 ADVISED = Rule(
     "PTX0714",
-    "ptxas advises",
-    "ptxas changed or ignored something that costs speed, for example a `setmaxnreg` that it cannot honor.",
+    "ptxas advice",
+    "ptxas changed or ignored something that costs performance, for example a `setmaxnreg` that it cannot honor.",
     _HEAD + ".visible .entry k()\n{\n    setmaxnreg.inc.sync.aligned.u32 240;\n    ret;\n}\n",
     _HEAD + ".visible .entry k() .reqntid 384 .maxnreg 168\n{\n    setmaxnreg.inc.sync.aligned.u32 240;\n    ret;\n}\n",
     Severity.NOTE,

@@ -65,7 +65,7 @@ def missing(name: str, *, why: str = "not in the package wheels, on PATH, in CUD
     """Return the error that says which package to install."""
     packages = " ".join(PACKAGES.get(name, ()))
     remedy = f"{INSTALL}, or pip install {packages}" if packages else f"known tools: {', '.join(PACKAGES)}"
-    return ToolMissing([rules.TOOL_MISSING.found(None, f"{name} is needed and was not found: {why}", help=remedy)])
+    return ToolMissing([rules.TOOL_MISSING.found(None, f"{name} is required but was not found: {why}", help=remedy)])
 
 
 def _list_candidates(name: str) -> Iterator[Tool]:

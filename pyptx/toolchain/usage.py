@@ -55,7 +55,7 @@ def resources(
     """Return what each entry of a module needs, by name, in the cubin's order. PTX text is assembled first. A cubin
     does not say how much dynamic shared memory its launches ask for: `dynamic_shared` does, in bytes."""
     if dynamic_shared < 0:
-        raise ValueError(f"expected a size in bytes as dynamic_shared, found {dynamic_shared}")
+        raise ValueError(f"dynamic_shared must be a size in bytes, found {dynamic_shared}")
     cubin = assemble(source, target) if isinstance(source, str) else source
     elf = read_elf(bytes(cubin))
     spills = {m["name"]: m for m in _SPILLS.finditer(cubin.log)} if isinstance(cubin, Cubin) else {}

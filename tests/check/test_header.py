@@ -17,7 +17,7 @@ CASES: list[tuple[str, str, tuple[str, int, str | None] | None]] = [
     ("7.8", "compute_90a", ("PTX0312", 9, "write `.version 8.0` or newer")),
     ("8.0", "sm90a", ("PTX0311", 9, "did you mean `sm_90a`?")),
     ("8.0", "sm_90, debg", ("PTX0311", 16, "did you mean `debug`?")),
-    ("8.9", "sm_90", ("PTX0310", 10, "the newest is 9.5")),
+    ("8.9", "sm_90", ("PTX0310", 10, "the newest version is 9.5")),
 ]
 
 

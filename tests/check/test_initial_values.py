@@ -45,12 +45,12 @@ def test_ptxas_agrees(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (".global .u32 g[2] = {1, 2, 3};", "`g` has 2 elements here and 3 values"),
-        (".global .u64 g = nowhere;", "`nowhere` in the value of `g` is not declared before it"),
+        (".global .u32 g[2] = {1, 2, 3};", "`g` has 2 elements here, but 3 values"),
+        (".global .u64 g = nowhere;", "`nowhere` in the value of `g` must be declared before it"),
         (".global .f32 g = 2;", "`g` is .f32, which takes floating-point numbers, such as 1.0"),
         (".global .v4 .f32 g = {1.0, 2.0};", "a vector of 4 in `g` has 2 values"),
-        (".global .u32 g = {1};", "so its value stands without braces"),
-        (".shared .u32 g = 1;", "`g` is in .shared, where nothing has an initial value"),
+        (".global .u32 g = {1};", "so its value must be written without braces"),
+        (".shared .u32 g = 1;", "`g` is in .shared; only .global and .const variables have initial values"),
     ],
 )
 def test_message(text: str, message: str) -> None:

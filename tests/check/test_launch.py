@@ -13,7 +13,7 @@ from pyptx.parser import parse
     [
         ("", "no directive fixes the kernel's register count at its start"),
         (".reqntid 384", "no directive fixes the kernel's register count at its start"),
-        (".maxntid 384", "`.maxntid` alone fixes the kernel's register count only where it needs many registers"),
+        (".maxntid 384", "`.maxntid` alone fixes the register count only if the kernel needs many registers"),
         (".maxnreg 64", None),
         (".minnctapersm 1 .reqntid 384", None),
         (".minnctapersm 1 .maxntid 384", None),

@@ -66,13 +66,16 @@ def test_ptxas_agrees(first: str, second: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (".func f(.param .b32 r);\n.func f(.param .u32 r){ret;}", "`r` was declared `.param .b32`, here `.param .u32`"),
-        (".func f();\n.func f(.param .u32 r){ret;}", "it was declared with 0 parameters, this has 1"),
-        (".extern .func f();\n.func f(){ret;}", "it was declared `.extern`, this says without linking"),
-        (".extern .global .u32 g[4];\n.visible .global .u32 g[8];", "with size [4], here [8]"),
-        (".extern .global .u32 g;\n.global .u32 g;", "the definition needs a linking such as `.visible`"),
-        (".extern .global .u32 g = 4;", "`g` is `.extern` and has a value"),
-        (".extern .func f(){ret;}", "`f` is `.extern` and has a body"),
+        (
+            ".func f(.param .b32 r);\n.func f(.param .u32 r){ret;}",
+            "`r` was declared `.param .b32`, and now `.param .u32`",
+        ),
+        (".func f();\n.func f(.param .u32 r){ret;}", "it was declared with 0 parameters, and now with 1"),
+        (".extern .func f();\n.func f(){ret;}", "it was declared `.extern`, and now without a linking directive"),
+        (".extern .global .u32 g[4];\n.visible .global .u32 g[8];", "with size [4], and now [8]"),
+        (".extern .global .u32 g;\n.global .u32 g;", "the definition needs a linking directive such as `.visible`"),
+        (".extern .global .u32 g = 4;", "`g` is `.extern` but has an initial value"),
+        (".extern .func f(){ret;}", "`f` is `.extern` but has a body"),
     ],
 )
 def test_message(text: str, message: str) -> None:

@@ -65,12 +65,12 @@ def test_a_proposal_exists_on_the_target() -> None:
         ("ld.shared.b32 %r0, [tiel];", "did you mean `tile`?"),
         ("ld.shared.b32 %r0, [TILE];", "did you mean `tile`?"),
         ("mov.u32 %r0, %tidx;", "did you mean `%tid.x`?"),
-        ("mov.u32 %r0, threadIdx.y;", "PTX calls it `%tid.y`"),
+        ("mov.u32 %r0, threadIdx.y;", "in PTX this is `%tid.y`"),
         ("bra $doen;\n$done:", "did you mean `$done`?"),
         ("@%p7 mov.b32 %r0, 1;", "`%p<4>` declares `%p0` to `%p3`"),
         ("{ mov.b32 %r0, %f32; }", "`%f<32>` declares `%f0` to `%f31`"),
         ("MOV.b32 %r0, %r1;", "did you mean `mov`?"),
-        ("shfl.bfly.b32 %r0, %r1, 1, 31;", "`shfl.sync.bfly.b32` takes its place, with a mask of lanes"),
+        ("shfl.bfly.b32 %r0, %r1, 1, 31;", "use `shfl.sync.bfly.b32` with a mask of lanes instead"),
     ],
 )
 def test_a_name_that_nothing_declares(line: str, help: str) -> None:
@@ -95,4 +95,4 @@ def test_a_target_is_named_where_its_suffix_is_all_that_is_missing() -> None:
 
 @pytest.mark.parametrize(("line", "place"), [("add.u32 %r0, %r1, g;", "[g]"), ("mov.f32 %f0, g+4;", "[g+4]")])
 def test_a_variable_where_a_number_is_wanted_is_to_be_loaded(line: str, place: str) -> None:
-    assert f"ld.global into a register, from {place}" in str(remedy(line))
+    assert f"first load its value into a register: ld.global from {place}" in str(remedy(line))

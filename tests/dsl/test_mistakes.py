@@ -331,7 +331,7 @@ def test_15_wrong_arrays_are_named_before_anything_runs() -> None:
     good = np.zeros(4, np.float32)
     for wrong, words in (
         (np.zeros(4), "expected dtype float32"), (np.zeros((2, 2), np.float32), "expected 1 dimension"),
-        (np.zeros(8, np.float32)[::2], "expected an array without gaps"), ([0.0], "expected an array"),
+        (np.zeros(8, np.float32)[::2], "expected a contiguous row-major array"), ([0.0], "expected an array"),
     ):  # fmt: skip
         with pytest.raises(PtxError, match=f"PTX1001.*`x`: {words}"):
             nothing(wrong)

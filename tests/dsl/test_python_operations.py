@@ -279,5 +279,5 @@ def test_a_kernel_is_copied_and_pickled_like_a_function() -> None:
     @kernel
     def inner() -> None: ...
 
-    with pytest.raises(PtxError, match=r"PTX0824.*`inner`[\s\S]*top of a module"):
+    with pytest.raises(PtxError, match=r"PTX0824.*`inner`[\s\S]*define it at module level"):
         pickle.dumps(inner)

@@ -74,7 +74,7 @@ def test_a_trailing_nul_is_gap() -> None:
 
 @pytest.mark.parametrize("text", ["# a comment\n", "#\n", "# 1\n", '# 1 "a" b\n', "#pragma once\n"])
 def test_other_lines_with_a_number_sign_are_no_comments(text: str) -> None:
-    with pytest.raises(LexError, match="a comment begins with `//`"):
+    with pytest.raises(LexError, match="a comment starts with `//`"):
         tokenize("ret;\n" + text)
 
 

@@ -125,7 +125,7 @@ def test_a_tensor_map_is_made_of_the_array() -> None:
         ((A, B[:10].copy()), "`b`: dimension n is 1000 in one tensor and 10 in another"),
         ((A.astype(np.float64), B), "`a`: expected dtype float32, found float64"),
         ((A.reshape(10, 100), B), "`a`: expected 1 dimension, found shape (10, 100)"),
-        ((A[::2], B[::2].copy()), "`a`: expected an array without gaps"),
+        ((A[::2], B[::2].copy()), "`a`: expected a contiguous row-major array"),
         ((list(A), B), "`a`: expected an array, found list"),
     ],
 )
@@ -137,7 +137,7 @@ def test_arrays_that_do_not_fit_are_named(arrays: tuple[Any, ...], message: str)
 
 def test_elements_that_are_not_aligned_are_refused() -> None:
     odd = np.frombuffer(bytes(4001), np.uint8)[1:].view(np.float32)
-    with pytest.raises(PtxError, match="`b`: expected elements at multiples of 4 bytes"):
+    with pytest.raises(PtxError, match="`b`: expected elements aligned to 4 bytes"):
         scaled_sum(A, odd, scale=1.0)
 
 
@@ -159,9 +159,9 @@ class DlpackArray:
 
 @pytest.mark.parametrize("array", [CudaArray(), DlpackArray()])
 def test_memory_of_a_gpu_is_named(array: Any) -> None:
-    with pytest.raises(PtxError, match=f"`b`: expected an array, found {type(array).__name__} in a GPU's memory"):
+    with pytest.raises(PtxError, match=f"`b`: expected an array, found {type(array).__name__} in GPU memory"):
         scaled_sum(A, array, scale=1.0)
-    with pytest.raises(PtxError, match=f"`x`: expected an array, found {type(array).__name__} in a GPU's memory"):
+    with pytest.raises(PtxError, match=f"`x`: expected an array, found {type(array).__name__} in GPU memory"):
         scale_in_place(grid=(1,), args=[array, 3.0])
 
 
@@ -195,9 +195,9 @@ def test_a_grid_and_an_output_name_the_dimensions_that_they_lack() -> None:
         return (m // 1024,)
 
     for grid, out, words in (
-        (named, Tile("m", f32), "does not take the dimensions m: missing a required argument: 'k'"),
+        (named, Tile("m", f32), "does not accept the dimensions m: missing a required argument: 'k'"),
         (small, Tile("m", f32), f"the grid for m={len(A)}: expected one to three positive integers, found (0,)"),
-        ((1,), Tile("q", f32), "`y`: its dimension q is in no input"),
+        ((1,), Tile("q", f32), "`y`: its dimension q does not occur in any input"),
     ):
         with pytest.raises(PtxError, match=re.escape(words)):
             of(grid, out)(A)
@@ -212,7 +212,7 @@ def test_a_grid_is_positive_integers(grid: Any) -> None:
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
-        ({"scale": 1.0, "n": 10}, "n=10, the arrays say 1000"),
+        ({"scale": 1.0, "n": 10}, "n=10, but the arrays have 1000"),
         ({"scale": 1.0, "sclae": 2}, "unknown: sclae"),
         ({}, "scale"),
     ],
@@ -307,7 +307,7 @@ def test_a_masked_array_is_refused() -> None:
 def test_a_read_only_output_is_refused() -> None:
     frozen = np.zeros(1000, np.float32)
     frozen.flags.writeable = False
-    with pytest.raises(PtxError, match="`c`: expected an array to write to, it is read-only"):
+    with pytest.raises(PtxError, match="`c`: expected a writable array, found a read-only one"):
         scaled_sum(A, B, out=frozen, scale=1.0)
 
 

@@ -36,7 +36,7 @@ def test_an_array_is_read_where_it_lies() -> None:
 
 
 def test_arrays_do_not_change() -> None:
-    with pytest.raises(PtxError, match="`z`: expected an array to write to, JAX's never change"):
+    with pytest.raises(PtxError, match="`z`: expected a writable array, but JAX arrays are immutable"):
         product(X, X, out=X)
 
 
@@ -59,5 +59,5 @@ def test_wide_types_need_their_switch() -> None:
     @kernel(in_specs=[Tile(32, f32)], out_specs=[Tile(4, u64)], grid=(1,), block=(1, 1, 1))
     def nothing(x: Any, y: Any) -> None: ...
 
-    with pytest.raises(PtxError, match="a result is uint64, JAX makes it uint32"):
+    with pytest.raises(PtxError, match="a result is uint64, but JAX converts it to uint32"):
         nothing(X)

@@ -90,11 +90,14 @@ def test_arrays_of_numpy_and_tensors_mix() -> None:
 X = torch.arange(32.0)
 WRONG: list[tuple[Any, str]] = [
     (X.double(), "`x`: expected dtype float32, found float64"),
-    (torch.arange(64.0)[::2], r"`x`: expected an array without gaps.*x\.contiguous\(\)"),
-    (X.to("meta"), "`x`: expected a tensor with values, found one on the device meta"),
-    (torch.complex(X, X).conj().imag, r"`x`: expected plain memory, found a negative view; use x\.resolve_neg\(\)"),
-    (torch.complex(X, X).conj(), r"`x`: expected plain memory, found a conjugate view; use x\.resolve_conj\(\)"),
-    (X.to_sparse(), "`x`: expected a dense tensor, found one of layout sparse_coo"),
+    (torch.arange(64.0)[::2], r"`x`: expected a contiguous row-major array.*x\.contiguous\(\)"),
+    (X.to("meta"), "`x`: expected a concrete tensor, found one on the meta device"),
+    (
+        torch.complex(X, X).conj().imag,
+        r"`x`: expected an ordinary tensor, found a negative view; use x\.resolve_neg\(\)",
+    ),
+    (torch.complex(X, X).conj(), r"`x`: expected an ordinary tensor, found a conjugate view; use x\.resolve_conj\(\)"),
+    (X.to_sparse(), "`x`: expected a dense tensor, found layout sparse_coo"),
     (X.reshape(4, 8), "`x`: expected 1 dimension"),
     ([1.0], "`x`: expected an array, found list"),
 ]
@@ -116,7 +119,7 @@ def test_fake_tensors_have_no_values() -> None:
     mode: Any = import_module("torch._subclasses.fake_tensor").FakeTensorMode()
     with mode:
         fake = torch.zeros(32)
-    with pytest.raises(PtxError, match="`x`: expected a tensor with values, found a FakeTensor"):
+    with pytest.raises(PtxError, match="`x`: expected a concrete tensor, found a FakeTensor"):
         product(fake, X)
 
 

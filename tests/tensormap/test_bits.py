@@ -111,11 +111,11 @@ def fields(tensor: TensorMap) -> Iterator[tuple[str, int, int]]:
 
 
 def test_replacing_an_unknown_field_or_ordinal_is_an_error() -> None:
-    with pytest.raises(ValueError, match=r"no field `\.l2_promotion`; it has global_address, .*element_stride"):
+    with pytest.raises(ValueError, match=r"no field `\.l2_promotion`; the fields are global_address, .*element_stride"):
         replace_field(bytes(SIZE), "l2_promotion", 1)
-    with pytest.raises(ValueError, match=r"`\.global_stride` has ordinals 0 to 3, got 4"):
+    with pytest.raises(ValueError, match=r"`\.global_stride` must have an ordinal from 0 to 3, got 4"):
         replace_field(bytes(SIZE), "global_stride", 16, 4)
-    with pytest.raises(ValueError, match=r"`\.box_dim` has ordinals 0 to 4, got 5"):
+    with pytest.raises(ValueError, match=r"`\.box_dim` must have an ordinal from 0 to 4, got 5"):
         replace_field(bytes(SIZE), "box_dim", 1, 5)
 
 

@@ -53,10 +53,10 @@ def test_l2_promotion_is_the_callers_choice() -> None:
 
 def test_a_tile_that_tma_cannot_load_is_an_error_with_a_remedy() -> None:
     with pytest.raises(
-        PtxError, match=r"a row of the box is 512 bytes, more than the 128 .*\n.*help: copy boxes 64 elem"
+        PtxError, match=r"a row of the box is 512 bytes, but swizzle B128 spans 128\n.*help: copy boxes 64 elem"
     ):
         tensor_map(Tile(8, "K", bf16, Layout.TMA_128B), ENV, 0)
-    with pytest.raises(PtxError, match=r"must advance by a multiple of 16 bytes.* got 10\n"):
+    with pytest.raises(PtxError, match=r"the stride of dimension 1 must be a multiple of 16 bytes.* got 10\n"):
         tensor_map(Tile(8, 5, bf16, tma_box=(8, 8)), {}, 0)
     with pytest.raises(PtxError, match=r"96 is not a multiple of 64\n.*pad the columns, or use tma_rank=2"):
         tensor_map(Tile("M", "K", bf16, tma_rank=3, tma_box=(8, 64)), {"M": 64, "K": 96}, 0)
@@ -105,7 +105,7 @@ def test_widths_and_spans_are_the_manuals() -> None:
 
 def test_types_that_tma_has_no_element_for() -> None:
     assert element_type(s16) is ElementType.U16
-    with pytest.raises(ValueError, match=r"no element type for pred; it has b8, u8"):
+    with pytest.raises(ValueError, match=r"no element type for pred; the types are b8, u8"):
         element_type(pred)
 
 

@@ -40,13 +40,13 @@ OLD = "ptxas input.ptx, line 1; fatal   : Unsupported .version 8.0; current vers
 BROKEN: dict[str, tuple[str, str, str]] = {
     "of another machine": ("\x7fELF and nothing", "PTX0706", "cannot be run: Exec format error"),
     "of an interpreter that is missing": ("#!/nonexistent/sh\n", "PTX0706", "cannot be run: No such file"),
-    "silent": ("#!/bin/sh\n", "PTX0708", "ended with exit status 0 and wrote no machine code"),
+    "silent": ("#!/bin/sh\n", "PTX0708", "ended with exit status 0 but wrote no machine code"),
     "writing something else": ("#!/bin/sh\n[ $1 = -arch ] && echo text > out.cubin\n", "PTX0708", "wrote no machine"),
     "failing silently": ("#!/bin/sh\nexit 3\n", "PTX0702", "failed: exit status 3"),
     "failing loudly": ("#!/bin/sh\nprintf 'gar\\033[31mbage' >&2; exit 1\n", "PTX0702", "gar\ufffd[31mbage"),
-    "out of memory": ("#!/bin/sh\nkill -KILL $$\n", "PTX0702", "kills programs when memory runs out"),
+    "out of memory": ("#!/bin/sh\nkill -KILL $$\n", "PTX0702", "probably killed because the system ran out of memory"),
     "crashing": ("#!/bin/sh\nkill -SEGV $$\n", "PTX0702", "killed by SIGSEGV"),
-    "for ever": ("#!/bin/sh\nsleep 60\n", "PTX0703", "did not finish in 0.3 s"),
+    "for ever": ("#!/bin/sh\nsleep 60\n", "PTX0703", "did not finish within 0.3 s"),
     "too old": (f"#!/bin/sh\necho \"{OLD}\" >&2; echo V11.8.89; exit 255\n", "PTX0712", "ptxas 11.8.89, from PATH"),
 }  # fmt: skip
 

@@ -14,7 +14,7 @@ def pack(fields: Fields, values: Mapping[str, int]) -> int:
     for name, value in values.items():
         low, width = fields[name]
         if not 0 <= value < 1 << width:
-            raise ValueError(f"`{name}` has {width} bits, {value} does not fit")
+            raise ValueError(f"`{name}` has {width} bits; {value} does not fit")
         word |= value << low
     return word
 

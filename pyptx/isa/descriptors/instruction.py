@@ -77,7 +77,8 @@ class InstructionDescriptor:
         fields, low = _fields(self.kind), 7 if self.kind in _BLOCK_SCALED else 4
         if self.n % 8 or self.m % (1 << low):
             raise ValueError(
-                f"M is a multiple of {1 << low} and N of 8 for kind {self.kind}, got {self.m} and {self.n}"
+                f"for kind {self.kind}, M must be a multiple of {1 << low} and N a multiple of 8, got {self.m} "
+                f"and {self.n}"
             )
         values = {
             "sparse": int(self.sparse), "a": self._code(_INPUTS, self.a, "A"), "b": self._code(_INPUTS, self.b, "B"),
@@ -91,7 +92,7 @@ class InstructionDescriptor:
             values |= {"a_scale": self.a_scale_id, "b_scale": self.b_scale_id, "scale": code}
         else:
             if self.max_shift not in _SHIFTS:
-                raise ValueError(f"the maximum shift is 0, 8, 16 or 32 columns, got {self.max_shift}")
+                raise ValueError(f"the maximum shift must be 0, 8, 16 or 32 columns, got {self.max_shift}")
             values |= {"saturate": int(self.saturate), "d": _OUTPUTS[self.kind][self.d.name]}
             values |= {"selector": self.sparsity_selector, "shift": _SHIFTS.index(self.max_shift)}
         return pack(fields, values | ({"k96": int(self.k96)} if "k96" in fields else {}))
@@ -102,7 +103,7 @@ class InstructionDescriptor:
         that is not 0 and for type codes that the kind does not have."""
         fields = _fields(kind)
         if stray := bits & ~mask(fields):
-            raise ValueError(f"an instruction descriptor of kind {kind} has no bits {stray:#x}: they must be 0")
+            raise ValueError(f"an instruction descriptor of kind {kind} must have 0 in bits {stray:#x}")
         f = unpack(fields, bits)
         scaled = kind in _BLOCK_SCALED
         return InstructionDescriptor(
@@ -129,13 +130,13 @@ class InstructionDescriptor:
     def _code(self, table: dict[str, dict[str, int]], dtype: PtxType, what: str) -> int:
         codes = table[self.kind]
         if dtype.name not in codes:
-            raise ValueError(f"{what} of kind {self.kind} is {' or '.join(codes)}, not {dtype}")
+            raise ValueError(f"{what} of kind {self.kind} must be {' or '.join(codes)}, not {dtype}")
         return codes[dtype.name]
 
 
 def _known(kind: str) -> str:
     if kind not in KINDS:
-        raise ValueError(f"tcgen05.mma has no kind {kind!r}; it has {', '.join(KINDS)}")
+        raise ValueError(f"tcgen05.mma has no kind {kind!r}; the kinds are {', '.join(KINDS)}")
     return kind
 
 
@@ -177,22 +178,22 @@ def _shape_problems(op: InstructionDescriptor, cta_group: int, ws: bool) -> Iter
         yield f"{how} has N = {listed}, not {op.n}"
     step = 16 * cta_group
     if op.transpose_b and op.b.bits == 8 and op.n % step:
-        yield f"a transposed 8-bit B has N in steps of {step} in cta_group {cta_group}, not {op.n}"
+        yield f"a transposed 8-bit B needs N in steps of {step} in cta_group {cta_group}, not {op.n}"
 
 
 def _option_problems(op: InstructionDescriptor, cta_group: int, ws: bool) -> Iterator[str]:
     for name, transposed, dtype in (("A", op.transpose_a, op.a), ("B", op.transpose_b, op.b)):
         if transposed and (op.kind in ("mxf4", "mxf4nvf4") or dtype.bits < 8):
-            yield f"{name} of type {dtype} in kind {op.kind} cannot be transposed"
+            yield f"{name} of type {dtype} cannot be transposed in kind {op.kind}"
     if op.kind == "i8" and (op.negate_a or op.negate_b):
-        yield "integers cannot be negated (kind i8)"
+        yield "kind i8 cannot negate integers"
     if op.saturate and op.kind != "i8":
         yield f"only kind i8 saturates, not {op.kind}"
     if op.sparsity_selector and not op.sparse:
         yield "the sparsity selector needs a sparse A"
     if op.max_shift and not ws:
-        yield "the maximum shift belongs to `.ws`"
+        yield "the maximum shift needs `.ws`"
     if op.kind in ("mxf4", "mxf4nvf4") and not op.k96 and (op.a_scale_id | op.b_scale_id) & 1:
-        yield f"scale factor ids of kind {op.kind} are 0 or 2"
+        yield f"scale factor ids of kind {op.kind} must be 0 or 2"
     if op.k96 and (op.sparse or op.kind not in ("mxf4", "mxf4nvf4")):
-        yield "K = 96 is for dense mxf4 and mxf4nvf4"
+        yield "K = 96 needs dense mxf4 or mxf4nvf4"

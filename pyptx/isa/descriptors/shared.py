@@ -74,7 +74,7 @@ class Tcgen05Descriptor:
         """Return the descriptor in these 64 bits; ValueError for a swizzle code or a reserved bit that must not be."""
         found = unpack(_TCGEN05, bits)
         if stray := bits & ~mask(_TCGEN05):
-            raise ValueError(f"a tcgen05 shared-memory descriptor has no bits {stray:#x}: they must be 0")
+            raise ValueError(f"a tcgen05 shared-memory descriptor must have 0 in bits {stray:#x}")
         return Tcgen05Descriptor(
             found["start"] << 4,
             found["leading"] << 4,
@@ -95,7 +95,7 @@ def matrix_base_offset(pattern_start: int, swizzle: Swizzle) -> int:
 def _addresses(address: int, leading: int, stride: int) -> dict[str, int]:
     for what, value in (("start address", address), ("leading byte offset", leading), ("stride byte offset", stride)):
         if value % 16 or not 0 <= value < _LIMIT:
-            raise ValueError(f"the {what} of a matrix is a multiple of 16 below 256 KiB, got {value}")
+            raise ValueError(f"the {what} of a matrix must be a multiple of 16 below 256 KiB, got {value}")
     return {"start": address >> 4, "leading": leading >> 4, "stride": stride >> 4}
 
 

@@ -43,7 +43,7 @@ class ZeroColumnMask:
     def decode(bits: int) -> ZeroColumnMask:
         """Return the mask in these 64 bits; ValueError for reserved bits that are not 0."""
         if stray := bits & ~mask(_FIELDS):
-            raise ValueError(f"a zero-column mask has no bits {stray:#x}: they must be 0")
+            raise ValueError(f"a zero-column mask must have 0 in bits {stray:#x}")
         f = unpack(_FIELDS, bits)
         return ZeroColumnMask(
             f["skip"] + 1,
@@ -57,7 +57,7 @@ class ZeroColumnMask:
     def columns(self, m: int, n: int) -> int:
         """Return the mask of an M x N operation: bit *i* set means that column *i* (before the shift) is zero."""
         if m not in SUB_MASKS:
-            raise ValueError(f"zero-column masks exist for M = {', '.join(map(str, SUB_MASKS))}, not {m}")
+            raise ValueError(f"zero-column masks need M = {', '.join(map(str, SUB_MASKS))}, not {m}")
         width = n // SUB_MASKS[m]
         return sum(self._sub_mask(i, width) << i * width for i in range(SUB_MASKS[m])) if self.non_zero else 0
 

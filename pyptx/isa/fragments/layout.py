@@ -74,7 +74,9 @@ class Fragment:
                 number, value = divmod(number, digit.size)
                 row, col, matrix = row + value * digit.row, col + value * digit.col, matrix + value * digit.matrix
             if number:
-                raise IndexError(f"no lane {lane} or element {element}: {self.lane_count} lanes hold {self.count} each")
+                raise IndexError(
+                    f"no lane {lane} or element {element}: each of {self.lane_count} lanes holds {self.count} elements"
+                )
         return row, col, matrix
 
     def slot(self, element: int) -> tuple[int, int]:

@@ -63,5 +63,5 @@ def _words(count: int, trans: bool) -> Fragment:
 
 def _matrices(count: int) -> Digit:
     if count not in (1, 2, 4):
-        raise ValueError(f"matrices come as x1, x2 or x4, not x{count}")
+        raise ValueError(f"the number of matrices must be x1, x2 or x4, not x{count}")
     return Digit(count, matrix=1)

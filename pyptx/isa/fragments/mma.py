@@ -72,13 +72,13 @@ def volta_accumulator(dtype: PtxType) -> Fragment:
 
 def _eights(what: str, size: int) -> int:
     if size < 8 or size % 8:
-        raise ValueError(f"{what} of a fragment is a multiple of 8, got {size}")
+        raise ValueError(f"{what} of a fragment must be a multiple of 8, got {size}")
     return size // 8
 
 
 def _steps(k: int, packed: int) -> int:
     if k < _QUAD * packed or k % (_QUAD * packed):
         raise ValueError(
-            f"K of a fragment with {packed} elements per register is a multiple of {_QUAD * packed}, got {k}"
+            f"K of a fragment with {packed} elements per register must be a multiple of {_QUAD * packed}, got {k}"
         )
     return k // (_QUAD * packed)

@@ -47,5 +47,5 @@ def tmem_scale(row: int, block: int, *, vector: int, scale_id: int = 0) -> tuple
 
 def _byte(block: int, vector: int, first: int) -> int:
     if not 0 <= block < vector or first % vector or first + vector > 4:
-        raise ValueError(f"no block {block} of {vector} scale factors from byte {first} of a word")
+        raise ValueError(f"no block of {vector} scale factors has index {block} from byte {first} of a word")
     return first + block

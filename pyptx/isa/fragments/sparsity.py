@@ -55,10 +55,10 @@ def nonzero_columns(chunk: int, bits_of_chunk: int, bits: int) -> tuple[int, ...
     first = chunk * _CHUNK[bits]
     if bits == 32:
         if bits_of_chunk not in (0b0100, 0b1110):
-            raise ValueError(f"the index of a stored tf32 is 0b0100 or 0b1110, not {bits_of_chunk:#06b}")
+            raise ValueError(f"the index of a stored tf32 must be 0b0100 or 0b1110, not {bits_of_chunk:#06b}")
         return (first + low // 2,)
     if low == high:
-        raise ValueError(f"the two indices of a chunk differ, not {bits_of_chunk:#06b}")
+        raise ValueError(f"the two indices of a chunk must differ, not {bits_of_chunk:#06b}")
     if bits == 4:
         return tuple(first + 2 * pair + i for pair in (low, high) for i in (0, 1))
     return first + low, first + high

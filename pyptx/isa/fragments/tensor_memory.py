@@ -18,9 +18,9 @@ _PER_REPEAT = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4, "16x32bx2":
 def tmem_register_count(shape: str, num: int) -> int:
     """Return how many registers of a lane `.<shape>.x<num>` moves; ValueError when it does not exist."""
     if shape not in _PER_REPEAT:
-        raise ValueError(f"tensor memory moves as {', '.join(_PER_REPEAT)}, not {shape}")
+        raise ValueError(f"the shape of a tensor memory access must be {', '.join(_PER_REPEAT)}, not {shape}")
     if num not in _REPEATS or num * _PER_REPEAT[shape] > 128:
-        raise ValueError(f".{shape} repeats 1 to {128 // _PER_REPEAT[shape]} times (powers of two), not {num}")
+        raise ValueError(f".{shape} can be repeated 1 to {128 // _PER_REPEAT[shape]} times (a power of two), not {num}")
     return num * _PER_REPEAT[shape]
 
 
@@ -93,5 +93,5 @@ def datapath(m: int, *, cta_group: int = 1, ws: bool = False, sparse: bool = Fal
     """Return the layout that a `tcgen05.mma` of this M uses for its accumulator; ValueError when there is none."""
     found = _DATAPATHS.get((m, cta_group, ws, sparse))
     if found is None:
-        raise ValueError(f"no tcgen05.mma{'.ws' if ws else ''} has M = {m} in cta_group {cta_group}")
+        raise ValueError(f"tcgen05.mma{'.ws' if ws else ''} does not support M = {m} in cta_group {cta_group}")
     return found

@@ -16,9 +16,11 @@ def wmma_fragment(rows: int, cols: int, bits: int, registers: int) -> Fragment:
     register_bits = max(bits, 32)
     held, per_lane = registers * register_bits // bits, rows * cols // _LANES
     if cols % per_lane:
-        raise ValueError(f"a lane's {per_lane} elements of {rows} x {cols} do not lie in one row")
+        raise ValueError(f"the {per_lane} elements that a lane holds of {rows} x {cols} are not all in one row")
     if held % per_lane:
-        raise ValueError(f"{registers} registers hold {held} elements, a lane has {per_lane} of {rows} x {cols}")
+        raise ValueError(
+            f"{registers} registers hold {held} elements, but a lane has {per_lane} elements of {rows} x {cols}"
+        )
     copies = (Digit(held // per_lane),) if held > per_lane else ()
     lanes = (Digit(cols // per_lane, col=per_lane), Digit(rows, row=1))
     return Fragment(lanes, (Digit(per_lane, col=1), *copies), bits, register_bits)

@@ -95,13 +95,13 @@ def test_any_bits_decode_to_what_encodes_to_them_or_are_refused(kind: str, bits:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"a": e4m3}, "A of kind f16 is f16 or bf16, not e4m3"),
+        ({"a": e4m3}, "A of kind f16 must be f16 or bf16, not e4m3"),
         ({"b": tf32}, "B of kind f16"),
-        ({"d": s32}, "D of kind f16 is f16 or f32, not s32"),
-        ({"kind": "f64"}, "no kind 'f64'; it has f16, tf32"),
-        ({"n": 12}, "N of 8 for kind f16, got 128 and 12"),
-        ({"m": 100}, "M is a multiple of 16"),
-        ({"n": 512}, "`n` has 6 bits, 64 does not fit"),
+        ({"d": s32}, "D of kind f16 must be f16 or f32, not s32"),
+        ({"kind": "f64"}, "no kind 'f64'; the kinds are f16, tf32"),
+        ({"n": 12}, "for kind f16, M must be a multiple of 16 and N a multiple of 8, got 128 and 12"),
+        ({"m": 100}, "M must be a multiple of 16"),
+        ({"n": 512}, "`n` has 6 bits; 64 does not fit"),
         ({"max_shift": 4}, "0, 8, 16 or 32 columns, got 4"),
         ({"sparsity_selector": 4}, "`selector` has 2 bits"),
     ],
@@ -112,7 +112,7 @@ def test_what_the_bits_cannot_hold_is_an_error(change: dict[str, object], messag
 
 
 def test_scale_factors_have_a_type() -> None:
-    with pytest.raises(ValueError, match="scale factor of kind mxf4 is ue8m0, not ue4m3"):
+    with pytest.raises(ValueError, match="scale factor of kind mxf4 must be ue8m0, not ue4m3"):
         InstructionDescriptor("mxf4", 128, 8, e2m1, e2m1, f32, scale=ue4m3).encode()
 
 
@@ -120,7 +120,7 @@ def test_scale_factors_have_a_type() -> None:
     ("kind", "bits"), [("f16", 1 << 6), ("f16", 1 << 23), ("i8", 1 << 29), ("mxf4", 1 << 12), ("mxf8f6f4", 1 << 31)]
 )
 def test_reserved_bits_are_zero(kind: str, bits: int) -> None:
-    with pytest.raises(ValueError, match=f"kind {kind} has no bits {bits:#x}"):
+    with pytest.raises(ValueError, match=f"kind {kind} must have 0 in bits {bits:#x}"):
         InstructionDescriptor.decode(kind, bits)
 
 
@@ -171,15 +171,18 @@ def test_shapes_are_the_manuals(
 
 
 OPTIONS = [
-    (InstructionDescriptor("i8", 128, 32, s8, s8, s32, negate_a=True), "integers cannot be negated"),
-    (InstructionDescriptor("mxf4", 128, 32, e2m1, e2m1, f32, transpose_a=True), "A of type e2m1 in kind mxf4 cannot"),
+    (InstructionDescriptor("i8", 128, 32, s8, s8, s32, negate_a=True), "kind i8 cannot negate integers"),
+    (
+        InstructionDescriptor("mxf4", 128, 32, e2m1, e2m1, f32, transpose_a=True),
+        "A of type e2m1 cannot be transposed in kind mxf4",
+    ),
     (InstructionDescriptor("f8f6f4", 128, 32, e4m3, e2m3, f32, transpose_b=True), "B of type e2m3"),
     (InstructionDescriptor("f8f6f4", 128, 24, e4m3, e4m3, f32, transpose_b=True), "N in steps of 16"),
     (replace(F16, saturate=True), "only kind i8 saturates"),
     (replace(F16, sparsity_selector=1), "needs a sparse A"),
-    (replace(F16, max_shift=8), "belongs to `.ws`"),
+    (replace(F16, max_shift=8), "the maximum shift needs `.ws`"),
     (InstructionDescriptor("mxf4", 128, 32, e2m1, e2m1, f32, a_scale_id=1), "0 or 2"),
-    (InstructionDescriptor("mxf4", 128, 32, e2m1, e2m1, f32, k96=True, sparse=True), "K = 96 is for dense"),
+    (InstructionDescriptor("mxf4", 128, 32, e2m1, e2m1, f32, k96=True, sparse=True), "K = 96 needs dense"),
 ]
 
 

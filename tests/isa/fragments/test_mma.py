@@ -178,13 +178,13 @@ def test_elements_of_narrow_floats_fill_bytes_except_in_fp4_kinds() -> None:
 
 
 def test_what_no_fragment_has_is_an_error() -> None:
-    with pytest.raises(IndexError, match="32 lanes hold 4 each"):
+    with pytest.raises(IndexError, match="each of 32 lanes holds 4 elements"):
         mma_accumulator(16, 8, f32).position(0, 4)
-    with pytest.raises(IndexError, match="32 lanes hold"):
+    with pytest.raises(IndexError, match="each of 32 lanes holds"):
         mma_accumulator(16, 8, f32).position(32, 0)
     with pytest.raises(IndexError, match=r"no element \(16, 0\) in a fragment of 16 x 8"):
         mma_accumulator(16, 8, f32).place(16, 0)
-    with pytest.raises(ValueError, match="M of a fragment is a multiple of 8, got 12"):
+    with pytest.raises(ValueError, match="M of a fragment must be a multiple of 8, got 12"):
         mma_a(12, 16, 16)
-    with pytest.raises(ValueError, match="K of a fragment with 2 elements per register is a multiple of 8, got 4"):
+    with pytest.raises(ValueError, match="K of a fragment with 2 elements per register must be a multiple of 8, got 4"):
         mma_a(16, 4, 16)

@@ -34,7 +34,7 @@ def test_register_counts_are_the_manuals(shape: str, num: int, registers: int) -
     ("shape", "num"), [("16x128b", 128), ("16x256b", 64), ("32x32b", 3), ("32x32b", 256), ("16x64b", 0)]
 )
 def test_repeats_that_do_not_exist(shape: str, num: int) -> None:
-    with pytest.raises(ValueError, match="powers of two"):
+    with pytest.raises(ValueError, match="a power of two"):
         tmem_registers(shape, num)
 
 
@@ -154,7 +154,7 @@ def test_scale_factors_of_mma() -> None:
     ("block", "vector", "first"), [(1, 1, 0), (0, 2, 1), (0, 2, 4), (0, 1, 4), (0, 4, 2), (-1, 1, 0)]
 )
 def test_scale_factors_that_no_word_has(block: int, vector: int, first: int) -> None:
-    with pytest.raises(ValueError, match=f"no block {block} of {vector} scale factors from byte {first}"):
+    with pytest.raises(ValueError, match=f"no block of {vector} scale factors has index {block} from byte {first}"):
         mma_scale_a(0, block, vector=vector, byte_id=first)
 
 

@@ -28,10 +28,10 @@ def test_a_lane_holds_a_run_of_one_row_then_its_copy() -> None:
     fragment = wmma_fragment(16, 16, 16, 8)
     assert [fragment.position(1, i) for i in (0, 7, 8, 15)] == [(0, 8), (0, 15), (0, 8), (0, 15)]
     assert fragment.position(2, 0) == (1, 0)
-    with pytest.raises(ValueError, match="32 elements of 128 x 8 do not lie in one row"):
+    with pytest.raises(ValueError, match="the 32 elements that a lane holds of 128 x 8 are not all in one row"):
         wmma_fragment(128, 8, 8, 8)
 
 
 def test_registers_that_do_not_hold_whole_copies_are_refused() -> None:
-    with pytest.raises(ValueError, match="3 registers hold 6 elements, a lane has 8 of 16 x 16"):
+    with pytest.raises(ValueError, match="3 registers hold 6 elements, but a lane has 8 elements of 16 x 16"):
         wmma_fragment(16, 16, 16, 3)

@@ -1,5 +1,5 @@
-"""Runs every audit whole and keeps what it printed in docs/audits, with the versions of the tools, the commit, and the
-counts of what it was made from, which `make test` compares with the tree.
+"""Runs every audit in full and stores its output in docs/audits, with the versions of the tools, the commit, and the
+number of files, rows or patterns covered, which `make test` compares with the tree.
 
 python -m tools.audit [NAME ...]        for example: python -m tools.audit spellings mutants
 """
@@ -26,10 +26,10 @@ ARGUMENTS = {
     "transpile": [["--spellings", "20000"]],
     "numerics": [["1100"]],
 }
-"""Audits that do not run once without arguments: the arguments of each run."""
+"""The arguments of each run, for audits that run with arguments or more than once."""
 
 
-MADE_FROM = {
+COVERAGE = {
     "files of the corpus": ("corruptions", "hazards", "lossless", "sass", "sim_patterns", "sugar", "transpile"),
     "rows of the table": (
         "availability", "conformance", "coverage", "folding", "lowering", "mutants", "spellings", "transpile",
@@ -37,19 +37,19 @@ MADE_FROM = {
     ),
     "patterns": ("sim_patterns",),
 }  # fmt: skip
-"""What is counted, and the audits that go through all of it."""
-_BEFORE_ROWS = "three rows have come since, which `availability` has tried"
-_BEFORE_FILE = "one file of the corpus has come since"
+"""What is counted, and the audits that cover all of it."""
+_BEFORE_ROWS = "three rows are newer; `availability` covers them"
+_BEFORE_FILE = "one file of the corpus is newer"
 OUTDATED = {
     "conformance": _BEFORE_ROWS, "folding": _BEFORE_ROWS, "mutants": _BEFORE_ROWS,
     "spellings": _BEFORE_ROWS, "wrappers": _BEFORE_ROWS, "corruptions": _BEFORE_FILE,
     "sugar": _BEFORE_FILE,
 }  # fmt: skip
-"""Pages that were made from other counts than the tree has, or do not exist, with the reason why."""
+"""Pages that are missing, or whose counts differ from the tree, with the reason."""
 
 
 def counts() -> dict[str, int]:
-    """Return how many there are of what audits are made from."""
+    """Return the number of files, rows and patterns in the tree."""
     return {
         "files of the corpus": len(list((ROOT / "tests" / "corpus").rglob("*.ptx"))),
         "rows of the table": len(table.all_rows()),
@@ -57,14 +57,14 @@ def counts() -> dict[str, int]:
     }
 
 
-def made_from(name: str) -> str:
-    """Return the counts that belong on an audit's page."""
+def describe_coverage(name: str) -> str:
+    """Return the counts for an audit's page."""
     here = counts()
-    return ", ".join(f"{here[what]} {what}" for what, names in MADE_FROM.items() if name in names)
+    return ", ".join(f"{here[what]} {what}" for what, names in COVERAGE.items() if name in names)
 
 
 def commit() -> str:
-    """Return the commit that is checked out, with a `+` where it is not what is in the tree."""
+    """Return the commit that is checked out, with a `+` if the tree has been changed."""
     git = ["git", "-C", str(ROOT)]
     try:
         at = subprocess.run([*git, "rev-parse", "--short=9", "HEAD"], capture_output=True, text=True, check=True)
@@ -78,11 +78,12 @@ def header(name: str) -> list[str]:
     """Return the first lines of an audit's page."""
     day = datetime.date.today().isoformat()
     lines = [f"{find_tool('ptxas')}, Python {platform.python_version()}, {day}, commit {commit()}"]
-    return [*lines, *([f"made from {made_from(name)}"] if made_from(name) else [])]
+    covered = describe_coverage(name)
+    return [*lines, f"covers {covered}"] if covered else lines
 
 
 def audits() -> dict[str, str]:
-    """Return the audits by name, with the module to run."""
+    """Return the audits by name, with the modules to run."""
     found = sorted([*(ROOT / "tools").glob("audit_*.py"), *(ROOT / "tools").glob("*/audit_*.py")])
     others = {
         "lossless": "tests.lossless", "conformance": "tools.conformance", "folding": "tools.conformance.folding",
@@ -95,7 +96,7 @@ def audits() -> dict[str, str]:
 
 
 def run(name: str, module: str) -> bool:
-    """Run one audit, write its page, and tell whether it passed."""
+    """Run one audit, write its page, and return whether it passed."""
     lines, passed = header(name), True
     for arguments in ARGUMENTS.get(name, [[]]):
         started = time.monotonic()
@@ -113,7 +114,7 @@ def run(name: str, module: str) -> bool:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the audits named, or all of them; exit 1 when one fails."""
+    """Run the named audits, or all of them; exit 1 if one fails."""
     known = audits()
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("names", nargs="*", choices=[*known, []], metavar="NAME", help=", ".join(known))

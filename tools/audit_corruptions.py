@@ -1,8 +1,8 @@
-"""Audits `check` on the corpus: no error on files as they are; single edits that ptxas rejects, reported in their line.
+"""Audits `check` on the corpus: no errors on unmodified files; single edits that ptxas rejects are reported in place.
 
     python -m tools.audit_corruptions [--count 5000] [--seed 1] [--show 30] [--largest 60000]
 
-An edit is one of: a modifier, a type, the number of operands, an immediate, a name, a label, a semicolon, the header.
+An edit changes a modifier, a type, the number of operands, an immediate, a name, a label, a semicolon or the header.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Corruption:
 
 
 def corrupt(path: Path, text: str, stratum: str, draw: random.Random) -> Corruption | None:
-    """Return the text with one edit of this kind, None where the text offers no place for it."""
+    """Return the text with one edit of this kind, or None if the text has no place for it."""
     found = _header(text, draw) if stratum == "header" else _edit(text, stratum, draw)
     if found is None or found[1] == text:
         return None
@@ -132,7 +132,7 @@ def _edit_operands(operands: list[str], stratum: str, draw: random.Random) -> bo
 
 
 def ptxas_lines(text: str) -> set[int] | None:
-    """Return the lines that ptxas complains of, None when it accepts the text."""
+    """Return the lines on which ptxas reports errors, or None if it accepts the text."""
     place = re.search(r"^\.target\s+(\w+)", text, re.M)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "case.ptx"
@@ -146,18 +146,18 @@ def ptxas_lines(text: str) -> set[int] | None:
 
 
 def header_lines(text: str) -> set[int]:
-    """Return the lines of `.version` and `.target`, either of which may be blamed for not fitting the other."""
+    """Return the lines of `.version` and `.target`, which may both be reported when they do not match."""
     return {text.count("\n", 0, m.start()) + 1 for m in re.finditer(r"^\.(?:version|target)\b", text, re.M)}
 
 
 def our_lines(text: str) -> set[int]:
-    """Return the lines in which parser or check see an error."""
+    """Return the lines on which the parser or `check` reports an error."""
     module, problems = parse(text, recover=True)
     return {d.line for d in (*problems, *check(module)) if d.severity is Severity.ERROR}
 
 
 def false_errors(paths: list[Path], show: int) -> int:
-    """Print and count the errors on corpus files as they are; ptxas accepts them all."""
+    """Print and count the errors on unmodified corpus files, all of which ptxas accepts."""
     wrong = 0
     for path in paths:
         text = path.read_text(encoding="utf-8")
@@ -170,7 +170,7 @@ def false_errors(paths: list[Path], show: int) -> int:
 
 
 def corrupted(seed: int, largest: int) -> Iterator[tuple[Corruption, set[int]]]:
-    """Yield corruptions that ptxas rejects, the strata in turn, each with the lines that ptxas names."""
+    """Yield corruptions that ptxas rejects, cycling through the strata, each with the lines that ptxas names."""
     draw = random.Random(seed)
     small = [path for path in sorted(CORPUS.rglob("*.ptx")) if path.stat().st_size <= largest]
     for stratum in cycle(STRATA):
@@ -182,7 +182,7 @@ def corrupted(seed: int, largest: int) -> Iterator[tuple[Corruption, set[int]]]:
 
 
 def reported(made: Corruption, theirs: set[int]) -> bool:
-    """Tell whether parser or check see an error in the edited statement, or where ptxas sees it."""
+    """Return whether the parser or `check` reports an error in the edited statement, or on a line that ptxas names."""
     right = theirs | set(made.lines) | (header_lines(made.text) if made.stratum == "header" else set[int]())
     return bool(our_lines(made.text) & right)
 
@@ -213,7 +213,7 @@ def main() -> int:
             place = f"{made.path.relative_to(CORPUS)}:{made.line}"
             print(f"missed {made.stratum}: {place}: {edited} (ptxas {sorted(theirs)[:3]})")
     for stratum in STRATA:
-        print(f"{stratum:10} {rejected[stratum]:6} rejected by ptxas, {good[stratum]:6} reported in their line")
+        print(f"{stratum:10} {rejected[stratum]:6} rejected by ptxas, {good[stratum]:6} reported on the right line")
     share = good.total() / rejected.total()
     print(f"all        {rejected.total():6} rejected by ptxas, reported {share:.2%}")
     return 0 if share >= 0.99 and not wrong else 1

@@ -1,8 +1,8 @@
-"""Fuzzes parser, emitter and check: only PtxSyntaxError ever, nothing lost, time in proportion to the text.
+"""Fuzzes the parser, emitter and `check`: no exception but PtxSyntaxError, no lost text, time linear in its length.
 
     python -m tools.audit_fuzz [--count 200000] [--seed 1] [--checked 20000]
 
-Inputs are pieces of the corpus with random edits; then the shapes that hurt parsers: deep nesting, long lines, 100 MB.
+Inputs are pieces of the corpus with random edits, then shapes that strain parsers: deep nesting, long lines, 100 MB.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LONGEST = 3000
 
 
 def pieces(paths: list[Path], draw: random.Random) -> Iterator[str]:
-    """Yield pieces of corpus files, mostly with the header that makes a module of them."""
+    """Yield pieces of corpus files, most of them wrapped in a module."""
     texts = [path.read_bytes().decode("utf-8", "surrogateescape") for path in paths]
     while True:
         text = draw.choice(texts)
@@ -57,7 +57,7 @@ def mutated(text: str, draw: random.Random) -> str:
 
 
 def fuzz(count: int, checked: int, seed: int) -> None:
-    """Run the mutated pieces and print what was seen; any exception but PtxSyntaxError ends the run."""
+    """Parse the mutated pieces and print the counts; any exception but PtxSyntaxError ends the run."""
     draw = random.Random(seed)
     source = pieces(sorted(CORPUS.rglob("*.ptx")), draw)
     size, refused, slowest = 0, 0, (0.0, "")
@@ -77,13 +77,13 @@ def fuzz(count: int, checked: int, seed: int) -> None:
             assert emit(module) == text, text
             check(module)
     spent = time.process_time() - started
-    print(f"{count} mutated inputs, {size} bytes, {refused} refused, {spent:.0f} s")
-    print(f"slowest: {slowest[0] * 1e6:.1f} µs per byte (200 bytes added to each), {len(slowest[1])} bytes")
-    print(f"{checked} of them parsed with recovery, emitted byte for byte and checked")
+    print(f"{count} mutated inputs, {size} bytes, {refused} rejected, {spent:.0f} s")
+    print(f"slowest: {slowest[0] * 1e6:.1f} µs per byte (of length + 200), {len(slowest[1])} bytes")
+    print(f"{checked} of them also parsed with recovery, emitted byte for byte and checked")
 
 
 def shapes() -> Iterator[tuple[str, str, int]]:
-    """Yield the name of a shape, its text, and by how much it grows from one size to the next."""
+    """Yield each shape at two sizes: its name, its text and its scale."""
     for scale in (1, 4):
         size = 50_000 * scale
         yield "nested blocks", HEADER + ".entry k() {" + "{" * size + "}" * size + "}", scale
@@ -100,7 +100,7 @@ def shapes() -> Iterator[tuple[str, str, int]]:
 
 
 def time_shapes() -> bool:
-    """Print the time of each shape at one size and at four times it; True when none grows faster than its text."""
+    """Print the time of each shape at one size and at four times that size; return whether all are linear."""
     spent: dict[str, list[float]] = {}
     for name, text, _ in shapes():
         best = min(_time(text) for _ in range(3))
@@ -111,7 +111,7 @@ def time_shapes() -> bool:
         linear = growth < 8
         good &= linear
         verdict = "" if linear else "  SUPERLINEAR"
-        print(f"{name:20} {small * 1e3:8.1f} ms, four times as long {large * 1e3:8.1f} ms{verdict}")
+        print(f"{name:20} {small * 1e3:8.1f} ms, at four times the size {large * 1e3:8.1f} ms{verdict}")
     text = HEADER + ".entry k() {" + " add.s32 a, b, c;" * 6_200_000 + "}"
     print(f"one line of {len(text) / 1e6:.0f} MB: {_time(text):.1f} s")
     return good

@@ -1,5 +1,5 @@
-"""Runs the corpus with every check: `python -m tools.audit_hazards [PRODUCER…]`. Kernels that compute their reference
-have no errors, but for those listed with the rule that they break; warnings are counted by producer.
+"""Runs the corpus with all checks: `python -m tools.audit_hazards [PRODUCER…]`. Kernels have no errors, except those
+listed with the rule that they break; warnings are counted by producer.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from pyptx.diagnostics import Severity
 from tools.sim_corpus import Outcome, outcomes, tabulated
 
 _RACE = (
-    "plain accesses of a location that other threads update at the same time; which value is read does not matter "
+    "plain accesses to a location that other threads update concurrently; any value read is acceptable "
     "(Memory Consistency Model, Data-Race)"
 )
-_UNUSED = "a sum with a register that was never written on this path; a selection drops it"
+_UNUSED = "adds a register that this path never writes; a select discards the sum"
 
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """Kernels of a producer that break a rule of the manual, by a part of file and name, and why they still work."""
+    """Kernels (by producer and part of file and name) that break a rule of the manual, and why they still work."""
 
     producer: str
     name: str
@@ -35,22 +35,22 @@ def _kernel(producer: str, name: str, codes: str, why: str) -> Explained:
 
 EXPLAINED = (
     _kernel("numba", "bfs_level", "0901 0902", _RACE),
-    _kernel("numba", "sieve", "0902", "threads cross out the same numbers: " + _RACE),
-    _kernel("nvcc", "compare_and_swap_loop", "0901 0902", "the first guess of the loop: " + _RACE),
+    _kernel("numba", "sieve", "0902", "several threads cross out the same number: " + _RACE),
+    _kernel("nvcc", "compare_and_swap_loop", "0901 0902", "the loop's initial guess: " + _RACE),
     _kernel("nvcc", "bfs_frontier", "0901 0902", _RACE),
     _kernel("nvcc", "union_find", "0901 0902", _RACE),
     _kernel("nvcc", "bellman_ford", "0901 0902", _RACE),
     _kernel("nvcc", "hopper.sm_90a.ptx wgmma_", "0934",
-            "the accumulators are cleared between wgmma.fence and the product: the fence has to come after every other "
-            "access to its registers (wgmma.fence)"),
-    _kernel("triton", "locked_sum", "0901 0902", "all threads load what one stores, and drop the value: " + _RACE),
+            "the kernel clears the accumulators between wgmma.fence and wgmma.mma_async; the fence must follow all "
+            "other accesses to the registers (wgmma.fence)"),
+    _kernel("triton", "locked_sum", "0901 0902", "all threads load a value that one stores, and discard it: " + _RACE),
     _kernel("cub", "block_radix_sort", "0911", _UNUSED),
-    _kernel("cub", "merge_sort", "0910", "the merge loads one key past the end of a list and drops it"),
+    _kernel("cub", "merge_sort", "0910", "the merge loads one key past the end of a list and discards it"),
 )  # fmt: skip
 
 
 def judged(found: Outcome) -> tuple[list[str], set[tuple[str, str, str]]]:
-    """Return the errors of a kernel that the list does not explain, and which entries explain the others."""
+    """Return the errors of a kernel that the list does not explain, and the entries that explain the others."""
     name = f"{found.file} {found.entry}"
     known = [one for one in EXPLAINED if one.producer == found.producer and one.name in name]
     wrong: list[str] = []
@@ -83,15 +83,15 @@ def main() -> int:
     print(f"{sum(kernels.values())} kernels: {each}")
     for line in tabulated({name: made for name, made in hazards.items() if made}):
         print(line)
-    print("\nerrors that are explained")
+    print("\nexplained errors")
     for one in EXPLAINED:
         print(f"  {one.producer} {one.name} ({', '.join(sorted(one.codes))}): {one.why}")
     listed = [
         (one.producer, one.name, code) for one in EXPLAINED for code in sorted(one.codes) if one.producer in kernels
     ]
-    wrong += [f"{producer} {name}: {code} is explained and does not occur" for producer, name, code in listed
+    wrong += [f"{producer} {name}: {code} is listed but does not occur" for producer, name, code in listed
               if (producer, name, code) not in used]  # fmt: skip
-    print(f"\n{len(wrong)} others")
+    print(f"\n{len(wrong)} unexplained errors or failures")
     for line in wrong:
         print(f"  {line}")
     return 1 if wrong else 0

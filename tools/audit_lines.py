@@ -1,4 +1,4 @@
-"""Audits the Python lines that profilers show: those in the PTX, those in the cubin, of every example kernel.
+"""Audits the Python lines that profilers show for every example kernel, in the PTX and in the cubin.
 
 python -m tools.audit_lines [NAME ...]
 """
@@ -24,7 +24,7 @@ Place = tuple[str, int]
 Locs = tuple[LocDirective, ...]
 COLUMNS = ("loc", "inlined", "sass", "with a line", "exact", "accesses")
 ACCESSES = ("ld", "st", "atom", "red", "ldmatrix", "stmatrix", "bar", "barrier", "mbarrier")
-"""Opcodes of PTX each of which must be found again: ptxas merges none of their lines away."""
+"""PTX opcodes whose lines must all appear in the machine code."""
 
 EXACT = {
     "LDG": "ld", "STG": "st", "LDS": "ld tcgen05", "STS": "st tcgen05", "STAS": "st tcgen05", "LDSM": "ldmatrix",
@@ -33,23 +33,23 @@ EXACT = {
     "UTMALDG": "cp", "UTMASTG": "cp", "UTMACMDFLUSH": "cp", "LDTM": "tcgen05", "UTCHMMA": "tcgen05",
     "UTCBAR": "tcgen05", "SHFL": "shfl", "WARPGROUP": "wgmma",
 }  # fmt: skip
-"""Machine instructions that must name the line they were written on: accesses, barriers, TMA; with the opcodes of PTX
-that they come from."""
+"""Machine instructions that must name exactly the Python line they come from (accesses, barriers, TMA), with their PTX
+opcodes."""
 
 NOTHING = "@!PT LDS RZ, [RZ]"
-"""What ptxas puts between asynchronous copies: it reads nothing."""
+"""A filler that ptxas puts between asynchronous copies; it reads nothing."""
 
 
 @dataclass
 class Report:
-    """What one kernel's lines are like: what is wrong, and how many of what there are."""
+    """The errors in one kernel's lines, and counts."""
 
     wrong: list[str] = field(default_factory=list[str])
     counts: Counter[str] = field(default_factory=Counter[str])
 
 
 def frames(origin: PythonFrame) -> list[PythonFrame]:
-    """Return the callers, the outermost first, then the place itself."""
+    """Return the callers, outermost first, then the place itself."""
     found = [origin]
     while found[-1].caller is not None:
         found.append(found[-1].caller)
@@ -57,8 +57,8 @@ def frames(origin: PythonFrame) -> list[PythonFrame]:
 
 
 def stated(statements: Sequence[Statement], holding: list[LocDirective]) -> Iterator[tuple[Instruction, Locs]]:
-    """Yield each instruction with the directives that stand before it: the line that holds there and those that it is
-    inlined at. `holding` is the line before the first, and after the last."""
+    """Yield each instruction with the `.loc` directives that apply to it: its line and the lines it is inlined at.
+    `holding` is the line before the first instruction, then the one after the last."""
     fresh = True
     for statement in statements:
         if isinstance(statement, LocDirective):
@@ -73,7 +73,7 @@ def stated(statements: Sequence[Statement], holding: list[LocDirective]) -> Iter
 
 
 def audit(kernel: Kernel, shape: dict[str, Any]) -> Report:
-    """Return what is wrong with a kernel's lines, and how many there are."""
+    """Return the errors in a kernel's lines, and their counts."""
     report = Report()
     module = kernel.module(lineinfo=True, **shape)
     files = {item.index: item.path for item in module.directives if isinstance(item, FileDirective)}
@@ -92,7 +92,7 @@ def audit(kernel: Kernel, shape: dict[str, Any]) -> Report:
             continue
         report.counts["with a line"] += 1
         if (one.file, one.line) not in places:
-            report.wrong.append(f"{one.text}: {one.file}:{one.line} is the line of no instruction")
+            report.wrong.append(f"{one.text}: {one.file}:{one.line} is not the line of any instruction")
         node = written.get(one.ptx_line or 0)
         report.counts["exact"] += node is not None and place_of(node) == (one.file, one.line)
     return report
@@ -117,10 +117,10 @@ def _judge_locs(report: Report, node: Instruction, origin: PythonFrame, locs: Lo
 
 
 def _judge_accesses(report: Report, found: Sequence[SassInstruction], written: Mapping[int, Instruction]) -> None:
-    """Each access of the machine code is on a line with such an access in Python, none of whose lines is missing."""
+    """Each access in the machine code names a Python line with that access, and none of these lines is missing."""
     lines: dict[str, set[Place | None]] = {}
     for node in written.values():
-        # Parameters are read from the constant bank, by whatever needs them.
+        # Instructions read parameters directly from the constant bank.
         if node.opcode == "ld" and ".param" in node.modifiers:
             continue
         lines.setdefault(node.opcode, set()).add(place_of(node))
@@ -136,11 +136,11 @@ def _judge_accesses(report: Report, found: Sequence[SassInstruction], written: M
     for opcode in ACCESSES:
         for place in lines.get(opcode, ()):
             if place is not None and place not in named:
-                report.wrong.append(f"{opcode} of {place[0]}:{place[1]} is on no line of the machine code")
+                report.wrong.append(f"{opcode} of {place[0]}:{place[1]} is missing from the machine code")
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the audit; print what is wrong and the counts of each kernel."""
+    """Run the audit; print the errors and the counts of each kernel."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("names", nargs="*")
     wanted = options.parse_args(argv).names
@@ -155,7 +155,7 @@ def main(argv: list[str] | None = None) -> int:
             for line in report.wrong:
                 print(f"    {line}")
     _print("all", total)
-    print(f"{wrong} lines are wrong")
+    print(f"{wrong} wrong lines")
     return 1 if wrong else 0
 
 

@@ -1,10 +1,10 @@
-"""Audits the machine code that ptxas makes of every `mma`, `wmma` and `wgmma` on every target, against the sum that the
-simulator makes with `precision="hardware"`.
+"""Audits the machine code that ptxas generates for every `mma`, `wmma` and `wgmma` on every target against the sums of
+the simulator with `precision="hardware"`.
 
     python -m tools.audit_lowering [--target sm_90a ...] [--section mma ...] [--sample 40] [--seed 1]
 
-Prints each signature of machine code (its arithmetic, counted) with the model that it was checked against, how many
-forms on which targets have it, and one of them; then every form whose machine code is not what the model sums.
+Prints each signature of machine code (counts of its arithmetic instructions) with the simulator's model, the number of
+forms and targets that have it, and one example; then every form whose machine code differs from the model.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _CONSTANT = "HFMA2"
 
 @dataclass(frozen=True)
 class Form:
-    """What a case multiplies."""
+    """The shape and types of a product."""
 
     instruction: str
     shape: tuple[int, int, int]
@@ -59,7 +59,7 @@ class Form:
 
 @dataclass(frozen=True)
 class Operation:
-    """A machine instruction of a product."""
+    """A machine instruction that computes part of a product."""
 
     opcode: str
     operands: tuple[str, ...]
@@ -91,7 +91,7 @@ def operations(listing: str) -> dict[int, list[Operation]]:
 
 
 def signature(made: Sequence[Operation]) -> str:
-    """Return the counted arithmetic, without the types of factors and the width of wgmma, which `mismatch` compares."""
+    """Return counts of the arithmetic, without factor types and wgmma widths, which `mismatch` compares."""
     return " + ".join(f"{count}×{name}" for name, count in Counter(_family(one.opcode) for one in made).items())
 
 
@@ -111,7 +111,7 @@ def model(form: Form) -> str:
         return "chain of fma"
     way = lowering(form.instruction, form.sm, name, form.shape[2])
     if way is Lowering.SCALAR:
-        return f"{way}: f32 by threads"
+        return f"{way}: f32 per thread"
     if form.types[-1].startswith("ue") and form.shape[2] >= (128 if form.sparse else 64):
         return f"{way}: exact runs of {BLOCK_RUN}, {BLOCK_FRACTION} bits, {dtype}"
     factor = "f16" if way is Lowering.UNPACKED else name
@@ -121,12 +121,12 @@ def model(form: Form) -> str:
 
 
 def _summed(form: Form) -> str:
-    """Return the type of the sums: a result of f16 with an addend of f32 is rounded in the end."""
+    """Return the type of the sums; an f16 result with an f32 addend is rounded at the end."""
     return "f32" if form.types[0] == "f16" and form.types[3:] == ("f32",) else form.types[0]
 
 
 def mismatch(form: Form, made: Sequence[Operation]) -> str | None:
-    """Return in what machine code differs from the model, None where it does not."""
+    """Return how the machine code differs from the model, or None."""
     matrix = [operation for operation in made if "MMA" in operation.opcode]
     others = Counter(operation.opcode.split(".")[0] for operation in made if "MMA" not in operation.opcode)
     dtype, name = form.types[0], form.types[1]
@@ -145,7 +145,7 @@ def mismatch(form: Form, made: Sequence[Operation]) -> str | None:
 
 
 def _scalar_mismatch(form: Form, matrix: Sequence[Operation], others: Counter[str]) -> str | None:
-    """A thread has eight elements of D, each of four products."""
+    """A thread computes eight elements of D, each from four products."""
     wanted = {"FFMA": 32, "FADD": 8} if form.types[0] == "f32" else {"FMUL": 16, "FFMA": 16, "FADD": 16, "F2FP": 4}
     found = {name: count for name, count in others.items() if name != "HADD2"}
     return None if not matrix and found == wanted else f"expected {wanted} and conversions by HADD2.F32"
@@ -170,7 +170,7 @@ def _unpacked_mismatch(form: Form, matrix: Sequence[Operation], made: Sequence[O
 def _matrix_mismatch(form: Form, matrix: Sequence[Operation], others: Counter[str]) -> str | None:
     dtype, name, summed = form.types[0], form.types[1], _summed(form)
     m, n, k = form.shape
-    # Volta's four products lie in four steps of a quarter of D, or two halves.
+    # Volta computes four products in four steps of a quarter of D, or in two of a half.
     steps = len({operation.opcode for operation in matrix}) if ".STEP" in matrix[0].opcode else len(matrix)
     volume, shape = 4 * m * n * k if ".STEP" in matrix[0].opcode else m * n * k, matrix[0].shape
     if shape is None or {operation.shape for operation in matrix} != {shape}:
@@ -197,7 +197,7 @@ def _type_mismatch(matrix: Sequence[Operation], sparse: bool, types: Iterable[st
 
 
 def lowered(chosen: Iterable[Case]) -> Iterator[tuple[Case, list[Operation]]]:
-    """Yield cases with their arithmetic. ptxas does not survive every module: those are halved."""
+    """Yield cases with their arithmetic. Modules that crash ptxas are halved."""
     todo = [(where, version, together) for where, version, together in batches(chosen, TOGETHER)]
     while todo:
         where, version, together = todo.pop()
@@ -220,7 +220,7 @@ def all_cases(target: str, sections: Sequence[str] = SECTIONS) -> list[Case]:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the audit; exit 1 when machine code is not what the model sums."""
+    """Run the audit; exit 1 if machine code differs from the model."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--target", action="append", choices=ASSEMBLED)
     options.add_argument("--section", action="append", choices=SECTIONS)
@@ -244,7 +244,9 @@ def main(argv: list[str] | None = None) -> int:
         shown = targets[0] if len(targets) == 1 else f"{len(targets)} targets from {targets[0]} to {targets[-1]}"
         print(f"{summed} | {name} | {len(found)} on {shown} | {found[0].text.split(' ')[0]}")
     print(*wrong, sep="\n", end="\n" * bool(wrong))
-    print(f"{sum(map(len, rows.values()))} forms on their targets, {len(wrong)} whose machine code is not the model")
+    print(
+        f"{sum(map(len, rows.values()))} forms on their targets, {len(wrong)} whose machine code differs from the model"
+    )
     return 1 if wrong else 0
 
 

@@ -1,4 +1,4 @@
-"""Audits that printing a corpus file anew, without its layout, changes nothing for ptxas: the same SASS everywhere.
+"""Audits that every corpus file, printed without its layout, assembles to the same SASS.
 
 python -m tools.audit_sass [--sample 40] [--seed 1]
 """
@@ -25,7 +25,7 @@ def differences(path: Path) -> tuple[str, ...]:
 
 
 def main() -> int:
-    """Run the audit; print every difference and the count."""
+    """Run the audit; print each difference and the count."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--sample", type=int)
     options.add_argument("--seed", type=int, default=1)

@@ -1,4 +1,4 @@
-"""Transpile every file of the corpus with `--sugar`, run what comes out, and compare tokens and machine code.
+"""Transpiles every file of the corpus with `--sugar`, runs the result, and compares tokens and machine code.
 
 python -m tools.audit_sugar [--tokens] [FILE ...]        --tokens: without ptxas
 """
@@ -34,7 +34,7 @@ EXTERNAL = "Unresolved extern function"
 
 
 class Result(NamedTuple):
-    """What one file became."""
+    """The result for one file."""
 
     path: Path
     source: str
@@ -45,21 +45,21 @@ class Result(NamedTuple):
 
     @property
     def ptx_lines(self) -> int:
-        """Lines of the PTX, without empty ones and comments."""
+        """Lines of the PTX, without blank lines and comments."""
         return sum(1 for line in self.source.split("\n") if line.strip() and not line.strip().startswith("//"))
 
     def count(self, pattern: str) -> int:
-        """How often something stands in the Python."""
+        """How often a pattern occurs in the Python."""
         return len(re.findall(pattern, self.python))
 
     @property
     def deepest(self) -> int:
-        """How many blocks stand in each other."""
+        """The maximum nesting depth of blocks."""
         return max(len(line) - len(line.lstrip()) for line in self.python.split("\n") if "ptx." in line) // 4 - 1
 
 
 def stream(module: Module) -> list[str]:
-    """Return the tokens that sugar keeps: all but those of `.loc`, which only a module made for a debugger keeps."""
+    """Return the tokens that sugar keeps: all except `.loc`, which only a module for debuggers keeps."""
     if any("debug" in name for name in module.target.targets):
         return module_tokens(module)
 
@@ -70,14 +70,14 @@ def stream(module: Module) -> list[str]:
 
 
 def traced(python: str) -> str:
-    """Return the PTX that a generated file makes."""
+    """Return the PTX that a generated file prints."""
     made = types.ModuleType("generated")
     exec(compile(python, "<generated>", "exec"), made.__dict__)
     return made.__dict__["module"].ptx()
 
 
 def difference(source: str, made: str) -> str | None:
-    """Say where two texts differ; None where they have the same tokens."""
+    """Return where two texts differ, or None if they have the same tokens."""
     before, after = stream(parse(source)), stream(parse(made))
     if before == after:
         return None
@@ -86,8 +86,8 @@ def difference(source: str, made: str) -> str | None:
 
 
 def same_machine_code(source: str, made: str) -> str | None:
-    """Say whether ptxas makes other machine code of a text; None where it does not."""
-    return None if sass(assemble(source)) == sass(assemble(made)) else "other machine code"
+    """Return how the machine code of two texts differs, or None."""
+    return None if sass(assemble(source)) == sass(assemble(made)) else "different machine code"
 
 
 def audited(path: Path, with_sass: bool) -> Result:
@@ -103,7 +103,7 @@ def audited(path: Path, with_sass: bool) -> Result:
         try:
             wrong = same_machine_code(source, made)
         except PtxError as error:
-            # A file that must be linked with another is not assembled alone.
+            # A file that must be linked with another does not assemble alone.
             wrong = None if EXTERNAL in str(error) else str(error)
     return Result(path, source, python, count, spent, wrong)
 
@@ -133,7 +133,7 @@ def ten(results: list[Result]) -> Iterator[str]:
 
 
 def structure(results: list[Result]) -> Iterator[str]:
-    """Yield what the example kernels have, by the labels that the DSL gave, and what was recovered of it."""
+    """Yield the control flow of the example kernels, by their labels, and how much of it was recovered."""
     yield f"{'kernel':16}{'loops':>12}{'ifs':>10}{'waits':>10}{'wide operands as arrays':>26}"
     for result in results:
         loops = len(re.findall(r"^\s*\$(?:range|while|kloop)\w*(?<!_end)(?<!_next):", result.source, re.M))
@@ -147,7 +147,7 @@ def structure(results: list[Result]) -> Iterator[str]:
 
 
 def main() -> int:
-    """Print the tables; exit 1 where anything differs."""
+    """Print the tables; exit 1 if anything differs."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--tokens", action="store_true")
     options.add_argument("files", nargs="*", type=Path)

@@ -1,8 +1,8 @@
-"""Transpiles the whole corpus and every legal spelling into Python, runs that, and compares: bytes, nodes, vocabulary.
+"""Transpiles the whole corpus and every legal spelling to Python, runs it, and compares bytes, nodes and vocabulary.
 
     python -m tools.audit_transpile [--spellings 5000] [FILE …]
 
-Prints for each producer how many statements carry a layout of their own, and what one instruction costs.
+Prints, for each producer, how many statements need a layout of their own, and the time per instruction.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _PER_MODULE = 400
 
 
 def main() -> int:
-    """Run the audit; exit 1 when anything differs."""
+    """Run the audit; exit 1 if anything differs."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("files", nargs="*", type=Path, help="PTX files instead of the corpus")
-    options.add_argument("--spellings", type=int, help="only so many legal spellings, drawn by --seed")
+    options.add_argument("--spellings", type=int, help="try only this many legal spellings, chosen by --seed")
     options.add_argument("--seed", type=int, default=0)
     arguments = options.parse_args()
     wrong = corpus(arguments.files or sorted(CORPUS.glob("*/*.ptx")))
@@ -41,7 +41,7 @@ def main() -> int:
 
 
 def corpus(files: Sequence[Path]) -> int:
-    """Check files; print a line for each producer; return how many differ."""
+    """Check files, print a line per producer, and return how many differ."""
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for path in files:
         text = path.read_bytes().decode()
@@ -90,7 +90,7 @@ def spellings(sample: int | None, seed: int) -> int:
         tried += count
         why = problem(source)
         if why is None and "unchecked" in ptx_to_python(source):
-            why = "an instruction that ptxas takes is written unchecked"
+            why = "an instruction that ptxas accepts is emitted unchecked"
         if why is not None:
             wrong += 1
             print(f"{source.splitlines()[:2]}: {why}")
@@ -99,7 +99,7 @@ def spellings(sample: int | None, seed: int) -> int:
 
 
 def modules(sample: int | None, seed: int) -> Iterator[tuple[str, int]]:
-    """Yield modules of legal instructions, with how many each has: all, or spellings drawn at random."""
+    """Yield modules of legal instructions with their counts: all spellings, or a random sample."""
     found = cases(table.all_rows(), below=False) if sample is None else _drawn(sample, random.Random(seed))
     groups: defaultdict[tuple[str, tuple[int, int]], list[Case]] = defaultdict(list)
     for case in found:
@@ -112,7 +112,7 @@ def modules(sample: int | None, seed: int) -> Iterator[tuple[str, int]]:
 
 
 def _drawn(sample: int, draw: random.Random) -> Iterator[Case]:
-    """Yield the cases of so many spellings: each row of the table is as likely as any other."""
+    """Yield the cases of a number of spellings; all rows of the table are equally likely."""
     rows = table.all_rows()
     for _ in range(sample):
         row = draw.choice(rows)

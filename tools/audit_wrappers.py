@@ -1,5 +1,5 @@
-"""Audits that whatever the Python front end writes assembles: every wrapper with every value of its options, on its
-targets. Prints how often each public name was called in a kernel that ptxas accepted.
+"""Audits that the PTX of the Python front end assembles: every wrapper with every value of its options, on its targets.
+Prints how often each public name was called in a kernel that ptxas accepted.
 
 python -m tools.audit_wrappers [--sample 20]
 """
@@ -34,15 +34,15 @@ HOST = frozenset(
     "smem.SharedAlloc smem.SharedSlice smem.MbarrierArray smem.MbarrierRef ptx.PipelineState ptx.NamedBarrier "
     "ptx.decl.reg ptx.decl.var ptx.directive ptx.open_block ptx.close_block ptx.names ptx.layout ptx.module".split()
 )
-"""Classes that other names make, and what exact transcripts are written in, which has an audit of its own."""
+"""Classes that other names return, and the vocabulary of exact transcripts, which has its own audit."""
 MOST_IN_A_KERNEL = 4000
 SCALAR_TARGETS = ("sm_80", "sm_100a")
-"""Where arithmetic and accesses are assembled: tens of thousands of spellings on each."""
+"""The targets for arithmetic and accesses, with tens of thousands of spellings each."""
 
 
 @dataclass
 class Report:
-    """How many calls were assembled, for which names, and what failed."""
+    """The calls that were assembled, by name, and the failures."""
 
     calls: Counter[str] = field(default_factory=Counter[str])
     names: Counter[str] = field(default_factory=Counter[str])
@@ -50,7 +50,7 @@ class Report:
 
 
 class Watch:
-    """Counts calls of public names while kernels are traced: those that come from outside the package."""
+    """Counts the calls of public names from outside the package while kernels are traced."""
 
     def __init__(self, names: dict[CodeType, str]) -> None:
         self.names = {id(code): (code, name) for code, name in names.items()}
@@ -88,7 +88,7 @@ _RANK = re.compile(r"_\dd\b")
 
 
 def public() -> tuple[dict[CodeType, str], dict[str, str]]:
-    """Return the code of each public function with its name, and all names with the one they are counted by."""
+    """Return the code of each public function with its name, and for each name the one that counts its calls."""
     codes: dict[CodeType, str] = {}
     names: dict[str, str] = {}
     for module, entry in entries():
@@ -113,7 +113,7 @@ def _code(value: Callable[..., object]) -> CodeType | None:
 
 
 def audit(sample: int | None, seed: int) -> Report:
-    """Return what happened; of each group one call in `sample`."""
+    """Return the report of one call in `sample` of each group."""
     report, watch = Report(), Watch(public()[0])
     chosen = random.Random(seed)
 
@@ -211,7 +211,7 @@ def _count(report: Report, kind: str, name: str, count: int, seen: Counter[str],
 
 
 def lines(report: Report) -> Iterator[str]:
-    """Yield the counts: by group, by name, in all."""
+    """Yield the counts by group and by name, then the failures."""
     for kind, count in report.calls.items():
         yield f"{count:9,} calls: {kind}"
     for name, counted in public()[1].items():
@@ -220,17 +220,17 @@ def lines(report: Report) -> Iterator[str]:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the audit; exit 1 when a call failed or a name was never called."""
+    """Run the audit; exit 1 if a call failed or a name was never called."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--sample", type=int, help="one call in so many")
+    options.add_argument("--sample", type=int, help="assemble one call in SAMPLE")
     options.add_argument("--seed", type=int, default=1)
     arguments = options.parse_args(argv)
     report = audit(arguments.sample, arguments.seed)
     print("\n".join(lines(report)))
     names, failed = public()[1], len(report.failed)
     absent = [name for name, counted in names.items() if arguments.sample is None and not report.names[counted]]
-    print(f"{sum(report.calls.values()):,} calls, {failed} refused by ptxas; {len(names)} public functions, "
-          f"{len(absent)} of them never called: {', '.join(absent) or 'none'}")  # fmt: skip
+    print(f"{sum(report.calls.values()):,} calls, {failed} rejected by ptxas; {len(names)} public functions, "
+          f"{len(absent)} never called: {', '.join(absent) or 'none'}")  # fmt: skip
     return 1 if report.failed or absent else 0
 
 

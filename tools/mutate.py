@@ -1,11 +1,11 @@
-"""Break random lines of the package, one at a time, and count how many breaks the tests notice.
+"""Breaks random lines of the package, one at a time, and counts how many of these mutants the tests detect.
 
 python -m tools.mutate [--seed N] [--count N] [PATH ...]      for example: python -m tools.mutate --count 20 pyptx/check
 
-A line is drawn, then a change on it: an operator, a constant, a condition, a result, a statement. The tests that run
-the statement, measured once and kept in build/mutation, run on a copy of the tree, those of the file named as the
-module first. A mutant that they do not notice is printed, unless tools/mutation/equivalent.toml says why no test can.
-A hang is noticed too.
+Draws a line, then a change to it: an operator, a constant, a condition, a result, a statement. Runs the tests that
+execute the statement on a copy of the tree, first those of the file named after the module; build/mutation caches
+which tests these are. Prints each mutant that no test detects, unless tools/mutation/equivalent.toml says why none can.
+A hang counts as detected.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from tools.mutation.trees import HUNG, Tree, copy_tree
 ROOT = Path(__file__).parent.parent
 LEAST = 0.95
 FIRST_SECONDS, FIRST_FILES = 15.0, 5
-"""What runs first, before the many files that also run a central line are collected."""
+"""What runs first, before collecting the many files that also run a central line."""
 OUTCOMES = ("killed", "hung", "survived", "never run", "equivalent")
 _UNNOTICED = ("survived", "never run")
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a mutant, and by which test, or after how many."""
+    """The outcome of a mutant, and the test that killed it, or the number of tests run."""
 
     mutant: Mutant
     outcome: str
@@ -48,7 +48,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Equivalent:
-    """A change that no test can notice: where it is and why. `before` and `after` are whole lines."""
+    """A change that no test can detect: its place and the reason. `before` and `after` are whole lines."""
 
     path: str
     function: str
@@ -58,7 +58,7 @@ class Equivalent:
 
 
 def listed_equivalents(path: Path) -> list[Equivalent]:
-    """Return the entries of the list of equivalent mutants."""
+    """Return the list of equivalent mutants."""
     listed = tomllib.loads(path.read_text("utf-8")) if path.exists() else {}
     return [Equivalent(**entry) for entry in listed.get("equivalent", ())]
 
@@ -74,14 +74,14 @@ def draw(every: Iterable[Mutant], count: int, seed: int) -> list[Mutant]:
 
 @dataclass(frozen=True)
 class Limits:
-    """Seconds of tests for one mutant, and seconds beyond what it usually takes before a test hangs."""
+    """Seconds of tests per mutant, and seconds beyond its usual time after which a test counts as hung."""
 
     budget: float = 100.0
     patience: float = 30.0
 
 
 def judge(tree: Tree, mutant: Mutant, known: Coverage, limits: Limits) -> Verdict:
-    """Run the tests that may notice a mutant, as many as the budget allows, until one fails."""
+    """Run the tests that may detect a mutant, as many as the budget allows, until one fails."""
     ranked = known.ranked(mutant.point)
     if not ranked:
         return Verdict(mutant, "never run")
@@ -114,7 +114,7 @@ def _within(tests: Sequence[Measured], seconds: float, files: int) -> list[Measu
 def _run(
     tree: Tree, tests: Sequence[Measured], known: Coverage, patience: float, arguments: Sequence[str]
 ) -> tuple[int, list[str]]:
-    """Run tests in this order; return the exit status and the names of those that failed."""
+    """Run tests in this order; return the exit status and the names of the failed ones."""
     limits = {test.name: patience + 5 * test.seconds for test in tests}
     selection = tree.folder / "selection.json"
     selection.write_text(json.dumps({"limits": limits, "known": known.all_names}), "utf-8")
@@ -126,13 +126,13 @@ def _run(
 
 
 def confirm(verdicts: Sequence[Verdict], trees: Sequence[Tree], known: Coverage, limits: Limits) -> list[Verdict]:
-    """Run what killed mutants on the tree as it is, and judge without the tests that fail there."""
+    """Run the tests that killed mutants on the unmodified tree, and discount those that fail there."""
     killers = {verdict.detail for verdict in verdicts if verdict.outcome == "killed"}
     tests = [test for test in known.tests if test.name in killers]
     _, broken = _run(trees[0], tests, known, limits.patience, []) if tests else (0, [])
     if not set(broken) & killers:
         return list(verdicts)
-    print(f"fail on the tree as it is: {', '.join(broken)}", file=sys.stderr)
+    print(f"fail on the unmodified tree: {', '.join(broken)}", file=sys.stderr)
     known.broken |= set(broken)
     doubtful = [verdict for verdict in verdicts if verdict.detail in known.broken]
     anew = judge_all([verdict.mutant for verdict in doubtful], trees, known, limits)
@@ -140,7 +140,7 @@ def confirm(verdicts: Sequence[Verdict], trees: Sequence[Tree], known: Coverage,
 
 
 def judge_all(chosen: Sequence[Mutant], trees: Sequence[Tree], known: Coverage, limits: Limits) -> list[Verdict]:
-    """Judge mutants, one at a time in each tree."""
+    """Test mutants, one at a time in each tree."""
     waiting = queue.SimpleQueue[Mutant]()
     for mutant in chosen:
         waiting.put(mutant)
@@ -173,7 +173,7 @@ def _shown(verdict: Verdict) -> str:
 
 
 def report(verdicts: Sequence[Verdict]) -> float:
-    """Print what survived and the counts of each package; return the share that was noticed."""
+    """Print the survivors and the counts of each package; return the share that was detected."""
     for verdict in sorted(verdicts, key=lambda verdict: (verdict.mutant.path, verdict.mutant.start)):
         if verdict.outcome in _UNNOTICED:
             print(_shown(verdict))
@@ -192,7 +192,7 @@ def report(verdicts: Sequence[Verdict]) -> float:
 
 
 def _package(path: str) -> str:
-    """Return the part of the package that a file belongs to; those of the simulator are parts of their own."""
+    """Return the part of the package that a file belongs to; each package of the simulator is a part."""
     parts = path.split("/")[1:]
     return "/".join(parts[:2]) if parts[0] == "sim" and len(parts) > 2 else parts[0].removesuffix(".py")
 
@@ -204,14 +204,14 @@ def _commit(root: Path) -> str:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Draw mutants, judge them, print the report; exit 1 below 95 % or when an entry of the list is out of date."""
+    """Draw mutants, test them, print the report; exit 1 below 95% or if an entry of the list is out of date."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("paths", nargs="*", metavar="PATH", help="only files below these")
-    parser.add_argument("--seed", type=int, help="what is drawn (default: another with each commit)")
-    parser.add_argument("--count", type=int, default=200, help="mutants (default: 200)")
-    parser.add_argument("--jobs", type=int, default=2, help="copies of the tree at work (default: 2)")
-    parser.add_argument("--budget", type=float, default=100, help="seconds of tests for one mutant (default: 100)")
-    parser.add_argument("--measure", action="store_true", help="measure again which tests run which statement")
+    parser.add_argument("--seed", type=int, help="seed for the draw (default: depends on the commit)")
+    parser.add_argument("--count", type=int, default=200, help="number of mutants (default: 200)")
+    parser.add_argument("--jobs", type=int, default=2, help="copies of the tree to run tests in (default: 2)")
+    parser.add_argument("--budget", type=float, default=100, help="seconds of tests per mutant (default: 100)")
+    parser.add_argument("--measure", action="store_true", help="measure again which tests run which statements")
     parser.add_argument("--root", type=Path, default=ROOT, help=argparse.SUPPRESS)
     parser.add_argument("--package", default="pyptx", help=argparse.SUPPRESS)
     options = parser.parse_args(argv)

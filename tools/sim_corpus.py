@@ -1,6 +1,6 @@
-"""Runs the corpus on the simulator: `python -m tools.sim_corpus [PRODUCER…]` prints what passes, by producer.
+"""Runs the corpus on the simulator: `python -m tools.sim_corpus [PRODUCER…]` prints the results by producer.
 
-Every entry with a `run` is launched with its manifest's arguments and compared with its NumPy reference.
+Launches every entry with a `run`, with the arguments of its manifest, and compares it with its NumPy reference.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ELEMENT = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one entry: `pass`, `fail`, `unsupported` or `error`, and why."""
+    """The result of one entry: `pass`, `fail`, `unsupported` or `error`, and why."""
 
     producer: str
     file: str
@@ -72,7 +72,7 @@ def passed(run: Run, values: dict[str, Any]) -> list[Any]:
 
 
 def tensor_map(argument: TensorMap) -> tensormap.TensorMap:
-    """Return the map of a contiguous array."""
+    """Return the tensor map of a contiguous array."""
     kind = _ELEMENT[argument.dtype]
     strides = tuple(prod(argument.dims[:axis]) * kind.bits // 8 for axis in range(1, len(argument.dims)))
     mode = by_name("NONE" if argument.swizzle == "none" else argument.swizzle)
@@ -82,7 +82,7 @@ def tensor_map(argument: TensorMap) -> tensormap.TensorMap:
 def launch(
     module: Module, entry: Entry, check: str = "none", schedule: str = "eager", seed: int = 0
 ) -> tuple[sim.Result, list[str]]:
-    """Run one entry; return the result and what differs from the reference."""
+    """Run one entry; return the result and the differences from the reference."""
     run = entry.run
     assert run is not None
     values, before = inputs.arguments(run), inputs.arguments(run)
@@ -112,7 +112,7 @@ def _differences(output: manifest.Output, values: dict[str, Any], wanted: dict[s
 
 
 def outcome(producer: str, directory: Path, item: File, entry: Entry, check: str = "none") -> Outcome:
-    """Run one entry and say what became of it."""
+    """Run one entry and return its outcome."""
     started = time.perf_counter()
     lanes, hazards = 0, ()
     try:
@@ -129,7 +129,7 @@ def outcome(producer: str, directory: Path, item: File, entry: Entry, check: str
 
 
 def outcomes(producers: list[str], check: str = "none", every: int = 1) -> Iterator[Outcome]:
-    """Run every n-th runnable entry of some producers, of all when none is named."""
+    """Run every n-th runnable entry of the named producers, or of all."""
     number = 0
     for directory in manifest.producers():
         made = manifest.load(directory)
@@ -144,7 +144,7 @@ def outcomes(producers: list[str], check: str = "none", every: int = 1) -> Itera
 
 
 def described(hazard: Finding) -> str:
-    """Return a finding with both places on a line."""
+    """Return a finding with both places on one line."""
     other = f"; the other place: {hazard.other}" if hazard.other is not None else ""
     return f"{hazard}{other}"
 
@@ -162,10 +162,10 @@ def tabulated(hazards: dict[str, Counter[str]]) -> Iterator[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("producers", nargs="*")
-    parser.add_argument("--why", action="store_true", help="print what did not pass")
-    parser.add_argument("--slow", type=float, default=0, help="print entries that took longer")
-    parser.add_argument("--check", action="store_true", help="look for hazards, and count them by producer")
-    parser.add_argument("--every", type=int, default=1, help="run every n-th entry only")
+    parser.add_argument("--why", action="store_true", help="print the entries that did not pass")
+    parser.add_argument("--slow", type=float, default=0, help="print entries that took more than this many seconds")
+    parser.add_argument("--check", action="store_true", help="check for hazards, and count them by producer")
+    parser.add_argument("--every", type=int, default=1, help="run only every n-th entry")
     options = parser.parse_args()
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     started = time.perf_counter()

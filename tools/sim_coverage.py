@@ -1,7 +1,7 @@
-"""Says which rows of the instruction table have semantics: `python -m tools.sim_coverage [--list]`.
+"""Prints which rows of the instruction table have semantics: `python -m tools.sim_coverage [--list]`.
 
-A row counts when every spelling has an operation. Spellings without one need an entry in `REASONS`, which names their
-words, their target, and how many rows it excuses.
+A row has semantics if every spelling has an operation. Spellings without one need an entry in `REASONS`, which names
+their words, their target, and the number of rows it covers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def missing(row: Form) -> Iterator[Match]:
 
 
 def without() -> Iterator[tuple[Match, Reason | None]]:
-    """Yield the reasons why rows lack semantics, each with the first spelling of the row that it is for."""
+    """Yield the reasons why rows lack semantics, each with the first spelling of the row that it covers."""
     for row in table.all_rows():
         first: dict[Reason | None, Match] = {}
         for match in missing(row):
@@ -36,7 +36,7 @@ def without() -> Iterator[tuple[Match, Reason | None]]:
 
 
 def reason(match: Match) -> Reason | None:
-    """Return why a spelling has no semantics, by the most words."""
+    """Return why a spelling has no semantics: the reason with the most words in common."""
     words = {match.form.opcode, *match.modifiers}
     targets = {str(feature) for need in match.needs for feature, _ in need.since}
     fits = [one for one in REASONS if one.target in targets and set(one.words.split(".")) <= words]
@@ -44,17 +44,17 @@ def reason(match: Match) -> Reason | None:
 
 
 def miscounted(excused: Iterable[Reason | None]) -> list[str]:
-    """Return the reasons that excuse more rows than they say, or fewer."""
+    """Return the reasons whose number of rows is wrong."""
     rows = Counter(excused)
     return [
-        f"`{one.words}` on {one.target} excuses {rows[one]} rows, not {one.rows}"
+        f"`{one.words}` on {one.target} covers {rows[one]} rows, not {one.rows}"
         for one in REASONS
         if rows[one] != one.rows
     ]
 
 
 def spelling(match: Match) -> str:
-    """Return a spelling as PTX has it."""
+    """Return a spelling as PTX text."""
     return ".".join((match.form.opcode, *match.modifiers))
 
 

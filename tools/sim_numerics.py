@@ -1,6 +1,6 @@
-"""Compare the simulator's number formats, arithmetic and tensor-core sums with slow exact references.
+"""Compares the simulator's number formats, arithmetic and tensor core sums with slow exact references.
 
-`python -m tools.sim_numerics [CASES]` prints cases and differing ones for every form, and exits 1 if anything differs.
+`python -m tools.sim_numerics [CASES]` prints, for every form, how many cases differ, and exits 1 if any do.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def main(argv: list[str]) -> int:
 
 
 def encodings(every: int) -> Iterator[Row]:
-    """Every finite f16 and bf16 (or every so many) to every small format, in every direction."""
+    """Every finite f16 and bf16 number (or every n-th) to every small format, in every rounding direction."""
     halves = np.arange(1 << 16, dtype=np.uint16)
     with quiet():
         values = np.concatenate([decode(halves, name).astype(np.float64) for name in ("f16", "bf16")])
@@ -63,7 +63,7 @@ def encodings(every: int) -> Iterator[Row]:
 
 
 def operations(cases: int) -> Iterator[Row]:
-    """Sums, products, quotients and fused ones of random operands of every exponent."""
+    """Sums, products, quotients and fused multiply-adds of random operands of all exponents."""
     terms: dict[str, Callable[..., Fraction]] = {"add": _add, "mul": _mul, "div": _div, "fma": _fma}
     for name in ("f32", "f64"):
         given = [_draw(name, cases, seed) for seed in (1, 2, 3)]

@@ -1,7 +1,7 @@
-"""Plants every mistake in every synchronization pattern and says what the checker reported.
+"""Plants every mistake in every synchronization pattern and prints what the checker reports.
 
-python -m tools.sim_patterns [PATTERN ...]      prints the matrix and a line per mistake; exit 1 when one is missed.
-python -m tools.sim_patterns --kernels          takes every synchronizing statement out of examples and corpus.
+python -m tools.sim_patterns [PATTERN ...]      prints the matrix and a line per mistake; exits 1 if one is missed.
+python -m tools.sim_patterns --kernels          removes each synchronizing statement of the examples and the corpus.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ COLUMNS = {
     "arrive": r".*arrive|griddepcontrol", "flag": r".*(release|acquire|acq_rel|relaxed)|red\.|atom\.",
     "warp": r"setmaxnreg|shfl|vote|elect|redux|tcgen05\.(alloc|dealloc)", "data": r".*",
 }  # fmt: skip
-"""Columns of the matrix: what the changed line does, by its opcode. The first that matches."""
+"""Columns of the matrix: what the changed line does, by its opcode. The first match counts."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A planted mistake, and what became of it."""
+    """A planted mistake and the result."""
 
     mistake: Mistake
     column: str
@@ -53,7 +53,7 @@ def column(pattern: Pattern, mistake: Mistake) -> str:
 
 
 def planted(pattern: Pattern, mistake: Mistake) -> Row:
-    """Run one mistake until it is found."""
+    """Run one mistake until it is reported."""
     runs = hunt(mistake.text, CASES[pattern.name], mistake.expected)
     every = Counter(
         f"{one.code}{SEVERITY.get(one.code, 'E')} {pattern.names(one.lines)}" for made in runs for one in made.seen
@@ -65,7 +65,7 @@ def planted(pattern: Pattern, mistake: Mistake) -> Row:
 
 
 def clean(pattern: Pattern) -> list[str]:
-    """Return what the right version reports under any schedule, or gets wrong."""
+    """Return the schedules under which the correct version has findings or wrong results."""
     module, found = parse(pattern.text), list[str]()
     for schedule, seed in EVERY:
         made = run(module, CASES[pattern.name], schedule, seed)
@@ -75,7 +75,7 @@ def clean(pattern: Pattern) -> list[str]:
 
 
 def table(rows: dict[str, list[Row]]) -> list[str]:
-    """Return the matrix: found of planted, by what was changed."""
+    """Return the matrix: reported of planted mistakes, by the kind of line changed."""
     lines = [f"{'':18}" + "".join(f"{name:>9}" for name in COLUMNS) + f"{'all':>9}"]
     total: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for name, made in rows.items():
@@ -112,10 +112,10 @@ def listed(pattern: Pattern, rows: list[Row]) -> list[str]:
 
 
 def taken_out(subject: kernels.Subject) -> tuple[list[str], int, int]:
-    """Take each statement out of a kernel; return lines, how many changes there are, and how many are missed."""
+    """Remove each statement of a kernel; return lines, the number of changes, and the number missed."""
     schedules = EVERY if subject.ours else kernels.SCHEDULES
     known, wrong = kernels.baseline(subject, schedules)
-    # Warnings may be known of published kernels: they leave fences out. Errors may not, and nothing of ours.
+    # Published kernels may have warnings, since they omit fences, but no errors. Our examples may have neither.
     alarms = [one for one in sorted(known) if subject.ours or SEVERITY.get(one[0], "E") == "E"]
     left = Counter[tuple[str, str, str]]()
     lines, total, missed = list[str](), 0, 0
@@ -138,21 +138,21 @@ def taken_out(subject: kernels.Subject) -> tuple[list[str], int, int]:
 
 
 def without_statements() -> int:
-    """Print what becomes of the kernels of the examples and of the corpus without each of their statements."""
+    """Print the results for the kernels of the examples and of the corpus without each of their statements."""
     subjects = chain(map(kernels.ours, kernels.RUNS), *(kernels.theirs(producer) for producer in kernels.CORPUS))
     made = [taken_out(subject) for subject in subjects]
     for lines, _, _ in made:
         print("\n".join(lines))
     total, missed = sum(changes for _, changes, _ in made), sum(count for _, _, count in made)
-    print(f"{len(made)} kernels, {total} changes: {missed} missed, wrongly listed or too much")
+    print(f"{len(made)} kernels, {total} changes: {missed} missed, stale or false")
     return 1 if missed else 0
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Print the matrix of the patterns named, or of all."""
+    """Print the matrix of the named patterns, or of all."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("names", nargs="*", metavar="PATTERN", help=", ".join(sorted(CASES)))
-    options.add_argument("--kernels", action="store_true", help="kernels of the examples and the corpus")
+    options.add_argument("--kernels", action="store_true", help="use kernels of the examples and the corpus")
     given = options.parse_args(argv)
     if given.kernels:
         return without_statements()
@@ -168,8 +168,10 @@ def main(argv: list[str] | None = None) -> int:
     every = [row for made in rows.values() for row in made]
     bugs, missed = sum(bool(row.mistake.expected.reports) for row in every), sum(bool(row.trouble) for row in every)
     print("\n".join([*table(rows), *text, ""]))
-    print(f"{len(names)} right versions under {len(EVERY)} schedules each: {alarms} runs that report or err")
-    print(f"{len(every)} changes, {bugs} of them mistakes: {missed} missed, misattributed or too much")
+    print(
+        f"{len(names)} correct patterns under {len(EVERY)} schedules each: {alarms} runs with findings or wrong results"
+    )
+    print(f"{len(every)} changes, {bugs} of them mistakes: {missed} missed, misattributed or with false reports")
     print(f"{time.perf_counter() - started:.0f} s", file=sys.stderr)
     return 1 if missed or alarms else 0
 

@@ -1,6 +1,6 @@
-"""Compare the sums of every matrix instruction's types, as each target's tensor cores make them, with slow references.
+"""Compares the sums of every matrix instruction and type, as each target computes them, with slow references.
 
-Used by `tools.sim_numerics`. A case is one element of a product: two steps of K, factors of every code, an addend.
+Used by `tools.sim_numerics`. A case is one element of a product: two steps of K, factors with all codes, and an addend.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SCALED = (("e4m3", "ue8m0", 1), ("e3m2", "ue8m0", 1), ("e2m1", "ue8m0", 2), ("e2
 
 
 def products(cases: int) -> Iterator[Row]:
-    """Yield every form with its cases and how many differ."""
+    """Yield every form with its number of cases and how many differ."""
     side = int(cases**0.5) + 1
     for instruction, targets in TARGETS.items():
         for sm, names in targets.items():
@@ -79,7 +79,7 @@ def _sums(side: int, instruction: str, sm: int, name: str, output: str) -> Row:
 
 
 def _wanted(a: Array, b: Array, c: Array, form: tuple[str, int, str, str], *, sparse: bool) -> list[list[float]]:
-    """Return every element in rationals."""
+    """Return every element, computed with fractions."""
     instruction, sm, name, output = form
     unpacked = lowering(instruction, sm, name, a.shape[-1]) is Lowering.UNPACKED
     how = rule(instruction, sm, "f16" if unpacked else name, output, sparse=sparse)
@@ -98,7 +98,7 @@ def _wanted(a: Array, b: Array, c: Array, form: tuple[str, int, str, str], *, sp
 
 
 def _sparse(side: int, instruction: str, sm: int, name: str) -> Row:
-    """A sparse A: one step spans twice as much of K."""
+    """A sparse A: one step spans twice the K."""
     random, how = np.random.default_rng(sm + 1), rule(instruction, sm, name, "f32", sparse=True)
     depth = how.step
     meta = random.choice((0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b1110), (side, depth // 4)).astype(np.uint8)

@@ -1,5 +1,5 @@
-"""`python -m tools.timeline_screenshot [PNG]`: runs the warp-specialized Hopper GEMM and takes the picture of its
-timeline that docs/timeline.md shows. Needs a Chromium: `python -m tools.browser` installs one."""
+"""`python -m tools.timeline_screenshot [PNG]`: runs the warp-specialized Hopper GEMM and saves the screenshot of its
+timeline for docs/timeline.md. Needs Chromium: `python -m tools.browser` installs it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def gemm() -> Timeline:
 def main(path: Path) -> int:
     program = chromium()
     if program is None:
-        print("no Chromium here; `python -m tools.browser` installs one", file=sys.stderr)
+        print("Chromium not found: `python -m tools.browser` installs it", file=sys.stderr)
         return 1
     with tempfile.TemporaryDirectory() as folder, browser(program) as page:
         gemm().save(Path(folder) / "run.html")

@@ -1,4 +1,4 @@
-"""The pages in docs/audits: each says what it was made from, and that is what the tree has."""
+"""The pages in docs/audits: each says how many files, rows or patterns it covers, and the tree has as many."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ def test_every_audit_has_a_page_and_is_listed() -> None:
     assert set(NAMES) - set(PAGES) <= set(audit.OUTDATED)
     listed = re.findall(r"\(audits/(\w+)\.txt\)", (audit.RESULTS.parent / "audits.md").read_text("utf-8"))
     assert sorted(listed) == sorted(PAGES)
-    assert {name for names in audit.MADE_FROM.values() for name in names} | set(audit.OUTDATED) <= set(NAMES)
+    assert {name for names in audit.COVERAGE.values() for name in names} | set(audit.OUTDATED) <= set(NAMES)
 
 
 @pytest.mark.parametrize("name", sorted(PAGES))
-def test_a_page_says_with_what_and_at_which_commit_it_was_made(name: str) -> None:
+def test_a_page_names_its_tools_and_commit(name: str) -> None:
     pattern = r"ptxas [\d.]+, Python [\d.]+, \d{4}-\d\d-\d\d, commit ([0-9a-f]{9}\+?|unknown)"
     assert re.fullmatch(pattern, PAGES[name][0]), PAGES[name][0]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_page_was_made_from_what_the_tree_has(name: str) -> None:
-    wanted = f"made from {audit.made_from(name)}" if audit.made_from(name) else ""
+def test_a_page_covers_what_the_tree_has(name: str) -> None:
+    coverage = audit.describe_coverage(name)
+    wanted = f"covers {coverage}" if coverage else ""
     found = PAGES.get(name, [""] * 2)[1]
     assert (found == wanted and name in PAGES) != (name in audit.OUTDATED), f"{found!r}, the tree: {wanted!r}{COMMAND}"
 

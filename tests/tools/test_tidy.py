@@ -18,15 +18,15 @@ PLANTED = [
     ("README.md", "uv add pyptx\n", 1, "installs by name"),
     ("pyptx/a.py", 'help = "install pyptx[tools]"\n', 1, "requires by name"),
     ("pyproject.toml", 'all = ["pyptx == 0.1"]\n', 1, "requires by name"),
-    ("tools/build.sh", "cp /work/venv/x .\n", 1, "path of somebody's machine"),
-    ("docs/a.md", "see ../shared/DESIGN.md\n", 1, "path of somebody's machine"),
+    ("tools/build.sh", "cp /work/venv/x .\n", 1, "path on somebody's machine"),
+    ("docs/a.md", "see ../shared/DESIGN.md\n", 1, "path on somebody's machine"),
     ("pyptx/a.py", "node.raw_source = text\n", 1, "saved copy of source"),
     ("pyptx/a.py", "raw_line: str\n", 1, "saved copy of source"),
-    ("pyptx/utils.py", "", 1, "says nothing"),
-    ("pyptx/ir/nodes_v2.py", "", 1, "says nothing"),
-    ("pyptx/new_parser.py", "", 1, "says nothing"),
-    ("pyptx/helpers/a.py", "", 1, "says nothing"),
-    ("pyptx/a.py.orig", "", 1, "says nothing"),
+    ("pyptx/utils.py", "", 1, "meaningless"),
+    ("pyptx/ir/nodes_v2.py", "", 1, "meaningless"),
+    ("pyptx/new_parser.py", "", 1, "meaningless"),
+    ("pyptx/helpers/a.py", "", 1, "meaningless"),
+    ("pyptx/a.py.orig", "", 1, "meaningless"),
 ]
 
 

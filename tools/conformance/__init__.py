@@ -1,1 +1,1 @@
-"""Conformance: every form that works on registers, on boundary and random operands, on the simulator and on a GPU."""
+"""Runs every form that works on registers on the simulator and a GPU, with boundary and random operands."""

@@ -1,8 +1,8 @@
 """Runs every form that works on registers and compares the bits: `python -m tools.conformance [--gpu] [--opcode add]`.
 
-Without `--gpu`: the simulator against the scalar `references` beside this file, where a form has one. With it:
-the simulator against the GPU of this machine. Approximations are compared with the manual's bound on their
-error (`bounded`). Prints a line per opcode and exits 1 when anything differs.
+Compares the simulator with the scalar `references` beside this file, where a form has one, or with `--gpu` with the GPU
+of this machine. Approximations must be within the manual's error bound (`bounded`). Prints a line per opcode and exits
+1 if anything differs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def main(argv: list[str] | None = None) -> int:
     options.add_argument("--sample", type=int, help="try only this many forms, chosen by --seed")
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--gpu", action="store_true", help="compare with the GPU of this machine")
-    options.add_argument("--show", type=int, default=20, help="how many differing forms to print")
+    options.add_argument("--show", type=int, default=20, help="how many of the forms that differ to print")
     given = options.parse_args(argv)
     gpu = None
     if given.gpu:
@@ -75,12 +75,12 @@ def _with_references(tried: list[Case], seed: int) -> Iterable[tuple[Case, Agree
 
 
 def report(tried: list[Case], compared: list[tuple[Case, Agreement]], show: int) -> int:
-    """Print what was compared, per opcode, and examples of what differs."""
+    """Print counts per opcode and examples of differences."""
     forms = Counter(case.opcode for case in tried)
     by_opcode: defaultdict[str, list[Agreement]] = defaultdict(list)
     for case, agreement in compared:
         by_opcode[case.opcode].append(agreement)
-    heads = ("forms", "lacking", "compared", "bounded", "tuples", "differing", "payloads")
+    heads = ("forms", "missing", "compared", "bounded", "tuples", "differing", "payloads")
     print(f"{'opcode':<14}" + "".join(f"{head:>10}" for head in heads))
     for opcode, count in sorted(forms.items()):
         lacking = sum(a.lacking for a in by_opcode[opcode])

@@ -1,4 +1,4 @@
-"""Compares two results of a case, bit for bit; what both call no number counts as equal, and is counted apart."""
+"""Compares two results of a case bit for bit. Two NaNs are equal; different payloads are counted separately."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _EXPONENT = {"f16": (10, 0x7C00), "bf16": (7, 0x7F80), "f32": (23, 0x7F800000), 
 
 @dataclass
 class Agreement:
-    """How one form fared: tuples compared, those that differ, and those where only the payload of a NaN differs."""
+    """The result of one form: tuples compared, tuples that differ, and tuples that differ only in a NaN payload."""
 
     tuples: int = 0
     differing: int = 0
     payloads: int = 0
     example: str = ""
     bounded: bool = False
-    """Results are compared with a bound on their error, not with bits."""
+    """Results are compared with an error bound, not bit for bit."""
     lacking: bool = False
-    """The simulator has no semantics for it."""
+    """The simulator has no semantics for the form."""
 
 
 def compare(case: Case, operands: Array, mine: Array | Exception, theirs: Array | None) -> Agreement:
-    """Return how two results of a case agree; one of `mine` may be an exception, which agrees with nothing."""
+    """Compare two results of a case; `mine` may be an exception, which never agrees."""
     if isinstance(mine, Exception):
         return failure(case, mine)
     assert theirs is not None
@@ -54,7 +54,7 @@ def compare(case: Case, operands: Array, mine: Array | Exception, theirs: Array 
 
 
 def judged(case: Case, operands: Array, results: Array, right: list[bool]) -> Agreement:
-    """Return how a case fared whose results were judged one by one."""
+    """Return the agreement of a case whose results were compared one by one."""
     made = Agreement(len(right), right.count(False), bounded=True)
     if made.differing:
         at = right.index(False)
@@ -72,7 +72,7 @@ def failure(case: Case, why: Exception) -> Agreement:
 
 
 def _numberless(words: Array, kind: str | None) -> Array:
-    """Tell which words hold no number in every lane of theirs where they could differ."""
+    """Return which words hold a NaN in at least one lane."""
     lane = {"f16x2": "f16", "bf16x2": "bf16", "f32x2": "f32"}.get(kind or "", kind or "")
     if lane not in _EXPONENT:
         return np.zeros(len(words), bool)

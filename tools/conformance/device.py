@@ -18,7 +18,7 @@ from tools.conformance.simulated import empty, given
 
 
 class NoGpuError(Exception):
-    """There is nothing to compare with; the message says why."""
+    """There is no GPU to compare with; the message gives the reason."""
 
 
 class Gpu:
@@ -38,23 +38,23 @@ class Gpu:
 
     @property
     def arch(self) -> int:
-        """The number of its target."""
+        """The number of the target."""
         major, minor = self.device.compute_capability
         return 10 * major + minor
 
     @property
     def target(self) -> str:
-        """The target with every instruction of this device."""
+        """The target that has every instruction of this device."""
         own = f"sm_{self.arch}a"
         return own if own in FIRST_PTX else f"sm_{self.arch}"
 
     def describe(self) -> str:
-        """Return the device, its target and the driver, in words."""
+        """Return a description of the device, its target and the driver."""
         version = self._checked(self.driver.cuDriverGetVersion())[0]
         return f"{self.device.name}, sm_{self.arch}, driver {version // 1000}.{version % 1000 // 10}"
 
     def launch(self, cubin: bytes, name: str, arrays: tuple[Array, ...]) -> None:
-        """Run an entry on arrays and copy what it left in them back."""
+        """Run an entry on arrays and copy the results back."""
         kernel = self._kernel(cubin, name)
         buffers = [self.device.memory_resource.allocate(array.nbytes, stream=self.stream) for array in arrays]
         self.stream.sync()
@@ -74,23 +74,23 @@ class Gpu:
         return self.loaded[1].get_kernel(name)
 
     def _found(self) -> None:
-        """Say so where there is no driver, or no device."""
+        """Raise NoGpuError if there is no driver or no device."""
         try:
             self._checked(self.driver.cuInit(0))
             count = self._checked(self.driver.cuDeviceGetCount())[0]
         except RuntimeError as why:
             raise NoGpuError(f"no GPU to compare with: {why}") from why
         if not count:
-            raise NoGpuError("no GPU to compare with: the driver knows none")
+            raise NoGpuError("no GPU to compare with: the driver reports none")
 
     def _checked(self, returned: tuple[Any, ...]) -> tuple[Any, ...]:
         if int(returned[0]) != 0:
-            raise RuntimeError(f"the driver answered {returned[0]!r}")
+            raise RuntimeError(f"the driver returned {returned[0]!r}")
         return returned[1:]
 
 
 def run(gpu: Gpu, cases: list[Case], seed: int) -> Iterator[tuple[Case, Array]]:
-    """Yield each case that this device can run, with what it computes."""
+    """Yield each case that this device can run, with its results."""
     own = [case for case in cases if case.where.arch == gpu.arch]
     for where, version, together in batches(own):
         for cubin, kept in _assembled(where, version, together):
@@ -111,7 +111,7 @@ def _launched(gpu: Gpu, cubin: bytes, name: str, case: Case, arrays: tuple[Array
 
 
 def _assembled(where: Target, version: Version, together: list[Case]) -> Iterator[tuple[bytes, list[Case]]]:
-    """Yield a cubin and its cases: one for all, or where ptxas takes not all of them, one for each that it takes."""
+    """Yield a cubin with its cases: one for all, or if ptxas rejects some, one for each that it accepts."""
     try:
         yield assemble(module(where, version, together), where.name).data, together
     except PtxError as why:

@@ -1,4 +1,4 @@
-"""Operands that find mistakes: the boundaries of a type, their neighbors, and random bits of any exponent."""
+"""Draws operands that reveal mistakes: the boundaries of a type, their neighbors, and random bits of all exponents."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def draw(case: Case, count: int, seed: int) -> list[Array]:
         return [_of_matrix(case, column, count, rng) for column in case.inputs]
     made = [column_of(column, count, rng) for column in case.inputs]
     if "cas" in case.modifiers:
-        # Half of the comparisons find what they look for.
+        # Half of the comparisons are true.
         made[1][::2] = made[0][::2]
     for column, values in zip(case.inputs, made, strict=True):
         if case.opcode in ("div", "rem") and column.name == "b" and from_name(column.type or "u32").kind in "us":
@@ -35,7 +35,7 @@ def draw(case: Case, count: int, seed: int) -> list[Array]:
 
 
 def column_of(column: Column, count: int, rng: np.random.Generator) -> Array:
-    """Return random operands of one register; metadata and selectors of sparse and scaled products are legal ones."""
+    """Return random operands of one register; metadata and selectors of sparse and scaled products are legal."""
     bits = _BITS[column.kind]
     if column.name == "meta":
         nibbles = rng.choice(np.array([0x4, 0xE], np.uint64), (count, 8))
@@ -55,14 +55,14 @@ def column_of(column: Column, count: int, rng: np.random.Generator) -> Array:
 
 
 _INDICES = (0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b1110)
-"""The pairs of places of a chunk of a sparse row; with tf32 the first and the last alone mean something."""
+"""The pairs of positions in a chunk of a sparse row; with tf32 only the first and the last are meaningful."""
 _FRACTIONS = {"f64": (64, 52), "f32": (32, 23), "tf32": (32, 23), "f16": (16, 10), "bf16": (16, 7), "e5m2": (8, 2),
               "e4m3": (8, 3)}  # fmt: skip
 
 
 def _of_matrix(case: Case, column: Column, count: int, rng: np.random.Generator) -> Array:
-    """Return operands of a product. Floats are mostly finite, or no sum would be a number; every other warp has
-    exponents near that of one, or no sum would have more than one term."""
+    """Return operands of a product. Floats are mostly finite, since otherwise every sum would be NaN; every other warp
+    has exponents near that of 1.0, since otherwise every sum would have only one significant term."""
     kinds = case.modifiers[case.modifiers.index(next(m for m in case.modifiers if m[0] == "m" and "n8k" in m)) :]
     names = [m for m in kinds if m in _FRACTIONS or (m[0] in "usbe" and m[1].isdigit())]
     if column.name == "meta":
@@ -91,7 +91,7 @@ def _of_matrix(case: Case, column: Column, count: int, rng: np.random.Generator)
 
 
 def _mostly_finite(bits: Array, name: str, near: Array, rng: np.random.Generator) -> Array:
-    """Return codes of which few are no finite numbers, with exponents near that of one where told."""
+    """Return codes, few of them not finite; where `near` is true, exponents are close to that of 1.0."""
     width, fraction = _FRACTIONS[name]
     exponents = width - 1 - fraction
     top, bias = (1 << exponents) - 1, (1 << exponents - 1) - 1

@@ -1,9 +1,9 @@
-"""Asks ptxas what instructions compute: `python -m tools.conformance.folding [--section integer] [--opcode add]`.
+"""Compares the simulator with ptxas: `python -m tools.conformance.folding [--section integer] [--opcode add]`.
 
-A kernel that applies an instruction to constants and stores the result is folded by ptxas, wholly or in part: what its
-SASS stores, followed by `folding_sass`, is compared with the simulator. Folded are the tuples of which ptxas computed
-the result itself, lowered those that it left as integer and logic instructions of SASS, which are computed here. What
-it leaves to the GPU otherwise has no value and is not counted. Every form is asked on its oldest and its newest target.
+ptxas folds, wholly or in part, a kernel that applies an instruction to constants and stores the result. `folding_sass`
+computes what the SASS stores. "Folded" tuples are those that ptxas computed itself; "lowered" ones are those that it
+left as integer and logic instructions of SASS, which are evaluated here. Anything else that it leaves to the GPU has no
+value and is not counted. Every form is tried on its oldest and newest target.
 """
 
 from __future__ import annotations
@@ -38,32 +38,32 @@ from tools.isa.synthesize import declarations
 SECTIONS = tuple(name for name in ALL if name not in ("mma", "matrix_move", "synchronization"))
 TARGETS = ("sm_75", "sm_80", "sm_90a", "sm_100a", "sm_120a")
 OF_WARPS = frozenset(("shfl", "vote", "match", "redux"))
-"""Their results depend on other threads."""
+"""Opcodes whose results depend on other threads."""
 _FRACTION = {"f16": (16, 0x8000), "bf16": (16, 0x8000), "f32": (32, 1 << 31), "f64": (64, 1 << 63)}
 
 
 @dataclass
 class Found:
-    """What ptxas says of a case on one target."""
+    """The results of ptxas for a case on one target."""
 
     case: Case
     folded: int = 0
     lowered: int = 0
     agreement: Agreement = field(default_factory=Agreement)
     distance: int = 0
-    """The most units of the last place between the simulator and ptxas."""
+    """The largest distance between the simulator and ptxas, in units of the last place."""
 
     excuses: Counter[str] = field(default_factory=Counter[str])
-    """Why ptxas is wrong in tuples that differ, and in how many."""
+    """Why ptxas is wrong on tuples that differ, and on how many."""
 
     @property
     def unexplained(self) -> int:
-        """Count the tuples that differ and have no excuse."""
+        """Count the tuples that differ without a known reason."""
         return self.agreement.differing - self.excuses.total()
 
 
 def excuse(case: Case, operands: list[int], mine: int, theirs: int) -> str:
-    """Return in what ptxas is known to be wrong, empty if this is something else."""
+    """Return the known bug of ptxas that explains a difference, or an empty string."""
     if case.opcode in ("add", "sub") and case.modifiers[-1] == "f32":
         a, b, ours, its = (float(value) for value in np.array([*operands[:2], mine, theirs], "u4").view("f4"))
         exact = all(map(math.isfinite, (a, b, ours, its))) and Fraction(a) + Fraction(b if case.opcode == "add" else -b)
@@ -78,7 +78,7 @@ def excuse(case: Case, operands: list[int], mine: int, theirs: int) -> str:
 
 
 def constant(column: Column, words: tuple[int, int]) -> str:
-    """Return what puts a constant into a register."""
+    """Return instructions that load a constant into a register."""
     low, high = words
     if column.kind == "pred":
         return f"setp.ne.u32 {column.register}, {low}, 0;"
@@ -91,7 +91,7 @@ def constant(column: Column, words: tuple[int, int]) -> str:
 
 
 def kernel(number: int, case: Case, operands: Array, count: int) -> str:
-    """Return an entry that applies the instruction to so many tuples and stores every result."""
+    """Return an entry that applies the instruction to some tuples and stores each result."""
     lines = [
         f".visible .entry c{number}(.param .u64 results)",
         "{",
@@ -123,7 +123,7 @@ def given(case: Case, count: int) -> Array:
 
 
 def simulated(case: Case, operands: Array, count: int) -> Array:
-    """Return what the simulator computes: `[column, tuple, word]`. A module of one entry is the quickest to prepare."""
+    """Return the simulator's results: `[column, tuple, word]`. One entry per module is fastest to prepare."""
     made = parse(module(case.where, case.version, [case]))
     results = np.zeros((len(case.outputs) + case.carries, TUPLES, 2), np.uint64)
     sim.run(made, "c0", grid=1, block=THREADS, args=[operands, results], check="none", precision="hardware")
@@ -131,7 +131,7 @@ def simulated(case: Case, operands: Array, count: int) -> Array:
 
 
 def examine(tried: Iterable[Case], count: int, unknown: Counter[str]) -> Iterator[Found]:
-    """Yield what ptxas says of each case on its target."""
+    """Yield the results of ptxas for each case on its target."""
     able = [case for case in tried if case.where.name in ASSEMBLED]
     for where, version, together in batches(able):
         operands = {case: given(case, count) for case in together}
@@ -145,7 +145,7 @@ def examine(tried: Iterable[Case], count: int, unknown: Counter[str]) -> Iterato
 def _assembled(
     where: Target, version: Version, together: list[Case], operands: dict[Case, Array], count: int
 ) -> Iterator[tuple[Cubin, list[Case]]]:
-    """Yield a cubin and its cases: one for all, or where ptxas takes not all of them, one for each that it takes."""
+    """Yield a cubin with its cases: one for all, or if ptxas rejects some, one for each that it accepts."""
     header = f".version {version[0]}.{version[1]}\n.target {where.name}\n.address_size 64\n"
     text = "\n".join(kernel(n, case, operands[case], count) for n, case in enumerate(together))
     try:
@@ -166,7 +166,7 @@ def _words(code: list[Instruction], unknown: Counter[str]) -> Iterator[tuple[int
 
 
 def _compared(case: Case, operands: Array, mine: Array, known: dict[int, Known]) -> Found:
-    """Compare the tuples of which every result is known."""
+    """Compare the tuples whose results are all known."""
     columns = mine.shape[0]
     found = Found(case)
     theirs, taken = mine.copy(), list[int]()
@@ -195,7 +195,7 @@ def _compared(case: Case, operands: Array, mine: Array, known: dict[int, Known])
 
 
 def _excuses(case: Case, asked: Array, mine: Array, theirs: Array) -> Counter[str]:
-    """Count the excuses among tuples with one result."""
+    """Count the known bugs among tuples with one result."""
     found = Counter[str]()
     for n in np.flatnonzero((mine != theirs).any((0, 2))) if len(mine) == 1 else ():
         found[excuse(case, asked[:, n, 0].tolist(), int(mine[0, n, 0]), int(theirs[0, n, 0]))] += 1
@@ -204,7 +204,7 @@ def _excuses(case: Case, asked: Array, mine: Array, theirs: Array) -> Counter[st
 
 
 def _distance(case: Case, mine: list[int], theirs: list[int]) -> int:
-    """Return the most numbers of a type between two results; numbers of different signs count through zero."""
+    """Return the largest distance between two results, counted in representable numbers across zero."""
     name = case.outputs[0].type
     if name not in _FRACTION:
         return 0
@@ -232,10 +232,10 @@ def main(argv: list[str] | None = None) -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--section", action="append", choices=SECTIONS)
     options.add_argument("--opcode", action="append", default=[])
-    options.add_argument("--sample", type=int, help="ask of this many forms only, chosen by --seed")
+    options.add_argument("--sample", type=int, help="try only this many forms, chosen by --seed")
     options.add_argument("--seed", type=int, default=0)
-    options.add_argument("--tuples", type=int, default=8, help=f"operand tuples of each form, {THREADS} at most")
-    options.add_argument("--show", type=int, default=40, help="how many differing forms to print")
+    options.add_argument("--tuples", type=int, default=8, help=f"operand tuples per form, at most {THREADS}")
+    options.add_argument("--show", type=int, default=40, help="how many of the forms that differ to print")
     wanted = options.parse_args(argv)
     chosen = asked(wanted.section or SECTIONS, wanted.opcode)
     if wanted.sample and wanted.sample < len(chosen):
@@ -250,7 +250,7 @@ _HEADS = ("forms", "folded", "lowered", "open", "tuples", "equal", "differ", "pa
 
 
 def report(chosen: dict[str, list[tuple[str, Case]]], found: list[Found], unknown: Counter[str], show: int) -> int:
-    """Print what ptxas said by opcode and by section; what differs; what it leaves to the GPU."""
+    """Print the results by opcode and by section, what differs, and what ptxas leaves to the GPU."""
     by_text: defaultdict[str, list[Found]] = defaultdict(list)
     for one in found:
         by_text[one.case.text].append(one)
@@ -258,7 +258,7 @@ def report(chosen: dict[str, list[tuple[str, Case]]], found: list[Found], unknow
     sections: defaultdict[str, list[str]] = defaultdict(list)
     for text, pairs in chosen.items():
         opcodes[text.split(" ")[0].split(".")[0]].append(text)
-        sections[pairs[0][0] if pairs else "on no target of ptxas"].append(text)
+        sections[pairs[0][0] if pairs else "on no ptxas target"].append(text)
     for title, groups in (("opcode", sorted(opcodes.items())), ("section", list(sections.items()))):
         print(f"{title:<22}" + "".join(f"{head:>9}" for head in _HEADS))
         for name, texts in [*groups, ("all", list(chosen))]:

@@ -1,8 +1,8 @@
-"""Asks NVIDIA's headers what narrow conversions and arithmetic on halves compute: `python -m
+"""Compares narrow conversions and arithmetic on halves with the code in NVIDIA's headers: `python -m
 tools.conformance.folding_headers`.
 
-`cuda_fp16.h` and its kin carry code for the host that does what their functions do on a GPU. It is compiled with g++,
-and its results are compared with the simulator, bit for bit.
+`cuda_fp16.h` and related headers contain host code for the functions that they offer on a GPU. It is compiled with g++,
+and its results are compared with the simulator bit for bit.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ int main() {
 }
 """
 _ON_HOST = "#define NV_IF_ELSE_TARGET(condition, here, ...) { __VA_ARGS__ }\n"
-"""Stands for a header of another package, which chooses between the code of a GPU and that of the host."""
+"""Replaces a header of another package that chooses between GPU and host code."""
 _NARROW = {"e4m3": ("fp8", 8), "e5m2": ("fp8", 8), "e2m3": ("fp6", 8), "e3m2": ("fp6", 8), "e2m1": ("fp4", 4),
            "ue8m0": ("e8m0", 8)}  # fmt: skip
 _FULL = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
@@ -72,13 +72,13 @@ _POSITIVE = {
     "f32": "0x80000000, 0x7f800000", "f16": "0x8000, 0x7c00", "bf16": "0x8000, 0x7f80", "e4m3": "0x80, 0x7e",
     "e5m2": "0x80, 0x7c", "e2m3": "0x20, 0x1f", "e3m2": "0x20, 0x1f", "e2m1": "8, 7",
 }  # fmt: skip
-"""The sign of a format and its largest number: of what `.relu` makes zero."""
+"""The sign bit and the largest number of a format, for `.relu`, which turns negative numbers into zero."""
 _ORDERS = ("eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How a case is computed from lanes: the expression of one, the bits of a lane read and made, and how many."""
+    """How to compute a case by lanes: the expression, the bits of a lane read and written, and the number of lanes."""
 
     expression: str
     width: int
@@ -87,7 +87,7 @@ class Plan:
 
 
 def plan(case: Case) -> Plan | None:
-    """Return how the headers compute a case, None where they do not."""
+    """Return how the headers compute a case, or None."""
     if case.opcode == "cvt":
         return _conversion(case)
     kind = case.modifiers[-1] if case.modifiers else ""
@@ -178,7 +178,7 @@ def _scalar(made: str, source: str, rounding: str, flags: set[str]) -> Plan | No
 
 
 def lanes(case: Case, one: Plan, operands: Array) -> Iterator[tuple[Array, Array]]:
-    """Yield the operands of each lane, the lowest first; of numbers in several registers the last is the lowest."""
+    """Yield the operands of each lane, lowest first; among several registers, the last is the lowest."""
     mask = np.uint64((1 << one.width) - 1)
     words = [operands[n, :, 0] for n in range(len(case.inputs))]
     for lane in range(one.lanes):
@@ -190,7 +190,7 @@ def lanes(case: Case, one: Plan, operands: Array) -> Iterator[tuple[Array, Array
 
 
 def host(plans: dict[Case, Plan], operands: dict[Case, Array]) -> dict[Case, Array]:
-    """Return what the headers compute of every case: `[1, tuple, 2]`."""
+    """Return the results of the headers for every case: `[1, tuple, 2]`."""
     rows = list[Array]()
     for number, (case, one) in enumerate(plans.items()):
         for first, second in lanes(case, one, operands[case]):
@@ -224,7 +224,7 @@ def _run(expressions: list[str], given_: bytes) -> Array:
 
 def main() -> int:
     if not shutil.which("g++"):
-        print("no g++ to compile NVIDIA's headers with", file=sys.stderr)
+        print("g++ not found; it compiles NVIDIA's headers", file=sys.stderr)
         return 1
     chosen = asked(["floating_point", "half_precision", "comparison", "conversion"])
     planned = {pairs[-1][1]: plan(pairs[-1][1]) for pairs in chosen.values() if pairs}
@@ -238,7 +238,7 @@ def main() -> int:
         tuples, payloads = tuples + found.tuples, payloads + found.payloads
         differing += [f"{found.differing} of {found.tuples}: {found.example}"] if found.differing else []
     print(", ".join(f"{name} {count}" for name, count in sorted(forms.items())))
-    print(f"{len(plans)} forms, {tuples} tuples, {payloads} differ in payloads, {len(differing)} forms differ")
+    print(f"{len(plans)} forms, {tuples} tuples, {payloads} differ in NaN payloads, {len(differing)} forms differ")
     print("\n".join(f"  {line}" for line in differing))
     return 1 if differing else 0
 

@@ -1,5 +1,5 @@
-"""What the integer instructions of SASS compute, one function each; an instruction whose meaning is the question
-itself (a dot product, a half-precision comparison) is left out on purpose.
+"""What the integer instructions of SASS compute, one function each. Instructions that the audit is to verify (a dot
+product, a half-precision comparison) are omitted on purpose.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ PAIR = (1 << 64) - 1
 
 
 class UnknownError(Exception):
-    """An input has no value (its name is told), or the instruction is used in a way that is not known here."""
+    """An input has no value (the argument names it), or the instruction is used in an unknown way."""
 
 
 class Known(NamedTuple):
@@ -109,14 +109,14 @@ class Inputs:
         return -bits & full if o.sign == "-" else bits ^ full if o.sign == "~" else bits
 
     def addend(self, position: int, count: int = 1) -> int:
-        """Return what an adder adds: minus is the complement plus one, which may carry by itself."""
+        """Return the summands of an adder: minus is the complement plus one, which may itself carry."""
         o, full = self.values[position] if position < len(self.values) else Operand(""), (1 << 32 * count) - 1
         if o.sign == "-" and not o.lane:
             return (self.plain(position, count) ^ full) + 1
         return self.word(position, count)
 
     def signed(self, position: int, count: int = 1) -> int:
-        """Return an integer operand as a number: negative where its type is signed and its top bit is set."""
+        """Return an integer operand as a number: negative if its type is signed and its top bit is set."""
         bits = self.word(position, count)
         return bits if self.is_unsigned else signed(bits, 32 * count)
 
@@ -125,7 +125,7 @@ class Inputs:
         return "U32" in self.modifiers or "U64" in self.modifiers
 
     def condition(self, position: int) -> int:
-        """Return the value of a predicate at the end, 1 where there is none."""
+        """Return the value of a predicate, or 1 if there is none."""
         if position >= len(self.conditions):
             return 1
         o = self.conditions[position]
@@ -171,7 +171,7 @@ def _zeros(i: Inputs) -> Result:
 
 
 def _half_move(i: Inputs) -> Result:
-    """Minus zero times zero plus two constants: how a constant is made on the other pipe."""
+    """Minus zero times zero plus two constants: loads a constant on the other pipe."""
     if [o.name for o in i.values] != ["RZ", "RZ", "", ""] or i.modifiers not in ((), ("MMA",), ("BF16_V2",)):
         raise UnknownError
     if i.modifiers == ("BF16_V2",) and any(i.immediate >> at & 0x7FFF > 0x7F80 for at in (0, 16)):
@@ -211,7 +211,7 @@ def _permute(i: Inputs) -> Result:
 
 
 def _half_constant(i: Inputs) -> Result:
-    """Minus zero plus an f32 constant: how a constant is made of which f16 has the number."""
+    """Minus zero plus an f32 constant: loads a constant that f16 can represent."""
     if i.modifiers or [(o.name, o.lane) for o in i.values] != [("RZ", "H0_H0"), ("", "F32")]:
         raise UnknownError
     number = np.array([i.plain(1)], np.uint32).view(np.float32)
@@ -224,7 +224,7 @@ def _half_constant(i: Inputs) -> Result:
 
 
 def _add(i: Inputs) -> Result:
-    """Add up to three words; a carry is defined here only where it is at most one."""
+    """Add up to three words; the carry is known only if it is at most one."""
     wide = 2 if "64" in i.modifiers else 1
     if not set(i.modifiers) <= {"X", "64", "U32", "S32"} or not i.values:
         raise UnknownError
@@ -354,7 +354,7 @@ def _scaled(i: Inputs) -> Result:
 
 
 def _extreme(i: Inputs) -> Result:
-    """The smaller where the predicate holds, the larger where it does not."""
+    """The smaller if the predicate is true, or else the larger."""
     wide = 2 if {"U64", "S64"} & set(i.modifiers) else 1
     if not {*i.modifiers} <= {"U32", "S32", "U64", "S64"}:
         raise UnknownError
@@ -397,7 +397,7 @@ _HALVES = frozenset((0x10, 0x32, 0x54, 0x76))
 
 
 def moves(i: Inputs) -> bool:
-    """Tell whether an instruction only moves words or halves of them."""
+    """Return whether an instruction only moves words or halves of them."""
     if i.name == "PRMT":
         selectors = i.values[1].value
         return selectors is not None and {selectors & 255, selectors >> 8 & 255} <= _HALVES
@@ -413,4 +413,4 @@ OPERATIONS: dict[str, Callable[[Inputs], Result]] = {
     "IMNMX": _extreme, "VIMNMX": _extreme, "VIADDMNMX": _sum_extreme, "IABS": _absolute, "I2I": _clamp,
     "P2R": _packed_predicates,
 }  # fmt: skip
-"""By name without the `U` of the uniform pipe."""
+"""By name, without the `U` of the uniform pipe."""

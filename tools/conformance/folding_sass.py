@@ -1,7 +1,7 @@
-"""Follows straight-line SASS whose inputs are constants and says what it stores, and how far ptxas had come itself.
+"""Evaluates straight-line SASS whose inputs are constants: what it stores, and how much of that ptxas itself computed.
 
-Knows how nvdisasm writes instructions; what they compute is in `folding_operations`. What is not listed there, and
-what depends on it, has no value: nothing is guessed.
+Knows how nvdisasm prints instructions; `folding_operations` computes them. Instructions not listed there, and whatever
+depends on them, have no value: nothing is guessed.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def functions(cubin: Cubin) -> dict[str, list[Instruction]]:
 
 
 def instruction(line: str, data: bytes = b"", bank: bytes = b"") -> Instruction | None:
-    """Return the instruction on a line of nvdisasm, if there is one; `data` is the function's encoding, `bank` what
-    ptxas keeps in memory of its constants."""
+    """Return the instruction on a line of nvdisasm, if any; `data` is the encoding of the function, `bank` its constant
+    bank."""
     size = 8 if "WIDE" in line or "IMAD.HI" in line else 4
     line = _BANK.sub(lambda m: hex(int.from_bytes(bank[int(m[1], 16) :][:size], "little")), line)
     made = _INSTRUCTION.match(line)
@@ -73,14 +73,14 @@ def instruction(line: str, data: bytes = b"", bank: bytes = b"") -> Instruction 
 
 
 class Store(NamedTuple):
-    """What is stored: at which offset from the pointer, how many bytes, and the words, None where one is not known."""
+    """A store: the offset from the pointer, the number of bytes, and the words, None if unknown."""
 
     offset: int
     size: int
     words: tuple[Known | None, ...]
 
     def value(self) -> Known | None:
-        """Return the whole, if every word is known."""
+        """Return the whole value if every word is known."""
         full = (1 << 8 * self.size) - 1
         known = [word for word in self.words if word is not None and not ~word.mask & WORD & full]
         if len(known) < len(self.words):
@@ -90,7 +90,7 @@ class Store(NamedTuple):
 
 
 def stores(code: list[Instruction], unknown: dict[str, int] | None = None) -> Iterator[Store]:
-    """Yield the stores of a function up to its first branch; count in `unknown` what has no value."""
+    """Yield the stores of a function up to its first branch; count instructions without a value in `unknown`."""
     state: dict[str, Known] = {}
     for one in code:
         guard = _guard(one, state)
@@ -107,7 +107,7 @@ def stores(code: list[Instruction], unknown: dict[str, int] | None = None) -> It
 
 
 def _guard(instruction: Instruction, state: dict[str, Known]) -> int | None:
-    """Return whether an instruction executes, None when that is not known."""
+    """Return whether an instruction executes, or None if unknown."""
     if instruction.guard in _CONSTANT:
         return 1 ^ instruction.negated
     known = state.get(instruction.guard)
@@ -115,7 +115,7 @@ def _guard(instruction: Instruction, state: dict[str, Known]) -> int | None:
 
 
 def execute(instruction: Instruction, state: dict[str, Known], certain: bool = True) -> bool:
-    """Write what an instruction computes; tell whether it is known what it does, if not to what."""
+    """Execute an instruction; return whether its effect is known."""
     operands = [operand(text) for text in instruction.operands]
     name = instruction.opcode[1:] if instruction.opcode[0] == "U" else instruction.opcode
     inputs = Inputs(name, instruction.modifiers, operands, state, instruction.immediate)
@@ -136,7 +136,7 @@ def execute(instruction: Instruction, state: dict[str, Known], certain: bool = T
 
 
 def _forget(inputs: Inputs, state: dict[str, Known], wide: bool) -> None:
-    """Drop the values of everything that an instruction may write."""
+    """Forget the values of everything that an instruction may write."""
     written = [o.name for o in (*inputs.before, *inputs.after)]
     if inputs.destination is not None:
         name = inputs.destination.name
@@ -161,7 +161,7 @@ def _store(instruction: Instruction, state: dict[str, Known]) -> Store:
 
 @lru_cache(maxsize=100_000)
 def operand(text: str) -> Operand:
-    """Return an operand of SASS; a constant that is no integer is taken from the encoding."""
+    """Return an operand of SASS; a constant that is not an integer comes from the encoding."""
     text = text.strip()
     made = _OPERAND.fullmatch(text)
     if made is None:

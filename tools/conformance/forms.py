@@ -1,4 +1,4 @@
-"""The spellings that conformance tries: those that compute registers from registers and numbers, a case for each."""
+"""The spellings that conformance covers: those that compute registers from registers and numbers, one case each."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ SECTIONS = (
 )  # fmt: skip
 _PLAIN = frozenset((Kind.VALUE, Kind.REGISTER, Kind.IMMEDIATE, Kind.PIPE, Kind.MOVABLE, Kind.SINK))
 _LEFT_OUT = {
-    "activemask": "which lanes are together is the hardware's choice",
+    "activemask": "the hardware chooses which lanes execute together",
     "cvta": "makes addresses",
     "mapa": "makes addresses",
     "isspacep": "asks about addresses",
     "getctarank": "asks about addresses",
-    "elect": "which lane is elected is the hardware's choice",
-    "bar": "its barrier is no value",
-    "barrier": "its barrier is no value",
+    "elect": "the hardware chooses the elected lane",
+    "bar": "its barrier is not a value",
+    "barrier": "its barrier is not a value",
     "createpolicy": "its result is opaque",
     "fns": "its result is not defined for every operand",
 }
@@ -39,19 +39,19 @@ _LEFT_OUT = {
 
 @dataclass(frozen=True)
 class Column:
-    """A register that a case reads from memory first, or writes to memory at the end."""
+    """A register that a case loads before the instruction, or stores after it."""
 
     register: str
     kind: str
     """The class of the register."""
     type: str | None
-    """What the operand is read as."""
+    """The type as which the instruction reads it."""
     name: str
 
 
 @dataclass(frozen=True)
 class Case:
-    """One instruction: its text, where it is legal, what it reads and writes."""
+    """One instruction: its text, a place where it is legal, and its operands."""
 
     opcode: str
     text: str
@@ -60,9 +60,9 @@ class Case:
     inputs: tuple[Column, ...]
     outputs: tuple[Column, ...]
     before: tuple[str, ...] = ()
-    """What the kernel does with the inputs first."""
+    """Instructions between the loads and the instruction."""
     after: tuple[str, ...] = ()
-    """What it does before it takes the outputs."""
+    """Instructions between the instruction and the stores."""
 
     @property
     def modifiers(self) -> tuple[str, ...]:
@@ -71,12 +71,12 @@ class Case:
 
     @property
     def carries(self) -> bool:
-        """Tell whether the carry flag takes part."""
+        """Return whether the instruction uses the carry flag."""
         return self.opcode in ("addc", "subc", "madc") or ".cc" in self.text.split(" ", 1)[0]
 
 
 def cases(sections: Iterable[str] = SECTIONS, arch: str = "sm_90a") -> Iterator[Case]:
-    """Yield a case for every spelling, for this architecture where it is legal there."""
+    """Yield a case for every spelling, for this architecture if it is legal there."""
     for section in sections:
         for row in import_module(f"pyptx.isa.table.{section}").FORMS:
             if row.opcode not in _LEFT_OUT:
@@ -116,7 +116,7 @@ def _case(match: Match, signature: tuple[Operand, ...], wanted: Target) -> Case 
 
 
 def place_of(match: Match, wanted: Target) -> tuple[Target, Version] | None:
-    """Return where a spelling is legal: the target wanted, or one of its own; None where it is nowhere."""
+    """Return a target for a spelling: the wanted one if legal, or else one that has it, or None."""
     firsts = [need.first_version(wanted) for need in match.needs]
     removed = match.form.removed
     version = max([FIRST_PTX[wanted.name], (7, 0), *(first for first in firsts if first)])
@@ -129,7 +129,7 @@ def place_of(match: Match, wanted: Target) -> tuple[Target, Version] | None:
 
 
 def _operand(o: Operand, registers: Registers, inputs: list[Column], outputs: list[Column]) -> str:
-    """Return an operand's text, noting the registers in it."""
+    """Return the text of an operand and record its registers."""
     if o.kind is Kind.PIPE:
         return "|".join(_operand(part, registers, inputs, outputs) for part in o.parts)
     if o.name == "membermask":

@@ -1,10 +1,10 @@
-"""The spellings that move registers to memory and back, a case for each: atom, red, ld, st, ldmatrix, stmatrix, cvta.
+"""The spellings that access memory, one case each: atom, red, ld, st, ldmatrix, stmatrix, cvta.
 
-Every thread has a cell of 32 bytes, in global, shared or local memory: the case fills it from registers, executes the
-instruction on it and reads it back, so that the harness sees registers only. Of an operation whose order does not show
-there is a second case, in which the lanes of a warp share the cell of their first. Orders, scopes, cache operators and
-hints change no value: of the spellings that differ in them alone there is the first. Left out are spaces that a kernel
-cannot write (const, param, the read-only path) and what is asynchronous or distributed.
+Every thread has a 32-byte cell in global, shared or local memory. A case fills it from registers, executes the
+instruction on it and reads it back, so that the harness sees only registers. Commutative operations have a second
+case, in which the lanes of a warp share the cell of the first. Memory orders, scopes, cache operators and hints change
+no value, so of spellings that differ only in these, the first is tried. Omitted are spaces that a kernel cannot write
+(const, param, the read-only path) and asynchronous or distributed instructions.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _of_match(match: Match, kept: tuple[str, ...], wanted: Target) -> Iterator[C
 
 
 def _means_values(opcode: str, plain: list[str]) -> bool:
-    """Tell whether modifiers are those of the operation, its types and vectors, and no others."""
+    """Return whether the modifiers are only those of the operation, its types and vectors."""
     if opcode.endswith("matrix"):
         return True
     allowed = {*_ORDERLESS, "exch", "inc", "dec", "cas", "noftz", "v2", "v4", "v8"}
@@ -95,7 +95,7 @@ def _filled(
     made: Case, match: Match, signature: tuple[Operand, ...], where: str, memory: list[str], *, together: bool = False,
     wide: bool = False,
 ) -> Case:  # fmt: skip
-    """Return the case of an instruction on a cell that registers of these types fill."""
+    """Return the case of an instruction on a cell filled from registers of these types."""
     registers, inputs, outputs = Registers(), list[Column](), list[Column]()
     held = [_column(name, registers, f"m{n}") for n, name in enumerate(memory)]
     texts: list[str] = []
@@ -133,7 +133,7 @@ def _column(type_name: str | None, registers: Registers, name: str) -> Column:
 
 
 def _cell(where: str, together: bool) -> list[str]:
-    """Return what puts the address of the thread's cell into `cell`; `tid` counts the threads of all CTAs."""
+    """Return instructions that set `cell` to the address of the thread's cell; `tid` counts the threads of all CTAs."""
     number = ["and.b32 cta, tid, -32;" if together else "mov.b32 cta, tid;"]
     if where == "local":
         return ["mov.u64 cell, stack;"]
@@ -157,7 +157,7 @@ def _moves(how: str, where: str, memory: list[str], columns: list[Column]) -> li
 
 
 def _addresses(wanted: Target) -> Iterator[Case]:
-    """Yield cases that ask of an address of each space which space it is in, and that convert it there and back."""
+    """Yield cases that test the space of an address in each space, and that convert it there and back."""
     for kind in _KINDS:
         take = [f"mov.u64 cell, {_variable(kind)};", f"cvta.{kind}.u64 cell, cell;"]
         for asked in _KINDS:

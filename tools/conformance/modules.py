@@ -1,4 +1,4 @@
-"""PTX that runs cases: each case an entry whose threads read their operands, execute the instruction, store results."""
+"""PTX that runs cases: the threads of each entry load their operands, execute the instruction and store the results."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from tools.isa.synthesize import declarations
 THREADS, CTAS = 128, 8
 TUPLES = THREADS * CTAS
 CELL = 32
-"""Bytes of one thread's memory, where the instruction works on memory."""
+"""Bytes of memory per thread, for instructions that access memory."""
 STRIDE = 16
-"""Bytes of one value of one thread; a column takes `STRIDE * TUPLES`."""
+"""Bytes per value and thread; a column takes `STRIDE * TUPLES`."""
 _VARIABLES = (
     f".global .align 32 .b8 cells[{CELL * TUPLES}]; .shared .align 32 .b8 rows[{CELL * THREADS}];\n"
     ".const .align 16 .b8 table[16];\n"
 )
 WIDTH = {"pred": "b32", "b8": "b8", "f16": "b16", "f16x2": "b32", "f32": "b32", "f64": "b64"}
-"""The types that loads and stores give to registers of other classes."""
+"""The types with which loads and stores access registers of other classes."""
 
 
 def batches(cases: Iterable[Case], most: int = 64) -> Iterator[tuple[Target, Version, list[Case]]]:
-    """Yield cases that can share a module."""
+    """Yield groups of cases that can share a module."""
     ordered = sorted(cases, key=lambda case: (case.where.name, case.version))
     for (_, version), group in groupby(ordered, key=lambda case: (case.where.name, case.version)):
         together = list(group)
@@ -74,7 +74,7 @@ def _load(column: Column, address: str) -> list[str]:
 
 
 def store_of(column: Column, address: str) -> list[str]:
-    """Return what stores the register of a column."""
+    """Return instructions that store the register of a column."""
     if column.kind == "pred":
         return [f"selp.b32 carry, 1, 0, {column.register};", f"st.global.b32 {address}, carry;"]
     return [f"st.global.{WIDTH.get(column.kind, column.kind)} {address}, {column.register};"]

@@ -1,4 +1,4 @@
-"""Says what a Python lacks to compare the simulator with a GPU: `python -m tools.conformance.needs`."""
+"""Prints the packages that Python lacks to compare the simulator with a GPU: `python -m tools.conformance.needs`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib.util import find_spec
 PACKAGES = {
     "numpy": "numpy", "ml_dtypes": "ml-dtypes", "cuda.core": "cuda-core", "cuda.bindings.driver": "cuda-bindings",
 }  # fmt: skip
-"""Modules, and the packages that have them."""
+"""Modules and their packages."""
 
 
 def missing() -> list[str]:

@@ -26,13 +26,13 @@ def given(case: Case, seed: int) -> Array:
 
 
 def empty(case: Case) -> Array:
-    """Return room for the results of a case, the carry flag last."""
+    """Return arrays for the results of a case, the carry flag last."""
     return np.zeros((len(case.outputs) + case.carries, TUPLES, 2), np.uint64)
 
 
 def run(cases: list[Case], seed: int) -> Iterator[tuple[Case, Array, Array | Exception]]:
-    """Yield each case with its operands and what the simulator computes; an exception where it cannot. Each has a
-    module of its own: a run prepares all of its module."""
+    """Yield each case with its operands and the results of the simulator, or its exception. Each case has its own
+    module, because a run prepares the whole module."""
     for where, version, together in batches(cases):
         for case in together:
             operands, results = given(case, seed), empty(case)

@@ -1,1 +1,1 @@
-"""Programs over the instruction table: synthesising instructions and auditing the rows against ptxas."""
+"""Tools for the instruction table: synthesize instructions, audit the rows against ptxas."""

@@ -1,10 +1,10 @@
-"""Audits where rows are available, and in which vector widths, against ptxas: no more and no less than the table says.
+"""Audits the availability and vector widths of rows against ptxas: exactly as the table says.
 
     python -m tools.isa.audit_availability [--opcode ld] [--seed 1] [--show 40]
 
-A spelling of each row, and one with each choice that needs more than the row, is tried on every target under the newest
-PTX version, where it begins, and just below; a spelling with each vector in every other width. `audit_spellings` tries
-every spelling where it begins; a row that offers too little shows only here.
+Tries one spelling per row, and one per choice with further requirements, on every target of the newest PTX version, at
+the first version and target that have it, and just below; and every vector in every other width. `audit_spellings`
+tries every spelling at its first version and target; only this audit finds rows that offer too little.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _BYTES = frozenset("b8 u8 s8 b16 u16 s16".split())
 
 
 def bindings(row: Form, draw: random.Random) -> Iterator[lookup.Bindings]:
-    """Yield a spelling of a row that needs no more than the row does, and one with each choice that needs more."""
+    """Yield one spelling with only the row's requirements, and one per choice with further requirements."""
     sequences = lookup.sequences(row)
     plain = [sequence for sequence in sequences if all(_undated(slot) for slot in sequence)]
     yield _filled(draw.choice(plain or sequences), None, draw)
@@ -47,7 +47,7 @@ def _undated(slot: Slot) -> list[Choice]:
 def _filled(
     sequence: tuple[Slot, ...], fixed: tuple[str, Choice] | None, draw: random.Random
 ) -> lookup.Bindings:  # fmt: skip
-    """Return a sequence with one position fixed, the others as undated as they can be."""
+    """Return a spelling with one position fixed and the fewest requirements in the others."""
     return tuple(
         fixed if fixed is not None and slot.name == fixed[0] and fixed[1] in slot.choices
         else (slot.name, draw.choice(_undated(slot) or slot.choices))
@@ -56,7 +56,7 @@ def _filled(
 
 
 def places(match: Match) -> Iterator[Place]:
-    """Yield every target under the newest PTX version, and where a spelling begins and just before."""
+    """Yield every target of the newest PTX version, the first places that have a spelling, and those just below."""
     removed = match.form.removed
     for name in TARGETS:
         yield Place(target(name), NEWEST_PTX)
@@ -66,14 +66,14 @@ def places(match: Match) -> Iterator[Place]:
 
 
 def offers(match: Match, place: Place) -> bool:
-    """Tell whether the table offers a spelling in a place."""
+    """Return whether the table offers a spelling at a place."""
     removed = match.form.removed
     gone = removed is not None and removed.on(place.where, place.version)
     return not gone and all(need.on(place.where, place.version) for need in match.needs)
 
 
 def placed(rows: Sequence[Form], draw: random.Random, targets: Sequence[str] = TARGETS) -> dict[Case, bool]:
-    """Return spellings of rows in each of their places, and whether the table offers them there."""
+    """Return spellings of rows at each of their places, and whether the table offers them there."""
     expected: dict[Case, bool] = {}
     for row in rows:
         for bound in bindings(row, draw):
@@ -92,7 +92,7 @@ def _case(text: str, match: Match, place: Place) -> Case:
 
 
 def resized(rows: Sequence[Form], draw: random.Random) -> dict[Case, bool]:
-    """Return a spelling of every vector of every row, with every number of elements, and whether `check` takes it."""
+    """Return a spelling of every vector of every row, in every width, and whether `check` accepts it."""
     found: dict[Case, None] = {}
     for row in rows:
         for bound in _vectors(row, draw):
@@ -105,7 +105,7 @@ def resized(rows: Sequence[Form], draw: random.Random) -> dict[Case, bool]:
 
 
 def has_vectors(row: Form) -> bool:
-    """Tell whether a row has a vector whose number of elements is one of its modifiers."""
+    """Return whether a row has a vector whose width is one of its modifiers."""
     return any(_sized(slot) for sequence in lookup.sequences(row) for slot in sequence)
 
 
@@ -134,15 +134,15 @@ def _resized(text: str) -> Iterator[str]:
     if opcode == "mov":
         return  # A special register of several elements is a vector under one name.
     for other in WIDTHS:
-        if other < 8 or not byte:  # ptxas parses these, and overruns its own memory when it compiles them.
+        if other < 8 or not byte:  # ptxas parses these, and corrupts its own memory when it compiles them.
             elements = "{" + ", ".join(f"{vector[1]}{at}" for at in range(other)) + "}"
             yield text.replace(vector[0], elements, 1).replace(width[0], f".v{other}", 1)
-    if opcode != "sust":  # ptxas takes one register where a vector is due.
+    if opcode != "sust":  # ptxas accepts one register in place of a vector.
         yield text.replace(vector[0], f"{vector[1]}0", 1).replace(width[0], "", 1)
 
 
 def disagreements(expected: Mapping[Case, bool]) -> list[str]:
-    """Return the cases of which ptxas says the contrary."""
+    """Return the cases on which ptxas disagrees."""
     return [
         f"{case.text[:150]}   PTX {case.version[0]}.{case.version[1]} {case.target}: ptxas: {why or 'accepted'}"
         for case, why in verdicts(expected)
@@ -163,7 +163,7 @@ def main(argv: list[str] | None = None) -> int:
     wrong = disagreements(expected)
     for line in wrong[: given.show]:
         print(line)
-    print(f"{len(rows)} rows, {len(expected)} cases, {len(wrong)} where ptxas disagrees")
+    print(f"{len(rows)} rows, {len(expected)} cases, {len(wrong)} disagreements with ptxas")
     return 1 if wrong else 0
 
 

@@ -1,4 +1,4 @@
-"""Audits that every instruction named in the manual's contents has a row, and every named row a meaning.
+"""Audits that every instruction in the manual's table of contents has a row, and that every opcode has a meaning.
 
 python -m tools.isa.audit_coverage
 """
@@ -13,11 +13,11 @@ from pyptx.isa.model import Form, Slot
 from tools.isa.manual_contents import INSTRUCTIONS
 
 WITHOUT_A_ROW: dict[str, str] = {}
-"""Instructions of the manual that have no row, each with the reason."""
+"""Instructions of the manual without a row, each with the reason."""
 
 
 def has_row(name: str, rows: Iterable[Form]) -> bool:
-    """Tell whether some row spells the name's modifiers in this order (others may stand between them)."""
+    """Return whether some row has the name's modifiers in this order, with others between them if need be."""
     opcode, *wanted = name.split(".")
     return any(
         row.opcode == opcode and any(_contains(sequence, wanted) for sequence in lookup.sequences(row)) for row in rows
@@ -33,7 +33,7 @@ def _contains(sequence: tuple[Slot, ...], wanted: list[str]) -> bool:
 
 
 def main() -> int:
-    """Print what is missing and the counts."""
+    """Print the missing instructions and the counts."""
     rows = table.all_rows()
     named = [name for names in INSTRUCTIONS.values() for name in names.split()]
     missing = [name for name in named if name not in WITHOUT_A_ROW and not has_row(name, rows)]
@@ -41,11 +41,13 @@ def main() -> int:
     for name in missing:
         print(f"no row: {name}")
     for name, reason in WITHOUT_A_ROW.items():
-        print(f"left out: {name}: {reason}")
+        print(f"omitted: {name}: {reason}")
     for opcode in silent:
         print(f"no meaning: {opcode}")
     quirks = sum(row.quirk is not None for row in rows)
-    print(f"{len(named)} instructions named, {len(missing)} missing, {len(WITHOUT_A_ROW)} left out with a reason")
+    print(
+        f"{len(named)} instructions in the manual, {len(missing)} missing, {len(WITHOUT_A_ROW)} omitted with a reason"
+    )
     print(f"{len(rows)} rows, {len(table.opcodes())} opcodes, {quirks} rows with a quirk")
     return 1 if missing or silent else 0
 

@@ -1,8 +1,8 @@
-"""Audits `check` on neighbors of legal instructions: it must reject what ptxas rejects and accept what it accepts.
+"""Audits `check` on variations of legal instructions: it must accept and reject what ptxas accepts and rejects.
 
     python -m tools.isa.audit_mutants [--count 20000] [--seed 1] [--stratum type] [--opcode ld] [--show 40]
 
-Prints agreement by stratum and every disagreement; fails below 99 % in all or 95 % in one stratum.
+Prints the agreement by stratum and each disagreement. Fails below 99% overall or 95% in one stratum.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CHUNK = 500
 
 
 def our_verdicts(cases: Sequence[Case]) -> dict[Case, str | None]:
-    """Return, for each case, why `check` rejects it, None where it does not."""
+    """Return, for each case, why `check` rejects it, or None if it accepts it."""
     by_header: defaultdict[tuple[str, tuple[int, int], bool], list[Case]] = defaultdict(list)
     for case in cases:
         by_header[case.target, case.version, "q_samplerref" in case.text].append(case)
@@ -45,7 +45,7 @@ def _ours(cases: list[Case], where: str, version: tuple[int, int]) -> dict[Case,
 
 
 def report(wanted: Sequence[Mutant], show: int, least: float = 0.99, least_in_stratum: float = 0.95) -> bool:
-    """Print the agreement; True when it is good enough."""
+    """Print the agreement; return whether it suffices."""
     ours = our_verdicts([mutant.case for mutant in wanted])
     theirs = dict(verdicts([mutant.case for mutant in wanted]))
     tried, differing, rejected = Counter[str](), Counter[str](), 0

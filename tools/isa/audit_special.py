@@ -1,4 +1,4 @@
-"""Audits the special registers against ptxas: `mov` reads each on its own target and version, and not one below.
+"""Audits the special registers against ptxas: `mov` reads each on its first target and version, and on none below.
 
 python -m tools.isa.audit_special [--show 40]
 """
@@ -26,7 +26,7 @@ def reads(register: SpecialRegister) -> Iterator[tuple[str, str]]:
 
 
 def module(register: SpecialRegister, declaration: str, instruction: str, place: Place) -> str:
-    """Return a module that reads the register in this place."""
+    """Return a module that reads the register at this place."""
     directive = f"{register.requires} 16" if register.requires else ""
     version = f"{place.version[0]}.{place.version[1]}"
     return (
@@ -36,7 +36,7 @@ def module(register: SpecialRegister, declaration: str, instruction: str, place:
 
 
 def disagreements() -> Iterator[str | None]:
-    """Yield, for each read in each place, None or what ptxas says against the table."""
+    """Yield, for each read at each place, None or how ptxas contradicts the table."""
     for register in SPECIAL_REGISTERS:
         for own in own_places([register.available]):
             for declaration, instruction in reads(register):
@@ -57,7 +57,7 @@ def main(argv: list[str] | None = None) -> int:
     wrong = [answer for answer in answers if answer]
     for answer in wrong[: arguments.show]:
         print(answer)
-    print(f"{len(SPECIAL_REGISTERS)} special registers, {len(answers)} reads, {len(wrong)} where ptxas disagrees")
+    print(f"{len(SPECIAL_REGISTERS)} special registers, {len(answers)} reads, {len(wrong)} disagreements with ptxas")
     return 1 if wrong else 0
 
 

@@ -1,8 +1,8 @@
-"""Audits the table against ptxas: every legal spelling assembles on its own target and PTX version, and not one below.
+"""Audits the table against ptxas: every legal spelling assembles on its first target and version, and on none below.
 
     python -m tools.isa.audit_spellings [--opcode cp] [--section integer] [--sample 2000] [--below] [--show 40]
 
-Prints counts and, for each disagreement, the instruction, the module's version and target and ptxas' message.
+Prints counts and, for each disagreement, the instruction, the module's version and target, and ptxas's message.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ TARGETS = tuple(name for name in FIRST_PTX if target(name).arch >= 20 and target
 
 @dataclass(frozen=True)
 class Place:
-    """A module header to try a spelling under."""
+    """A module header: a target and a PTX version."""
 
     where: Target
     version: Version
 
 
 def own_places(needs: Iterable[Availability], removed: Availability | None = None) -> list[Place]:
-    """Return the first place that offers everything, for every alternative of what is needed: lowest version, then
-    lowest target. One place for each suffix and family, so that every alternative a row lists is tried. A form removed
-    before the oldest version that is tried is tried where it lived."""
+    """Return the first place that meets the requirements, for each of their alternatives: lowest version, then lowest
+    target. There is one place per suffix and family, so that every alternative of a row is tried. A form that was
+    removed before the oldest version tried here is tried at an older one."""
     best: dict[tuple[str, int], Place] = {}
     for name in TARGETS:
         where = target(name)
@@ -61,7 +61,7 @@ def _places_of_old(needs: Iterable[Availability], removed: Availability | None) 
 
 
 def places_below(needs: Iterable[Availability], own: Place, removed: Availability | None = None) -> list[Place]:
-    """Return the nearest places that lack something: one PTX version lower, one target lower, and where it is gone."""
+    """Return the nearest places that lack the form: one PTX version lower, one target lower, and after its removal."""
     gone = [Place(own.where, v) for v in PTX_VERSIONS if v > own.version and removed and removed.on(own.where, v)]
     below = gone[:1]
     lower_versions = [v for v in PTX_VERSIONS if max(OLDEST_PTX, FIRST_PTX[own.where.name]) <= v < own.version]
@@ -79,7 +79,7 @@ def places_below(needs: Iterable[Availability], own: Place, removed: Availabilit
 
 
 def cases(rows: Iterable[Form], below: bool) -> Iterator[Case]:
-    """Yield every spelling with every operand list, at its own places or at the places below."""
+    """Yield every spelling with every operand list, at its first places or at the places below."""
     for row in rows:
         for bound in lookup.spellings(row):
             yield from cases_of(row, bound, below)
@@ -107,7 +107,9 @@ def main() -> int:
     options.add_argument("--opcode")
     options.add_argument("--sample", type=int, help="try only this many, chosen by --seed")
     options.add_argument("--seed", type=int, default=0)
-    options.add_argument("--below", action="store_true", help="one version and one target below: must be rejected")
+    options.add_argument(
+        "--below", action="store_true", help="try one version and one target lower, where ptxas must reject"
+    )
     options.add_argument("--show", type=int, default=40, help="how many disagreements to print")
     arguments = options.parse_args()
     tried = list(cases(rows_of(arguments.section, arguments.opcode), arguments.below))
@@ -120,7 +122,7 @@ def main() -> int:
     reasons = Counter(why.split("'")[0] if why else "accepted" for _, why in disagreements)
     for reason, count in reasons.most_common(12):
         print(f"{count:8} {reason}")
-    print(f"{spelled} spellings, {len(tried)} cases, {len(disagreements)} where ptxas disagrees")
+    print(f"{spelled} spellings, {len(tried)} cases, {len(disagreements)} disagreements with ptxas")
     return 1 if disagreements else 0
 
 

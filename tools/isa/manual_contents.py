@@ -1,4 +1,4 @@
-"""The instructions that the contents of the PTX ISA manual (9.3, and what 9.4 and 9.5 add) name, section by section."""
+"""The instructions in the table of contents of the PTX ISA manual (9.3, with additions of 9.4 and 9.5), by section."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Makes wrong (and by luck right) neighbors of legal instructions, on which the table must agree with ptxas.
+"""Mutates legal instructions into mostly illegal ones, on which the table must agree with ptxas.
 
-Strata: `modifier` (replaced by one of the family, dropped, doubled, swapped), `type`, `count` (an operand more or
+Strata: `modifier` (replaced by another of the family, removed, repeated, swapped), `type`, `count` (one operand more or
 fewer), `immediate` (a number for a register, another number, a register for a number), `target` (another header).
 """
 
@@ -23,7 +23,7 @@ _NUMBERS = ("0", "1", "-1", "7", "16", "31", "32", "64", "255", "256", "1024", "
 
 @dataclass(frozen=True)
 class Mutant:
-    """A changed instruction, what was changed, and the legal one it came from."""
+    """A mutated instruction, the stratum, and the legal instruction it came from."""
 
     case: Case
     stratum: str
@@ -32,7 +32,7 @@ class Mutant:
 
 @dataclass
 class _Text:
-    """An instruction taken apart: opcode and modifiers, operands."""
+    """An instruction split into opcode, modifiers and operands."""
 
     head: list[str]
     operands: list[str]
@@ -42,7 +42,7 @@ class _Text:
 
 
 def split(text: str) -> _Text:
-    """Take an instruction of the synthesiser apart; commas inside brackets do not separate operands."""
+    """Split a synthesized instruction; commas inside brackets do not separate operands."""
     head, _, rest = text.rstrip(";").partition(" ")
     operands: list[str] = []
     depth = 0
@@ -56,7 +56,7 @@ def split(text: str) -> _Text:
 
 
 class Source:
-    """Draws legal instructions, each opcode as often as any other, and the modifiers of its family."""
+    """Draws legal instructions, with all opcodes equally likely, and modifiers of their families."""
 
     def __init__(self, seed: int, opcodes: Sequence[str] = ()) -> None:
         self.random = random.Random(seed)
@@ -64,7 +64,7 @@ class Source:
         self.families = {opcode: _family(opcode) for opcode in self.opcodes}
 
     def legal(self) -> Case:
-        """Return one legal instruction on one of its own targets, or a newer one."""
+        """Return a legal instruction at one of its first targets or a newer one."""
         opcode = self.random.choice(self.opcodes)
         row = self.random.choice(table.rows(opcode))
         sequence = self.random.choice(lookup.sequences(row))
@@ -87,7 +87,7 @@ class Source:
                 return Mutant(replace(made, group=group), stratum, case.text)
 
     def modifier(self, case: Case) -> Case | None:
-        """Replace, drop, insert or swap one modifier that is no type."""
+        """Replace, remove, insert or swap a modifier that is not a type."""
         text = split(case.text)
         places = [i for i, m in enumerate(text.head) if i and m not in _TYPES]
         family = [m for m in self.families[text.head[0]] if m not in _TYPES]
@@ -106,7 +106,7 @@ class Source:
         return replace(case, text=str(text))
 
     def type(self, case: Case) -> Case | None:
-        """Replace a type modifier by another type, mostly one that the opcode knows."""
+        """Replace a type modifier by another type, usually one that the opcode has."""
         text = split(case.text)
         places = [i for i, m in enumerate(text.head) if i and m in _TYPES]
         if not places:
@@ -116,7 +116,7 @@ class Source:
         return replace(case, text=str(text))
 
     def count(self, case: Case) -> Case | None:
-        """Drop, double or add an operand."""
+        """Remove, repeat or add an operand."""
         text = split(case.text)
         if text.operands and self.random.random() < 0.5:
             text.operands.pop(self.random.randrange(len(text.operands)))
@@ -126,7 +126,7 @@ class Source:
         return replace(case, text=str(text))
 
     def immediate(self, case: Case) -> Case | None:
-        """Put a number where an operand stands, or a register where a number stands."""
+        """Replace an operand by a number, or a number by a register."""
         text = split(case.text)
         if not text.operands:
             return None
@@ -137,7 +137,7 @@ class Source:
         return replace(case, text=str(text))
 
     def target(self, case: Case) -> Case | None:
-        """Put it under another header that itself is legal."""
+        """Move it to another legal header."""
         name = self.random.choice(TARGETS)
         versions = [v for v in PTX_VERSIONS if v >= max(OLDEST_PTX, FIRST_PTX[name])]
         moved = replace(case, target=name, version=self.random.choice(versions))
@@ -145,7 +145,7 @@ class Source:
 
 
 def _declarable(case: Case) -> bool:
-    """Tell whether the registers that the instruction names exist under its header at all."""
+    """Return whether the registers of the instruction exist under its header."""
     arch = target(case.target).arch
     if "b128" in case.text and (case.version < (8, 3) or arch < 70):
         return False

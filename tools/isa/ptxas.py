@@ -1,7 +1,7 @@
-"""Asks ptxas about many instructions at once: one module for each target and version, parsed but not compiled.
+"""Runs ptxas on many instructions at once: one module for each target and version, parsed but not compiled.
 
 ptxas reports every semantic error of a module, but stops at a fatal or syntax error, and one kind of error can hide
-another; so rejected lines leave the module and it is tried again until ptxas accepts what remains.
+another. So rejected lines are removed and the module is tried again until ptxas accepts the rest.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Version = tuple[int, int]
 
 @dataclass(frozen=True)
 class Case:
-    """One instruction under one module header. Cases of one `group` share a function, so groups never mix."""
+    """One instruction under one module header. Only cases of the same `group` share a function."""
 
     text: str
     target: str
@@ -32,14 +32,14 @@ class Case:
 
 
 OLDEST_PTX: Version = (3, 0)
-"""The oldest version whose modules ptxas 13.5 reads as 64-bit code without complaint; older ones get a bare frame."""
+"""The oldest version whose modules ptxas 13.5 reads as 64-bit code without errors; older ones get a minimal frame."""
 
 _CHUNK = 20_000
 _PLACE = re.compile(r"cases\.ptx, line (\d+); (?:error|fatal)\s*: (.*)")
 
 
 def ptxas_path() -> str:
-    """Return the newest ptxas that is installed."""
+    """Return the newest installed ptxas."""
     return find_tool("ptxas").path
 
 
@@ -50,7 +50,7 @@ def virtual_architecture(target: str) -> str:
 
 
 def verdicts(cases: Iterable[Case]) -> Iterator[tuple[Case, str | None]]:
-    """Yield each case with None when ptxas accepts it, else with its message."""
+    """Yield each case with None if ptxas accepts it, or else its message."""
     by_header: defaultdict[tuple[str, Version, bool], list[Case]] = defaultdict(list)
     for case in cases:
         by_header[case.target, case.version, "q_samplerref" in case.text].append(case)
@@ -74,7 +74,7 @@ def _judge(cases: Sequence[Case], target: str, version: Version) -> Iterator[tup
 
 
 def module_text(cases: Sequence[Case], target: str, version: Version) -> tuple[str, dict[int, int]]:
-    """Return a module with one case a line, and which case stands in which line (counted from 1)."""
+    """Return a module with one case per line, and the case of each line (counted from 1)."""
     sampler = any("q_samplerref" in case.text for case in cases)
     mode = ", texmode_independent" if sampler else ""
     lines = [f".version {version[0]}.{version[1]}", f".target {target}{mode}"]
@@ -99,7 +99,7 @@ def _run(cases: Sequence[Case], target: str, version: Version) -> dict[int, str]
     found = {int(m[1]): m[2] for m in _PLACE.finditer(run.stderr + run.stdout)}
     rejected = {at_line[line]: why for line, why in found.items() if line in at_line}
     if run.returncode and not found:
-        # A mistake inside one of ptxas' own macros, or a crash, names no line: halve until one case is left.
+        # An error inside one of ptxas's own macros, or a crash, names no line: halve until one case is left.
         if len(cases) == 1:
             return {0: (run.stderr + run.stdout).partition("\n")[0] or f"exit status {run.returncode}"}
         half = len(cases) // 2
@@ -111,7 +111,7 @@ def _run(cases: Sequence[Case], target: str, version: Version) -> dict[int, str]
 
 
 def module_error(text: str, target: str) -> str | None:
-    """Return what ptxas says first against a module when it parses it for the target, None when it accepts it."""
+    """Return the first error of ptxas on a module that it parses for the target, or None if it accepts it."""
     run = _parse(text, target)
     if not run.returncode:
         return None

@@ -1,4 +1,4 @@
-"""Turns a match of the table into one PTX instruction whose operands all exist: what the audits feed to ptxas."""
+"""Turns a match of the table into a PTX instruction whose operands all exist, for the audits to assemble."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pyptx.isa.model import Kind, Match, Operand
 from pyptx.types import from_name
 
 REGISTERS = 600
-"""Registers declared of each class; vectors take consecutive ones."""
+"""Registers declared per class; vectors use consecutive ones."""
 
 _CLASS_OF_BITS = {1: "b16", 4: "b16", 6: "b16", 8: "b16", 16: "b16", 32: "b32", 64: "b64", 128: "b128"}
 _OWN_CLASS = {"f32", "f64", "f16", "f16x2", "pred"}
@@ -25,7 +25,7 @@ def declarations(version: tuple[int, int], arch: int) -> list[str]:
 
 
 def module_variables(*, sampler: bool) -> list[str]:
-    """Return what operands may name; a sampler exists only where textures and samplers are independent."""
+    """Return the variables that operands may name; a sampler only where textures and samplers are independent."""
     return [
         ".global .texref q_texref;",
         ".global .surfref q_surfref;",
@@ -60,7 +60,7 @@ def register_class(type_name: str | None) -> str:
 
 @dataclass
 class Registers:
-    """Hands out registers; destinations never repeat, so overlapping vectors cannot be what ptxas objects to."""
+    """Allocates registers; destinations never repeat, so ptxas cannot reject overlapping vectors."""
 
     used: dict[str, int] = field(default_factory=dict[str, int])
 
@@ -71,7 +71,7 @@ class Registers:
         return f"q_{name}_{number}"
 
     def fresh_byte(self) -> str:
-        """Return a register of eight bits, which only an operand that wants exactly eight needs."""
+        """Return an 8-bit register, for operands that need exactly eight bits."""
         self.used["b8"] = self.used.get("b8", 0) + 1
         return f"q_b8_{self.used['b8']}"
 
@@ -93,7 +93,7 @@ def instructions(match: Match) -> Iterator[str]:
 
 
 def operand(o: Operand, registers: Registers) -> str:
-    """Return a legal text for an operand."""
+    """Return legal text for an operand."""
     if o.kind is Kind.ADDRESS:
         return "[" + ", ".join([_base(o, registers), *(operand(p, registers) for p in o.parts[1:])]) + "]"
     if o.kind is Kind.PIPE:

@@ -1,7 +1,7 @@
 """The mutants of a Python file: one small change each, as an edit of a span of its text.
 
-Knows Python's syntax only. What no run could show is left out: annotations, docstrings, decorators, what only type
-checkers read; and f-strings, which are messages, or code that is compiled.
+Knows only Python's syntax. Skips what no run can show: annotations, docstrings, decorators, code for type checkers; and
+f-strings, which are messages or generated code.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Mutant:
 
 
 def mutants(path: str, source: str) -> Iterator[Mutant]:
-    """Yield every mutant of a file, in the order of their places."""
+    """Yield every mutant of a file, in order of position."""
     return iter(_File(path, source).collect())
 
 

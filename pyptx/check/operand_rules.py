@@ -1,4 +1,4 @@
-"""The rules about operands: what each code means, with a wrong and a right example."""
+"""Rules PTX0201 to PTX0206: operands of an instruction."""
 
 from __future__ import annotations
 

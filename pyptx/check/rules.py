@@ -1,4 +1,4 @@
-"""Every code that `check` reports, in order: what it means, with a wrong and a right example."""
+"""Collects the rules of the checker, PTX0101 to PTX0640 and PTX0979, which the modules beside it define."""
 
 from __future__ import annotations
 

@@ -15,10 +15,12 @@ FINE, WRONG, USAGE = 0, 1, 2
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Write the Python of a PTX file; 1 for text that is no PTX, 2 for wrong usage."""
-    parser = argparse.ArgumentParser(prog="python -m pyptx.codegen", description="Turn PTX into Python that says it.")
+    parser = argparse.ArgumentParser(
+        prog="python -m pyptx.codegen", description="Turn PTX into an equivalent Python program."
+    )
     parser.add_argument("file", metavar="FILE", help="a PTX file, or - for standard input")
-    parser.add_argument("--sugar", action="store_true", help="make it readable")
-    parser.add_argument("--name", default="", help="the Python name of the first kernel, instead of its own")
+    parser.add_argument("--sugar", action="store_true", help="write readable code")
+    parser.add_argument("--name", default="", help="Python name of the first kernel, instead of its own")
     parser.add_argument("-o", "--output", metavar="OUT", help="write to a file instead of standard output")
     args = parser.parse_args(argv)
     try:

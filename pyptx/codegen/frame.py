@@ -80,7 +80,7 @@ def _format_summary(module: Module) -> str:
     entries = sum(isinstance(node, Function) and node.is_entry and node.definition for node in module.directives)
     subject = "A kernel" if entries == 1 else f"{entries} kernels" if entries else "A module"
     target = module.target.targets[0][:40] if module.target.targets else "no target"
-    return f"{subject} for {target}, made from PTX by pyptx.codegen; run it with --help."
+    return f"{subject} for {target}, generated from PTX by pyptx.codegen; run it with --help."
 
 
 def natural(name: str) -> list[tuple[str, int]]:

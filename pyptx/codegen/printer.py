@@ -81,7 +81,7 @@ def text_of(expr: Expr) -> str:
 
 def _check_name(name: str) -> str:
     if not (name.isascii() and name.isidentifier()):
-        raise ValueError(f"{name!r} is no identifier")
+        raise ValueError(f"{name!r} is not an identifier")
     return name
 
 
@@ -90,7 +90,7 @@ def _format_literal(expr: Literal) -> str:
     if type(value) is str:
         return _quote(value)
     if value is not None and type(value) not in (int, float, bool):
-        raise TypeError(f"{value!r} is no literal")
+        raise TypeError(f"{value!r} is not a literal")
     if isinstance(value, float) and not math.isfinite(value):
         return f"float({str(value)!r})"
     return hex(value) if expr.hex and isinstance(value, int) else repr(value)
@@ -137,7 +137,7 @@ def _format_unary(expr: Unary) -> str:
 
 def _format_binary(expr: Binary) -> str:
     if expr.operator not in _OPERATORS:
-        raise ValueError(f"{expr.operator!r} is no operator")
+        raise ValueError(f"{expr.operator!r} is not an operator")
     left, right = _format_side(expr.left, expr.operator, True), _format_side(expr.right, expr.operator, False)
     return f"{left} {expr.operator} {right}"
 
@@ -302,7 +302,7 @@ def _make_visible(text: str) -> str:
 
 def _write_line(step: Line, indent: str, out: list[str]) -> None:
     if step.operator and f"{step.operator}=" not in _IN_PLACE:
-        raise ValueError(f"{step.operator!r} is no operator")
+        raise ValueError(f"{step.operator!r} is not an operator")
     before = "" if step.target is None else f"{_format_assigned(step.target, indent)} {step.operator}= "
     text = _fit(before, step.value, "", indent)
     remark = _format_remark(step.comment)

@@ -37,22 +37,22 @@ def main(module: ExactModule, original: tuple[str, str], argv: Sequence[str] | N
 
 def _describe_likeness(module: ExactModule, text: str, original: tuple[str, str]) -> str:
     if of_bytes(text) == original[0]:
-        return "the original, byte for byte"
+        return "identical to the original, byte for byte"
     if of_words(module.module()) == original[1]:
-        return "the original, word for word: only spacing, comments and .loc differ"
-    return "not the original any more"
+        return "identical to the original except for spacing, comments and .loc"
+    return "different from the original"
 
 
 def _build_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description="Print the PTX of this file, and say what it is good for.")
+    parser = argparse.ArgumentParser(description="Print the PTX of this file and report on it.")
     parser.add_argument("--quiet", action="store_true", help="do not print the PTX")
     parser.add_argument("--no-assembly", action="store_true", help="do not call ptxas")
-    parser.add_argument("--run", action="store_true", help="simulate a kernel on arguments made up for it")
+    parser.add_argument("--run", action="store_true", help="simulate a kernel on generated arguments")
     parser.add_argument("--entry", metavar="NAME", help="the kernel to simulate, by its name in PTX")
-    parser.add_argument("--grid", metavar="N", type=int, default=1, help="how many CTAs to simulate (1)")
-    parser.add_argument("--block", metavar="N", type=int, help="how many threads a CTA has")
-    parser.add_argument("--bytes", metavar="N", type=int, default=1 << 20, help="the size of every buffer (1 MiB)")
-    parser.add_argument("--number", metavar="N", type=int, default=64, help="the value of integer parameters (64)")
+    parser.add_argument("--grid", metavar="N", type=int, default=1, help="number of CTAs to simulate (1)")
+    parser.add_argument("--block", metavar="N", type=int, help="threads per CTA")
+    parser.add_argument("--bytes", metavar="N", type=int, default=1 << 20, help="size of every buffer (1 MiB)")
+    parser.add_argument("--number", metavar="N", type=int, default=64, help="value of integer parameters (64)")
     return parser
 
 

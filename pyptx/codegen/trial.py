@@ -45,7 +45,7 @@ def tried(module: Module, entry: Function, grid: int, block: int | None, size: i
         changed = int((arguments[name] != old).sum())
         if changed:
             yield f"  {name}: {changed} of {old.nbytes} bytes changed"
-    yield f"it ended; {len(result.hazards)} hazards found"
+    yield f"finished; {len(result.hazards)} hazards found"
     for finding in result.hazards[:10]:
         yield f"  {finding.diagnostic()}"
 

@@ -25,7 +25,7 @@ def common_type(operation: str, left: PtxType, right: PtxType, symbol: str) -> P
             fail(
                 rules.TYPES,
                 f"`{symbol}` of .{left} and .{right}: PTX has no such instruction",
-                help=f"convert one first: {cast_hint(right, left)}",
+                help=f"convert one operand first: {cast_hint(right, left)}",
             )
         return left
     wide = left if left.bits >= right.bits else right
@@ -35,7 +35,7 @@ def common_type(operation: str, left: PtxType, right: PtxType, symbol: str) -> P
         fail(
             rules.TYPES,
             f"`{symbol}` of .{left} and .{right}: the result depends on the sign",
-            help=f"say which is meant: {cast_hint(right, left)}, or declare both alike",
+            help=f"make the sign explicit: {cast_hint(right, left)}, or declare both with the same sign",
         )
     return wide
 
@@ -43,19 +43,25 @@ def common_type(operation: str, left: PtxType, right: PtxType, symbol: str) -> P
 def check_operand(operation: str, dtype: PtxType, symbol: str) -> None:
     """Refuse a type that has no instruction for the operation."""
     if dtype.kind == "pred":
-        fail(rules.TYPES, f"`{symbol}` on a predicate", help="predicates take & | ^ ~; ptx.selp makes a number of one")
+        fail(
+            rules.TYPES,
+            f"`{symbol}` on a predicate",
+            help="predicates support & | ^ ~; ptx.selp converts one to a number",
+        )
     if dtype.kind == "f":
         compared = operation in ("eq", "ne", "lt", "le", "gt", "ge") and dtype.name in FLOAT_COMPARED
         if compared or (operation in _FLOAT_OPERATIONS and dtype.name in FLOAT_ARITHMETIC):
             return
         if operation in ("and", "or", "xor", "not", "shl", "shr", "div", "rem"):
-            fail(rules.TYPES, f"`{symbol}` on .{dtype}: that is for integers", help=_integer_help(operation, dtype))
+            fail(rules.TYPES, f"`{symbol}` on .{dtype}: only integers support it", help=_integer_help(operation, dtype))
         fail(
-            rules.TYPES, f"`{symbol}` on .{dtype}: PTX has no arithmetic in it", help=cast_hint(dtype, from_name("f32"))
+            rules.TYPES,
+            f"`{symbol}` on .{dtype}: PTX has no arithmetic for this type",
+            help=cast_hint(dtype, from_name("f32")),
         )
     if dtype.bits not in _INTEGER_BITS or "x" in dtype.name:
         wide = from_name(f"{'s' if dtype.kind == 's' else 'u'}{32 if dtype.bits < 32 else 64}")
-        fail(rules.TYPES, f"`{symbol}` on .{dtype}: PTX has no arithmetic in it", help=cast_hint(dtype, wide))
+        fail(rules.TYPES, f"`{symbol}` on .{dtype}: PTX has no arithmetic for this type", help=cast_hint(dtype, wide))
 
 
 def _integer_help(operation: str, dtype: PtxType) -> str:

@@ -24,7 +24,7 @@ _LARGEST_CLUSTER = 16
 def checked_arch(arch: Any) -> str:
     """Return a target's name, or "auto"."""
     if not isinstance(arch, str) or (arch != "auto" and arch not in FIRST_PTX):
-        fail(rules.DECLARATION, f"unknown arch {arch!r}", help=f"one of {', '.join(list(FIRST_PTX)[18:])}, auto")
+        fail(rules.DECLARATION, f"unknown arch {arch!r}", help=f"use one of {', '.join(list(FIRST_PTX)[18:])}, auto")
     return arch
 
 
@@ -35,13 +35,13 @@ def checked_version(version: Any, arch: str) -> Version | None:
     asked = _to_tuple(version)
     if asked not in PTX_VERSIONS:
         fail(
-            rules.DECLARATION, f"there is no PTX {shown(version)}",
-            help=f"write version=(8, 0), up to {NEWEST_PTX}; leave it out for the lowest",
+            rules.DECLARATION, f"there is no PTX version {shown(version)}",
+            help=f"write version=(8, 0), up to {NEWEST_PTX}, or omit it to use the lowest that works",
         )  # fmt: skip
     first = FIRST_PTX[target(arch).name] if arch != "auto" else (1, 0)
     if asked < first:
         fail(rules.DECLARATION, f"{arch} needs PTX {first[0]}.{first[1]}, found version={asked}",
-             help="leave version out for the lowest that works")  # fmt: skip
+             help="omit version to use the lowest that works")  # fmt: skip
     return asked[0], asked[1]
 
 
@@ -50,13 +50,13 @@ def three(dims: Any, what: str) -> tuple[int, int, int]:
     given = _to_tuple(dims)
     made = (*given, 1, 1)[:3]
     if len(given) > 3 or not all(is_integer(d, 1) for d in made):
-        fail(rules.DECLARATION, f"`{what}` is up to three positive integers, found {shown(dims)}",
+        fail(rules.DECLARATION, f"`{what}` must be up to three positive integers, found {shown(dims)}",
              help=f"write {what}=(128, 1, 1)")  # fmt: skip
     most, things = (_LARGEST_CLUSTER, "CTAs") if what == "cluster" else (THREADS_PER_CTA, "threads")
     # What `reqntid` says is PTX's affair, which the checks judge.
     if prod(made) > most and what != "reqntid":
-        fail(rules.DECLARATION, f"`{what}` has {prod(made):,} {things}, no GPU has room for more than {most:,}",
-             help="make it smaller, and the grid larger")  # fmt: skip
+        fail(rules.DECLARATION, f"`{what}` has {prod(made):,} {things}, but no GPU supports more than {most:,}",
+             help="make it smaller and the grid larger")  # fmt: skip
     return made[0], made[1], made[2]
 
 
@@ -69,7 +69,7 @@ def tiles(specs: Any, what: str) -> tuple[Tile, ...]:
     given = () if specs is None else _to_tuple(specs)
     for one in given:
         if not isinstance(one, Tile):
-            fail(rules.DECLARATION, f"`{what}` is a sequence of Tile, found {shown(one)}",
+            fail(rules.DECLARATION, f"`{what}` must be a sequence of Tile, found {shown(one)}",
                  help=f"write {what}=[Tile('M', 'N', f32)]")  # fmt: skip
     return given
 
@@ -81,7 +81,7 @@ def raw_parameters(given: Any) -> tuple[tuple[str, str], ...]:
         pair = _to_tuple(one)
         pair = tuple([part.name if isinstance(part, PtxType) else part for part in pair])
         if len(pair) != 2 or not all(isinstance(part, str) for part in pair):
-            fail(rules.DECLARATION, f"a raw parameter is (type, name), found {shown(one)}",
+            fail(rules.DECLARATION, f"a raw parameter must be (type, name), found {shown(one)}",
                  help="write raw_params=[('u32', 'n')]")  # fmt: skip
         raw_parameter(*pair)
         made.append((pair[0], pair[1]))
@@ -97,8 +97,8 @@ def directives(reqntid: Any, raw: Any) -> tuple[FunctionDirective, ...]:
     for name, values in raw or ():
         known = directive(f".{name.removeprefix('.')}")
         if known is None or Place.KERNEL not in known.places:
-            fail(rules.DECLARATION, f"`{name}` is no directive of a kernel",
-                 help="maxnreg, maxntid, reqntid, minnctapersm, maxclusterrank, …: see docs/isa")  # fmt: skip
+            fail(rules.DECLARATION, f"`{name}` is not a kernel directive",
+                 help="use maxnreg, maxntid, reqntid, minnctapersm, maxclusterrank, …: see docs/isa")  # fmt: skip
         made.append(FunctionDirective(name.removeprefix("."), tuple(values)))
     return tuple(made)
 
@@ -106,5 +106,5 @@ def directives(reqntid: Any, raw: Any) -> tuple[FunctionDirective, ...]:
 def shared_bytes(size: Any) -> int:
     """Return the number of dynamic bytes."""
     if not is_integer(size, 0):
-        fail(rules.DECLARATION, f"`smem` is a number of bytes, found {shown(size)}", help="write smem=65536")
+        fail(rules.DECLARATION, f"`smem` must be a number of bytes, found {shown(size)}", help="write smem=65536")
     return size

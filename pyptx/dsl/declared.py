@@ -101,7 +101,7 @@ def maybe(value: Any) -> int | None:
 def text(value: Any) -> str:
     """Return a string that PTX can quote."""
     if not isinstance(value, str) or '"' in value:
-        fail(rules.ARGUMENT, f'expected text without ", found {shown(value)}')
+        fail(rules.ARGUMENT, f"expected text without quotation marks, found {shown(value)}")
     return value
 
 
@@ -131,7 +131,7 @@ def _count(spelled: str) -> int:
 
 
 def _bad(spelled: str) -> int:
-    return fail(rules.ARGUMENT, f"expected a number of registers, found {spelled!r}")
+    return fail(rules.ARGUMENT, f"expected the number of registers, found {spelled!r}")
 
 
 def declarator(

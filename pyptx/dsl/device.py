@@ -17,11 +17,13 @@ def detect_arch() -> str:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
         fail(
-            rules.ARGUMENT, "no CUDA driver here (libcuda.so.1), so no device to detect", help="name the arch: 'sm_90a'"
+            rules.ARGUMENT,
+            "no CUDA driver (libcuda.so.1), so the device cannot be detected",
+            help="pass the architecture: 'sm_90a'",
         )
     device, major, minor = ctypes.c_int(0), ctypes.c_int(0), ctypes.c_int(0)
     if driver.cuInit(0) or driver.cuDeviceGet(ctypes.byref(device), 0):
-        fail(rules.ARGUMENT, "the CUDA driver reports no device", help="name the arch: 'sm_90a'")
+        fail(rules.ARGUMENT, "the CUDA driver reports no device", help="pass the architecture: 'sm_90a'")
     driver.cuDeviceGetAttribute(ctypes.byref(major), _MAJOR, device)
     driver.cuDeviceGetAttribute(ctypes.byref(minor), _MINOR, device)
     name = f"sm_{major.value}{minor.value}"

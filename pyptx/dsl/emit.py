@@ -68,7 +68,7 @@ def spelled(opcode: str, *modifiers: str) -> Spelling:
     """Return the one object of a spelling; modifiers without dots."""
     for part in modifiers:
         if not isinstance(part, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            fail(rules.ARGUMENT, f"a modifier of `{opcode}` is a string, found {shown(part)}",
+            fail(rules.ARGUMENT, f"a modifier of `{opcode}` must be a string, found {shown(part)}",
                  help='write it as PTX does, without its dot: "cta"')  # fmt: skip
     return Spelling(opcode, modifiers)
 
@@ -124,15 +124,14 @@ def refuse(trace: Trace, found: Complaint) -> NoReturn:
     """Raise a complaint of the checks at the user's line."""
     help = found.help
     if found.rule is spellings.NEWER_VERSION and trace.wanted is not None:
-        help = (
-            f"the kernel asks for version=({trace.wanted[0]}, {trace.wanted[1]}): ask for a newer one or leave it out"
-        )
+        help = f"the kernel requests version=({trace.wanted[0]}, {trace.wanted[1]}): request a newer one or omit it"
     elif found.rule is UNDECLARED and help is None:
         help = (
-            "a string names a symbol: a parameter, ptx.var(...), an allocation's name; registers are passed themselves"
+            "a string names a symbol: a parameter, ptx.var(...) or an allocation; pass register objects, not "
+            "their names"
         )
     elif found.rule is spellings.OTHER_TARGET and help is None:
-        help = f"the kernel is for arch='{trace.target}'"
+        help = f"the kernel is compiled for arch='{trace.target}'"
     raise PtxError([found.rule.found(trace.here(2), found.message, help=help)])
 
 
@@ -202,7 +201,7 @@ def guard_of(pred: Any, trace: Trace) -> Predicate:
         help = f"compare it first: pred={register.name.lstrip('%')} != 0"
         refuse(
             trace,
-            Complaint(GUARD, f"the guard `{register.name}` must be a predicate, it is .{register.__type_name__}", help),
+            Complaint(GUARD, f"the guard `{register.name}` must be a predicate, found .{register.__type_name__}", help),
         )
     return register.__guard__(negated)
 
@@ -210,9 +209,9 @@ def guard_of(pred: Any, trace: Trace) -> Predicate:
 def foreign(register: Register) -> NoReturn:
     """Refuse a register that does not belong here."""
     if register.__trace__ is None:
-        fail(rules.FOREIGN, f"`{register.name}` belongs to no kernel: it was made outside one, or its block is closed",
-             help="make it in the kernel function, or before `ptx.scope()`")  # fmt: skip
-    fail(rules.FOREIGN, f"`{register.name}` belongs to the kernel `{register.__trace__.name}`, not to this one",
+        fail(rules.FOREIGN, f"`{register.name}` belongs to no kernel: it was made outside one or its block is closed",
+             help="create it in the kernel function, or before `ptx.scope()`")  # fmt: skip
+    fail(rules.FOREIGN, f"`{register.name}` belongs to the kernel `{register.__trace__.name}`, not this one",
          help="pass values between kernels through memory or parameters")  # fmt: skip
 
 
@@ -225,7 +224,7 @@ def refuse_count(trace: Trace, spelling: Spelling, plans: Plans, found: int) -> 
     refuse(trace, Complaint(
         OPERAND_COUNT,
         f"`{spelling}` takes {counted('operand', *many)}, found {found}",
-        f"its form is `{spelling} {shape}`" if shape else "it stands without operands",
+        f"the form is `{spelling} {shape}`" if shape else "remove the operands",
     ))  # fmt: skip
 
 
@@ -259,7 +258,7 @@ def place(value: Any, wanted: Wanted, trace: Trace) -> Operand | Complaint:
             trace.numbers_placed[key] = misfit(wanted, value, trace.scope) or value
         return trace.numbers_placed[key]
     if isinstance(value, tuple) and wanted.kind is not Kind.LIST:
-        help = "a list makes a vector, [a, b]; a tuple is for the arguments of a call"
+        help = "a list makes a vector, [a, b]; a tuple holds the arguments of a call"
         return Complaint(
             OPERAND_KIND, f"`{wanted.name}` must not be a tuple, found {shown(cast('object', value))}", help
         )
@@ -315,7 +314,7 @@ def _place_register(value: Register, wanted: Wanted, trace: Trace) -> Operand | 
         if value.dtype.kind in ("b", "u", "s") and value.dtype.bits in (32, 64):
             return value.__address__()
         return Complaint(
-            OPERAND_TYPE, f"an address is a 32- or 64-bit integer, `{value.name}` is .{value.__type_name__}"
+            OPERAND_TYPE, f"an address must be a 32- or 64-bit integer, but `{value.name}` is .{value.__type_name__}"
         )
     if wanted.kind in _REGISTER_KINDS and wanted.type and wanted.count <= (1 if wanted.braceable else 0):
         if value.__type_name__ in takes(wanted.type, wanted.widenable):
@@ -330,14 +329,14 @@ def wrong_type(wanted: Wanted, value: Register) -> Complaint:
     first = wanted.type
     if value.__type_name__ == first:
         return Complaint(
-            OPERAND_TYPE, f"`{wanted.name}` is .{first} in a register of 8 bits, `{value.name}` lives in one of 16",
-            f"convert through .{first[0]}16: ptxas moves 8-bit registers nowhere else",
+            OPERAND_TYPE, f"`{wanted.name}` is .{first} in an 8-bit register, but `{value.name}` is a 16-bit register",
+            f"convert it through .{first[0]}16: ptxas cannot move 8-bit registers otherwise",
         )  # fmt: skip
     allowed = sorted(takes(first, wanted.widenable) & _USUAL, key=lambda name: (name != first, name))
     kinds = " or ".join(f".{name}" for name in allowed[:4])
     return Complaint(
         OPERAND_TYPE, f"`{wanted.name}` is .{wanted.type}, found `{value.name}` of type .{value.__type_name__}",
-        f"it takes a register of type {kinds}",
+        f"use a register of type {kinds}",
     )  # fmt: skip
 
 
@@ -353,7 +352,7 @@ def _place_range(value: RegisterRange, wanted: Wanted, trace: Trace) -> Operand 
         return Complaint(
             OPERAND_COUNT,
             f"`{wanted.name}` has {counted('element', wanted.count)}, found `{value.base}` of {value.count}",
-            f"reg.array({value.dtype}, {wanted.count}) makes as many",
+            f"use reg.array({value.dtype}, {wanted.count})",
         )  # fmt: skip
     if wanted.type is None or value.dtype.name in takes(wanted.type, wanted.widenable):
         return value.__node__
@@ -404,7 +403,7 @@ def _number(value: int | float, wanted: Wanted) -> Operand | Complaint:
     if kind is not None and kind.kind in ("b", "u", "s"):
         low, high = integer_range(kind, lenient=True)
         if not low <= value <= high:
-            return Complaint(IMMEDIATE_RANGE, f"`{wanted.name}` is .{kind}: {value} does not fit {low} to {high}")
+            return Complaint(IMMEDIATE_RANGE, f"`{wanted.name}` is .{kind}: {value} is not between {low} and {high}")
     return ImmediateOperand(str(int(value)))
 
 
@@ -432,7 +431,7 @@ def convert(value: Any, wanted: Wanted | None, trace: Trace) -> Operand:
         fail(
             rules.OPERAND,
             f"`{name}` cannot be {shown(value)}",
-            help="give a register, a number, a name (str), a list, an allocation, a barrier or ptx.addr(...)",
+            help="pass a register, a number, a name (str), a list, an allocation, a barrier or ptx.addr(...)",
         )
     part = wanted.scalar() if wanted is not None and wanted.count else None
     elements = tuple([convert(item, part, trace) for item in cast("list[Any]", value)])

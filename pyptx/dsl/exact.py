@@ -200,7 +200,7 @@ class Exact:
         return fail(
             rules.OPERAND,
             f"an operand cannot be {shown(value)}",
-            help="give a register, a number, a name (str), a list, a tuple, ptx.addr(...) or what ptx.op makes",
+            help="pass a register, a number, a name (str), a list, a tuple, ptx.addr(...) or a ptx.op value",
         )
 
     def _symbol(self, name: str) -> Operand:
@@ -247,7 +247,7 @@ class Exact:
         top = self.trace.top
         while name.startswith(f"%{top.prefix}"):
             if top.counts:
-                fail(rules.NAME, f"`{name}` could meet the name of a fresh register", help="rename it")
+                fail(rules.NAME, f"`{name}` could collide with a generated register name", help="rename it")
             top.prefix = f"{top.prefix}fresh_"
         self.trace.taken.add(name)
         if count is None:
@@ -277,5 +277,5 @@ def known(spelling: Spelling, count: int, target: Target, version: Version) -> t
 def checked_name(name: Any) -> str:
     """Return a name that PTX takes, or refuse it."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
-        fail(rules.NAME, f"expected a PTX name (letters, digits, `_`, `$`, `%` first), found {shown(name)}")
+        fail(rules.NAME, f"expected a PTX name (letters, digits, `_`, `$`; `%` only first), found {shown(name)}")
     return name

@@ -91,14 +91,16 @@ def _refuse_open(trace: Trace) -> None:
     if trace.unopened:
         raise PtxError(
             rules.UNCLOSED.found(
-                place, f"`{what}` is made here and never opened", help="open it: blocks stand behind `with`"
+                place, f"`{what}` is created here but never opened", help="open blocks with a `with` statement"
             )
             for _, what, place in trace.unopened.values()
         )
     if trace.open:
         found = [
             rules.UNCLOSED.found(
-                opened.origin, f"`{opened.what}` is opened here and never closed", help="open blocks by `with`"
+                opened.origin,
+                f"`{opened.what}` is opened here but never closed",
+                help="open blocks with a `with` statement",
             )
             for opened in trace.open
         ]
@@ -109,7 +111,7 @@ def _refuse_missing_labels(trace: Trace) -> None:
     missing = [jump for jump in trace.jumps if jump[0] not in trace.labels]
     if missing:
         raise PtxError(
-            rules.LABEL.found(origin, f"no label `{name}` in this kernel", help=_closest(name, trace.labels))
+            rules.LABEL.found(origin, f"the kernel has no label `{name}`", help=_closest(name, trace.labels))
             for name, origin in missing
         )
 

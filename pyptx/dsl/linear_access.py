@@ -39,7 +39,7 @@ def linear_accesses(trace: Trace, statements: Iterable[Statement], tensors: Sequ
             linear[owner],
             f"`{owner.name}[…]` accesses an element at its linear address, but "
             f"`{user.opcode}{''.join(user.modifiers[:2])}` takes `{owner.name}` with the {owner.swizzle} swizzle",
-            help=f"write {owner.name}.swizzled(…), with load() or store(value)",
+            help=f"use {owner.name}.swizzled(…) with load() or store(value)",
         )
         for owner, user in users.items()
     ]

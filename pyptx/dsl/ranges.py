@@ -30,7 +30,11 @@ class RegArray(RegisterRange):
 
     def __contains__(self, value: object) -> bool:
         if not isinstance(value, Register):
-            fail(rules.TRUTH, f"`in` of {self.__describe__()}", help="compare with each: (x[0] == 1) | (x[1] == 1)")
+            fail(
+                rules.TRUTH,
+                f"`in` of {self.__describe__()}",
+                help="compare with each register: (x[0] == 1) | (x[1] == 1)",
+            )
         return any(value is member for member in self.__members__)
 
     def __repr__(self) -> str:
@@ -61,9 +65,9 @@ class RegArray(RegisterRange):
         if isinstance(idx, Register):
             operator.index(idx)
         if not is_integer(idx) or not -self.count <= idx < self.count:
-            more = f"reg.array({self.dtype}, {idx + 1}) has it" if is_integer(idx, 0) else "a slice gives a list"
+            more = f"use reg.array({self.dtype}, {idx + 1})" if is_integer(idx, 0) else "use a slice to get a list"
             fail(
-                rules.INDEX, f"`{self.base}` has the registers 0 to {self.count - 1}, found index {idx!r}", help=more
+                rules.INDEX, f"`{self.base}` has registers 0 to {self.count - 1}, found index {idx!r}", help=more
             )  # fmt: skip
         return idx
 

@@ -103,8 +103,11 @@ def _warning(path: Path, old: Register, in_place: str, place: PythonFrame | None
     move = f"ptx.mov({old.__type_name__}, {name}, …)"
     return rules.LOST_UPDATE.found(
         place,
-        f"`{name}` ends the loop as another register: the next round reads the old one, `{old.name}`, again",
-        help=f"change the register itself: {f'`{name} {in_place} …`, or {move}' if in_place else move}",
+        (
+            f"`{name}` is another register at the end of the loop body: the next iteration reads the old one, "
+            f"`{old.name}`, again"
+        ),
+        help=f"update the register in place: {f'`{name} {in_place} …`, or {move}' if in_place else move}",
     )
 
 
@@ -112,7 +115,7 @@ def _number_warning(path: Path, old: float, new: Register, place: PythonFrame | 
     name = _spell(path)
     return rules.LOST_UPDATE.found(
         place,
-        f"`{name}` is Python's {old!r} before the loop: every round of the GPU begins with that again",
+        f"`{name}` is Python's {old!r} before the loop, and every iteration on the GPU starts with that value",
         help=f"make it a register before the loop: {name} = reg.scalar({new.__type_name__}, {old!r})",
     )
 

@@ -34,7 +34,7 @@ def _view(name: str) -> property:
     def write(register: Reg, value: Any) -> None:
         """Take back what `x.s32 += y` wrote."""
         if not isinstance(value, Register) or value.name != register.name:
-            fail(rules.TYPES, f"`{register.name}` read as .{name} is no variable of its own",
+            fail(rules.TYPES, f"`{register.name}` viewed as .{name} is not a separate register",
                  help=f"write ptx.mov({name}, x, value)")  # fmt: skip
 
     return property(read, write)
@@ -58,8 +58,8 @@ class Reg(Register):
         return f"Reg({self.name!r}, {self.__type_name__})"
 
     def __bool__(self) -> NoReturn:
-        fail(rules.TRUTH, f"`{self.name}` has no value while the kernel is written, so Python cannot decide on it",
-             help="use ptx.if_, ptx.while_, ptx.selp; combine conditions by & and |, negate them by ~")  # fmt: skip
+        fail(rules.TRUTH, f"`{self.name}` has no value while the kernel is being traced, so Python cannot branch on it",
+             help="use ptx.if_, ptx.while_ or ptx.selp; combine conditions with & and |, negate with ~")  # fmt: skip
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         """Let NumPy's numbers and arrays be the left side of an operator; refuse NumPy's functions."""
@@ -68,7 +68,7 @@ class Reg(Register):
         if operation is None:
             name = ufunc.__name__
             fail(rules.TRUTH, f"`np.{name}` computes in Python, where `{self.name}` has no value",
-                 help="write an operator, a method or an instruction: x.max(y), abs(x), ptx.sin(f32, x)")  # fmt: skip
+                 help="use an operator, a method or an instruction: x.max(y), abs(x), ptx.sin(f32, x)")  # fmt: skip
         if not inputs[0].ndim:
             return operation(inputs[0].item(), self)
         made = inputs[0].astype(object)
@@ -241,7 +241,7 @@ def _check_view(register: Reg, dtype: PtxType) -> None:
     bits = f"b{symbol.type[1:]}"
     help = f"x.view({bits}) reads its bits"
     if dtype.bits == int(symbol.type[1:]):
-        help += f"; ptx.mov({bits}, x).view({dtype.name}) copies them into a register that computes as .{dtype.name}"
+        help += f"; ptx.mov({bits}, x).view({dtype.name}) copies them into a register for .{dtype.name} arithmetic"
     fail(rules.TYPES, f"`{register.name}` is declared as .{symbol.type} and cannot be read as .{dtype.name}", help=help)
 
 
@@ -355,8 +355,8 @@ def type_of(dtype: Any) -> PtxType:
         try:
             return from_name(dtype)
         except ValueError as wrong:
-            fail(rules.ARGUMENT, str(wrong), help="write a type of pyptx.types, or its name: 'bf16'")
-    return fail(rules.ARGUMENT, f"expected a type of pyptx.types, found {shown(dtype)}", help="write u32, f32, …")
+            fail(rules.ARGUMENT, str(wrong), help="use a type of pyptx.types, or its name: 'bf16'")
+    return fail(rules.ARGUMENT, f"expected a type of pyptx.types, found {shown(dtype)}", help="use u32, f32, …")
 
 
 def move(dst: Reg, src: Any) -> None:
@@ -379,7 +379,7 @@ def _source(dst: Reg, src: Any) -> Any:
         return literal(src, dst.dtype)
     if isinstance(src, list | tuple):
         fail(rules.TYPES, f"`{dst.name}` is one register, found {shown(cast('object', src))}",
-             help="reg.array makes several; ptx.inst.mov.b64(x, [low, high]) packs")  # fmt: skip
+             help="reg.array creates several; ptx.inst.mov.b64(x, [low, high]) packs two into one")  # fmt: skip
     if isinstance(src, int | float) and not isinstance(src, bool):
         return literal(src, dst.dtype) if dst.dtype.bits >= 8 or dst.dtype.kind == "pred" else src
     return int(src) if isinstance(src, bool) else src
@@ -411,8 +411,8 @@ def _refuse_widening(into: Reg | None, dtype: PtxType, other: Any, symbol: str) 
     if into is not None and dtype is not into.dtype:
         fail(
             rules.TYPES,
-            f"`{symbol}` of .{into.dtype} and .{other.dtype}: `{into.name}` cannot hold the result, which is .{dtype}",
-            help=f"narrow the other one first: {cast_hint(other.dtype, into.dtype)}",
+            f"`{symbol}` of .{into.dtype} and .{other.dtype}: `{into.name}` cannot hold the .{dtype} result",
+            help=f"narrow the other operand first: {cast_hint(other.dtype, into.dtype)}",
         )
 
 
@@ -424,13 +424,13 @@ def _arithmetic(operation: str, symbol: str, left: PtxType, right: PtxType | Non
     dtype = left if right is None else common_type(operation, left, right, symbol)
     if dtype.kind != "f":
         if operation == "truediv":
-            fail(rules.TYPES, f"`/` on .{dtype}", help="write a // b, which truncates toward zero as PTX does")
+            fail(rules.TYPES, f"`/` on .{dtype}", help="use a // b, which truncates toward zero as PTX does")
         modes = ("lo",) if operation == "mul" else ()
         return dtype, spelled(operation, *modes, unsigned(dtype).name)
     if operation != "truediv":
         return dtype, spelled(operation, dtype.name)
     if dtype.name not in ("f32", "f64"):
-        fail(rules.TYPES, f"`/` on .{dtype}: PTX divides f32 and f64 only", help="convert to f32 first")
+        fail(rules.TYPES, f"`/` on .{dtype}: PTX divides only f32 and f64", help="convert to f32 first")
     return dtype, spelled("div", "rn", dtype.name)
 
 
@@ -445,7 +445,7 @@ def binary(operation: str, symbol: str, left: Any, right: Any, into: Reg | None 
         dtype, spelling = _arithmetic(operation, symbol, left.dtype, None)
         right = constant(left, right, symbol)
         if operation in ("div", "rem") and getattr(right, "text", "") == "0":
-            fail(rules.LITERAL, f"`{symbol}` by 0: PTX says nothing of the result", help="guard it with ptx.if_")
+            fail(rules.LITERAL, f"`{symbol}` by 0: the result is undefined in PTX", help="guard it with ptx.if_")
     else:
         return _of_number(operation, symbol, left, right)
     trace = current()
@@ -468,7 +468,7 @@ def _of_number(operation: str, symbol: str, number: Any, right: Register) -> Reg
 def compare(operation: str, symbol: str, left: Any, right: Any) -> Reg:
     """Emit `setp`, typed by its registers, and return the predicate."""
     if isinstance(right, Register) and right.dtype.kind == "pred" and _is_pred(left):
-        fail(rules.TYPES, f"`{symbol}` on predicates", help="p ^ q is true where they differ")
+        fail(rules.TYPES, f"`{symbol}` on predicates", help="use p ^ q, which is true where they differ")
     left, right, dtype = _operands(operation, symbol, left, right)
     made = fresh(pred)
     kind = dtype
@@ -509,13 +509,17 @@ def shift(operation: str, symbol: str, left: Any, right: Any, into: Reg | None =
     if isinstance(right, Register):
         check_operand(operation, right.dtype, symbol)
         if right.dtype.bits == 64:
-            fail(rules.TYPES, f"`{symbol}` by a 64-bit register", help=f"ptx.cvt(u32, {right.dtype}, dst, src) first")
+            fail(
+                rules.TYPES,
+                f"`{symbol}` by a 64-bit register",
+                help=f"convert it first: ptx.cvt(u32, {right.dtype}, dst, src)",
+            )
         right = widen(right, u32) if right.dtype.bits < 32 else right
     else:
         right = _integer(right, symbol)
         if not 0 <= right < dtype.bits:
             fail(rules.LITERAL, f"`{symbol}` on .{dtype} shifts by 0 to {dtype.bits - 1}, found {right}",
-                 help="shifting all bits out gives 0, or -1 for negative numbers: write that")  # fmt: skip
+                 help="shifting out all bits gives 0, or -1 for negative numbers: use that value instead")  # fmt: skip
     kind = untyped(dtype) if operation == "shl" else unsigned(dtype)
     made = _written_by(symbol, dtype, current()) if into is None else into
     return _result(operation, kind, made, left, right)
@@ -538,7 +542,7 @@ def _integer(value: Any, symbol: str) -> int:
     value = plain(value)
     if isinstance(value, bool) or not isinstance(value, int):
         fail(rules.TYPES, f"`{symbol}` takes registers and integers, found {shown(value)}",
-             help="write the number of bits")  # fmt: skip
+             help="pass the number of bits")  # fmt: skip
     return value
 
 
@@ -571,7 +575,7 @@ def constant(known: Register, other: Any, symbol: str, lenient: bool = False) ->
     if not isinstance(value, int | float) and not pair:
         if isinstance(value, Negation):
             check_operand(symbol, pred, symbol)
-        help = "write `is None`" if value is None else remedy_of(value) or "operators take registers and numbers"
+        help = "use `is None`" if value is None else remedy_of(value) or "operators take registers and numbers"
         fail(rules.TYPES, f"`{symbol}` of `{known.name}` and {shown(value)}", help=help)
     dtype = known.dtype
     # 0.0 and -0.0 are one key and two numbers, also inside a pair.

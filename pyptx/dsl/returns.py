@@ -79,8 +79,11 @@ def refuse_returns(trace: Trace) -> None:
             inner, lost = one, lost or one.block.goes_on_in(outer.block.first)
         if lost:
             raise PtxError([rules.PYTHON_EXIT.found(
-                inner.place, f"`return` inside `{inner.what}` leaves the kernel while it is written, on every path",
-                help="write ptx.ret() there, and put the rest of the kernel after the block",
+                inner.place, (
+                    f"`return` inside `{inner.what}` ends tracing on every path, not only for the threads in the "
+                    "block"
+                ),
+                help="use ptx.ret() there, and put the rest of the kernel after the block",
             )])  # fmt: skip
 
 

@@ -90,8 +90,8 @@ def run_function(trace: Trace, function: Callable[..., Any], *args: Any, **kwarg
         result = function(*args, **kwargs)
         if inspect.isgenerator(result) or inspect.iscoroutine(result):
             result.close()
-            fail(rules.DECLARATION, f"`{trace.name}` returned a {type(result).__name__} and ran nothing",
-                 help="a decorator around it calls a function with `yield` or `async`: call a plain one")  # fmt: skip
+            fail(rules.DECLARATION, f"`{trace.name}` returned a {type(result).__name__} without running",
+                 help="a decorator wraps a generator or async function: use a plain function")  # fmt: skip
     except ValueError as wrapper:
         # NumPy reports the refusal of a register to be a number as an error of its own.
         if isinstance(wrapper.__cause__, PtxError):
@@ -121,7 +121,7 @@ def raw_parameter(kind: str, name: str) -> Param:
     """Return the parameter that `("u32", "n")`, `("b8[64]", "config")`, `("align 64 b8", "map[128]")` declares."""
     typed, named = _RAW.fullmatch(kind.strip()), _SIZED.fullmatch(name.strip())
     if typed is None or named is None:
-        fail(rules.DECLARATION, f"a raw parameter is (type, name) such as ('u32', 'n') or ('b8[128]', 'map'), "
+        fail(rules.DECLARATION, "a raw parameter must be (type, name) such as ('u32', 'n') or ('b8[128]', 'map'), "
                                 f"found ({kind!r}, {name!r})")  # fmt: skip
     try:
         scalar = ScalarType.from_ptx(typed["type"])
@@ -142,8 +142,8 @@ def _directives(trace: Trace, definition: Definition) -> tuple[FunctionDirective
     if definition.cluster != (1, 1, 1) and trace.target.arch < 90:
         fail(
             rules.DECLARATION,
-            f"clusters need sm_90 or newer, the kernel is for {trace.target}",
-            help="leave cluster out",
+            f"clusters need sm_90 or newer, but the kernel is for {trace.target}",
+            help="omit cluster",
         )
     if definition.cluster != (1, 1, 1) and not have & {"reqnctapercluster", "maxclusterrank"}:
         directives.append(FunctionDirective("reqnctapercluster", definition.cluster))
@@ -155,8 +155,8 @@ def _directives(trace: Trace, definition: Definition) -> tuple[FunctionDirective
             written = instructions([*trace.prologue, *trace.statements])
             place = next((node.origin for node in written if node.opcode == "setmaxnreg"), None)
             raise PtxError([rules.DECLARATION.found(
-                place, "`setmaxnreg` needs the number of registers at entry, which nothing fixes here",
-                help="give the block size, block=(384, 1, 1), or raw_directives=[('maxnreg', (168,))]",
+                place, "`setmaxnreg` needs a fixed register count at kernel entry",
+                help="pass the block size, block=(384, 1, 1), or raw_directives=[('maxnreg', (168,))]",
             )])  # fmt: skip
         if not sized:
             directives.append(FunctionDirective("maxntid", definition.block))

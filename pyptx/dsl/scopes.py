@@ -117,7 +117,7 @@ class Named(Body):
         if left is not None:
             what = f"the label `{left.name}`" if isinstance(left, Label) else f"`{left.opcode}`"
             raise PtxError([rules.NESTING.found(
-                left.origin, f"{what} inside `{self.what}`: it groups instructions, control flow stays outside",
+                left.origin, f"{what} inside `{self.what}`: a group of instructions cannot contain control flow",
                 help="end the ptx.expr() block first, or use @intrinsic",
             )])  # fmt: skip
 
@@ -141,11 +141,11 @@ def refuse_deferred(function: object, what: str) -> None:
     """Refuse a function whose call runs nothing yet: with `yield`, or `async`. It would emit nothing."""
     name = getattr(function, "__name__", repr(function))
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
-        fail(rules.DECLARATION, f"`{name}` is `async`: calling it runs nothing, so the {what} would be empty",
-             help="write `def`: the function is run once, while the kernel is traced")  # fmt: skip
+        fail(rules.DECLARATION, f"`{name}` is `async`: calling it does not run it, so the {what} would be empty",
+             help="use `def`: the function runs once, while the kernel is traced")  # fmt: skip
     if inspect.isgeneratorfunction(function):
-        fail(rules.DECLARATION, f"`{name}` has a `yield`: calling it runs nothing, so the {what} would be empty",
-             help="leave the `yield` out, or move it to a helper that the function iterates over")  # fmt: skip
+        fail(rules.DECLARATION, f"`{name}` is a generator: calling it does not run it, so the {what} would be empty",
+             help="remove the `yield`, or move it to a helper that the function iterates over")  # fmt: skip
 
 
 def intrinsic(fn: Callable[P, R]) -> Callable[P, R]:

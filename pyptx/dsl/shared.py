@@ -81,8 +81,8 @@ class SharedMemory:
         if self.end > limit or self.static > limit:
             fail(
                 rules.SHARED_SIZE,
-                f"{max(self.end, self.static):,} bytes of shared memory with `{full}`, "
-                f"{trace.target} has {limit:,} for a CTA",
+                f"{max(self.end, self.static):,} bytes of shared memory with `{full}`, but {trace.target} has "
+                f"{limit:,} per CTA",
                 help="use fewer stages or smaller tiles",
             )
         trace.variable(declaration)
@@ -94,7 +94,7 @@ def memory_of(trace: Trace) -> SharedMemory:
     return trace.facts["shared"]
 
 
-_INDICES = "an element has an index for each dimension; `+` moves an address by so many bytes"
+_INDICES = "give an element one index per dimension; `+` moves an address by a number of bytes"
 
 
 class SharedView(Value):
@@ -133,7 +133,7 @@ class SharedView(Value):
 
     def __remedy__(self) -> str | None:
         dtype = getattr(self, "dtype", "dtype")
-        return f"smem.load({dtype}, {self!r}) reads it into a register; `+` moves the address by so many bytes"
+        return f"smem.load({dtype}, {self!r}) reads it into a register; `+` moves the address by a number of bytes"
 
     def k_offset(self, k: int) -> int:
         """Return how many bytes after the start of this tile its element `k` along K begins: what `a_k_offset` and
@@ -141,12 +141,12 @@ class SharedView(Value):
         owner = self.__owner__()
         layout, major = owner.gmma_layout, owner.gmma_major
         if not isinstance(layout, GmmaLayout) or major is None:
-            fail(rules.ARGUMENT, f"`{self.name}` has no layout along K", help="allocate it by smem.wgmma_tile")
+            fail(rules.ARGUMENT, f"`{self.name}` has no layout along K", help="allocate it with smem.wgmma_tile")
         if not is_integer(k, 0):
             fail(
                 rules.ARGUMENT,
-                f"`k` is a number of elements along K, found {shown(k)}",
-                help="a number, not a register",
+                f"`k` must be a number of elements along K, found {shown(k)}",
+                help="use a number, not a register",
             )
         return layout.k_offset(k, owner.dtype.bits, Major.of(major))
 
@@ -251,7 +251,7 @@ class SharedView(Value):
             fail(
                 rules.INDEX,
                 f"dimension {position} of `{self.name}` has the indices 0 to {size - 1}, found {shown(index)}",
-                help="give a number in this range or a register; fewer indices than dimensions make a slice",
+                help="use a number in this range or a register; fewer indices than dimensions select a slice",
             )
         return index % size
 
@@ -311,7 +311,7 @@ class SharedAlloc(SharedView):
     def __remedy__(self) -> str:
         element = f"{self.name}[{', '.join('0' for _ in self.shape)}]"
         reads = element if len(self.shape) > 1 else f"smem.load({self.dtype}, {element})"
-        return f"{reads} reads an element; `+` moves the address by so many bytes"
+        return f"{reads} reads an element; `+` moves the address by a number of bytes"
 
     def __describe__(self) -> str:
         return f"`{self.name}`, which is shared memory"
@@ -390,7 +390,7 @@ def shifted(view: SharedView, other: Any) -> SharedAddress:
     if isinstance(other, Reg):
         return SharedAddress(view.name, 0, view.address() + index32(other))
     if isinstance(other, bool) or not isinstance(other, int):
-        fail(rules.TYPES, f"`+` of an address in shared memory takes a number of bytes, found {shown(other)}",
+        fail(rules.TYPES, f"`+` on an address in shared memory takes a number of bytes, found {shown(other)}",
              help=view.__remedy__())  # fmt: skip
     if view.register is not None:
         return SharedAddress(view.name, 0, view.register + other if other else view.register)
@@ -400,7 +400,7 @@ def shifted(view: SharedView, other: Any) -> SharedAddress:
 def index32(index: Reg) -> Reg:
     """Return an index as a 32-bit register: shared memory is smaller than that."""
     if index.dtype.kind not in ("b", "u", "s"):
-        fail(rules.TYPES, f"an index is an integer register, found {shown(index)}")
+        fail(rules.TYPES, f"an index must be an integer register, found {shown(index)}")
     if index.dtype.bits < 32:
         return widen(index, u32)
     if index.dtype.bits == 32:
@@ -418,11 +418,15 @@ def allocate(
     dtype = type_of(dtype)
     dims = (shape,) if isinstance(shape, int) else tuple(shape)
     if not dims or not all(is_integer(d, 1) for d in dims):
-        fail(rules.ARGUMENT, f"a shape is positive integers, found {shape!r}")
+        fail(rules.ARGUMENT, f"a shape must be positive integers, found {shape!r}")
     if swizzle is not None and swizzle not in SWIZZLES:
-        fail(rules.ARGUMENT, f"a swizzle is {', '.join(SWIZZLES)} or None, found {swizzle!r}")
+        fail(rules.ARGUMENT, f"a swizzle must be {', '.join(SWIZZLES)} or None, found {swizzle!r}")
     if align is not None and (not is_integer(align, 1) or align & align - 1):
-        fail(rules.ARGUMENT, f"an alignment is a power of two, found {align!r}", help="it is in bytes: write align=128")
+        fail(
+            rules.ARGUMENT,
+            f"an alignment must be a power of two, found {align!r}",
+            help="the alignment is in bytes: align=128",
+        )
     size = -(-prod(dims) * dtype.bits // 8)
     full = memory.add(trace, _BYTES, size, size, align or ALIGNED.get(swizzle, DEFAULT_ALIGN), name, "smem")
     symbol, offset = symbol_of_last(memory, full)
@@ -467,8 +471,8 @@ def dynamic_base(name: str | None) -> Reg:
         if memory.known:
             fail(
                 rules.NAME,
-                f"the dynamic shared memory of this kernel is `{memory.symbol}`, found {name!r}",
-                help="there is one such symbol: use its name, or none",
+                f"the dynamic shared memory of this kernel is named `{memory.symbol}`, found {name!r}",
+                help="a kernel has one such symbol: use its name, or omit the name",
             )
         memory.symbol = name
     memory.addressed = True
@@ -509,7 +513,7 @@ def swizzled(offset: Reg, swizzle: str | None) -> Reg:
     if swizzle is None:
         return offset
     if swizzle not in SWIZZLES:
-        fail(rules.ARGUMENT, f"a swizzle is {', '.join(SWIZZLES)} or None, found {swizzle!r}")
+        fail(rules.ARGUMENT, f"a swizzle must be {', '.join(SWIZZLES)} or None, found {swizzle!r}")
     with Named("apply_swizzle", swizzle):
         return offset ^ ((offset & SWIZZLES[swizzle]) >> 3)
 
@@ -520,7 +524,9 @@ def _swizzled_element(view: SharedView, indices: tuple[Any, ...]) -> SharedEleme
     dtype = view.dtype
     if dtype.bits % 8:
         fail(
-            rules.TYPES, f"elements of .{dtype} have no address of their own", help="allocate bytes: smem.alloc(b8, …)"
+            rules.TYPES,
+            f"elements of .{dtype} are not individually addressable",
+            help="allocate bytes: smem.alloc(b8, …)",
         )
     if not any(isinstance(index, Reg) for index in indices) and view.register is None:
         return _swizzled_at(view, indices)
@@ -550,8 +556,8 @@ def _locate_in_stripes(view: SharedView, indices: tuple[Any, ...]) -> SharedAddr
     owner, layout = view.__owner__(), cast("GmmaLayout", view.__owner__().gmma_layout)
     if len(view.shape) < 2:
         fail(
-            rules.INDEX, f"`{owner.name}` lies in {layout.stripes} stripes, a row of it is not one piece",
-            help=f"give all indices at once: {owner.name}.swizzled(row, column)",
+            rules.INDEX, f"`{owner.name}` is stored in {layout.stripes} stripes, so a row is not contiguous",
+            help=f"pass all indices at once: {owner.name}.swizzled(row, column)",
         )  # fmt: skip
     width, size = layout.layout_type.row_bytes, view.dtype.bits // 8
     row, column = indices[-2:]

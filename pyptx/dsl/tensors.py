@@ -73,19 +73,19 @@ class TensorSpec(Value):
         return AddressOperand(self.name)
 
     def __describe__(self) -> str:
-        return f"the tensor `{self.name}`, which lies in global memory"
+        return f"the tensor `{self.name}`, which is in global memory"
 
     def __remedy__(self) -> str | None:
         return (
-            f"the parameter `{self.name}` holds the tensor's address: read it with (p,) = ptx.global_ptrs({self.name}) "
-            f"and use p; tensor copies take {self.name}.tma_desc()"
+            f"the parameter `{self.name}` holds the tensor's address: read it with (p,) = "
+            f"ptx.global_ptrs({self.name}) and use p; tensor copies take {self.name}.tma_desc()"
         )
 
     def __getitem__(self, index: object) -> NoReturn:
         name = self.name
         fail(
             rules.TYPES,
-            f"the tensor `{name}` lies in global memory, where an index does not reach",
+            f"the tensor `{name}` is in global memory and cannot be indexed",
             help=f"(p,) = ptx.global_ptrs({name}), then ptx.ld({self.dtype}, value, ptx.addr(p, offset)) "
             "or ptx.st(…); the offset is in bytes",
         )
@@ -105,7 +105,7 @@ class TensorSpec(Value):
             fail(
                 rules.FOREIGN,
                 f"the tensor `{self.name}` belongs to another kernel",
-                help="use this kernel's own parameters",
+                help="use the parameters of this kernel",
             )
         return descriptor_address(trace, self.name)
 
@@ -141,6 +141,6 @@ def descriptor_address(trace: Trace, tensor: str) -> Reg:
         plain, made = fresh(b64), fresh(b64)
         emit(spelled("mov", "b64"), (plain, LabelOperand(name)))
         emit(spelled("cvta", "param", "u64"), (made, plain))
-    made.__held__ = f"the address of the tensor map of `{tensor}`, made once for the kernel"
+    made.__held__ = f"the address of the tensor map of `{tensor}`, which pyptx caches"
     trace.once[key] = made
     return made

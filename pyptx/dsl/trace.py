@@ -186,9 +186,9 @@ class Trace:
         assert self.wanted is not None
         fail(
             NEWER_VERSION,
-            f"{what} needs PTX {version[0]}.{version[1]} on {self.target}, "
-            f"the kernel asks for version=({self.wanted[0]}, {self.wanted[1]})",
-            help=f"write version=({version[0]}, {version[1]}) or leave it out",
+            f"{what} needs PTX {version[0]}.{version[1]} on {self.target}, but the kernel requests "
+            f"version=({self.wanted[0]}, {self.wanted[1]})",
+            help=f"write version=({version[0]}, {version[1]}) or omit it",
         )
 
     def number(self, kind: str) -> int:
@@ -229,7 +229,11 @@ class Trace:
         """Take a name that must stay as it is: a label, a variable or a parameter."""
         check_name(name, symbol=True)
         if name in self.taken:
-            fail(rules.NAME, f"the name `{name}` is taken in this kernel, it cannot be a {what} too", help="rename one")
+            fail(
+                rules.NAME,
+                f"the name `{name}` is already used in this kernel, so it cannot name a {what}",
+                help="rename one of them",
+            )
         self.taken.add(name)
         return name
 
@@ -338,8 +342,8 @@ def current() -> Trace:
     if trace is None:
         fail(
             rules.OUTSIDE,
-            "this is used outside a kernel: there is no trace to add it to",
-            help="call it in a function decorated with @kernel, while that is traced (k.ptx(), k(...))",
+            "used outside a kernel: no trace is active",
+            help="call it in a function decorated with @kernel, while the function is traced (k.ptx(), k(...))",
         )
     return trace
 
@@ -360,8 +364,8 @@ def check_name(name: object, *, symbol: bool = False) -> None:
     if not isinstance(name, str) or not (_NAME if symbol else _STEM).fullmatch(name) or name in _RESERVED:
         fail(
             rules.NAME,
-            f"expected a PTX name (letters, digits, `_`, `$`, no digit first), found {name!r}",
-            help="PTX reserves WARP_SZ" if name in _RESERVED else _spelled_alike(name),
+            f"expected a PTX name (letters, digits, `_`, `$`; no digit first), found {name!r}",
+            help="WARP_SZ is reserved in PTX" if name in _RESERVED else _spelled_alike(name),
         )
 
 
@@ -375,7 +379,7 @@ def prefixed(name: str) -> str:
 def _spelled_alike(name: object) -> str:
     """Return a name that PTX takes, as close as possible."""
     if not isinstance(name, str):
-        return "a name is a string"
+        return "a name must be a string"
     made = re.sub(r"[^\w$]", "_", name, flags=re.ASCII) or "_"
     return f"write {'_' + made if made[0].isdigit() else made!r}"
 

@@ -58,7 +58,7 @@ class Value:
 
     def __describe__(self) -> str:
         """Return what it is, for messages."""
-        return f"`{self!r}`, which has no value while the kernel is written"
+        return f"`{self!r}`, which has no value while the kernel is traced"
 
     def __alternative__(self) -> str | None:
         """Return what to write instead of one of Python's operations; None where that depends on the operation."""
@@ -86,8 +86,8 @@ class Value:
             frame = frame.f_back
         raise PtxError([rules.COPY.found(
             PythonFrame(frame.f_code, frame.f_lasti),
-            f"a {type(self).__name__} belongs to the kernel that is being written and cannot be copied or pickled",
-            help="reg.from_(x, dtype) copies what a register holds; another process takes the text, k.ptx(…)",
+            f"a {type(self).__name__} belongs to the kernel being traced and cannot be copied or pickled",
+            help="reg.from_(x, dtype) copies a register's value; pass the PTX text, k.ptx(…), to another process",
         )])  # fmt: skip
 
 
@@ -110,7 +110,7 @@ class Register(Value):
         return self.__node__
 
     def __describe__(self) -> str:
-        return f"`{self.name}`, which has no value while the kernel is written"
+        return f"`{self.name}`, which has no value while the kernel is traced"
 
     def __address__(self) -> Operand:
         if self._bracketed is None:
@@ -138,7 +138,7 @@ class RegisterRange(Value):
         return f"`{self.base}`, a vector of {self.count} registers"
 
     def __alternative__(self) -> str:
-        return "compute with each of them: [r + 1 for r in x]; `x[i] = value` writes one"
+        return "operate on each element: [r + 1 for r in x]; `x[i] = value` writes one"
 
     def __operand__(self) -> Operand:
         return self.__node__
@@ -156,7 +156,7 @@ class Negation(Value):
         return f"`~{self.reg.name}`, a predicate"
 
     def __alternative__(self) -> str:
-        return "predicates take & | ^ ~; ptx.if_ branches on one, ptx.selp makes a number of one"
+        return "predicates support & | ^ ~; ptx.if_ branches on one, ptx.selp converts one to a number"
 
     def __operand__(self) -> Operand:
         return NegatedOperand(self.reg.__node__)
@@ -174,7 +174,7 @@ class Pair(Value):
         return f"`{self!r}`, a pair of destinations"
 
     def __alternative__(self) -> str:
-        return "take the registers apart: d, p = pair"
+        return "unpack the registers: d, p = pair"
 
     def __operand__(self) -> Operand:
         left, right = (RegisterOperand("_") if side is None else side.__node__ for side in (self.left, self.right))
@@ -193,7 +193,7 @@ def storage(dtype: PtxType) -> tuple[str, ScalarType]:
         return "rb", ScalarType.B8
     fitting = [(letter, kept) for bits, letter, kept in _CLASSES if dtype.kind != "opaque" and 6 <= dtype.bits <= bits]
     if not fitting:
-        fail(rules.TYPES, f"no register holds a value of type .{dtype.name}", help="use a type of 8 to 128 bits")
+        fail(rules.TYPES, f"no register can hold a value of type .{dtype.name}", help="use a type of 8 to 128 bits")
     return fitting[0]
 
 
@@ -269,7 +269,11 @@ def _pair(value: object, dtype: PtxType, half: PtxType) -> int:
     """Return the bits of a pair: (low half, high half), or one number for both."""
     numbers = cast("tuple[Any, ...]", value if isinstance(value, tuple) else (value, value))
     if len(numbers) != 2 or not all(isinstance(number, int | float) for number in numbers):
-        fail(rules.LITERAL, f".{dtype} holds two numbers, found {value!r}", help="write (low, high), or one for both")
+        fail(
+            rules.LITERAL,
+            f".{dtype} holds two numbers, found {value!r}",
+            help="write (low, high), or one number for both",
+        )
     low, high = (float_bits(number, half) for number in numbers)
     return low | high << half.bits
 
@@ -281,7 +285,7 @@ def literal(value: Any, dtype: PtxType, *, lenient: bool = False) -> ImmediateOp
         return decimal(_pair(value, dtype, half))
     if dtype.kind == "pred":
         if value not in (0, 1):
-            fail(rules.LITERAL, f"a predicate is True or False, found {value!r}")
+            fail(rules.LITERAL, f"a predicate must be True or False, found {value!r}")
         return decimal(int(value))
     if dtype.kind == "f":
         return decimal(float_bits(value, dtype)) if dtype.name not in ("f32", "f64") else float_literal(value, dtype)
@@ -291,7 +295,7 @@ def literal(value: Any, dtype: PtxType, *, lenient: bool = False) -> ImmediateOp
     if not low <= value <= high:
         fail(
             rules.LITERAL,
-            f"{value} does not fit .{dtype.name}: {low} to {high}",
+            f"{value} does not fit .{dtype.name}: the range is {low} to {high}",
             help=f"write {value & (1 << dtype.bits) - 1:#x} for the same bits" if low == 0 and value < 0 else None,
         )
     return decimal(int(value))
@@ -321,7 +325,11 @@ def float_bits(value: int | float, dtype: PtxType) -> int:
     if dtype.name in small_floats.NAMES:
         return _small_bits(value, dtype)
     if dtype.name not in _PACKED:
-        fail(rules.LITERAL, f"no literals of type .{dtype.name}", help="give the bits to a register of an integer type")
+        fail(
+            rules.LITERAL,
+            f"there are no literals of type .{dtype.name}",
+            help="load the bits through a register of an integer type",
+        )
     as_float, as_int = _PACKED[dtype.name]
     try:
         number = float(value)
@@ -342,7 +350,7 @@ def _small_bits(value: int | float, dtype: PtxType) -> int:
     if bits is None:
         least, most = small_floats.bounds(dtype.name)
         powers = ", powers of two" if dtype.name == small_floats.POWERS else ""
-        fail(rules.LITERAL, f"{value!r} does not fit .{dtype.name}: {least:g} to {most:g}{powers}",
+        fail(rules.LITERAL, f"{value!r} does not fit .{dtype.name}: the range is {least:g} to {most:g}{powers}",
              help="clamp it, or scale it by a power of two first")  # fmt: skip
     exact = small_floats.number_of(bits, dtype.name)
     if isinstance(value, int) and exact != value:

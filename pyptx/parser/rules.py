@@ -1,4 +1,4 @@
-"""What the syntax codes PTX00xx mean, each with a wrong and a right module."""
+"""Rules PTX0001 to PTX0012: syntax errors. Each has a wrong and a right module, which the tests parse."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def _function(name: str, known: Computation) -> Callable[..., Reg]:
         for position in known.positions:
             word = named.pop(position, None)
             if word is not None and not isinstance(word, str):
-                fail(rules.ARGUMENT, f"`{position}` of `ptx.{name}` is a string, found {shown(word)}",
+                fail(rules.ARGUMENT, f"`{position}` of `ptx.{name}` must be a string, found {shown(word)}",
                      help=f"write it as PTX does, without its dot; see docs/isa for {known.opcode}")  # fmt: skip
             words += [] if word is None else [word]
         words += [word for word in known.flags if named.pop(word, False)]
@@ -34,7 +34,7 @@ def _function(name: str, known: Computation) -> Callable[..., Reg]:
         return compute(known.opcode, dtype, operands, tuple(words), pred)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{meanings()[known.opcode]} Without `dst` into a fresh register; returns the destination."
+    function.__doc__ = f"{meanings()[known.opcode]} Writes `dst` or a fresh register, and returns it."
     empty, keyword = Parameter.empty, Parameter.KEYWORD_ONLY
     function.__signature__ = Signature([  # pyright: ignore[reportFunctionMemberAccess]
         *(Parameter(n, Parameter.POSITIONAL_OR_KEYWORD) for n in ("dtype", "dst", *known.sources[0][:-1])),
@@ -55,8 +55,8 @@ def _arrange(name: str, known: Computation, operands: tuple[Any, ...], named: di
     if len(given) != total or set(given) - set(places):
         wrong = next(n for n in named if n not in places[len(operands) :])
         operands_, words = ", ".join(("dst", *known.sources[-1])), ", ".join((*known.positions, *known.flags, "pred"))
-        fail(rules.ARGUMENT, f"`ptx.{name}` has no place for `{wrong}`",
-             help=f"its operands are {operands_}; by keyword also {words}")  # fmt: skip
+        fail(rules.ARGUMENT, f"`ptx.{name}` has no operand `{wrong}`",
+             help=f"its operands are {operands_}; keyword arguments: {words}")  # fmt: skip
     return tuple(given[place] for place in places if place in given)
 
 

@@ -26,10 +26,10 @@ def map_address(desc: Any, coord: Any) -> AddressOperand:
         if isinstance(desc, AddressOperand):
             return desc
         fail(rules.ARGUMENT, "a tensor copy needs the coordinates of its box",
-             help="write coord=(x, y), innermost dimension first")  # fmt: skip
+             help="pass coord=(x, y), innermost dimension first")  # fmt: skip
     if isinstance(desc, SharedView):
-        fail(rules.ARGUMENT, f"`{desc.name}` is shared memory, a tensor map stands here",
-             help="a load has dst=tile, src=map; a store dst=map, src=tile; the map is tensor.tma_desc()")  # fmt: skip
+        fail(rules.ARGUMENT, f"`{desc.name}` is shared memory, but a tensor map is expected",
+             help="a load takes dst=tile, src=map, a store dst=map, src=tile; map is tensor.tma_desc()")  # fmt: skip
     if isinstance(desc, TensorSpec):
         desc = desc.tma_desc()
     if isinstance(coord, RegisterRange):
@@ -41,7 +41,11 @@ def map_address(desc: Any, coord: Any) -> AddressOperand:
 def group_words(cta_group: Any) -> tuple[str, ...]:
     """Return `.cta_group::2`; one CTA is what PTX means anyway."""
     if isinstance(cta_group, bool) or cta_group not in (None, 1, 2):
-        fail(rules.ARGUMENT, f"`cta_group` is 1 or 2, found {shown(cta_group)}", help="write cta_group=2 for CTA pairs")
+        fail(
+            rules.ARGUMENT,
+            f"`cta_group` must be 1 or 2, found {shown(cta_group)}",
+            help="use cta_group=2 for CTA pairs",
+        )
     return ("cta_group::2",) if cta_group == 2 else ()
 
 
@@ -208,7 +212,7 @@ class TensorCopy:
         cta_group: Any, hint: Any, pred: Pred | None,
     ) -> None:  # fmt: skip
         if mbar is None:
-            fail(rules.ARGUMENT, "a tensor load signals a barrier, found none", help="write mbar=bars[stage]")
+            fail(rules.ARGUMENT, "a tensor load needs a barrier to signal, found none", help="pass mbar=bars[stage]")
         spelling = _load_spelling(self.rank, space, mode, mask is not None, group_words(cta_group), hint is not None)
         more = [value for value in (mask, hint) if value is not None]
         emit(spelling, (dst, map_address(src, coord), mbar, *offsets, *more), pred)

@@ -28,7 +28,7 @@ def modifier_words(part: object) -> tuple[str, ...]:
     if isinstance(part, PtxType):
         return (part.name,)
     if not isinstance(part, str) or not part.strip("."):
-        fail(rules.ARGUMENT, f"a modifier in brackets is a type or a string, found {shown(part)}")
+        fail(rules.ARGUMENT, f"a modifier in brackets must be a type or a string, found {shown(part)}")
     return tuple(part.strip(".").split("."))
 
 

@@ -35,8 +35,8 @@ def wait(*, aligned: bool = False, sem: str | None = None, scope: str | None = N
 
 def _barrier(op: str, aligned: bool, sem: str | None, scope: str | None, pred: Pred | None) -> None:
     if scope not in (None, "cluster"):
-        fail(rules.ARGUMENT, f"the cluster's barrier orders memory for the cluster, found scope={scope!r}",
-             help="leave scope= out")  # fmt: skip
+        fail(rules.ARGUMENT, f"a cluster barrier orders memory for the cluster, found scope={scope!r}",
+             help="omit scope=")  # fmt: skip
     words = (*(() if sem is None else (sem,)), *(("aligned",) if aligned else ()))
     emit(spelled("barrier", "cluster", op, *words), (), pred)
 
@@ -52,7 +52,7 @@ def sync(*, aligned: bool = False, pred: Pred | None = None) -> None:
 def rank(cta_rank: int | Reg) -> Reg:
     """Return a predicate: whether this is the CTA of that rank. Emits `mov` of `%cluster_ctarank` and `setp.eq`."""
     if not isinstance(cta_rank, Register) and not is_integer(cta_rank, 0):
-        fail(rules.ARGUMENT, f"a rank is an integer or a register, found {shown(cta_rank)}")
+        fail(rules.ARGUMENT, f"a rank must be an integer or a register, found {shown(cta_rank)}")
     return sreg("%cluster_ctarank") == cta_rank
 
 
@@ -123,7 +123,7 @@ def arrive_multicast(
     address = _address(bar_addr)
     if not isinstance(mask, Reg):
         if not is_integer(mask, 1) or mask >> _LARGEST:
-            fail(rules.ARGUMENT, f"a mask of CTAs is 1 to {(1 << _LARGEST) - 1:#x} or a register, found {shown(mask)}")
+            fail(rules.ARGUMENT, f"a CTA mask must be 1 to {(1 << _LARGEST) - 1:#x} or a register, found {shown(mask)}")
         for cta in range(_LARGEST):
             if mask >> cta & 1:
                 _arrive(address, cta, count, sem, scope, pred)

@@ -38,8 +38,8 @@ def _place_label(trace: Trace, name: str) -> None:
         trace.append(Label(name, origin=here))
         return
     if name in trace.labels:
-        fail(rules.LABEL, f"the label `{name}` is already in this kernel", help="give each label a name of its own",
-             notes=[f"it stands at {trace.labels[name]}"])  # fmt: skip
+        fail(rules.LABEL, f"the kernel already has a label `{name}`", help="choose a unique name for each label",
+             notes=[f"it is placed at {trace.labels[name]}"])  # fmt: skip
     if name in trace.taken:
         trace.claim(name, "label")
     trace.taken.add(name)
@@ -49,7 +49,7 @@ def _place_label(trace: Trace, name: str) -> None:
 
 def _refuse_control(trace: Trace, what: str) -> None:
     outer = next(opened for opened in reversed(trace.open) if opened.pure)
-    fail(rules.NESTING, f"{what} inside `{outer.what}`: it groups instructions, control flow stays outside",
+    fail(rules.NESTING, f"{what} inside `{outer.what}`: a group of instructions cannot contain control flow",
          help="end the ptx.expr() block first, or use @intrinsic")  # fmt: skip
 
 
@@ -78,8 +78,8 @@ def condition(trace: Trace, pred: Any, what: str) -> Pred:
     if callable(pred):
         pred = pred()
     if isinstance(pred, bool):
-        fail(rules.TYPES, f"`{what}` got Python's {pred}, not a predicate register",
-             help="Python already decided it: use a plain Python `if` there")  # fmt: skip
+        fail(rules.TYPES, f"`{what}` takes a predicate register, found Python's {pred}",
+             help="Python has already evaluated the condition: use a plain Python `if`")  # fmt: skip
     guard_of(pred, trace)
     return pred
 
@@ -203,8 +203,8 @@ def if_(pred_reg: Pred, *, label: str | None = None, uni: bool = False, place: b
 
 def _refuse_label(what: str, label: str | None) -> None:
     if label is not None:
-        fail(rules.ARGUMENT, f"`{what}` makes its own labels, found label={label!r}",
-             help="labels are given in exact transcripts, @kernel(exact=True)")  # fmt: skip
+        fail(rules.ARGUMENT, f"`{what}` generates its labels, found label={label!r}",
+             help="labels can only be chosen in exact transcripts, @kernel(exact=True)")  # fmt: skip
 
 
 def elif_(pred_reg: Pred) -> If:
@@ -299,7 +299,7 @@ class Loop(_Round):
                 rules.INVARIANT,
                 f"the condition `{name}` of the loop `{self.wanted}` is never written in its body: it was evaluated "
                 "once, before the loop",
-                help="give the condition as a function: pred=lambda: i < n; or set the predicate in the body",
+                help="pass the condition as a function: pred=lambda: i < n; or set the predicate in the body",
             )
 
 
@@ -338,7 +338,7 @@ def loop(label_name: str, *, pred: Any = None, uni: bool = False, end: str | Non
 def while_(condition: Callable[[], Pred]) -> Loop:
     """Open a loop whose condition, a function, is evaluated before each round."""
     if not callable(condition):
-        fail(rules.INVARIANT, "`ptx.while_` takes a function: a comparison alone is evaluated once, before the loop",
+        fail(rules.INVARIANT, "`ptx.while_` takes a function: a comparison is evaluated only once, before the loop",
              help="write ptx.while_(lambda: i < n)")  # fmt: skip
     return announced(Loop("ptx.while_", "$while", None, condition))
 
@@ -362,7 +362,7 @@ def continue_(*, uni: bool = False, pred: Pred | None = None) -> None:
 
 def _innermost(trace: Trace, what: str) -> Loop:
     if not trace.loops:
-        fail(rules.NESTING, f"`{what}` outside a loop", help="it belongs in ptx.loop, ptx.while_ or ptx.range_")
+        fail(rules.NESTING, f"`{what}` outside a loop", help="use it in ptx.loop, ptx.while_ or ptx.range_")
     return trace.loops[-1]
 
 
@@ -426,9 +426,7 @@ class ExactLoop(_Round):
     def done(self) -> str:
         """The label behind the loop."""
         if self.last is None:
-            fail(
-                rules.NESTING, f"the loop `{self.start}` has no label behind it", help="give it one: ptx.loop(…, end=…)"
-            )
+            fail(rules.NESTING, f"the loop `{self.start}` has no end label", help="add one: ptx.loop(…, end=…)")
         return self.last
 
     def begin(self) -> OpenBody:
@@ -476,8 +474,8 @@ def loc(file_idx: int, line: int, col: int = 0) -> None:
     trace = current()
     for number in (file_idx, line, col):
         if not is_integer(number, 0):
-            fail(rules.ARGUMENT, f"`ptx.loc` takes numbers from 0, found {shown(number)}",
-                 help="write ptx.loc(file, line, column), with ptx.file_(file, name) before")  # fmt: skip
+            fail(rules.ARGUMENT, f"`ptx.loc` takes nonnegative numbers, found {shown(number)}",
+                 help="call ptx.file_(file, name) first, then ptx.loc(file, line, column)")  # fmt: skip
     trace.append(LocDirective(file_idx, line, col, origin=trace.here(2)))
 
 
@@ -485,17 +483,17 @@ def file_(file_idx: int, filename: str) -> None:
     """Declare `.file index "name"` at module level."""
     trace = current()
     if not is_integer(file_idx, 1) or not isinstance(filename, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        fail(rules.ARGUMENT, f"`ptx.file_` takes a number from 1 and a name, found {file_idx!r}, {filename!r}",
+        fail(rules.ARGUMENT, f"`ptx.file_` takes a positive number and a name, found {file_idx!r}, {filename!r}",
              help='write ptx.file_(1, "kernel.cu")')  # fmt: skip
     files = trace.unit.files
     if files.get(file_idx, filename) != filename:
-        fail(rules.NAME, f"file {file_idx} is already {files[file_idx]!r}", help="give it another number")
+        fail(rules.NAME, f"file {file_idx} is already {files[file_idx]!r}", help="use another number")
     files[file_idx] = _quotable(filename)
 
 
 def _quotable(text: str) -> str:
     if '"' in text or "\n" in text or not (text.isascii() and text.isprintable()):
-        fail(rules.ARGUMENT, f"expected text without quotes and line breaks, found {text!r}")
+        fail(rules.ARGUMENT, f"expected text without quotes or line breaks, found {text!r}")
     return text
 
 

@@ -49,7 +49,7 @@ def range_(start: Any, stop: Any = None, step: Any = 1) -> Generator[Reg, None, 
         fail(rules.ARGUMENT, "the step of `ptx.range_` must not be 0")
     low = [value for value in (start, stop) if isinstance(value, int) and value < 0]
     if low and dtype.kind != "s":
-        fail(rules.ARGUMENT, f"`ptx.range_` counts in .{dtype}, which has no values below 0, found {low[0]}",
+        fail(rules.ARGUMENT, f"`ptx.range_` counts in .{dtype}, which cannot be negative, found {low[0]}",
              help="use signed bounds: s32 registers or integers")  # fmt: skip
     bounds = [_to_bound(value, dtype) for value in (start, stop, step)]
     return _rounds(trace, dtype, bounds)
@@ -59,7 +59,7 @@ def _rounds(trace: Trace, dtype: Any, bounds: list[Any]) -> Generator[Reg, None,
     start, stop, step = bounds
     counter = fresh(dtype)
     move(counter, start)
-    counter.__held__ = "the counter of `ptx.range_`: the loop adds its step to it"
+    counter.__held__ = "the counter of `ptx.range_`, which the loop increments"
     known = [bound for bound in bounds if isinstance(bound, int)]
     made = Counted(counter, stop, step, isinstance(step, int) and step < 0, len(known) == 3 and len(range(*known)) > 0)
     made.__enter__()
@@ -71,14 +71,14 @@ def _rounds(trace: Trace, dtype: Any, bounds: list[Any]) -> Generator[Reg, None,
         trace.pop(made.opened, keep=False)
         made.abandoned()
         trace.pending.append(rules.PYTHON_EXIT.found(
-            here, "Python left the body of `ptx.range_` by `break` or `return`, which ends the tracing, not the loop",
-            help="write ptx.break_() or ptx.break_(pred=p)",
+            here, "`break` or `return` in the body of `ptx.range_` ended tracing, not the loop",
+            help="use ptx.break_() or ptx.break_(pred=p)",
         ))  # fmt: skip
         raise
     if all(_origin(statement) is here for statement in trace.body[mark:]) and not _is_held(trace, counter):
         trace.pop(made.opened, keep=False)
         made.abandoned()
-        fail(rules.NESTING, "`ptx.range_` is for a `for` statement: list() and * leave its body empty",
+        fail(rules.NESTING, "`ptx.range_` works only in a `for` statement: list() and * leave its body empty",
              help="write `for i in ptx.range_(…):`, or Python's range for numbers")  # fmt: skip
     made.end()
 
@@ -115,8 +115,8 @@ def _counter_type(*values: Any) -> Any:
     widest = max(register.dtype.bits for register in registers)
     wide = [register.dtype for register in registers if register.dtype.bits == widest]
     if len({dtype.kind for dtype in wide} - {"b"}) > 1:
-        fail(rules.TYPES, f"`ptx.range_` of .{wide[0]} and .{wide[1]}: signed and unsigned bounds",
-             help="declare the bounds alike, or convert one")  # fmt: skip
+        fail(rules.TYPES, f"`ptx.range_` of .{wide[0]} and .{wide[1]}: the bounds have different signedness",
+             help="declare the bounds with the same signedness, or convert one")  # fmt: skip
     return unsigned(next((dtype for dtype in wide if dtype.kind != "b"), wide[0]))
 
 
@@ -133,7 +133,7 @@ def kloop(total: int | Reg, *, unroll: int, body: Callable[[], None], loop_label
             body()
         return
     if not is_integer(unroll, 1):
-        fail(rules.ARGUMENT, f"`unroll` is an integer of at least 1, found {shown(unroll)}")
+        fail(rules.ARGUMENT, f"`unroll` must be a positive integer, found {shown(unroll)}")
     left = fresh(total.dtype)
     move(left, total)
     kind = unsigned(total.dtype).name

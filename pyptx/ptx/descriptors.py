@@ -30,8 +30,8 @@ Encode = Callable[[GmmaLayout], int]
 """The constant bits of a descriptor for this layout."""
 
 
-BASE_OFFSET = "the line of 128 bytes in which the swizzle pattern starts; 0 on the pattern's own boundary"
-OFFSETS = "offsets are bytes, multiples of 16, as the manual's canonical layouts name them"
+BASE_OFFSET = "the 128-byte line in which the swizzle pattern starts; 0 if the tile is aligned to the pattern"
+OFFSETS = "offsets are in bytes and multiples of 16, as in the manual's canonical layouts"
 
 
 def checked(what: str, encode: Callable[[], int], remedy: str = OFFSETS) -> int:
@@ -51,8 +51,8 @@ def check_bytes(**given: Any) -> None:
         if not is_integer(value, 0) or value % 16 or value >= _LIMIT:
             fail(
                 rules.ARGUMENT,
-                f"`{name}` is in bytes, a multiple of 16 below {_LIMIT:,}, found {shown(value)}",
-                help="give bytes: the descriptor divides them by 16; add registers to the address",
+                f"`{name}` must be a multiple of 16 bytes below {_LIMIT:,}, found {shown(value)}",
+                help="pass bytes: the descriptor divides them by 16; add registers to the address",
             )
 
 
@@ -61,7 +61,7 @@ def check_field(name: str, value: Any, largest: int, meaning: str) -> None:
     if not is_integer(value, 0) or value > largest:
         fail(
             rules.ARGUMENT,
-            f"`{name}` is a number from 0 to {largest if largest < 16 else hex(largest)}, found {shown(value)}",
+            f"`{name}` must be a number from 0 to {largest if largest < 16 else hex(largest)}, found {shown(value)}",
             help=meaning,
         )
 
@@ -69,9 +69,11 @@ def check_field(name: str, value: Any, largest: int, meaning: str) -> None:
 def with_address(base: Any, offset: int, bits: int, mask: int = START) -> Reg:
     """Return a register with `((base + offset) & mask) >> 4 | bits`; `offset` is in bytes."""
     if not is_integer(offset):
-        fail(rules.ARGUMENT, f"a byte offset is an integer, found {shown(offset)}", help="add registers to the base")
+        fail(
+            rules.ARGUMENT, f"a byte offset must be an integer, found {shown(offset)}", help="add registers to the base"
+        )
     if not is_integer(mask):
-        fail(rules.ARGUMENT, f"`mask` is an integer, found {shown(mask)}", help="it keeps bits of the address")
+        fail(rules.ARGUMENT, f"`mask` must be an integer, found {shown(mask)}", help="it selects bits of the address")
     check_field("const_bits", bits, (1 << 64) - 1, "the bits of a descriptor above its start address")
     address = _address(base, offset)
     kept, start, wide, made = fresh(b32), fresh(u32), fresh(u64), fresh(b64)
@@ -98,7 +100,7 @@ def _address(base: Any, offset: int) -> Any:
         fail(
             rules.ARGUMENT,
             f"a descriptor needs an address in shared memory, found {shown(base)}",
-            help="give an allocation, a slice of one, or a register with an address: tile.address()",
+            help="pass an allocation, a slice of one, or a register with an address: tile.address()",
         )
     if register.dtype.bits == 64:
         narrow = fresh(u32)
@@ -143,14 +145,14 @@ class Matrix:
                 rules.ARGUMENT,
                 f"`{name}_k_offset`: byte {offset} of `{self.view.name}` is byte {byte} of row {row}; from there "
                 f"{depth} elements along K are not in the {layout.smem_swizzle or 'unswizzled'} layout",
-                help=f"give the bytes where an element along K begins: {name}_k_offset=tile.k_offset(16)",
+                help=f"pass the byte offset of an element along K: {name}_k_offset=tile.k_offset(16)",
             )
 
     def _refuse_extent(self, name: str, what: str, extent: int, first: int, count: int) -> NoReturn:
-        start = f" from element {first} on" if first else ""
+        start = f" from element {first}" if first else ""
         fail(
             rules.ARGUMENT,
-            f"operand `{name}`: `{self.view.name}` has {extent} elements along {what}, {count} are read{start}",
+            f"operand `{name}`: `{self.view.name}` has {extent} elements along {what}, but {count} are read{start}",
             help="allocate a larger tile, or use a smaller shape or offset (`_k_offset` counts bytes)",
         )
 
@@ -160,13 +162,15 @@ def matrix(view: SharedView, dtype: PtxType, transposed: bool, name: str) -> Mat
     recorded swizzle must be the one that its shape asks for, and `transposed` says which dimension is K."""
     owner = view.alloc if isinstance(view, SharedSlice) else view
     if not isinstance(owner, SharedAlloc):
-        _refuse(name, f"`{view.name}` plus some bytes has no layout", "give the allocation itself, or a descriptor")
+        _refuse(name, f"`{view.name}` with a byte offset has no layout", "pass the allocation itself, or a descriptor")
     if owner.dtype.bits != dtype.bits:
-        _refuse(name, f"`{owner.name}` holds .{owner.dtype}, the instruction wants .{dtype}", f"allocate it as {dtype}")
+        _refuse(
+            name, f"`{owner.name}` holds .{owner.dtype}, but the instruction needs .{dtype}", f"allocate it as {dtype}"
+        )
     layout = owner.gmma_layout
     major = Major.of(owner.gmma_major) if owner.gmma_major is not None else Major(transposed)
     if transposed and major is Major.K:
-        _refuse(name, f"`{owner.name}` is K-major, so it is not transposed", f"leave trans_{name} out")
+        _refuse(name, f"`{owner.name}` is K-major, so it cannot be transposed", f"omit trans_{name}")
     if not isinstance(layout, GmmaLayout):
         layout = _infer_layout(owner, major, name)
     _check_place(view, owner, layout, name)
@@ -179,13 +183,16 @@ def matrix(view: SharedView, dtype: PtxType, transposed: bool, name: str) -> Mat
 
 def _infer_layout(owner: SharedAlloc, major: Major, name: str) -> GmmaLayout:
     if len(owner.shape) < 2:
-        _refuse(name, f"`{owner.name}` has one dimension", "allocate it by smem.wgmma_tile(dtype, (rows, columns))")
+        _refuse(name, f"`{owner.name}` has one dimension", "allocate it with smem.wgmma_tile(dtype, (rows, columns))")
     layout = tile_layout(owner.dtype, owner.shape, major)
     if by_name(owner.swizzle) is not by_name(layout.smem_swizzle):
         _refuse(
             name,
-            f"`{owner.name}` was allocated with swizzle {owner.swizzle}, rows of this width want {layout.smem_swizzle}",
-            "allocate it by smem.wgmma_tile, or build the descriptor for your own layout",
+            (
+                f"`{owner.name}` was allocated with swizzle {owner.swizzle}, but rows of this width need "
+                f"{layout.smem_swizzle}"
+            ),
+            "allocate it with smem.wgmma_tile, or build the descriptor for your own layout",
         )
     return layout
 
@@ -207,8 +214,8 @@ def _check_place(view: SharedView, owner: SharedAlloc, layout: GmmaLayout, name:
     if len(view.shape) < 2 and layout.stripes > 1:
         _refuse(
             name,
-            f"`{owner.name}` lies in {layout.stripes} stripes, a row of it is not one piece",
-            f"make it several tiles, of shape (tiles, rows, columns), and take {owner.name}[tile]",
+            f"`{owner.name}` is stored in {layout.stripes} stripes, so a row is not contiguous",
+            f"allocate several tiles, with shape (tiles, rows, columns), and pass {owner.name}[tile]",
         )
     known = alignment_of(owner)
     if view.register is None:
@@ -221,8 +228,11 @@ def _check_place(view: SharedView, owner: SharedAlloc, layout: GmmaLayout, name:
     if known % origin:
         _refuse(
             name,
-            f"the {layout.smem_swizzle or 'unswizzled'} layout starts on {origin} bytes, `{view.name}` on {known}",
-            f"allocate it with align={origin}, and tiles of a multiple of 8 rows",
+            (
+                f"the {layout.smem_swizzle or 'unswizzled'} layout must start on {origin} bytes, but `{view.name}` "
+                f"starts on {known}"
+            ),
+            f"allocate it with align={origin}, and make each tile a multiple of 8 rows",
         )
 
 
@@ -233,23 +243,23 @@ def _refuse(name: str, message: str, remedy: str) -> NoReturn:
 def offset_of(name: str, offset: Any) -> int:
     """Return a `k_offset` argument: a number of bytes."""
     if type(offset) is not int or offset < 0:
-        fail(rules.ARGUMENT, f"`{name}_k_offset` is a number of bytes, found {shown(offset)}",
-             help="index the allocation by the register instead: tile[stage]")  # fmt: skip
+        fail(rules.ARGUMENT, f"`{name}_k_offset` must be a number of bytes, found {shown(offset)}",
+             help="index the allocation with the register instead: tile[stage]")  # fmt: skip
     return offset
 
 
 def _check_unit(name: str, offset: int) -> None:
     """Refuse an offset where no descriptor begins."""
     if offset % 16:
-        fail(rules.ARGUMENT, f"`{name}_k_offset` counts bytes, multiples of 16, found {offset}",
-             help="step by the bytes of the shape's K: 32 for m64nNk16 of bf16")  # fmt: skip
+        fail(rules.ARGUMENT, f"`{name}_k_offset` must be a multiple of 16 bytes, found {offset}",
+             help="advance by the bytes of the shape's K: 32 for m64nNk16 of bf16")  # fmt: skip
 
 
 def stepped(name: str, value: Any, offset: int) -> Reg:
     """Return a descriptor given as a register, so many bytes further: one `add.s64`."""
     if not isinstance(value, Register):
         fail(rules.ARGUMENT, f"`{name}_k_offset` needs an allocation, found {shown(value)}",
-             help="give smem.wgmma_tile(…) as operand, or a descriptor that begins there")  # fmt: skip
+             help="pass smem.wgmma_tile(…), or a descriptor that starts at the offset")  # fmt: skip
     _check_unit(name, offset)
     with Named("descriptor_step", f"{value.name}, {offset}"):
         made = fresh(b64)
@@ -271,5 +281,5 @@ def descriptor_of(found: Matrix, offset: int, encode: Encode, what: str) -> Reg:
     if known is None:
         with trace.in_prologue(), Named(what, f"{view.name}+{start}" if start else view.name):
             known = trace.once[key] = with_address(view, offset, bits)
-        known.__held__ = f"the descriptor of `{view.name}`, made once for the kernel"
+        known.__held__ = f"the descriptor of `{view.name}`, which pyptx caches"
     return known

@@ -44,7 +44,7 @@ def directive_node(name: str, *values: Any, **given: Any) -> Any:
     """Return the node of a directive."""
     make = _MAKERS.get(name)
     if make is None:
-        fail(rules.ARGUMENT, f"unknown directive {shown(name)}", help=f"one of {', '.join(sorted(_MAKERS))}")
+        fail(rules.ARGUMENT, f"unknown directive {shown(name)}", help=f"use one of {', '.join(sorted(_MAKERS))}")
     try:
         return make(*values, **given)
     except TypeError as wrong:
@@ -62,7 +62,7 @@ def _loc(
 ) -> Directive:
     at = None if inlined_at is None else tuple(map(number, inlined_at))
     if at is not None and len(at) != 3:
-        fail(rules.ARGUMENT, f"`inlined_at` is (file, line, column), found {shown(inlined_at)}")
+        fail(rules.ARGUMENT, f"`inlined_at` must be (file, line, column), found {shown(inlined_at)}")
     where = None if function_name is None else label_place(function_name)
     return LocDirective(number(file), number(line), number(column), where, at, intermediate)  # pyright: ignore[reportArgumentType]
 

@@ -22,7 +22,7 @@ def exact_of(what: str) -> Exact:
     """Return the exact trace that is being written, or refuse what only stands there."""
     trace = current()
     if trace.exact is None:
-        fail(rules.EXACT, f"`{what}` stands in an exact transcript only", help="write @kernel(exact=True)")
+        fail(rules.EXACT, f"`{what}` is only allowed in an exact transcript", help="write @kernel(exact=True)")
     return trace.exact
 
 
@@ -36,7 +36,7 @@ def gap(
     """Return the mark that `ptx.layout` leaves."""
     texts: tuple[Any, ...] = (*gaps, before or "", after or "", *(inner or {}).values())
     if not all(isinstance(text, str) for text in texts):
-        fail(rules.ARGUMENT, f"`{what}` takes the text between tokens: white space and comments")
+        fail(rules.ARGUMENT, f"`{what}` takes the text between tokens: whitespace and comments")
     return Gap(tuple(gaps), before, after, tuple((inner or {}).items()))
 
 
@@ -78,7 +78,7 @@ def close_block() -> None:
     """Emit the `}` of the innermost `ptx.open_block()`."""
     exact = exact_of("ptx.close_block")
     if not exact.blocks:
-        fail(rules.NESTING, "`ptx.close_block` closes nothing", help="open the block by ptx.open_block()")
+        fail(rules.NESTING, "`ptx.close_block` has no open block", help="open a block with ptx.open_block()")
     exact.trace.pop(exact.blocks.pop())
 
 

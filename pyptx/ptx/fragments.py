@@ -28,7 +28,7 @@ def registers(value: Any, what: str) -> list[Register]:
     items: list[Any] = list(cast("list[Any]", value)) if isinstance(value, list | tuple) else [value]
     for item in items:
         if not isinstance(item, Register):
-            fail(rules.ARGUMENT, f"`{what}` is registers, found {shown(item)}", help="give reg.array(…) or a list")
+            fail(rules.ARGUMENT, f"`{what}` must be registers, found {shown(item)}", help="pass reg.array(…) or a list")
     return items
 
 
@@ -38,8 +38,8 @@ def shape_word(shape: Any, instruction: str) -> str:
     if len(numbers) != 3 or not all(isinstance(n, int) and not isinstance(n, bool) for n in numbers):
         fail(
             rules.ARGUMENT,
-            f"`shape` of {instruction} is three numbers (m, n, k), found {shape!r}",
-            help="write shape=(16, 8, 16)",
+            f"`shape` of {instruction} must be three numbers (m, n, k), found {shape!r}",
+            help="pass shape=(16, 8, 16)",
         )
     m, n, k = numbers
     return f"m{m}n{n}k{k}"

@@ -50,7 +50,7 @@ class DeviceFunction:
                 fail(
                     rules.DECLARATION,
                     f"`{self.name}`: no type for {', '.join(missing)}",
-                    help="annotate with types of pyptx.types, x: f32, or give @ptx.func(params=(f32,), returns=(f32,))",
+                    help="annotate with types of pyptx.types, x: f32, or pass @ptx.func(params=(f32,), returns=(f32,))",
                 )
             params = [noted[name] for name in names] if params is None else params
             back: Any = noted.get("return") if returns is None else returns
@@ -58,7 +58,10 @@ class DeviceFunction:
         if len(params) != len(names):
             fail(
                 rules.DECLARATION,
-                f"`{self.name}` takes {counted('argument', len(names))}, `params` has {counted('type', len(params))}",
+                (
+                    f"`{self.name}` takes {counted('argument', len(names))}, but `params` has "
+                    f"{counted('type', len(params))}"
+                ),
             )
         return tuple(map(type_of, params)), tuple(map(type_of, returns))
 
@@ -76,7 +79,7 @@ class DeviceFunction:
         owner = trace.unit.once.get(("function", self.name))
         if owner is not None:
             if owner is not self:
-                fail(rules.NAME, f"two device functions are named `{self.name}`", help="rename one")
+                fail(rules.NAME, f"two device functions are named `{self.name}`", help="rename one of them")
             return
         trace.unit.once["function", self.name] = self
         taken = [Param(StateSpace.PARAM, _parameter_type(t), f"{self.name}_{i}") for i, t in enumerate(params)]
@@ -110,8 +113,8 @@ class DeviceFunction:
     def _leave(self, returns: Sequence[PtxType], result: Any) -> None:
         results: list[Any] = list(result) if isinstance(result, tuple) else [] if result is None else [result]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
         if len(results) != len(returns):
-            fail(rules.ARGUMENT, f"`{self.name}` returns {counted('value', len(results))}, it declares {len(returns)}",
-                 help="annotate what it returns: -> f32, or returns=(f32, u32)")  # fmt: skip
+            fail(rules.ARGUMENT, f"`{self.name}` returns {counted('value', len(results))}, but declares {len(returns)}",
+                 help="annotate the return types: -> f32, or returns=(f32, u32)")  # fmt: skip
         for index, (kind, value) in enumerate(zip(returns, results, strict=True)):
             _store(f"{self.name}_result{index}", kind, value)
 
@@ -141,7 +144,7 @@ def func(
 def declare(trace: Trace, function: Function) -> None:
     """Make a function's name known to the checks."""
     if function.name in trace.taken or function.name in trace.unit.names or function.name == trace.name:
-        fail(rules.NAME, f"the name `{function.name}` is taken in this module", help="rename the function")
+        fail(rules.NAME, f"the name `{function.name}` is already used in this module", help="rename the function")
     trace.unit.names.add(function.name)
     trace.unit.scope.put(function.name, Symbol(Kind.FUNCTION, declaration=function))
 
@@ -186,9 +189,9 @@ def const(dtype: Dtype, values: Sequence[int | float], *, name: str | None = Non
     dtype = type_of(dtype)
     trace = current()
     if space not in ("const", "global"):
-        fail(rules.ARGUMENT, f"a table lives in 'const' or 'global', found {space!r}")
+        fail(rules.ARGUMENT, f"a table must be in 'const' or 'global', found {space!r}")
     if not values:
-        fail(rules.ARGUMENT, "a table has at least one value")
+        fail(rules.ARGUMENT, "a table must have at least one value")
     kind = ScalarType.from_ptx(memory_type(dtype))
     texts = tuple(literal(value, dtype).text for value in values)
     full = trace.module_name_for(name, "table")

@@ -127,19 +127,19 @@ def _check_epilogue(values: list[Register], lane: Any, row_stride: Any) -> None:
     if not values or len(values) % GROUP:
         fail(
             rules.ARGUMENT,
-            f"`frag` is {GROUP} f32 registers for every 16 columns, found {len(values)}",
-            help="give the whole accumulator, or a slice of it: frag=acc[0:32]",
+            f"`frag` must be {GROUP} f32 registers for every 16 columns, found {len(values)}",
+            help="pass the whole accumulator, or a slice of it: frag=acc[0:32]",
         )
     if not is_integer(row_stride, 8) or row_stride % 8:
         fail(
             rules.ARGUMENT,
-            f"`row_stride` counts elements of 2 bytes, a multiple of 8, found {shown(row_stride)}",
-            help="a row of 64 bf16 and 8 of padding is row_stride=72",
+            f"`row_stride` must be a multiple of 8 elements (of 2 bytes), found {shown(row_stride)}",
+            help="a row of 64 bf16 with 8 of padding needs row_stride=72",
         )
     if not isinstance(lane, Register) or lane.dtype.bits != 32 or lane.dtype.kind == "f":
         fail(
             rules.ARGUMENT,
-            f"`lane` is a 32-bit register with the thread's number in its warpgroup, found {shown(lane)}",
+            f"`lane` must be a 32-bit register with the thread's index in its warpgroup, found {shown(lane)}",
             help="lane=ptx.special.tid.x() & 127",
         )
 
@@ -153,8 +153,11 @@ def _check_room(base: Any, rows: int, row_stride: int) -> None:
     if needed > room:
         fail(
             rules.ARGUMENT,
-            f"{rows} rows {row_stride} elements apart end at byte {needed:,}, `{owner.name}` has {room:,} from there",
-            help="`row_stride` counts elements, not bytes; or allocate a larger tile",
+            (
+                f"{rows} rows {row_stride} elements apart end at byte {needed:,}, but `{owner.name}` has only "
+                f"{room:,} from there"
+            ),
+            help="`row_stride` is in elements, not bytes; otherwise allocate a larger tile",
         )
 
 
@@ -165,8 +168,8 @@ def _temporaries(given: Any, name: str, least: int, dtype: str) -> list[Register
     if len(found) < least or len(found) % least:
         fail(
             rules.ARGUMENT,
-            f"`{name}` is a multiple of {least} registers, found {len(found)}",
-            help=f"{name}=reg.array({dtype}, {least}), or leave it out",
+            f"`{name}` must be a multiple of {least} registers, found {len(found)}",
+            help=f"pass {name}=reg.array({dtype}, {least}), or omit it",
         )
     return found
 
@@ -200,8 +203,8 @@ def _lane_address(base: Any, lane: Register, row_stride: int) -> Any:
     if isinstance(base, str):
         return shifted(SharedAddress(base, 0), offset)
     if not isinstance(base, Register):
-        fail(rules.ARGUMENT, f"`smem_base` is an address in shared memory, found {shown(base)}",
-             help="give an allocation, a slice of one, or a register")  # fmt: skip
+        fail(rules.ARGUMENT, f"`smem_base` must be an address in shared memory, found {shown(base)}",
+             help="pass an allocation, a slice of one, or a register")  # fmt: skip
     total = fresh(base.dtype)
     if base.dtype.bits == 64:
         emit(spelled("cvt", "u64", "u32"), (wide := fresh(base.dtype), offset))

@@ -343,8 +343,8 @@ class BarrierSlot(Barrier):
         if isinstance(self._base, str):
             return symbol_plus(self._base, self._offset)
         if self._offset:
-            fail(rules.OPERAND, f"this barrier is {self._offset} bytes after `{self.name}`: no single register has it",
-                 help="write slot.addr_reg(), which adds them")  # fmt: skip
+            fail(rules.OPERAND, f"this barrier is {self._offset} bytes after `{self.name}`; no register holds it",
+                 help="use slot.addr_reg(), which adds the offset")  # fmt: skip
         return self._base.__operand__()
 
     def __address__(self) -> Operand:
@@ -395,7 +395,7 @@ class BarrierArray:
         if isinstance(idx, Reg):
             return self.at(idx)
         if not is_integer(idx) or not -self.count <= idx < self.count:
-            fail(rules.INDEX, f"the ring at `{self.name}` has the barriers 0 to {self.count - 1}, found {shown(idx)}")
+            fail(rules.INDEX, f"the ring at `{self.name}` has barriers 0 to {self.count - 1}, found {shown(idx)}")
         offset = self.byte_offset + 8 * (idx % self.count)
         return BarrierSlot(self._base, offset, offset)
 
@@ -443,9 +443,9 @@ class BarrierArray:
 def array(base: Any, byte_offset: int, count: int) -> BarrierArray:
     """Return a ring of `count` barriers, `byte_offset` bytes after a base: a register, a symbol, an allocation."""
     if not is_integer(count, 1):
-        fail(rules.ARGUMENT, f"expected a number of barriers, found {shown(count)}")
+        fail(rules.ARGUMENT, f"expected the number of barriers, found {shown(count)}")
     if not is_integer(byte_offset) or byte_offset % 8:
-        fail(rules.ARGUMENT, f"barriers lie on multiples of 8 bytes, found the offset {shown(byte_offset)}")
+        fail(rules.ARGUMENT, f"a barrier offset must be a multiple of 8 bytes, found {shown(byte_offset)}")
     begins = base.__ring_base__() if isinstance(base, Value) else None
     if begins is not None:
         base, byte_offset = begins[0], byte_offset + begins[1]
@@ -453,8 +453,8 @@ def array(base: Any, byte_offset: int, count: int) -> BarrierArray:
         check_name(base, symbol=True)
         return BarrierArray(base, byte_offset, count)
     if not isinstance(base, Reg) or base.dtype.kind not in "bus" or base.dtype.bits not in (32, 64):
-        fail(rules.ARGUMENT, f"a ring begins at a 32- or 64-bit register, a symbol or an allocation, "
-             f"found {shown(base)}", help="write ptx.mbarrier.array(smem.base(), offset, count)")  # fmt: skip
+        fail(rules.ARGUMENT, "the base of a ring must be a 32- or 64-bit register, a symbol or an allocation, found "
+                             f"{shown(base)}", help="use ptx.mbarrier.array(smem.base(), offset, count)")  # fmt: skip
     if base.__trace__ is not current():
         foreign(base)
     return BarrierArray(base, byte_offset, count)

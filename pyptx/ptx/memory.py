@@ -43,7 +43,7 @@ def param(dtype: Dtype, name: str, dst: Reg | None = None) -> Reg:
     trace = current()
     if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         fail(rules.ARGUMENT, f"`ptx.param` takes the name of a parameter, found {shown(name)}",
-             help="tensors are read by ptx.global_ptrs")  # fmt: skip
+             help="use ptx.global_ptrs to get the addresses of tensors")  # fmt: skip
     made = dst if dst is not None else fresh(dtype)
     if name in trace.array_parameters:
         emit(spelled("mov", move_type(dtype)), (made, LabelOperand(name)))
@@ -69,9 +69,13 @@ def addr(base: Any, offset: Any = None, *more: Any) -> AddressOperand:
     if isinstance(offset, Register):
         return _add_index(base, offset)
     if offset is not None and (isinstance(offset, bool) or not isinstance(offset, int)):
-        fail(rules.ARGUMENT, f"an offset is an integer or a register, found {shown(offset)}")
+        fail(rules.ARGUMENT, f"an offset must be an integer or a register, found {shown(offset)}")
     if offset is not None and not -(1 << 31) <= offset < 1 << 31:
-        fail(rules.LITERAL, f"an address offset has 32 bits, signed, found {offset}", help="add it to a register first")
+        fail(
+            rules.LITERAL,
+            f"an address offset must fit in 32 signed bits, found {offset}",
+            help="add it to a register first",
+        )
     return _bracket(base, offset, ())
 
 
@@ -95,7 +99,9 @@ def _bracket(base: Any, offset: int | None, rest: tuple[Operand, ...]) -> Addres
         return AddressOperand(base, _offset(offset), rest)
     inner = base.__address__() if isinstance(base, Value) else base
     if not isinstance(inner, AddressOperand):
-        fail(rules.ARGUMENT, f"an address begins with a register, a symbol or an allocation, found {shown(base)}")
+        fail(
+            rules.ARGUMENT, f"the base of an address must be a register, a symbol or an allocation, found {shown(base)}"
+        )
     total = int(inner.offset or 0) + (offset or 0)
     return AddressOperand(inner.base, _offset(total or None), (*inner.rest, *rest))
 
@@ -152,7 +158,7 @@ def imm(text: str) -> ImmediateOperand:
     try:
         _ = made.value
     except ValueError:
-        fail(rules.ARGUMENT, f"{text!r} is no number of PTX", help="spell it as PTX does: 16, 0x10, 1.5, 0f3F800000")
+        fail(rules.ARGUMENT, f"{text!r} is not a PTX number", help="write it as in PTX: 16, 0x10, 1.5, 0f3F800000")
     return made
 
 

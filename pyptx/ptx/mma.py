@@ -73,16 +73,18 @@ def sync(
     if sparse_metadata is not None:
         given |= {"meta": sparse_metadata, "selector": sparsity_selector}
     elif not (is_integer(sparsity_selector) and sparsity_selector == 0):
-        fail(rules.ARGUMENT, "`sparsity_selector` without `sparse_metadata`", help="give the register of metadata")
+        fail(
+            rules.ARGUMENT, "`sparsity_selector` without `sparse_metadata`", help="pass the register with the metadata"
+        )
     if scaled:
         if scale_a is None or scale_b is None:
-            fail(rules.ARGUMENT, "block scaling takes two registers, found one", help="give scale_a and scale_b")
+            fail(rules.ARGUMENT, "block scaling needs two registers, found one", help="pass scale_a and scale_b")
         given |= {"scale_a": scale_a, "which_a": vector(scale_a_id), "scale_b": scale_b, "which_b": vector(scale_b_id)}
     emit(spelling, arranged(trace, spelling, given, {}, _REMEDY), pred, trace)
     return d
 
 
-_REMEDY = "give sparse_metadata for a sparse product, scale_a and scale_b for a block-scaled one"
+_REMEDY = "pass sparse_metadata for a sparse product, or scale_a and scale_b for a block-scaled one"
 _NARROW = frozenset(("e3m2", "e2m3", "e2m1"))
 _SCALED_KINDS = ("mxf8f6f4", "mxf4", "mxf4nvf4")
 
@@ -120,14 +122,16 @@ def _kind_words(kind: str | None, types: tuple[str, ...], scaled: bool, scale_ve
         fail(
             rules.ARGUMENT,
             f"kind {kind!r} {'takes no' if scaled else 'needs'} `scale_a` and `scale_b`",
-            help=f"block-scaled kinds are {', '.join(_SCALED_KINDS)}; give them both scale_a and scale_b",
+            help=f"the block-scaled kinds are {', '.join(_SCALED_KINDS)}; pass both scale_a and scale_b",
         )
     if kind is None and _NARROW.intersection(types[1:3]):
         kind = "f8f6f4"
     words = [] if kind is None else [f"kind::{kind}"]
     if not scaled:
         if scale_vec is not None:
-            fail(rules.ARGUMENT, f"`scale_vec` {shown(scale_vec)} without scale factors", help="give scale_a, scale_b")
+            fail(
+                rules.ARGUMENT, f"`scale_vec` {shown(scale_vec)} without scale factors", help="pass scale_a and scale_b"
+            )
         return words
     if scale_vec is None and kind != "mxf4nvf4":
         return [*words, "block_scale"]
@@ -138,7 +142,7 @@ def _scale_words(kind: str | None, scaled: bool, dtype: PtxType | None, scale_ve
     """Return the type of the scale factors: ue8m0, but ue4m3 where four of them share a register."""
     if not scaled:
         if dtype is not None:
-            fail(rules.ARGUMENT, f"`scale_dtype` {dtype} without scale factors", help="give scale_a and scale_b")
+            fail(rules.ARGUMENT, f"`scale_dtype` {dtype} without scale factors", help="pass scale_a and scale_b")
         return []
     if dtype is not None:
         return [dtype.name]

@@ -118,7 +118,7 @@ def index(name: Any, at: Any) -> Operand:
     """Return `a[2]`, an address without brackets around it."""
     named = operand(name)
     if not isinstance(named, RegisterOperand | LabelOperand):
-        fail(rules.OPERAND, f"only a variable or register is indexed, found {shown(name)}")
+        fail(rules.OPERAND, f"only a variable or register can be indexed, found {shown(name)}")
     return IndexedOperand(named.name, operand(at))
 
 
@@ -138,7 +138,7 @@ def mask(bits: Any, value: Any) -> Operand:
     """Return `0xFF00(x)`, some bytes of an address, in an initializer."""
     made = operand(bits)
     if not isinstance(made, ImmediateOperand):
-        fail(rules.OPERAND, f"a mask is a number, found {shown(bits)}")
+        fail(rules.OPERAND, f"a mask must be a number, found {shown(bits)}")
     return MaskOperand(made.text, operand(value))
 
 
@@ -149,7 +149,7 @@ def field(name: str, value: Any) -> Operand:
 
 def _check_operator(operator: str, known: frozenset[str]) -> str:
     if operator not in known:
-        fail(rules.OPERAND, f"expected an operator of PTX, one of {' '.join(sorted(known))}, found {shown(operator)}")
+        fail(rules.OPERAND, f"expected a PTX operator, one of {' '.join(sorted(known))}, found {shown(operator)}")
     return operator
 
 

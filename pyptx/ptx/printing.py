@@ -29,11 +29,11 @@ def printf(text: str, *values: Any) -> None:
     parts = _parts(text)
     fields = [(part, dtype) for part in parts if isinstance(part, Field) for dtype in part.dtypes]
     if len(values) < len(fields):
-        fail(rules.ARGUMENT, f"`{fields[len(values)][0].text}` of `ptx.printf` has no argument: the format takes "
-             f"{len(fields)}, found {len(values)}", help="give it one; %% prints a percent sign")  # fmt: skip
+        fail(rules.ARGUMENT, f"`{fields[len(values)][0].text}` of `ptx.printf` has no argument: the format needs "
+                             f"{len(fields)}, found {len(values)}", help="pass it; %% is a percent sign")  # fmt: skip
     if len(values) > len(fields):
         fail(rules.ARGUMENT, f"argument {len(fields) + 1} of `ptx.printf`, {shown(values[len(fields)])}, has no "
-             f"conversion: the format takes {len(fields)}", help="write %d, %f, … for it in the format")  # fmt: skip
+                             f"conversion: the format needs {len(fields)}", help="add %d, %f, … for it")  # fmt: skip
     words = [
         _argument(number, field, _CLASSES[dtype], value, trace)
         for number, ((field, dtype), value) in enumerate(zip(fields, values, strict=True), 1)
@@ -60,7 +60,7 @@ _CLASSES = {"i4": s32, "u4": u32, "i8": s64, "u8": u64, "f8": f64}
 
 def _parts(text: Any) -> Parts:
     if not isinstance(text, str):
-        fail(rules.ARGUMENT, f"the format of `ptx.printf` is a string, found {shown(text)}",
+        fail(rules.ARGUMENT, f"the format of `ptx.printf` must be a string, found {shown(text)}",
              help='write ptx.printf("x=%f\\n", x)')  # fmt: skip
     try:
         return parse_format(text.encode())
@@ -92,9 +92,9 @@ def _argument(number: int, field: Field, kind: PtxType, value: Any, trace: Trace
 
 def _mismatch(number: int, field: Field, kind: PtxType, value: Any) -> None:
     """Refuse an argument that its conversion does not print."""
-    prints = "a text" if field.kind == "s" else "a floating-point number" if kind is f64 else f"{kind.bits} bits"
-    fail(rules.ARGUMENT, f"`{field.text}` of `ptx.printf` prints {prints}, argument {number} is {shown(value)}",
-         help=f"write {_conversion(value)}, or convert it by ptx.cvt")  # fmt: skip
+    prints = "a string" if field.kind == "s" else "a floating-point number" if kind is f64 else f"{kind.bits} bits"
+    fail(rules.ARGUMENT, f"`{field.text}` of `ptx.printf` prints {prints}, but argument {number} is {shown(value)}",
+         help=f"use {_conversion(value)}, or convert it with ptx.cvt")  # fmt: skip
 
 
 def _conversion(value: Any) -> str:

@@ -20,10 +20,10 @@ class PipelineState:
 
     def __init__(self, n_stages: int, *, cursor: Reg | None = None, phase: Reg | None = None) -> None:
         if not is_integer(n_stages, 1):
-            fail(rules.ARGUMENT, f"expected a number of stages, found {shown(n_stages)}")
+            fail(rules.ARGUMENT, f"expected the number of stages, found {shown(n_stages)}")
         self.n_stages = n_stages
-        self.cursor = cursor if cursor is not None else _zero("the stage of a ring: advance() moves it")
-        self.phase = phase if phase is not None else _zero("the phase of a ring: advance() flips it")
+        self.cursor = cursor if cursor is not None else _zero("the stage of a ring, which advance() changes")
+        self.phase = phase if phase is not None else _zero("the phase of a ring, which advance() changes")
 
     @property
     def stage(self) -> Reg:
@@ -72,7 +72,9 @@ class NamedBarrier:
     def arrive(self, *, pred: Pred | None = None) -> None:
         """Emit `bar.arrive id, count`."""
         if self.count is None:
-            fail(rules.ARGUMENT, "`arrive` needs the number of threads", help="ptx.named_barrier(1, count=128)")
+            fail(
+                rules.ARGUMENT, "`arrive` needs the number of arriving threads", help="ptx.named_barrier(1, count=128)"
+            )
         emit(spelled("bar", "arrive"), (self.barrier_id, self.count), pred)
 
 

@@ -22,14 +22,14 @@ def sreg(name: str) -> Reg:
     """Read any special register into a fresh register: one `mov`, typed by the table."""
     trace = current()
     if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        fail(UNDECLARED, f"the name of a special register is a string, found {shown(name)}", help="write %tid.x")
+        fail(UNDECLARED, f"the name of a special register must be a string, found {shown(name)}", help="write %tid.x")
     full = name if name.startswith("%") else f"%{name}"
     found = special_register(full)
     if found is None or (found.vector and "." not in full):
         names = [register.name for register in SPECIAL_REGISTERS]
         close = get_close_matches(full, names, 1)
         help = f"name a component: {full}.x" if found is not None else f"did you mean `{close[0]}`?" if close else None
-        fail(UNDECLARED, f"`{full}` is no special register that can be read", help=help)
+        fail(UNDECLARED, f"there is no readable special register `{full}`", help=help)
     need_special(trace, found)
     made = fresh(found.type)
     emit(spelled("mov", found.type.name), (made, RegisterOperand(full)), None, trace)
@@ -108,11 +108,15 @@ def setp(
     """Emit `setp.cmp[.ftz].T p, a, b`. `pred_negate=p` is `pred=~p`."""
     dtype = type_of(dtype)
     if not isinstance(cmp_op, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        fail(rules.ARGUMENT, f"a comparison is a string, found {shown(cmp_op)}", help='write "lt", "geu", "eq.ftz", …')
+        fail(
+            rules.ARGUMENT,
+            f"a comparison must be a string, found {shown(cmp_op)}",
+            help='write "lt", "geu", "eq.ftz", …',
+        )
     words = cmp_op.strip(".").split(".")
     if pred_negate is not None:
         if pred is not None:
-            fail(rules.ARGUMENT, "`pred` and `pred_negate` are both given", help="combine the two predicates first")
+            fail(rules.ARGUMENT, "`pred` and `pred_negate` cannot be combined", help="combine the two predicates first")
         pred = ~pred_negate
     kind = dtype if words[0] in _EITHER else unsigned(dtype)
     emit(spelled("setp", *words, kind.name), (pred_out, a, b), pred)

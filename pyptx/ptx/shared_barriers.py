@@ -83,16 +83,16 @@ class MbarrierArray(Value):
         return f"`{self.name}`, {self.count} barriers"
 
     def __alternative__(self) -> str:
-        return f"take one: {self.name}[0].wait(phase)"
+        return f"select one: {self.name}[0].wait(phase)"
 
     def __getitem__(self, idx: int | Reg) -> MbarrierRef:
         check_owner(self.__trace__, self.name)
         if isinstance(idx, Reg):
             return MbarrierRef(self, idx)
         if not is_integer(idx) or not -self.count <= idx < self.count:
-            more = f"smem.mbarrier({idx + 1}) has it" if is_integer(idx, 0) else "give a number or a register"
+            more = f"use smem.mbarrier({idx + 1})" if is_integer(idx, 0) else "pass a number or a register"
             fail(
-                rules.INDEX, f"`{self.name}` has the barriers 0 to {self.count - 1}, found {shown(idx)}", help=more
+                rules.INDEX, f"`{self.name}` has barriers 0 to {self.count - 1}, found {shown(idx)}", help=more
             )  # fmt: skip
         return MbarrierRef(self, idx % self.count)
 
@@ -117,7 +117,7 @@ def allocate_barriers(count: int, name: str | None) -> MbarrierArray:
     """Return new barriers."""
     trace, memory = current(), memory_of(current())
     if not is_integer(count, 1):
-        fail(rules.ARGUMENT, f"expected a number of barriers, found {shown(count)}")
+        fail(rules.ARGUMENT, f"expected the number of barriers, found {shown(count)}")
     full = memory.add(trace, _BARRIER, count, 8 * count, 8, name, "mbar")
     symbol, offset = symbol_of_last(memory, full)
     return MbarrierArray(symbol, count, offset)

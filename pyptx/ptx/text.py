@@ -27,7 +27,7 @@ def raw(text: str) -> None:
             for d in wrong.diagnostics
         ) from None
     if len(module.directives) != 1 or not isinstance(module.directives[0], Function):
-        fail(rules.PTX_TEXT, "the text closes a brace that it did not open", help="give whole statements")
+        fail(rules.PTX_TEXT, "the text closes a brace that it does not open", help="pass complete statements")
     for statement in module.directives[0].body:
         trace.append(_adopt(statement, trace, here, outer=True))
 
@@ -47,7 +47,7 @@ def _adopt(statement: Statement, trace: Trace, here: PythonFrame | None, *, oute
             trace.jumps.append((target.name, here))
     elif isinstance(statement, Label) and outer:
         if statement.name in trace.labels:
-            fail(rules.LABEL, f"the label `{statement.name}` is already in this kernel")
+            fail(rules.LABEL, f"the kernel already has a label `{statement.name}`")
         trace.labels[statement.name] = here
         trace.taken.add(statement.name)
     elif isinstance(statement, RegDecl | VarDecl) and outer:
@@ -65,6 +65,6 @@ def _make_room(statement: RegDecl | VarDecl, trace: Trace) -> None:
     if isinstance(statement, RegDecl) and clashing and not trace.declarations.give_way():
         fail(
             rules.NAME,
-            f"`{clashing[0]}` is how registers made in Python are named",
-            help="put the text first, or in a block { … }, or rename its registers",
+            f"`{clashing[0]}` could collide with a generated register name",
+            help="move the text to the start or into a block { … }, or rename its registers",
         )

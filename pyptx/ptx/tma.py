@@ -23,17 +23,19 @@ _WIDTH = 64
 def _coordinates(row: Any, col: Any, coords: tuple[Any, ...] | None) -> tuple[Any, ...]:
     if coords is not None:
         if row is not None or col is not None:
-            fail(rules.ARGUMENT, "`row` and `col` are given, and `coords` too", help="leave one out")
+            fail(rules.ARGUMENT, "`row` and `col` cannot be combined with `coords`", help="omit one of them")
         if len(coords) != 3:
-            fail(rules.ARGUMENT, f"`coords` has 3 coordinates, found {len(coords)}", help="(0, row, column // 64)")
+            fail(
+                rules.ARGUMENT, f"`coords` must have 3 coordinates, found {len(coords)}", help="(0, row, column // 64)"
+            )
         return coords
     if row is None or col is None:
-        fail(rules.ARGUMENT, "a tensor copy needs the coordinates of its box", help="give row= and col=, or coords=")
+        fail(rules.ARGUMENT, "a tensor copy needs the coordinates of its box", help="pass row= and col=, or coords=")
     if isinstance(col, Reg):
         return 0, row, col >> _WIDTH.bit_length() - 1
     if not is_integer(col) or col % _WIDTH:
-        fail(rules.ARGUMENT, f"`col` is a register or a multiple of {_WIDTH}, found {shown(col)}",
-             help="the view is in blocks of 64 columns: give its coordinates by coords=")  # fmt: skip
+        fail(rules.ARGUMENT, f"`col` must be a register or a multiple of {_WIDTH}, found {shown(col)}",
+             help="the view consists of blocks of 64 columns: pass its coordinates with coords=")  # fmt: skip
     return 0, row, col // _WIDTH
 
 
@@ -75,7 +77,7 @@ def load_3d_multicast(
     takes a `mov` of `%cluster_ctarank` and a `setp`, or a predicate; with `pred` too, both must hold (one `and`). Bit i
     of `mask` is the CTA of rank i."""
     if mask is None:
-        fail(rules.ARGUMENT, "a multicast needs the mask of the CTAs that receive it", help="write mask=0b11")
+        fail(rules.ARGUMENT, "a multicast needs a mask of the destination CTAs", help="pass mask=0b11")
     with Named("load_3d_multicast", arguments_text((dst, src, row, col), {})):
         guard = pred
         if issuer is not None:

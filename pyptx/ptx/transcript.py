@@ -39,7 +39,7 @@ __all__ = ["ExactFunction", "ExactModule", "module"]
 _NEWEST = list(FIRST_PTX)[-1]
 Header = tuple[int, int] | str
 _SECTION_HEAD = ".version 9.5\n.target sm_90a\n"
-_NOT_SECTION = "a section holds labels and data"
+_NOT_SECTION = "a section can only contain labels and data"
 
 
 class ExactFunction:
@@ -119,20 +119,24 @@ class ExactModule:
     def label(self, name: str) -> None:
         """Add a label to the section that is open."""
         if self.inner is None:
-            fail(rules.NESTING, f"a label stands in a section here, {_NOT_SECTION}")
+            fail(rules.NESTING, f"a label is only allowed in a section here, {_NOT_SECTION}")
         self._add(Label(checked_name(name), origin=place()))
 
     def data(self, dtype: Dtype, *values: Any) -> None:
         """Add a line to the section that is open: `.b8 1, 2`; labels, (label, offset), (label, "-", label)."""
         if self.inner is None:
-            fail(rules.NESTING, f"data stand in a section, {_NOT_SECTION}", help='with module.section(".debug_info"):')
+            fail(
+                rules.NESTING,
+                f"data are only allowed in a section, {_NOT_SECTION}",
+                help='with module.section(".debug_info"):',
+            )
         self._add(data_node(dtype, *values).replace(origin=place()))
 
     @contextmanager
     def section(self, name: Any) -> Generator[None, None, None]:
         """Open `.section name { … }`."""
         if self.inner is not None:
-            fail(rules.NESTING, f"a section stands at module level, {_NOT_SECTION}")
+            fail(rules.NESTING, f"a section is only allowed at module level, {_NOT_SECTION}")
         name = declared.dotted(name, "a section such as '.debug_info'")
         origin = place()
         inner: list[Any] = []
@@ -146,7 +150,7 @@ class ExactModule:
     def section_text(self, text: str) -> None:
         """Add a whole section, `.section .debug_str { … }`, spaced as it is. The text becomes nodes."""
         if self.inner is not None:
-            fail(rules.NESTING, f"a section stands at module level, {_NOT_SECTION}")
+            fail(rules.NESTING, f"a section is only allowed at module level, {_NOT_SECTION}")
         here = place()
         try:
             found = parse(f"{_SECTION_HEAD}{text}")
@@ -249,7 +253,7 @@ def _head(
     unknown = set(given) - {"linking", "directives", "attributes", "parens"}
     every: tuple[Any, ...] = (*params, *(returns or ()))
     if unknown or not all(isinstance(param, Param) for param in every):
-        found = ", ".join(sorted(unknown)) or "a parameter that is not ptx.decl.param(…)"
+        found = ", ".join(sorted(unknown)) or "every parameter must be a ptx.decl.param(…)"
         fail(rules.ARGUMENT, f"`{shown(name)}` is declared with {found}")
     return Function(
         is_entry, checked_name(name), tuple(params), None if returns is None else tuple(returns), (),
@@ -277,7 +281,7 @@ def module(
     for name in names:
         checked_name(name)
     if not names:
-        fail(rules.DECLARATION, "a module has a target, such as 'sm_90a'")
+        fail(rules.DECLARATION, "a module needs a target, such as 'sm_90a'")
     header: list[Statement] = [Version(major, minor), Target(names)]
     if address_size is not None:
         header.append(AddressSize(declared.number(address_size)))
@@ -293,6 +297,6 @@ def module(
 def _version(given: Header) -> tuple[int, int]:
     parts = given.split(".") if isinstance(given, str) else list(given)
     if len(parts) != 2 or not all(str(part).isdigit() for part in parts):
-        fail(rules.DECLARATION, f"a version is (8, 7) or '8.7', found {shown(given)}")
+        fail(rules.DECLARATION, f"a version must be (8, 7) or '8.7', found {shown(given)}")
     major, minor = (declared.version_part(str(part)) for part in parts)
     return major, minor

@@ -44,7 +44,7 @@ def exact_wait(
     `L: try_wait p, …; @p bra D; bra L; D:`."""
     trace = current()
     if not 1 <= len(labels) <= 2:
-        fail(rules.ARGUMENT, f"a wait loop has one label or two, found {len(labels)}",
+        fail(rules.ARGUMENT, f"a wait loop has one or two labels, found {len(labels)}",
              help='labels=("waitLoop",), or ("LAB_WAIT", "DONE")')  # fmt: skip
     names = [checked_name(label) for label in labels]
     words = ["try_wait", "parity", *order, *space.split("."), "b64"]
@@ -53,7 +53,7 @@ def exact_wait(
         flag = fresh(pred_type) if predicate is None else predicate
         flag = reg(pred_type, flag) if isinstance(flag, str) else flag
         if not isinstance(flag, Reg):
-            fail(rules.ARGUMENT, "the predicate of a wait loop is a register, or the name of one to declare")
+            fail(rules.ARGUMENT, "the predicate of a wait loop must be a register, or the name of one to declare")
         trace.append(Label(names[0], origin=trace.here(2)))
         operands = (flag, mbar, phase) if suspend_hint is None else (flag, mbar, phase, suspend_hint)
         emit(spelled("mbarrier", *words), operands, None, trace)

@@ -34,7 +34,7 @@ _OPERATIONS = {"sum": "add", "add": "add", "max": "max", "min": "min", "and": "a
 def _exchange(mode: str, value: Any, lane: Any, clamp: int, valid: Reg | None, mask: Any, pred: Pred | None) -> Reg:
     """Emit `shfl.sync` for values of any size: 16 bits travel in 32, 64 in two halves."""
     if not isinstance(value, Reg):
-        fail(rules.ARGUMENT, f"`shfl` exchanges registers, found {shown(value)}", help="write reg.from_(x, u32)")
+        fail(rules.ARGUMENT, f"`shfl` exchanges registers, found {shown(value)}", help="use reg.from_(x, u32)")
     spelling, bits = spelled("shfl", "sync", mode, "b32"), value.dtype.bits
     moved = fresh(value.dtype)
     target: Any = moved if valid is None else Pair(moved, valid)
@@ -72,7 +72,9 @@ def shfl(
 def _clamp(mode: str, width: int) -> int:
     """Return the operand that keeps the exchange inside segments of a width."""
     if width not in _WIDTHS:
-        fail(rules.ARGUMENT, f"`width` is 2, 4, 8, 16 or 32, found {shown(width)}", help="write width=32 for the warp")
+        fail(
+            rules.ARGUMENT, f"`width` must be 2, 4, 8, 16 or 32, found {shown(width)}", help="use width=32 for the warp"
+        )
     return 32 - width << 8 | (0 if mode == "up" else 31)
 
 
@@ -194,7 +196,7 @@ def _redux(op: str, dtype: PtxType, abs_: bool = False, nan: bool = False) -> Sp
 
 def _operation(op: str) -> str:
     if op not in _OPERATIONS:
-        fail(rules.ARGUMENT, f"a warp reduces by sum, max, min, and, or, xor; found {shown(op)}")
+        fail(rules.ARGUMENT, f"a warp reduction is sum, max, min, and, or, xor; found {shown(op)}")
     return _OPERATIONS[op]
 
 
@@ -203,7 +205,7 @@ def _butterfly(op: str, value: Any, width: int, *, direct: bool = False) -> Reg:
     result."""
     word = _operation(op)
     if not isinstance(value, Reg):
-        fail(rules.ARGUMENT, f"a warp reduces a register, found {shown(value)}")
+        fail(rules.ARGUMENT, f"a warp reduction needs a register, found {shown(value)}")
     if direct and width == 32 and _has(_redux(op, value.dtype)):
         return redux(op, value, dst=value)
     check_operand(word, value.dtype, f"reduce_{op}")

@@ -86,7 +86,9 @@ def mma_async(
     """
     trace = current()
     if isinstance(scale_d, int) and scale_d not in (0, 1):
-        fail(rules.ARGUMENT, f"`scale_d` is False, True or a predicate, found {scale_d}", help="0 begins a new sum")
+        fail(
+            rules.ARGUMENT, f"`scale_d` must be False, True or a predicate, found {scale_d}", help="0 starts a new sum"
+        )
     sparse = sparse_metadata is not None
     type_a, type_b = type_of(dtype_a), type_of(dtype_b)
     spelling = _spelling(hashable(shape), type_of(dtype_d), type_a, type_b, sparse, satfinite)
@@ -105,8 +107,8 @@ def mma_async(
 
 _DEFAULTS = {"scale_a": 1, "scale_b": 1, "transpose_a": 0, "transpose_b": 0, "selector": 0}
 _REMEDY = (
-    "trans_a and trans_b belong to f16 and bf16 (trans_a not to registers), scale_a and scale_b to floats, "
-    "sparsity_selector to sparse_metadata"
+    "trans_a and trans_b are for f16 and bf16 (trans_a not for registers), scale_a and scale_b for floats, "
+    "sparsity_selector for sparse_metadata"
 )
 
 
@@ -151,8 +153,8 @@ def _describe_operand(
 ) -> tuple[Reg, int]:
     found = matrix(view, dtype, bool(transposed), name)
     if found.major is Major.MN and dtype.name not in _TRANSPOSABLE:
-        fail(rules.ARGUMENT, f"operand `{name}`: wgmma reads MN-major operands of f16 and bf16 only, found {dtype}",
-             help=f"store it with K contiguous: smem.wgmma_tile({dtype}, (rows, k), 'K')")  # fmt: skip
+        fail(rules.ARGUMENT, f"operand `{name}`: wgmma reads MN-major operands only of f16 and bf16, found {dtype}",
+             help=f"store it with contiguous K: smem.wgmma_tile({dtype}, (rows, k), 'K')")  # fmt: skip
     found.check_start(name, offset, *extents)
     return descriptor_of(found, offset, _bits, "wgmma_descriptor"), int(found.major)
 
@@ -200,8 +202,8 @@ def make_descriptor(
     offset to a register), then `and.b32`, `shr.u32`, `cvt.u64.u32`, `or.b64`.
     """
     if not is_integer(swizzle) or swizzle not in _SWIZZLES:
-        fail(rules.ARGUMENT, f"`swizzle` is 0 (none), 1 (128B), 2 (64B) or 3 (32B), found {shown(swizzle)}",
-             help="write swizzle=ptx.wgmma.SWIZZLE_128B")  # fmt: skip
+        fail(rules.ARGUMENT, f"`swizzle` must be 0 (none), 1 (128B), 2 (64B) or 3 (32B), found {shown(swizzle)}",
+             help="use swizzle=ptx.wgmma.SWIZZLE_128B")  # fmt: skip
     check_bytes(leading_byte_offset=leading_byte_offset, stride_byte_offset=stride_byte_offset)
     check_bytes(addr_byte_offset=addr_byte_offset)
     check_field("base_offset", base_offset, 7, BASE_OFFSET)
@@ -217,15 +219,15 @@ def auto_descriptor(smem_base: Any, *, dtype: Dtype, shape: tuple[int, int], maj
     try:
         which = Major.of(major)
     except ValueError as wrong:
-        fail(rules.ARGUMENT, str(wrong), help="write major='K' or major='MN'")
+        fail(rules.ARGUMENT, str(wrong), help="use major='K' or major='MN'")
     return with_address(smem_base, 0, _bits(tile_layout(kind, _extents(shape), which)))
 
 
 def _extents(shape: object) -> tuple[int, ...]:
     numbers = list(cast("tuple[Any, ...]", shape)) if isinstance(shape, tuple | list) else []
     if [is_integer(number, 1) for number in numbers] != [True, True]:
-        fail(rules.ARGUMENT, f"`shape` is two numbers of elements, found {shape!r}",
-             help="write (M or N, K) for a K-major tile, (K, M or N) for an MN-major one")  # fmt: skip
+        fail(rules.ARGUMENT, f"`shape` must be two numbers of elements, found {shape!r}",
+             help="use (M or N, K) for a K-major tile, (K, M or N) for an MN-major one")  # fmt: skip
     return tuple(numbers)
 
 

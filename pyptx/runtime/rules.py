@@ -1,4 +1,4 @@
-"""The rules about calling a kernel."""
+"""Rules PTX1001 to PTX1003: calling a kernel with arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each PTX12xx code means: the driver's demands on a tensor map. `wrong` and `right` are Python expressions."""
+"""Rules PTX1201 to PTX1210: invalid tensor maps. `wrong` and `right` are Python expressions that build a map."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What each PTX07xx code means. `wrong` and `right` are PTX modules for the codes that speak of PTX, and Python
-statements for the codes that speak of the tools themselves."""
+"""Rules PTX0701 to PTX0714: NVIDIA's tools. `wrong` and `right` are PTX modules for codes about PTX, and Python
+statements for codes about the tools themselves."""
 
 from __future__ import annotations
 

@@ -22,28 +22,28 @@ ORDERS: list[tuple[Callable[[], Any], str]] = [
     (lambda: WRONG_USE.pow(reg.scalar(u32), 2), "no power"),
     (lambda: f"{reg.scalar(u32):d}", "the format 'd' of"),
     (lambda: reg.scalar(u32, [1, 2]), "is one register"),  # pyright: ignore[reportArgumentType]
-    (lambda: reg.array(f32, 4)[4], "reg.array(f32, 5) has it"),
-    (lambda: smem.mbarrier(2)[2], "smem.mbarrier(3) has it"),
+    (lambda: reg.array(f32, 4)[4], "use reg.array(f32, 5)"),
+    (lambda: smem.mbarrier(2)[2], "use smem.mbarrier(3)"),
     (lambda: smem.alloc(f32, (4, 8))[1:2], "fewer indices"),
-    (lambda: reg.scalar(u32) << 32, "shifting all bits out"),
+    (lambda: reg.scalar(u32) << 32, "shifting out all bits"),
 ]
 
 
 WRONG: Any = len
 MISTYPED: list[tuple[Callable[[], Any], str]] = [
-    (lambda: reg.scalar(u32, name=WRONG), "a name is a string"),
-    (lambda: reg.array(u32, 2, name=WRONG), "a name is a string"),
-    (lambda: smem.mbarrier(1, name=WRONG), "a name is a string"),
-    (lambda: ptx.mul(u32, u32, 1, 2, mode=WRONG), "`mode` of `ptx.mul` is a string"),
-    (lambda: ptx.mbarrier.arrive(smem.mbarrier(1)[0], sem=WRONG), "`mbarrier` is a string"),
-    (lambda: ptx.setp(WRONG, u32, WRONG, 1, 2), "a comparison is a string"),
+    (lambda: reg.scalar(u32, name=WRONG), "a name must be a string"),
+    (lambda: reg.array(u32, 2, name=WRONG), "a name must be a string"),
+    (lambda: smem.mbarrier(1, name=WRONG), "a name must be a string"),
+    (lambda: ptx.mul(u32, u32, 1, 2, mode=WRONG), "`mode` of `ptx.mul` must be a string"),
+    (lambda: ptx.mbarrier.arrive(smem.mbarrier(1)[0], sem=WRONG), "`mbarrier` must be a string"),
+    (lambda: ptx.setp(WRONG, u32, WRONG, 1, 2), "a comparison must be a string"),
     (lambda: ptx.mul(WRONG, u32, 1, 2), "expected a type of pyptx.types"),
-    (lambda: ptx.sreg(WRONG), "special register is a string"),
+    (lambda: ptx.sreg(WRONG), "special register must be a string"),
     (lambda: reg.wgmma_frag(m=64, n=WRONG, dtype=f32), "positive integers"),
     (lambda: ptx.param(u32, WRONG), "name of a parameter"),
     (lambda: ptx.pragma(WRONG), "takes a string"),
-    (lambda: ptx.loc(1, WRONG), "numbers from 0"),
-    (lambda: ptx.file_(WRONG, "a.cu"), "number from 1"),
+    (lambda: ptx.loc(1, WRONG), "nonnegative numbers"),
+    (lambda: ptx.file_(WRONG, "a.cu"), "positive number"),
     (lambda: ptx.inst.ld.shared.u32(u32, ""), "is not declared here"),
 ]
 
@@ -101,7 +101,7 @@ DECLARED: list[tuple[dict[str, Any], str]] = [
     ({"block": (0, 1, 1)}, "three positive integers"), ({"block": (2048, 1, 1)}, "2,048 threads"),
     ({"cluster": (32,)}, "32 CTAs"), ({"smem": -1}, "number of bytes"), ({"raw_params": [("u32",)]}, "(type, name)"),
     ({"raw_params": [("u33", "n")]}, "u33"), ({"reqntid": (0,)}, "three positive integers"),
-    ({"raw_directives": [("foo", (1,))]}, "no directive of a kernel"), ({"in_specs": [5]}, "sequence of Tile"),
+    ({"raw_directives": [("foo", (1,))]}, "is not a kernel directive"), ({"in_specs": [5]}, "sequence of Tile"),
 ]  # fmt: skip
 
 
@@ -135,7 +135,9 @@ def test_a_block_that_is_never_opened_is_reported(make: Callable[[], Any], what:
         make()
         ptx.bar.sync(0)
 
-    with pytest.raises(PtxError, match=rf"test_bad_values\.py:\d+: error\[PTX0811\]: `{re.escape(what)}` is made here"):
+    with pytest.raises(
+        PtxError, match=rf"test_bad_values\.py:\d+: error\[PTX0811\]: `{re.escape(what)}` is created here"
+    ):
         kernel(body).ptx()
 
 
@@ -183,4 +185,4 @@ def test_real_registers_of_eight_bits_are_named() -> None:
     def body() -> None:
         ptx.cvt(u8, bf16, reg.scalar(u8), reg.scalar(bf16), rounding="rni")  # here
 
-    refused(body, "PTX0203", "in a register of 8 bits", "through .u16")
+    refused(body, "PTX0203", "in an 8-bit register", "through .u16")

@@ -107,7 +107,7 @@ ONE_CALL: list[tuple[Callable[[reg.Reg], object], str, tuple[str, ...]]] = [
         (lambda x: reg.scalar(u16, 70000), "PTX0805", ("65535",)),
         (lambda x: reg.scalar(f32, (1 << 24) + 1), "PTX0805", ("exactly",)),
         (lambda x: reg.array(u32, 4)[4], "PTX0816", ("0 to 3",)),
-        (lambda x: reg.array(u32, 4)[cast("int", x)], "PTX0803", ("count",)),
+        (lambda x: reg.array(u32, 4)[cast("int", x)], "PTX0803", ("integer",)),
         (lambda x: smem.mbarrier(2)[2], "PTX0816", ("0 to 1",)),
         (lambda x: smem.alloc(f32, (4, 4))[4], "PTX0816", ("0 to 3",)),
         (lambda x: smem.alloc(f32, (4, 4))[1, 2, 3], "PTX0816", ("2 dimensions",)),

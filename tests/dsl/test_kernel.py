@@ -489,7 +489,7 @@ def test_setmaxnreg_brings_what_fixes_the_registers_at_entry() -> None:
     assert ".maxnreg 168" in fixed
     assert ".minnctapersm" not in fixed
     line = body.__code__.co_firstlineno + 1
-    with pytest.raises(PtxError, match=rf"py:{line}: .*registers at entry[\s\S]*block=\(384, 1, 1\)"):
+    with pytest.raises(PtxError, match=rf"py:{line}: .*register count at kernel entry[\s\S]*block=\(384, 1, 1\)"):
         traced(body).ptx()
 
 

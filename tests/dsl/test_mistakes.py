@@ -209,7 +209,7 @@ def test_10_whether_products_are_added_is_what_was_said() -> None:
 
     last = [line.split(", ")[-1] for line in code(body, arch="sm_100a") if "mma" in line]
     assert last == ["1;", "1;", "1;", "0;", "0;", "%p0;", "!%p0;"]
-    refused(twice, "PTX0818", "three names for one operand", arch="sm_100a")
+    refused(twice, "PTX0818", "name the same operand", arch="sm_100a")
 
 
 def test_11_scopes_keep_labels_and_branches_in_order() -> None:

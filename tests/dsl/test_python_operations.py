@@ -179,7 +179,7 @@ COMPUTED: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 KINDS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "predicate": (lambda a: ~reg.scalar(pred, 1), "ptx.selp"),
-    "array": (lambda a: reg.array(f32, 4), "compute with each"),
+    "array": (lambda a: reg.array(f32, 4), "operate on each"),
     "pair": (lambda a: reg.PipeRef(reg.scalar(u32), reg.scalar(pred)), "d, p = pair"),
     "allocation": (lambda a: smem.alloc(f32, 4), "smem.load(f32, smem_1[0])"),
     "element": (lambda a: smem.alloc(f32, 4).swizzled(1), "smem.load(f32, smem_1 + 4)"),

@@ -129,12 +129,12 @@ def _help(change: Change) -> str | None:
 
 @pytest.mark.parametrize(("change", "operator"), _IN_PLACE)
 def test_the_help_names_the_operator_in_place(change: Change, operator: str) -> None:
-    assert _help(change) == f"change the register itself: `s {operator} …`, or ptx.mov(s32, s, …)"
+    assert _help(change) == f"update the register in place: `s {operator} …`, or ptx.mov(s32, s, …)"
 
 
 @pytest.mark.parametrize("change", _BY_NONE)
 def test_the_help_names_no_operator_where_none_in_place_does_the_same(change: Change) -> None:
-    assert _help(change) == "change the register itself: ptx.mov(s32, s, …)"
+    assert _help(change) == "update the register in place: ptx.mov(s32, s, …)"
 
 
 def test_the_help_names_no_operator_of_a_register_that_the_loop_writes_otherwise() -> None:
@@ -146,7 +146,7 @@ def test_the_help_names_no_operator_of_a_register_that_the_loop_writes_otherwise
             s = x
 
     (found,) = [d for d in kernel(body).check() if d.code == "PTX0831"]
-    assert found.help == "change the register itself: ptx.mov(s32, s, …)"
+    assert found.help == "update the register in place: ptx.mov(s32, s, …)"
 
 
 def _in_place() -> None:

@@ -20,7 +20,7 @@ def test_a_load_without_a_barrier() -> None:
         x = Operands()
         BULK.tensor_2d(dst=x.tile, src=x.b64, coord=(0, 0))  # here
 
-    refused(body, "PTX0818", "signals a barrier", "mbar=")
+    refused(body, "PTX0818", "needs a barrier to signal", "mbar=")
 
 
 def test_a_load_without_coordinates() -> None:
@@ -76,7 +76,7 @@ def test_three_ctas_in_a_group() -> None:
         x = Operands()
         BULK.tensor_2d(dst=x.tile, src=x.b64, coord=(0, 0), mbar=x.bar, cta_group=3)  # here
 
-    refused(body, "PTX0818", "`cta_group` is 1 or 2")
+    refused(body, "PTX0818", "`cta_group` must be 1 or 2")
 
 
 def test_a_narrow_tile_column() -> None:
@@ -89,7 +89,7 @@ def test_a_narrow_tile_column() -> None:
         ptx.tma.load_3d(x.tile, x.b64, 0, 64, x.bar, coords=(0, 0, 1))  # here
 
     refused(body, "PTX0818", "multiple of 64")
-    refused(helped, "PTX0818", "leave one out")
+    refused(helped, "PTX0818", "omit one of them")
 
 
 def test_sizes_of_asynchronous_copies() -> None:
@@ -122,7 +122,7 @@ def test_a_scope_that_the_cluster_barrier_has_not() -> None:
     def body() -> None:
         ptx.cluster.arrive(scope="cta")  # here
 
-    refused(body, "PTX0818", "leave scope= out")
+    refused(body, "PTX0818", "omit scope=")
 
 
 @pytest.mark.parametrize("index", [2, -3, True, 0.5])
@@ -131,7 +131,7 @@ def test_a_barrier_outside_its_ring(index: Any) -> None:
         ring = ptx.mbarrier.array(reg.alloc(u32), 0, 2)
         ring[index].init(1)
 
-    with pytest.raises(PtxError, match="has the barriers 0 to 1"):
+    with pytest.raises(PtxError, match="has barriers 0 to 1"):
         traced(body).ptx()
 
 
@@ -143,13 +143,13 @@ def test_a_ring_that_is_nowhere() -> None:
         ptx.mbarrier.array(reg.alloc(u32), 4, 2)
 
     refused(nothing, "PTX0818", "smem.base()")
-    with pytest.raises(PtxError, match="multiples of 8 bytes"):
+    with pytest.raises(PtxError, match="must be a multiple of 8 bytes"):
         traced(crooked).ptx()
 
     def empty() -> None:
         ptx.mbarrier.array(reg.alloc(u32), 0, 0)
 
-    with pytest.raises(PtxError, match="expected a number of barriers, found 0"):
+    with pytest.raises(PtxError, match="expected the number of barriers, found 0"):
         traced(empty).ptx()
 
 
@@ -180,16 +180,16 @@ def test_a_multicast_to_nobody(mask: Any) -> None:
     def body() -> None:
         ptx.cluster.arrive_multicast(smem.mbarrier(1)[0], mask)
 
-    with pytest.raises(PtxError, match="a mask of CTAs is 1 to 0xffff"):
+    with pytest.raises(PtxError, match="a CTA mask must be 1 to 0xffff"):
         traced(body).ptx()
 
 
 REDUCTIONS: list[tuple[Callable[[], Any], str, str]] = [
-    (lambda: ptx.warp.reduce_sum(reg.alloc(u32), width=24), "PTX0818", "`width` is 2, 4, 8, 16 or 32"),
+    (lambda: ptx.warp.reduce_sum(reg.alloc(u32), width=24), "PTX0818", "`width` must be 2, 4, 8, 16 or 32"),
     (lambda: ptx.warp.reduce_sum(reg.alloc(pred)), "PTX0804", "on a predicate"),
-    (lambda: ptx.warp.reduce_sum(1), "PTX0818", "reduces a register"),  # pyright: ignore[reportArgumentType]
+    (lambda: ptx.warp.reduce_sum(1), "PTX0818", "needs a register"),  # pyright: ignore[reportArgumentType]
     (lambda: ptx.warp.reduce("mean", reg.alloc(f32)), "PTX0818", "sum, max, min, and, or, xor"),
-    (lambda: ptx.warp.reduce("and", reg.alloc(f32)), "PTX0804", "for integers"),
+    (lambda: ptx.warp.reduce("and", reg.alloc(f32)), "PTX0804", "only integers"),
     (lambda: ptx.warp.shfl_idx(reg.array(u32, 2), 0), "PTX0818", "exchanges registers"),  # pyright: ignore[reportArgumentType]
     (lambda: ptx.warp.redux("max", reg.alloc(f32)), "PTX0302", "redux.sync.max.f32"),
     (lambda: ptx.atom.add(f16, None, reg.alloc(b64), reg.alloc(b32)), "PTX0203", ".f16"),

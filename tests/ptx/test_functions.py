@@ -108,20 +108,20 @@ def test_printf_passes_what_c_would() -> None:
 
 
 PRINTED: list[tuple[str, Callable[[Any, Any, Any], tuple[Any, ...]], tuple[str, ...]]] = [
-    ("%d %f\n", lambda i, x, w: (i,), ("`%f`", "no argument", "takes 2, found 1")),
-    ("%d\n", lambda i, x, w: (i, x), ("argument 2", "`%f0` of type .f32", "no conversion", "takes 1")),
-    ("100%%\n", lambda i, x, w: (i,), ("argument 1", "no conversion", "takes 0")),
-    ("%d %5.2d\n", lambda i, x, w: (i, x), ("`%5.2d`", "prints 32 bits", "argument 2", ".f32", "write %f")),
-    ("%f\n", lambda i, x, w: (i,), ("`%f`", "floating-point", "argument 1", ".s32", "write %d")),
-    ("%d\n", lambda i, x, w: (w,), ("`%d`", "prints 32 bits", ".u64", "write %llu")),
-    ("%lld\n", lambda i, x, w: (i,), ("`%lld`", "prints 64 bits", ".s32", "write %d")),
+    ("%d %f\n", lambda i, x, w: (i,), ("`%f`", "no argument", "needs 2, found 1")),
+    ("%d\n", lambda i, x, w: (i, x), ("argument 2", "`%f0` of type .f32", "no conversion", "needs 1")),
+    ("100%%\n", lambda i, x, w: (i,), ("argument 1", "no conversion", "needs 0")),
+    ("%d %5.2d\n", lambda i, x, w: (i, x), ("`%5.2d`", "prints 32 bits", "argument 2", ".f32", "use %f")),
+    ("%f\n", lambda i, x, w: (i,), ("`%f`", "floating-point", "argument 1", ".s32", "use %d")),
+    ("%d\n", lambda i, x, w: (w,), ("`%d`", "prints 32 bits", ".u64", "use %llu")),
+    ("%lld\n", lambda i, x, w: (i,), ("`%lld`", "prints 64 bits", ".s32", "use %d")),
     ("%*d\n", lambda i, x, w: (x, i), ("`%*d`", "argument 1", ".f32")),
-    ("%d\n", lambda i, x, w: (1 << 32,), ("`%d`", "4294967296", "write %lld")),
-    ("%d\n", lambda i, x, w: (1.5,), ("`%d`", "1.5", "write %f")),
-    ("%d\n", lambda i, x, w: ("text",), ("`%d`", "'text'", "write %s")),
-    ("%s\n", lambda i, x, w: (i,), ("`%s`", "prints a text", ".s32")),
+    ("%d\n", lambda i, x, w: (1 << 32,), ("`%d`", "4294967296", "use %lld")),
+    ("%d\n", lambda i, x, w: (1.5,), ("`%d`", "1.5", "use %f")),
+    ("%d\n", lambda i, x, w: ("text",), ("`%d`", "'text'", "use %s")),
+    ("%s\n", lambda i, x, w: (i,), ("`%s`", "prints a string", ".s32")),
     ("%d\n", lambda i, x, w: (None,), ("`%d`", "None")),
-    ("%y\n", lambda i, x, w: (i,), ("`%y`", "no conversion", "%%")),
+    ("%y\n", lambda i, x, w: (i,), ("`%y`", "not a conversion", "%%")),
 ]  # fmt: skip
 
 

@@ -150,12 +150,12 @@ MISTAKES: list[tuple[str, Callable[[], None], str, str]] = [
     ("too few registers", _load(count=2), "PTX0201", "4 elements"),
     ("type of address", lambda: ptx.ldmatrix(dst=reg.array(b32, 4), src=reg.alloc(f32)), "PTX0203", "f32"),
     ("half a group", _epilogue(frag=lambda: reg.array(f32, 4)), "PTX0818", "8 f32 registers"),
-    ("stride that no row starts on", _epilogue(row_stride=36), "PTX0818", "counts elements"),
+    ("stride that no row starts on", _epilogue(row_stride=36), "PTX0818", "multiple of 8 elements"),
     ("stride in bytes", _epilogue(row_stride=144, smem_base=lambda: smem.alloc(bf16, (16, 72), name="t")), "PTX0818",
-     "end at byte 4,352, `t` has 2,304"),
+     "end at byte 4,352, but `t` has only 2,304"),
     ("lane a number", _epilogue(lane=3), "PTX0818", "tid.x() & 127"),
     ("too few temporaries", _epilogue(tmp_pack=lambda: reg.array(b32, 2)), "PTX0818", "multiple of 4"),
-    ("temporaries of numbers", _epilogue(tmp_pack=[1, 2, 3, 4]), "PTX0818", "`tmp_pack` is registers"),
+    ("temporaries of numbers", _epilogue(tmp_pack=[1, 2, 3, 4]), "PTX0818", "`tmp_pack` must be registers"),
     ("no address", _epilogue(smem_base=12), "PTX0818", "smem_base"),
 ]  # fmt: skip
 

@@ -268,8 +268,8 @@ MISTAKES: list[tuple[str, Callable[[Some], Any], str, str]] = [
     ("descriptor in 32 bits", lambda x: T.mma(x.t, x.t, x.d, 7), "PTX0818", "a_is_tmem=True"),
     ("descriptor by name", lambda x: T.mma(x.t, x.d, "b", 7), "PTX0818", "ptx.tcgen05.descriptor"),
     ("tile without layout", lambda x: T.mma(x.t, smem.alloc(bf16, (64, 64), name="s"), x.d, 7), "PTX0818", "128B"),
-    ("two names", mma(enable_input_d=False, scale_d=1), "PTX0818", "three names"),
-    ("two aliases", mma(scale_d=1, pred_operand="p"), "PTX0818", "three names"),
+    ("two names", mma(enable_input_d=False, scale_d=1), "PTX0818", "name the same operand"),
+    ("two aliases", mma(scale_d=1, pred_operand="p"), "PTX0818", "name the same operand"),
     ("input d two", mma(enable_input_d=2), "PTX0818", "predicate"),
     ("scale_c too large", mma(scale_c=16), "PTX0204", "0 to 15"),
     ("scale_c of fp8", mma(kind="f8f6f4", scale_c=1), "PTX0818", "has no `scale`"),
@@ -346,16 +346,16 @@ def wrong_type(value: Any) -> Any:
 
 
 BY_HAND: list[tuple[Callable[[Some], Any], str]] = [
-    (lambda x: T.descriptor(x.t, stride_bytes=100), "`stride_bytes` is in bytes, a multiple of 16 below 262,144"),
-    (lambda x: T.descriptor(x.t, stride_bytes=wrong_type(x.t)), "`stride_bytes` is in bytes"),
-    (lambda x: T.descriptor(x.t, stride_bytes=1024, leading_bytes=8), "`leading_bytes` is in bytes"),
-    (lambda x: T.descriptor(x.t, stride_bytes=1024, byte_offset=8), "`byte_offset` is in bytes"),
-    (lambda x: T.descriptor(x.t, stride_bytes=1024, base_offset=8), "`base_offset` is a number from 0 to 7"),
-    (lambda x: T.descriptor(x.t, stride_bytes=1024, lbo_mode=2), "`lbo_mode` is a number from 0 to 1"),
-    (lambda x: T.descriptor(x.t, stride_bytes=1024, swizzle=wrong_type(128)), "`swizzle` is one of NONE, 32B"),
-    (lambda x: T.make_instr_desc_f16bf16_f32(n=wrong_type(x.t)), "`n` is a number"),
-    (lambda x: T.make_instr_desc_f16bf16_f32(m=wrong_type("128")), "`m` is a number, found '128'"),
-    (lambda x: T.zero_column_mask(skip=0, use=1), "`skip` is 1 to 256 columns"),
+    (lambda x: T.descriptor(x.t, stride_bytes=100), "`stride_bytes` must be a multiple of 16 bytes below 262,144"),
+    (lambda x: T.descriptor(x.t, stride_bytes=wrong_type(x.t)), "`stride_bytes` must be a multiple of 16 bytes"),
+    (lambda x: T.descriptor(x.t, stride_bytes=1024, leading_bytes=8), "`leading_bytes` must be a multiple of 16 bytes"),
+    (lambda x: T.descriptor(x.t, stride_bytes=1024, byte_offset=8), "`byte_offset` must be a multiple of 16 bytes"),
+    (lambda x: T.descriptor(x.t, stride_bytes=1024, base_offset=8), "`base_offset` must be a number from 0 to 7"),
+    (lambda x: T.descriptor(x.t, stride_bytes=1024, lbo_mode=2), "`lbo_mode` must be a number from 0 to 1"),
+    (lambda x: T.descriptor(x.t, stride_bytes=1024, swizzle=wrong_type(128)), "`swizzle` must be one of NONE, 32B"),
+    (lambda x: T.make_instr_desc_f16bf16_f32(n=wrong_type(x.t)), "`n` must be a number"),
+    (lambda x: T.make_instr_desc_f16bf16_f32(m=wrong_type("128")), "`m` must be a number, found '128'"),
+    (lambda x: T.zero_column_mask(skip=0, use=1), "`skip` must be 1 to 256 columns"),
 ]  # fmt: skip
 
 

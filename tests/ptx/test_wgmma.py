@@ -260,12 +260,12 @@ def _by_hand(**options: Any) -> Callable[[Any, Any, Any], Any]:
 
 
 BY_HAND: list[tuple[dict[str, Any], str]] = [
-    ({"stride_byte_offset": 100}, "`stride_byte_offset` is in bytes, a multiple of 16 below 262,144, found 100"),
+    ({"stride_byte_offset": 100}, "`stride_byte_offset` must be a multiple of 16 bytes below 262,144, found 100"),
     ({"stride_byte_offset": "1024"}, "found '1024' (str)"),
     ({"stride_byte_offset": 1 << 18}, "found 262144"),
-    ({"leading_byte_offset": -16}, "`leading_byte_offset` is in bytes"),
-    ({"addr_byte_offset": 8}, "`addr_byte_offset` is in bytes, a multiple of 16"),
-    ({"base_offset": 8}, "`base_offset` is a number from 0 to 7, found 8"),
+    ({"leading_byte_offset": -16}, "`leading_byte_offset` must be a multiple of 16 bytes"),
+    ({"addr_byte_offset": 8}, "`addr_byte_offset` must be a multiple of 16 bytes"),
+    ({"base_offset": 8}, "`base_offset` must be a number from 0 to 7, found 8"),
     ({"swizzle": [1]}, "SWIZZLE_128B"),
 ]
 FP8: dict[str, Any] = {"shape": (64, 8, 32), "dtype_a": e4m3, "dtype_b": e4m3}
@@ -276,10 +276,10 @@ MISTAKES: list[tuple[str, Callable[[Any, Any, Any], Any], str, str]] = [
     ("transposed fp8", _wrong(**FP8, trans_b=1), "PTX0818", "has no `transpose_b`"),
     ("metadata missing", _wrong(sparsity_selector=1), "PTX0818", "has no `selector`"),
     ("scale_d a number", _wrong(scale_d=2), "PTX0818", "predicate"),
-    ("k offset inside 16 bytes", _wrong(a_k_offset=4), "PTX0818", "counts bytes, multiples of 16"),
+    ("k offset inside 16 bytes", _wrong(a_k_offset=4), "PTX0818", "must be a multiple of 16 bytes"),
     ("negative k offset", _wrong(b_k_offset=-16), "PTX0818", "a number of bytes"),
     ("tile too small", _tiled(bf16, (8, 64), b_k_offset=112), "PTX0818",
-     "`t` has 64 elements along K, 16 are read from element 56 on"),
+     "`t` has 64 elements along K, but 16 are read from element 56"),
     ("tile too narrow", _tiled(bf16, (8, 64), shape=(64, 16, 16)), "PTX0818", "8 elements along M or N"),
     ("next row for the next stripe", _tiled(bf16, (64, 128), b_k_offset=128), "PTX0818", "byte 0 of row 1"),
     ("k offset across stripes", _tiled(bf16, (64, 128), b_k_offset=112), "PTX0818", "byte 112 of row 0"),
@@ -291,7 +291,7 @@ MISTAKES: list[tuple[str, Callable[[Any, Any, Any], Any], str, str]] = [
     ("k of k offset", lambda d, x, y: smem.wgmma_tile(bf16, (8, 64)).k_offset(-1), "PTX0818", "elements along K"),
     ("other type", _tiled(f32, (8, 32)), "PTX0818", "holds .f32"),
     ("K-major transposed", _tiled(bf16, (8, 64), trans_b=1), "PTX0818", "K-major"),
-    ("fp8 MN-major", _tiled(e4m3, (32, 128), major="MN", **FP8), "PTX0818", "f16 and bf16 only"),
+    ("fp8 MN-major", _tiled(e4m3, (32, 128), major="MN", **FP8), "PTX0818", "only of f16 and bf16"),
     ("row of stripes", _tiled(bf16, (64, 128), 8), "PTX0818", "2 stripes"),
     ("row inside a pattern", _tiled(bf16, (64, 64), 4), "PTX0818", "1024 bytes"),
     ("swizzle of its own", lambda d, x, y: _wrong(b=smem.alloc(bf16, (8, 64), name="t"))(d, x, y), "PTX0818", "128B"),
@@ -301,7 +301,7 @@ MISTAKES: list[tuple[str, Callable[[Any, Any, Any], Any], str, str]] = [
     ("tile major", lambda d, x, y: smem.wgmma_tile(bf16, (64, 64), "N"), "PTX0818", "'K' or 'MN'"),
     ("tile of one dimension", lambda d, x, y: smem.wgmma_tile(bf16, (64,)), "PTX0818", "two dimensions"),
     ("odd stride", lambda d, x, y: ptx.wgmma.make_descriptor(x, leading_byte_offset=8, stride_byte_offset=16),
-     "PTX0818", "`leading_byte_offset` is in bytes, a multiple of 16"),
+     "PTX0818", "`leading_byte_offset` must be a multiple of 16 bytes"),
     ("swizzle code",
      lambda d, x, y: ptx.wgmma.make_descriptor(x, leading_byte_offset=16, stride_byte_offset=16, swizzle=4),
      "PTX0818", "SWIZZLE_128B"),

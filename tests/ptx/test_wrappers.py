@@ -206,10 +206,10 @@ def test_arguments_that_an_instruction_does_not_have() -> None:
     def wrong_type() -> None:
         ptx.abs(u32, reg.alloc(u32))  # here
 
-    refused(unknown, "PTX0818", "no place for `saturate`", "dst, a, b", "rounding, ftz, sat")
-    refused(twice, "PTX0818", "no place for `a`")
+    refused(unknown, "PTX0818", "no operand `saturate`", "dst, a, b", "rounding, ftz, sat")
+    refused(twice, "PTX0818", "no operand `a`")
     refused(missing, "PTX0201", "takes 3 operands")
-    refused(no_word, "PTX0818", "`rounding` of `ptx.add` is a string")
+    refused(no_word, "PTX0818", "`rounding` of `ptx.add` must be a string")
     refused(wrong_type, "PTX0102", ".s32")
 
 

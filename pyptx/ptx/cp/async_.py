@@ -55,11 +55,11 @@ def _copy(
     cop: str, dst: Any, src: Any, size: Any, src_size: Any, ignore: Any, hint: Any, prefetch: str | None, pred: Any
 ) -> None:
     if src_size is not None and ignore is not None:
-        fail(rules.ARGUMENT, f"`cp.async.{cop}` takes `src_size` or `ignore_src`, found both",
-             help="select the size: ptx.selp(u32, size, 0, 16, ignore)")  # fmt: skip
+        fail(rules.ARGUMENT, f"`cp.async.{cop}` takes either `src_size` or `ignore_src`, found both",
+             help="select the size instead: ptx.selp(u32, size, 0, 16, ignore)")  # fmt: skip
     if cop == "ca" and is_integer(size) and size not in (4, 8, 16):
         fail(rules.ARGUMENT, f"`cp.async.ca` copies 4, 8 or 16 bytes, found {size}",
-             help="copy a larger range by several, or by ptx.cp.async_.bulk")  # fmt: skip
+             help="split a larger range into several copies, or use ptx.cp.async_.bulk")  # fmt: skip
     level = None if hint is None else "L2::cache_hint"
     more = [value for value in (src_size, ignore, hint) if value is not None]
     words = given("async", cop, "shared", "global", level, prefetch)

@@ -22,7 +22,7 @@ BLACKWELL_MASKED_DESC_B128 = Tcgen05Descriptor(0, 16, 1024, Swizzle.B128).encode
 
 _SHIFTS = (0, 8, 16, 32)
 _SWIZZLES = ("NONE", "32B", "64B", "128B", "128B_BASE32B")
-_TABLES = "the kind decides types and shapes: f16 tf32 f8f6f4 i8 mxf8f6f4 mxf4 mxf4nvf4"
+_TABLES = "the kind determines types and shapes: f16 tf32 f8f6f4 i8 mxf8f6f4 mxf4 mxf4nvf4"
 
 
 @intrinsic
@@ -48,8 +48,8 @@ def descriptor(
         mode = by_name(swizzle)
     except (ValueError, AttributeError):
         fail(
-            rules.ARGUMENT, f"`swizzle` is one of {', '.join(_SWIZZLES)}, found {shown(swizzle)}",
-            help="write swizzle='128B'",
+            rules.ARGUMENT, f"`swizzle` must be one of {', '.join(_SWIZZLES)}, found {shown(swizzle)}",
+            help="use swizzle='128B'",
         )  # fmt: skip
     check_bytes(stride_bytes=stride_bytes, leading_bytes=leading_bytes, byte_offset=byte_offset)
     check_field("base_offset", base_offset, 7, BASE_OFFSET)
@@ -105,8 +105,8 @@ def make_instr_desc(
     numbers = {"m": m, "n": n, "sparsity_selector": sparsity_selector, "max_shift": max_shift}
     for name, number in {**numbers, "a_scale_id": a_scale_id, "b_scale_id": b_scale_id}.items():
         if not is_integer(number):
-            fail(rules.ARGUMENT, f"`{name}` is a number, found {shown(number)}",
-                 help="the descriptor is made while the kernel is traced: it has no registers")  # fmt: skip
+            fail(rules.ARGUMENT, f"`{name}` must be a number, found {shown(number)}",
+                 help="the descriptor is encoded while the kernel is traced, so it cannot use registers")  # fmt: skip
     operation = InstructionDescriptor(
         kind.removeprefix("kind::"), m, n, type_of(a_dtype), type_of(a_dtype if b_dtype is None else b_dtype),
         type_of(d_dtype), _is_transposed(a_major), _is_transposed(b_major), _is_negated("scale_a", scale_a),
@@ -132,12 +132,12 @@ def _is_transposed(major: str) -> bool:
     try:
         return Major.of(major) is Major.MN
     except ValueError as wrong:
-        fail(rules.ARGUMENT, str(wrong), help="write 'K' or 'MN'")
+        fail(rules.ARGUMENT, str(wrong), help="use 'K' or 'MN'")
 
 
 def _is_negated(name: str, scale: Any) -> bool:
     if scale not in (1, -1):
-        fail(rules.ARGUMENT, f"`{name}` is 1 or -1, found {shown(scale)}", help="-1 negates the matrix")
+        fail(rules.ARGUMENT, f"`{name}` must be 1 or -1, found {shown(scale)}", help="-1 negates the matrix")
     return scale == -1
 
 
@@ -177,7 +177,7 @@ def make_instr_desc_i8(
     """Return the descriptor of kind i8: s8 or u8, accumulating in s32."""
     for dtype in (a_dtype, b_dtype):
         if type_of(dtype) not in (s8, u8):
-            fail(rules.ARGUMENT, f"kind i8 takes s8 and u8, found {dtype}", help="use another kind's builder")
+            fail(rules.ARGUMENT, f"kind i8 takes s8 and u8, found {dtype}", help="use the builder of another kind")
     return make_instr_desc(
         "i8", m=m, n=n, a_dtype=a_dtype, b_dtype=b_dtype, d_dtype=s32, a_major=a_major, b_major=b_major,
         saturate=saturate, sparse=sparse, max_shift=max_shift,
@@ -267,6 +267,8 @@ def zero_column_mask(*, skip: int, use: int, shift: int = 0, starts: Any = (0,) 
     """Return the 64-bit mask of `mma.ws`: runs of `skip` zeroed and `use` used columns of B, in turn."""
     for name, run in (("skip", skip), ("use", use)):
         if not is_integer(run, 1) or run > 256:
-            fail(rules.ARGUMENT, f"`{name}` is 1 to 256 columns, found {shown(run)}", help="runs take turns along N")
+            fail(
+                rules.ARGUMENT, f"`{name}` must be 1 to 256 columns, found {shown(run)}", help="runs alternate along N"
+            )
     mask = ZeroColumnMask(skip, use, tuple(starts), tuple(firsts), shift)
     return checked("zero-column mask", mask.encode, "runs are 1 to 256 columns long")

@@ -18,8 +18,8 @@ from pyptx.ptx.tcgen05.descriptors import layout_bits
 from pyptx.ptx.tcgen05.tensor_memory import group, tmem
 
 _REMEDY = (
-    "scale_a and scale_b belong to the block-scaled kinds, sparse_metadata to sparse=True, scale_c to f16 and tf32, "
-    "disable_output_lane to kinds without block scaling"
+    "scale_a and scale_b are for the block-scaled kinds, sparse_metadata for sparse=True, scale_c for f16 and tf32, "
+    "disable_output_lane for kinds without block scaling"
 )
 _ARGUMENTS = {"meta": "sparse_metadata", "lut": "lut_b"}
 _BLOCK_SCALED = ("mxf8f6f4", "mxf4", "mxf4nvf4")
@@ -88,7 +88,7 @@ class Products:
     def async_2sm(self, d_tmem: Any, a_desc: Any, b_desc: Any, idesc: Any, **options: Any) -> None:
         """Emit the same with `cta_group::2`: the tensor cores of this CTA and its peer work on one product."""
         if options.setdefault("cta_group", 2) != 2:
-            fail(rules.ARGUMENT, f"`async_2sm` is cta_group 2, found {options['cta_group']}", help="leave it out")
+            fail(rules.ARGUMENT, f"`async_2sm` means cta_group 2, found {options['cta_group']}", help="omit it")
         self(d_tmem, a_desc, b_desc, idesc, **options)
 
     def ws(
@@ -163,8 +163,8 @@ def _kind_words(kind: str, scale_vec: str | int | None, lut: list[str]) -> list[
 
 def _operands(d: Any, a: Any, b: Any, idesc: Any, a_is_tmem: bool, offsets: tuple[Any, Any]) -> dict[str, Any]:
     if a_is_tmem and offsets[0] != 0:
-        fail(rules.ARGUMENT, "`a_k_offset` is for descriptors, A lies in tensor memory",
-             help="add the columns to its address")  # fmt: skip
+        fail(rules.ARGUMENT, "`a_k_offset` is for descriptors, but A is in tensor memory",
+             help="add the column offset to its address")  # fmt: skip
     return {
         "d": tmem(d, "d_tmem"),
         "a": tmem(a, "a_desc") if a_is_tmem else _descriptor("a", a, offsets[0]),
@@ -184,8 +184,8 @@ def _descriptor(name: str, value: Any, offset: Any) -> Any:
     if not isinstance(value, Register | int) or (isinstance(value, Register) and value.dtype.bits != 64):
         fail(
             rules.ARGUMENT,
-            f"`{name}_desc` is a descriptor in a 64-bit register, found {shown(value)}",
-            help="build it by ptx.tcgen05.descriptor; for A in tensor memory write a_is_tmem=True",
+            f"`{name}_desc` must be a descriptor in a 64-bit register, found {shown(value)}",
+            help="build it with ptx.tcgen05.descriptor; for A in tensor memory pass a_is_tmem=True",
         )
     return stepped(name, value, start) if start else value
 
@@ -197,11 +197,11 @@ def _accumulate(enable_input_d: Any, scale_d: Any, pred_operand: Any) -> Any:
     if len(given) > 1:
         fail(
             rules.ARGUMENT,
-            "`enable_input_d`, `scale_d` and `pred_operand` are three names for one operand: give one of them",
-            help="write enable_input_d=p",
+            "`enable_input_d`, `scale_d` and `pred_operand` name the same operand: pass only one",
+            help="pass enable_input_d=p",
         )
     value = given[0] if given else 1
     if isinstance(value, int) and value not in (0, 1):
-        fail(rules.ARGUMENT, f"`enable_input_d` is False, True or a predicate, found {value}",
+        fail(rules.ARGUMENT, f"`enable_input_d` must be False, True or a predicate, found {value}",
              help="scale_c divides D by a power of two")  # fmt: skip
     return int(value) if isinstance(value, bool) else value

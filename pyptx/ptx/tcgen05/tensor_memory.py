@@ -25,8 +25,8 @@ def tmem(value: Any, what: str) -> Register | AddressOperand:
     if not isinstance(value, Register) or value.__type_name__ not in ("u32", "s32", "b32"):
         fail(
             rules.ARGUMENT,
-            f"`{what}` is an address of tensor memory, 32 bits in a register, found {shown(value)}",
-            help="load what tcgen05.alloc wrote: ptx.ld(u32, taddr, slot, space='shared')",
+            f"`{what}` must be a tensor memory address in a 32-bit register, found {shown(value)}",
+            help="load the address written by tcgen05.alloc: ptx.ld(u32, taddr, slot, space='shared')",
         )
     return value
 
@@ -34,7 +34,11 @@ def tmem(value: Any, what: str) -> Register | AddressOperand:
 def group(cta_group: Any) -> str:
     """Return `cta_group::1` or `cta_group::2`."""
     if not is_integer(cta_group) or cta_group not in (1, 2):
-        fail(rules.ARGUMENT, f"`cta_group` is 1 or 2, found {shown(cta_group)}", help="2 pairs this CTA with its peer")
+        fail(
+            rules.ARGUMENT,
+            f"`cta_group` must be 1 or 2, found {shown(cta_group)}",
+            help="2 pairs this CTA with its peer",
+        )
     return f"cta_group::{cta_group}"
 
 
@@ -44,7 +48,7 @@ def _columns(ncols: Any, exclusive: bool) -> Any:
         return ncols
     if not 32 <= ncols <= 512 or ncols & ncols - 1:
         near = min((32, 64, 128, 256, 512), key=lambda columns: (columns < ncols, abs(columns - ncols)))
-        fail(rules.ARGUMENT, f"`ncols` is a power of two from 32 to 512, found {ncols}", help=f"allocate {near}")
+        fail(rules.ARGUMENT, f"`ncols` must be a power of two from 32 to 512, found {ncols}", help=f"allocate {near}")
     return ncols
 
 
@@ -110,13 +114,13 @@ def commit(
     `.multicast::cluster::32b`) signals that barrier in every CTA of the mask.
     """
     if space not in ("cluster", "shared::cluster", "generic", "", None):
-        fail(rules.ARGUMENT, f"`space` is 'cluster' or 'generic', found {shown(space)}", help="leave it out for shared")
+        fail(rules.ARGUMENT, f"`space` must be 'cluster' or 'generic', found {shown(space)}", help="omit it for shared")
     shared = space in ("cluster", "shared::cluster")
     if not shared and isinstance(mbar, MbarrierRef | MbarrierArray | SharedView):
-        fail(rules.ARGUMENT, f"`{mbar.name}` is in shared memory, its address is not generic",
-             help="leave `space` out, or convert the address by cvta first")  # fmt: skip
+        fail(rules.ARGUMENT, f"`{mbar.name}` is in shared memory, so its address is not generic",
+             help="omit `space`, or convert the address with cvta first")  # fmt: skip
     if multicast and multicast_mask is None:
-        fail(rules.ARGUMENT, "`multicast` needs `multicast_mask`", help="give the CTAs: multicast_mask=0b11")
+        fail(rules.ARGUMENT, "`multicast` needs `multicast_mask`", help="pass the CTAs: multicast_mask=0b11")
     several = multicast_mask is not None
     words = [group(cta_group), "mbarrier::arrive::one", *(["shared::cluster"] if shared else [])]
     words += [_multicast(multicast_mask)] if several else []
@@ -158,8 +162,8 @@ def ld(
     words += [red, *(["abs"] if red_abs else []), *(["NaN"] if red_nan else [])] if red else []
     words += ["pack::16b"] if pack else []
     if (red is None) != (red_dst is None) or (red is None and (red_abs or red_nan)):
-        fail(rules.ARGUMENT, "a reducing load takes `red` and `red_dst`",
-             help="write red='max', red_dst=reg.alloc(f32), dtype='f32'")  # fmt: skip
+        fail(rules.ARGUMENT, "a reducing load needs `red` and `red_dst`",
+             help="pass red='max', red_dst=reg.alloc(f32), dtype='f32'")  # fmt: skip
     made = destination(dst_regs)
     operands = [vector(made), *([red_dst] if red else []), tmem(taddr, "taddr"), *_split(shape, split)]
     emit(spelled("tcgen05", "ld", *words, kind), operands, pred)
@@ -211,8 +215,8 @@ def st(
 
 def _split(shape: str, split: int | None) -> list[int]:
     if (shape == "16x32bx2") != (split is not None):
-        fail(rules.ARGUMENT, f"`split` belongs to shape 16x32bx2, found shape {shape} and split {split}",
-             help="write shape='16x32bx2', split=16")  # fmt: skip
+        fail(rules.ARGUMENT, f"`split` is for shape 16x32bx2, found shape {shape} and split {split}",
+             help="pass shape='16x32bx2', split=16")  # fmt: skip
     return [] if split is None else [split]
 
 
@@ -251,13 +255,13 @@ def _rows(src: Any, size: str) -> Reg:
     if size not in _NARROW:
         fail(
             rules.ARGUMENT,
-            f"rows of {size} may lie in several ways, an address does not say which",
-            help="give a descriptor: ptx.tcgen05.descriptor(tile, stride_bytes=…, leading_bytes=…, swizzle=…)",
+            f"rows of {size} can have several layouts, which an address does not specify",
+            help="pass a descriptor: ptx.tcgen05.descriptor(tile, stride_bytes=…, leading_bytes=…, swizzle=…)",
         )
     owner = src.alloc if isinstance(src, SharedSlice) else src
     if isinstance(owner, SharedAlloc) and owner.swizzle is not None:
-        fail(rules.ARGUMENT, f"`{owner.name}` is swizzled {owner.swizzle}, an address alone means unswizzled rows",
-             help=f"give a descriptor: ptx.tcgen05.descriptor({owner.name}, …, swizzle='{owner.swizzle}')")  # fmt: skip
+        fail(rules.ARGUMENT, f"`{owner.name}` has swizzle {owner.swizzle}, but an address alone means unswizzled rows",
+             help=f"pass a descriptor: ptx.tcgen05.descriptor({owner.name}, …, swizzle='{owner.swizzle}')")  # fmt: skip
     bits = Tcgen05Descriptor(0, 0, _NARROW[size]).encode()
     with Named("tcgen05_cp_descriptor", getattr(src, "name", str(src))):
         return with_address(src, 0, bits)

@@ -1,7 +1,7 @@
-"""The command line: picks a command, loads only that one, and turns what happened into an exit status.
+"""The command line: loads only the selected command and returns its exit status.
 
-0: fine; 1: findings; 2: wrong usage, an unreadable file or a missing tool. Commands return a status and print; nothing
-below this package prints.
+0: success; 1: findings; 2: wrong usage, an unreadable file or a missing tool. Commands print and return a status;
+nothing below this package prints.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from pyptx import __version__
 from pyptx.diagnostics import visible
 
 OK, FINDINGS, UNUSABLE = 0, 1, 2
-# As a shell reports a program that SIGINT or SIGPIPE ended.
+# As a shell reports a program terminated by SIGINT or SIGPIPE.
 INTERRUPTED, NOBODY_READS = 130, 141
 
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 COMMANDS = {
-    "check": "say what is wrong in PTX files, where, and how to mend it",
+    "check": "report errors and warnings in PTX files, with remedies",
     "fmt": "print PTX files in canonical form, or rewrite or compare them",
     "info": "summarize PTX files: entries, parameters, registers, instructions, resources",
     "sass": "assemble PTX files and print the machine code",
-    "sim": "run a kernel of a PTX file on the CPU, and say what is wrong with it",
-    "transpile": "turn PTX, also inside binaries, into Python that says the same",
-    "diff": "say which statements an edited Python or PTX file changed",
-    "explain": "print what a diagnostic code means, with a wrong and a right example",
+    "sim": "run a kernel of a PTX or Python file on the CPU and report hazards",
+    "transpile": "translate PTX, including PTX in binaries, to equivalent Python",
+    "diff": "list the statements that an edited Python or PTX file changes",
+    "explain": "explain a diagnostic code, with a wrong and a right example",
 }
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says in a line what is wrong with the command line; `--help` has the rest."""
+    """Reports an error in the command line on one line and refers to `--help`."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(UNUSABLE, f"pyptx: {visible(message)} (`{self.prog} --help` says more)\n")
+        self.exit(UNUSABLE, f"pyptx: {visible(message)} (see `{self.prog} --help`)\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             status = _run(sys.argv[1:] if argv is None else list(argv))
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader has seen enough (`| head`).
+        # The reader has closed the pipe (`| head`).
         _abandon_streams()
         status = NOBODY_READS
     except OSError as error:
@@ -66,32 +66,32 @@ def main(argv: Sequence[str] | None = None) -> int:
         _abandon_streams()
         status = UNUSABLE
     except MemoryError:
-        print("pyptx: no memory left", file=sys.stderr)
+        print("pyptx: out of memory", file=sys.stderr)
         status = UNUSABLE
     except KeyboardInterrupt as stopped:
-        if str(stopped):  # A simulated run says where its threads were.
+        if str(stopped):  # A simulated run reports where its threads were.
             print(stopped, file=sys.stderr)
         status = INTERRUPTED
     return status
 
 
 def _show_warning(message: Warning | str, *where: object, **more: object) -> None:
-    """Print a warning of Python as a line: the user of a command has no use for its place in this package."""
+    """Print a Python warning on one line, without its place in this package."""
     print(f"pyptx: {visible(str(message))}", file=sys.stderr)
 
 
 def _open_streams() -> None:
-    """Make the standard streams take any text; one that is closed (`>&-`) leads nowhere."""
+    """Make the standard streams accept any text; redirect closed ones (`>&-`) to the null device."""
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - open until the process ends
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115 - open until the process ends
     for stream in (sys.stdout, sys.stderr):
-        # A file name or a string in PTX need not be printable in the user's locale.
+        # File names and strings in PTX may not be printable in the user's locale.
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="backslashreplace")
 
 
 def _abandon_streams() -> None:
-    """Lead streams that cannot be written nowhere: Python would complain again when it flushes at exit."""
+    """Redirect unwritable streams to the null device, or Python would report them again when it flushes at exit."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -15,8 +15,10 @@ from pyptx.parser import parse
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_files(parser)
-    parser.add_argument("--target", metavar="SM", help="check for this target, not the one in .target (sm_90a, …)")
-    parser.add_argument("--strict", action="store_true", help="exit 1 on warnings too")
+    parser.add_argument(
+        "--target", metavar="SM", help="check for this target instead of the one in .target (sm_90a, …)"
+    )
+    parser.add_argument("--strict", action="store_true", help="also exit 1 on warnings")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
@@ -50,6 +52,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def findings(source: Source, target_name: str | None = None) -> list[Diagnostic]:
-    """Return the syntax errors of a file, or, when there are none, what the checker says of it."""
+    """Return the syntax errors of a file, or if there are none, the findings of the checker."""
     module, syntax = parse(source.text, recover=True)
     return placed(syntax or check(module, target_name), source)

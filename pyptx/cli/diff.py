@@ -1,4 +1,4 @@
-"""`pyptx diff ORIGINAL.ptx EDITED.py`: which statements a Python file emits differently, and from which lines of it."""
+"""`pyptx diff ORIGINAL.ptx EDITED.py`: the statements that differ, and the Python lines that emit them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KERNELS = ("module", "ptx")
 
 
 class Row(NamedTuple):
-    """One statement as text, and where it was written."""
+    """One statement as text, with its origin."""
 
     text: str
     origin: Origin | None
@@ -29,8 +29,10 @@ class Row(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("original", metavar="ORIGINAL", help="a PTX file, or - for standard input")
-    parser.add_argument("edited", metavar="EDITED", help="a Python file that holds a module or kernel, or a PTX file")
-    parser.add_argument("--name", metavar="NAME", help="the variable of the Python file (module, or the only kernel)")
+    parser.add_argument("edited", metavar="EDITED", help="a Python file that defines a module or kernel, or a PTX file")
+    parser.add_argument(
+        "--name", metavar="NAME", help="the variable in the Python file (default: module, or the only kernel)"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
@@ -63,7 +65,7 @@ def _parse(source: Source) -> Module | int:
 
 
 def _trace(path: str, name: str | None) -> Module | int:
-    """Run a Python file, which its user trusts, and return the module that it holds."""
+    """Run a Python file, which the user trusts, and return its module."""
     scope = runpy.run_path(str(Path(path)), run_name="pyptx.diff")
     if name is not None:
         kernel: Any = scope.get(name)
@@ -71,7 +73,7 @@ def _trace(path: str, name: str | None) -> Module | int:
         kernels = [value for value in scope.values() if _is_kernel(value)]
         kernel = scope.get("module") or (kernels[0] if len(kernels) == 1 else None)
     if not _is_kernel(kernel):
-        complain(f"{path}: no module or kernel {name or ''} in it; name the variable by --name")
+        complain(f"{path}: no module or kernel{f' {name}' if name else ''} found; name the variable with --name")
         return UNUSABLE
     try:
         return kernel.module()
@@ -85,7 +87,7 @@ def _is_kernel(value: object) -> bool:
 
 
 def rows(module: Module) -> list[Row]:
-    """Return every statement of a module on a line, with the braces that close; `.loc` changes nothing that runs."""
+    """Return a row for each statement and closing brace of a module, except `.loc`, which changes no code."""
     out: list[Row] = []
     stack: list[tuple[Iterator[Statement], bool]] = [(iter(module.statements), False)]
     while stack:
@@ -105,7 +107,7 @@ def rows(module: Module) -> list[Row]:
 
 
 def _format_statement(node: Statement) -> str:
-    """Return a statement in a spacing of our own, so that only its words count."""
+    """Return a statement in uniform spacing, so that only its tokens are compared."""
     words = tokens(node)
     if isinstance(node, Label):
         return "".join(words)
@@ -118,7 +120,7 @@ def _format_statement(node: Statement) -> str:
 
 
 class Change(NamedTuple):
-    """Statements that were replaced: the old ones and the new ones."""
+    """A change: the old and the new statements."""
 
     old: Sequence[Row]
     new: Sequence[Row]
@@ -126,7 +128,7 @@ class Change(NamedTuple):
 
 
 def differences(old: Sequence[Row], new: Sequence[Row]) -> Iterator[Change]:
-    """Yield what differs, in order."""
+    """Yield the changes, in order."""
     texts = [row.text for row in old], [row.text for row in new]
     first = next((i for i, (a, b) in enumerate(zip(*texts, strict=False)) if a != b), min(map(len, texts)))
     last = 0
@@ -148,7 +150,7 @@ def _format_place(row: Row) -> str:
 
 def _print_changes(changes: Sequence[Change], original: str, edited: str) -> None:
     if not changes:
-        print(visible(f"{edited} emits what {original} says"))
+        print(visible(f"{edited} emits the same statements as {original}"))
     for change in changes:
         for row in change.old:
             print(

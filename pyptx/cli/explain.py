@@ -1,4 +1,4 @@
-"""`pyptx explain CODE`: what a diagnostic code means, from the rules of every layer."""
+"""`pyptx explain CODE`: explains diagnostic codes, from the rules of every layer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RULE_TABLES = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("codes", nargs="*", metavar="CODE", help="a code such as PTX0101; without one, list them all")
+    parser.add_argument("codes", nargs="*", metavar="CODE", help="a code such as PTX0101; without codes, list all")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

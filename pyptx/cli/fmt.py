@@ -1,4 +1,4 @@
-"""`pyptx fmt FILE…`: PTX in canonical form, printed, compared or written back. Comments stay; tokens never change."""
+"""`pyptx fmt FILE…`: prints, compares or rewrites PTX in canonical form. Keeps comments; never changes tokens."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from pyptx.parser import parse
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_files(parser)
-    parser.add_argument(
-        "--style", choices=list(STYLES), default="default", help="how to space it (default: %(default)s)"
-    )
+    parser.add_argument("--style", choices=list(STYLES), default="default", help="spacing style (default: %(default)s)")
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--check", action="store_true", help="print the names of files that would change; exit 1 if any")
-    how.add_argument("--diff", action="store_true", help="print what would change; exit 1 if anything")
+    how.add_argument(
+        "--check", action="store_true", help="print the names of files that would change; exit 1 if any would"
+    )
+    how.add_argument("--diff", action="store_true", help="print the changes; exit 1 if there are any")
     how.add_argument("--write", action="store_true", help="rewrite the files in place")
 
 
@@ -45,12 +45,12 @@ def _format_file(name: str, args: argparse.Namespace) -> int:
         return UNUSABLE
     module, syntax = parse(source.text, recover=True)
     if syntax:
-        # A file with syntax errors is left as it is: what is not understood is not rearranged.
+        # A file with syntax errors stays unchanged.
         print_findings(placed(syntax, source), source, sys.stderr)
         return FINDINGS
     text = formatted(module, style=STYLES[args.style])
     if parse(text) != module:
-        raise AssertionError(f"{name}: formatting would change what the file says; please report this")
+        raise AssertionError(f"{name}: formatting would change the meaning of the file; please report this")
     changed = text != source.text
     if args.write:
         if changed:
@@ -72,7 +72,7 @@ def _compute_diff(source: Source, text: str) -> Iterator[str]:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write beside the file and move over it, so that no reader and no crash sees half of it."""
+    """Write a temporary file and rename it, so that no reader and no crash leaves half a file."""
     path = path.resolve()
     handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:

@@ -1,4 +1,4 @@
-"""`pyptx info FILE…`: what a module contains and needs, and, where NVIDIA's tools are installed, what it costs."""
+"""`pyptx info FILE…`: the contents and requirements of a module, and its resources if NVIDIA's tools are installed."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _SHOWN = 15
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_files(parser)
-    parser.add_argument("--ptx-only", action="store_true", help="say only what the text says; assemble nothing")
-    parser.add_argument("--target", metavar="SM", help="assemble for this target, not the one in .target")
+    parser.add_argument("--ptx-only", action="store_true", help="summarize only the text; do not assemble")
+    parser.add_argument("--target", metavar="SM", help="assemble for this target instead of the one in .target")
     parser.add_argument(
-        "--all", action="store_true", help=f"list every instruction, not only the {_SHOWN} most frequent"
+        "--all", action="store_true", help=f"list all instructions, not just the {_SHOWN} most frequent"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
@@ -57,13 +57,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _collect_resources(source: Source, target: str | None) -> dict[str, Any]:
-    """Return the resources per entry, or why there are none: a module that does not assemble can still be described."""
+    """Return the resources per entry, or why there are none; a module that does not assemble is still summarized."""
     try:
         return {"resources": {name: asdict(cost) for name, cost in resources(source.text, target).items()}}
     except ToolMissing as error:
         return {"resources": {}, "no_resources": " ".join(str(d.message) for d in error.diagnostics)}
     except AssemblyError:
-        return {"resources": {}, "no_resources": "it does not assemble; `pyptx check` says why"}
+        return {"resources": {}, "no_resources": "the module does not assemble; `pyptx check` reports why"}
     except PtxError as error:
         return {"resources": {}, "no_resources": " ".join(str(d.message) for d in error.diagnostics)}
 
@@ -94,14 +94,14 @@ def _format_function(function: dict[str, Any], cost: dict[str, Any] | None, most
         shared, local = _format_size(function["shared_bytes"]), _format_size(function["local_bytes"])
         yield f"    {shared} of shared and {local} of local variables"
     if cost is not None:
-        yield f"    takes {cost['registers']} registers, {_format_size(cost['shared'])} of static shared memory,"
+        yield f"    uses {cost['registers']} registers, {_format_size(cost['shared'])} of static shared memory,"
         yield f"      {_format_size(cost['stack'])} of stack, {cost['barriers']} barriers, {_format_spills(cost)}"
     yield from _format_histogram(function["instructions"], most)
 
 
 def _format_histogram(counts: dict[str, int], most: int | None) -> Iterator[str]:
     if counts:
-        yield f"    {sum(counts.values())} instructions, {len(counts)} different:"
+        yield f"    {sum(counts.values())} instructions, {len(counts)} distinct:"
         yield from (f"    {count:>7}  {name}" for name, count in list(counts.items())[:most])
         if most is not None and len(counts) > most:
             yield f"             and {len(counts) - most} more (--all)"

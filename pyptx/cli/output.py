@@ -1,4 +1,4 @@
-"""How the command line prints: findings with their source, JSON, and color only where a person reads it."""
+"""Prints findings with their source, JSON, and color only on terminals."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from pyptx.diagnostics import Diagnostic, Severity, Span, render, visible
 
 
 def wants_colour(stream: TextIO) -> bool:
-    """Tell whether to color: on a terminal, unless NO_COLOR is set or the terminal is dumb."""
+    """Return whether to color: on a terminal, unless NO_COLOR is set or the terminal is dumb."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def placed(found: Iterable[Diagnostic], source: Source) -> list[Diagnostic]:
-    """Return the findings in the order of the text, each naming its file."""
+    """Return the findings in source order, each with its file."""
     named = (d.at(d.origin._replace(file=source.name)) if isinstance(d.origin, Span) else d for d in found)
     return sorted(named, key=lambda d: (d.line, d.col))
 
 
 def print_findings(found: list[Diagnostic], source: Source, stream: TextIO | None = None) -> None:
-    """Print findings for people, on standard output unless another stream is given."""
+    """Print findings as text, on standard output by default."""
     where = stream or sys.stdout
     if found:
         print(render(found, source.text, colour=wants_colour(where)), file=where)
@@ -31,28 +31,28 @@ def print_findings(found: list[Diagnostic], source: Source, stream: TextIO | Non
 
 def print_json(value: object) -> None:
     """Print one JSON document."""
-    import json  # costs more than checking a small file does, and is seldom asked for
+    import json  # slower than checking a small file, and rarely needed
 
     print(json.dumps(value, indent=2))
 
 
 def complain(message: str) -> None:
-    """Print an error of usage on standard error."""
+    """Print a usage error on standard error."""
     print(f"pyptx: {visible(message)}", file=sys.stderr)
 
 
 def print_foreign(text: str) -> None:
-    """Print what a kernel or a tool wrote: as it is into files and pipes, without control characters on a terminal."""
+    """Print the output of a kernel or tool: unchanged to files and pipes, without control characters on a terminal."""
     print(visible(text) if sys.stdout.isatty() else text, end="", flush=True)
 
 
 def has_errors(found: Iterable[Diagnostic]) -> bool:
-    """Tell whether a finding is an error."""
+    """Return whether any finding is an error."""
     return any(d.severity is Severity.ERROR for d in found)
 
 
 def tally(found: list[Diagnostic]) -> str:
-    """Count findings in words: `2 errors, 1 warning`."""
+    """Return the counts of findings as text: `2 errors, 1 warning`."""
     words: list[str] = []
     for severity in Severity:
         number = sum(d.severity is severity for d in found)

@@ -1,4 +1,4 @@
-"""`pyptx sass FILE…`: assemble, and print the machine code that the GPU runs."""
+"""`pyptx sass FILE…`: assembles files and prints the machine code."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from pyptx.toolchain import AssemblyError, sass
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_files(parser)
-    parser.add_argument("--target", metavar="SM", help="assemble for this target, not the one in .target (sm_90a, …)")
-    parser.add_argument("--lines", action="store_true", help="name the PTX line that each instruction comes from")
+    parser.add_argument(
+        "--target", metavar="SM", help="assemble for this target instead of the one in .target (sm_90a, …)"
+    )
+    parser.add_argument("--lines", action="store_true", help="show the PTX line of each instruction")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -34,7 +36,7 @@ def _disassemble(name: str, target: str | None, lines: bool) -> int:
         print_findings(placed(error.diagnostics, source), source, sys.stderr)
         return FINDINGS
     except PtxError as error:
-        # A tool is missing or failed, or the target does not exist: nothing is known about the file.
+        # A tool is missing or failed, or the target does not exist; the file itself may be fine.
         print(error, file=sys.stderr)
         return UNUSABLE
     return OK

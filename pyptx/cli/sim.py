@@ -43,7 +43,7 @@ _USAGE = {
         *tensormap.RULES,
     )
 }
-"""What a launch reports when it was called wrongly."""
+"""Codes that a launch reports for wrong usage."""
 _DEFAULTS = {
     "grid": "1", "block": "1", "cluster": "1", "schedule": "eager", "check": "all", "precision": "float32",
 }  # fmt: skip
@@ -53,13 +53,13 @@ _NOT_GIVEN = (None, False, 0, "1")
 _EPILOG = """\
 arguments: TYPE=VALUE for a scalar, TYPE[SHAPE]=VALUE for an array, in the order of the kernel's parameters.
   values: zeros, ones, arange, randn, uniform(0,1), randint(0,10), a number, a file.npy
-  a Python kernel takes its inputs, and may take its outputs behind them; else they start uninitialized
+  a Python kernel takes its inputs, then optionally its outputs, which are otherwise uninitialized
   a tensor map instead of an address: 'bf16[256,512]=randn map(box=128x64, swizzle=128B)'
 
-exit status: 0 without errors; 1 on errors, hangs and differences from --expect, and on warnings with --check strict;
-  2 on wrong usage, or a launch that the kernel does not fit
+exit status: 0 without errors; 1 on errors, hangs, differences from --expect, and on warnings with --check strict;
+  2 on wrong usage or a launch that does not match the kernel
 
-example:
+examples:
   pyptx sim scale.ptx --grid 8 --block 128 --arg f32[1024]=randn --arg f32=2 --save 0=scaled.npy
   pyptx sim main.ptx library.ptx --entry main --block 32 --arg f32[32]=zeros
   pyptx sim add.py:add --arg f32[1000]=randn --arg f32[1000]=randn --save c=sum.npy
@@ -68,17 +68,17 @@ example:
 
 
 class Misused(ValueError):
-    """The command line asks for something that is not there; the message is for the user."""
+    """The command line is wrong; the message is for the user."""
 
 
 @dataclass(slots=True)
 class Request:
-    """What one command line asks for, understood. Several `sources` are linked."""
+    """One parsed command line. Several `sources` are linked."""
 
     sources: list[Source]
     name: str
     launch: Callable[[list[arguments.Value], dict[str, Any]], tuple[sim.Result, list[arguments.Value]]]
-    """Runs the kernel on arguments, with these options; returns what has become of them."""
+    """Runs the kernel on arguments, with options; returns the result and the arguments after the run."""
     specs: list[arguments.Spec]
     options: dict[str, Any]
     saves: list[Saving]
@@ -87,7 +87,7 @@ class Request:
 
 @dataclass(slots=True)
 class Outcome:
-    """What one run did."""
+    """The outcome of one run."""
 
     schedule: str
     seed: int
@@ -109,34 +109,52 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
     parser.add_argument(
         "files", metavar="FILE", nargs="+",
-        help="a PTX file, several that are linked, - for standard input, or FILE.py:NAME of a Python kernel",
+        help="a PTX file, several to link, - for standard input, or FILE.py:NAME for a Python kernel",
     )  # fmt: skip
-    parser.add_argument("--entry", metavar="NAME", help="the kernel; needless when there is only one")
-    for name, what in (("grid", "CTAs"), ("block", "threads of a CTA"), ("cluster", "CTAs of a cluster")):
-        parser.add_argument(f"--{name}", metavar="X[,Y[,Z]]", default=_DEFAULTS[name], help=f"{what} (1)")
-    parser.add_argument("--shared", metavar="BYTES", type=_COUNT, default=0, help="dynamic shared memory")
-    parser.add_argument("--arg", metavar="SPEC", action="append", default=[], help="an argument; see below")
+    parser.add_argument("--entry", metavar="NAME", help="the kernel; may be omitted if there is only one")
+    for name, what in (("grid", "CTAs"), ("block", "threads per CTA"), ("cluster", "CTAs per cluster")):
+        parser.add_argument(f"--{name}", metavar="X[,Y[,Z]]", default=_DEFAULTS[name], help=f"{what} (default: 1)")
+    parser.add_argument("--shared", metavar="BYTES", type=_COUNT, default=0, help="size of dynamic shared memory")
+    parser.add_argument("--arg", metavar="SPEC", action="append", default=[], help="a kernel argument; see below")
     parser.add_argument(
-        "--data-seed", metavar="N", type=_COUNT, default=0, help="another N, other random arguments (0)"
+        "--data-seed", metavar="N", type=_COUNT, default=0, help="seed for the random arguments (default: 0)"
     )
     parser.add_argument("--schedule", default="eager", metavar="NAME", help="eager, lazy, random, adversarial, or all")
-    parser.add_argument("--seed", metavar="N", type=_COUNT, default=0, help="of the schedule (0)")
-    parser.add_argument("--repeat", metavar="N", type=_POSITIVE, help="run with N seeds, from --seed on (1; all: 5)")
-    checks = "all, none, strict, or classes of hazards (all); all,numerics looks at values too"
+    parser.add_argument("--seed", metavar="N", type=_COUNT, default=0, help="seed for the schedule (default: 0)")
+    parser.add_argument(
+        "--repeat",
+        metavar="N",
+        type=_POSITIVE,
+        help="run with N seeds, starting at --seed (default: 1; with --schedule all: 5)",
+    )
+    checks = "all (the default), none, strict, or classes of hazards; all,numerics also checks values"
     parser.add_argument("--check", default="all", metavar="WHAT", help=checks)
-    parser.add_argument("--precision", default="float32", metavar="HOW", help="of matrix products: float32 or hardware")
-    parser.add_argument("--max-steps", metavar="N", type=_POSITIVE, help="give up after so many instructions")
-    parser.add_argument("--cooperative", action="store_true", help="all CTAs are resident, as grid barriers need")
-    parser.add_argument("--expect", metavar="ARG=FILE", action="append", default=[], help="compare with a .npy file")
-    parser.add_argument("--tolerance", metavar="X", type=float, default=0.0, help="relative, for --expect (0: equal)")
-    parser.add_argument("--save", metavar="ARG=FILE", action="append", default=[], help="write an array as .npy")
     parser.add_argument(
-        "--timeline", metavar="FILE", help="write what warps and engines did: .html, or .json (Perfetto)"
+        "--precision",
+        default="float32",
+        metavar="HOW",
+        help="precision of matrix products: float32 (the default) or hardware",
+    )
+    parser.add_argument("--max-steps", metavar="N", type=_POSITIVE, help="stop with an error after N instructions")
+    parser.add_argument("--cooperative", action="store_true", help="keep all CTAs resident, as grid barriers require")
+    parser.add_argument(
+        "--expect", metavar="ARG=FILE", action="append", default=[], help="compare an array with a .npy file"
     )
     parser.add_argument(
-        "--verbose", action="store_true", help="of a hang, list what happened and who could still arrive"
+        "--tolerance", metavar="X", type=float, default=0.0, help="relative tolerance of --expect (default: 0, exact)"
     )
-    parser.add_argument("--stats", action="store_true", help="count bank conflicts, sectors, instructions, bytes")
+    parser.add_argument("--save", metavar="ARG=FILE", action="append", default=[], help="write an array to a .npy file")
+    parser.add_argument(
+        "--timeline", metavar="FILE", help="write a timeline of warps and engines: .html, or .json (Perfetto)"
+    )
+    parser.add_argument(
+        "--verbose",
+        action="store_true",
+        help="for a hang, list the past events and the threads that could still arrive",
+    )
+    parser.add_argument(
+        "--stats", action="store_true", help="print counts of bank conflicts, sectors, instructions and bytes"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
@@ -159,22 +177,22 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list_orders(args: argparse.Namespace) -> list[tuple[str, int]]:
-    """Return the schedules and seeds to run with."""
+    """Return the schedules and seeds to run."""
     if args.schedule == _ALL:
         return list(orders(args.repeat or SEEDS, args.seed))
     return [(args.schedule, seed) for seed in range(args.seed, args.seed + (args.repeat or 1))]
 
 
 def _build_request(args: argparse.Namespace) -> Request:
-    """Return what is asked for; Unreadable, Unusable, Misused or PtxError (its syntax) when that is not clear."""
+    """Parse the command line and its files; raise Unreadable, Unusable, Misused or PtxError (for syntax)."""
     if not 0 <= args.tolerance < math.inf:
-        raise Misused(f"--tolerance {args.tolerance:g}: a number of at least 0 is expected")
+        raise Misused(f"--tolerance {args.tolerance:g}: expected a number of at least 0")
     if args.timeline and Path(args.timeline).suffix not in (".html", ".htm", ".json"):
-        raise Misused(f"--timeline {args.timeline}: a name that ends in .html or .json is needed")
+        raise Misused(f"--timeline {args.timeline}: the name must end in .html or .json")
     if args.timeline and "\0" in args.timeline:
-        raise Misused("--timeline: a file's name holds no NUL")
+        raise Misused("--timeline: a file name cannot contain NUL")
     if args.timeline and not Path(args.timeline).absolute().parent.is_dir():
-        raise Misused(f"--timeline {args.timeline}: there is no folder {Path(args.timeline).parent}")
+        raise Misused(f"--timeline {args.timeline}: there is no directory {Path(args.timeline).parent}")
     dims = {name: _parse_dims(name, getattr(args, name)) for name in ("grid", "block", "cluster")}
     specs = [arguments.parsed(text) for text in args.arg]
     arguments.require_room(specs, machine_memory())
@@ -183,7 +201,7 @@ def _build_request(args: argparse.Namespace) -> Request:
         own = [name for name in (*sim_kernels.OF_THE_KERNEL, "entry") if getattr(args, name) not in _NOT_GIVEN]
         if own:
             raise Misused(
-                f"--{own[0]} is not for a Python kernel: `{kernel}` says itself how it is launched, but for --grid"
+                f"--{own[0]} is not for a Python kernel: except for --grid, `{kernel}` defines its own launch"
             )
     arrays = [at >= len(specs) or specs[at].shape is not None for at in range(len(names))]
     options = {
@@ -198,17 +216,17 @@ def _build_request(args: argparse.Namespace) -> Request:
 
 
 def _strip_kernel_name(name: str) -> str:
-    """Return the file of what the command line names: a file, or a kernel in one."""
+    """Return the file of an operand, which is a file or a kernel in one."""
     return re.sub(r"(\.py):\w+$", r"\1", name)
 
 
 def _load_kernel(
     files: Sequence[str], name: str | None, specs: list[arguments.Spec]
 ) -> tuple[list[Source], str, Any, list[str]]:
-    """Return the texts, the name, what runs the kernel, and the names of its arguments (and of a Python kernel's
-    results)."""
+    """Return the texts, the kernel's name, a function that runs it, and the names of its arguments (and of a Python
+    kernel's outputs)."""
     if len(files) > 1 and any(_strip_kernel_name(file).endswith(".py") for file in files):
-        raise Misused("several files are linked, which PTX files can be: a Python kernel runs alone")
+        raise Misused("only PTX files can be linked: a Python kernel runs alone")
     kernel = sim_kernels.kernel_of(files[0])
     if kernel is not None:
         source, names = read(files[0].rpartition(":")[0]), sim_kernels.names_of(kernel)
@@ -216,7 +234,7 @@ def _load_kernel(
         return [source], kernel.name, partial(sim_kernels.launched, kernel), names
     sources = [read(file) for file in files]
     if files[0].endswith(".py"):
-        raise Misused(f"{files[0]}: name the kernel in it too, {files[0]}:NAME")
+        raise Misused(f"{files[0]}: also name the kernel: {files[0]}:NAME")
     module = sim.link([_parse(source) for source in sources], [source.name for source in sources])
     entry = _find_entry(module, name)
     wanted = [f"{p.name} ({p.type.ptx}{f'[{p.array_size}]' if p.array_size else ''})" for p in entry.params]
@@ -225,7 +243,7 @@ def _load_kernel(
 
 
 def _parse(source: Source) -> Module:
-    """Return the module of a text; PtxError names the file."""
+    """Parse a text; a PtxError names the file."""
     try:
         return parse(source.text)
     except PtxError as why:
@@ -242,7 +260,7 @@ def _parse_dims(name: str, text: str) -> tuple[int, ...]:
     parts = text.replace("x", ",").split(",")
     if not 1 <= len(parts) <= 3 or not all(arguments.is_number(part) and int(part) > 0 for part in parts):
         raise Misused(
-            f"--{name} {arguments.shortened(text)}: one to three positive numbers expected, for example 4 or 16,16"
+            f"--{name} {arguments.shortened(text)}: expected one to three positive integers, for example 4 or 16,16"
         )
     return tuple(int(part) for part in parts)
 
@@ -254,24 +272,26 @@ def _find_entry(module: Module, name: str | None) -> Function:
             return entry
     known = ", ".join(entry.name for entry in entries) or "none"
     if name is None and entries:
-        raise Misused(f"the file has several kernels, name one with --entry: {known}")
+        raise Misused(f"the file has several kernels; name one with --entry: {known}")
     raise Misused(
         f"no kernel `{name}` in the file; its kernels: {known}" if name is not None else "the file has no kernel"
     )
 
 
 def _check_count(name: str, wanted: Sequence[str], specs: Sequence[arguments.Spec]) -> None:
-    """Refuse another number of arguments than the kernel has parameters; their sizes are the simulator's to check."""
+    """Reject a wrong number of arguments; the simulator checks their sizes."""
     if len(wanted) == len(specs):
         return
     counted = f"{len(wanted)} parameter{'' if len(wanted) == 1 else 's'}"
-    raise Misused(f"`{name}` has {counted}, found {len(specs)} --arg; they are: {', '.join(wanted) or 'none'}")
+    raise Misused(
+        f"`{name}` has {counted}, found {len(specs)} --arg; the parameters are: {', '.join(wanted) or 'none'}"
+    )
 
 
 def _run_once(request: Request, args: argparse.Namespace, schedule: str, seed: int) -> Outcome:
-    """Run the kernel on fresh arguments, and compare."""
+    """Run the kernel on new arguments and compare the results."""
     outcome = Outcome(schedule, seed)
-    # Of many runs, only the output of the one that is reported is shown.
+    # Of several runs, only the reported one shows its output.
     silent = redirect_stdout(None) if args.json or len(_list_orders(args)) > 1 else nullcontext()
     try:
         values = [arguments.made(spec, (args.data_seed, at)) for at, spec in enumerate(request.specs)]
@@ -303,12 +323,12 @@ def _run_once(request: Request, args: argparse.Namespace, schedule: str, seed: i
 
 
 def _add_hang_details(diagnostic: Diagnostic, hang: HangReport | None) -> Diagnostic:
-    """Return a finding with all that is known of a hang."""
+    """Return a finding with the full report of a hang."""
     return replace(diagnostic, details=tuple(hang.lines())) if hang is not None and diagnostic.details else diagnostic
 
 
 def _name_files(diagnostics: Iterable[Diagnostic], sources: Sequence[Source]) -> list[Diagnostic]:
-    """Return findings that name their file, in the notes too, in the order in which they occurred."""
+    """Return findings that name their files, also in their notes, in order of occurrence."""
     names, first = {source.name for source in sources}, sources[0].name
 
     def in_file(origin: Origin | None) -> Origin | None:
@@ -325,7 +345,7 @@ def _name_files(diagnostics: Iterable[Diagnostic], sources: Sequence[Source]) ->
 
 
 def _print_findings(diagnostics: Iterable[Diagnostic], sources: Sequence[Source]) -> None:
-    """Print findings for people on standard error, with the lines of their files."""
+    """Print findings on standard error, with source lines."""
     texts = {source.name: source for source in sources}
     for name, of_file in groupby(diagnostics, _find_file):
         print_findings(list(of_file), texts.get(name, sources[0]), sys.stderr)
@@ -336,7 +356,7 @@ def _find_file(diagnostic: Diagnostic) -> str:
 
 
 def _choose_outcome(outcomes: Sequence[Outcome]) -> Outcome:
-    """Return the run to tell of: the first that failed, or the last."""
+    """Return the run to report: the first that failed, or the last."""
     return next((outcome for outcome in outcomes if outcome.failed or outcome.usage), outcomes[-1])
 
 
@@ -380,7 +400,7 @@ def _print_outcomes(request: Request, args: argparse.Namespace, outcomes: list[O
 
 
 def _print_failed(args: argparse.Namespace, outcomes: Sequence[Outcome]) -> None:
-    """Print a line for every order that failed, with what to type to see it."""
+    """Print a line for each failed order, with the command that repeats it."""
     failed = [outcome for outcome in outcomes if outcome.failed]
     for outcome in failed:
         codes = ", ".join(dict.fromkeys([d.code for d in outcome.found if has_errors([d])]))
@@ -388,7 +408,7 @@ def _print_failed(args: argparse.Namespace, outcomes: Sequence[Outcome]) -> None
         failure = f"{order} failed ({codes or 'wrong results'}); to repeat it: {_format_command(args, outcome)}"
         print(visible(failure), file=sys.stderr)
     if failed:
-        print(f"{len(failed)} of {len(outcomes)} orders failed; the first one's findings are above", file=sys.stderr)
+        print(f"{len(failed)} of {len(outcomes)} orders failed; the findings of the first are above", file=sys.stderr)
 
 
 def _format_summary(request: Request, args: argparse.Namespace, outcomes: Sequence[Outcome]) -> str:
@@ -404,14 +424,14 @@ def _format_summary(request: Request, args: argparse.Namespace, outcomes: Sequen
 
 
 def _describe_orders(args: argparse.Namespace, outcomes: Sequence[Outcome]) -> str:
-    """Name the orders of several runs, nothing for one."""
+    """Describe the orders of several runs; empty for one run."""
     if args.schedule == _ALL:
         return f"{len(outcomes)} orders (every schedule)"
     return f"{len(outcomes)} orders (schedule {args.schedule})" if len(outcomes) > 1 else ""
 
 
 def _format_command(args: argparse.Namespace, outcome: Outcome) -> str:
-    """Return the command that runs one order again."""
+    """Return the command that repeats one order."""
     words = ["pyptx", "sim", *args.files]
     for name in ("entry", "grid", "block", "cluster", "shared", "data_seed", "schedule", "check", "precision",
                  "max_steps", "tolerance"):  # fmt: skip
@@ -426,7 +446,7 @@ def _format_command(args: argparse.Namespace, outcome: Outcome) -> str:
 
 
 def _build_document(request: Request, args: argparse.Namespace, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """Return everything as plain values."""
+    """Return the outcomes as plain values."""
     last = _choose_outcome(outcomes)
     return {
         "file": request.sources[0].name, "entry": request.name,

@@ -1,5 +1,5 @@
-"""Arguments of a kernel as the shell spells them: `f32[1024]=randn`, `i32=7`, `u8[64]=in.npy`. Knows no simulator but
-the two kinds of value that it takes: arrays, and arrays behind a tensor map."""
+"""Parses kernel arguments from the shell: `f32[1024]=randn`, `i32=7`, `u8[64]=in.npy`. Of the simulator, it knows only
+the two kinds of value that it accepts: arrays, and arrays behind a tensor map."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Value = Array | Tensor | np.generic
 
 
 class Unusable(ValueError):
-    """An argument that cannot be understood; the message is for the user."""
+    """An invalid argument; the message is for the user."""
 
 
 DTYPES: dict[str, np.dtype[Any]] = {
@@ -37,9 +37,9 @@ DTYPES: dict[str, np.dtype[Any]] = {
 }  # fmt: skip
 _MOST_BYTES = 1 << 32
 _LONGEST_SHOWN = 100
-"""Characters of what the user typed, in a message."""
+"""Characters of user input shown in a message."""
 _MOST_DIMENSIONS = 64
-"""Of an array of NumPy."""
+"""The limit of NumPy."""
 _SPEC = re.compile(r"(?P<type>\w+)(\[(?P<shape>[^\]]*)\])?=(?P<value>[^\s].*?)(\s+map\((?P<map>[^)]*)\))?")
 _FILL = re.compile(r"(?P<name>[a-z]+)(\((?P<bounds>[^()]*)\))?")
 _DIGITS = re.compile(r"[+-]?(0[xob])?[0-9a-f_.]+(e[+-]?[0-9]+)?", re.IGNORECASE | re.ASCII)
@@ -47,7 +47,7 @@ _MAGIC, _ARCHIVE = b"\x93NUMPY", b"PK"
 _BAD_HEADER = (
     OSError, ValueError, EOFError, TypeError, OverflowError, SyntaxError, RecursionError, tokenize.TokenError,
 )  # fmt: skip
-"""What NumPy raises for headers that lie."""
+"""What NumPy raises for invalid headers."""
 _NAMED = ("zeros", "ones", "arange", "randn", "uniform(low,high)", "randint(low,high)", "a number", "a file.npy")
 _ELEMENTS = {
     "u8": ElementType.U8, "u16": ElementType.U16, "u32": ElementType.U32, "i32": ElementType.S32,
@@ -60,7 +60,7 @@ _SWIZZLES = {"none": Swizzle.NONE, "32B": Swizzle.B32, "64B": Swizzle.B64, "128B
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """One `--arg`: `shape` is None for a scalar, `map` the options of a tensor map."""
+    """One `--arg`: `shape` is None for a scalar; `map` is the options of a tensor map."""
 
     text: str
     type: str
@@ -70,12 +70,12 @@ class Spec:
 
 
 def parsed(text: str) -> Spec:
-    """Return what an argument says."""
+    """Parse an argument."""
     array, shown = _SPEC.fullmatch(text.strip()), shortened(text)
     if array is None:
         raise Unusable(f"`{shown}`: expected TYPE=VALUE or TYPE[SHAPE]=VALUE, for example f32[1024]=randn or i32=7")
     if array["type"] not in DTYPES:
-        raise Unusable(f"`{shown}`: `{shortened(array['type'])}` is no type; {', '.join(DTYPES)} are")
+        raise Unusable(f"`{shown}`: `{shortened(array['type'])}` is not a type; the types are {', '.join(DTYPES)}")
     shape = None if array["shape"] is None else _parse_sizes(shown, array["shape"])
     if shape is not None and DTYPES[array["type"]].itemsize * math.prod(shape) > _MOST_BYTES:
         raise Unusable(f"`{shown}`: more than {_MOST_BYTES >> 30} GiB")
@@ -86,19 +86,19 @@ def parsed(text: str) -> Spec:
 
 
 def require_room(specs: Sequence[Spec], available: int) -> None:
-    """Refuse arrays that do not fit into a machine's memory."""
+    """Reject arrays that do not fit into memory."""
     needed = sum(DTYPES[spec.type].itemsize * math.prod(spec.shape) for spec in specs if spec.shape is not None)
     if needed > available:
         raise Unusable(f"the arrays of --arg take {needed >> 20} MiB, this machine has {available >> 20} MiB of memory")
 
 
 def shortened(text: str) -> str:
-    """Return text for a message: its beginning when it is long."""
+    """Return text for a message, truncated if it is long."""
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
 
 
 def made(spec: Spec, seed: tuple[int, int]) -> Value:
-    """Return the value of an argument, fresh; random ones by this seed."""
+    """Return a new value for an argument; random values depend on the seed."""
     dtype = DTYPES[spec.type]
     if spec.shape is None:
         return _fill(spec, (1,), dtype, seed)[0]
@@ -107,31 +107,31 @@ def made(spec: Spec, seed: tuple[int, int]) -> Value:
 
 
 def array_of(value: Value) -> Array | None:
-    """Return the array of an argument, None for a scalar."""
+    """Return the array of an argument, or None for a scalar."""
     if isinstance(value, Tensor):
         return value.array
     return None if isinstance(value, np.generic) else value
 
 
 def is_number(text: str) -> bool:
-    """Say whether text is a number in ASCII digits, of a length that is a number of something."""
+    """Return whether text is a number in ASCII digits, of a plausible length."""
     return text.isascii() and text.isdecimal() and len(text) <= 18
 
 
 def whole_number(least: int, text: str) -> int:
-    """Return the whole number that an option is, for argparse, which names the option."""
+    """Return the value of an integer option, for argparse, which names the option in errors."""
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdecimal() and len(digits) <= _LONGEST_SHOWN) or int(text) < least:
-        raise argparse.ArgumentTypeError(f"a whole number of at least {least} is expected, found {shortened(text)!r}")
+        raise argparse.ArgumentTypeError(f"expected an integer of at least {least}, found {shortened(text)!r}")
     return int(text)
 
 
 def _parse_sizes(shown: str, shape: str) -> tuple[int, ...]:
     parts = re.split("[,x]", shape)
     if not all(is_number(part) and int(part) > 0 for part in parts):
-        raise Unusable(f"`{shown}`: the shape [{shortened(shape)}] is no list of positive numbers")
+        raise Unusable(f"`{shown}`: the shape [{shortened(shape)}] is not a list of positive integers")
     if len(parts) > _MOST_DIMENSIONS:
-        raise Unusable(f"`{shown}`: {len(parts)} dimensions; an array has {_MOST_DIMENSIONS} at most")
+        raise Unusable(f"`{shown}`: {len(parts)} dimensions; an array has at most {_MOST_DIMENSIONS}")
     return tuple(int(part) for part in parts)
 
 
@@ -155,7 +155,7 @@ def _fill(spec: Spec, shape: tuple[int, ...], dtype: np.dtype[Any], seed: tuple[
         case "arange" if bounds is None:
             return _store(spec, np.arange(math.prod(shape)), dtype).reshape(shape)
         case "randn" | "uniform" if whole:
-            raise Unusable(f"`{spec.text}`: {name} needs a type with fractions; randint(low,high) fills integers")
+            raise Unusable(f"`{spec.text}`: {name} needs a floating-point type; for integers, use randint(low,high)")
         case "randn" if bounds is None:
             return _store(spec, random.standard_normal(shape), dtype)
         case "uniform":
@@ -172,7 +172,7 @@ def _fill(spec: Spec, shape: tuple[int, ...], dtype: np.dtype[Any], seed: tuple[
 
 
 def _store(spec: Spec, values: Array, dtype: np.dtype[Any]) -> Array:
-    """Return finite values as elements of a type; Unusable when they are too large for it."""
+    """Return finite values as elements of a type; Unusable if they are too large."""
     with np.errstate(over="ignore", invalid="ignore"):
         elements = values.astype(dtype)
     if dtype.kind not in "iu" and not np.isfinite(elements).all():
@@ -188,16 +188,16 @@ def _parse_bounds(spec: Spec, name: str, bounds: str | None) -> tuple[float, flo
             raise ValueError
         low, high = (int(p) if re.fullmatch(r"-?[0-9]{1,40}", p) else float(p) for p in parts)
     except ValueError:
-        raise Unusable(f"`{spec.text}`: two numbers expected, for example {name}(0,10)") from None
+        raise Unusable(f"`{spec.text}`: expected two numbers, for example {name}(0,10)") from None
     if not low < high:
         raise Unusable(f"`{spec.text}`: {low:g} is not below {high:g}")
     return low, high
 
 
 def _check_integers(spec: Spec, low: float, high: float, dtype: np.dtype[Any]) -> tuple[int, int]:
-    """Return the bounds of random integers, of which the second is never drawn."""
+    """Return the bounds of random integers; the upper one is exclusive."""
     if not (math.isfinite(low) and math.isfinite(high) and low == int(low) and high == int(high)):
-        raise Unusable(f"`{spec.text}`: two integers expected, for example randint(0,10)")
+        raise Unusable(f"`{spec.text}`: expected two integers, for example randint(0,10)")
     least, most = (np.iinfo(dtype).min, np.iinfo(dtype).max) if dtype.kind in "iu" else (-(1 << 63), (1 << 63) - 1)
     if low < least or high - 1 > most:
         raise Unusable(f"`{spec.text}`: integers from {low:g} to {high - 1:g} do not fit into {spec.type}")
@@ -240,14 +240,16 @@ def _parse_float(spec: Spec) -> float:
 
 def _complain_meaningless(spec: Spec) -> Unusable:
     if len(spec.value) > _LONGEST_SHOWN and _DIGITS.fullmatch(spec.value):
-        return Unusable(f"`{spec.text}`: a number of {len(spec.value)} characters; {_LONGEST_SHOWN} at most are read")
+        return Unusable(
+            f"`{spec.text}`: the number has {len(spec.value)} characters; at most {_LONGEST_SHOWN} are allowed"
+        )
     return Unusable(f"`{spec.text}`: `{shortened(spec.value)}` is none of {', '.join(_NAMED)}")
 
 
 def _read_file(spec: Spec, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     array = read_array(Path(spec.value))
     if array.dtype.kind == "V" and array.dtype.itemsize == dtype.itemsize:
-        array = array.view(dtype)  # a type that NumPy does not know, such as bf16, comes back as bytes
+        array = array.view(dtype)  # types that NumPy does not know, such as bf16, load as bytes
     if array.dtype != dtype:
         raise Unusable(f"`{spec.text}`: {spec.value} holds {array.dtype}, not {spec.type}")
     if array.size != math.prod(shape):
@@ -256,11 +258,11 @@ def _read_file(spec: Spec, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Arra
 
 
 def read_array(path: Path) -> Array:
-    """Return the array of numbers of a .npy file, which is as long as its header says; nothing is unpickled."""
+    """Return the numeric array of a .npy file whose length matches its header; never unpickle."""
     shown = shortened(str(path))
     try:
         if path.exists() and not path.is_file():
-            raise Unusable(f"{shown}: a .npy file is expected, this is no regular file")
+            raise Unusable(f"{shown}: expected a .npy file, but this is not a regular file")
         with path.open("rb") as file:
             start = file.read(len(_MAGIC))
     except FileNotFoundError:
@@ -269,12 +271,12 @@ def read_array(path: Path) -> Array:
         raise Unusable(f"{shown}: {why.strerror if isinstance(why, OSError) else why}") from None
     if start != _MAGIC:
         archive = (
-            "an archive (.npz); save one array of it with numpy.save" if start[:2] == _ARCHIVE else "something else"
+            "an archive (.npz); save one of its arrays with numpy.save" if start[:2] == _ARCHIVE else "something else"
         )
-        raise Unusable(f"{shown}: a .npy file is expected, this is {archive}")
+        raise Unusable(f"{shown}: expected a .npy file, but this is {archive}")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of headers that Python 2 wrote
+            warnings.simplefilter("ignore")  # about headers written by Python 2
             mapped = np.lib.format.open_memmap(path, mode="r")
             if mapped.nbytes > _MOST_BYTES:
                 raise Unusable(f"{shown}: more than {_MOST_BYTES >> 30} GiB")
@@ -282,21 +284,25 @@ def read_array(path: Path) -> Array:
     except Unusable:
         raise
     except MemoryError:
-        raise Unusable(f"{shown}: no memory for this array") from None
+        raise Unusable(f"{shown}: not enough memory for this array") from None
     except _BAD_HEADER as why:
         short = "mmap length" in str(why) or isinstance(why, EOFError)
-        text = "the file is shorter than its header says" if short else "its header describes no array of numbers"
+        text = (
+            "the file is shorter than its header says" if short else "its header does not describe an array of numbers"
+        )
         raise Unusable(f"{shown}: {why.strerror if isinstance(why, OSError) else text}") from None
     if array.dtype.kind not in "biufV" or array.dtype.names or not array.dtype.itemsize:
-        raise Unusable(f"{shown}: an array of {shortened(str(array.dtype))}, numbers are expected")
+        raise Unusable(f"{shown}: expected an array of numbers, found {shortened(str(array.dtype))}")
     return array
 
 
 def _build_tensor_map(spec: Spec, array: Array) -> TensorMap:
-    """Return the map of a whole array, its dimensions innermost first as the hardware counts them."""
+    """Return the tensor map of a whole array, with dimensions innermost first, as in hardware."""
     assert spec.map is not None
     box = _parse_sizes(spec.text, spec.map["box"])
     swizzle = _SWIZZLES.get(spec.map.get("swizzle", "none"))
     if len(box) != array.ndim or swizzle is None or spec.type not in _ELEMENTS:
-        raise Unusable(f"`{spec.text}`: a box of {array.ndim} sizes and a swizzle of {', '.join(_SWIZZLES)} are needed")
+        raise Unusable(
+            f"`{spec.text}`: expected a box of {array.ndim} sizes and one of the swizzles {', '.join(_SWIZZLES)}"
+        )
     return TensorMap(_ELEMENTS[spec.type], 0, array.shape[::-1], array.strides[-2::-1], box[::-1], swizzle=swizzle)

@@ -1,4 +1,4 @@
-"""Kernels of Python files, as `pyptx sim` names them: `gemm.py:gemm` is a kernel, or a function that makes one."""
+"""Loads kernels from Python files for `pyptx sim`: `gemm.py:gemm` names a kernel, or a function that returns one."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ _FAILURES = (
     ArithmeticError, AssertionError, AttributeError, EOFError, ImportError, LookupError, NameError, OSError,
     RuntimeError, SyntaxError, SystemExit, TypeError, ValueError,
 )  # fmt: skip
-"""What a Python file of the user may raise; its own exceptions keep their traceback."""
+"""What a user's Python file may raise; exceptions of its own classes keep their traceback."""
 OF_THE_KERNEL = ("block", "cluster", "shared", "cooperative")
-"""What a launch of PTX is told, and a kernel knows itself."""
+"""Options of a PTX launch that a Python kernel defines itself."""
 _REMEDIES = {
-    UNINITIALISED_GLOBAL.code: "write every element before it is read, or give the output with values as another --arg",
-    UNWRITTEN.code: "let the grid cover the whole output, tail included, or give the output with values as another "
+    UNINITIALISED_GLOBAL.code: "write every element before it is read, or pass the output with values as another --arg",
+    UNWRITTEN.code: "let the grid cover the whole output, tail included, or pass the output with values as another "
     "--arg",
 }
-"""Remedies that Python spells otherwise than the command line."""
+"""Remedies that differ between Python and the command line."""
 
 
 def kernel_of(text: str) -> Kernel | None:
-    """Return the kernel that a text names, None when it names a PTX file."""
+    """Return the kernel that a text names, or None for a PTX file."""
     found = _NAMED.fullmatch(text)
     if found is None:
         return None
@@ -51,24 +51,24 @@ def kernel_of(text: str) -> Kernel | None:
     except _FAILURES as why:
         raise Unreadable(_format_reason(why, str(path))) from None
     if not isinstance(made, Kernel):
-        raise Unusable(f"{path} has no kernel `{found['name']}`, nor a function of this name that makes one")
+        raise Unusable(f"{path} has no kernel `{found['name']}`, nor a function of this name that returns one")
     return made
 
 
 def _format_reason(why: BaseException, path: str) -> str:
-    """Return what went wrong in a Python file, and in which of its lines."""
+    """Return the error in a Python file, with its line."""
     lines = [frame.lineno for frame in traceback.extract_tb(why.__traceback__) if frame.filename == path]
     return f"{path}{f':{lines[-1]}' if lines else ''}: {type(why).__name__}: {why}"
 
 
 def names_of(kernel: Kernel) -> list[str]:
-    """Return the names of a kernel's tensors: of its inputs, which are arguments here, and of its results."""
+    """Return the names of a kernel's tensors: its inputs, which are arguments here, then its outputs."""
     parameters = inspect.signature(kernel).parameters.values()
     return [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
 
 
 def launched(kernel: Kernel, values: Sequence[Value], options: dict[str, Any]) -> tuple[Result, list[Value]]:
-    """Run a kernel and return its arguments with its results behind them; Unusable when they do not fit."""
+    """Run a kernel and return its arguments followed by its outputs; Unusable if they do not fit."""
     given = {name: value for name, value in options.items() if name not in OF_THE_KERNEL}
     grid, count = given.pop("grid"), len(kernel.in_specs)
     try:

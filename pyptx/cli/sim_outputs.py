@@ -1,4 +1,4 @@
-"""What becomes of a kernel's arrays behind a run: files to write, and files to compare with."""
+"""Saves a kernel's arrays to files after a run, and compares them with files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """Write an argument, by its number, to a file."""
+    """An argument, by index, to write to a file."""
 
     at: int
     path: Path
@@ -27,7 +27,7 @@ class Saving:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """An argument must equal what a file holds."""
+    """An argument that must equal the array in a file."""
 
     at: int
     name: str
@@ -36,15 +36,15 @@ class Expectation:
 
 
 def saving(text: str, names: Sequence[str], arrays: Sequence[bool]) -> Saving:
-    """Return what `2=out.npy` or `out=out.npy` asks for."""
+    """Parse `2=out.npy` or `out=out.npy`."""
     at, path = _parse_output(text, "--save", names, arrays)
     if not path.absolute().parent.is_dir():
-        raise Unusable(f"--save {shortened(text)}: there is no folder {path.parent}")
+        raise Unusable(f"--save {shortened(text)}: there is no directory {path.parent}")
     return Saving(at, path)
 
 
 def expectation(text: str, names: Sequence[str], arrays: Sequence[bool]) -> Expectation:
-    """Return what `out=reference.npy` asks for; the file is read at once, before a long run."""
+    """Parse `out=reference.npy` and read the file now, before a long run."""
     at, path = _parse_output(text, "--expect", names, arrays)
     return Expectation(at, names[at], path, read_array(path))
 
@@ -54,20 +54,20 @@ def _parse_output(text: str, option: str, names: Sequence[str], arrays: Sequence
     at = int(name) if is_number(name) else names.index(name) if name in names else -1
     if not path or not 0 <= at < len(names):
         known = ", ".join(f"{n} or {at}" for at, n in enumerate(names)) or "none"
-        raise Unusable(f"{option} {shortened(text)}: ARG=FILE expected; the arguments are {known}")
+        raise Unusable(f"{option} {shortened(text)}: expected ARG=FILE; the arguments are {known}")
     if not arrays[at]:
-        raise Unusable(f"{option} {shortened(text)}: `{names[at]}` is no array")
+        raise Unusable(f"{option} {shortened(text)}: `{names[at]}` is not an array")
     if "\0" in path:
-        raise Unusable(f"{option} {shortened(text)}: a file's name holds no NUL")
+        raise Unusable(f"{option} {shortened(text)}: a file name cannot contain NUL")
     return at, Path(path)
 
 
 def save(item: Saving, array: Array | None) -> None:
-    """Write an array to the file that is named, or leave none behind."""
+    """Write an array to a file; on failure, leave no partial file."""
     assert array is not None
     try:
         with item.path.open("wb") as file:
-            # Of a file of Python's own, NumPy would count what it could not write, and not say why.
+            # On a Python file, NumPy would report only the number of missing items, not the reason.
             np.save(cast("Any", SimpleNamespace(write=file.write)), array, allow_pickle=False)
     except OSError as why:
         if item.path.is_file():
@@ -76,13 +76,13 @@ def save(item: Saving, array: Array | None) -> None:
 
 
 def differing(item: Expectation, array: Array | None, tolerance: float) -> list[str]:
-    """Say where an array is not what was expected: nothing where it is."""
+    """Return how an array differs from the expected one; empty if it does not."""
     assert array is not None
     wanted = item.values
     if wanted.dtype.kind == "V" and wanted.dtype.itemsize == array.dtype.itemsize:
         wanted = wanted.view(array.dtype)
     if wanted.size != array.size:
-        return [f"`{item.name}` has {counted('element', array.size)}, {item.path} {wanted.size}"]
+        return [f"`{item.name}` has {counted('element', array.size)}, but {item.path} has {wanted.size}"]
     computed, right = (_widen(values).reshape(-1) for values in (array, wanted))
     same = computed == right
     if tolerance:

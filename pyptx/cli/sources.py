@@ -1,4 +1,4 @@
-"""Reads what the user named: files and standard input, with an error for people when that cannot be PTX text."""
+"""Reads files and standard input, with a message for the user if they cannot be PTX text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """PTX text and the name to show for it."""
+    """PTX text and its display name."""
 
     name: str
     text: str
@@ -52,7 +52,7 @@ def _decode(shown: str, data: bytes) -> str:
     for magic, kind in _KNOWN.items():
         if data.startswith(magic):
             raise Unreadable(f"{shown}: {kind}")
-    # Some producers end their PTX with a NUL; one anywhere else means that this is no text.
+    # Some producers end their PTX with a NUL; anywhere else, it means a binary file.
     if b"\0" in data.rstrip(b"\0"):
         raise Unreadable(f"{shown}: a binary file, not PTX text")
     if not data.strip(b"\0 \t\r\n"):
@@ -65,5 +65,5 @@ def _decode(shown: str, data: bytes) -> str:
 
 
 def add_files(parser: argparse.ArgumentParser) -> None:
-    """Add the argument that every command on files takes."""
+    """Add the argument of commands that take files."""
     parser.add_argument("files", nargs="+", metavar="FILE", help="a PTX file, or - for standard input")

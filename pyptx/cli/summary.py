@@ -1,4 +1,4 @@
-"""What a module contains, as plain values: the facts behind `pyptx info`. Assembles nothing."""
+"""Summarizes a module as plain values, for `pyptx info`. Assembles nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Summary = dict[str, object]
 
 
 def summary(module: Module) -> Summary:
-    """Return what `pyptx info --json` prints of a module, resources aside."""
+    """Return what `pyptx info --json` prints for a module, without resources."""
     functions = [s for s in module.directives if isinstance(s, Function)]
     variables = [s for s in module.directives if isinstance(s, VarDecl)]
     return {
@@ -29,8 +29,8 @@ def summary(module: Module) -> Summary:
 
 
 def needs(module: Module) -> Summary:
-    """Return the lowest PTX version that the instructions need on the module's target, which of them needs it, and the
-    targets of the newest ptxas on which all of them exist in the module's version."""
+    """Return the lowest PTX version that the instructions need on the module's target, the instruction that needs it,
+    and the targets of the newest ptxas that have all of them in the module's version."""
     spellings = dict.fromkeys((i.opcode, i.modifiers) for i in visit(module) if isinstance(i, Instruction))
     needed = {opcode + "".join(modifiers): _find_availability(opcode, modifiers) for opcode, modifiers in spellings}
     mine = next((name for name in module.target.targets if name in FIRST_PTX), ASSEMBLED[0])
@@ -47,7 +47,7 @@ def needs(module: Module) -> Summary:
 
 
 def _find_availability(opcode: str, modifiers: tuple[str, ...]) -> tuple[Availability, ...]:
-    """A spelling that the table does not know needs nothing that could be named; `pyptx check` reports it."""
+    """A spelling that is not in the table has no known requirements; `pyptx check` reports it."""
     match = lookup(opcode, tuple(modifier.removeprefix(".") for modifier in modifiers))
     return match.needs if isinstance(match, Match) else ()
 
@@ -108,6 +108,6 @@ def _count_bytes(declarations: Iterable[VarDecl]) -> int:
 
 
 def _count_declared_bytes(declaration: VarDecl, item: Declarator) -> int:
-    """`name[]` counts as nothing: its size is given at launch."""
+    """`name[]` counts as 0 bytes: the launch gives its size."""
     sizes = [1] if item.array_size is None else [int(item.array_size), *(int(size) for size in item.dims)]
     return declaration.type.bits // 8 * (declaration.vector or 1) * prod(sizes) * int(item.count or 1)

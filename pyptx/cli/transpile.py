@@ -1,4 +1,4 @@
-"""`pyptx transpile FILE`: PTX, also inside cubins, fatbins and executables, into Python that says the same."""
+"""`pyptx transpile FILE`: translates PTX, including PTX in cubins, fatbins and executables, to equivalent Python."""
 
 from __future__ import annotations
 
@@ -15,29 +15,35 @@ from pyptx.diagnostics import PtxError, visible
 from pyptx.toolchain.extraction import extract_ptx, holds_ptx
 
 _EVERY = 0.5
-"""Seconds between two looks at a watched file."""
+"""Seconds between checks of a watched file."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="a PTX file, a cubin, fatbin or executable with PTX, or -")
-    parser.add_argument("--sugar", action="store_true", help="make it readable: names, loops, expressions, arrays")
-    parser.add_argument("--name", default="", help="the Python name of the first kernel, instead of its own")
-    parser.add_argument("--from", dest="part", metavar="NAME", help="which PTX of a binary that holds several")
-    parser.add_argument("-o", "--output", metavar="OUT", help="write to a file instead of standard output")
-    parser.add_argument("--watch", action="store_true", help="write the output again whenever the file changes")
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        help="a PTX file, a cubin, fatbin or executable that contains PTX, or - for standard input",
+    )
+    parser.add_argument(
+        "--sugar", action="store_true", help="make the Python readable: names, loops, expressions, arrays"
+    )
+    parser.add_argument("--name", default="", help="the Python name of the first kernel (default: its own)")
+    parser.add_argument("--from", dest="part", metavar="NAME", help="select one of several PTX texts in a binary")
+    parser.add_argument("-o", "--output", metavar="OUT", help="the output file (default: standard output)")
+    parser.add_argument("--watch", action="store_true", help="rewrite the output whenever the file changes")
 
 
 def run(args: argparse.Namespace) -> int:
     if not args.watch:
         return _transpile_once(args)
     if args.output is None or args.file == STDIN:
-        complain("--watch needs a file, and -o OUT to write to")
+        complain("--watch needs an input file and -o OUT")
         return UNUSABLE
     return _watch(args)
 
 
 def _watch(args: argparse.Namespace) -> int:
-    """Write the output whenever the file changed, until somebody interrupts it."""
+    """Write the output whenever the file changes, until interrupted."""
     seen: tuple[int, int] | None = None
     try:
         while True:
@@ -86,7 +92,7 @@ def _transpile_once(args: argparse.Namespace) -> int:
 
 
 def _read_source(args: argparse.Namespace) -> Source:
-    """Return the PTX that was named, from a binary if it is one."""
+    """Return the PTX of a text file or binary."""
     if args.file != STDIN:
         try:
             data = Path(args.file).read_bytes()
@@ -95,13 +101,13 @@ def _read_source(args: argparse.Namespace) -> Source:
         if holds_ptx(data):
             return _choose_part(args, extract_ptx(data))
     if args.part is not None:
-        raise Unreadable(f"{args.file}: PTX text has no parts, leave --from {args.part} out")
+        raise Unreadable(f"{args.file}: a text file has only one PTX; omit --from {args.part}")
     return read(args.file)
 
 
 def _choose_part(args: argparse.Namespace, parts: dict[str, str]) -> Source:
     names = [args.part] if args.part is not None else list(parts)
     if len(names) != 1 or names[0] not in parts:
-        which = f"no {args.part} in it" if args.part is not None else "it holds several"
-        raise Unreadable(f"{args.file}: {which}, choose by --from: {', '.join(parts)}")
+        which = f"no PTX named {args.part}" if args.part is not None else "several PTX texts"
+        raise Unreadable(f"{args.file}: {which}; select one with --from: {', '.join(parts)}")
     return Source(f"{args.file}:{names[0]}", parts[names[0]])

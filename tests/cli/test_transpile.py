@@ -140,7 +140,7 @@ def test_diff_finds_no_change_in_a_readable_file_that_nobody_edited(folder: Path
     (folder / "lines.ptx").write_text(lines)
     assert run("-m", "pyptx", "transpile", "--sugar", "lines.ptx", "-o", "lines.py", cwd=folder).returncode == 0
     done = run("-m", "pyptx", "diff", "lines.ptx", "lines.py", cwd=folder)
-    assert (done.returncode, done.stdout) == (0, "lines.py emits what lines.ptx says\n")
+    assert (done.returncode, done.stdout) == (0, "lines.py emits the same statements as lines.ptx\n")
 
 
 def test_diff_of_a_file_without_a_kernel_is_wrong_usage(folder: Path) -> None:

@@ -47,7 +47,7 @@ def _compute_value(operand: Operand, faults: list[str]) -> int | float | None:
             values = [done.pop() for _ in children][::-1]
             known = [value for value in values if value is not None]
             if isinstance(item, BinaryOperand) and item.operator in ("/", "%") and values[1] and not values[1][0]:
-                faults.append(f"division by `{text_of(item.right)}`, which is zero")
+                faults.append(f"a constant is divided by `{text_of(item.right)}`, which is zero")
             done.append(_combine(item, known) if len(known) == len(values) else None)
     return done[0][0] if done[0] is not None else None
 

@@ -89,7 +89,7 @@ def _field(found: re.Match[bytes]) -> Field:
         raise Unprintable("`%n` writes to memory, which printf in device code does not support")
     wide_text = kind in ("c", "s") and size
     if not kind or kind not in SIGNED + UNSIGNED + FLOATS + "csp" or wide_text:
-        raise Unprintable(f"`{text}` is not a conversion of printf in device code; it supports %cdiouxXpeEfFgGaAs")
+        raise Unprintable(f"printf in device code has no conversion `{text}`; it supports %cdiouxXpeEfFgGaAs")
     precision = None if found["precision"] is None else precision or "0"
     made = Field(text, flags, _count(width or None, text), None, size, kind)
     return Field(text, flags, made.width, _count(precision, text, bounded=kind != "s"), size, kind)
@@ -106,5 +106,5 @@ def _count(given: str | None, text: str, *, bounded: bool = True) -> int | str |
 def within(count: int, text: str) -> int:
     """Return a number of characters; refuse one that prints without bound."""
     if count > LONGEST:
-        raise Unprintable(f"`{text}` prints at least {count} characters; a field is limited to {LONGEST}")
+        raise Unprintable(f"`{text}` prints {count} characters or more, but a field has {LONGEST} at most")
     return count

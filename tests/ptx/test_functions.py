@@ -121,7 +121,7 @@ PRINTED: list[tuple[str, Callable[[Any, Any, Any], tuple[Any, ...]], tuple[str, 
     ("%d\n", lambda i, x, w: ("text",), ("`%d`", "'text'", "use %s")),
     ("%s\n", lambda i, x, w: (i,), ("`%s`", "prints a string", ".s32")),
     ("%d\n", lambda i, x, w: (None,), ("`%d`", "None")),
-    ("%y\n", lambda i, x, w: (i,), ("`%y`", "not a conversion", "%%")),
+    ("%y\n", lambda i, x, w: (i,), ("`%y`", "no conversion", "%%")),
 ]  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from pyptx.parser import parse
 from pyptx.runtime.rules import ARRAYS, GRID
 from pyptx.sim.hazards.findings import by_cause
 from pyptx.sim.hazards.graph import HangReport
+from pyptx.sim.launch.prepared import MAX_STEPS
 from pyptx.sim.launch.room import machine_memory
 from pyptx.sim.launch.sweeping import SEEDS, orders
 from pyptx.sim.rules import faults
@@ -114,12 +115,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--entry", metavar="NAME", help="the kernel; may be omitted if there is only one")
     for name, what in (("grid", "CTAs"), ("block", "threads per CTA"), ("cluster", "CTAs per cluster")):
         parser.add_argument(f"--{name}", metavar="X[,Y[,Z]]", default=_DEFAULTS[name], help=f"{what} (default: 1)")
-    parser.add_argument("--shared", metavar="BYTES", type=_COUNT, default=0, help="size of dynamic shared memory")
+    parser.add_argument(
+        "--shared", metavar="BYTES", type=_COUNT, default=0, help="size of dynamic shared memory (default: 0)"
+    )
     parser.add_argument("--arg", metavar="SPEC", action="append", default=[], help="a kernel argument; see below")
     parser.add_argument(
         "--data-seed", metavar="N", type=_COUNT, default=0, help="seed for the random arguments (default: 0)"
     )
-    parser.add_argument("--schedule", default="eager", metavar="NAME", help="eager, lazy, random, adversarial, or all")
+    parser.add_argument(
+        "--schedule", default="eager", metavar="NAME", help="eager (the default), lazy, random, adversarial, or all"
+    )
     parser.add_argument("--seed", metavar="N", type=_COUNT, default=0, help="seed for the schedule (default: 0)")
     parser.add_argument(
         "--repeat",
@@ -135,7 +140,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="HOW",
         help="precision of matrix products: float32 (the default) or hardware",
     )
-    parser.add_argument("--max-steps", metavar="N", type=_POSITIVE, help="stop with an error after N instructions")
+    parser.add_argument(
+        "--max-steps",
+        metavar="N",
+        type=_POSITIVE,
+        help=f"stop with an error after N instructions (default: {MAX_STEPS:,})",
+    )
     parser.add_argument("--cooperative", action="store_true", help="keep all CTAs resident, as grid barriers require")
     parser.add_argument(
         "--expect", metavar="ARG=FILE", action="append", default=[], help="compare an array with a .npy file"

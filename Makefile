@@ -13,13 +13,13 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
 
-demo: $(VENV)/.tools  ## run a Hopper GEMM on the simulator against NumPy, assemble it, and find the mistakes in a broken copy
+demo: $(VENV)/.tools  ## simulate a Hopper GEMM, compare it with NumPy, assemble it, and report the bugs in a broken copy
 	$(BIN)/python examples/demo.py
 
 test: lint  ## the whole suite: lint, types, layers, tidy, generated files, tests
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 
-lint: $(VENV)/.test  ## everything of `make test` but the tests
+lint: $(VENV)/.test  ## everything in `make test` except the tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
@@ -27,14 +27,14 @@ lint: $(VENV)/.test  ## everything of `make test` but the tests
 	$(BIN)/python -m tools.tidy
 	$(BIN)/python -m tools.generate --check
 
-audit: $(VENV)/.test  ## the large products that `make test` samples, run whole; writes docs/audits
+audit: $(VENV)/.test  ## run in full the audits that `make test` samples; writes docs/audits
 	$(BIN)/python -m tools.audit
 
-gpu:  ## on a machine with a GPU, with PYTHON's own packages: compare the simulator with it, bit for bit
+gpu:  ## compare the simulator with this machine's GPU, bit for bit, with PYTHON's own packages
 	@$(PYTHON) -m tools.conformance.needs
 	$(PYTHON) -m tools.conformance --gpu
 
-bench: $(VENV)/.test $(VENV)/.bench  ## print what parsing, tracing, checking and simulating cost on this machine
+bench: $(VENV)/.test $(VENV)/.bench  ## print the speed of parsing, tracing, checking and simulating on this machine
 	@set -e; for benchmark in $(wildcard benchmarks/*.py); do echo "== $$benchmark"; $(BIN)/python $$benchmark; done
 
 fmt: $(VENV)/.test  ## format the code and regenerate the generated files
@@ -53,5 +53,5 @@ $(VENV)/.tools $(VENV)/.test $(VENV)/.bench: $(VENV)/.%: pyproject.toml | $(VENV
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 11) and "pyptx needs Python 3.11 or newer; %s is %d.%d. Use: make PYTHON=/path/to/python3.11" % (sys.executable, v[0], v[1]))'
-	@$(PYTHON) -c 'import venv, ensurepip' || { echo "this Python cannot make virtual environments: install its venv package (Debian, Ubuntu: python3-venv)" >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' || { echo "this Python cannot create virtual environments: install its venv package (Debian, Ubuntu: python3-venv)" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }

@@ -1,7 +1,7 @@
-"""Checks references without a GPU: compiles plain CUDA C++ sources with g++ and compares what they compute.
+"""Checks references without a GPU: compiles plain CUDA C++ sources with g++ and compares their results.
 
 `python -m tools.corpus.emulate [SOURCE…]` runs every kernel of `cuda/SOURCE.cu` that has a launch, for each of its
-builds. Sources with inline assembly or NVIDIA headers do not compile here and are named.
+builds. Sources with inline assembly or NVIDIA headers do not compile and are listed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ POOL = re.compile(r"extern __shared__ (\w+) (\w+)\[\];")
 
 
 def main(names: list[str]) -> int:
-    """Emulate the named sources, or all; returns the number of kernels that differ from their reference."""
+    """Emulate the named sources, or all; return the number of kernels that differ from their reference."""
     wrong = 0
     for path in sorted((ROOT / "cuda").glob("*.cu")):
         if not names or path.stem in names:
@@ -39,7 +39,7 @@ def main(names: list[str]) -> int:
 
 
 def emulate(source: Source, defines: list[str]) -> int:
-    """Run one source's kernels under some macro definitions; prints a line, and one per difference."""
+    """Run one source's kernels with some macro definitions; print a line, and one per difference."""
     text = re.sub(r"#include <(cuda|cooperative|mma|cub|cute|cutlass).*", "", source.path.read_text(encoding="utf-8"))
     text = '#include "emulate.h"\n' + POOL.sub(r"\1 *\2 = (\1 *)emu_dynamic_shared;", text)
     expanded = subprocess.run([*COMPILE, *defines, "-E", "-"], input=text, capture_output=True, text=True, check=False)
@@ -64,7 +64,7 @@ def emulate(source: Source, defines: list[str]) -> int:
 
 
 def differences(library: ctypes.CDLL, entry: Entry) -> list[str]:
-    """What one kernel leaves in its outputs against its reference."""
+    """Return the differences between a kernel's outputs and its reference."""
     run = entry.run
     assert run is not None
     values = inputs.arguments(run)
@@ -78,7 +78,7 @@ def differences(library: ctypes.CDLL, entry: Entry) -> list[str]:
 
 
 def close(got: NDArray[Any], want: NDArray[Any], output: Output) -> bool:
-    """Whether an output is within its tolerance; without one, equal."""
+    """Return whether an output is within its tolerance, or equal without one."""
     if output.rtol == output.atol == 0:
         return bool(np.array_equal(got, want))
     a, b = got.astype(float), want.astype(float)

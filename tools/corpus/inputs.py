@@ -1,4 +1,4 @@
-"""Makes the NumPy arrays that a manifest's `run` declares, always the same ones for a seed."""
+"""Creates the NumPy arrays that a manifest's `run` declares, the same for each seed."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Initialiser = Callable[..., Values]
 
 
 def dtype(name: str) -> np.dtype[Any]:
-    """The NumPy dtype of a name, those of `ml_dtypes` included."""
+    """Return the NumPy dtype of a name, including those of `ml_dtypes`."""
     return np.dtype(getattr(ml_dtypes, name, name))
 
 
 def arguments(run: Run) -> dict[str, Any]:
-    """Every scalar and array of a launch by name, as they are before it."""
+    """Return every scalar and array of a launch by name, with its value before the launch."""
     values: dict[str, Any] = {}
     for index, argument in enumerate(flat(run.arguments)):
         if isinstance(argument, Scalar):
@@ -32,7 +32,7 @@ def arguments(run: Run) -> dict[str, Any]:
 
 
 def array(argument: Array, rng: np.random.Generator) -> Values:
-    """The initial contents of one array argument."""
+    """Return the initial contents of an array argument."""
     size = int(np.prod(argument.shape))
     flat_values = INITIALISERS[argument.init](rng, size, **dict(argument.parameters or {}))
     if argument.init == "bits":
@@ -78,12 +78,12 @@ def _uniform(rng: np.random.Generator, size: int, low: float = 0.0, high: float 
 
 
 def _offsets(rng: np.random.Generator, size: int, low: int = 0, high: int = 8) -> Values:
-    """Row offsets of a compressed sparse matrix: starts at 0, each row between `low` and `high` long."""
+    """Return row offsets of a compressed sparse matrix: from 0, with `low` to `high` elements per row."""
     return np.concatenate([[0], np.cumsum(rng.integers(low, high, size - 1))])
 
 
 def _positive_definite(rng: np.random.Generator, size: int) -> Values:
-    """A well-conditioned symmetric matrix, flattened."""
+    """Return a well-conditioned symmetric matrix, flattened."""
     order = int(np.sqrt(size))
     factor = rng.standard_normal((order, order))
     return (factor @ factor.T / order + 2.0 * np.eye(order)).ravel()

@@ -1,6 +1,6 @@
 """The schema of `tests/corpus/*/manifest.json`: typed values, reading, writing and validation.
 
-FORMAT.md explains every field. Knows nothing about NumPy; `inputs.py` makes the arrays.
+FORMAT.md explains every field. Knows nothing about NumPy; `inputs.py` creates the arrays.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Dim3 = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Scalar:
-    """A value passed by value."""
+    """A scalar argument."""
 
     name: str
     dtype: str
@@ -90,7 +90,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Run:
-    """Everything a launch needs, and what it must compute."""
+    """A launch and its expected results."""
 
     grid: Dim3
     block: Dim3
@@ -115,7 +115,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class File:
-    """One PTX file and where it came from."""
+    """One PTX file and its origin."""
 
     path: str
     version: str
@@ -138,22 +138,22 @@ class Manifest:
 
 
 def described(text: bytes) -> tuple[str, str, list[str]]:
-    """The target, the PTX version and the entry names that a PTX text declares."""
+    """Return the target, the PTX version and the entry names that a PTX text declares."""
     version = re.search(rb"^\s*\.version\s+([\d.]+)", text, re.M)
     target = re.search(rb"^\s*\.target\s+(\w+)", text, re.M)
     if version is None or target is None:
-        raise ValueError("no .version or no .target")
+        raise ValueError(".version or .target is missing")
     names = re.findall(rb"^(?:\.visible |\.weak )?\s*\.entry\s+([\w$.]+)", text, re.M)
     return target[1].decode(), version[1].decode(), [name.decode() for name in names]
 
 
 def digest(data: bytes) -> str:
-    """The hexadecimal SHA-256 of a file's bytes."""
+    """Return the hexadecimal SHA-256 of a file."""
     return hashlib.sha256(data).hexdigest()
 
 
 def producers(root: Path = CORPUS) -> Iterator[Path]:
-    """Every producer's directory, in name order."""
+    """Return every producer's directory, in name order."""
     return (path.parent for path in sorted(root.glob("*/manifest.json")))
 
 
@@ -174,7 +174,7 @@ def save(manifest: Manifest, directory: Path) -> None:
 
 
 def problems(manifest: Manifest, directory: Path) -> list[str]:
-    """What is wrong with a manifest against the files beside it; empty when it is valid."""
+    """Return the mismatches between a manifest and the files beside it; empty if it is valid."""
     found: list[str] = []
     listed = {item.path for item in manifest.files}
     found += [f"{path.name}: not in the manifest" for path in directory.glob("*.ptx") if path.name not in listed]
@@ -220,7 +220,7 @@ def _run_problems(run: Run) -> Iterator[str]:
 
 
 def flat(arguments: tuple[Argument, ...]) -> Iterator[Argument]:
-    """The arguments, with a struct's fields in its place."""
+    """Return the arguments, with the fields of structs in place of the structs."""
     for argument in arguments:
         if isinstance(argument, Struct):
             yield from (field.argument for field in argument.fields)

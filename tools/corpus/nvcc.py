@@ -1,7 +1,7 @@
 """Regenerates `tests/corpus/nvcc`, and `cub` and `cutlass`, which nvcc builds from those headers.
 
-Makes one file per `//! build` line of `cuda/*.cu`.
-Needs g++ (nvcc's preprocessor) and the package index; compilers are installed below `--cache`.
+Writes one file per `//! build` line of `cuda/*.cu`.
+Needs g++ (nvcc's preprocessor) and the package index; installs compilers below `--cache`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def build_producer(producer: str, sources: list[Source], cache: Path, only: str) -> None:
-    """Write one producer's files and manifest; files whose source is not in `only` are kept as they are."""
+    """Write one producer's files and manifest; files whose source is not in `only` stay unchanged."""
     directory = CORPUS / producer
     directory.mkdir(parents=True, exist_ok=True)
     files: list[File] = []
@@ -56,7 +56,7 @@ def file_name(source: Source, build: Build) -> str:
 
 
 def record(source: Source, build: Build, path: Path) -> File:
-    """The manifest's record of a file that was built."""
+    """Return the manifest's record of a file that was built."""
     data = path.read_bytes()
     target, version, names = described(data)
     notes = ["absolute paths in .file lines made relative"] if b".file" in data else []
@@ -68,7 +68,7 @@ def record(source: Source, build: Build, path: Path) -> File:
 
 
 def compile_ptx(source: Source, build: Build, cache: Path) -> bytes:
-    """Run nvcc from within the source's directory, so that names stay relative."""
+    """Run nvcc in the source's directory, so that names stay relative."""
     directory = install(f"nvcc-{build.version}", cache)
     home = next(directory.glob("nvidia/cu*"))
     includes = headers(directory)
@@ -82,7 +82,7 @@ def compile_ptx(source: Source, build: Build, cache: Path) -> bytes:
 
 
 def relative(ptx: bytes, cache: Path) -> bytes:
-    """Cut this machine's directories from `.file` lines, and what depends on them from names of internal linkage."""
+    """Remove this machine's directories from `.file` lines, and their hashes from names with internal linkage."""
     for prefix in (f"{ROOT}/cuda/", f"{cache}/"):
         ptx = ptx.replace(f'"{prefix}'.encode(), b'"')
     ptx = re.sub(rb'(\.file\s+\d+ )"/(?:[^"]*/)?([^"/]+)"', rb'\1"\2"', ptx)
@@ -90,7 +90,7 @@ def relative(ptx: bytes, cache: Path) -> bytes:
 
 
 def _internal(match: re.Match[bytes]) -> bytes:
-    """Zero the hashes in a mangled name, whose length stands before it, and drop the number of the process."""
+    """Zero the hashes in a length-prefixed mangled name, and remove the process number."""
     name = match[2] + b"0" * 8 + match[3] + b"0" * 8
     process = int(match[1]) - len(name)
     return str(len(name)).encode() + name + INTERNAL.sub(_internal, match[4][process:])

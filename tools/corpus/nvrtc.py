@@ -1,4 +1,4 @@
-"""Regenerates `tests/corpus/nvrtc`: every `//! build nvrtc` line of `cuda/*.cu`, compiled by that version's library."""
+"""Regenerates `tests/corpus/nvrtc`: compiles every `//! build nvrtc` line of `cuda/*.cu` with its version's NVRTC."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def compile_ptx(source: Source, build: Build, cache: Path) -> bytes:
-    """Compile one source to PTX: what NVRTC returns, without the C string's terminator."""
+    """Compile one source to PTX, without the terminator of NVRTC's C string."""
     directory = install(f"nvrtc-{build.version}", cache)
     library = ctypes.CDLL(str(next(directory.glob("nvidia/*/lib/libnvrtc.so.*"))))
     program = ctypes.c_void_p()
@@ -44,7 +44,7 @@ def compile_ptx(source: Source, build: Build, cache: Path) -> bytes:
     architecture = f"--gpu-architecture={build.target.replace('sm_', 'compute_')}"
     options = [architecture, "-std=c++17", *build.flags, *(f"-I{path}" for path in headers(directory))]
     encoded = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
-    with contextlib.chdir("/"):  # the working directory goes into debug information
+    with contextlib.chdir("/"):  # debug information contains the working directory
         status = library.nvrtcCompileProgram(program, len(options), encoded)
     if status != 0:
         raise RuntimeError(f"{source.path.name}: {_text(library, 'ProgramLog', program).decode(errors='replace')}")

@@ -1,4 +1,4 @@
-"""Compilers by version: which wheels make one, and where it is installed in a recipe's cache directory."""
+"""Compilers by version: their wheels, and where they are installed in a recipe's cache directory."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ COMPILERS: dict[str, tuple[str, ...]] = {
 
 
 def install(compiler: str, cache: Path) -> Path:
-    """Install one compiler's wheels below the cache once; returns the directory that holds `nvidia/`."""
+    """Install one compiler's wheels below the cache once; return the directory that contains `nvidia/`."""
     directory = cache / compiler
     if not directory.exists():
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(directory)]
@@ -59,6 +59,6 @@ def install(compiler: str, cache: Path) -> Path:
 
 
 def headers(directory: Path) -> list[str]:
-    """Include directories of an installed compiler (its wheels differ in layout between CUDA 12 and 13)."""
+    """Return the include directories of an installed compiler; wheels of CUDA 12 and 13 differ in layout."""
     found = [path for path in sorted(directory.glob("nvidia/*/include")) if any(path.iterdir())]
     return [str(path) for path in found] + [str(path / "cccl") for path in found if (path / "cccl").exists()]

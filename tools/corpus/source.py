@@ -1,6 +1,6 @@
-"""Reads the `//!` lines of a corpus source: with what to build it, and how its kernels run.
+"""Reads the `//!` lines of a corpus source: how to build it, and how its kernels run.
 
-//! build nvcc 13.0.88 sm_80 -O3           one PTX file; `as=NAME` tells a second one apart
+//! build nvcc 13.0.88 sm_80 -O3           one PTX file; `as=NAME` distinguishes a second one
 //! kernel saxpy axpy                      an entry (or the part of a mangled name before `(`) and its algorithm
 //! launch 4 64x1 cluster=2 smem=512 seed=3 cooperative
 //! args n=i32:250 x=f32[250]:normal c=i32[4,8]:integers(low=0,high=9) t=map(c,dims=8x4,box=8x2)
@@ -31,7 +31,7 @@ DTYPES = {
 
 @dataclass(frozen=True)
 class Build:
-    """One PTX file to make from a source."""
+    """One PTX file to build from a source."""
 
     producer: str
     version: str
@@ -42,14 +42,14 @@ class Build:
 
 @dataclass(frozen=True)
 class Source:
-    """A source's builds and its kernels, by the name it gives them."""
+    """A source's builds and its kernels by name."""
 
     path: Path
     builds: tuple[Build, ...]
     kernels: tuple[Entry, ...]
 
     def entries(self, names: list[str]) -> tuple[Entry, ...]:
-        """The kernels in the order of the entries of a PTX text."""
+        """Return the kernels in the order of the entries of a PTX text."""
         return tuple(self._entry(name) for name in names)
 
     def _entry(self, name: str) -> Entry:

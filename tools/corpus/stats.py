@@ -1,6 +1,6 @@
 """Counts the corpus: `python -m tools.corpus.stats [--assemble]`.
 
-Files, kernels, algorithms, opcodes, and kernels that are equal after renaming. Reads text; knows no parser.
+Files, kernels, algorithms, opcodes, and kernels that are equal after renaming. Reads text without the parser.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ WORD = re.compile(r"[%$A-Za-z_][\w$]*")
 
 
 def main() -> None:
-    """Print the counts; exit status 1 when a manifest is wrong, a kernel is doubled or a file is refused."""
+    """Print the counts; exit status 1 if a manifest is wrong, a kernel is duplicated, or ptxas rejects a file."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--assemble", action="store_true", help="give every file to ptxas")
+    parser.add_argument("--assemble", action="store_true", help="assemble every file with ptxas")
     options = parser.parse_args()
     faults = [fault for directory in producers() for fault in problems(load(directory), directory)]
     faults += [" = ".join(names) for names in duplicates()]
@@ -38,14 +38,14 @@ def main() -> None:
 
 
 def files() -> Iterator[tuple[Path, File]]:
-    """Every file of the corpus with its record."""
+    """Yield every file of the corpus with its record."""
     for directory in producers():
         for item in load(directory).files:
             yield directory / item.path, item
 
 
 def counts() -> Iterator[str]:
-    """One line per measure, then one per producer."""
+    """Yield one line per measure, then one per producer."""
     listed = list(files())
     entries = [entry for _, item in listed for entry in item.entries]
     texts = [path.read_text(encoding="latin-1") for path, _ in listed]
@@ -65,13 +65,13 @@ def counts() -> Iterator[str]:
 
 
 def stripped(text: str) -> str:
-    """The text without comments, strings, trailing NUL and line information."""
+    """Return the text without comments, strings, trailing NUL and line information."""
     text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", text.rstrip("\0"), flags=re.S)
     return re.sub(r'"[^"\n]*"|^\s*\.(loc|file)\s[^\n]*', " ", text, flags=re.M)
 
 
 def statements(text: str) -> Iterator[tuple[str, str]]:
-    """The opcode with its modifiers, and the operands, of every instruction."""
+    """Yield the opcode with modifiers, and the operands, of every instruction."""
     for statement in re.split(r"[;{}]", re.sub(r"^\s*[\w$]+:", ";", stripped(text), flags=re.M)):
         match = re.fullmatch(r"(?:@!?\s*[%\w$]+\s+)?([a-z]\w*(?:[.:]+\w+)*)(?:\s(.*))?", statement.strip(), re.S)
         if match is not None:
@@ -79,12 +79,12 @@ def statements(text: str) -> Iterator[tuple[str, str]]:
 
 
 def opcodes(text: str) -> set[str]:
-    """The distinct opcodes with all modifiers."""
+    """Return the distinct opcodes with all modifiers."""
     return {opcode for opcode, _ in statements(text)}
 
 
 def bodies(text: str) -> Iterator[tuple[str, str]]:
-    """Name and braced body of every entry."""
+    """Yield the name and body of every entry."""
     text = stripped(text)
     for match in re.finditer(r"\.entry\s+([\w$.]+)", text):
         start = text.find("{", match.end())
@@ -97,7 +97,7 @@ def bodies(text: str) -> Iterator[tuple[str, str]]:
 
 
 def fingerprint(body: str) -> str:
-    """The instructions with registers, labels and symbols renamed in order of first use."""
+    """Return the instructions with registers, labels and symbols renamed in order of first use."""
     names: dict[str, str] = {}
 
     def rename(match: re.Match[str]) -> str:
@@ -109,7 +109,7 @@ def fingerprint(body: str) -> str:
 
 
 def duplicates() -> list[list[str]]:
-    """Groups of entries that are equal after renaming."""
+    """Return groups of entries that are equal after renaming."""
     groups: dict[str, list[str]] = defaultdict(list)
     for path, _ in files():
         for name, body in bodies(path.read_text(encoding="latin-1")):
@@ -118,7 +118,7 @@ def duplicates() -> list[list[str]]:
 
 
 def ptxas() -> Path | None:
-    """The wheel's ptxas, or the one on PATH."""
+    """Return the wheel's ptxas, or the one on PATH."""
     spec = importlib.util.find_spec("nvidia")
     roots = list(spec.submodule_search_locations or []) if spec else []
     wheels = [path for root in roots for path in sorted(Path(root).glob("cu*/bin/ptxas"))]
@@ -127,10 +127,10 @@ def ptxas() -> Path | None:
 
 
 def refusal(path: Path, item: File) -> str | None:
-    """What ptxas says against a file on its own target, or None. A trailing NUL is cut: only drivers take it."""
+    """Return the error of ptxas for a file on its own target, or None. Cut a trailing NUL, which ptxas rejects."""
     tool = ptxas()
     if tool is None:
-        return "no ptxas: pip install nvidia-cuda-nvcc"
+        return "ptxas not found: pip install nvidia-cuda-nvcc"
     relocatable = not item.entries or any("rdc=true" in flag or "relocatable" in flag for flag in item.flags)
     with tempfile.TemporaryDirectory() as directory:
         copy = Path(directory, path.name)

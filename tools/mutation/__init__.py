@@ -1,1 +1,1 @@
-"""Mutants of a package, the tests that run their lines, and the verdicts of those tests."""
+"""Mutates a package, and runs the tests that execute the mutated lines."""

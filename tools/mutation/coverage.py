@@ -1,7 +1,7 @@
-"""Which tests run which statement: measured once per test file, kept until that file changes.
+"""Maps statements to the tests that execute them: measured once per test file, kept until that file changes.
 
-A statement is known by its text, so the map outlives edits of the package. For one that is newer than the measurement
-of a file of tests, those that ran its function count, or its module, if the function is newer too.
+Statements are identified by their text, so the map survives edits of the package. For a statement that is newer than
+the measurement of a test file, the tests that executed its function count, or its module if the function is newer too.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FILE_SECONDS = 3600.0
 
 @dataclass(frozen=True)
 class Measured:
-    """One test: its file, its seconds while statements were counted, and whether it passed."""
+    """One test: its file, its time in seconds while being measured, and whether it passed."""
 
     file: str
     name: str
@@ -37,8 +37,8 @@ class Measured:
 
 @dataclass
 class FileRecord:
-    """What the tests of a file run: statements by their place in `TestMap.points`, packed. `version`: which of them
-    there were."""
+    """The statements that the tests of a file execute, as packed indices into `TestMap.points`; `version` says which
+    statements existed."""
 
     digest: str
     version: int
@@ -48,7 +48,7 @@ class FileRecord:
 
 @dataclass
 class TestMap:
-    """All files' records; `points` and `versions` only grow."""
+    """The records of all files; `points` and `versions` only grow."""
 
     points: list[Point] = field(default_factory=list[Point])
     versions: list[bytes] = field(default_factory=list[bytes])
@@ -56,12 +56,12 @@ class TestMap:
 
 
 def load(path: Path) -> TestMap:
-    """Return the map kept in a file, an empty one if there is none."""
+    """Return the map stored in a file, or an empty one."""
     return pickle.loads(path.read_bytes()) if path.exists() else TestMap()
 
 
 def save(known: TestMap, path: Path) -> None:
-    """Keep a map, whole or not at all."""
+    """Store a map atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_suffix(".new")
     beside.write_bytes(pickle.dumps(known))
@@ -69,19 +69,19 @@ def save(known: TestMap, path: Path) -> None:
 
 
 def test_files(root: Path) -> list[str]:
-    """Return the files of tests by their paths."""
+    """Return the test files by path."""
     return sorted(path.relative_to(root).as_posix() for path in (root / "tests").rglob("test_*.py"))
 
 
 def stale(known: TestMap, root: Path) -> list[str]:
-    """Return the test files that changed since they were measured, and forget those that are gone."""
+    """Return the test files that changed since they were measured, and forget deleted ones."""
     present = test_files(root)
     known.files = {name: record for name, record in known.files.items() if name in set(present)}
     return [name for name in present if name not in known.files or known.files[name].digest != _digest(root / name)]
 
 
 def measure(known: TestMap, files: Sequence[str], trees: Sequence[Tree], kept: Path) -> None:
-    """Run the files in the trees, each tree one at a time, and write what their tests ran into the map."""
+    """Run the files in the trees, one file per tree at a time, and record in the map what their tests execute."""
     waiting = queue.SimpleQueue[str]()
     for name in files:
         waiting.put(name)
@@ -153,7 +153,7 @@ def _digest(path: Path) -> str:
 
 
 class Coverage:
-    """Answers which tests run a statement. Tests that failed or were skipped while measured are not in it."""
+    """Finds the tests that execute a statement, without those that failed or were skipped while being measured."""
 
     def __init__(self, known: TestMap) -> None:
         self.place = {point: number for number, point in enumerate(known.points)}
@@ -168,7 +168,7 @@ class Coverage:
         ]
         self.all_names = [test.name for test in self.tests]
         self.broken = set[str]()
-        """Tests that fail on the tree as it is: they notice nothing."""
+        """Tests that fail on the unmodified tree, and so detect nothing."""
         self.matrix = np.zeros((len(self.tests), width), np.uint8)
         rows = (hits for _, record in sorted(known.files.items()) for _, hits, _ in record.tests.values())
         for row, hits in enumerate(rows):
@@ -184,9 +184,9 @@ class Coverage:
         }
 
     def ranked(self, point: Point) -> list[Measured]:
-        """Return the tests that may notice a change of a statement, the likeliest and quickest first: those of the file
-        that is named as the module, those that ran the statement, then the others of a file one of whose tests ran it,
-        for what they share may have been computed once."""
+        """Return the tests that may detect a change to a statement, likeliest and fastest first: of the file named
+        after the module, those that executed the statement, then the others of a file with such a test, because tests
+        may share results."""
         hit = np.zeros(len(self.tests), bool)
         imported = set[str]()
         for version, files in self.files.items():
@@ -207,8 +207,8 @@ class Coverage:
         return [test for _, test in sorted(ranks, key=lambda rank: rank[0])]
 
     def _mask(self, point: Point, present: Bits) -> Bits:
-        """Return the statements, of those that there were, whose tests are those of a statement: itself, or those of
-        its function, or of its file."""
+        """Return the measured statements that stand for a statement: itself, or those of its function, or of its
+        file."""
         there = np.unpackbits(present)
         own = self.place.get(point)
         file = [(other.function, number) for other, number in self.of_path.get(point.path, ()) if there[number]]
@@ -219,7 +219,7 @@ class Coverage:
         return np.packbits(mask)
 
     def _affinity(self, path: str) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Whether each test runs a function of a module."""
+        """Return, for each test, whether it executes a function of a module."""
         mask = np.zeros(self.matrix.shape[1] * 8, np.uint8)
         mask[[number for point, number in self.of_path.get(path, ()) if point.function]] = 1
         return np.asarray((self.matrix & np.packbits(mask)).any(axis=1))
@@ -231,7 +231,7 @@ def _filled(packed: bytes, width: int) -> Bits:
 
 
 def _mirrors(test: str, module: str) -> bool:
-    """Whether a test file is named as a module: tests/sim/test_bulk.py, tests/sim/hazards/test_bulk.py for bulk.py."""
+    """Return whether a test file is named after a module, such as tests/sim/hazards/test_bulk.py after bulk.py."""
     name = Path(module)
     stem = name.parent.name if name.stem == "__init__" else name.stem
     words = Path(test).stem.removeprefix("test_")

@@ -29,7 +29,7 @@ _TYPES = re.compile(r"np\.\w+$|(\w+\.)*([A-Z]\w*|int|str|float|bool|bytes|None)(
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change: a span of the file's text and what replaces it, with the statement that must run for it to matter."""
+    """One change: a span of the file's text, its replacement, and the statement that must run for it to matter."""
 
     path: str
     start: int
@@ -53,7 +53,7 @@ def mutants(path: str, source: str) -> Iterator[Mutant]:
 
 @dataclass(frozen=True)
 class _Scope:
-    """Where a node stands: the name of the function around it, its statement."""
+    """The context of a node: the name of its function, and its statement."""
 
     function: str
     statement: ast.stmt
@@ -202,7 +202,7 @@ class _File:
             self._edit(start + word.start(), start + word.end(), "", "member dropped")
 
     def _swap(self, left: ast.expr, right: ast.expr, old: str, new: str, change: str) -> None:
-        """Replace the operator between two operands; parentheses and comments may stand there too."""
+        """Replace the operator between two operands; parentheses and comments may surround it."""
         start, end = self._span(left)[1], self._span(right)[0]
         pattern = r"\s+".join(rf"\b{word}\b" if word.isalpha() else re.escape(word) for word in old.split())
         blanked = re.sub(r"#[^\n]*", lambda comment: " " * len(comment.group()), self.source[start:end])
@@ -240,7 +240,7 @@ class _File:
         )
 
     def _offset(self, line: int, column: int) -> int:
-        """Turn a line and a column in bytes of UTF-8 into a place in the text."""
+        """Convert a line and a UTF-8 byte column to an offset in the text."""
         return self.starts[line - 1] + len(self.lines[line - 1].encode()[:column].decode())
 
     def _text(self, node: ast.expr) -> str:
@@ -248,7 +248,7 @@ class _File:
 
 
 def _unseen(node: ast.stmt) -> bool:
-    """Whether a statement is for type checkers or for `import *`, or runs a file as a program."""
+    """Return whether a statement is for type checkers, for `import *`, or for running the file as a program."""
     if isinstance(node, ast.If):
         return any(_name(part) in {"TYPE_CHECKING", "__name__"} for part in ast.walk(node.test))
     targets = node.targets if isinstance(node, ast.Assign) else ()

@@ -1,6 +1,6 @@
-"""A pytest plugin that knows no package: it records which statements each test runs, or runs a list of tests in order.
+"""A pytest plugin that records the statements each test executes, or runs a list of tests in order.
 
-It is copied next to the trees that it works on, and must import nothing of this project but the array of hits.
+It is copied next to the trees that it works on, and must import nothing of this project except the array of hits.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ RECORD, SELECT = "MUTATION_RECORD", "MUTATION_SELECT"
 HUNG = 124
 COLLECTION_SECONDS = 240.0
 MEMORY = 12 << 30
-"""Bytes of address space a run may take: a mutated size must not starve the machine."""
+"""Limit of a run's address space, in bytes: a mutated size must not exhaust the machine."""
 
 
 class Recorder:
-    """Writes, for each test of a session: its seconds, its outcome, the array of the statements that it ran."""
+    """Writes, for each test of a session, its time in seconds, its outcome and the statements it executed."""
 
     def __init__(self, output: Path) -> None:
-        # It exists only in copies where statements count.
+        # It exists only in instrumented copies.
         self.hits: Any = importlib.import_module("mutation_hits").hits
         self.output = output
         self.collected: bytes | None = None
@@ -58,8 +58,8 @@ class Recorder:
 
 
 class Selector:
-    """Runs the tests of a list in its order, then those with names that the list's author had not seen, and writes
-    which fail; a test that takes longer than its limit ends the process."""
+    """Runs the tests of a list in order, then those not in the list, and writes which fail; a test that exceeds its
+    time limit ends the process."""
 
     def __init__(self, path: Path) -> None:
         self.failures = path.with_suffix(".failed")

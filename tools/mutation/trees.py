@@ -1,6 +1,6 @@
-"""Copies of the tree in which one process at a time runs tests: with every statement counted, or with one file changed.
+"""Copies of the tree, each running tests in one process at a time: instrumented, or with one file changed.
 
-Compiled files are checked by the hash of their source, so that a change within a second of another is seen.
+Compiled files are validated by the hash of their source, so that two changes within a second are both seen.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _HEADER = "from mutation_hits import hits as __hit__"
 
 @dataclass(frozen=True)
 class Point:
-    """A statement: the file, the function around it and its first line. The same after edits elsewhere."""
+    """A statement: its file, function and first line, unaffected by edits elsewhere."""
 
     path: str
     function: str
@@ -43,7 +43,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Tree:
-    """A copy of a project's files in a folder of its own."""
+    """A copy of a project's files in its own directory."""
 
     folder: Path
     package: str
@@ -53,7 +53,7 @@ class Tree:
         return self.folder / "tree"
 
     def run(self, arguments: Sequence[str], environment: Mapping[str, str], seconds: float) -> int:
-        """Run pytest and return its exit status, HUNG when it took longer; kill what it leaves behind."""
+        """Run pytest and return its exit status, or HUNG on a timeout; kill remaining processes."""
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "mutation_plugin", *arguments]
         variables = {**os.environ, **environment, "PYTHONPATH": f"{self.root}{os.pathsep}{self.folder}"}
         variables["TMPDIR"] = str(self.folder / "tmp")
@@ -73,7 +73,7 @@ class Tree:
 
 
 def copy_tree(root: Path, folder: Path, package: str) -> Tree:
-    """Copy the files that git tracks or would track into `folder`, compiled."""
+    """Copy the files that git tracks or would track into `folder`, and compile them."""
     for name in listed(root):
         target = folder / "tree" / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -86,13 +86,13 @@ def copy_tree(root: Path, folder: Path, package: str) -> Tree:
 
 
 def compile_plain(tree: Tree) -> None:
-    """Compile the package as it is."""
+    """Compile the unmodified package."""
     mode = py_compile.PycInvalidationMode.CHECKED_HASH
     compileall.compile_dir(tree.root / tree.package, quiet=1, force=True, invalidation_mode=mode)
 
 
 def compile_counting(tree: Tree) -> list[Point]:
-    """Compile the package so that each statement that runs sets its byte of the hits; return the statements."""
+    """Compile the package so that each executed statement sets its byte of the hits; return the statements."""
     points: list[Point] = []
     for path in sorted((tree.root / tree.package).rglob("*.py")):
         source = path.read_bytes()
@@ -132,7 +132,7 @@ def _silent(node: ast.stmt, place: int) -> bool:
 
 
 def _bodies(tree: ast.Module) -> Iterator[tuple[str, list[ast.stmt]]]:
-    """Yield each list of statements with the name of the function or class around it."""
+    """Yield each list of statements with the name of its function or class."""
     waiting: list[tuple[str, ast.AST]] = [("", tree)]
     while waiting:
         owner, node = waiting.pop()

@@ -1,4 +1,4 @@
-"""What is legal: `check(module)` reports what ptxas would reject, and what it accepts but nobody can mean."""
+"""Checks modules: `check(module)` reports what ptxas would reject, and what it accepts but is probably a mistake."""
 
 from __future__ import annotations
 

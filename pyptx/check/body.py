@@ -1,5 +1,5 @@
-"""One function's statements in order, each instruction with the table's answer and the names it sees: what the checks
-of control and data flow read."""
+"""The statements of one function in order, each instruction with its table match and scope: the input of the
+control-flow and data-flow checks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyptx.isa.traits import Traits
 
 
 class Step(NamedTuple):
-    """An instruction; `plan` is None where its spelling or operands are wrong."""
+    """An instruction; `plan` is None if its spelling or operands are wrong."""
 
     instruction: Instruction
     scope: Scope
@@ -38,7 +38,7 @@ class Step(NamedTuple):
 
     @property
     def moved(self) -> int | None:
-        """The integer that a `mov` writes, whatever its guard; None for anything else."""
+        """The integer that a `mov` writes, ignoring its guard; None for anything else."""
         if self.plan is None or self.instruction.opcode != "mov":
             return None
         source = self.instruction.operands[-1]
@@ -47,7 +47,7 @@ class Step(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A label, in the scope of its block. `targets` is the list it names, for `brx.idx`."""
+    """A label in the scope of its block. `targets` is the list it names, for `brx.idx`."""
 
     label: Label
     scope: Scope
@@ -56,7 +56,7 @@ class Place(NamedTuple):
 
 @dataclass(slots=True)
 class Body:
-    """A function with its steps and places in the order of the text; blocks are dissolved into scopes."""
+    """A function with its steps and places in text order; blocks are flattened into scopes."""
 
     function: Function
     items: list[Step | Place] = field(default_factory=list[Step | Place])

@@ -1,4 +1,4 @@
-"""Checks calls against the function that they name: it is one, and arguments and results fit its parameters."""
+"""Checks calls: the callee must be a function, and arguments and results must match its parameters."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _is_register(callee: Operand | None, step: Step) -> bool:
 
 
 def _take_list(operands: list[Operand]) -> ParenthesizedOperand | None:
-    """Take a list in parentheses from the front."""
+    """Pop a leading parenthesized list."""
     first = operands[0] if operands else None
     if isinstance(first, ParenthesizedOperand):
         operands.pop(0)
@@ -146,8 +146,8 @@ def _check_passed_operands(
 
 
 def _fits(symbol: Symbol, param: Param) -> bool:
-    """Registers agree with the parameter's type; what is passed by .param variables, arrays included, ptxas compares
-    by layout, which is left to it."""
+    """Compare a register with the type of its parameter. `.param` variables, including arrays, match by layout, which
+    is left to ptxas."""
     if symbol.kind is not Kind.REGISTER or param.array_size is not None or symbol.vector or param.vector:
         return True
     return symbol.type in accepted(param.type.ptx[1:])

@@ -1,4 +1,5 @@
-"""Walks a module once: names, spelling, operands and guards of every instruction; then what needs a whole function."""
+"""Walks a module once to check names, spelling, operands and guards of every instruction, then runs the checks of whole
+functions."""
 
 from __future__ import annotations
 
@@ -48,9 +49,9 @@ from pyptx.isa.targets import Target, Version
 
 
 def check(module: Module, target: str | None = None, *, unused: bool = False) -> list[Diagnostic]:
-    """Return what is wrong with a module, in the order of the text; errors are what ptxas rejects.
+    """Return the findings of a module in text order; errors are what ptxas rejects.
 
-    `target` checks it for another architecture than its own; `unused` also reports registers nobody reads.
+    `target` overrides the module's architecture; `unused` also reports registers that are never read.
     """
     findings = list(headers.header(module))
     where = architecture(module, target)
@@ -62,15 +63,15 @@ def check(module: Module, target: str | None = None, *, unused: bool = False) ->
 
 
 def bodies(module: Module) -> tuple[list[Body], Scope, list[Diagnostic]]:
-    """Return every function that has a body, the module's names, and what is wrong with the instructions: what a
-    reader of a module that was checked needs, without the checks of whole functions."""
+    """Return every function with a body, the module's names, and the findings about single instructions. Skips the
+    checks of whole functions."""
     findings: list[Diagnostic] = []
     walk = _walk(module, architecture(module), findings)
     return walk.bodies, walk.names, findings
 
 
 def architecture(module: Module, target: str | None = None) -> Target:
-    """Return the architecture to check for: the one asked for, or the module's own."""
+    """Return the architecture to check for: the requested one, or the module's own."""
     return (targets.target(target) if target else headers.architecture(module)) or targets.target("sm_75")
 
 
@@ -85,7 +86,7 @@ def _walk(module: Module, where: Target, findings: list[Diagnostic]) -> _Walk:
 
 
 def function_findings(body: Body, where: Target, unused: bool) -> Iterator[Diagnostic]:
-    """Yield what only the whole of a function shows."""
+    """Yield the findings of the checks that need a whole function."""
     runs = flow.runs(body)
     yield from dataflow.dataflow(body.function, runs, unused)
     yield from uniformity.divergent_aligned(runs)
@@ -98,7 +99,7 @@ def function_findings(body: Body, where: Target, unused: bool) -> Iterator[Diagn
 
 
 class _Walk:
-    """The state of one run: the header, and the verdicts on spellings already seen."""
+    """The state of one walk: the header, and the verdicts on spellings already seen."""
 
     def __init__(self, where: Target, version: Version, names: Scope) -> None:
         self.where, self.version, self.names = where, version, names
@@ -107,7 +108,7 @@ class _Walk:
         self.found: list[Diagnostic] = []
 
     def module_statement(self, statement: Statement, scope: Scope) -> Iterator[Diagnostic]:
-        """Check one statement of the module, a whole function included."""
+        """Check one statement at module level, including whole functions."""
         yield from symbols.declare(statement, scope)
         if isinstance(statement, PragmaDirective):
             yield from directives.pragmas(statement, self.where, self.version)
@@ -188,7 +189,7 @@ def _check_guard(name: str, scope: Scope) -> Complaint | None:
 
 
 def placed(found: Complaint, instruction: Instruction) -> Diagnostic:
-    """Return the finding at the modifier, operand or instruction that it is about."""
+    """Return the finding with the span of its modifier, operand or instruction."""
     if found.modifier is not None and 0 <= found.modifier < len(instruction.modifiers):
         origin = modifier_span(instruction, found.modifier)
     elif found.operand is not None and found.operand < len(instruction.operands):

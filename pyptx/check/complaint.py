@@ -1,4 +1,4 @@
-"""A finding that does not know its place yet: checks of one instruction make it, the walk gives it its span."""
+"""A finding without a place: checks of one instruction create it, and the walk adds its span."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pyptx.diagnostics import Rule
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """The rule, what to say, and which modifier or operand (by index) it is about; neither: the whole instruction."""
+    """A rule, a message, and the index of the modifier or operand concerned; with neither, the whole instruction."""
 
     rule: Rule
     message: str

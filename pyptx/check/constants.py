@@ -1,4 +1,4 @@
-"""Constants among operands that ptxas refuses whatever the instruction: too large for 64 bits, or divided by zero."""
+"""Constants that ptxas rejects in any operand: larger than 64 bits, or divided by zero."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RULES = (CONSTANT,)
 
 
 def refused(given: Operand) -> Complaint | None:
-    """Return what ptxas has against a constant, or against the one beside the base of an address."""
+    """Return why ptxas rejects a constant, or the constant offset of an address."""
     if isinstance(given, AddressOperand):
         inner = given.offset_expression or (ImmediateOperand(given.offset) if given.offset else None)
         return refused(inner) if inner is not None else None

@@ -1,4 +1,4 @@
-"""Says how a misspelled instruction becomes a legal one: the one modifier to put in, to exchange or to remove."""
+"""Suggests corrections of a misspelled instruction: one modifier to insert, replace or remove."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ _SAME_RANK = 0.1
 
 
 class _Edit(NamedTuple):
-    """At word `at`: put one of `choices` where `taken` words are, which may be none, or just remove a word."""
+    """An edit at word `at`: replace `taken` words (possibly none) by one of `choices`, or remove a word if there are
+    none."""
 
     at: int
     taken: int
@@ -29,14 +30,14 @@ class _Edit(NamedTuple):
 
 
 def similar(word: str, words: tuple[str, ...]) -> str | None:
-    """Return the word most like this one, whatever the case of its letters."""
+    """Return the most similar word, ignoring case."""
     small = {known.lower(): known for known in reversed(words) if known}
     close = get_close_matches(word.lower(), small, 1, _ALIKE)
     return small[close[0]] if close else None
 
 
 def corrections(opcode: str, words: Words, count: int, where: Target, version: Version) -> list[Words]:
-    """Return the likeliest modifiers that are legal on this target, take so many operands, and are one edit away."""
+    """Return the likeliest modifiers that are legal on this target, take this many operands, and are one edit away."""
     if len(words) > _LONGEST:
         return []
     edits = {
@@ -64,14 +65,14 @@ def _is_legal(opcode: str, words: Words, count: int, where: Target, version: Ver
 
 @cache
 def _list_words(opcode: str) -> frozenset[str]:
-    """Return every modifier that some form of the instruction has."""
+    """Return every modifier that any form of the instruction has."""
     sequences = (slots for row in table.rows(opcode) for slots in lookup.sequences(row))
     return frozenset(m for slots in sequences for slot in slots for choice in slot.choices for m in choice.modifiers)
 
 
 def _rank_results(edit: _Edit, words: Words, known: frozenset[str]) -> Iterator[tuple[float, int, _Edit, Words]]:
-    """Yield what the edit makes, each with how unlikely it was meant: typing errors of words that the instruction does
-    not have first, then a modifier left out, one too many, and one exchanged for another."""
+    """Yield the results of an edit, each with a penalty. Misspelled words that the instruction does not have come
+    first, then a missing modifier, an extra one, and a wrong one."""
     before, after = words[: edit.at], words[edit.at + edit.taken :]
     if not edit.choices:
         yield 0.8, 0, edit, before + after
@@ -86,7 +87,7 @@ def _rank_results(edit: _Edit, words: Words, known: frozenset[str]) -> Iterator[
 
 
 def _find_edits(slots: tuple[Slot, ...], words: Words) -> set[_Edit]:
-    """Return the single edits after which the words fill these positions."""
+    """Return the single edits that make the words match these slots."""
     if len(slots) > len(words) + 1:
         return set()
     states: set[tuple[int, _Edit | None]] = {(0, None)}

@@ -1,4 +1,4 @@
-"""Checks that every register is written before it is read on every path, and that every instruction can be reached."""
+"""Checks that every register is written before it is read on every path, and that every instruction is reachable."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ RULES = (NEVER_WRITTEN, MAYBE_UNWRITTEN, UNREACHABLE, UNUSED)
 
 @dataclass(slots=True)
 class _Effects:
-    """What a run does to registers: `exposed` are read in it before any write of its own, each with its first read."""
+    """How a run uses registers: `exposed` maps each register read before the run writes it to its first read."""
 
     written: set[Register] = field(default_factory=set[Register])
     exposed: dict[Register, Step] = field(default_factory=dict[Register, Step])
@@ -113,7 +113,7 @@ def _compute_effects(run: Run) -> _Effects:
 
 
 def _collect_parameters(function: Function, bits: dict[Register, int]) -> int:
-    """Return the registers that the caller writes: `.reg` parameters."""
+    """Return the registers that the caller initializes: `.reg` parameters."""
     names = {p.name for p in function.params if p.state_space.ptx == ".reg"}
     return sum(1 << bit for (name, _), bit in bits.items() if name in names)
 
@@ -130,7 +130,7 @@ def _find_reached(runs: list[Run]) -> list[bool]:
 
 
 def _report_unreachable(runs: list[Run], reached: list[bool]) -> Iterator[Diagnostic]:
-    """Yield the first instruction of each stretch that nothing reaches; compilers leave a lone `ret` there."""
+    """Yield the first instruction of each unreachable stretch; compilers leave a lone `ret` there."""
     for run in runs:
         dead = [step for step in run.steps if not _is_harmless(step)]
         if dead and not reached[run.index] and reached[run.index - 1]:
@@ -149,8 +149,8 @@ def _is_harmless(step: Step) -> bool:
 def _find_maybe_unwritten(
     runs: list[Run], effects: list[_Effects], bits: dict[Register, int], parameters: int
 ) -> list[dict[Register, Step]]:
-    """Return, for each run, those of its exposed registers that some path to it does not write; guarded writes count.
-    Only registers that some run exposes take part, so straight-line code costs nothing here."""
+    """Return, for each run, its exposed registers that some path to the run does not write; guarded writes count. Only
+    exposed registers are tracked, so straight-line code costs nothing."""
     written = [sum(1 << bits[r] for r in effect.written if r in bits) for effect in effects]
 
     def leave(run: Run, known: int) -> list[tuple[int, int]]:

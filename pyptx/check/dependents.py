@@ -1,7 +1,7 @@
 """Warns of global memory that a kernel accesses before `griddepcontrol.wait` and again after it, and writes.
 
-Until the wait the grid before may still use the memory. What a kernel only reads may be constant, so it is left alone;
-so are tensor maps, whose copies a checked run follows.
+Until the wait, the previous grid may still use the memory. Memory that the kernel only reads may be constant and is not
+reported; neither are tensor maps, whose copies the simulator checks.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ RULES = (BEFORE_WAIT,)
 
 _ACCESSES = frozenset((Trait.LOADS, Trait.STORES, Trait.UPDATES, Trait.ISSUES))
 _ADDRESSES = frozenset(("mov", "cvta", "add", "sub", "mad"))
-"""What makes addresses of others."""
+"""Opcodes that compute an address from another."""
 _WIDE = frozenset((".u64", ".b64", ".s64"))
 
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """An access of the memory that a parameter points to."""
+    """An access to the memory that a parameter points to."""
 
     step: Step
     param: str
@@ -99,7 +99,7 @@ def _report(use: _Use, again: _Use) -> Diagnostic:
 
 
 def _find_pointers(runs: list[Run]) -> dict[Register, str]:
-    """Return the registers that hold addresses made from one parameter, with its name."""
+    """Return the registers that hold addresses derived from one parameter, with its name."""
     names: dict[Register, set[str]] = {}
     others: set[Register] = set()
     steps = [(step, access) for run in runs for step, access in zip(run.steps, run.accesses, strict=True)]
@@ -121,7 +121,7 @@ def _find_pointers(runs: list[Run]) -> dict[Register, str]:
 
 
 def _find_loaded_parameter(step: Step) -> str:
-    """Return the parameter that `ld.param` loads as an address, an empty name for all else."""
+    """Return the parameter that `ld.param` loads as an address, or an empty name."""
     address = step.instruction.operands[-1] if step.instruction.operands else None
     if Trait.LOADS not in step.traits or not isinstance(address, AddressOperand):
         return ""
@@ -146,7 +146,7 @@ def _find_uses(steps: list[Step], pointers: dict[Register, str]) -> Iterator[_Us
 
 
 def _find_reached(runs: list[Run], starts: list[int], ends: set[int], *, forward: bool) -> set[int]:
-    """Return the runs that are reached from some, forward or back, without going on from `ends`."""
+    """Return the runs reachable from the given ones, forward or backward, without passing through `ends`."""
     reached, todo = set[int](), [*starts]
     while todo:
         index = todo.pop()

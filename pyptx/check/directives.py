@@ -1,4 +1,4 @@
-"""Checks that a function's directives exist on the target and PTX version; the parser knows where they may stand."""
+"""Checks that a function's directives exist on the target and PTX version; the parser checks where they are allowed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyptx.isa.targets import Target, Version
 
 
 def pragmas(statement: PragmaDirective, where: Target, version: Version) -> Iterator[Diagnostic]:
-    """Yield the strings of a `.pragma` that ptxas knows, but not for this target and version."""
+    """Yield the known strings of a `.pragma` that this target and version do not support."""
     for text in (statement.value, *statement.more):
         found = known.pragma(text)
         if found is not None and not found.available.on(where, version):

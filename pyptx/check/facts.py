@@ -1,4 +1,4 @@
-"""Solves for facts that hold on every path to a run. A fact is a bit; what it says, only the caller knows."""
+"""Solves for facts that hold on every path to a run. A fact is a bit whose meaning only the caller knows."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Sequence
 from pyptx.check.flow import Run
 
 Leave = Callable[[Run, int], Iterable[tuple[int, int]]]
-"""Turns the facts that enter a run into those at each of its successors."""
+"""Maps the facts that enter a run to the facts at each successor."""
 
 
 def entering(runs: Sequence[Run], start: int, leave: Leave) -> list[int]:
-    """Return, for each run, the facts that hold on every path to it, `start` at the first; -1 where no path leads."""
+    """Return, for each run, the facts that hold on every path to it, with `start` at the entry; -1 if the run is
+    unreachable."""
     unvisited = -1
     entering = [unvisited] * len(runs)
     entering[0] = start

@@ -1,5 +1,5 @@
-"""Which declared registers hold a value of which instruction type (manual: Operand Type Information; Operand Size
-Exceeding Instruction-Type Size). Every rule here was read off ptxas 13.5 by trying each pair."""
+"""Which register types match which instruction types (manual: Operand Type Information; Operand Size Exceeding
+Instruction-Type Size). Every rule was measured with ptxas 13.5, pair by pair."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _REGISTER_BITS = {1: 8, 4: 8, 6: 8}
 
 @cache
 def accepted(type_name: str, widenable: bool = False) -> frozenset[str]:
-    """Return the declared types whose registers an operand of this type takes."""
+    """Return the declared register types that an operand of this type accepts."""
     wanted = from_name(type_name)
     if wanted.kind == "pred":
         return frozenset(("pred",))

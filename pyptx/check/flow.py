@@ -1,4 +1,4 @@
-"""The control-flow graph of a function, and which registers each instruction reads and writes."""
+"""The control-flow graph of a function, and the registers that each instruction reads and writes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Access = tuple[list[Register], list[Register]]
 
 @dataclass(slots=True)
 class Run:
-    """Straight-line code: steps entered at the first and left after the last, each with what it reads and writes."""
+    """A basic block: consecutive steps, each with the registers it reads and writes."""
 
     index: int
     steps: list[Step] = field(default_factory=list[Step])
@@ -48,7 +48,7 @@ class Run:
 
     @property
     def test(self) -> tuple[Register, bool] | None:
-        """The predicate that decides between two successors, with its value where the first of them is next."""
+        """The predicate that selects between two successors, with the value that selects the first."""
         last = self.steps[-1] if len(self.successors) == 2 else None
         if last is None or last.traits.get(Trait.JUMPS) == "table":
             return None
@@ -59,7 +59,7 @@ class Run:
 
 
 def runs(body: Body) -> list[Run]:
-    """Return the function's runs, the first one entered from outside; the last one is the (empty) way out."""
+    """Return the function's runs: the first is the entry, the last is the empty exit."""
     made = [Run(0)]
     at_label: dict[tuple[str, int], int] = {}
     for item in body.items:
@@ -78,7 +78,7 @@ def runs(body: Body) -> list[Run]:
 
 
 class Places(dict[tuple[str, int], Place]):
-    """The labels of a function by name and scope; `seen` tells which of them a name means in a scope."""
+    """The labels of a function by name and scope; `seen` caches lookups."""
 
     def __init__(self, body: Body) -> None:
         super().__init__({(item.label.name, id(item.scope)): item for item in body.items if isinstance(item, Place)})
@@ -113,14 +113,14 @@ def _find_destinations(step: Step, places: Places) -> Iterator[tuple[str, int]]:
         if place is not None and place.targets is not None:
             for item in place.targets.targets:
                 listed = [item.name] if item.count is None else (f"{item.name}{i}" for i in range(item.count))
-                # A range may claim more labels than any text has: it ends with the first that is nowhere.
+                # A range may cover more labels than exist: stop at the first missing one.
                 yield from takewhile(itemgetter(1), (_find_label(label, place.scope, places) for label in listed))
         else:
             yield key
 
 
 def _find_label(name: str, scope: Scope, places: Places) -> tuple[str, int]:
-    """Return the key of the label that a name means in a scope, remembering it for the scopes on the way."""
+    """Return the key of the label that a name means in a scope, and cache it for the scopes on the way."""
     inner: Scope | None = scope
     passed: list[tuple[str, int]] = []
     while inner is not None and (name, id(inner)) not in places.seen:
@@ -132,7 +132,7 @@ def _find_label(name: str, scope: Scope, places: Places) -> tuple[str, int]:
 
 
 def reads_and_writes(step: Step) -> Access:
-    """Return the registers that a step reads, its guard among them, and those it writes."""
+    """Return the registers that a step reads, including its guard, and those it writes."""
     instruction, scope, plan = step
     reads: list[Register] = []
     writes: list[Register] = []
@@ -168,7 +168,7 @@ def _is_true(actual: Actual) -> bool:
 
 
 def _assume_written(step: Step, writes: list[Register]) -> None:
-    """Let an instruction that is wrong anyway write what it names first, so that one mistake is reported once."""
+    """Assume that an invalid instruction writes its first operand, so that one mistake is reported once."""
     for actual in step.instruction.operands[:1]:
         pair = (actual.left, actual.right) if isinstance(actual, PipeOperand) else (actual,)
         for item in pair:
@@ -178,7 +178,7 @@ def _assume_written(step: Step, writes: list[Register]) -> None:
 
 
 def _collect(wanted: Operand, actual: Actual, scope: Scope, reads: list[Register], writes: list[Register]) -> None:
-    """Add what an operand that is more than one register reads and writes, from the left to the right."""
+    """Collect the registers that a compound operand reads and writes, left to right."""
     todo = [(wanted, actual)]
     while todo:
         wanted, actual = todo.pop()

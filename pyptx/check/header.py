@@ -1,4 +1,4 @@
-"""Checks `.version`, `.target` and `.address_size`, and says which architecture and version the rest is checked for."""
+"""Checks `.version`, `.target` and `.address_size`, and determines the architecture and version to check for."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TARGET_OPTIONS = frozenset(("texmode_unified", "texmode_independent", "debug", "
 
 
 def architecture(module: Module) -> targets.Target | None:
-    """Return the module's architecture, None when it names none that exists."""
+    """Return the module's architecture, or None if it names none that exists."""
     for name in module.target.targets:
         if _resolve_architecture(name) in targets.FIRST_PTX:
             return targets.target(_resolve_architecture(name))
@@ -48,12 +48,12 @@ def architecture(module: Module) -> targets.Target | None:
 
 
 def _resolve_architecture(name: str) -> str:
-    """Return the architecture's name; ptxas takes a virtual one (`compute_90a`) for it."""
+    """Return the architecture's name; ptxas accepts a virtual one (`compute_90a`) for it."""
     return "sm_" + name.removeprefix("compute_") if name.startswith("compute_") else name
 
 
 def header(module: Module) -> Iterator[Diagnostic]:
-    """Yield what is wrong with the module's header."""
+    """Yield the findings about the module's header."""
     version = (int(module.version.major), int(module.version.minor))
     if version not in targets.PTX_VERSIONS:
         newest = ".".join(map(str, targets.NEWEST_PTX))

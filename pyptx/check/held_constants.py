@@ -1,4 +1,4 @@
-"""Which registers hold a constant at a place: on every path to it, the last write moved the same number into them."""
+"""Which registers hold a constant at a given point: on every path to it, the last write moved the same number."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pyptx.check.body import Step
 from pyptx.check.flow import Access, Register, Run
 
 Bits = dict[Register, dict[int, int]]
-"""A bit for each number that a `mov` puts into a register: the fact that it holds that number."""
+"""One bit for each number that a `mov` writes into a register: the fact that the register holds it."""
 
 
 def held_constants(
     runs: Sequence[Run], exposed: Sequence[Collection[Register]]
 ) -> Iterator[tuple[Step, Access, Mapping[Register, int]]]:
-    """Yield the steps in the order of the text, each with the registers that hold a constant before it.
-    What runs hand on is followed for the registers that each run exposes, and no others."""
+    """Yield the steps in text order, each with the registers that hold a constant before it. Between runs, only
+    registers exposed by some run are tracked."""
     bits = _number_facts(runs, {register for registers in exposed for register in registers})
     every = {register: sum(numbers.values()) for register, numbers in bits.items()}
     changes = [_compute_change(run, bits, every) for run in runs]
@@ -50,11 +50,11 @@ def _number_facts(runs: Sequence[Run], registers: Collection[Register]) -> Bits:
 
 
 _MOST_NUMBERS = 16
-"""A register that holds more of them, one after the other, is followed within each run only."""
+"""A register that receives more constants than this is tracked only within a run."""
 
 
 def _compute_change(run: Run, bits: Bits, every: dict[Register, int]) -> tuple[int, int]:
-    """Return the facts that hold behind a run if they held before it, and those that hold behind it in any case."""
+    """Return the facts that a run preserves, and those that it establishes."""
     keep, add = -1, 0
     for step, (_, writes) in zip(run.steps, run.accesses, strict=True):
         for register in writes:

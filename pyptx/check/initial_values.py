@@ -1,4 +1,4 @@
-"""Initial values of variables: where there may be one, how it nests, how many there are, and of what type."""
+"""Checks initial values of variables: where they are allowed, how they nest, how many there are, and their type."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Values = tuple[str | Operand, ...]
 
 
 def misfit(statement: VarDecl, item: Declarator, known: Callable[[str], bool]) -> str | None:
-    """Return why a variable cannot have its initial value; `known` tells the names that are declared."""
+    """Return why a variable cannot have its initial value; `known` tells whether a name is declared."""
     if item.initializer is None or statement.type.ptx in _OPAQUE:
         return None
     if statement.state_space.ptx not in (".global", ".const"):
@@ -116,7 +116,7 @@ def _evaluate(value: Operand) -> int | float | None:
 
 
 def _find_names(value: str | Operand) -> Iterator[str]:
-    """Yield the names that a value refers to: one, if any."""
+    """Yield the name that a value refers to, if any."""
     if isinstance(value, MaskOperand):
         value = value.operand
     if isinstance(value, BinaryOperand):

@@ -1,4 +1,4 @@
-"""Checks a kernel's performance directives: what excludes each other, needs another, or cannot launch."""
+"""Checks a kernel's performance directives: mutually exclusive ones, missing ones, and blocks too large to launch."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Checks the operands of a well-spelled instruction: count, kind, declared type and width, range of immediates.
 
-An instruction is right when one operand list of one usable match fits; else the list that fits furthest is reported.
+An instruction is legal if one operand list of one usable match fits; otherwise the list that matches furthest is
+reported.
 """
 
 from __future__ import annotations
@@ -48,13 +49,14 @@ _FLOAT_TYPES = frozenset(("f32", "f64"))
 
 
 ACCUMULATES = "scale_d"
-"""How the table's rows name the operand without which an accumulator is only written."""
+"""The table's name for the operand that decides whether an accumulator is read or only written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One operand list of a match, with the register types that each plain place accepts (None: look closer), whether
-    it takes any integer, and the place of the operand that decides whether the accumulator is read."""
+    """One operand list of a match. `accepts` holds the register types that each simple position accepts (None: look
+    closer), `integers` whether it takes any integer, and `accumulates` the index of the operand that decides whether
+    the accumulator is read."""
 
     match: Match
     signature: Signature
@@ -64,7 +66,7 @@ class Plan:
 
 
 def plans(matches: tuple[Match, ...]) -> dict[int, list[Plan]]:
-    """Return the operand lists of the matches by their length."""
+    """Return the operand lists of the matches, grouped by length."""
     by_count: dict[int, list[Plan]] = {}
     for match in matches:
         for signature in match.signatures:
@@ -89,7 +91,7 @@ def _takes_integers(operand: Operand) -> bool:
 def examine(
     instruction: Instruction, by_count: dict[int, list[Plan]], scope: Scope
 ) -> tuple[Plan | None, Complaint | None]:
-    """Return the operand list that the operands fit, or why they fit none."""
+    """Return the operand list that matches the operands, or why none does."""
     best: tuple[int, Complaint] | None = None
     for plan in by_count.get(len(instruction.operands), ()):
         at, complaint = _find_first_misfit(plan, instruction.operands, scope)
@@ -121,11 +123,11 @@ def _is_short_integer(actual: ImmediateOperand) -> bool:
 
 
 _DIGITS_OF_64_BITS = 18
-"""As many characters no number needs that is too large for 64 bits."""
+"""Numbers shorter than this always fit in 64 bits."""
 
 
 def _explain_count(instruction: Instruction, by_count: dict[int, list[Plan]], scope: Scope) -> Complaint:
-    """Say which operands the form takes; an undeclared name among those given is the likelier mistake."""
+    """Return which operands the form takes; an undeclared name among the actual ones is the likelier mistake."""
     for index, actual in enumerate(instruction.operands):
         if (
             isinstance(actual, RegisterOperand | LabelOperand)
@@ -152,7 +154,7 @@ def _is_known(name: str, scope: Scope) -> bool:
 
 
 def misfit(wanted: Operand, actual: Actual, scope: Scope) -> Complaint | None:
-    """Return why an operand does not fit its place, None when it does."""
+    """Return why an operand does not fit its position, or None if it does."""
     if wanted.kind is Kind.PIPE and wanted.optional_parts and not isinstance(actual, PipeOperand):
         wanted = wanted.parts[0]
     return _CHECKS.get(type(actual), _check_constant)(wanted, actual, scope)
@@ -205,7 +207,7 @@ def _check_symbol(wanted: Operand, name: str, symbol: Symbol, scope: Scope) -> C
     fitting = {Means.LABEL: Kind.LABEL, Means.FUNCTION: Kind.FUNCTION}.get(symbol.kind)
     if wanted.kind is fitting:
         return None
-    # ptxas takes a function's address wherever a value is read, whatever its type.
+    # ptxas accepts a function's address wherever a value is read, whatever its type.
     if symbol.kind is Means.FUNCTION and wanted.kind in (Kind.VALUE, Kind.MOVABLE) and wanted.access == "r":
         return None
     if wanted.kind is Kind.FUNCTION and symbol.kind is Means.LABEL:
@@ -329,7 +331,7 @@ def _check_register_base(wanted: Operand, name: str, symbol: Symbol) -> Complain
 
 
 _GENERIC = frozenset(("global", "shared", "local"))
-"""What a generic address reaches by a variable's name; constants and parameters need their own space."""
+"""State spaces whose variables a generic address can name; constants and parameters need their own space."""
 
 
 def _check_state_space(wanted: Operand, name: str, symbol: Symbol) -> Complaint | None:
@@ -344,7 +346,7 @@ def _check_state_space(wanted: Operand, name: str, symbol: Symbol) -> Complaint 
 
 
 def _check_absolute_address(wanted: Operand, shown: str) -> Complaint | None:
-    """ptxas takes a number for an address in local memory only."""
+    """Reject a number as an address outside local memory, as ptxas does."""
     if wanted.space == "local":
         return None
     return Complaint(
@@ -407,7 +409,7 @@ def _check_element(wanted: Operand, element: Actual, scope: Scope) -> Complaint 
 
 
 def _refuse_sum_in_list(element: Actual) -> Complaint | None:
-    """Refuse `{%r1+4, …}` and `(symbol+4, …)`: ptxas takes sums with a register or a symbol alone only."""
+    """Reject `{%r1+4, …}` and `(symbol+4, …)`: in lists, ptxas accepts only a plain register or symbol."""
     if not isinstance(element, BinaryOperand) or not isinstance(element.left, RegisterOperand | LabelOperand):
         return None
     fix = "compute it into a register first"
@@ -474,7 +476,7 @@ def _check_number(wanted: Operand, actual: Actual, value: int | float) -> Compla
 
 
 def _takes_float_bits(wanted: Operand, actual: Actual) -> bool:
-    """Allow `0f…` where 32 untyped bits are wanted, `0d…` and `1.5` where 64 are, as ptxas does."""
+    """Accept `0f…` for 32 untyped bits and `0d…` or `1.5` for 64, as ptxas does."""
     single = isinstance(actual, ImmediateOperand) and actual.text[:2].lower() == "0f"
     return wanted.type == ("b32" if single else "b64")
 
@@ -490,7 +492,7 @@ def _check_bounds(wanted: Operand, actual: Actual, value: int) -> Complaint | No
 
 
 def _check_expression(wanted: Operand, actual: Actual, scope: Scope) -> Complaint | None:
-    """Check `symbol+4` and the like: an address that the assembler computes, or a negated register."""
+    """Check `symbol+4` and similar: an address computed by the assembler, or a negated register."""
     stack: list[Actual] = [actual]
     while stack:
         item = stack.pop()
@@ -522,8 +524,8 @@ _SUMMANDS = ADDRESS_REGISTERS - {"b8", "u8", "s8"}
 
 
 def _sums_register(wanted: Operand, actual: Actual, scope: Scope) -> bool:
-    """Tell whether this is `register+number` where that may stand: ptxas adds the number to the bits of an integer
-    register before the instruction reads it. Parts of registers have no sums, and other registers crash ptxas."""
+    """Tell whether this is a valid `register+number`: ptxas adds the number to the bits of an integer register before
+    the instruction reads it. Register parts do not support it, and other registers crash ptxas."""
     if not isinstance(actual, BinaryOperand) or not isinstance(actual.left, RegisterOperand | LabelOperand):
         return False
     symbol = scope.find(actual.left.name)

@@ -1,7 +1,7 @@
-"""Finds reads that a path reaches before a write. Tests of a predicate that did not change between them agree, and a
-predicate that a `mov` made true or false is what it was made: no path contradicts that.
+"""Finds reads that some path reaches before a write. Tests of an unchanged predicate agree, and a predicate set by
+`mov` has its constant value; paths that contradict this are ignored.
 
-One predicate counts at a time: what two of them say together is not known here.
+Predicates are tracked one at a time: combinations of two are not.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from pyptx.check.body import Step
 from pyptx.check.flow import Register, Run
 
 _MOST_BITS = 1 << 28
-"""What the facts of all runs may take, 32 MiB. A function that needs more is looked at without its predicates."""
+"""Limit on the size of all facts, 32 MiB. Larger functions are analyzed without their predicates."""
 
 
 def unwritten_reads(runs: Sequence[Run], registers: Sequence[Register]) -> dict[tuple[int, Register], Step]:
-    """Return the first read in each run of each register that a path reaches before a write; guarded writes count."""
+    """Return, for each run, the first read of each register that some path reaches before a write; guarded writes
+    count."""
     bits = {register: 1 << bit for bit, register in enumerate(registers)}
     tested = _find_tested(runs, bits)
     if len(runs) * len(bits) * (2 * len(tested) + 1) > _MOST_BITS:
@@ -34,7 +35,7 @@ def unwritten_reads(runs: Sequence[Run], registers: Sequence[Register]) -> dict[
 
 
 def _find_tested(runs: Sequence[Run], bits: dict[Register, int]) -> list[Register]:
-    """Return the predicates that are tested twice, or once where a `mov` may have made them true or false."""
+    """Return the predicates that are tested twice, or tested once after a `mov` may have set them."""
     tests: Counter[Register] = Counter()
     constant: set[Register] = set()
     for run in runs:
@@ -49,8 +50,8 @@ def _find_tested(runs: Sequence[Run], bits: dict[Register, int]) -> list[Registe
 
 
 class _Written:
-    """Facts in fields, a bit for each register: it is written; then, for each predicate, it is written if that is
-    false, and if it is true. A predicate that cannot have a value leaves the field of that value full."""
+    """Fields of one bit per register: it is written; then, for each predicate, it is written if the predicate is false,
+    and if it is true. If a predicate cannot have a value, the field for that value is all ones."""
 
     def __init__(self, runs: Sequence[Run], bits: dict[Register, int], tested: list[Register]) -> None:
         self.bits = bits
@@ -68,7 +69,7 @@ class _Written:
         return sum(self.bits.get(register, 0) for register in {r for _, writes in run.accesses for r in writes})
 
     def _settle(self, run: Run) -> dict[Register, bool | None]:
-        """Return the predicates that a run writes, each with its value at the end, None where that may be either."""
+        """Return the predicates that a run writes, each with its final value, or None if unknown."""
         settled: dict[Register, bool | None] = {}
         for step, (_, writes) in zip(run.steps, run.accesses, strict=True):
             for register in writes:
@@ -96,7 +97,7 @@ class _Written:
         return known | self.all << self.fields[register, not value]
 
     def unwritten(self, run: Run, known: int) -> list[tuple[Register, Step]]:
-        """Return the reads in a run of registers that some path, which the guard of the read allows, does not write."""
+        """Return the reads in a run of registers that some path allowed by the guard does not write."""
         reads_before: list[tuple[Register, Step]] = []
         written: set[Register] = set()
         for step, (reads, writes) in zip(run.steps, run.accesses, strict=True):

@@ -1,4 +1,4 @@
-"""What a second declaration of a function or variable must repeat of the first."""
+"""Compares a second declaration of a function or variable with the first."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ RULES = (DIFFERENT, EXTERN_VALUE, EXTERN_BODY)
 
 
 def function_difference(before: Function, now: Function) -> str | None:
-    """Return how a function differs from its earlier prototype, in words; None where it does not."""
+    """Return a description of how a function differs from its earlier prototype, or None."""
     if before.is_entry is not now.is_entry:
         return f"it was declared as {'an entry' if before.is_entry else 'a function'}"
     inherited = now.linking is None and before.linking is not LinkingDirective.EXTERN
@@ -96,7 +96,7 @@ def _format_param(param: Param) -> str:
 
 
 def variable_difference(before: VarDecl, now: VarDecl, name: str) -> str | None:
-    """Return how a variable differs from its earlier declaration, in words; None where it does not."""
+    """Return a description of how a variable differs from its earlier declaration, or None."""
     extern = LinkingDirective.EXTERN
     if before.linking is extern and now.linking is None:
         return "it was declared `.extern`; the definition needs a linking directive such as `.visible`"
@@ -109,12 +109,12 @@ def variable_difference(before: VarDecl, now: VarDecl, name: str) -> str | None:
 
 
 def defined_twice(before: VarDecl, now: VarDecl) -> bool:
-    """Tell whether neither declaration leaves the variable to another."""
+    """Tell whether neither declaration is `.extern`."""
     return LinkingDirective.EXTERN not in (before.linking, now.linking)
 
 
 def valued(statement: VarDecl, item: Declarator) -> bool:
-    """Tell whether a variable is external and has a value nevertheless."""
+    """Tell whether a variable is `.extern` but has an initial value."""
     return statement.linking is LinkingDirective.EXTERN and item.initializer is not None
 
 

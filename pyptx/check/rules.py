@@ -1,4 +1,4 @@
-"""Collects the rules of the checker, PTX0101 to PTX0640 and PTX0979, which the modules beside it define."""
+"""Collects the rules of the checker, PTX0101 to PTX0640 and PTX0979, which the other modules of the package define."""
 
 from __future__ import annotations
 

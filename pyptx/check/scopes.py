@@ -1,4 +1,4 @@
-"""Checks that the comments which mark what a helper emitted (`// BEGIN name` … `// END name`) nest."""
+"""Checks that the comments marking what a helper emitted (`// BEGIN name` … `// END name`) nest."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MARK = re.compile(r"//\s*(BEGIN|END)\s+([A-Za-z_$][\w.$]*)")
 
 
 def scopes(function: Function) -> Iterator[Diagnostic]:
-    """Yield the marks of one function that have no partner."""
+    """Yield the unmatched marks of one function."""
     open_marks: list[tuple[str, Statement]] = []
     for kind, name, statement in _find_marks(function):
         if kind == "BEGIN":

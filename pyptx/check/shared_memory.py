@@ -1,4 +1,4 @@
-"""Checks that a kernel's static shared memory is within what ptxas accepts for the target."""
+"""Checks that a kernel's static shared memory is within the limit of ptxas for the target."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ RULES = (TOO_MUCH_STATIC,)
 
 
 def shared_memory(body: Body, where: Target) -> Iterator[Diagnostic]:
-    """Yield the finding of one kernel: the bytes of every shared variable that it names."""
+    """Yield the finding of one kernel: the total size of the shared variables that it names."""
     named: dict[int, VarDecl] = {}
     for step in body.steps:
         for operand in step.instruction.operands:
@@ -60,7 +60,7 @@ def shared_memory(body: Body, where: Target) -> Iterator[Diagnostic]:
 
 
 def size_of(declaration: VarDecl) -> int:
-    """Return the bytes of a declaration; 0 for what another module defines."""
+    """Return the size of a declaration in bytes; 0 if another module defines it."""
     if declaration.linking is LinkingDirective.EXTERN:
         return 0
     element = max(1, declaration.type.bits // 8) * (declaration.vector or 1)

@@ -1,4 +1,4 @@
-"""Checks that an instruction is spelled as some row of the table allows, on the module's target and PTX version."""
+"""Checks that an instruction is spelled as some table row allows, on the module's target and PTX version."""
 
 from __future__ import annotations
 
@@ -85,14 +85,14 @@ RULES = (
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a spelling means in one module: the usable matches, or why there is none."""
+    """The verdict on a spelling in one module: the usable matches, or why there are none."""
 
     usable: tuple[Match, ...]
     complaint: Complaint | None
 
 
 def verdict(opcode: str, modifiers: tuple[str, ...], where: Target, version: Version, count: int) -> Verdict:
-    """Judge a spelling (modifiers without dots) under a module header; remedies take `count` operands."""
+    """Judge a spelling (modifiers without dots) for a module header; suggestions take `count` operands."""
     matches = lookup.matches_of(opcode, modifiers)
     if not matches:
         mismatch = lookup.lookup(opcode, modifiers)
@@ -105,7 +105,7 @@ def verdict(opcode: str, modifiers: tuple[str, ...], where: Target, version: Ver
 
 
 def elsewhere(opcode: str, modifiers: tuple[str, ...], count: int, where: Target, version: Version) -> Complaint | None:
-    """Return why a spelling has no form with so many operands here, when it has one on another target or version."""
+    """Return the target or version that has the spelling with this many operands, if the module's own does not."""
     longer = tuple(
         match for match in lookup.matches_of(opcode, modifiers)
         if any(len(signature) == count for signature in match.signatures) and lacks(match, where, version) is not None
@@ -122,7 +122,7 @@ def elsewhere(opcode: str, modifiers: tuple[str, ...], count: int, where: Target
 
 
 def lacks(match: Match, where: Target, version: Version) -> Complaint | None:
-    """Return what the module lacks for this match, None when it has everything."""
+    """Return what the module lacks for this match, or None."""
     spelled = _spell(match.form.opcode, match.modifiers)
     gone = match.form.removed
     if gone is not None and gone.on(where, version):
@@ -148,7 +148,7 @@ def lacks(match: Match, where: Target, version: Version) -> Complaint | None:
 
 
 def _suggest_suffix(need: Availability, where: Target) -> str | None:
-    """Return the remedy if the same architecture has it under its name with a suffix."""
+    """Return the remedy if the same architecture supports it with a suffix."""
     for suffix in ("f", "a"):
         other = Target(where.arch, suffix)
         if not where.suffix and other.name in FIRST_PTX and need.first_version(other) is not None:
@@ -157,7 +157,7 @@ def _suggest_suffix(need: Availability, where: Target) -> str | None:
 
 
 def _explain_unavailable(matches: tuple[Match, ...], where: Target, version: Version) -> Complaint:
-    """Choose the most helpful reason: a newer version of PTX is easier to get than another GPU."""
+    """Choose the most helpful reason: a newer PTX version is easier to get than another GPU."""
     reasons = [reason for m in matches for reason in [lacks(m, where, version)] if reason is not None]
     order = (NEWER_VERSION, REMOVED, OTHER_TARGET)
     return min(reasons, key=lambda reason: order.index(reason.rule))

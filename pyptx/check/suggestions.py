@@ -1,5 +1,5 @@
-"""Guesses what a name that nothing declares was meant to be. Costs time proportional to the names, however many
-guesses are asked for: a declared name is found by what remains of it when one character is missing."""
+"""Suggests names similar to an undeclared one. The cost is linear in the number of names, however many suggestions are
+requested: declared names are indexed by themselves with one character removed."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from pyptx.isa import special
 
 _LONGEST = 64
 _SURE = 4
-"""Names as long may differ in one character; of shorter ones, one must be the other with a character more."""
+"""Names of at least this length may differ in one character; shorter ones only by one extra character."""
 _MOST_SCOPES = 32
 _RANGE = "<"
-"""Marks the entries of ranges such as `%r<8>`, whose own names are not declared."""
+"""Marks entries of ranges such as `%r<8>`, whose base is not itself declared."""
 
 _CUDA = {"threadIdx": "%tid", "blockIdx": "%ctaid", "blockDim": "%ntid", "gridDim": "%nctaid", "warpSize": "WARP_SZ"}
 
 
 def meant(name: str, scope: Scope) -> str | None:
-    """Return the remedy for a name that nothing declares: the name that was probably meant, or the range it misses."""
+    """Return the help for an undeclared name: a similar declared name, or the range that it exceeds."""
     if len(name) > _LONGEST:
         return None
     base, _, component = name.partition(".")
@@ -50,7 +50,7 @@ def _suggest_in_scope(name: str, stem: str, digits: str, scope: Scope) -> str | 
 
 
 def _index_new_names(scope: Scope) -> None:
-    """Enter the names declared since the last time."""
+    """Index the names declared since the last call."""
     for which, (names, mark) in enumerate(((scope.names, ""), (scope.ranges, _RANGE))):
         if len(names) == scope.indexed[which]:
             continue
@@ -73,7 +73,7 @@ def _find_near(name: str, index: dict[str, str], mark: str = "") -> str | None:
 
 
 def _generate_keys(name: str) -> Iterator[str]:
-    """Yield a name in small letters, and what is left of it without one of its characters."""
+    """Yield a name in lower case, and with each of its characters removed."""
     small = name.lower()
     if len(small) <= _LONGEST:
         yield small

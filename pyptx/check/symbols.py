@@ -1,6 +1,6 @@
-"""Names: what a register, variable, parameter, label or function name means at a place of a module.
+"""Name resolution: what a register, variable, parameter, label or function name means at a point of a module.
 
-Scopes nest as blocks do; a declaration is seen from its place on, a label in its whole block and the blocks inside.
+Scopes nest like blocks; a declaration is visible from its position on, a label in its whole block and nested blocks.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ RULES = (UNDECLARED, DUPLICATE, UNKNOWN_LABEL, UNKNOWN_FUNCTION, ALIGNMENT)
 
 
 class Kind(StrEnum):
-    """What a name stands for."""
+    """What a name refers to."""
 
     REGISTER = "register"
     VARIABLE = "variable"
@@ -104,7 +104,7 @@ class Symbol:
     entry: bool = False
     declaration: Statement | Param | None = None
     plain: str = ""
-    """The type of a scalar register; nothing for everything else."""
+    """The type of a scalar register, else empty."""
 
 
 _LABEL = Symbol(Kind.LABEL)
@@ -120,8 +120,8 @@ def register(type_name: str, vector: int = 0, declaration: Statement | Param | N
 class Scope:
     """The names of one block; `ranges` holds `%r<10>` as base -> (count, symbol); `header` is the module's target.
 
-    `longest` is the length of the longest base; `found` remembers what was looked up; `everywhere` are the names that
-    any block of the module declares, ranges aside; `near` and `indexed` belong to `suggestions`.
+    `longest` is the length of the longest base; `found` caches lookups; `everywhere` holds the names that any block of
+    the module declares, except ranges; `near` and `indexed` belong to `suggestions`.
     """
 
     parent: Scope | None = None
@@ -139,14 +139,14 @@ class Scope:
             self.everywhere = self.parent.everywhere
 
     def chain(self) -> Iterator[Scope]:
-        """Yield this block and those around it, the innermost first."""
+        """Yield this scope and the enclosing ones, innermost first."""
         scope: Scope | None = self
         while scope is not None:
             yield scope
             scope = scope.parent
 
     def find(self, name: str) -> Symbol | None:
-        """Return what a name means here, None when nothing declares it."""
+        """Return what a name means here, or None if it is undeclared."""
         if name not in self.everywhere and not name[-1:].isdigit():
             return None
         scope: Scope | None = self
@@ -171,7 +171,7 @@ class Scope:
         return None
 
     def declare(self, name: str, symbol: Symbol) -> bool:
-        """Add a name; False when this block has it already."""
+        """Add a name; return False if this block already has it."""
         if self._find_own(name) is not None:
             return False
         self.put(name, symbol)
@@ -179,12 +179,12 @@ class Scope:
         return True
 
     def put(self, name: str, symbol: Symbol) -> None:
-        """Let a name mean something else, if it means anything yet."""
+        """Set or replace the meaning of a name."""
         self.names[name] = symbol
         self.everywhere.add(name)
 
     def declare_range(self, base: str, count: int, symbol: Symbol) -> bool:
-        """Add `base<count>`; False when this block has a range of that base already."""
+        """Add `base<count>`; return False if this block already has a range with that base."""
         if base in self.ranges:
             return False
         self.ranges[base] = (count, symbol)
@@ -194,16 +194,16 @@ class Scope:
 
 
 def _parse_index(digits: str) -> int:
-    """Return the number in a range that digits spell; Python refuses to read thousands of them."""
+    """Return the index that digits spell; Python refuses to parse thousands of them."""
     return int(digits if len(digits) < _MOST_DIGITS else digits.lstrip("0")[:_MOST_DIGITS] or "0")
 
 
 _MOST_DIGITS = 20
-"""More than any range has."""
+"""More digits than any range needs."""
 
 
 def declare(statement: Statement, scope: Scope) -> Iterator[Diagnostic]:
-    """Add what a statement declares to the scope; yield what is declared twice."""
+    """Add what a statement declares to the scope; yield duplicate declarations."""
     if isinstance(statement, RegDecl):
         yield from _declare_registers(statement, scope)
     elif isinstance(statement, VarDecl):
@@ -254,7 +254,7 @@ def _check_alignment(statement: Statement, name: str, bytes: int | None) -> Iter
 
 
 def _redeclare_variable(name: str, symbol: Symbol, statement: VarDecl, scope: Scope) -> Iterator[Diagnostic]:
-    """Judge a second declaration of a variable; the one that defines it is kept."""
+    """Check a second declaration of a variable; the definition is kept."""
     known = scope.names.get(name)
     before = known.declaration if known else None
     if not isinstance(before, VarDecl) or redeclarations.defined_twice(before, statement):
@@ -311,8 +311,8 @@ def function_scope(function: Function, module: Scope) -> tuple[Scope, list[Diagn
 
 
 def declare_labels(body: tuple[Statement, ...], scope: Scope) -> Iterator[Diagnostic]:
-    """Add a block's labels, which are seen from everywhere in it. A label before `.callprototype` and the like names
-    that list, not a place."""
+    """Add a block's labels, which are visible in the whole block. A label before `.callprototype` or a target list
+    names that list instead of a place."""
     for index, statement in enumerate(body):
         if isinstance(statement, IntrinsicScope):
             yield from declare_labels(statement.body, scope)
@@ -335,7 +335,7 @@ def inner_scope(block: Block, scope: Scope) -> tuple[Scope, list[Diagnostic]]:
 
 
 def duplicate(name: str, noun: str, origin: Origin | None, scope: Scope) -> Diagnostic:
-    """Return the finding for a name that its block has already."""
+    """Return the finding for a name that its block already declares."""
     first = scope.names.get(name) or scope.ranges.get(name, (0, None))[1]
     place = first.declaration.origin if first is not None and first.declaration is not None else None
     where = f", in line {place.line}" if place is not None else ""

@@ -1,7 +1,7 @@
 """Checks that a tensor map passed by value is used through its generic address.
 
-`mov` gives the address of a parameter in the .param space; the copy instructions take a generic address, and ptxas
-does not notice the difference. (Seen with ptxas 13.5: it assembles, and the copy reads from another place.)
+`mov` gives the .param address of a parameter, but the copy instructions take a generic address, and ptxas does not
+detect the difference. (With ptxas 13.5 the module assembles, and the copy reads from the wrong address.)
 """
 
 from __future__ import annotations
@@ -82,11 +82,11 @@ def _find_map_operands(step: Step) -> list[int]:
 
 
 TENSOR_MAP = "map"
-"""How the table's rows name the operand."""
+"""The table's name for the operand."""
 
 
 def _find_parameter_addresses(body: Body) -> set[str]:
-    """Return the registers that `mov` gives a parameter's address and nothing else writes."""
+    """Return the registers whose only write is a `mov` of a parameter's address."""
     raw: set[str] = set()
     written: dict[str, int] = {}
     for step in body.steps:

@@ -1,7 +1,7 @@
 """Warns of `.aligned` instructions that some lanes of a warp may skip while others execute them.
 
-A value is uniform in the warp, differs in its lowest five bits as the thread's x index does, or varies. What the rules
-do not know counts as uniform, so a finding names a branch that really can divide a warp.
+A value is uniform in the warp, differs only in its lowest five bits like the thread's x index, or varies. Unknown
+values count as uniform, so a finding names a branch that can really divide a warp.
 """
 
 from __future__ import annotations
@@ -57,14 +57,15 @@ class Varies(IntEnum):
 
     UNIFORM = 0
     THREAD = 1
-    """The x index of the thread plus a multiple of the warp size, or whatever differs in its low five bits only."""
+    """The x index of the thread plus a multiple of the warp size, or any value that differs only in its low five
+    bits."""
     VARYING = 2
 
 
 _VARYING_SOURCES = ("%laneid", "%lanemask_")
 _BITWISE = frozenset(("and", "or", "xor", "not", "lop3"))
 _SOURCES = frozenset(("mov", "shfl"))
-"""Where else values that vary come from: everything else makes uniform values of uniform ones."""
+"""Other sources of varying values; all other instructions map uniform values to uniform ones."""
 
 
 def divergent_aligned(runs: list[Run]) -> Iterator[Diagnostic]:
@@ -118,12 +119,12 @@ def _report(step: Step, cause: Step | None) -> Diagnostic:
 
 
 Values = dict[Register, Varies]
-"""How registers vary; one that is not here is uniform."""
+"""How registers vary; missing ones are uniform."""
 
 
 class _Known:
-    """What is known at the start of each run of the registers that runs read before they write them: as bits, those
-    that may differ between lanes (`thread`), and those among them that may differ in any way (`varying`)."""
+    """The registers that each run reads before writing them, as bits: those that may differ between lanes (`thread`),
+    and those among them that may differ arbitrarily (`varying`)."""
 
     def __init__(self, runs: list[Run]) -> None:
         self.exposed = [_find_exposed(run) for run in runs]
@@ -133,7 +134,7 @@ class _Known:
         self.deciding = [Varies.UNIFORM] * len(runs)
 
     def entering(self, index: int) -> Values:
-        """Return how the registers vary that the run reads first; one that is not there is uniform."""
+        """Return how the exposed registers vary at the start of a run; missing ones are uniform."""
         thread, varying, bits = self.thread[index], self.varying[index], self.bits
         if not thread:
             return {}
@@ -142,7 +143,7 @@ class _Known:
         }
 
     def leave(self, run: Run, values: Values) -> Iterator[int]:
-        """Join what holds after a run into its successors; yield those that learn something."""
+        """Merge the state after a run into its successors; yield those that change."""
         thread, varying = self.thread[run.index], self.varying[run.index]
         for register in {register for _, writes in run.accesses for register in writes}:
             bit = self.bits.get(register)
@@ -158,7 +159,7 @@ class _Known:
 
 
 def _find_exposed(run: Run) -> list[Register]:
-    """Return the registers whose value at the start of the run matters in it; a guarded write keeps it, perhaps."""
+    """Return the registers whose value at the start of the run matters; a guarded write may keep it."""
     exposed: dict[Register, None] = {}
     written: set[Register] = set()
     for step, (reads, writes) in zip(run.steps, run.accesses, strict=True):
@@ -170,7 +171,7 @@ def _find_exposed(run: Run) -> list[Register]:
 
 
 def _propagate(runs: list[Run], known: _Known, divided: dict[int, Step], changed: set[int]) -> None:
-    """Follow how registers vary from the runs that changed, until nothing more is learnt."""
+    """Propagate how registers vary from the changed runs to a fixed point."""
     todo = deque(sorted(changed))
     waiting = set(todo)
     while todo:
@@ -191,7 +192,8 @@ def _propagate(runs: list[Run], known: _Known, divided: dict[int, Step], changed
 
 
 def _execute(step: Step, access: Access, values: Values, divided: bool) -> None:
-    """Change the values as a step does. In a divided warp what is written varies: the other lanes keep the old."""
+    """Update the values for one step. In a divided warp written values vary, because the other lanes keep the old
+    ones."""
     reads, writes = access
     if not writes or not (values or divided or step.instruction.opcode in _SOURCES or Trait.YIELDS in step.traits):
         return
@@ -237,7 +239,7 @@ def _classify_source(instruction: Instruction) -> Varies | None:
 
 
 def _compute_shuffle(instruction: Instruction, values: Values, reads: list[Register]) -> Varies:
-    """`shfl.sync.idx` from a lane that is the same for all gives all the same value."""
+    """Return how a shuffle's result varies: `shfl.sync.idx` from a uniform lane gives a uniform value."""
     lane = instruction.operands[2]
     if ".idx" not in instruction.modifiers:
         return Varies.VARYING
@@ -247,12 +249,13 @@ def _compute_shuffle(instruction: Instruction, values: Values, reads: list[Regis
 
 
 def _compute_from_thread(instruction: Instruction) -> Varies:
-    """What becomes of the thread's x index: shifts, masks and comparisons by whole warps make it uniform."""
+    """Return how a value computed from the thread's x index varies: shifts, masks and comparisons by whole warps make
+    it uniform."""
     number = _find_number(instruction)
     if instruction.opcode in _BITWISE and not (number is not None and instruction.opcode == "and"):
         return Varies.THREAD
     if number is None and instruction.opcode == "div":
-        return Varies.UNIFORM  # Mostly by the size of the block, which gives the block's index.
+        return Varies.UNIFORM  # Usually by the block size, which gives the block's index.
     if number is None:
         return Varies.THREAD if instruction.opcode in ("mov", "cvt", "add", "sub", "mad", "cvta") else Varies.VARYING
     opcode, modifiers = instruction.opcode, instruction.modifiers
@@ -282,7 +285,7 @@ def _guard_varies(step: Step, access: Access, values: Values) -> bool:
 
 
 def _may_divide(run: Run, runs: list[Run]) -> bool:
-    """Tell whether the run ends in a branch that may send lanes of a warp different ways, and both go on."""
+    """Tell whether the run ends in a branch that may send lanes of a warp different ways, none of which just exits."""
     if len(run.successors) < 2:
         return False
     branch = run.steps[-1]
@@ -294,9 +297,9 @@ def _may_divide(run: Run, runs: list[Run]) -> bool:
 def _find_divided_runs(
     runs: list[Run], after: list[int], branches: list[Run], ways: Ways, splits: dict[int, int]
 ) -> dict[int, Step]:
-    """Return the runs that only part of a warp may execute, each with the branch that divided it. The warps that a
-    branch divides are followed along the paths that they can take. A branch that is not in `splits` tests what varies
-    only because divided warps wrote it, so it divides none but these."""
+    """Return the runs that only part of a warp may execute, each with the branch that divided it, by following the
+    divided warps along the paths they can take. A branch missing in `splits` tests values that vary only because
+    divided warps wrote them, so it divides no other warps."""
     divided: dict[int, Step] = {}
     warps = [0] * len(runs)
     ever = 0
@@ -311,14 +314,14 @@ def _find_divided_runs(
 
 
 def _only_leaves(run: Run) -> bool:
-    """Tell whether the run is nothing but a way out: lanes that have ended do not divide those that go on."""
+    """Tell whether the run only exits: exited lanes do not divide the remaining ones."""
     return bool(run.steps) and all(not LEAVES.isdisjoint(step.traits) for step in run.steps)
 
 
 def _compute_postdominators(runs: list[Run]) -> list[int]:
-    """Return, for each run, the nearest run that every path from it to the way out passes. Paths that trap do not
-    count: nobody waits there. Nor do loops without an exit, but in runs that lead nowhere else, where the last run of
-    the text stands for the way out. -1 where all paths trap."""
+    """Return, for each run, its nearest postdominator, -1 if all paths trap. Paths that trap are ignored: nothing waits
+    there. Loops without an exit are ignored too, except for runs that lead nowhere else; for these, the last run of the
+    text counts as the exit."""
     way_out = len(runs) - 1
     after = [-1] * len(runs)
     after[way_out] = way_out
@@ -331,7 +334,7 @@ def _compute_postdominators(runs: list[Run]) -> list[int]:
 
 
 def _postdominate(runs: list[Run], leaving: list[int], after: list[int]) -> None:
-    """Fill in what comes after the runs that lead to some that leave and are still open (Cooper, Harvey, Kennedy)."""
+    """Compute the postdominators of the unresolved runs that lead to `leaving` (Cooper, Harvey, Kennedy)."""
     way_out = len(runs) - 1
     order = _compute_postorder(runs, way_out, [index for index in leaving if after[index] == -1], after)
     number = {index: position for position, index in enumerate(order)}
@@ -363,12 +366,12 @@ def _find_common_postdominator(a: int, b: int, after: list[int], number: dict[in
 
 
 def _traps(run: Run) -> bool:
-    """Tell whether the run stops the kernel, as a failed assertion does."""
+    """Tell whether the run traps, like a failed assertion."""
     return any(Trait.TRAPS in step.traits for step in run.steps)
 
 
 def _compute_postorder(runs: list[Run], root: int, leaving: list[int], after: list[int]) -> list[int]:
-    """Return the open runs that reach the way out through some that leave, in postorder of the reversed graph."""
+    """Return the unresolved runs that reach the exit through `leaving`, in postorder of the reversed graph."""
     order: list[int] = []
     seen = {root}
     stack: list[tuple[int, Iterator[int]]] = [(root, iter(leaving))]

@@ -1,6 +1,6 @@
-"""Which warps of a block a predicate may be true for, and false for: what comparisons of the thread's x index say.
+"""For which warps of a block a predicate may be true or false, derived from comparisons of the thread's x index.
 
-A warp is a bit: bit n stands for the threads whose x index is 32 n to 32 n + 31. What is not known may be either.
+A warp is a bit: bit n stands for the threads with x index 32 n to 32 n + 31. Unknown predicates may be either.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ ALL_WARPS = (1 << _THREADS // WARP) - 1
 
 
 class Truth(NamedTuple):
-    """The warps in which some thread may have a true predicate, and those in which some may have a false one."""
+    """The warps in which some thread may see a true predicate, and those in which some may see a false one."""
 
     true: int = ALL_WARPS
     false: int = ALL_WARPS
 
     @property
     def divides(self) -> int:
-        """The warps whose threads may differ."""
+        """The warps whose threads may disagree."""
         return self.true & self.false
 
 
@@ -54,23 +54,23 @@ class Ways:
 
     @cached_property
     def truth(self) -> dict[Register, Truth]:
-        """What is known of the predicates of branches."""
+        """The truth of the predicates that branches test."""
         return _compute_guard_truth(self.made)
 
     @cached_property
     def present(self) -> list[int]:
-        """The warps that may get to each run."""
+        """The warps that may reach each run."""
         warps = [0] * len(self.made)
         for _ in self.follow([(0, ALL_WARPS)], warps):
             pass
         return warps
 
     def split(self, run: Run) -> int:
-        """Return the warps whose threads the branch at the end of a run may send different ways."""
+        """Return the warps that the branch at the end of a run may divide."""
         return self.present[run.index] & self._evaluate_guard(run).divides
 
     def after(self, run: Run, warps: int) -> list[tuple[int, int]]:
-        """Return where a run goes on, each place with those of the warps that may get there."""
+        """Return the successors of a run, each with the warps that may get there."""
         if run.test is None:
             return [(index, warps) for index in run.successors]
         guard = self._evaluate_guard(run)
@@ -78,7 +78,7 @@ class Ways:
         return [(jump, warps & guard.true), (through, warps & guard.false)]
 
     def follow(self, todo: list[tuple[int, int]], warps: list[int], join: int = -1) -> Iterator[int]:
-        """Yield the runs that warps get to before `join`, and add them to the warps of each."""
+        """Yield the runs that warps reach before `join`, and record the warps of each."""
         while todo:
             index, some = todo.pop()
             some &= ~warps[index]
@@ -96,8 +96,8 @@ class Ways:
 
 
 def _compute_guard_truth(runs: Sequence[Run]) -> dict[Register, Truth]:
-    """Return what is known of the predicates that branches of a function test. Only registers with a single write
-    count, in the order of the text: whatever is computed from the index alone is the same each time."""
+    """Return the truth of the predicates that branches test. Only registers with a single write count, in text order: a
+    value computed from the index alone is always the same."""
     needed = _find_needed(runs)
     indices: dict[Register, list[int]] = {}
     known: dict[Register, Truth] = {}
@@ -121,7 +121,7 @@ def _compute_guard_truth(runs: Sequence[Run]) -> dict[Register, Truth]:
 
 
 def _find_needed(runs: Sequence[Run]) -> set[Register]:
-    """Return the registers written once from which the predicates of branches are made."""
+    """Return the registers, written once, from which branch predicates are computed."""
     writes = Counter(register for run in runs for _, written in run.accesses for register in written)
     needed: set[Register] = set()
     for run in reversed(runs):
@@ -132,7 +132,7 @@ def _find_needed(runs: Sequence[Run]) -> set[Register]:
 
 
 def _find_exposed(run: Run, needed: set[Register]) -> set[Register]:
-    """Return the registers from which a run makes what is needed, and that it does not write before."""
+    """Return the registers that a run uses to compute needed values and does not write before."""
     exposed: set[Register] = set()
     written: set[Register] = set()
     for reads, writes in run.accesses:
@@ -143,7 +143,7 @@ def _find_exposed(run: Run, needed: set[Register]) -> set[Register]:
 
 
 Source = list[int] | int | None
-"""What an operand is: the index of each thread or what is made of it, a constant, or not known."""
+"""The value of an operand: derived from the index (one number per thread), a constant, or unknown."""
 
 
 def _read_source(operand: Operand, registers: dict[str, Source]) -> Source:
@@ -189,7 +189,7 @@ def _collect_warps(answers: Sequence[bool]) -> int:
 
 
 def _compute_indices(instruction: Instruction, sources: Sequence[Source]) -> list[int] | None:
-    """Return what an instruction makes of the x index, for each thread; None if that is not known."""
+    """Return what an instruction computes from the x index, for each thread, or None if unknown."""
     opcode, kind = instruction.opcode, instruction.modifiers[-1:]
     values = sources[0] if sources and kind in _KINDS else None
     if not isinstance(values, list):

@@ -1,4 +1,4 @@
-"""What `reg`, `smem`, `ptx` and `@kernel` are made of: the trace, its registers and memory, how it ends as a module.
+"""The basis of `reg`, `smem`, `ptx` and `@kernel`: the trace, its registers and memory, and how it becomes a module.
 
-Knows the layers from `check` down. Nothing here is mutable but the current trace, which one ContextVar holds.
+Knows the layers from `check` down. Only the current trace is mutable; one ContextVar holds it.
 """

@@ -1,4 +1,4 @@
-"""The typing rules of the operators on registers: which type an operation has, what is widened, what is refused.
+"""Typing rules of operators on registers: the type of an operation, and which operands are widened or refused.
 
 Pure functions over types; knows no trace.
 """
@@ -17,7 +17,7 @@ _INTEGER_BITS = (16, 32, 64)
 
 
 def common_type(operation: str, left: PtxType, right: PtxType, symbol: str) -> PtxType:
-    """Return the type that an operation on two registers has; the narrower integer is widened to it."""
+    """Return the type of an operation on two registers; the narrower integer is widened."""
     for one in (left, right):
         check_operand(operation, one, symbol)
     if left.kind == "f" or right.kind == "f":
@@ -30,7 +30,7 @@ def common_type(operation: str, left: PtxType, right: PtxType, symbol: str) -> P
         return left
     wide = left if left.bits >= right.bits else right
     signs = {left.kind, right.kind} - {"b"}
-    # A signed type holds every number of a narrower unsigned one; the other way round nothing holds both.
+    # A signed type holds every value of a narrower unsigned one; the converse never holds.
     if operation in SIGN_MATTERS and len(signs) == 2 and (left.bits == right.bits or wide.kind == "u"):
         fail(
             rules.TYPES,
@@ -71,22 +71,22 @@ def _integer_help(operation: str, dtype: PtxType) -> str:
 
 
 def cast_hint(source: PtxType, to: PtxType) -> str:
-    """Return the call that converts."""
+    """Return the call that converts a register."""
     rounding = ", rounding='rn'" if to.kind == "f" and source.bits >= to.bits else ""
     rounding = ", rounding='rzi'" if source.kind == "f" and to.kind != "f" else rounding
     return f"ptx.cvt({to}, {source}, dst, src{rounding})"
 
 
 def unsigned(dtype: PtxType) -> PtxType:
-    """Return the type that an instruction names for this register: untyped bits count as unsigned."""
+    """Return the type that an instruction uses for this register: untyped bits count as unsigned."""
     return from_name(f"u{dtype.bits}") if dtype.kind == "b" else dtype
 
 
 def untyped(dtype: PtxType) -> PtxType:
-    """Return the untyped bits of the same width."""
+    """Return the untyped type of the same width."""
     return from_name(f"b{dtype.bits}")
 
 
 def signed(dtype: PtxType) -> PtxType:
-    """Return the signed integer of the same width."""
+    """Return the signed integer type of the same width."""
     return from_name(f"s{dtype.bits}")

@@ -1,5 +1,5 @@
-"""Emits an instruction that computes one value of one type: its spelling from a type and words, a fresh register where
-no destination is given. Knows the table's rows by what `isa.computations` says of them."""
+"""Emits instructions that compute one value of one type: derives the spelling from a type and words, and creates a
+register if there is no destination. Reads the table rows through `isa.computations`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from pyptx.isa.targets import Target, Version
 from pyptx.types import PtxType, from_name
 
 _DEFAULTS = ("rn", "lo", "approx")
-"""What is meant where an instruction needs a word and none is said: to the nearest even, the low half, or the
-approximation where there is nothing else."""
+"""Defaults for required modifiers: round to nearest even, the low half, or the approximation if there is nothing
+else."""
 
 
 def compute(opcode: str, dtype: Any, operands: Sequence[Any], words: tuple[str, ...], pred: Pred | None) -> Reg:
-    """Emit an instruction and return its destination: the first operand, or a fresh register where there are sources
-    only."""
+    """Emit an instruction and return its destination: the first operand, or a new register if only sources are
+    passed."""
     trace, dtype = current(), type_of(dtype)
     spelling, result, counts = _spelling(opcode, dtype, words, trace.target, trace.judged_at)
     if len(operands) not in counts and len(operands) + 1 in counts:
@@ -38,8 +38,8 @@ def compute(opcode: str, dtype: Any, operands: Sequence[Any], words: tuple[str, 
 def _spelling(
     opcode: str, dtype: PtxType, words: tuple[str, ...], target: Target, version: Version
 ) -> tuple[Spelling, PtxType, frozenset[int]]:
-    """Return the spelling for a type, the type of the result and the possible counts of operands. Untyped bits count as
-    unsigned, and every type as bits where the instruction sees only these."""
+    """Return the spelling for a type, the result type and the possible operand counts. Untyped bits count as unsigned,
+    and every type as bits if the instruction takes only bits."""
     types = computations()[opcode].types
     kind = next((n for n in (dtype.name, f"b{dtype.bits}", unsigned(dtype).name) if n in types), dtype.name)
     spellings = [spelled(opcode, *said, *words, kind) for said in ((), *((word,) for word in _DEFAULTS))]

@@ -1,4 +1,4 @@
-"""What `@kernel` is given, checked at once, at the decorator's line."""
+"""Checks the arguments of `@kernel` at the decorator's line."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def checked_arch(arch: Any) -> str:
 
 
 def checked_version(version: Any, arch: str) -> Version | None:
-    """Return the PTX version that was asked for, None for the lowest."""
+    """Return the requested PTX version, or None for the lowest that works."""
     if version is None:
         return None
     asked = _to_tuple(version)
@@ -46,14 +46,14 @@ def checked_version(version: Any, arch: str) -> Version | None:
 
 
 def three(dims: Any, what: str) -> tuple[int, int, int]:
-    """Return the dimensions of a block or cluster; a number is the first."""
+    """Return the dimensions of a block or cluster; a single number is the first dimension."""
     given = _to_tuple(dims)
     made = (*given, 1, 1)[:3]
     if len(given) > 3 or not all(is_integer(d, 1) for d in made):
         fail(rules.DECLARATION, f"`{what}` must be up to three positive integers, found {shown(dims)}",
              help=f"write {what}=(128, 1, 1)")  # fmt: skip
     most, things = (_LARGEST_CLUSTER, "CTAs") if what == "cluster" else (THREADS_PER_CTA, "threads")
-    # What `reqntid` says is PTX's affair, which the checks judge.
+    # The checks judge what `reqntid` may be.
     if prod(made) > most and what != "reqntid":
         fail(rules.DECLARATION, f"`{what}` has {prod(made):,} {things}, but no GPU supports more than {most:,}",
              help="make it smaller and the grid larger")  # fmt: skip
@@ -65,7 +65,7 @@ def _to_tuple(value: Any) -> tuple[Any, ...]:
 
 
 def tiles(specs: Any, what: str) -> tuple[Tile, ...]:
-    """Return descriptions of tensors."""
+    """Return the tensor descriptions."""
     given = () if specs is None else _to_tuple(specs)
     for one in given:
         if not isinstance(one, Tile):
@@ -75,7 +75,7 @@ def tiles(specs: Any, what: str) -> tuple[Tile, ...]:
 
 
 def raw_parameters(given: Any) -> tuple[tuple[str, str], ...]:
-    """Return further parameters, each (type, name)."""
+    """Return the raw parameters, each (type, name)."""
     made: list[tuple[str, str]] = []
     for one in given or ():
         pair = _to_tuple(one)
@@ -89,7 +89,7 @@ def raw_parameters(given: Any) -> tuple[tuple[str, str], ...]:
 
 
 def directives(reqntid: Any, raw: Any) -> tuple[FunctionDirective, ...]:
-    """Return performance directives."""
+    """Return the performance directives."""
     made: list[FunctionDirective] = []
     if reqntid is not None:
         three(reqntid, "reqntid")
@@ -104,7 +104,7 @@ def directives(reqntid: Any, raw: Any) -> tuple[FunctionDirective, ...]:
 
 
 def shared_bytes(size: Any) -> int:
-    """Return the number of dynamic bytes."""
+    """Return the number of dynamic shared bytes."""
     if not is_integer(size, 0):
         fail(rules.DECLARATION, f"`smem` must be a number of bytes, found {shown(size)}", help="write smem=65536")
     return size

@@ -1,4 +1,4 @@
-"""Declarations and directives of exact transcripts as nodes, from Python values. Touches no trace."""
+"""Builds declarations and directives of exact transcripts as nodes from Python values. Does not touch a trace."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _REGISTERS = re.compile(r"([^<>]+)(?:<([0-9A-Za-z]+)>)?")
 
 
 class DeclaredRange(RegArray):
-    """Registers declared as `%r<n>`; each is made when it is asked for."""
+    """Registers declared as `%r<n>`; each is created on first use."""
 
     __slots__ = ("_kept", "size")
 
@@ -56,14 +56,14 @@ class DeclaredRange(RegArray):
         return iter([self[at] for at in range(self.size)])
 
     def view(self, dtype: Dtype) -> DeclaredRange:
-        """Return the same registers read as another type: `r.view(f32)[4:8]`. Emits nothing."""
+        """Return the same registers viewed as another type: `r.view(f32)[4:8]`. Emits nothing."""
         made = DeclaredRange(self.base, self.size, type_of(dtype))
         made.__trace__ = self.__trace__
         return made
 
 
 def register(name: str, dtype: PtxType) -> Reg:
-    """Return a register that is declared under this name; one without `%` is a symbol to the parser too."""
+    """Return a register declared under this name; the parser reads one without `%` as a symbol too."""
     made = Reg(name, dtype)
     if name[0] != "%":
         made.__node__ = LabelOperand(name)  # pyright: ignore[reportAttributeAccessIssue]
@@ -76,7 +76,7 @@ def scalar(dtype: Any) -> ScalarType:
 
 
 def number(value: Any) -> int:
-    """Return an integer, with its spelling where that is given by `ptx.imm`; None stands for empty brackets."""
+    """Return an integer, keeping the spelling of `ptx.imm`; None stands for empty brackets."""
     if value is None:
         return UNSIZED
     if isinstance(value, ImmediateOperand):
@@ -89,7 +89,7 @@ def number(value: Any) -> int:
 
 
 def version_part(spelled: str) -> int:
-    """Return one half of a version, which is decimal whatever zeros it begins with."""
+    """Return one half of a version, which is decimal even with leading zeros."""
     return int(spelled) if spelled == str(int(spelled)) else Number(int(spelled), spelled)
 
 
@@ -106,7 +106,7 @@ def text(value: Any) -> str:
 
 
 def registers(dtype: Dtype, specs: Sequence[Any], vector: int | None, align: Any) -> tuple[RegDecl, list[Any]]:
-    """Return `.reg …;` and what each of its names stands for."""
+    """Return `.reg …;` and the register that each of its names stands for."""
     dtype = type_of(dtype)
     kind = scalar(dtype)
     names: list[tuple[str, int | None]] = []
@@ -147,7 +147,7 @@ def declarator(
 
 
 def _value(value: Any) -> str | Operand:
-    """Return a value of an initializer: numbers and symbols are text, the rest operands."""
+    """Return a value of an initializer: text for numbers and symbols, operands for the rest."""
     if isinstance(value, ImmediateOperand):
         return value.text
     if isinstance(value, Operand):
@@ -212,7 +212,7 @@ def linking(name: str | None) -> LinkingDirective | None:
 
 
 def attribute_list(given: Sequence[Any]) -> tuple[Attribute, ...]:
-    """Return `.attribute(…)` from names, or (name, value, …)."""
+    """Return `.attribute(…)` from names or (name, value, …)."""
     made: list[Attribute] = []
     for item in given:
         name, *values = (item,) if isinstance(item, str) else item
@@ -234,7 +234,7 @@ def parameter(dtype: Dtype, name: str, shape: Any, **given: Any) -> Param:
 
 
 def function_directives(given: Sequence[Any]) -> tuple[FunctionDirective, ...]:
-    """Return the directives of a function from names, or (name, value, …)."""
+    """Return the directives of a function from names or (name, value, …)."""
     made: list[FunctionDirective] = []
     for item in given:
         name, *values = (item,) if isinstance(item, str) else item
@@ -260,7 +260,7 @@ def _label(name: Any) -> str:
 
 
 def dotted(name: Any, expected: str) -> str:
-    """Return a word that begins with a dot, as sections, attributes and keywords of DWARF do, or refuse it."""
+    """Return a word that starts with a dot, as sections, attributes and DWARF keywords do, or refuse it."""
     if not isinstance(name, str) or not _DOTTED.fullmatch(name):
         fail(rules.NAME, f"expected {expected}, found {shown(name)}")
     return name

@@ -1,4 +1,4 @@
-"""Which GPU there is, asked of the driver itself so that no package is needed."""
+"""Detects the GPU through the driver itself, without any package."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MAJOR, _MINOR = 75, 76
 
 
 def detect_arch() -> str:
-    """Return the target of the first CUDA device, with the suffix `a` where the architecture has one."""
+    """Return the target of the first CUDA device, with the suffix `a` if the architecture has one."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:

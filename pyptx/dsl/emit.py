@@ -1,6 +1,6 @@
-"""One instruction, from Python values to a checked node. The only way by which instructions enter a trace.
+"""Turns Python values into one checked instruction node. Every instruction enters a trace through this module.
 
-A spelling is judged once per target (memoised), operands at every call; what is wrong is raised at the user's line.
+A spelling is checked once per target (cached), operands at every call; errors are raised at the user's line.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ SINK = RegisterOperand("_")
 
 
 class Spelling:
-    """An opcode with its modifiers, each spelled once: two of the same spelling are the same object."""
+    """An opcode with its modifiers, interned: equal spellings are the same object."""
 
     __slots__ = ("dotted", "modifiers", "opcode")
 
@@ -65,7 +65,7 @@ class Spelling:
 
 @lru_cache(maxsize=1 << 16)
 def spelled(opcode: str, *modifiers: str) -> Spelling:
-    """Return the one object of a spelling; modifiers without dots."""
+    """Return the interned spelling; modifiers without dots."""
     for part in modifiers:
         if not isinstance(part, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             fail(rules.ARGUMENT, f"a modifier of `{opcode}` must be a string, found {shown(part)}",
@@ -74,7 +74,7 @@ def spelled(opcode: str, *modifiers: str) -> Spelling:
 
 
 class Plan(NamedTuple):
-    """One operand list of a usable match: what each place takes, and the PTX version that it needs on the target."""
+    """One operand list of a usable match: what each position takes, and the PTX version that it needs on the target."""
 
     match: Match
     signature: tuple[Wanted, ...]
@@ -109,8 +109,8 @@ def _takes(wanted: Wanted) -> frozenset[str] | None:
 
 
 def plans_of(trace: Trace, spelling: Spelling, count: int = 0) -> Plans:
-    """Return the operand lists of a spelling on the trace's target, or raise why there are none; remedies take `count`
-    operands."""
+    """Return the operand lists of a spelling on the trace's target, or raise why there are none; suggestions take
+    `count` operands."""
     plans = judged(spelling, trace.target, trace.judged_at)
     if not plans:
         found = spellings.verdict(spelling.opcode, spelling.modifiers, trace.target, trace.judged_at, count)
@@ -121,7 +121,7 @@ def plans_of(trace: Trace, spelling: Spelling, count: int = 0) -> Plans:
 
 
 def refuse(trace: Trace, found: Complaint) -> NoReturn:
-    """Raise a complaint of the checks at the user's line."""
+    """Raise a finding of the checks at the user's line."""
     help = found.help
     if found.rule is spellings.NEWER_VERSION and trace.wanted is not None:
         help = f"the kernel requests version=({trace.wanted[0]}, {trace.wanted[1]}): request a newer one or omit it"
@@ -176,7 +176,7 @@ def emit(spelling: Spelling, values: Sequence[Any], pred: Any = None, trace: Tra
 
 
 def emit_unchecked(spelling: Spelling, values: Sequence[Any], pred: Any, trace: Trace) -> Instruction:
-    """Add an instruction that the table does not know. What `check` says of its spelling is a warning."""
+    """Add an instruction that the table does not have. Findings of `check` about its spelling are warnings."""
     trace.unchecked.add(trace.here(3))
     if trace.exact is not None:
         return trace.exact.emit(spelling, values, pred, unchecked=True)
@@ -188,7 +188,7 @@ def emit_unchecked(spelling: Spelling, values: Sequence[Any], pred: Any, trace: 
 
 
 def guard_of(pred: Any, trace: Trace) -> Predicate:
-    """Return the guard that `pred=` means."""
+    """Return the guard for `pred=`."""
     negated = isinstance(pred, Negation)
     register = pred.reg if isinstance(pred, Negation) else pred
     if not isinstance(register, Register):
@@ -207,7 +207,7 @@ def guard_of(pred: Any, trace: Trace) -> Predicate:
 
 
 def foreign(register: Register) -> NoReturn:
-    """Refuse a register that does not belong here."""
+    """Refuse a register of another kernel or of a closed block."""
     if register.__trace__ is None:
         fail(rules.FOREIGN, f"`{register.name}` belongs to no kernel: it was made outside one or its block is closed",
              help="create it in the kernel function, or before `ptx.scope()`")  # fmt: skip
@@ -229,7 +229,7 @@ def refuse_count(trace: Trace, spelling: Spelling, plans: Plans, found: int) -> 
 
 
 def place(value: Any, wanted: Wanted, trace: Trace) -> Operand | Complaint:
-    """Return the operand for a place of an instruction, or why the value does not fit it."""
+    """Return the operand for a position of an instruction, or why the value does not fit."""
     if isinstance(value, Register):
         return _place_register(value, wanted, trace)
     if wanted.count:
@@ -274,7 +274,7 @@ def place(value: Any, wanted: Wanted, trace: Trace) -> Operand | Complaint:
 
 
 def _place_address(value: Value | AddressOperand, wanted: Wanted, trace: Trace) -> Operand | Complaint:
-    """Remembers which bases and coordinates fit the place; the offset behind a base does not matter to it."""
+    """Caches which bases and coordinates fit the position; the offset does not matter."""
     operand = value.__address__() if isinstance(value, Value) else value
     if type(operand) is not AddressOperand:
         return misfit(wanted, operand, trace.scope) or operand
@@ -291,13 +291,14 @@ def _place_address(value: Value | AddressOperand, wanted: Wanted, trace: Trace) 
 
 
 def _place_number(value: int | float, wanted: Wanted, trace: Trace) -> Operand | Complaint:
-    """Memoised: the trace keeps the plans, and so the identity of each place, alive."""
+    """Return a number as an operand. Cached: the trace keeps the plans, and thus the identity of each position,
+    alive."""
     key = id(wanted), type(value), value
     known = trace.numbers_placed.get(key)
     if known is None:
         number = _number(value, wanted)
         known = number if isinstance(number, Complaint) else misfit(wanted, number, trace.scope) or number
-        # -0.0 and 0.0 are one key and two numbers.
+        # -0.0 and 0.0 are equal keys but different numbers.
         if value or type(value) is not float:
             trace.numbers_placed[key] = known
     return known
@@ -324,7 +325,7 @@ def _place_register(value: Register, wanted: Wanted, trace: Trace) -> Operand | 
 
 
 def wrong_type(wanted: Wanted, value: Register) -> Complaint:
-    """Return what to say of a register of another type."""
+    """Return the message for a register of the wrong type."""
     assert wanted.type is not None
     first = wanted.type
     if value.__type_name__ == first:
@@ -450,7 +451,7 @@ def _convert_name(name: str, bracket: bool, trace: Trace) -> Operand:
 
 
 def need_special(trace: Trace, register: special.SpecialRegister) -> None:
-    """Note the PTX version of a special register, or refuse it on this target."""
+    """Record the PTX version that a special register needs, or refuse it on this target."""
     first = register.available.first_version(trace.target)
     if first is None:
         message = f"`{register.name}` is not available on {trace.target}: it needs {register.available}"
@@ -464,7 +465,7 @@ def remedy_of(value: object) -> str | None:
 
 
 def shown(value: object) -> str:
-    """Return a value for a message: what it is, shortened."""
+    """Return a value for a message, shortened."""
     if isinstance(value, Register):
         return f"`{value.name}` of type .{value.__type_name__}"
     text = repr(value)

@@ -1,7 +1,7 @@
-"""Exact transcripts: a trace whose statements are emitted as written, nothing hoisted, added, folded or commented.
+"""Exact transcripts: a trace whose statements are emitted as written; nothing is hoisted, added, folded or commented.
 
-`Exact` hangs on the trace. It makes instructions of Python values (a spelling must be in the table, and what may stand
-in it; whether the operands fit is for `check`), and hands out the given names to what operators make.
+`Exact` is attached to the trace. It builds instructions from Python values (the table must have the spelling and the
+kinds of operands; `check` judges whether they fit), and assigns given names to operator results.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Places = tuple[bool, ...]
 
 
 class Given:
-    """Names that `ptx.names` gives to what is made inside: registers by class, in order, and labels."""
+    """Names that `ptx.names` assigns to registers, by class and in order, and to labels created inside it."""
 
     def __init__(self, exact: Exact, registers: Sequence[Register], labels: Sequence[str]) -> None:
         self.queues: dict[tuple[str, int], deque[str]] = {}
@@ -53,7 +53,7 @@ class Given:
         self.labels = deque(labels)
 
     def take(self, dtype: PtxType) -> str | None:
-        """Return the next register for a value of this type, None when none is left."""
+        """Return the next register for a value of this type, or None if none is left."""
         for key in _classes(dtype):
             queue = self.queues.get(key)
             if queue:
@@ -62,7 +62,8 @@ class Given:
 
 
 def _classes(dtype: PtxType) -> tuple[tuple[str, int], ...]:
-    """Return which declared registers hold a value: floats prefer float registers, everything fits untyped ones."""
+    """Return the register classes that can hold a value: floats prefer float registers, everything fits untyped
+    ones."""
     if dtype.name == "pred":
         return (("pred", 1),)
     bits = 16 if dtype.bits < 16 else dtype.bits
@@ -71,12 +72,12 @@ def _classes(dtype: PtxType) -> tuple[tuple[str, int], ...]:
 
 
 class Exact:
-    """What an exact trace knows beside its statements."""
+    """The state of an exact trace besides its statements."""
 
     def __init__(self, trace: Trace, style: Style | None = None) -> None:
         self.trace = trace
         self.style = style
-        """How the body is spaced when the trace ends; None leaves that to who puts it into a module."""
+        """The spacing of the body when the trace ends; None leaves it to the enclosing module."""
         self.given: list[Given] = []
         self.declared: dict[str, ScalarType] = {}
         self.ranges: dict[str, list[tuple[int, ScalarType]]] = {}
@@ -88,7 +89,7 @@ class Exact:
         trace.top.prefix = "fresh_"
 
     def class_of(self, register: Register) -> tuple[str, int]:
-        """Return the class of a register by its declaration."""
+        """Return the declared class of a register."""
         kind = self.type_of(register.name)
         name = register.__type_name__ if kind is None else kind.ptx[1:]
         bits = register.dtype.bits if kind is None else kind.bits
@@ -97,7 +98,7 @@ class Exact:
         return ("f" if name[0] == "f" else "b" if name[0] == "b" and name[1] != "f" else "i"), max(bits, 16)
 
     def type_of(self, name: str) -> ScalarType | None:
-        """Return the type that a register was declared with."""
+        """Return the declared type of a register."""
         known = self.declared.get(name)
         if known is not None:
             return known
@@ -110,11 +111,11 @@ class Exact:
         return None
 
     def take(self, dtype: PtxType) -> str | None:
-        """Return the name that a fresh register gets, None for a really fresh one."""
+        """Return the name for a new register, or None to generate one."""
         return self.given[-1].take(dtype) if self.given else None
 
     def label(self, kind: str) -> str:
-        """Return the next label that was given, or a fresh one."""
+        """Return the next given label, or generate one."""
         if self.given and self.given[-1].labels:
             return self.given[-1].labels.popleft()
         trace = self.trace
@@ -125,7 +126,7 @@ class Exact:
                 return name
 
     def emit(self, spelling: Spelling, values: Sequence[Any], pred: Any, *, unchecked: bool = False) -> Instruction:
-        """Add one instruction as it is written."""
+        """Add one instruction as written."""
         trace = self.trace
         places = self.places.get((spelling, len(values)))
         if places is None:
@@ -230,7 +231,7 @@ class Exact:
         return AddressOperand(name, None, rest, added)
 
     def guard(self, pred: Any) -> Predicate:
-        """Return the guard that `pred=` means; a name is taken too."""
+        """Return the guard for `pred=`; a name is accepted too."""
         if isinstance(pred, Register):
             return pred.__guard__(False)
         if isinstance(pred, Negation):
@@ -243,7 +244,7 @@ class Exact:
         return Predicate(inner.name, negated)
 
     def declare(self, kind: ScalarType, name: str, count: int | None) -> None:
-        """Note the type of a declared register or range; really fresh names keep out of its way."""
+        """Record the type of a declared register or range; generated names avoid it."""
         top = self.trace.top
         while name.startswith(f"%{top.prefix}"):
             if top.counts:
@@ -256,8 +257,8 @@ class Exact:
             self.ranges.setdefault(name, []).append((count, kind))
 
     def body(self) -> tuple[Statement, ...]:
-        """Return what was written; at its start the declarations of what was made without one: registers for which
-        there was no given name, shared memory of `smem.alloc`."""
+        """Return the statements, preceded by declarations of what was created without one: registers without a given
+        name, and shared memory of `smem.alloc`."""
         trace = self.trace
         made = (*trace.top.statements(), *trace.variables, *trace.prologue, *trace.statements)
         return made if self.style is None else tuple(settled(made, self.style, 1))
@@ -265,7 +266,7 @@ class Exact:
 
 @lru_cache(maxsize=1 << 14)
 def known(spelling: Spelling, count: int, target: Target, version: Version) -> tuple[Places, Version] | None:
-    """Return which of so many operands are addresses and the PTX version that it takes; None if the table has no such
+    """Return which of this many operands are addresses and the PTX version needed, or None if the table has no such
     instruction for the target and version."""
     plans = judged(spelling, target, version).get(count)
     if not plans:
@@ -275,7 +276,7 @@ def known(spelling: Spelling, count: int, target: Target, version: Version) -> t
 
 
 def checked_name(name: Any) -> str:
-    """Return a name that PTX takes, or refuse it."""
+    """Return a name that PTX accepts, or refuse it."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
         fail(rules.NAME, f"expected a PTX name (letters, digits, `_`, `$`; `%` only first), found {shown(name)}")
     return name

@@ -1,7 +1,7 @@
-"""Where statements of an exact transcript stand.
+"""Layout of the statements of an exact transcript.
 
-`ptx.layout` and `ptx.inline_asm` leave marks among them; at the end every statement gets the layout that the style and
-its marks give it. A statement that the style alone spaces has none.
+`ptx.layout` and `ptx.inline_asm` leave marks among the statements; at the end every statement gets the layout from the
+style and its marks. A statement spaced only by the style has none.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyptx.ir.nodes import Block, Function, Instruction, Statement
 
 
 class Gap(Statement):
-    """Gaps of the next statement, or of the brace that closes the body: all of them, or the first, the last, some."""
+    """Gaps of the next statement or closing brace: all of them, or the first, the last, or some."""
 
     gaps: tuple[str, ...] = ()
     before: str | None = None
@@ -29,7 +29,7 @@ class Gap(Statement):
 
 
 class Mark(Statement):
-    """Where inline assembly begins ("asm") or ends ("end")."""
+    """Start ("asm") or end ("end") of inline assembly."""
 
     kind: str
 
@@ -43,7 +43,7 @@ def settled(statements: Sequence[Statement], style: Style, depth: int = 0) -> li
 
 
 class _Settling:
-    """A walk over a text: the marks that wait for their statement, and the bodies that are open."""
+    """A walk over the statements: the marks waiting for their statement, and the open bodies."""
 
     def __init__(self, style: Style, depth: int, files: dict[int, str]) -> None:
         self.place = Place(style, files)
@@ -88,7 +88,7 @@ class _Settling:
                 out.append(node.replace(body=body, layout=layout, closing=self._closing(node)))
 
     def _usual(self, node: Instruction) -> bool:
-        """Tell whether the style without a place says everything about this instruction."""
+        """Tell whether the style alone determines the layout of this instruction."""
         place = self.place
         if not self.plain or place.asm or self.gap is not None or self.prefix or not self.whole_line or node.layout:
             return False
@@ -102,7 +102,7 @@ class _Settling:
         return guard + node.full_opcode not in self.heads
 
     def _layout(self, node: Statement) -> Layout | None:
-        """Return the layout of a statement that comes here, and forget the marks before it."""
+        """Return the layout of the next statement, and drop the marks before it."""
         own: Layout | None = getattr(node, "layout", None)
         words = tokens(node)
         gaps = list(own) if own is not None and len(own) == len(words) + 1 else self.place.gaps(node, words)
@@ -147,5 +147,5 @@ class _Settling:
 
 
 def _give(node: Statement, layout: Layout | None) -> None:
-    """Set the layout of a node that was made for this text and that nobody else has."""
+    """Set the layout of a node that was created for this text and is not shared."""
     vars(type(node))["layout"].__set__(node, layout)

@@ -1,4 +1,4 @@
-"""Which Python line wrote which line of a text, where layouts move statements about."""
+"""Maps lines of a text to the Python lines that wrote them, for layouts that move statements."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pyptx.parser import parse
 
 
 def origins_in(text: str, module: Module) -> dict[int, Origin | None]:
-    """Return where each line of a module's text was written: the text parses to the same statements in order. Of
-    several statements on one line the first counts."""
+    """Return the origin of each line of a module's text, which parses to the same statements in order. Of several
+    statements on one line the first counts."""
     found: dict[int, Origin | None] = {}
     parsed, _ = parse(text, recover=True)
     for there, here in zip(visit(parsed), visit(module), strict=False):

@@ -1,4 +1,5 @@
-"""The end of a trace: declarations, folded copies, shared memory that moved, missing labels; then the module."""
+"""Finishes a trace: adds declarations, folds copies, moves shared memory, reports missing labels; then builds the
+module."""
 
 from __future__ import annotations
 
@@ -25,21 +26,21 @@ Body = tuple[Statement, ...]
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """One specialization of a kernel: its module, what a launch needs to know, and what was doubtful."""
+    """One specialization of a kernel: its module, what a launch needs to know, and warnings."""
 
     module: Module
     dynamic_shared: int
     tensor_maps: tuple[str, ...]
     warnings: tuple[Diagnostic, ...]
     parts: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Where the allocations lie behind the symbol of dynamic shared memory, if they do."""
+    """Offsets of the allocations behind the dynamic shared memory symbol, if they are there."""
     unchecked: frozenset[PythonFrame | None] = frozenset()
-    """Where instructions stand that the table need not know."""
+    """Origins of instructions that the table need not know."""
 
 
 def finished_body(trace: Trace, function: Callable[..., Any] | None = None) -> Body:
-    """Return the whole body of the function: declarations, variables, statements, and a `ret` where none ends it, at
-    the last line of what the user wrote."""
+    """Return the whole body of the function: declarations, variables, statements, and a final `ret` if needed, at the
+    last line of the user's function."""
     refuse_returns(trace)
     _refuse_open(trace)
     if trace.pending:
@@ -61,7 +62,7 @@ def finished_body(trace: Trace, function: Callable[..., Any] | None = None) -> B
 
 
 def module_of(traces: Sequence[Trace], functions: Iterable[Function]) -> Module:
-    """Return the module around the finished functions of traces that share a unit."""
+    """Return the module of the finished functions of traces that share a unit."""
     unit, where = traces[0].unit, traces[0].target
     memories = [memory_of(trace) for trace in traces]
     align = max(memory.align for memory in memories)
@@ -82,7 +83,7 @@ def entry(
     directives: tuple[FunctionDirective, ...],
     function: Callable[..., Any],
 ) -> Function:
-    """Return the kernel's function, which lies at the `def` of what the user wrote."""
+    """Return the kernel's function, with the user's `def` as its place."""
     origin = definition_of(function)
     return Function(True, name, params, None, body, LinkingDirective.VISIBLE, directives, origin=origin)
 

@@ -1,7 +1,7 @@
-"""What a traced function depends on besides its arguments: closure cells, globals and defaults that it names and,
-recursively, the user's own helpers.
+"""Snapshots what a traced function depends on besides its arguments: closure cells, globals and defaults that it names
+and, recursively, the user's own helpers.
 
-Scalars, types, and tuples, lists, sets and dicts of these count by value, everything else by identity.
+Scalars, types, and tuples, lists, sets and dicts of these compare by value, everything else by identity.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BY_VALUE = (bool, int, float, complex, str, bytes, type(None), PtxType, Enum)
 
 
 class Same:
-    """A value that counts by identity. Holding it keeps its identity from being given to another."""
+    """A value that compares by identity. Holding a reference prevents its identity from being reused."""
 
     __slots__ = ("value",)
 
@@ -36,13 +36,14 @@ class Same:
 
 
 def snapshot(function: Callable[..., Any]) -> Snapshot:
-    """Return what the function depends on now; equal snapshots mean the same trace."""
+    """Return the current dependencies of the function; equal snapshots mean the same trace."""
     return tuple(_iterate_captures(function, set()))
 
 
 def fingerprint(value: object, around: tuple[int, ...] = ()) -> object:
-    """Return a value for comparison: its type beside it, so that 1, 1.0 and True differ. `around` are the lists and
-    dicts that it is in: one that contains itself says how far out, one too deep counts by identity."""
+    """Return a value for comparison together with its type, so that 1, 1.0 and True differ. `around` are the
+    enclosing lists and dicts: one that contains itself is replaced by its level, and one nested too deeply compares
+    by identity."""
     if isinstance(value, _BY_VALUE):
         return type(value), repr(value) if isinstance(value, float) else value
     if isinstance(value, SimpleNamespace) or (is_dataclass(value) and not isinstance(value, type)):
@@ -65,7 +66,7 @@ def fingerprint(value: object, around: tuple[int, ...] = ()) -> object:
 
 _DEEPEST = 64
 _SMALL = 1 << 16
-"""Bytes of a NumPy array that counts by its contents."""
+"""Size in bytes up to which a NumPy array compares by contents."""
 
 
 def _fields(value: Any) -> Iterable[str]:
@@ -73,7 +74,7 @@ def _fields(value: Any) -> Iterable[str]:
 
 
 def _contents(value: Any) -> object:
-    """Return a small NumPy array by what it holds, anything else by identity."""
+    """Return a small NumPy array by contents, anything else by identity."""
     kind = cast("type[object]", type(value))
     if kind.__module__ == "numpy" and hasattr(value, "tobytes") and value.nbytes <= _SMALL:
         return kind, str(value.dtype), value.shape, value.tobytes()
@@ -112,7 +113,7 @@ def _globals(code: CodeType, known: dict[str, Any], seen: set[int]) -> Iterator[
 
 
 def _attributes(code: CodeType, owner: object, seen: set[int]) -> Iterator[object]:
-    """Yield what the code may read of one of the user's own modules, classes and objects: `config.TILE`."""
+    """Yield what the code may read from one of the user's own modules, classes and objects: `config.TILE`."""
     for space in _spaces(owner):
         for name in code.co_names:
             if name in space:
@@ -121,7 +122,7 @@ def _attributes(code: CodeType, owner: object, seen: set[int]) -> Iterator[objec
 
 
 def _spaces(owner: object) -> Iterator[Mapping[str, Any]]:
-    """Yield where an owner's attributes are, as far as they are the user's."""
+    """Yield the namespaces that hold an owner's attributes, if they are the user's."""
     if isinstance(owner, ModuleType):
         if not _foreign(owner.__name__):
             yield vars(owner)
@@ -145,7 +146,7 @@ def _value(value: object, seen: set[int]) -> Iterator[object]:
 
 
 def _unwrap(value: object) -> FunctionType | None:
-    """Return the user's own function behind a value, through decorators; None for everything else."""
+    """Return the user's own function behind decorators, or None."""
     while isinstance(value, MethodType):
         value = value.__func__
     if isinstance(value, FunctionType) and not value.__code__.co_filename.startswith(PACKAGE):
@@ -155,6 +156,6 @@ def _unwrap(value: object) -> FunctionType | None:
 
 
 def _foreign(module: str) -> bool:
-    """Tell whether a module is Python's own or this package."""
+    """Tell whether a module belongs to Python or to this package."""
     root = module.partition(".")[0]
     return (root in sys.stdlib_module_names and root != "__main__") or root == "pyptx"

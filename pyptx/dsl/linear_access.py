@@ -1,5 +1,5 @@
-"""Elements of swizzled shared memory that a kernel accesses at linear addresses, while a tensor copy or a product takes
-the same memory as swizzled: a warning, since the program may mean it."""
+"""Warns of elements of swizzled shared memory that a kernel accesses at linear addresses, although a tensor copy or a
+matrix instruction uses the same memory as swizzled. A warning, because the program may intend it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from pyptx.isa.traits import Trait
 from pyptx.specs import Layout
 
 _Places = frozenset[tuple[str, int]]
-"""Symbols, each with an offset in bytes, from which a value comes."""
+"""The symbols, each with an offset in bytes, that a value is derived from."""
 _NOWHERE: _Places = frozenset()
 
 
 def linear_accesses(trace: Trace, statements: Iterable[Statement], tensors: Sequence[TensorSpec]) -> list[Diagnostic]:
-    """Return a warning for each swizzled allocation that is accessed both ways."""
+    """Return a warning for each swizzled allocation accessed both ways."""
     linear = memory_of(trace).linear
     if not linear:
         return []
@@ -50,7 +50,7 @@ def _inside(owner: SharedAlloc, symbol: str, offset: int) -> bool:
 
 
 def _asynchronous(statements: Iterable[Statement], plain: set[str]) -> Iterator[tuple[Instruction, _Places]]:
-    """Yield the instructions that take shared memory as swizzled, and whence their operands come. `plain` are the
+    """Yield the instructions that access shared memory as swizzled, with the sources of their operands. `plain` are the
     tensor maps without a swizzle."""
     sources: dict[str, _Places] = {}
     for top in statements:
@@ -67,7 +67,7 @@ def _asynchronous(statements: Iterable[Statement], plain: set[str]) -> Iterator[
 
 
 def _takes_tiles(instruction: Instruction) -> bool:
-    """Say whether an instruction has a tensor map or a matrix descriptor as operand."""
+    """Tell whether an instruction has a tensor map or matrix descriptor operand."""
     engine = traits(instruction.opcode, instruction.modifiers).get(Trait.ISSUES)
     return engine in ("wgmma", "tcgen05") or (engine == "bulk" and ".tensor" in instruction.modifiers)
 
@@ -77,7 +77,7 @@ def _loads(instruction: Instruction) -> bool:
 
 
 def _places(operand: Node, sources: Mapping[str, _Places]) -> _Places:
-    """Return where an operand's value comes from."""
+    """Return the places that an operand's value is derived from."""
     found, counted = _NOWHERE, set[int]()
     for part in parts_of(operand):
         if isinstance(part, RegisterOperand):

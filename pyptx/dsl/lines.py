@@ -1,5 +1,5 @@
-"""Python lines in a finished module: `.file`/`.loc` for profilers, comments for readers, and the way back from a line
-of the PTX text."""
+"""Python lines in a finished module: `.file`/`.loc` for profilers, comments for readers, and the mapping from lines of
+the PTX text back to Python."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Place = tuple[str, int, int]
 
 
 class _Places:
-    """Resolves frames, reading each code object's table once."""
+    """Resolves frames, reading each code object's line table once."""
 
     def __init__(self) -> None:
         self._tables: dict[int, list[tuple[int, int]]] = {}
@@ -39,11 +39,11 @@ class _Places:
 
 INLINED_SINCE: Version = (7, 2)
 DEEPEST_CHAIN = 8
-"""Callers that a line names. ptxas 13.5 takes minutes for chains of some hundred."""
+"""Maximum callers per line. ptxas 13.5 takes minutes for chains of several hundred."""
 
 
 def with_line_information(module: Module, *, fixed: bool = False) -> Module:
-    """Return the module with `.file` and `.loc`. A helper's line says where it was inlined, which needs PTX 7.2: the
+    """Return the module with `.file` and `.loc`. A helper's line records where it was inlined, which needs PTX 7.2: the
     module gets that version unless its own is `fixed`."""
     version = module.version
     old = (int(version.major), int(version.minor)) < INLINED_SINCE
@@ -62,7 +62,7 @@ class _LineWriter:
         self.files: dict[str, int] = {}
         self.indices: dict[str, int] = {}
         self.of_frames: dict[int, tuple[LocDirective, ...]] = {}
-        """The lines of each frame, by its identity: the module holds the frames."""
+        """The lines of each frame, by identity: the module keeps the frames alive."""
         self.made: dict[tuple[object, ...], LocDirective] = {}
         self.functions: dict[str, int] = {}
         self.size = 0
@@ -89,7 +89,7 @@ class _LineWriter:
             yield statement
 
     def _locs(self, frame: PythonFrame) -> Iterator[LocDirective]:
-        """Yield the lines of the callers, the outermost first, then the frame's own, each inlined at the one before."""
+        """Yield the lines of the callers, outermost first, then the frame's own, each inlined at the previous one."""
         chain = [frame]
         while self.chains and chain[-1].caller is not None and len(chain) < DEEPEST_CHAIN:
             chain.append(chain[-1].caller)
@@ -117,7 +117,7 @@ class _LineWriter:
         return known
 
     def _name(self, name: str) -> int:
-        """Return where the name of an inlined function stands in `.debug_str`."""
+        """Return the offset of the name of an inlined function in `.debug_str`."""
         if name not in self.functions:
             self.functions[name] = self.size
             self.size += len(name.encode()) + 1
@@ -132,7 +132,7 @@ class _LineWriter:
 
 
 def annotated(module: Module) -> Module:
-    """Return the module with the Python line behind each instruction, where it differs from the one before."""
+    """Return the module with the Python line after each instruction where it changes."""
     places = _Places()
     functions = [
         s.replace(body=tuple(_add_comments(s.body, places, 1))) if isinstance(s, Function) else s
@@ -156,7 +156,7 @@ def _add_comments(statements: Sequence[Statement], places: _Places, depth: int) 
             yield statement
             continue
         last = (file, line, 0)
-        # ptxas takes ASCII only, in comments too.
+        # ptxas accepts only ASCII, even in comments.
         source = "".join(c if " " <= c <= "~" else "?" for c in linecache.getline(file, line).strip())
         gaps = default_gaps(statement, tokens(statement), DEFAULT, depth)
         gaps[-1] = f"  // {line}: {source}\n"
@@ -164,12 +164,12 @@ def _add_comments(statements: Sequence[Statement], places: _Places, depth: int) 
 
 
 def origins_by_line(module: Module) -> dict[int, Origin | None]:
-    """Return where each line of the module's text was written."""
+    """Return the origin of each line of the module's text."""
     return {line: node.origin for line, node in statements_by_line(module).items()}  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
 
 
 def statements_by_line(module: Module) -> dict[int, Statement]:
-    """Return the statement of each line of the module's text. Printed without layouts, a statement is one line."""
+    """Return the statement of each line of the module's text. Without layouts, a statement is one line."""
     found: dict[int, Statement] = {}
     line = len([s for s in (module.version, module.target, module.address_size) if s is not None]) + 1
     for statement in module.directives:

@@ -1,5 +1,5 @@
-"""Python's operations that have no meaning in a kernel, and what to write instead: one table, for registers and for
-everything else that stands for an operand."""
+"""Python operations that have no meaning in a kernel, with what to write instead: one table, for registers and all
+other operands."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ _COMPUTATIONS = (
     ("__lshift__ __rlshift__", "<<", ""), ("__rshift__ __rrshift__", ">>", ""),
     ("__lt__", "<", ""), ("__le__", "<=", ""), ("__gt__", ">", ""), ("__ge__", ">=", ""),
 )  # fmt: skip
-"""The method that Python calls, what the user wrote, what to write for a register. Registers compute where it is empty;
-what is no register says itself what to do with it."""
+"""The method that Python calls, the operation as written, and the remedy for a register. Registers implement the
+operations with an empty remedy; other values define their own remedies."""
 
 
 def refuse_operations(cls: Any) -> None:
-    """Give a class all of Python's operations, as errors; its subclasses have those that mean something."""
+    """Define all of Python's operations on a class as errors; its subclasses override those that are valid."""
     for rule, table in ((rules.TRUTH, _CONVERSIONS), (rules.TYPES, _COMPUTATIONS)):
         for names, written, help in table:
             for name in names.split():
                 setattr(cls, name, _refusal(rule, written, help))
-    # `with` looks for both methods.
+    # `with` looks up both methods.
     cls.__exit__ = None
 
 

@@ -1,6 +1,6 @@
-"""Where in the user's Python a statement was written: frames as (code, f_lasti), with the chain of helpers behind them.
+"""Where a statement was written in the user's Python: frames as (code, f_lasti), with the chain of calling helpers.
 
-Reading `f_lineno` costs time proportional to the function, so lines are resolved only when somebody asks.
+Reading `f_lineno` takes time proportional to the function, so lines are resolved only on demand.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ PACKAGE = str(Path(__file__).parent.parent) + "/"
 
 Key = tuple[int, ...]
 Memo = dict[Key, PythonFrame]
-"""Frames already made. Codes are keyed by identity (hashing one is slow); the frames keep them alive."""
+"""Cached frames. Codes are keyed by identity (hashing them is slow); the frames keep them alive."""
 
 
 _OURS: dict[int, CodeType] = {}
-"""Codes of this package that callers went through, by identity: nothing else can have it while they are held."""
+"""Code objects of this package among the callers, by identity, held so that the identity stays unique."""
 
 
 def is_ours(code: CodeType) -> bool:
@@ -31,7 +31,8 @@ def is_ours(code: CodeType) -> bool:
 
 
 def frame_here(root: CodeType | None, memo: Memo, depth: int = 2) -> PythonFrame | None:
-    """Return the user's place, its callers up to the kernel function behind it; `root` is the code that called that."""
+    """Return the user's place, with its callers up to the kernel function; `root` is the code that called the kernel
+    function."""
     frame: FrameType | None = sys._getframe(depth)  # pyright: ignore[reportPrivateUsage]
     while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
         if frame.f_code is root:
@@ -80,7 +81,7 @@ def _chain(frame: FrameType, root: CodeType | None, memo: Memo) -> PythonFrame:
 
 
 def definition_of(function: Callable[..., Any]) -> PythonFrame | None:
-    """Return the place of the `def` that the user wrote, behind decorators."""
+    """Return the place of the user's `def`, behind decorators."""
     code = _code_of(function)
     return None if code is None else PythonFrame.of_definition(code)
 
@@ -99,6 +100,6 @@ def _code_of(function: Callable[..., Any]) -> CodeType | None:
 
 
 def lines_of(code: CodeType) -> list[tuple[int, int]]:
-    """Return (line, column) of every instruction of a code object, columns from 1."""
+    """Return (line, column) of every instruction of a code object; columns start at 1."""
     first = code.co_firstlineno
     return [(line or first, (col or 0) + 1) for line, _, col, _ in code.co_positions()]

@@ -1,4 +1,4 @@
-"""Registers declared as one range, `%r<n>`: `RegArray`, and making one."""
+"""Registers declared as one range, `%r<n>`: `RegArray` and its construction."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class RegArray(RegisterRange):
         if isinstance(value, Register) and value.__trace__ is not trace:
             foreign(value)
         if isinstance(value, Register) and value.name == target.name:
-            # What `r[i] += x` assigns: the register itself, which is written already.
+            # `r[i] += x` assigns the register itself, which has already been written.
             return
         move(target, value)
         if isinstance(value, Register) and storage(value.dtype) == storage(self.dtype):
@@ -101,7 +101,8 @@ def fresh_range(dtype: Dtype, count: int, name: str | None = None) -> RegArray:
 
 
 def _range_base(trace: Trace, wanted: str | None, count: int) -> str:
-    """Return a base that gives `count` new names. One that ends in a digit could meet another's: it gets a `_`."""
+    """Return a base for `count` new names. A base ending in a digit could collide with another range, so it gets a
+    `_`."""
     while True:
         base = trace.name_for(wanted, "%v")
         base = f"{base}_" if base[-1].isdigit() else base

@@ -1,7 +1,7 @@
-"""Names that the body of a GPU loop binds to other registers: `s = s + x`. Python runs the body once, so the next round
-reads the old register again, and the sum is lost.
+"""Finds names that the body of a GPU loop binds to other registers: `s = s + x`. Python runs the body once, so the next
+iteration reads the old register again, and the update is lost.
 
-Compares what the variables of the user's frames hold where a loop begins and where it ends.
+Compares the variables of the user's frames at the start and the end of a loop.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from pyptx.ir.operands import AddressOperand, Operand, text_of
 from pyptx.isa import lookup
 
 Path = tuple[object, ...]
-"""A variable's name, then indices and names of fields."""
+"""A variable's name, followed by indices and field names."""
 
 _NAMES = re.compile(r"[%$\w]+")
 _DEEPEST = 3
 _LONGEST = 4096
-"""Elements of one container that are compared."""
+"""Maximum number of elements of one container to compare."""
 
 
 Held = Register | int | float
 
 
 class Bindings(NamedTuple):
-    """What the variables of one frame hold: registers, and numbers that may become some."""
+    """The variables of one frame: registers, and numbers that may become registers."""
 
     frame: FrameType
     values: dict[Path, Held]
 
 
 def bindings(trace: Trace) -> list[Bindings]:
-    """Return which registers the user's variables hold, from the innermost frame to the kernel function's."""
+    """Return the registers that the user's variables hold, from the innermost frame to the kernel function's."""
     made: list[Bindings] = []
     frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None and frame.f_code is not trace.root:
@@ -55,8 +55,8 @@ def bindings(trace: Trace) -> list[Bindings]:
 def lost_updates(
     trace: Trace, before: Sequence[Bindings], body: Sequence[Statement], loop: PythonFrame | None
 ) -> Iterator[Diagnostic]:
-    """Yield a warning for each name that holds another register at the end, where the body reads the first one and
-    never writes it."""
+    """Yield a warning for each name that holds another register at the end, if the body reads the first one and never
+    writes it."""
     after = {id(frame): values for frame, values in bindings(trace)}
     effects: _Effects | None = None
     for frame, held in before:
@@ -77,7 +77,7 @@ def lost_updates(
 
 
 def _keeps(held: Mapping[Path, Held], now: Mapping[Path, Held], path: Path, old: Register) -> bool:
-    """Tell whether another variable keeps the old register, so that the body may have read it by that name."""
+    """Tell whether another variable holds the old register, so that the body may have read it through that name."""
     for other, before in held.items():
         after = now.get(other)
         if len(other) != 1 or other == path or not (isinstance(before, Register) and isinstance(after, Register)):
@@ -91,7 +91,7 @@ _COMMUTATIVE = frozenset("+*&|^")
 
 
 def _in_place(symbol: str | None, writer: Instruction | None, old: Register) -> str:
-    """Return the operator in place that does what the writer of another register did; empty if there is none."""
+    """Return the in-place operator that is equivalent to the operation that wrote another register, or empty."""
     if symbol is None or writer is None:
         return ""
     sources = [text_of(operand) for operand in writer.operands[1:]]
@@ -154,12 +154,12 @@ def _inside(path: Path, value: object, depth: int) -> Iterator[tuple[Path, Held]
 
 
 def _first(items: Iterable[Any]) -> list[Any]:
-    """Return the first elements; the list does not mind changes of a container."""
+    """Return the first elements, as a list so that the container may change."""
     return [item for item, _ in zip(items, range(_LONGEST), strict=False)]
 
 
 class _Effects:
-    """The names that statements read, and those that they write with the instruction that wrote each first."""
+    """The names that statements read, and those that they write with the first instruction that wrote each."""
 
     def __init__(self, statements: Iterable[Statement]) -> None:
         self.reads: set[str] = set()

@@ -1,4 +1,5 @@
-"""Registers as the user holds them: `Reg` with typed operators, `RegArray`, `PipeRef`, `NegPred`; and making them."""
+"""Registers as the user sees them: `Reg` with typed operators, `RegArray`, `PipeRef`, `NegPred`; and their
+construction."""
 
 from __future__ import annotations
 
@@ -28,11 +29,11 @@ from pyptx.types import PtxType, from_name, pred, u32
 
 def _view(name: str) -> property:
     def read(register: Reg) -> Reg:
-        """Return the same register read as this type; emits nothing."""
+        """Return the same register viewed as this type; emits nothing."""
         return register.view(from_name(name))
 
     def write(register: Reg, value: Any) -> None:
-        """Take back what `x.s32 += y` wrote."""
+        """Accept the result of `x.s32 += y`, which has already been written."""
         if not isinstance(value, Register) or value.name != register.name:
             fail(rules.TYPES, f"`{register.name}` viewed as .{name} is not a separate register",
                  help=f"write ptx.mov({name}, x, value)")  # fmt: skip
@@ -41,8 +42,8 @@ def _view(name: str) -> property:
 
 
 class Reg(Register):
-    """A register of the kernel being traced. Operators add instructions and return fresh registers; those in place,
-    `x += y`, write the register itself."""
+    """A register of the kernel being traced. Operators add instructions and return new registers; in-place operators
+    (`x += y`) write the register itself."""
 
     __slots__ = ("__held__", "__views__")
 
@@ -50,7 +51,7 @@ class Reg(Register):
         super().__init__(name, dtype, CURRENT.get())
         self.__views__: dict[str, Reg] = {}
         self.__held__: str | None = None
-        """What this package reads it for again, so that operators in place must not write it."""
+        """What pyptx reuses the register for, so that in-place operators must not write it."""
 
     __hash__ = object.__hash__
 
@@ -62,7 +63,7 @@ class Reg(Register):
              help="use ptx.if_, ptx.while_ or ptx.selp; combine conditions with & and |, negate with ~")  # fmt: skip
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        """Let NumPy's numbers and arrays be the left side of an operator; refuse NumPy's functions."""
+        """Support NumPy numbers and arrays as the left operand of an operator; refuse NumPy functions."""
         found = method == "__call__" and hasattr(inputs[0], "ndim") and not options
         operation = _OF_NUMPY.get(ufunc.__name__) if found else None
         if operation is None:
@@ -206,7 +207,7 @@ class Reg(Register):
         return compare("ne", "!=", self, other)
 
     def view(self, dtype: Dtype) -> Reg:
-        """Return the same register read as another type: `x.view(s32) >> 1` shifts arithmetically. Emits nothing."""
+        """Return the same register viewed as another type: `x.view(s32) >> 1` shifts arithmetically. Emits nothing."""
         dtype = type_of(dtype)
         if dtype is self.dtype:
             return self
@@ -224,16 +225,16 @@ class Reg(Register):
     f32, f64 = _view("f32"), _view("f64")
 
     def max(self, other: Any) -> Reg:
-        """Return the larger of two, typed by the register."""
+        """Return the larger of two values, typed by the register."""
         return binary("max", "max", self, other)
 
     def min(self, other: Any) -> Reg:
-        """Return the smaller of two, typed by the register."""
+        """Return the smaller of two values, typed by the register."""
         return binary("min", "min", self, other)
 
 
 def _check_view(register: Reg, dtype: PtxType) -> None:
-    """Refuse a view of a register declared as `.f32` or `.f64` in a type whose instructions do not take it."""
+    """Refuse a view of a `.f32` or `.f64` register as a type whose instructions do not accept it."""
     trace = register.__trace__
     symbol = None if trace is None or trace.exact is not None else trace.scope.find(register.name)
     if symbol is None or symbol.type not in ("f32", "f64") or symbol.type in takes(dtype.name, False):
@@ -246,7 +247,7 @@ def _check_view(register: Reg, dtype: PtxType) -> None:
 
 
 _OPERATORS: Any = operator
-"""Python's operators; their stubs do not say enough for registers."""
+"""Python's operators; their stubs are not precise enough for registers."""
 _OF_NUMPY: dict[str, Callable[[Any, Any], Any]] = {
     "add": _OPERATORS.add, "subtract": _OPERATORS.sub, "multiply": _OPERATORS.mul, "divide": _OPERATORS.truediv,
     "floor_divide": _OPERATORS.floordiv, "remainder": _OPERATORS.mod, "bitwise_and": _OPERATORS.and_,
@@ -254,11 +255,11 @@ _OF_NUMPY: dict[str, Callable[[Any, Any], Any]] = {
     "right_shift": _OPERATORS.rshift, "less": _OPERATORS.lt, "less_equal": _OPERATORS.le,
     "greater": _OPERATORS.gt, "greater_equal": _OPERATORS.ge, "equal": _OPERATORS.eq, "not_equal": _OPERATORS.ne,
 }  # fmt: skip
-"""What NumPy's numbers call for an operator with something on its right."""
+"""What NumPy numbers call for an operator with a register on the right."""
 
 
 class NegPred(Negation):
-    """`~p`: emits nothing; instructions and guards read the predicate negated."""
+    """`~p`: emits nothing; instructions and guards read the negated predicate."""
 
     __slots__ = ()
     reg: Reg
@@ -296,7 +297,7 @@ Pred = Reg | NegPred
 
 
 class PipeRef(Pair):
-    """`a|b`, two destinations of one instruction: `d, p = …` takes them apart."""
+    """`a|b`, two destinations of one instruction: `d, p = …` unpacks them."""
 
     __slots__ = ()
 
@@ -311,7 +312,7 @@ class PipeRef(Pair):
 
 
 def fresh(dtype: Dtype, name: str | None = None, trace: Trace | None = None) -> Reg:
-    """Return a new register of the trace; a name is made unique."""
+    """Return a new register of the trace with a unique name."""
     trace = trace or current()
     dtype = type_of(dtype)
     given = None if trace.exact is None else trace.exact.take(dtype)
@@ -331,7 +332,7 @@ def fresh(dtype: Dtype, name: str | None = None, trace: Trace | None = None) -> 
 
 
 def destination(value: Any) -> Any:
-    """Return what an instruction writes: a type stands for a fresh register of that type, also inside a list or a
+    """Return the destination of an instruction: a type stands for a new register of that type, also inside a list or a
     pair."""
     if isinstance(value, PtxType):
         return fresh(value)
@@ -348,7 +349,7 @@ Dtype = PtxType | str
 
 
 def type_of(dtype: Any) -> PtxType:
-    """Return the type that an argument names, itself or by its name; refuse everything else."""
+    """Return a type, or the type with this name; refuse everything else."""
     if isinstance(dtype, PtxType):
         return dtype
     if isinstance(dtype, str):
@@ -360,12 +361,12 @@ def type_of(dtype: Any) -> PtxType:
 
 
 def move(dst: Reg, src: Any) -> None:
-    """Emit the one `mov` that puts a value of any kind into a register of any type."""
+    """Emit the one `mov` that writes a value of any kind to a register of any type."""
     emit(spelled("mov", move_type(dst.dtype)), (dst, _source(dst, src)))
 
 
 def move_type(dtype: PtxType) -> str:
-    """Return the type that `mov` names for a register of this type."""
+    """Return the type that `mov` uses for a register of this type."""
     if dtype.name in ("pred", "f32", "f64") or (
         dtype.kind in "us" and dtype.bits in (16, 32, 64) and "x" not in dtype.name
     ):
@@ -392,14 +393,14 @@ def _result(opcode: str, kind: PtxType, into: Reg | PtxType, *sources: Any) -> R
 
 
 def _written_by(symbol: str, dtype: PtxType, trace: Trace) -> Reg:
-    """Return a fresh register that an operator of two sides is about to write."""
+    """Return a new register for the result of a binary operator."""
     made = fresh(dtype, None, trace)
     trace.operators[made.name] = symbol
     return made
 
 
 def _changeable(register: Reg, symbol: str) -> Reg:
-    """Return the register that an operator in place writes; refuse one that this package reads again."""
+    """Return the register that an in-place operator writes; refuse one that pyptx reuses."""
     if register.__held__ is not None:
         fail(rules.HELD, f"`{symbol}` would change `{register.name}`, which is {register.__held__}",
              help=f"change a copy: x = reg.from_(x, {register.__type_name__})")  # fmt: skip
@@ -407,7 +408,7 @@ def _changeable(register: Reg, symbol: str) -> Reg:
 
 
 def _refuse_widening(into: Reg | None, dtype: PtxType, other: Any, symbol: str) -> None:
-    """Refuse an operator in place whose result is wider than the register that it writes."""
+    """Refuse an in-place operator whose result is wider than the register."""
     if into is not None and dtype is not into.dtype:
         fail(
             rules.TYPES,
@@ -418,7 +419,7 @@ def _refuse_widening(into: Reg | None, dtype: PtxType, other: Any, symbol: str) 
 
 @lru_cache(maxsize=4096)
 def _arithmetic(operation: str, symbol: str, left: PtxType, right: PtxType | None) -> tuple[PtxType, Spelling]:
-    """Return the type of an operation on two registers, or on one and a number, and the instruction for it."""
+    """Return the type and instruction of an operation on two registers, or on a register and a number."""
     if right is None:
         check_operand(operation, left, symbol)
     dtype = left if right is None else common_type(operation, left, right, symbol)
@@ -435,7 +436,7 @@ def _arithmetic(operation: str, symbol: str, left: PtxType, right: PtxType | Non
 
 
 def binary(operation: str, symbol: str, left: Any, right: Any, into: Reg | None = None) -> Reg:
-    """Emit an arithmetic instruction typed by its registers. It writes `into`, or a fresh register."""
+    """Emit an arithmetic instruction typed by its registers. It writes `into` or a new register."""
     if isinstance(left, Register) and isinstance(right, Register):
         dtype, spelling = _arithmetic(operation, symbol, left.dtype, right.dtype)
         _refuse_widening(into, dtype, right, symbol)
@@ -455,7 +456,7 @@ def binary(operation: str, symbol: str, left: Any, right: Any, into: Reg | None 
 
 
 def _of_number(operation: str, symbol: str, number: Any, right: Register) -> Reg:
-    """Emit an arithmetic instruction whose left side is Python's number."""
+    """Emit an arithmetic instruction whose left operand is a Python number."""
     dtype, spelling = _arithmetic(operation, symbol, right.dtype, None)
     left, trace = constant(right, number, symbol), current()
     made = _written_by(symbol, dtype, trace)
@@ -474,14 +475,14 @@ def compare(operation: str, symbol: str, left: Any, right: Any) -> Reg:
     kind = dtype
     if dtype.kind == "b" and operation not in ("eq", "ne"):
         kind = unsigned(dtype)
-    # An unordered `ne` is what `!=` means where a NaN may stand.
+    # `!=` means the unordered `ne`, for operands that may be NaN.
     word = "neu" if operation == "ne" and dtype.kind == "f" else operation
     emit(spelled("setp", word, kind.name), (made, left, right))
     return made
 
 
 def logic(operation: str, symbol: str, left: Any, right: Any, into: Reg | None = None) -> Reg:
-    """Emit `and`, `or`, `xor` on bits or predicates. It writes `into`, or a fresh register."""
+    """Emit `and`, `or`, `xor` on bits or predicates. It writes `into` or a new register."""
     if _is_pred(left) or _is_pred(right):
         sides: list[Any] = []
         for side in (left, right):
@@ -500,8 +501,8 @@ def logic(operation: str, symbol: str, left: Any, right: Any, into: Reg | None =
 
 
 def shift(operation: str, symbol: str, left: Any, right: Any, into: Reg | None = None) -> Reg:
-    """Emit `shl` or `shr`; the type is that of the shifted register, the amount is 32 bits. It writes `into`, or a
-    fresh register."""
+    """Emit `shl` or `shr` with the type of the shifted register and a 32-bit amount. It writes `into` or a new
+    register."""
     dtype = left.dtype if isinstance(left, Register) else right.dtype
     check_operand(operation, dtype, symbol)
     if not isinstance(left, Register):
@@ -526,7 +527,7 @@ def shift(operation: str, symbol: str, left: Any, right: Any, into: Reg | None =
 
 
 def widen(source: Register, to: PtxType) -> Reg:
-    """Emit the `cvt` that widens an integer by its own signedness."""
+    """Emit the `cvt` that extends an integer according to its own signedness."""
     own = unsigned(source.dtype)
     kind = from_name(f"{own.kind}{to.bits}")
     made = fresh(kind)
@@ -562,12 +563,12 @@ def _operands(operation: str, symbol: str, left: Any, right: Any, into: Reg | No
 
 
 _BITWISE = frozenset(("eq", "ne", "and", "or", "xor"))
-"""Operations that see the bits of a constant only, which ptxas takes of either sign."""
+"""Operations that read only the bits of a constant, so ptxas accepts either sign."""
 
 
 def constant(known: Register, other: Any, symbol: str, lenient: bool = False) -> Any:
-    """Return the number beside a register as an operand; `lenient` takes either sign. Half precision has no immediates,
-    so it gets a register; a pair type takes a pair of numbers, the low half first."""
+    """Return a number as the operand beside a register; `lenient` accepts either sign. Half precision has no
+    immediates, so the number goes into a register; a pair type takes a pair of numbers, the low half first."""
     value: Any = other if isinstance(other, int | float) else plain(other)
     if isinstance(value, ImmediateOperand):
         return value
@@ -578,7 +579,7 @@ def constant(known: Register, other: Any, symbol: str, lenient: bool = False) ->
         help = "use `is None`" if value is None else remedy_of(value) or "operators take registers and numbers"
         fail(rules.TYPES, f"`{symbol}` of `{known.name}` and {shown(value)}", help=help)
     dtype = known.dtype
-    # 0.0 and -0.0 are one key and two numbers, also inside a pair.
+    # 0.0 and -0.0 are equal keys but different numbers, also inside a pair.
     remembered = not pair and value != 0
     kind = cast("type", type(value))
     number = _literal(kind, value, dtype, lenient) if remembered else literal(value, dtype, lenient=lenient)
@@ -591,7 +592,7 @@ def constant(known: Register, other: Any, symbol: str, lenient: bool = False) ->
 
 @lru_cache(maxsize=4096)
 def _literal(kind: type, value: int | float, dtype: PtxType, lenient: bool) -> ImmediateOperand:
-    """Memoised by type too: 1, True and 1.0 are one key."""
+    """Return a cached literal. The key includes the type, because 1, True and 1.0 are equal."""
     return literal(value, dtype, lenient=lenient)
 
 

@@ -1,5 +1,5 @@
-"""What the checks found in a traced kernel, as one reads it: the same finding about many registers of one Python line
-is one finding."""
+"""Groups the findings about a traced kernel: the same finding about many registers of one Python line is one
+finding."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _REGISTER = re.compile(r"`(%[\w$]*?)(\d+)`")
 
 
 def lenient(found: Iterable[Diagnostic], unchecked: Set[PythonFrame | None]) -> Iterator[Diagnostic]:
-    """Return the findings; errors in spelling, operands or target at these places, where a user asked for an
-    instruction that the table does not know, are warnings."""
+    """Return the findings with errors in spelling, operands or target at these places as warnings: there the user
+    requested an instruction that the table does not have."""
     for one in found:
         asked = one.origin in unchecked and one.severity is Severity.ERROR and _OF_THE_TABLE.match(one.code)
         yield replace(one, severity=Severity.WARNING) if asked else one
@@ -24,7 +24,7 @@ _OF_THE_TABLE = re.compile("PTX0[123]")
 
 
 def grouped(found: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Return the findings; those that differ only in the number of a register of one line become one."""
+    """Return the findings; those that differ only in register numbers on one line are merged."""
     groups: dict[tuple[object, ...], list[Diagnostic]] = {}
     for one in found:
         named = _REGISTER.search(one.message)

@@ -1,8 +1,8 @@
-"""Python's `return` out of a `with` block of a kernel, found from the source's syntax tree and the line where the
-function's frame ended.
+"""Detects Python's `return` out of a `with` block of a kernel, from the syntax tree of the source and the line where
+the function's frame ended.
 
-To a block, leaving it by `return` and falling off its end look alike. The frame shows it afterward: a `return` out of a
-block ends the frame on the line of that `with`. Where the source is not at hand, nothing is refused.
+A block cannot tell a `return` from falling off its end. The frame can, afterward: a `return` out of a block ends the
+frame on the line of that `with`. Without the source, nothing is refused.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
 class Block(NamedTuple):
-    """A `with` statement that holds a `return`: its first line, the last ones of its items and its body, and for each
-    enclosing `with` (by first line; 0 is the function), whether more of it follows when the block falls off its end."""
+    """A `with` statement that contains a `return`: its first line, the last lines of its items and of its body, and for
+    each enclosing `with` (by first line; 0 is the function), whether more statements follow when the block falls off
+    its end."""
 
     first: int
     items: int
@@ -34,12 +35,13 @@ class Block(NamedTuple):
     goes_on: tuple[tuple[int, bool], ...]
 
     def goes_on_in(self, line: int) -> bool:
-        """Tell whether more follows inside the `with` statement that begins on this line, or in the function (0)."""
+        """Tell whether more statements follow inside the `with` statement starting on this line, or in the function
+        (0)."""
         return any(more for outer, more in self.goes_on if outer >= line)
 
 
 class Exit(NamedTuple):
-    """A block that was left without an exception, and how many statements the body had before and after its end."""
+    """A block that was left without an exception, and the number of statements of the body before and after its end."""
 
     block: Block
     what: str
@@ -49,7 +51,7 @@ class Exit(NamedTuple):
 
 
 def note_exit(trace: Trace, frame: FrameType, what: str, place: PythonFrame | None, before: int) -> None:
-    """Remember that a block ended, in a function that may have left it by `return`."""
+    """Record the end of a block in a function that may have left it by `return`."""
     blocks, lines = _analyze(frame.f_code)
     if not blocks:
         return
@@ -88,8 +90,8 @@ def refuse_returns(trace: Trace) -> None:
 
 
 def _analyze(code: CodeType) -> tuple[tuple[Block, ...], list[tuple[int, int]]]:
-    """Return the blocks of a function and the lines of its instructions, found once: hashing a code object takes time
-    in proportion to the function, and so does asking a frame for its line."""
+    """Return the blocks of a function and the lines of its instructions. Cached, because hashing a code object and
+    asking a frame for its line take time proportional to the function."""
     known = _KNOWN.get(id(code))
     if known is None:
         if len(_KNOWN) >= _MOST:
@@ -105,7 +107,7 @@ _MOST = 1024
 
 
 def blocks_of(code: CodeType) -> tuple[Block, ...]:
-    """Return the `with` statements of a function that hold a `return`, outer ones first."""
+    """Return the `with` statements of a function that contain a `return`, outer ones first."""
     linecache.checkcache(code.co_filename)
     lines = linecache.getlines(code.co_filename)
     if not any("return" in line for line in lines[code.co_firstlineno - 1 :]):
@@ -146,7 +148,7 @@ def _blocks(body: list[ast.stmt], goes_on: tuple[tuple[int, bool], ...]) -> Iter
 
 
 def _bodies(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
-    """Yield the lists of statements inside one that is no `with`."""
+    """Yield the statement lists inside a statement other than `with`."""
     for name in ("body", "orelse", "finalbody"):
         yield getattr(statement, name, [])
     for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
@@ -154,7 +156,7 @@ def _bodies(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
 
 
 def _walk(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes below one, not those of inner functions."""
+    """Yield the nodes below one, excluding inner functions."""
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, _FUNCTIONS):
             yield child
@@ -162,7 +164,7 @@ def _walk(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _does_something(rest: list[ast.stmt]) -> bool:
-    """Tell whether statements are more than a `return` of what is known already."""
+    """Tell whether statements do more than `return` a known value."""
     for statement in rest:
         if isinstance(statement, ast.Return):
             return not (statement.value is None or isinstance(statement.value, ast.Name | ast.Constant))

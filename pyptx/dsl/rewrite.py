@@ -1,4 +1,4 @@
-"""Rewrites of a finished trace: copies folded into the instruction before them, symbols that moved to another place."""
+"""Rewrites a finished trace: folds copies into the preceding instruction, and relocates symbols."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pyptx.isa import lookup
 
 
 def folded(statements: list[Statement], copies: dict[int, str]) -> list[Statement]:
-    """Let the instruction before a copy write the copy's destination, where nothing else reads the value in between.
+    """Let the instruction before a copy write the copy's destination if nothing else reads the value in between.
 
     `copies` maps the identity of a `mov` to the register it reads.
     """
@@ -53,7 +53,7 @@ def _fold(statements: Sequence[Statement], copies: dict[int, str]) -> list[State
 
 
 def _writing(statement: Statement, name: str, destination: Operand) -> Statement | None:
-    """Return the statement with another destination, None if it does not simply define that register last."""
+    """Return the statement with another destination, or None if it does not simply define that register last."""
     if isinstance(statement, IntrinsicScope) and statement.body:
         last = _writing(statement.body[-1], name, destination)
         return None if last is None else statement.replace(body=(*statement.body[:-1], last))
@@ -71,7 +71,7 @@ def _writing(statement: Statement, name: str, destination: Operand) -> Statement
 
 
 def _writes(instruction: Instruction, index: int) -> bool:
-    """Tell whether every reading of the instruction writes this operand without reading it."""
+    """Tell whether every interpretation of the instruction writes this operand without reading it."""
     found = lookup.matches_of(instruction.opcode, tuple(word[1:] for word in instruction.modifiers))
     count = len(instruction.operands)
     signatures = [signature for match in found for signature in match.signatures if len(signature) == count]
@@ -91,7 +91,7 @@ def renamed(operand: Operand, name: str, to: Operand) -> Operand:
 
 
 def instructions(statements: Sequence[Statement]) -> Iterator[Instruction]:
-    """Yield every instruction, those of inner bodies included."""
+    """Yield every instruction, including those of nested bodies."""
     stack = [iter(statements)]
     while stack:
         for statement in stack[-1]:
@@ -105,7 +105,7 @@ def instructions(statements: Sequence[Statement]) -> Iterator[Instruction]:
 
 
 def names_in(instruction: Instruction) -> Iterator[str]:
-    """Yield the names of registers in an instruction, once for each time they stand there."""
+    """Yield the names of registers in an instruction, once per occurrence."""
     if instruction.predicate is not None:
         yield instruction.predicate.register
     stack = list(instruction.operands)
@@ -125,7 +125,7 @@ def names_in(instruction: Instruction) -> Iterator[str]:
 
 
 def relocated(statements: Sequence[Statement], offsets: dict[str, int], symbol: str) -> list[Statement]:
-    """Return the statements with every name of `offsets` replaced by `symbol` plus its offset."""
+    """Return the statements with every name in `offsets` replaced by `symbol` plus its offset."""
 
     def operand_of(operand: Operand) -> Operand:
         return _relocate(operand, offsets, symbol)

@@ -28,7 +28,7 @@ _SIZED = re.compile(r"(?P<name>[\w$%]+)(?:\s*\[(?P<size>\d+)\])?", re.ASCII)
 
 
 class Definition(NamedTuple):
-    """What `@kernel` was given, checked."""
+    """The checked arguments of `@kernel`."""
 
     function: Callable[..., Any]
     name: str
@@ -83,7 +83,7 @@ def trace_entry(
 
 
 def run_function(trace: Trace, function: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
-    """Call the user's function with the trace current. Frames stop here: what called this is not the user's kernel."""
+    """Call the user's function with the trace current. Frames stop here: the callers are not part of the kernel."""
     trace.root = run_function.__code__
     token = CURRENT.set(trace)
     try:
@@ -93,7 +93,7 @@ def run_function(trace: Trace, function: Callable[..., Any], *args: Any, **kwarg
             fail(rules.DECLARATION, f"`{trace.name}` returned a {type(result).__name__} without running",
                  help="a decorator wraps a generator or async function: use a plain function")  # fmt: skip
     except ValueError as wrapper:
-        # NumPy reports the refusal of a register to be a number as an error of its own.
+        # NumPy wraps a register's refusal to become a number in an error of its own.
         if isinstance(wrapper.__cause__, PtxError):
             raise wrapper.__cause__ from None
         raise
@@ -118,7 +118,7 @@ def _parameters(trace: Trace, definition: Definition) -> tuple[Param, ...]:
 
 
 def raw_parameter(kind: str, name: str) -> Param:
-    """Return the parameter that `("u32", "n")`, `("b8[64]", "config")`, `("align 64 b8", "map[128]")` declares."""
+    """Return the parameter that `("u32", "n")`, `("b8[64]", "config")` or `("align 64 b8", "map[128]")` declares."""
     typed, named = _RAW.fullmatch(kind.strip()), _SIZED.fullmatch(name.strip())
     if typed is None or named is None:
         fail(rules.DECLARATION, "a raw parameter must be (type, name) such as ('u32', 'n') or ('b8[128]', 'map'), "
@@ -150,7 +150,7 @@ def _directives(trace: Trace, definition: Definition) -> tuple[FunctionDirective
     changes = any(getattr(spelling, "opcode", "") == "setmaxnreg" for spelling in trace.plans)
     sized = have & {"maxntid", "reqntid"}
     if changes and "maxnreg" not in have and not ("minnctapersm" in have and sized):
-        # ptxas ignores setmaxnreg unless the count at entry is fixed.
+        # ptxas ignores setmaxnreg unless the register count at entry is fixed.
         if not sized and definition.block == (1, 1, 1):
             written = instructions([*trace.prologue, *trace.statements])
             place = next((node.origin for node in written if node.opcode == "setmaxnreg"), None)

@@ -1,5 +1,5 @@
-"""Context managers of the trace: named scopes (`@intrinsic`, `ptx.expr`), blocks with registers of their own, and what
-they share: a body that an exception leaves is removed, a body that Python's `return` leaves is refused."""
+"""Context managers of the trace: named scopes (`@intrinsic`, `ptx.expr`) and blocks with their own registers. A body
+left by an exception is removed; a body left by Python's `return` is refused."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ R = TypeVar("R")
 
 
 class Body:
-    """A `with` block of a kernel. Subclasses write what stands before and after its statements."""
+    """A `with` block of a kernel. Subclasses emit what surrounds its statements."""
 
     what = "block"
     decides = True
@@ -44,7 +44,7 @@ class Body:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if kind is not None:
-            # The exception is what to report, not that it left a `ptx.range_` on its way.
+            # Report the exception itself, not that it left a `ptx.range_` on its way.
             self.trace.pending.clear()
             self.trace.exits.pop(id(sys._getframe(1)), None)  # pyright: ignore[reportPrivateUsage]
             self.trace.pop(self.opened, keep=False)
@@ -61,7 +61,7 @@ class Body:
         return self.trace.push(self.what)
 
     def value(self) -> Any:
-        """Return what `as` names."""
+        """Return the value bound by `as`."""
         return None
 
     def end(self) -> None:
@@ -69,21 +69,21 @@ class Body:
         self.trace.pop(self.opened)
 
     def abandoned(self) -> None:
-        """Forget what an exception left behind."""
+        """Discard what an exception left behind."""
 
 
 AnyBody = TypeVar("AnyBody", bound=Body)
 
 
 def announced(body: AnyBody) -> AnyBody:
-    """Return a block that the user asked for; it must be opened before the kernel ends."""
+    """Return a block created by the user, which must be opened before the kernel ends."""
     trace = current()
     trace.unopened[id(body)] = body, body.what, frame_here(None, trace.frames)
     return body
 
 
 class Scope(Body):
-    """`{ … }` with registers of its own."""
+    """A `{ … }` block with its own registers."""
 
     what = "ptx.scope()"
     decides = False
@@ -123,7 +123,7 @@ class Named(Body):
 
 
 def _control(statements: Sequence[Statement]) -> Instruction | Label | None:
-    """Return the first statement that is control flow, which may also have come as text or by `ptx.inst`."""
+    """Return the first control-flow statement, including those added as text or by `ptx.inst`."""
     for statement in statements:
         if isinstance(statement, Label) or (isinstance(statement, Instruction) and _moves_control(statement)):
             return statement
@@ -138,7 +138,7 @@ def _moves_control(instruction: Instruction) -> bool:
 
 
 def refuse_deferred(function: object, what: str) -> None:
-    """Refuse a function whose call runs nothing yet: with `yield`, or `async`. It would emit nothing."""
+    """Refuse generator and async functions: calling one does not run it, so it would emit nothing."""
     name = getattr(function, "__name__", repr(function))
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         fail(rules.DECLARATION, f"`{name}` is `async`: calling it does not run it, so the {what} would be empty",
@@ -149,7 +149,7 @@ def refuse_deferred(function: object, what: str) -> None:
 
 
 def intrinsic(fn: Callable[P, R]) -> Callable[P, R]:
-    """Make the statements that one call of a helper emits a named scope: `// BEGIN name(args)`, `// END name`."""
+    """Wrap the statements that one call of a helper emits in a named scope: `// BEGIN name(args)`, `// END name`."""
     refuse_deferred(fn, "scope")
     name = getattr(fn, "__name__", "intrinsic")
     if not (name.isidentifier() and name.isascii()):
@@ -176,7 +176,7 @@ def intrinsic(fn: Callable[P, R]) -> Callable[P, R]:
 
 
 def arguments_text(args: tuple[object, ...], kwargs: dict[str, Any]) -> str:
-    """Return the arguments of a call for its comment: the same text in every run."""
+    """Return the arguments of a call for its comment; the text is the same in every run."""
     if not kwargs:
         return ", ".join(map(_show, args))
     return ", ".join([*map(_show, args), *(f"{k}={_show(v)}" for k, v in kwargs.items() if v is not None)])

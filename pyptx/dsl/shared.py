@@ -1,8 +1,8 @@
-"""Shared memory: allocations, their elements and addresses, barriers; and how all of it moves to one dynamic symbol
-when it outgrows 48 KiB.
+"""Shared memory: allocations, their elements and addresses, barriers, and how everything moves to one dynamic symbol
+beyond 48 KiB.
 
-Statements name an allocation by its own symbol. When everything moves, `relocated` rewrites those names at the end of
-the trace, in every operand alike, so no access can miss it.
+Statements refer to an allocation by its own symbol. When everything moves, `relocated` rewrites those names at the end
+of the trace, in every operand alike, so no access can be missed.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ STATIC_LIMIT = 48 * KIB
 DEFAULT_ALIGN = 128
 SWIZZLES = {"32B": 0x80, "64B": 0x180, "128B": 0x380}
 ALIGNED: dict[str | None, int] = {"32B": 256, "64B": 512, "128B": 1024}
-"""The pattern of a swizzle repeats after so many bytes; it is one of addresses, so that a tile begins at a multiple."""
+"""Alignment of swizzled tiles: the swizzle pattern depends on the address and repeats after this many bytes."""
 
 
 class Allocation:
-    """One piece of shared memory: its declaration, and where it lies if everything is dynamic."""
+    """One piece of shared memory: its declaration, and its offset if everything is dynamic."""
 
     def __init__(self, declaration: VarDecl, size: int, align: int, offset: int) -> None:
         self.declaration, self.size, self.align, self.offset = declaration, size, align, offset
 
 
 class SharedMemory:
-    """What one kernel has allocated. `managed` means that the user named the dynamic symbol and its size."""
+    """The allocations of one kernel. `managed` means that the user named the dynamic symbol and its size."""
 
     def __init__(self, declared: int, symbol: str | None) -> None:
         self.declared, self.managed = declared, symbol is not None
@@ -54,20 +54,20 @@ class SharedMemory:
         self.align = DEFAULT_ALIGN
         self.allocations: list[Allocation] = []
         self.linear: dict[SharedAlloc, PythonFrame | None] = {}
-        """Swizzled allocations whose elements are accessed at linear addresses, and where first."""
+        """Swizzled allocations whose elements are accessed at linear addresses, with the first such place."""
 
     @property
     def dynamic(self) -> bool:
-        """Whether the allocations live behind the dynamic symbol."""
+        """Whether the allocations are behind the dynamic symbol."""
         return self.managed or self.static > STATIC_LIMIT
 
     @property
     def shift(self) -> int:
-        """How far the allocations lie behind what the user declared and addresses through `smem.base()`."""
+        """Offset of the allocations behind what the user declared and addresses through `smem.base()`."""
         return -(-self.declared // self.align) * self.align if self.addressed and not self.managed else 0
 
     def add(self, trace: Trace, dtype: PtxType, count: int, size: int, align: int, name: str | None, kind: str) -> str:
-        """Allocate; return the symbol."""
+        """Add an allocation and return its symbol."""
         full = trace.name_for(name, kind)
         self.end = -(-self.end // align) * align
         declaration = VarDecl(
@@ -98,13 +98,13 @@ _INDICES = "give an element one index per dimension; `+` moves an address by a n
 
 
 class SharedView(Value):
-    """A part of an allocation: what it holds, and where it begins: so many bytes in, or at an address in a register."""
+    """A part of an allocation: its contents, and where it starts: a byte offset, or an address in a register."""
 
     name: str
     dtype: PtxType
     shape: tuple[int, ...]
     byte_offset: int = 0
-    """Where it begins, relative to its symbol; 0 where `register` holds the address."""
+    """Offset from its symbol; 0 if `register` holds the address."""
     register: Reg | None = None
     __trace__: Trace | None = None
 
@@ -121,7 +121,7 @@ class SharedView(Value):
         return bracketed(self.name, self.byte_offset)
 
     def address(self) -> Reg:
-        """Return a register with the address: one `mov`, or none where a register holds it already."""
+        """Return a register with the address: emits a `mov`, or nothing if a register already holds it."""
         if self.register is not None:
             return self.register
         made = fresh(u32)
@@ -136,8 +136,8 @@ class SharedView(Value):
         return f"smem.load({dtype}, {self!r}) reads it into a register; `+` moves the address by a number of bytes"
 
     def k_offset(self, k: int) -> int:
-        """Return how many bytes after the start of this tile its element `k` along K begins: what `a_k_offset` and
-        `b_k_offset` of a product take. For a tile of `smem.wgmma_tile`."""
+        """Return the byte offset at which element `k` along K starts in this tile: the value for `a_k_offset` and
+        `b_k_offset`. For a tile of `smem.wgmma_tile`."""
         owner = self.__owner__()
         layout, major = owner.gmma_layout, owner.gmma_major
         if not isinstance(layout, GmmaLayout) or major is None:
@@ -151,8 +151,8 @@ class SharedView(Value):
         return layout.k_offset(k, owner.dtype.bits, Major.of(major))
 
     def swizzled(self, *indices: Any) -> SharedElement:
-        """Return the element at these indices, where TMA and the tensor cores have it: at the swizzled address. Its
-        `load()` and `store(value)` access it; it is an address for loads and stores. As many indices as dimensions."""
+        """Return the element at these indices (one per dimension) at its swizzled address, where TMA and the tensor
+        cores place it. Access it with `load()` and `store(value)`, or use it as an address."""
         if len(indices) != len(self.shape) or not indices:
             _refuse_count(self, indices)
         return _swizzled_element(self, indices)
@@ -196,7 +196,7 @@ class SharedView(Value):
         store(self.dtype, self.__locate__(indices), value)
 
     def _linear(self) -> None:
-        """Note the access of an element at its linear address in memory that is swizzled."""
+        """Record an access to swizzled memory at a linear address."""
         if self.__owner__().swizzle is not None:
             memory_of(current()).linear.setdefault(self.__owner__(), current().here(3))
 
@@ -212,7 +212,7 @@ class SharedView(Value):
         raise NotImplementedError
 
     def __locate__(self, indices: tuple[Any, ...]) -> SharedAddress:
-        """Return the address of an element or slice; registers among the indices make real address arithmetic."""
+        """Return the address of an element or slice; register indices emit address arithmetic."""
         if len(indices) > len(self.shape):
             _refuse_count(self, indices)
         constant, terms = 0, list[tuple[Reg, int]]()
@@ -245,7 +245,7 @@ class SharedView(Value):
         return SharedAddress(self.name, 0, base)
 
     def __check_index__(self, index: Any, position: int) -> int:
-        """Return an index that is a number, counted from the start; refuse one out of range."""
+        """Return a constant index, counted from the start; refuse one out of range."""
         size = self.shape[position]
         if isinstance(index, bool) or not isinstance(index, int) or not -size <= index < size:
             fail(
@@ -282,7 +282,7 @@ class SharedElement(SharedAddress):
         self.dtype = dtype
 
     def load(self) -> Reg:
-        """Read the element: `ld.shared.T` into a fresh register."""
+        """Read the element: `ld.shared.T` into a new register."""
         return load(self.dtype, self)
 
     def store(self, value: Any) -> None:
@@ -357,7 +357,7 @@ def _refuse_count(view: SharedView, indices: tuple[Any, ...]) -> NoReturn:
 
 
 def check_owner(owner: Trace | None, name: str) -> None:
-    """Refuse shared memory of another kernel; what the user made by hand belongs to none."""
+    """Refuse shared memory of another kernel; addresses built by the user belong to none."""
     if owner is not None and owner is not CURRENT.get():
         fail(
             rules.FOREIGN, f"`{name}` is shared memory of the kernel `{owner.name}`", help="allocate it in this kernel"
@@ -366,7 +366,7 @@ def check_owner(owner: Trace | None, name: str) -> None:
 
 @lru_cache(maxsize=1024)
 def strides_of(shape: tuple[int, ...], bits: int) -> tuple[int, ...]:
-    """Return how many bytes one step along each dimension is."""
+    """Return the byte stride of each dimension."""
     return tuple([prod(shape[position + 1 :]) * bits // 8 for position in range(len(shape))])
 
 
@@ -386,7 +386,7 @@ def symbol_plus(name: str, offset: int) -> Operand:
 
 
 def shifted(view: SharedView, other: Any) -> SharedAddress:
-    """Return the address so many bytes further."""
+    """Return the address moved by this many bytes."""
     if isinstance(other, Reg):
         return SharedAddress(view.name, 0, view.address() + index32(other))
     if isinstance(other, bool) or not isinstance(other, int):
@@ -398,7 +398,7 @@ def shifted(view: SharedView, other: Any) -> SharedAddress:
 
 
 def index32(index: Reg) -> Reg:
-    """Return an index as a 32-bit register: shared memory is smaller than that."""
+    """Return an index as a 32-bit register, which is enough for shared memory."""
     if index.dtype.kind not in ("b", "u", "s"):
         fail(rules.TYPES, f"an index must be an integer register, found {shown(index)}")
     if index.dtype.bits < 32:
@@ -437,7 +437,8 @@ _BYTES = PtxType("b8", 8)
 
 
 def symbol_of_last(memory: SharedMemory, name: str) -> tuple[str, int]:
-    """Return where the last allocation lies: with a dynamic symbol of the user's own behind that, else at its own."""
+    """Return the symbol of the last allocation: the user's own dynamic symbol plus an offset if there is one, else its
+    own symbol."""
     if not memory.managed:
         return name, 0
     declare_dynamic(current(), memory)
@@ -445,7 +446,7 @@ def symbol_of_last(memory: SharedMemory, name: str) -> tuple[str, int]:
 
 
 def load(dtype: Dtype, address: Any) -> Reg:
-    """Emit `ld.shared.T` into a fresh register."""
+    """Emit `ld.shared.T` into a new register."""
     made = fresh(dtype)
     emit(spelled("ld", "shared", memory_type(dtype)), (made, address))
     return made
@@ -457,7 +458,7 @@ def store(dtype: Dtype, address: Any, value: Any) -> None:
 
 
 def memory_type(dtype: Dtype) -> str:
-    """Return the type that loads and stores name for values of this type."""
+    """Return the type that loads and stores use for values of this type."""
     dtype = type_of(dtype)
     if dtype.kind in ("b", "u", "s") and dtype.bits in (8, 16, 32, 64) and "x" not in dtype.name:
         return dtype.name
@@ -483,8 +484,8 @@ def dynamic_base(name: str | None) -> Reg:
 
 
 def declare_dynamic(trace: Trace, memory: SharedMemory) -> None:
-    """Make the dynamic symbol known to the checks; its declaration is written at the end. A name that nobody asked for
-    gives way to one that the kernel has already."""
+    """Declare the dynamic symbol for the checks; its declaration is written at the end. A default name gives way to one
+    that the kernel already uses."""
     if memory.known:
         return
     memory.known = True
@@ -499,12 +500,12 @@ def dynamic_declaration(symbol: str, align: int) -> VarDecl:
 
 
 def moved_offsets(memory: SharedMemory) -> dict[str, int]:
-    """Return where each allocation lies behind the dynamic symbol; nothing while all of it is static."""
+    """Return the offset of each allocation behind the dynamic symbol; empty while everything is static."""
     return {a.declaration.name: memory.shift + a.offset for a in memory.allocations} if memory.dynamic else {}
 
 
 def dynamic_bytes(memory: SharedMemory) -> int:
-    """Return how many dynamic bytes a launch must ask for."""
+    """Return the number of dynamic bytes that a launch must request."""
     return max(memory.declared, memory.shift + memory.end) if memory.dynamic else memory.declared
 
 
@@ -519,8 +520,8 @@ def swizzled(offset: Reg, swizzle: str | None) -> Reg:
 
 
 def _swizzled_element(view: SharedView, indices: tuple[Any, ...]) -> SharedElement:
-    """Return an element of a view at its swizzled address. The pattern goes by address bits, so that it is a number
-    where the allocation lies on the pattern's boundary and the indices are numbers, and arithmetic elsewhere."""
+    """Return an element of a view at its swizzled address. The pattern depends on address bits, so the offset is a
+    number if the allocation is aligned to the pattern and the indices are numbers; otherwise it is computed."""
     dtype = view.dtype
     if dtype.bits % 8:
         fail(
@@ -552,7 +553,7 @@ def _stripes(owner: SharedAlloc) -> int:
 
 
 def _locate_in_stripes(view: SharedView, indices: tuple[Any, ...]) -> SharedAddress:
-    """Return the linear address of an element in a tile whose rows lie in several stripes."""
+    """Return the linear address of an element in a tile whose rows are split into stripes."""
     owner, layout = view.__owner__(), cast("GmmaLayout", view.__owner__().gmma_layout)
     if len(view.shape) < 2:
         fail(
@@ -578,7 +579,7 @@ def _locate_in_stripes(view: SharedView, indices: tuple[Any, ...]) -> SharedAddr
 
 
 def alignment_of(owner: SharedAlloc) -> int:
-    """Return the bytes that the start of an allocation is known to be a multiple of."""
+    """Return the alignment in bytes that the start of an allocation is known to have."""
     memory = memory_of(current())
     if memory.managed and owner.name == memory.symbol:
         return gcd(memory.align, owner.byte_offset)

@@ -1,4 +1,4 @@
-"""Bits of numbers in the 8-bit and smaller floating-point formats, which NumPy and `struct` do not know."""
+"""Encodes numbers in 8-bit and smaller floating-point formats, which NumPy and `struct` do not support."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 
 class Format(NamedTuple):
-    """A format with a sign, `exponent` and `mantissa` bits. `largest` are the bits of the greatest finite number;
-    `infinity` and `nan` those of a special value, None where there is none."""
+    """A format with a sign, `exponent` and `mantissa` bits. `largest` encodes the greatest finite number; `infinity`
+    and `nan` encode those values, or are None."""
 
     exponent: int
     mantissa: int
@@ -19,7 +19,7 @@ class Format(NamedTuple):
 
     @property
     def bias(self) -> int:
-        """What is added to exponents."""
+        """The exponent bias."""
         return (1 << self.exponent - 1) - 1
 
 
@@ -34,13 +34,13 @@ FORMATS = {
 
 
 POWERS = "ue8m0"
-"""The format of scale factors: an exponent and nothing else, 255 being NaN."""
+"""The format of scale factors: only an exponent, with 255 for NaN."""
 _POWER_BIAS, _POWER_NAN = 127, 255
 NAMES = frozenset((*FORMATS, POWERS))
 
 
 def bits_of(value: float, name: str) -> int | None:
-    """Return the bits of a number, rounded to nearest even; None where the format has nothing for it."""
+    """Return the bits of a number, rounded to nearest even, or None if the format cannot hold it."""
     if name != POWERS:
         return _encode(value, FORMATS[name])
     if math.isnan(value):
@@ -48,13 +48,13 @@ def bits_of(value: float, name: str) -> int | None:
     if value <= 0 or math.isinf(value):
         return None
     mantissa, exponent = math.frexp(value)
-    # A power of two has the mantissa 0.5; what lies between two powers has no nearest that anybody agrees on.
+    # A power of two has the mantissa 0.5; between two powers there is no agreed nearest one.
     bits = exponent - 1 + _POWER_BIAS
     return bits if mantissa == 0.5 and 0 <= bits < _POWER_NAN else None
 
 
 def number_of(bits: int, name: str) -> float:
-    """Return the finite number that bits mean."""
+    """Return the finite number that the bits encode."""
     return math.ldexp(1.0, bits - _POWER_BIAS) if name == POWERS else _decode(bits, FORMATS[name])
 
 

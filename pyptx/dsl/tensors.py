@@ -96,7 +96,8 @@ class TensorSpec(Value):
     def tma_desc(self) -> Any:
         """Return a register with the address of the tensor's 128-byte map, a by-value parameter `<name>_tma_desc`.
 
-        It is made once, in the prologue, wherever this is first called. Outside a trace: a `TmaDescriptorHandle`.
+        It is created once, in the prologue, wherever this is first called. Outside a trace, returns a
+        `TmaDescriptorHandle`.
         """
         trace = CURRENT.get()
         if trace is None:
@@ -114,14 +115,14 @@ class TensorSpec(Value):
 
 
 class TmaDescriptorHandle:
-    """A tensor map that is named and not made: what `tma_desc()` gives outside a kernel."""
+    """A tensor map by name only: the result of `tma_desc()` outside a kernel."""
 
     def __init__(self, tensor: TensorSpec) -> None:
         self.tensor = tensor
 
     @property
     def name(self) -> str:
-        """The parameter's name."""
+        """The name of the parameter."""
         return f"{self.tensor.name}_tma_desc"
 
     def __repr__(self) -> str:
@@ -129,7 +130,8 @@ class TmaDescriptorHandle:
 
 
 def descriptor_address(trace: Trace, tensor: str) -> Reg:
-    """Return the generic address of a tensor map: `mov`, then `cvta.param`, without which ptxas makes a wrong one."""
+    """Return the generic address of a tensor map: `mov`, then `cvta.param`; without the latter ptxas produces a wrong
+    address."""
     key = ("tensor map", tensor)
     known: Reg | None = trace.once.get(key)
     if known is not None:

@@ -1,6 +1,6 @@
-"""One kernel being traced: its statements so far, the bodies that are open, the names that are taken.
+"""One kernel being traced: its statements so far, open bodies, and used names.
 
-Holds state and no knowledge of instructions. `current()` is the trace that statements are added to.
+Holds state and knows no instructions. `current()` is the trace that statements are added to.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Declarations:
         self.ranges: list[tuple[ScalarType, str, int]] = []
         self.named: list[tuple[ScalarType, str]] = []
         self.owned: list[Any] = []
-        """The registers of an inner block, which end with it."""
+        """The registers of a nested block, which end with it."""
 
     def fresh(self, letter: str, storage: ScalarType) -> str:
         """Return the next name of a class."""
@@ -54,7 +54,7 @@ class Declarations:
         return f"%{self.prefix}{letter}{number}"
 
     def give_way(self) -> bool:
-        """Leave names such as `%r0` to the user's own text; False when some are in use already."""
+        """Reserve names such as `%r0` for the user's own text; return False if some are already in use."""
         if not self.prefix.startswith("g_"):
             if self.counts:
                 return False
@@ -72,7 +72,7 @@ class Declarations:
 
 
 class OpenBody:
-    """A body that is not closed yet: what it will become, where it was opened, and where it began."""
+    """An open body: what it will become, where it was opened, and where it started."""
 
     __slots__ = ("body", "close", "declarations", "mark", "origin", "pure", "what")
 
@@ -97,7 +97,7 @@ class Unit:
         self.names: set[str] = set()
         self.variables: list[VarDecl] = []
         self.functions: dict[str, Function] = {}
-        """Device functions, by name, in the order in which they must stand."""
+        """Device functions by name, in the order of their declarations."""
         self.files: dict[int, str] = {}
         self.once: dict[Hashable, Any] = {}
 
@@ -124,10 +124,10 @@ class Trace:
         self.vectors: dict[tuple[int, ...], Any] = {}
         self.numbers_placed: dict[tuple[int, type, int | float | str], Any] = {}
         self.fitting: set[tuple[object, ...]] = set()
-        """Places, by identity, with bases and coordinates of addresses that fit there."""
+        """Positions, by identity, with the bases and coordinates of addresses that fit there."""
         self.addresses: dict[tuple[str, int | None], AddressOperand] = {}
         self.once: dict[Hashable, Any] = {}
-        """What is emitted or declared once per kernel, wherever it is first asked for."""
+        """Values emitted or declared once per kernel, wherever they are first requested."""
         self.variables: list[VarDecl] = []
         self.labels: dict[str, PythonFrame | None] = {}
         self.jumps: list[tuple[str, PythonFrame | None]] = []
@@ -137,30 +137,31 @@ class Trace:
         self.array_parameters: set[str] = set()
         self.warnings: list[Diagnostic] = []
         self.unchecked: set[PythonFrame | None] = set()
-        """Where instructions stand that the table need not know."""
+        """Origins of instructions that the table need not know."""
         self.pending: list[Diagnostic] = []
-        """Mistakes found where Python cannot raise (a generator that is being closed); the next statement does."""
+        """Mistakes found where Python cannot raise (a generator being closed); the next statement raises them."""
         self.unopened: dict[int, tuple[object, str, PythonFrame | None]] = {}
-        """Blocks that were made and not opened by `with` yet, by identity: themselves, what they are, and where."""
+        """Blocks that were created and not yet opened with `with`, by identity: the block, its description, and its
+        place."""
         self.exits: dict[int, tuple[FrameType, list[Exit]]] = {}
         """Blocks that ended in functions that may have left them by `return`, by identity of the frame."""
         self.pure = 0
         self.loops: list[Any] = []
         self.from_numbers: dict[str, int | float] = {}
-        """Registers that an operator made of Python's number on its left, by name."""
+        """Registers created by an operator with a Python number on its left, by name."""
         self.operators: dict[str, str] = {}
-        """The operators of two sides that made registers, by the name of these."""
+        """The binary operators that created registers, by the name of the register."""
         self.facts: dict[str, Any] = {}
-        """What helpers remember of this trace, by their own keys."""
+        """State that helpers keep in this trace, under their own keys."""
         self.exact: Any = None
-        """For an exact transcript, what makes its instructions (`exact.Exact`)."""
+        """The builder of instructions of an exact transcript (`exact.Exact`)."""
 
     def here(self, depth: int = 2) -> PythonFrame | None:
         """Return the user's place."""
         return frame_here(self.root, self.frames, depth)
 
     def address(self, base: str, offset: int | None) -> AddressOperand:
-        """Return the one node of `[base]` or `[base+offset]`."""
+        """Return the interned node of `[base]` or `[base+offset]`."""
         known = self.addresses.get((base, offset))
         if known is None:
             known = self.addresses[base, offset] = AddressOperand(base, None if offset is None else str(offset))
@@ -173,14 +174,14 @@ class Trace:
         self.body.append(statement)
 
     def need(self, version: Version, what: str) -> None:
-        """Note that something needs a PTX version."""
+        """Record that something needs a PTX version."""
         if version > self.needed:
             if self.wanted is not None and version > self.wanted:
                 self.fail_version(version, what)
             self.needed = version
 
     def fail_version(self, version: Version, what: str) -> NoReturn:
-        """Refuse what the kernel's `version=` does not have."""
+        """Refuse what the kernel's `version=` does not support."""
         from pyptx.check.spelling import NEWER_VERSION
 
         assert self.wanted is not None
@@ -192,13 +193,13 @@ class Trace:
         )
 
     def number(self, kind: str) -> int:
-        """Count things of one kind, from 1."""
+        """Count things of one kind, starting at 1."""
         self.numbers[kind] = count = self.numbers.get(kind, 0) + 1
         return count
 
     def name_for(self, wanted: str | None, kind: str) -> str:
-        """Return a name that nothing has yet: the wanted one, with a number when it is taken or generated names could
-        meet it."""
+        """Return an unused name: the requested one, with a number appended if it is taken or could collide with
+        generated names."""
         if wanted is None:
             name = f"{kind}_{self.number(kind)}"
         else:
@@ -211,7 +212,7 @@ class Trace:
         return name
 
     def module_name_for(self, wanted: str | None, kind: str) -> str:
-        """Return a name for something at module level, which no function of the module has yet."""
+        """Return a name for something at module level that no function of the module uses."""
         name = self.name_for(wanted, kind)
         while name in self.unit.names:
             name = self.name_for(wanted, kind)
@@ -226,7 +227,7 @@ class Trace:
         self.unit.scope.put(declaration.name, symbol)
 
     def claim(self, name: str, what: str) -> str:
-        """Take a name that must stay as it is: a label, a variable or a parameter."""
+        """Reserve a name that cannot be changed: a label, a variable or a parameter."""
         check_name(name, symbol=True)
         if name in self.taken:
             fail(
@@ -250,7 +251,7 @@ class Trace:
             raise PtxError(self.pending)
         if close is not None:
             self.body = []
-        # The place alone, without the callers behind it: bodies are opened as often as instructions are written.
+        # Only the place, without its callers: bodies are opened as often as instructions are written.
         opened = OpenBody(what, frame_here(None, self.frames), self.body, close, declarations, pure)
         self.open.append(opened)
         if declarations is not None:
@@ -288,7 +289,7 @@ class Trace:
             self._forget(opened.body)
 
     def _forget(self, statements: list[Statement]) -> None:
-        """Drop the labels and jumps of statements that are removed."""
+        """Drop the labels and jumps of removed statements."""
         for statement in statements:
             if isinstance(statement, Label):
                 self.labels.pop(statement.name, None)
@@ -310,7 +311,7 @@ class Trace:
         self.scope.put(declaration.name, Symbol(Kind.VARIABLE, declaration.type.ptx[1:], space))
 
     def parameter(self, name: str, type_name: str) -> None:
-        """Make a parameter known to the checks."""
+        """Declare a parameter for the checks."""
         self.scope.put(name, Symbol(Kind.VARIABLE, type_name, "param", entry=True))
 
 
@@ -332,12 +333,12 @@ class _Prologue:
 
 
 def is_generated(name: str) -> bool:
-    """Tell whether a name could be that of a register made without one."""
+    """Tell whether a name could be that of an unnamed register."""
     return _GENERATED.fullmatch(name) is not None
 
 
 def current() -> Trace:
-    """Return the trace of the kernel that is being written."""
+    """Return the current trace."""
     trace = CURRENT.get()
     if trace is None:
         fail(
@@ -360,7 +361,7 @@ def fail(rule: Rule, message: str, *, help: str | None = None, notes: list[str] 
 
 
 def check_name(name: object, *, symbol: bool = False) -> None:
-    """Refuse what PTX does not take for a name."""
+    """Refuse a name that is invalid in PTX."""
     if not isinstance(name, str) or not (_NAME if symbol else _STEM).fullmatch(name) or name in _RESERVED:
         fail(
             rules.NAME,
@@ -370,14 +371,14 @@ def check_name(name: object, *, symbol: bool = False) -> None:
 
 
 def prefixed(name: str) -> str:
-    """Return a register's name with its `%`, refuse what PTX does not take for one."""
+    """Return a register's name with its `%`; refuse one that is invalid in PTX."""
     stem = name.removeprefix("%") if isinstance(name, str) else name  # pyright: ignore[reportUnnecessaryIsInstance]
     check_name(stem)
     return f"%{stem}"
 
 
 def _spelled_alike(name: object) -> str:
-    """Return a name that PTX takes, as close as possible."""
+    """Return a valid PTX name as similar as possible."""
     if not isinstance(name, str):
         return "a name must be a string"
     made = re.sub(r"[^\w$]", "_", name, flags=re.ASCII) or "_"

@@ -1,4 +1,4 @@
-"""What may stand as an operand besides Python's own numbers, strings, lists and tuples. Holds no trace logic."""
+"""Values that can be operands besides Python's own numbers, strings, lists and tuples. Contains no trace logic."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ARITHMETIC_FLOATS = frozenset(("f32", "f64", "f16", "bf16"))
 
 
 class Value:
-    """Something of this package that stands for an operand."""
+    """A value of this package that can be an operand."""
 
     __slots__ = ()
 
@@ -40,28 +40,28 @@ class Value:
         raise NotImplementedError(type(self).__name__)
 
     def __address__(self) -> Operand:
-        """Return it where an address stands, in brackets."""
+        """Return it as an address, in brackets."""
         return self.__operand__()
 
     def __single__(self) -> Value:
-        """Return it as one operand, emitting what makes it one where an address is a register with an offset."""
+        """Return it as one operand, emitting an add if it is a register plus an offset."""
         return self
 
     def __ring_base__(self) -> tuple[str | Register, int] | None:
-        """Return where barriers laid over it begin, a symbol or a register and a number of bytes; None where it is no
+        """Return the base of barriers placed on it, a symbol or a register and a number of bytes; None if it is not
         memory."""
         return None
 
     def __remedy__(self) -> str | None:
-        """Return how to use it where it does not fit: as a number, or by an instruction on another memory."""
+        """Return how to use it where it does not fit: as a number, or in an instruction on another memory."""
         return None
 
     def __describe__(self) -> str:
-        """Return what it is, for messages."""
+        """Return its description for messages."""
         return f"`{self!r}`, which has no value while the kernel is traced"
 
     def __alternative__(self) -> str | None:
-        """Return what to write instead of one of Python's operations; None where that depends on the operation."""
+        """Return what to write instead of a Python operation, or None if that depends on the operation."""
         return self.__remedy__()
 
     def __bool__(self) -> bool:
@@ -145,7 +145,7 @@ class RegisterRange(Value):
 
 
 class Negation(Value):
-    """`~p`: a predicate read as its opposite."""
+    """`~p`: a negated predicate."""
 
     __slots__ = ("reg",)
 
@@ -163,7 +163,7 @@ class Negation(Value):
 
 
 class Pair(Value):
-    """`a|b`: two destinations. Either may be None, written `_`, or a type, for a fresh register."""
+    """`a|b`: two destinations. Either may be None, written `_`, or a type, for a new register."""
 
     __slots__ = ("left", "right")
 
@@ -188,7 +188,7 @@ def storage(dtype: PtxType) -> tuple[str, ScalarType]:
         return "p", ScalarType.PRED
     if dtype.name in ("f32", "f64"):
         return ("f", ScalarType.F32) if dtype.name == "f32" else ("fd", ScalarType.F64)
-    # ptxas wants real 8-bit registers for a pair of fp4 values, and moves no others.
+    # ptxas requires real 8-bit registers for a pair of fp4 values, and moves no others.
     if dtype.name == "e2m1x2":
         return "rb", ScalarType.B8
     fitting = [(letter, kept) for bits, letter, kept in _CLASSES if dtype.kind != "opaque" and 6 <= dtype.bits <= bits]
@@ -204,15 +204,16 @@ _CLASSES = (
 
 @cache
 def symbol_of(dtype: PtxType) -> Symbol:
-    """Return what the checks of operands know of a register of this type."""
+    """Return the symbol of a register of this type for the operand checks."""
     return register(dtype.name if dtype.name in DECLARABLE and dtype.bits != 8 else storage(dtype)[1].ptx[1:])
 
 
 @cache
 def takes(wanted: str, widenable: bool) -> frozenset[str]:
-    """Return the types whose registers an operand of this type takes.
+    """Return the types whose registers an operand of this type accepts.
 
-    Stricter than ptxas, which sees `.b32` registers: an integer is no `f32`. Packed formats live in integer registers.
+    Stricter than ptxas, which sees `.b32` registers: an integer is not an `f32`. Packed formats are held in integer
+    registers.
     """
     names = [t.name for t in ALL if t.kind != "opaque" and t.bits >= 6 and _holds(t, wanted, widenable)]
     return frozenset([*names, "pred"] if wanted == "pred" else names)
@@ -233,7 +234,7 @@ def _holds(have: PtxType, wanted: str, widenable: bool) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """Return another library's number, such as NumPy's, as Python's; everything else as it is."""
+    """Return a number of another library, such as NumPy, as a Python number; everything else as it is."""
     if value is None or isinstance(value, int | float | str | Value | Operand | list | tuple):
         return cast("object", value)
     kind = cast("Any", type(cast("object", value)))
@@ -248,7 +249,7 @@ def is_integer(value: object, low: int | None = None) -> bool:
 
 
 def integer_range(dtype: PtxType, *, lenient: bool = False) -> tuple[int, int]:
-    """Return the least and the largest integer of a type; `lenient` takes both signs, as ptxas does."""
+    """Return the least and the greatest integer of a type; `lenient` accepts both signs, as ptxas does."""
     low = -(1 << dtype.bits - 1) if dtype.kind == "s" or dtype.kind == "b" or lenient else 0
     high = (1 << dtype.bits - 1) - 1 if dtype.kind == "s" and not lenient else (1 << dtype.bits) - 1
     return low, high
@@ -256,12 +257,12 @@ def integer_range(dtype: PtxType, *, lenient: bool = False) -> tuple[int, int]:
 
 @cache
 def half_of(dtype: PtxType) -> PtxType | None:
-    """Return the type of each half of a pair of floating-point numbers: `f16` for `f16x2`; None for other types."""
+    """Return the type of each half of a pair of floating-point numbers (`f16` for `f16x2`), or None."""
     return from_name(dtype.name[:-2]) if dtype.kind == "f" and dtype.name.endswith("x2") else None
 
 
 def is_pair(value: object, dtype: PtxType) -> bool:
-    """Tell whether a value is a pair of numbers for a type that holds one: (low half, high half)."""
+    """Tell whether a value is a pair of numbers, (low half, high half), for a type that holds one."""
     return isinstance(value, tuple) and half_of(dtype) is not None
 
 

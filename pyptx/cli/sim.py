@@ -386,27 +386,27 @@ def _report(request: Request, args: argparse.Namespace, outcomes: list[Outcome])
 
 
 def _print_outcomes(request: Request, args: argparse.Namespace, outcomes: list[Outcome]) -> None:
-    told = _choose_outcome(outcomes)
-    if told.usage and told.wrong:
-        complain(told.wrong[0])
+    shown = _choose_outcome(outcomes)
+    if shown.usage and shown.wrong:
+        complain(shown.wrong[0])
         return
     if len(_list_orders(args)) > 1:
-        print_foreign(told.printed)
-    _print_findings(told.found, request.sources)
-    for text in told.wrong:
+        print_foreign(shown.printed)
+    _print_findings(shown.found, request.sources)
+    for text in shown.wrong:
         print(visible(f"{request.sources[0].name}: {text}"), file=sys.stderr)
-    if told.usage:
+    if shown.usage:
         return
-    if told.result is not None:
+    if shown.result is not None:
         print(visible(_format_summary(request, args, outcomes)))
-        if told.result.coverage is not None:
-            print(told.result.coverage.describe(_describe_orders(args, outcomes)))
+        if shown.result.coverage is not None:
+            print(shown.result.coverage.describe(_describe_orders(args, outcomes)))
         if args.stats:
-            print(told.result.stats.statistics)
+            print(shown.result.stats.statistics)
     if args.schedule == _ALL:
         _print_failed(args, outcomes)
-    elif told.failed and (len(_list_orders(args)) > 1 or args.schedule in ("random", "adversarial")):
-        print(visible(f"seed {told.seed} failed; to repeat it: {_format_command(args, told)}"), file=sys.stderr)
+    elif shown.failed and (len(_list_orders(args)) > 1 or args.schedule in ("random", "adversarial")):
+        print(visible(f"seed {shown.seed} failed; to repeat it: {_format_command(args, shown)}"), file=sys.stderr)
 
 
 def _print_failed(args: argparse.Namespace, outcomes: Sequence[Outcome]) -> None:

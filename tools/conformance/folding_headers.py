@@ -140,7 +140,7 @@ def _unsigned(made: str, source: str, flags: set[str]) -> Plan | None:
 
 
 def _to_narrow(made: str, source: str, rounding: str, saturates: bool) -> str:
-    """Return the call that converts to a narrow format; the headers round to nearest, and powers of two as told."""
+    """Return the call that converts to a narrow format; the headers round to nearest, powers of two as requested."""
     if source not in _RAW or (made != "ue8m0" and rounding != "rn"):
         return ""
     family, (name, read) = _NARROW[made][0], _RAW[source]

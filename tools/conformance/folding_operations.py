@@ -44,7 +44,7 @@ class Operand:
         return self.name.lstrip("U")[:1] == "P" and self.name.lstrip("U") != "PR"
 
     def words(self, count: int) -> list[str]:
-        """Return the names of the registers of a value of so many words."""
+        """Return the names of the registers of a value of `count` words."""
         head = "UR" if self.name.startswith("U") else "R"
         if self.name in ("RZ", "URZ"):
             return [self.name] * count
@@ -88,7 +88,7 @@ class Inputs:
         return found.bits, found.mask
 
     def plain(self, position: int, count: int = 1) -> int:
-        """Return the bits of an operand of so many words, before its sign."""
+        """Return the bits of an operand of `count` words, without its sign."""
         if position >= len(self.values):
             raise UnknownError
         o = self.values[position]
@@ -101,7 +101,7 @@ class Inputs:
         return sum(self.known(name) << 32 * n for n, name in enumerate(o.words(count)))
 
     def word(self, position: int, count: int = 1) -> int:
-        """Return the bits of an integer operand of so many words."""
+        """Return the bits of an integer operand of `count` words."""
         o, full = self.values[position] if position < len(self.values) else Operand(""), (1 << 32 * count) - 1
         bits = self.plain(position, count)
         if o.lane or o.absolute:

@@ -5,12 +5,13 @@ Knows shapes and names of dtypes, not arrays and not PTX: which instruction uses
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from keyword import iskeyword
 
 from pyptx.diagnostics import counted
+from pyptx.numbers import FORMATS, Kind, element_of
 from pyptx.types import ALL, PtxType, from_name
 
 Dim = int | str
@@ -182,28 +183,28 @@ def unify_envs(envs: Iterable[dict[str, int]]) -> dict[str, int]:
 
 def array_dtype_names(dtype: PtxType) -> tuple[str, ...]:
     """Return the dtype names of arrays that hold this type, the one to allocate first. Untyped bits hold anything of
-    their width; formats that array libraries do not have, and packed ones, are held by integers of their width."""
+    their width; scale factors, formats of less than a byte, those that array libraries do not have, and packed ones are
+    held by integers of their width too."""
+    if dtype.kind in ("pred", "opaque"):
+        names, alone = (), False
+    else:
+        element, count = element_of(dtype.name)
+        form = FORMATS[element]
+        names = form.arrays if count == 1 else (form.pair,) if form.pair and count == 2 else ()
+        alone = count == 1 and bool(names) and form.bits >= 8 and form.kind is not Kind.POWER
     bits = max(dtype.bits, 8)
-    containers = () if dtype.name in _STRICT else (f"uint{bits}", f"int{bits}")
-    others = (name for name, width in _BITS_OF_ARRAY.items() if width == bits) if dtype.kind == "b" else ()
-    return tuple(dict.fromkeys((*_ARRAY_NAMES.get(dtype.name, ()), *containers, *others, dtype.name)))
+    containers = () if alone else (f"uint{bits}", f"int{bits}")
+    others = (name for name, width in _list_array_dtypes() if width == bits) if dtype.kind == "b" else ()
+    return tuple(dict.fromkeys((*names, *containers, *others, dtype.name)))
 
 
-_ARRAY_NAMES = {
-    "f16": ("float16",), "bf16": ("bfloat16",), "f32": ("float32",), "tf32": ("float32",), "f64": ("float64",),
-    "u8": ("uint8", "bool"), "u16": ("uint16",), "u32": ("uint32",), "u64": ("uint64",),
-    "s8": ("int8",), "s16": ("int16",), "s32": ("int32",), "s64": ("int64",),
-    "e4m3": ("float8_e4m3fn",), "e5m2": ("float8_e5m2",), "ue8m0": ("float8_e8m0fnu",),
-    "e2m3": ("float6_e2m3fn",), "e3m2": ("float6_e3m2fn",), "e2m1": ("float4_e2m1fn",),
-    "e2m1x2": ("float4_e2m1fn_x2",), "s4": ("int4",), "u4": ("uint4",),
-}  # fmt: skip
-_STRICT = {"f16", "bf16", "f32", "tf32", "f64", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "e4m3", "e5m2"}
-_BITS_OF_ARRAY = {
-    "bool": 8, "uint8": 8, "int8": 8, "float8_e4m3fn": 8, "float8_e5m2": 8, "float8_e8m0fnu": 8,
-    "float6_e2m3fn": 8, "float6_e3m2fn": 8, "float4_e2m1fn": 8, "float4_e2m1fn_x2": 8,
-    "uint16": 16, "int16": 16, "float16": 16, "bfloat16": 16, "uint32": 32, "int32": 32, "float32": 32,
-    "uint64": 64, "int64": 64, "float64": 64, "complex64": 64, "complex128": 128,
-}  # fmt: skip
+def _list_array_dtypes() -> Iterator[tuple[str, int]]:
+    """Yield the dtypes of arrays with the bits that an element takes, in formats of less than a byte a whole one."""
+    for form in FORMATS.values():
+        if form.kind is not Kind.INTEGER or form.bits >= 8:
+            yield from ((name, max(form.width, 8)) for name in form.arrays)
+            yield from ((name, max(2 * form.lane, 8)) for name in (form.pair,) if name)
+    yield from (("complex64", 64), ("complex128", 128))
 
 
 def _set(tile: Tile, name: str, value: object) -> None:

@@ -1,9 +1,12 @@
-"""The scalar types of PTX: one list, from which the DSL, the IR and the table take theirs. Knows names and widths."""
+"""The scalar types of PTX: one list, from which the DSL, the IR and the table take theirs. Knows names; the widths are
+those of `pyptx.numbers`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+
+from pyptx.numbers import FORMATS, element_of, type_bits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,35 +38,31 @@ class PtxType:
 
 @cache
 def _kind(name: str) -> str:
-    if name == "pred":
-        return "pred"
-    if name in _OPAQUE:
-        return "opaque"
-    return name[0] if name[0] in "bus" and name[1].isdigit() and name not in _FIXED_POINT else "f"
+    if name in ("pred", *_OPAQUE):
+        return "pred" if name == "pred" else "opaque"
+    return FORMATS[element_of(name)[0]].letter
 
 
-_OPAQUE = {"texref", "samplerref", "surfref"}
-_FIXED_POINT = {"s2f6", "s2f6x2"}
+def _numbers(names: str) -> list[PtxType]:
+    return [PtxType(name, type_bits(name)) for name in names.split()]
 
-b1, b8, b16, b32, b64, b128 = (PtxType(f"b{n}", n) for n in (1, 8, 16, 32, 64, 128))
-u4, u8, u16, u32, u64 = (PtxType(f"u{n}", n) for n in (4, 8, 16, 32, 64))
-s4, s8, s16, s32, s64 = (PtxType(f"s{n}", n) for n in (4, 8, 16, 32, 64))
-u8x4, s8x4 = PtxType("u8x4", 32), PtxType("s8x4", 32)
-u16x2, s16x2 = PtxType("u16x2", 32), PtxType("s16x2", 32)
-f16, f32, f64 = PtxType("f16", 16), PtxType("f32", 32), PtxType("f64", 64)
-f16x2, f32x2 = PtxType("f16x2", 32), PtxType("f32x2", 64)
-bf16, bf16x2, tf32 = PtxType("bf16", 16), PtxType("bf16x2", 32), PtxType("tf32", 32)
-e4m3, e5m2, e4m3x2, e5m2x2 = PtxType("e4m3", 8), PtxType("e5m2", 8), PtxType("e4m3x2", 16), PtxType("e5m2x2", 16)
-e4m3x4, e5m2x4 = PtxType("e4m3x4", 32), PtxType("e5m2x4", 32)
-e2m1, e2m1x2, e2m1x4 = PtxType("e2m1", 4), PtxType("e2m1x2", 8), PtxType("e2m1x4", 16)
-e2m1p4x4 = PtxType("e2m1p4x4", 32)
-e2m3, e2m3x2, e2m3x4 = PtxType("e2m3", 6), PtxType("e2m3x2", 16), PtxType("e2m3x4", 32)
-e3m2, e3m2x2, e3m2x4 = PtxType("e3m2", 6), PtxType("e3m2x2", 16), PtxType("e3m2x4", 32)
-ue8m0, ue8m0x2, ue4m3 = PtxType("ue8m0", 8), PtxType("ue8m0x2", 16), PtxType("ue4m3", 8)
-ue8m0x4 = PtxType("ue8m0x4", 32)
-s2f6, s2f6x2 = PtxType("s2f6", 8), PtxType("s2f6x2", 16)
+
+_OPAQUE = ("texref", "samplerref", "surfref")
+
+b1, b8, b16, b32, b64, b128 = _numbers("b1 b8 b16 b32 b64 b128")
+u4, u8, u16, u32, u64 = _numbers("u4 u8 u16 u32 u64")
+s4, s8, s16, s32, s64 = _numbers("s4 s8 s16 s32 s64")
+u8x4, s8x4, u16x2, s16x2 = _numbers("u8x4 s8x4 u16x2 s16x2")
+f16, f32, f64, f16x2, f32x2 = _numbers("f16 f32 f64 f16x2 f32x2")
+bf16, bf16x2, tf32 = _numbers("bf16 bf16x2 tf32")
+e4m3, e5m2, e4m3x2, e5m2x2, e4m3x4, e5m2x4 = _numbers("e4m3 e5m2 e4m3x2 e5m2x2 e4m3x4 e5m2x4")
+e2m1, e2m1x2, e2m1x4, e2m1p4x4 = _numbers("e2m1 e2m1x2 e2m1x4 e2m1p4x4")
+e2m3, e2m3x2, e2m3x4 = _numbers("e2m3 e2m3x2 e2m3x4")
+e3m2, e3m2x2, e3m2x4 = _numbers("e3m2 e3m2x2 e3m2x4")
+ue8m0, ue8m0x2, ue4m3, ue8m0x4 = _numbers("ue8m0 ue8m0x2 ue4m3 ue8m0x4")
+s2f6, s2f6x2 = _numbers("s2f6 s2f6x2")
 pred = PtxType("pred", 1)
-texref, samplerref, surfref = PtxType("texref", 64), PtxType("samplerref", 64), PtxType("surfref", 64)
+texref, samplerref, surfref = (PtxType(name, 64) for name in _OPAQUE)
 
 ALL: tuple[PtxType, ...] = tuple(value for value in list(globals().values()) if isinstance(value, PtxType))
 _BY_NAME = {t.name: t for t in ALL}

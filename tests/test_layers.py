@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "pyptx"
-BOTTOM = ["tensormap", "wgmma_layout", "specs", "types", "diagnostics"]
+BOTTOM = ["tensormap", "wgmma_layout", "specs", "types", "diagnostics", "numbers"]
 CORE = [
     "isa", "ir", "parser", "emitter", "check", "tensormap", "wgmma_layout.py", "specs.py", "types.py", "diagnostics.py",
-    "__init__.py", "cli", "__main__.py",
+    "numbers.py", "__init__.py", "cli", "__main__.py",
 ]  # fmt: skip
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import struct
 import sys
 from functools import cache, lru_cache
 from typing import Any, NoReturn, cast
@@ -11,7 +10,7 @@ from typing import Any, NoReturn, cast
 from pyptx.check.fits import DECLARABLE, accepted
 from pyptx.check.symbols import Symbol, register
 from pyptx.diagnostics import PtxError, PythonFrame
-from pyptx.dsl import rules, small_floats
+from pyptx.dsl import rules
 from pyptx.dsl.operations import refuse_operations
 from pyptx.dsl.trace import Trace, fail
 from pyptx.ir.kinds import ScalarType
@@ -25,6 +24,7 @@ from pyptx.ir.operands import (
     RegisterOperand,
     VectorOperand,
 )
+from pyptx.numbers import FORMATS, Format, Kind, Overflow, encode, value_of
 from pyptx.types import ALL, PtxType, from_name
 
 _ARITHMETIC_FLOATS = frozenset(("f32", "f64", "f16", "bf16"))
@@ -318,53 +318,38 @@ def float_literal(value: int | float, dtype: PtxType) -> ImmediateOperand:
     return ImmediateOperand(("0f%08X" if dtype.bits == 32 else "0d%016X") % float_bits(value, dtype))
 
 
-_PACKED = {"f16": ("<e", "<H"), "f32": ("<f", "<I"), "f64": ("<d", "<Q"), "tf32": ("<f", "<I"), "bf16": ("<f", "<I")}
-
-
 def float_bits(value: int | float, dtype: PtxType) -> int:
     """Return the bits of a number in a floating-point type, rounded to nearest even; integers must be exact."""
-    if dtype.name in small_floats.NAMES:
-        return _small_bits(value, dtype)
-    if dtype.name not in _PACKED:
+    form = FORMATS.get(dtype.name)
+    if form is None or form.kind not in (Kind.FLOAT, Kind.POWER):
         fail(
             rules.LITERAL,
             f"there are no literals of type .{dtype.name}",
             help="load the bits through a register of an integer type",
         )
-    as_float, as_int = _PACKED[dtype.name]
-    try:
-        number = float(value)
-        bits = struct.unpack(as_int, struct.pack(as_float, number))[0]
-    except OverflowError:
-        fail(rules.LITERAL, f"{value!r} does not fit .{dtype.name}", help="use a type with a larger exponent, or inf")
-    if dtype.name == "tf32":
-        bits = _round(bits, 13) << 13
-    elif dtype.name == "bf16":
-        bits = _round(bits, 16)
-    if isinstance(value, int) and _exact(bits, dtype) != value:
+    code = _encode_literal(value if isinstance(value, int) else float(value), form)
+    if code is None:
+        _refuse_range(value, form)
+    if isinstance(value, int) and value_of(code, form) != value:
         fail(rules.LITERAL, f".{dtype.name} cannot hold {value} exactly", help=f"write {value}.0 to round it")
-    return bits
+    return code << form.shift
 
 
-def _small_bits(value: int | float, dtype: PtxType) -> int:
-    bits = small_floats.bits_of(float(value), dtype.name)
-    if bits is None:
-        least, most = small_floats.bounds(dtype.name)
-        powers = ", powers of two" if dtype.name == small_floats.POWERS else ""
-        fail(rules.LITERAL, f"{value!r} does not fit .{dtype.name}: the range is {least:g} to {most:g}{powers}",
-             help="clamp it, or scale it by a power of two first")  # fmt: skip
-    exact = small_floats.number_of(bits, dtype.name)
-    if isinstance(value, int) and exact != value:
-        fail(rules.LITERAL, f".{dtype.name} cannot hold {value} exactly", help=f"write {value}.0 to round it")
-    return bits
+def _encode_literal(value: int | float, form: Format) -> int | None:
+    if form.name not in ("bf16", "tf32") or value != value:
+        return encode(value, form)
+    # As ml_dtypes does: by way of f32, of which the largest numbers become infinite.
+    single = FORMATS["f32"]
+    code = encode(value, single)
+    return None if code is None else encode(value_of(code, single), form, overflow=Overflow.SPECIAL)
 
 
-def _round(bits: int, drop: int) -> int:
-    if bits & 0x7F800000 == 0x7F800000:
-        return bits >> drop | (1 if bits & (1 << drop) - 1 and not bits >> drop & (1 << 23 - drop) - 1 else 0)
-    return bits + (1 << drop - 1) - 1 + (bits >> drop & 1) >> drop
-
-
-def _exact(bits: int, dtype: PtxType) -> float:
-    as_float, as_int = _PACKED[dtype.name]
-    return struct.unpack(as_float, struct.pack(as_int, bits << 16 if dtype.name == "bf16" else bits))[0]
+def _refuse_range(value: int | float, form: Format) -> NoReturn:
+    if form.bits >= 16:
+        fail(rules.LITERAL, f"{value!r} does not fit .{form.name}", help="use a type with a larger exponent, or inf")
+    powers = ", powers of two" if form.kind is Kind.POWER else ""
+    fail(
+        rules.LITERAL,
+        f"{value!r} does not fit .{form.name}: the range is {form.minimum:g} to {form.maximum:g}{powers}",
+        help="clamp it, or scale it by a power of two first",
+    )

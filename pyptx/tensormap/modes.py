@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 
-from pyptx.types import PtxType
+from pyptx.numbers import FORMATS, Format, Kind
+from pyptx.types import ALL, PtxType
 
 
 class ElementType(IntEnum):
@@ -32,14 +33,20 @@ class ElementType(IntEnum):
     B6X16_P32 = 15
 
     @property
+    def format(self) -> Format | None:
+        """The format of an element, None for the packs of 4 and 6 bits."""
+        return _FORMAT.get(self)
+
+    @property
     def bits(self) -> int:
         """The width of one element in global memory."""
-        return _BITS[self]
+        form = self.format
+        return _PACKED_BITS[self] if form is None else form.width
 
     @property
     def shared_bits(self) -> int:
         """The width of one element in shared memory, padding included."""
-        return 8 if self.is_padded else _BITS[self]
+        return 8 if self.is_padded else self.bits
 
     @property
     def is_padded(self) -> bool:
@@ -49,7 +56,8 @@ class ElementType(IntEnum):
     @property
     def is_float(self) -> bool:
         """Tell whether out-of-bounds elements can be NaN."""
-        return self in _FLOATS
+        form = self.format
+        return form is not None and form.kind is Kind.FLOAT
 
     @property
     def driver_value(self) -> int:
@@ -57,34 +65,35 @@ class ElementType(IntEnum):
         return _DRIVER_VALUE.get(self, int(self))
 
 
-_BITS = {
-    ElementType.U8: 8, ElementType.U16: 16, ElementType.U32: 32, ElementType.S32: 32, ElementType.U64: 64,
-    ElementType.S64: 64, ElementType.F16: 16, ElementType.F32: 32, ElementType.F32_FTZ: 32, ElementType.F64: 64,
-    ElementType.BF16: 16, ElementType.TF32: 32, ElementType.TF32_FTZ: 32, ElementType.B4X16: 4,
-    ElementType.B4X16_P64: 4, ElementType.B6X16_P32: 6,
-}  # fmt: skip
-_FLOATS = {
-    ElementType.F16, ElementType.F32, ElementType.F32_FTZ, ElementType.F64, ElementType.BF16, ElementType.TF32,
-    ElementType.TF32_FTZ,
+_PACKED_BITS = {ElementType.B4X16: 4, ElementType.B4X16_P64: 4, ElementType.B6X16_P32: 6}
+_FORMAT = {
+    element: FORMATS[element.name.removesuffix("_FTZ").lower()] for element in ElementType
+    if element not in _PACKED_BITS
 }  # fmt: skip
 _DRIVER_VALUE = {ElementType.F64: 8, ElementType.BF16: 9, ElementType.F32_FTZ: 10}
 
-_ELEMENT_OF_TYPE = {
-    "b8": ElementType.U8, "u8": ElementType.U8, "s8": ElementType.U8, "e4m3": ElementType.U8, "e5m2": ElementType.U8,
-    "ue8m0": ElementType.U8, "ue4m3": ElementType.U8, "e2m1x2": ElementType.U8, "b16": ElementType.U16,
-    "u16": ElementType.U16, "s16": ElementType.U16, "b32": ElementType.U32, "u32": ElementType.U32,
-    "s32": ElementType.S32, "b64": ElementType.U64, "u64": ElementType.U64, "s64": ElementType.S64,
-    "f16": ElementType.F16, "bf16": ElementType.BF16, "f32": ElementType.F32, "tf32": ElementType.TF32,
-    "f64": ElementType.F64, "f16x2": ElementType.U32, "bf16x2": ElementType.U32, "e2m1": ElementType.B4X16,
-    "e2m3": ElementType.B6X16_P32, "e3m2": ElementType.B6X16_P32,
-}  # fmt: skip
+_OF_PACKED_TYPE = {"e2m1x2": ElementType.U8, "f16x2": ElementType.U32, "bf16x2": ElementType.U32}
+_OF_SMALL_FLOAT = {4: ElementType.B4X16, 6: ElementType.B6X16_P32, 8: ElementType.U8}
 
 
 def element_type(dtype: PtxType) -> ElementType:
     """Return what a tensor map calls elements of this type; ValueError for one that TMA cannot move by element."""
-    if dtype.name not in _ELEMENT_OF_TYPE:
-        raise ValueError(f"TMA has no element type for {dtype}; the types are {', '.join(_ELEMENT_OF_TYPE)}")
-    return _ELEMENT_OF_TYPE[dtype.name]
+    element = _find_element(dtype.name)
+    if element is None:
+        names = [t.name for t in ALL if _find_element(t.name) is not None]
+        raise ValueError(f"TMA has no element type for {dtype}; the types are {', '.join(names)}")
+    return element
+
+
+def _find_element(name: str) -> ElementType | None:
+    """Return the element with the name of a format, else one of its width."""
+    form = FORMATS.get(name)
+    if form is None:
+        return _OF_PACKED_TYPE.get(name)
+    if form.kind in (Kind.FLOAT, Kind.POWER) and form.width <= 8:
+        return _OF_SMALL_FLOAT[form.width]
+    names = () if form.kind is Kind.FIXED else (name.upper(), f"U{form.width}")
+    return next((ElementType[name] for name in names if name in ElementType.__members__), None)
 
 
 class Interleave(IntEnum):

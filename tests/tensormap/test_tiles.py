@@ -105,7 +105,7 @@ def test_widths_and_spans_are_the_manuals() -> None:
 
 def test_types_that_tma_has_no_element_for() -> None:
     assert element_type(s16) is ElementType.U16
-    with pytest.raises(ValueError, match=r"no element type for pred; the types are b8, u8"):
+    with pytest.raises(ValueError, match=r"no element type for pred; the types are b8, b16"):
         element_type(pred)
 
 

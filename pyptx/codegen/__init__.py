@@ -1,4 +1,4 @@
-"""PTX into Python that says the same. Names are loaded on first use."""
+"""Translates PTX into equivalent Python. Names are loaded on first use."""
 
 from __future__ import annotations
 

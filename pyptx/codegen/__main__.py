@@ -1,4 +1,4 @@
-"""`python -m pyptx.codegen FILE`: the same as `pyptx transpile`, with the arguments that programs rely on."""
+"""`python -m pyptx.codegen FILE`: the same as `pyptx transpile`, with the arguments that existing programs use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FINE, WRONG, USAGE = 0, 1, 2
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write the Python of a PTX file; 1 for text that is no PTX, 2 for wrong usage."""
+    """Write the Python of a PTX file; return 1 if the text is not PTX, 2 for wrong usage."""
     parser = argparse.ArgumentParser(
         prog="python -m pyptx.codegen", description="Turn PTX into an equivalent Python program."
     )

@@ -1,4 +1,4 @@
-"""What a generated file keeps of its original: a hash of the bytes, and one of the words alone."""
+"""Hashes of the original that a generated file stores: of its bytes, and of its tokens."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def of_bytes(text: str) -> str:
 
 
 def of_words(module: Module) -> str:
-    """Return the hash of a module's tokens: without spacing, comments and `.loc`, which readable files leave out."""
+    """Return the hash of a module's tokens, without spacing, comments and `.loc`, which readable files omit."""
 
     def kept(statement: Statement) -> Statement | None:
         return None if isinstance(statement, LocDirective) else statement

@@ -1,4 +1,4 @@
-"""What stands around the statements of a generated file: imports, the module's header and style, and what runs it."""
+"""The parts of a generated file around its statements: imports, the module's header and style, and the main program."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def framed(
     types: Iterable[str],
     functions: Sequence[str],
 ) -> Plan:
-    """Return the whole file around what follows the header."""
+    """Return the whole file with the statements that follow the header."""
     start: list[Step] = [
         Doc(_format_summary(module)),
         Blank(),
@@ -66,7 +66,7 @@ def framed(
 
 
 def _join_gaps(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """Join runs of empty lines."""
+    """Merge runs of empty lines."""
     out: list[Step] = []
     for step in steps:
         if isinstance(step, Blank) and out and isinstance(out[-1], Blank):
@@ -84,7 +84,7 @@ def _format_summary(module: Module) -> str:
 
 
 def natural(name: str) -> list[tuple[str, int]]:
-    """Return a key that sorts `b8` before `b32`, as import sorters do."""
+    """Return a key that sorts `b8` before `b32`, like import sorters."""
     return [(word, int(digits or 0)) for word, digits in re.findall(r"(\D*)(\d*)", name)]
 
 
@@ -116,7 +116,7 @@ def _build_size(size: AddressSize) -> Expr:
 
 
 def _find_spacing(module: Module) -> tuple[str, tuple[tuple[str, ...] | None, ...]]:
-    """Return what stands before the header, and the gaps of its lines where they are not the usual ones."""
+    """Return the text before the header, and the gaps of its lines if they differ from the default."""
     lines: list[Any] = [line for line in (module.version, module.target, module.address_size) if line is not None]
     usual: list[Any] = settled([line.replace(layout=None) for line in lines], DEFAULT)
     before: str = lines[0].layout[0]
@@ -129,7 +129,7 @@ def _find_spacing(module: Module) -> tuple[str, tuple[tuple[str, ...] | None, ..
 
 
 def style_expr(style: Style) -> Call:
-    """Return `ptx.Style(…)` with what is not the default."""
+    """Return `ptx.Style(…)` with the values that differ from the default."""
     keywords: dict[str, Expr | None] = {}
     for name, value, usual in zip(Style._fields, style, DEFAULT, strict=True):
         if value == usual:

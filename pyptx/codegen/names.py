@@ -1,4 +1,4 @@
-"""Python identifiers for the names of PTX: unique, no keyword, whatever the input is."""
+"""Python identifiers for PTX names: unique and never a keyword, for any input."""
 
 from __future__ import annotations
 
@@ -22,47 +22,47 @@ _OTHER = re.compile(r"[^A-Za-z0-9_]+")
 
 
 def identifier(name: str) -> str:
-    """Return a Python identifier made of a name of PTX: ASCII letters, digits and `_`, at most LONGEST of them. Two
-    names may give the same one."""
+    """Return a Python identifier derived from a PTX name: ASCII letters, digits and `_`, at most LONGEST of them. Two
+    names may yield the same one."""
     made = _OTHER.sub("_", name.lstrip("%$"))[:LONGEST].strip("_") or "x"
     made = f"x{made}" if made[0].isdigit() else made
     return f"{made}_" if made in RESERVED else made
 
 
 class Names:
-    """The identifiers of one scope: of a file, of a function in it, of a block in that.
+    """The identifiers of one scope: a file, a function in it, or a block in that.
 
-    `fresh` gives what nothing visible has. Scopes side by side may use one identifier twice: a Python variable of a
-    block is never read after the block.
+    `fresh` returns an identifier unlike all visible ones. Sibling scopes may use the same identifier: a Python variable
+    of a block is never read after the block.
     """
 
     def __init__(self, outer: Names | None = None) -> None:
         self.outer = outer
         self.taken: set[str] = set()
         self.numbers: dict[str, int] = {}
-        """Where the search for the number behind a word begins."""
+        """Where the search for a numeric suffix starts."""
         self.own: list[tuple[str, str]] = []
 
     def inner(self) -> Names:
-        """Return the scope of a function inside."""
+        """Return the scope of a nested function."""
         return Names(self)
 
     def block(self) -> Names:
-        """Return the scope of a block inside. The function keeps its identifiers until the block is left: a chain of
-        scopes would cost time at every depth."""
+        """Return the scope of a nested block. The function holds its identifiers until the block is left: a chain of
+        scopes would cost time at every level."""
         made = Names(self.outer)
         made.taken, made.numbers = self.taken, self.numbers
         return made
 
     def leave(self) -> None:
-        """Give back what a block took."""
+        """Release the identifiers of a block."""
         for stem, made in self.own:
             self.taken.discard(made)
             if made != stem:
                 self.numbers[stem] = min(self.numbers[stem], int(made[len(stem) :].lstrip("_")))
 
     def has(self, made: str) -> bool:
-        """Tell whether an identifier means something here."""
+        """Tell whether an identifier is in use here."""
         scope: Names | None = self
         while scope is not None:
             if made in scope.taken:
@@ -71,7 +71,7 @@ class Names:
         return False
 
     def fresh(self, wanted: str) -> str:
-        """Return an identifier that means nothing here yet, as close to the wanted word as possible."""
+        """Return an unused identifier as close to the requested one as possible."""
         stem = made = identifier(wanted)
         if self.has(made):
             number = self.numbers.get(stem, 2)

@@ -1,4 +1,4 @@
-"""Operands as expressions of the vocabulary: registers are variables, symbols strings, the rest calls of `ptx`."""
+"""Operands as expressions: registers become variables, symbols strings, the rest calls of `ptx`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from pyptx.ir.operands import (
 
 _MOST_DIGITS = 20
 DEEPEST = 12
-"""How deep an expression may nest before a part of it becomes a variable."""
+"""Maximum nesting depth of an expression; deeper parts become variables."""
 NONE = Literal(None)
 IMM, ADDR, SEL = dotted("ptx.imm"), dotted("ptx.addr"), dotted("ptx.sel")
 _OP = {name: dotted(f"ptx.op.{name}") for name in (
@@ -42,8 +42,8 @@ _OP = {name: dotted(f"ptx.op.{name}") for name in (
 
 
 class Operands:
-    """Turns operands into expressions. Shared ones are made once; types that are named are collected, and steps that
-    must stand before the statement (`pending`)."""
+    """Turns operands into expressions. Shared operands are converted once; records the types that are named, and the
+    steps that must precede the statement (`pending`)."""
 
     def __init__(self) -> None:
         self.types: set[str] = set()
@@ -52,7 +52,7 @@ class Operands:
         self.symbols: dict[str, Expr] = {}
 
     def expr(self, operand: Operand, scope: Scope, bracketed: bool = False) -> Expr:
-        """Return an operand's expression; `bracketed` where the place would put a bare name or number in brackets."""
+        """Return an operand's expression; `bracketed` if the position would put a plain name or number in brackets."""
         if isinstance(operand, RegisterOperand | LabelOperand):
             made = self.named(operand.name, scope)
             return Call(_OP["bare"], (made,)) if bracketed and made is not NONE else made
@@ -80,20 +80,20 @@ class Operands:
         return made
 
     def number(self, text: str) -> Expr:
-        """Return the expression of a number: a Python integer where that is spelled alike."""
+        """Return the expression of a number: a Python integer if its spelling is the same."""
         made = self.numbers.get(text)
         if made is None:
             made = self.numbers[text] = integer(text) or Call(IMM, (Literal(text),))
         return made
 
     def value(self, number: int | None) -> Expr:
-        """Return the expression of an integer of a declaration; None for empty brackets."""
+        """Return the expression of an integer in a declaration; None for empty brackets."""
         if not isinstance(number, Number):
             return Literal(number)
         return self.number(number.text) if number.text else NONE
 
     def type(self, kind: ScalarType) -> Expr:
-        """Return the name of a type, which will be imported."""
+        """Return the name of a type and record it for import."""
         name = kind.ptx[1:]
         self.types.add(name)
         return Name(name)
@@ -108,8 +108,8 @@ class Operands:
         return self.number(base) if base[0] in "-.0123456789" else self.named(base, scope)
 
     def _build_nested(self, operand: Operand, scope: Scope) -> Expr:
-        """Return the expression of an operand with others inside, from the inside out: nothing recurses. Where it gets
-        too deep, the inner part becomes a variable on a line before."""
+        """Return the expression of a nested operand, built from the inside out without recursion. If it nests too deep,
+        the inner part becomes a variable on a preceding line."""
         done: list[tuple[Expr, int]] = []
         todo: list[tuple[Operand, bool]] = [(operand, False)]
         while todo:
@@ -157,14 +157,14 @@ class Operands:
 
 
 def integer(text: str) -> Expr | None:
-    """Return a number as a Python integer, None where Python would spell it differently."""
+    """Return a number as a Python integer, or None if Python would spell it differently."""
     digits = text[1:] if text[:1] == "-" else text
     plain = digits.isascii() and digits.isdigit() and len(digits) < _MOST_DIGITS
     return Literal(int(text)) if plain and str(int(text)) == text else None
 
 
 def _wrap_in_call(expr: Expr) -> Expr:
-    """Return an expression that is an operand, where it is a list or tuple of Python."""
+    """Wrap a Python list or tuple in a call that makes it an operand."""
     if isinstance(expr, List):
         return Call(_OP["vector"], expr.elements)
     return Call(_OP["paren"], expr.elements) if isinstance(expr, Tuple) else expr
@@ -194,7 +194,7 @@ def _build_list(_: Node, parts: Sequence[Expr]) -> Expr:
 
 
 def _build_constant_address(item: Operand, parts: Sequence[Expr]) -> Expr:
-    # An integer alone would be a plain address; the parser makes this only of what is none.
+    # A single integer would be a plain address, which the parser never represents this way.
     first = _wrap_in_call(parts[0])
     return Call(ADDR, (first,) if len(parts) == 1 else (first, NONE, *parts[1:]))
 

@@ -1,7 +1,7 @@
-"""Any module into the plan of a Python file that says exactly the same: one call for each statement.
+"""Turns any module into the plan of an exactly equivalent Python file: one call per statement.
 
-Where the style read off the module does not give a statement its spacing, a `ptx.layout` stands before it. The plan
-keeps the contract of `plan.py`.
+If the module's style does not determine a statement's spacing, a `ptx.layout` precedes it. The plan obeys the contract
+of `plan.py`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ OPEN, CLOSE = Call(dotted("ptx.open_block")), Call(dotted("ptx.close_block"))
 
 
 def plain_plan(module: Module, *, kernel_name: str, source: str, newline: str = "\n", bare: bool = False) -> Plan:
-    """Return the plan of the plain file; a `bare` one leaves the spacing and the instructions to somebody else."""
+    """Return the plan of the plain file; a `bare` plan leaves spacing and instructions to the caller."""
     style = DEFAULT if bare else detected(module)
     made = _Writer(module, style, kernel_name, bare)
     body = made.module(module)
@@ -55,7 +55,7 @@ def plain_plan(module: Module, *, kernel_name: str, source: str, newline: str = 
 
 
 class _Frame:
-    """A body being written: what is left of it, its steps so far, its scope, and what it will become."""
+    """A body being written: its remaining items, its steps so far, its scope, and what it will become."""
 
     __slots__ = ("declared", "end", "items", "node", "scope", "steps", "what")
 
@@ -104,7 +104,7 @@ class _Writer:
             self._close(frame, frames[-1])
 
     def _write_item(self, item: Item, frame: _Frame) -> _Frame | None:
-        """Write one item; return the frame of its body if it has one, the frame itself if this is its end."""
+        """Write one item; return the frame of its body if it has one, or the frame itself at its end."""
         node, place = item.node, self.place
         if node is None:
             self._mark_layout(item, frame)
@@ -152,7 +152,7 @@ class _Writer:
         frame.steps.append(Line(expr, (node,)))
 
     def _write_section(self, node: Section, frame: _Frame) -> None:
-        """Write a section of debug data as its text: nobody reads it line by line."""
+        """Write a section of debug data as text: nobody reads it line by line."""
         if self.bare:
             lines: list[Any] = [line.replace(layout=None) for line in node.body]
             text = emit_statement(node.replace(body=tuple(lines), layout=None, closing=None))
@@ -163,7 +163,7 @@ class _Writer:
         self.place.last = f"{kind_of(node)}}}"
 
     def _write_pending(self, frame: _Frame) -> None:
-        """Write the lines that a deep expression needs before it: before the layout of its statement too, if any."""
+        """Write the lines that a deep expression needs, before the layout of its statement, if any."""
         pending = self.statements.operands.pending
         at = len(frame.steps)
         frame.steps[at:at] = pending
@@ -217,7 +217,7 @@ class _Writer:
                         Define(name, body, (decorator,), (node,), (End(node),)), Blank(2)]  # fmt: skip
 
     def _settle_targets(self, frame: _Frame) -> None:
-        """Give declarations their targets: variables that nothing reads get none."""
+        """Assign declarations to variables, except those that nothing reads."""
         used = frame.scope.used
         for at, variables in frame.declared:
             if not any(variable.id in used for variable in variables):

@@ -1,29 +1,30 @@
-"""The plan of a Python file: a tree of statements, each saying which statements of the PTX it emits.
+"""The plan of a Python file: a tree of statements, each recording the PTX statements that it emits.
 
 Every pass of the transpiler is a function from plan to plan. Expressions and statements are frozen nodes, never text;
-`printer.printed` is the only place that makes Python of them. The contract of every pass is
+only `printer.printed` turns them into Python text. The contract of every pass is
 
     broken_promise(plan, module) is None
 
-that is: `flatten(plan)` yields the very statements of the module, the same objects in the same order. That order is
-`stream(module)`: a statement with a body (function, block, section) comes before what is inside it, `End(statement)`
-after. So a pass may change what is *written* at will, and never drops, repeats or reorders what is *emitted* unnoticed.
+that is: `flatten(plan)` yields the statements of the module, the same objects in the same order. That order is
+`stream(module)`: a statement with a body (function, block, section) comes before its contents, `End(statement)` after
+them. So a pass may freely change what is *written*, and any change of what is *emitted* is detected.
 
 Expressions: `Name`, `Literal`, `Attribute`, `Item`, `Slice`, `Call`, `Unary`, `Binary`, `List`, `Tuple`, `Dict`,
 `Lambda`.
 Statements:
 
-- `Line(value, emits, target)`: `target = value`, or `value` alone. `emits` are the statements of the PTX that it makes.
+- `Line(value, emits, target)`: `target = value`, or `value` alone. `emits` are the PTX statements that it emits.
 - `Block(header, body, opens, closes, target)`: `with header as target:`. `opens` come before the body, `closes` after:
   `with ptx.if_(p, label="L"):` opens with the branch and closes with the label; `with ptx.block():` opens with the
   `ir.Block` and closes with its `End`.
-- `Repeat(target, values, body, emits)`: `for target in values:`. The body is written once and stands for `emits`, the
-  statements of all rounds in order; what the statements of the body say they emit is not looked at.
+- `Repeat(target, values, body, emits)`: `for target in values:`. The body is written once and represents
+  `emits`, the statements of all iterations in order; the `emits` of the body's own statements are ignored.
 - `Define(name, body, decorators, opens, closes)`: a function, for an `ir.Function` with a body.
-- `Main(body)`: what runs when the file is the program. `Note(text)`: a
+- `Main(body)`: the main program. `Note(text)`: a
   comment. `Doc(text)`: a docstring. `Blank(count)`: empty lines. `Import(module, names)`: `from module import names`.
 
-`Line.comment`, `Block.comment` stand behind the code. Registers and symbols get their identifiers from `Names`.
+`Line.comment` and `Block.comment` follow the code on its line. Registers and symbols get their identifiers from
+`Names`.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ Emitted = Statement | End
 
 
 class Expr(Node):
-    """The base of expressions. Shared freely; the printer remembers the text of each."""
+    """The base of expressions. Expressions are shared freely; the printer caches their text."""
 
     __slots__ = ("_text",)
 
@@ -95,14 +96,14 @@ class Expr(Node):
 
 
 class Name(Expr):
-    """A Python identifier; the printer refuses anything else."""
+    """A Python identifier; the printer rejects anything else."""
 
     id: str
 
 
 class Literal(Expr):
-    """A string, number, bool or None, printed by `ascii`; integers in hexadecimal with `hex`. A long string starts a
-    line for each line of its text, or only where one is full with `dense`."""
+    """A string, number, bool or None, printed with `ascii`; integers in hexadecimal with `hex`. A long string is split
+    at each line of its text, or with `dense` only where a line is full."""
 
     value: str | int | float | bool | None
     hex: bool = False
@@ -181,7 +182,7 @@ class Comprehension(Expr):
 
 
 class Lambda(Expr):
-    """`lambda: body`: what is evaluated later, such as the condition at the end of a loop."""
+    """`lambda: body`, for expressions evaluated later, such as the condition at the end of a loop."""
 
     body: Expr
 
@@ -214,7 +215,7 @@ class Block(Step):
 
 
 class Repeat(Step):
-    """`for target in values:`, written once for the statements of all rounds."""
+    """`for target in values:`, written once for the statements of all iterations."""
 
     target: Expr
     values: Expr
@@ -235,7 +236,7 @@ class Define(Step):
 
 
 class Note(Step):
-    """`# text`, one line of comment for each line of the text."""
+    """`# text`, one comment line for each line of the text."""
 
     text: str
 
@@ -259,7 +260,7 @@ class Main(Step):
 
 
 class Import(Step):
-    """`from module import names`, or without names `import module`."""
+    """`from module import names`, or `import module` without names."""
 
     module: str
     names: tuple[str, ...]
@@ -272,12 +273,12 @@ class Plan(NamedTuple):
 
 
 def call(function: Expr, *arguments: Expr, **keywords: Expr | None) -> Call:
-    """Return a call; keywords that are None are left out."""
+    """Return a call; keywords that are None are omitted."""
     return Call(function, arguments, tuple([(name, value) for name, value in keywords.items() if value is not None]))
 
 
 def dotted(path: str) -> Expr:
-    """Return `a.b.c`, every part checked by the printer. For paths of our own vocabulary."""
+    """Return `a.b.c`, every part checked by the printer. For names of our own API."""
     first, *rest = path.split(".")
     made: Expr = Name(first)
     for name in rest:
@@ -286,7 +287,7 @@ def dotted(path: str) -> Expr:
 
 
 def text_path(expr: Expr) -> str:
-    """Return `a.b.c` of such an expression, nothing of any other."""
+    """Return `a.b.c` of such an expression, or an empty string for any other."""
     names: list[str] = []
     while isinstance(expr, Attribute):
         names.append(expr.name)
@@ -295,8 +296,8 @@ def text_path(expr: Expr) -> str:
 
 
 def literal(value: Any) -> Expr:  # noqa: ANN401 - any value that Python writes as a display
-    """Return a value as an expression: strings, numbers, None, lists, tuples and dicts of these, expressions as they
-    are."""
+    """Return a value as an expression: strings, numbers, None, lists, tuples and dicts of these; expressions are
+    kept."""
     if isinstance(value, Expr):
         return value
     if isinstance(value, dict):
@@ -309,7 +310,7 @@ def literal(value: Any) -> Expr:  # noqa: ANN401 - any value that Python writes 
 
 
 def walk(steps: Iterable[Step]) -> Iterator[Step]:
-    """Yield every step in the order of the text, an enclosing one before what is inside it."""
+    """Yield every step in text order, enclosing steps before their contents."""
     stack = [iter(steps)]
     while stack:
         for step in stack[-1]:
@@ -322,7 +323,7 @@ def walk(steps: Iterable[Step]) -> Iterator[Step]:
 
 
 def flatten(plan: Plan | Iterable[Step]) -> Iterator[Emitted]:
-    """Yield what the plan says that it emits, in order."""
+    """Yield the statements that the plan emits, in order."""
     waiting: list[tuple[Iterator[Step], tuple[Emitted, ...]]] = []
     steps = iter(plan.body if isinstance(plan, Plan) else plan)
     while True:
@@ -342,8 +343,8 @@ def flatten(plan: Plan | Iterable[Step]) -> Iterator[Emitted]:
 
 
 def stream(statements: Module | Iterable[Statement]) -> Iterator[Emitted]:
-    """Yield statements in the order of the text, those with a body before what is inside it and their `End` after.
-    The header of a module (version, target, address size) is no part of it: `ptx.module(…)` says that."""
+    """Yield statements in text order: those with a body before its contents, and their `End` after it. The module
+    header (version, target, address size) is excluded: `ptx.module(…)` covers it."""
     waiting: list[tuple[Iterator[Statement], Statement]] = []
     current = iter(statements.directives if isinstance(statements, Module) else statements)
     while True:
@@ -362,7 +363,7 @@ def stream(statements: Module | Iterable[Statement]) -> Iterator[Emitted]:
 
 
 def broken_promise(plan: Plan | Iterable[Step], of: Module | Iterable[Statement]) -> str | None:
-    """Say where a plan does not emit the statements that it was made of; None when it does."""
+    """Return where a plan does not emit the statements of its module, or None."""
     emitted, wanted = flatten(plan), stream(of)
     at = 0
     while True:

@@ -1,5 +1,5 @@
-"""A plan as Python text. Safe by construction: identifiers are checked, everything else goes through `ascii`; a line
-has at most WIDTH characters wherever brackets allow a break."""
+"""Prints a plan as Python text. Safe by construction: identifiers are checked, and everything else goes through
+`ascii`. Lines have at most WIDTH characters wherever brackets allow a break."""
 
 from __future__ import annotations
 
@@ -104,14 +104,14 @@ def _quote(text: str) -> str:
 
 
 def _format_atom(expr: Expr) -> str:
-    """Return an expression that binds tighter than any operator."""
+    """Return an expression that binds more tightly than any operator."""
     text = text_of(expr)
     loose = isinstance(expr, Binary | Unary) or (isinstance(expr, Literal) and text[0] == "-")
     return f"({text})" if loose else text
 
 
 def _format_base(expr: Expr) -> str:
-    """Return what stands before a dot or a bracket: numbers need parentheses too."""
+    """Return the text before a dot or a bracket: numbers need parentheses too."""
     text = _format_atom(expr)
     return f"({text})" if text[0].isdigit() else text
 
@@ -143,7 +143,7 @@ def _format_binary(expr: Binary) -> str:
 
 
 def _format_side(expr: Expr, operator: str, left: bool) -> str:
-    """Return an operand, in parentheses unless every reader knows what binds tighter: `a * b + c`, `a + b + c`."""
+    """Return an operand, in parentheses unless the precedence is obvious: `a * b + c`, `a + b + c`."""
     if isinstance(expr, Binary):
         products = operator in "+-" and expr.operator in ("*", "/", "//")
         chain = left and ((operator in "+-" and expr.operator in "+-") or operator == expr.operator in "*&|^")
@@ -175,7 +175,7 @@ _TEXTS: dict[type[Expr], Callable[[Any], str]] = {
 
 
 def _fit(before: str, expr: Expr, after: str, indent: str) -> str:
-    """Return a line, broken inside its brackets where it is too long."""
+    """Return a line, broken inside its brackets if it is too long."""
     flat = text_of(expr)
     if len(indent) + len(before) + len(flat) + len(after) <= WIDTH:
         return f"{indent}{before}{flat}{after}"
@@ -183,7 +183,8 @@ def _fit(before: str, expr: Expr, after: str, indent: str) -> str:
 
 
 def _break(expr: Expr, indent: str, before: int, after: int) -> str:
-    """Return an expression over several lines; `before` and `after` count what shares its first and last line."""
+    """Return an expression over several lines; `before` and `after` are the lengths of the text on its first and last
+    line."""
     flat = text_of(expr)
     if len(indent) + before + len(flat) + after <= WIDTH:
         return flat
@@ -218,12 +219,12 @@ def _break(expr: Expr, indent: str, before: int, after: int) -> str:
 
 
 def _is_text(expr: Expr) -> bool:
-    """Tell whether an expression is a string that can be broken, in parentheses."""
+    """Tell whether an expression is a string that can be split inside parentheses."""
     return isinstance(expr, Literal) and isinstance(expr.value, str) and len(expr.value) > 1
 
 
 def _format_function(expr: Expr, indent: str, before: int) -> str:
-    """Return what is called; a long index in it goes on a line of its own."""
+    """Return the callee; a long index in it goes on a separate line."""
     text = _format_base(expr)
     if len(indent) + before + len(text) + 1 <= WIDTH or not isinstance(expr, Item):
         return text
@@ -232,7 +233,7 @@ def _format_function(expr: Expr, indent: str, before: int) -> str:
 
 
 def _wrap(expr: Expr) -> Expr:
-    """Return an operand in parentheses where it needs them: a call of nothing is not possible, so the text is given."""
+    """Return an operand in parentheses if it needs them. There is no call around it, so its text is passed."""
     if not isinstance(expr, Binary | Unary):
         return expr
     name = Name("_")
@@ -262,7 +263,7 @@ def _fill(parts: Sequence[tuple[str, Expr]], indent: str) -> str:
 
 
 def _split_text(text: str, indent: str, dense: bool) -> str:
-    """Return a long string as several that Python joins, one for each line of the text, or `dense` ones."""
+    """Return a long string as several adjacent literals, one for each line of the text, or `dense` ones."""
     deeper = indent + _INDENT
     pieces: list[str] = []
     lines: Sequence[str] = _LINES.findall(text)
@@ -296,7 +297,7 @@ def _format_remark(text: str | None) -> str:
 
 
 def _make_visible(text: str) -> str:
-    """Return text that cannot leave its line of comment."""
+    """Return text that cannot end its comment line."""
     return "".join([c if " " <= c <= "~" else "?" for c in text])
 
 
@@ -313,7 +314,7 @@ def _write_line(step: Line, indent: str, out: list[str]) -> None:
 
 
 def _format_assigned(expr: Expr, indent: str) -> str:
-    """Return what is assigned to; many targets go on several lines."""
+    """Return an assignment target; many targets go on several lines."""
     text = _format_target(expr)
     if not isinstance(expr, Tuple) or len(indent) + len(text) + 8 <= WIDTH:
         return text
@@ -322,7 +323,7 @@ def _format_assigned(expr: Expr, indent: str) -> str:
 
 
 def _format_target(expr: Expr) -> str:
-    """Return what is assigned to: a name, an item, an attribute, or several of these without parentheses."""
+    """Return an assignment target: a name, an item, an attribute, or several of these without parentheses."""
     if isinstance(expr, Tuple):
         inside = ", ".join(
             [
@@ -337,7 +338,7 @@ def _format_target(expr: Expr) -> str:
 
 
 def _write_with(step: Block, indent: str, out: list[str]) -> Block:
-    """Write the header of a block, and of those in it that alone fill it; return the innermost."""
+    """Write the headers of a block and of the blocks that are its only content; return the innermost block."""
     parts = [step]
     while len(parts[-1].body) == 1 and isinstance(inner := parts[-1].body[0], Block) and inner.comment is None:
         parts.append(inner)
@@ -377,7 +378,7 @@ def _format_docstring(text: str) -> str:
 
 
 def _format_notes(text: str, indent: str) -> list[str]:
-    """Return lines of comment, long ones broken at spaces."""
+    """Return comment lines, breaking long ones at spaces."""
     room = max(WIDTH - len(indent) - 2, 20)
     lines: list[str] = []
     for line in text.split("\n"):

@@ -1,4 +1,4 @@
-"""What a generated file does when it is run: print its PTX, compare it with the original, assemble it, simulate it."""
+"""The main program of a generated file: print its PTX, compare it with the original, assemble it, simulate it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ FINE, WRONG = 0, 1
 
 
 def main(module: ExactModule, original: tuple[str, str], argv: Sequence[str] | None = None) -> int:
-    """Print the PTX; on standard error say whether it equals the original (by the hashes of its bytes and of its
-    words), and what ptxas and the simulator make of it. Return the exit status."""
+    """Print the PTX; report on standard error whether it equals the original (by the hashes of its bytes and tokens),
+    and the results of ptxas and the simulator. Return the exit status."""
     args = _build_parser().parse_args(argv)
     try:
         text = module.ptx()
@@ -62,7 +62,7 @@ def _report_error(error: PtxError) -> int:
 
 
 def _assemble(module: ExactModule) -> int:
-    """Assemble, and say what each kernel takes."""
+    """Assemble, and print the resources of each kernel."""
     from pyptx.toolchain import ToolMissing
 
     try:

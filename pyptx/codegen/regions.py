@@ -1,5 +1,4 @@
-"""The bodies of a module as the transpiler sees them: statements, and between them the comments around inline
-assembly."""
+"""The bodies of a module for the transpiler: statements, and the comments that delimit inline assembly."""
 
 from __future__ import annotations
 
@@ -14,11 +13,11 @@ from pyptx.ir.walk import body_of
 
 _WORD = "inline asm"
 DEEPEST = 5
-"""How many bodies may be open before blocks and inline assembly are written without `with`: Python allows 20."""
+"""Maximum nesting before blocks and inline assembly are written without `with`: Python allows 20 levels."""
 
 
 class Item(NamedTuple):
-    """A statement, or where inline assembly begins (`mark` is "asm") or ends ("end"); what stands before it."""
+    """A statement, or the start ("asm") or end ("end") of inline assembly in `mark`; with the gap before it."""
 
     node: Statement | None
     mark: str
@@ -26,8 +25,8 @@ class Item(NamedTuple):
 
 
 def items(body: Sequence[Statement], closing: str = "", depth: int = 0) -> tuple[list[Item], str]:
-    """Return the items of a body, and what is left of the gap before its closing brace. Marks that are not in pairs
-    are plain comments, as are those outside functions or too deep."""
+    """Return the items of a body, and the rest of the gap before its closing brace. Unpaired marks are plain comments,
+    as are those outside functions or nested too deep."""
     gaps: list[str] = [_get_first_gap(statement) for statement in body]
     gaps.append(closing)
     if not 1 <= depth <= DEEPEST or not any(_WORD in gap for gap in gaps):
@@ -64,7 +63,7 @@ def gaps_of(statement: Statement, before: str) -> tuple[str, ...]:
 
 
 def _split_at_marks(gap: str) -> list[str]:
-    """Return text, mark, text, … of a gap."""
+    """Return a gap split into text, mark, text, …."""
     if _WORD not in gap:
         return [gap]
     out: list[str] = []
@@ -76,7 +75,7 @@ def _split_at_marks(gap: str) -> list[str]:
 
 
 def _pair_marks(pieces: list[list[str]]) -> list[bool]:
-    """Tell of each mark whether it and its partner enclose something."""
+    """Return, for each mark, whether it and its partner enclose something."""
     marked = [mark for parts in pieces for mark in parts[1::2]]
     out = [False] * len(marked)
     for at, (one, two) in enumerate(pairwise(marked)):
@@ -86,8 +85,8 @@ def _pair_marks(pieces: list[list[str]]) -> list[bool]:
 
 
 class Seen(NamedTuple):
-    """An item where it stands. `mark` is "asm" or "end" for the comments, "}" for the brace that closes the node's
-    body; `gaps` are those of the source, the first without what belongs to items before. The rest is its place."""
+    """An item with its position. `mark` is "asm" or "end" for the comments, "}" for the closing brace of the node's
+    body; `gaps` are those of the source, the first without the text that belongs to earlier items."""
 
     node: Statement | None
     mark: str
@@ -98,13 +97,13 @@ class Seen(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """The word that `Style.before` has for it."""
+        """The key that `Style.before` uses for it."""
         return self.mark if self.node is None else kind_of(self.node) + self.mark
 
 
 def walked(statements: Sequence[Statement]) -> Iterator[Seen]:
-    """Yield every item of a text, those of bodies and their closing braces included. Sections of debug data are left
-    out: they are written as their text."""
+    """Yield every item of a text, including those of bodies and their closing braces. Sections of debug data are
+    omitted: they are written as text."""
     waiting: list[tuple[Iterator[Item], Statement, tuple[str, str], bool]] = []
     current = iter(items(statements)[0])
     asm, depth, last = False, 0, "{"

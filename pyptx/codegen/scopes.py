@@ -1,4 +1,4 @@
-"""Which Python expression stands for a register, by the scope in which it is used."""
+"""Maps registers to Python expressions, by the scope in which they are used."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyptx.ir.nodes import RegDecl
 
 
 class Scope:
-    """The registers that a function or a block declares. Inner scopes see those of the outer ones."""
+    """The registers that a function or a block declares, visible in nested scopes."""
 
     __slots__ = ("known", "names", "outer", "predicates", "ranges", "singles", "used")
 
@@ -24,7 +24,7 @@ class Scope:
         self.used: set[str] = set()
 
     def inner(self) -> Scope:
-        """Return the scope of a block inside."""
+        """Return the scope of a nested block."""
         return Scope(self.names.block(), self)
 
     def declare(self, node: RegDecl) -> list[Name]:
@@ -43,7 +43,7 @@ class Scope:
         return made
 
     def find(self, name: str) -> Expr | None:
-        """Return the expression of a declared register, None for any other name."""
+        """Return the expression of a declared register, or None for any other name."""
         scope: Scope | None = self
         passed: list[Scope] = []
         made: Expr | None = None
@@ -72,12 +72,12 @@ class Scope:
         return None
 
     def is_predicate(self, expr: Expr) -> bool:
-        """Tell whether an expression that `find` returned is a predicate."""
+        """Tell whether an expression returned by `find` is a predicate."""
         return (expr.value if isinstance(expr, Item) else expr) in self.predicates
 
 
 def _find_splits(name: str) -> Iterator[tuple[str, str]]:
-    """Yield the ways to read a name as a base and an index as ranges number them: no zeros first."""
+    """Yield the ways to split a name into the base and index of a range: without leading zeros."""
     for at in range(len(name) - 1, max(0, len(name) - 10), -1):
         if not ("0" <= name[at] <= "9"):
             return

@@ -1,4 +1,4 @@
-"""Statements as calls of the vocabulary, one each. What depends on where a statement stands is in `plain.py`."""
+"""Writes statements as calls, one each. `plain.py` handles what depends on their position."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ INST = dotted("ptx.inst")
 TRUE, FALSE = Literal(True), Literal(False)
 _UNCHECKED = (("unchecked", TRUE),)
 _LONGEST_CHAIN = 60
-"""How long the words of an instruction may be as attributes, where no line can be broken; longer ones are a string."""
+"""Maximum length of an instruction spelled as attributes, where lines cannot be broken; longer ones become a string."""
 Keywords = tuple[tuple[str, Expr], ...]
 
 
 class Statements:
-    """Makes the expression of a statement. `inside` names what declarations in functions are called on (`ptx.decl`,
-    `ptx`), module-level ones go to the module's own methods."""
+    """Builds the expression of a statement. `inside` names the module on which declarations in functions are called
+    (`ptx.decl`, `ptx`); module-level ones are methods of the module."""
 
     def __init__(self, target: Arch | None, version: Version, module: str) -> None:
         self.operands = Operands()
@@ -232,7 +232,7 @@ class Statements:
         return None if value is None else self.operands.value(value)
 
     def loc(self, node: LocDirective) -> tuple[str, list[Expr], dict[str, Expr | None]]:
-        """Return what `.loc` is called with."""
+        """Return the arguments of `.loc`."""
         value = self.operands.value
         name = None if node.function_name is None else self._build_section_value(node.function_name)
         at = None if node.inlined_at is None else Tuple(tuple([value(number) for number in node.inlined_at]))
@@ -240,12 +240,12 @@ class Statements:
         return "loc", [value(node.file), value(node.line), value(node.column)], more
 
     def file(self, node: FileDirective) -> tuple[str, list[Expr], dict[str, Expr | None]]:
-        """Return what `.file` is called with."""
+        """Return the arguments of `.file`."""
         stamps = [self.operands.value(stamp) for stamp in (node.timestamp, node.size) if stamp is not None]
         return "file", [self.operands.value(node.index), Literal(node.path), *stamps], {}
 
     def prototype(self, node: CallPrototype) -> tuple[str, list[Expr], dict[str, Expr | None]]:
-        """Return what `.callprototype` is called with."""
+        """Return the arguments of `.callprototype`."""
         params, returns = (
             None if given is None else List(tuple([self.parameter(param) for param in given]))
             for given in (node.params or None, node.return_params)
@@ -260,7 +260,7 @@ class Statements:
         return "callprototype", [], more
 
     def branches(self, node: BranchTargets) -> tuple[str, list[Expr], dict[str, Expr | None]]:
-        """Return what `.branchtargets` is called with."""
+        """Return the arguments of `.branchtargets`."""
         made: list[Expr] = []
         for item in node.targets:
             name = Literal(item.name)
@@ -268,7 +268,7 @@ class Statements:
         return "branchtargets", made, {}
 
     def dwarf(self, node: DwarfDirective) -> tuple[str, list[Expr], dict[str, Expr | None]]:
-        """Return what `@@DWARF` is called with."""
+        """Return the arguments of `@@DWARF`."""
         return "dwarf", [Literal(node.keyword), *[self._build_section_value(value) for value in node.values]], {}
 
 
@@ -286,7 +286,7 @@ _DIRECTIVES: dict[type, Callable[[Any, Any], tuple[str, list[Expr], dict[str, Ex
 
 
 def attribute(modifier: str) -> str | None:
-    """Return the attribute of `ptx.inst` that spells a modifier, None where none does."""
+    """Return the attribute of `ptx.inst` that spells a modifier, or None."""
     name = modifier.replace("::", "__")
     if name[:1].isdigit():
         name = f"_{name}"

@@ -1,7 +1,7 @@
-"""Reads the style of a module off the layouts of its statements: what most of them agree on.
+"""Detects the style of a module from the layouts of its statements: the spacing that most of them share.
 
-In three steps, each counted over the whole module: how lines are indented and operands spaced; what stands before a
-statement, by its kind and the kind before; single gaps that one kind of statement has different from the rest.
+Three steps, each counted over the whole module: indentation and operand spacing; the gap before a statement, by its
+kind and the preceding kind; single gaps in which one kind of statement differs from the rest.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from pyptx.ir.operands import inner_gap
 K = TypeVar("K", bound=Hashable)
 Deviation = tuple[tuple["int | str", str], ...]
 LEAST = 2
-"""How many statements must agree before something is a rule of the style."""
+"""Minimum number of agreeing statements for a rule of the style."""
 
 
 Spots = list[Seen]
 
 
 def detected(module: Module) -> Style:
-    """Return the style that leaves the fewest statements with a layout of their own."""
+    """Return the style that leaves the fewest statements with their own layout."""
     spots = list(walked(module.directives))
     files = files_of(module.directives)
     style = _find_spacing(spots)._replace(loc_comments=_has_loc_comments(spots, files))
@@ -36,7 +36,7 @@ def detected(module: Module) -> Style:
 
 
 def _has_loc_comments(spots: Spots, files: dict[int, str]) -> bool:
-    """Tell whether most `.loc` repeat their place in a comment."""
+    """Tell whether most `.loc` directives repeat their place in a comment."""
     votes = 0
     for seen in spots:
         if isinstance(seen.node, LocDirective):
@@ -46,7 +46,7 @@ def _has_loc_comments(spots: Spots, files: dict[int, str]) -> bool:
 
 
 class _Votes(NamedTuple):
-    """What is counted in the first step, for code or for inline assembly."""
+    """Counters of the first step, for code or for inline assembly."""
 
     indent: Counter[str]
     deeper: Counter[tuple[str, int]]
@@ -65,7 +65,7 @@ def _find_spacing(spots: Spots) -> Style:
     for seen in spots:
         node = seen.node
         if type(node) is Instruction:
-            # Statements of one form are counted together; the others are looked at one by one.
+            # Statements of one form are counted together; the others one by one.
             form = node.layout.form if node.layout is not None else None
             key = (form, seen.gaps[0], seen.asm, seen.depth) if form else seen.gaps
             known = alike.get(key) if form else None
@@ -104,7 +104,7 @@ def _count(seen: Seen, node: Instruction, times: int, votes: _Votes) -> None:
     votes.opcode[gaps[head]] += times
     form = getattr(node.layout, "form", None)
     if form:
-        # Inside the operands of a form the spacing is the usual one.
+        # Spacing inside the operands of a form is the default.
         commas = form.count("%s, ")
         votes.regular[",_"] += times * commas
         votes.regular["_,"] += times * commas
@@ -137,19 +137,19 @@ def _classify_side(character: str) -> str:
 
 
 def _choose_most_frequent(counted: Counter[Any], usual: str) -> Any:  # noqa: ANN401
-    """Return what was seen most often; what is usual where nothing was."""
+    """Return the most frequent value, or the default if there is none."""
     return max(counted, key=lambda key: (counted[key], key == usual), default=usual) if counted else usual
 
 
 def _make_tables() -> tuple[Any, Any]:
-    """Return counters by key: for code, for inline assembly."""
+    """Return counters by key, for code and for inline assembly."""
     one: defaultdict[Any, Counter[Any]] = defaultdict(Counter)
     two: defaultdict[Any, Counter[Any]] = defaultdict(Counter)
     return one, two
 
 
 def _add_contexts(spots: Spots, style: Style) -> Style:
-    """Add what stands before statements."""
+    """Count the gaps before statements."""
     counted = Counter([(seen.asm, seen.depth, seen.last, seen.kind, seen.gaps[0]) for seen in spots])
     special, general = _make_tables(), _make_tables()
     leads: tuple[dict[str, str], dict[str, str]] = ({}, {})
@@ -166,7 +166,7 @@ def _add_contexts(spots: Spots, style: Style) -> Style:
 
 
 _ONCE = frozenset(("reg inst", "reg loc", "function}", "function}@0"))
-"""What comes once in a function: a single one is a rule."""
+"""Statements that occur once in a function: a single one makes a rule."""
 
 
 def _choose_befores(special: Any, general: Any, leads: dict[str, str]) -> dict[str, str]:  # noqa: ANN401
@@ -184,7 +184,7 @@ def _choose_befores(special: Any, general: Any, leads: dict[str, str]) -> dict[s
 
 
 def _add_forms(spots: Spots, style: Style, files: dict[int, str]) -> Style:
-    """Add the single gaps that kinds of statements have different from the rest."""
+    """Count the single gaps in which kinds of statements differ from the rest."""
     heads, sized = _make_tables(), _make_tables()
     compare = Comparison(style, files)
     place = compare.place
@@ -210,8 +210,8 @@ def _find_head(node: Statement) -> str:
 
 
 class Comparison:
-    """Compares the layouts of statements with what a style gives them at `place`. Instructions whose operands are
-    spaced as usual are compared once for each form and place."""
+    """Compares the layouts of statements with what a style gives them at `place`. Instructions with default operand
+    spacing are compared once per form and place."""
 
     def __init__(self, style: Style, files: dict[int, str]) -> None:
         self.place = Place(style, files)
@@ -221,7 +221,7 @@ class Comparison:
         self.simple = not style.around, style.asm is not None and not style.asm.around
 
     def deviation(self, node: Statement, gaps: tuple[str, ...]) -> Deviation:
-        """Return the gaps that are not what the style says: by index, "op" and -1 as in `Style.forms`."""
+        """Return the gaps that differ from the style: by index, "op" and -1 as in `Style.forms`."""
         place = self.place
         if type(node) is Instruction and self.simple[place.asm] and node.opcode not in self.special:
             form = node.layout.form if node.layout is not None else None

@@ -1,6 +1,6 @@
-"""`--sugar`: the plan of a file, made readable. No instruction, operand or label changes, and none changes its place.
+"""`--sugar`: makes the plan of a file readable. No instruction, operand or label changes or moves.
 
-What a reader does not need goes: spacing, comments of the compiler, `.loc` (unless the module is made for a debugger).
+Omits what readers do not need: spacing, compiler comments, and `.loc` (unless the module was compiled for a debugger).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _SPACING = frozenset(("style", "before", "ending", "layouts", "newline"))
 
 
 def sugared(plan: Plan, module: Module) -> Plan:
-    """Return the plan of the plain file with the bodies of its functions made readable."""
+    """Return the plan of the plain file with readable function bodies."""
     target = architecture(module)
     version = int(module.version.major), int(module.version.minor)
     names = Names()
@@ -79,7 +79,7 @@ def _find_symbols(module: Module) -> Iterator[str]:
 
 
 def _choose_function_name(step: Define, function: Function, names: Names) -> str:
-    """Return the readable name of a function, unless the user gave it one."""
+    """Return the readable name of a function, unless the user chose one."""
     given = step.name.strip("_") != identifier(function.name).strip("_") and step.name.rstrip("0123456789_") != (
         identifier(function.name).rstrip("0123456789_")
     )
@@ -88,7 +88,7 @@ def _choose_function_name(step: Define, function: Function, names: Names) -> str
 
 
 def _find_module_names(steps: Sequence[Step]) -> Iterator[str]:
-    """Yield the identifiers that mean something in the whole file."""
+    """Yield the identifiers used in the whole file."""
     for step in steps:
         if isinstance(step, Define):
             yield step.name
@@ -99,7 +99,7 @@ def _find_module_names(steps: Sequence[Step]) -> Iterator[str]:
 
 
 def _is_spacing(step: Step) -> bool:
-    """Tell whether a step says only how the text is spaced."""
+    """Tell whether a step only sets spacing."""
     if isinstance(step, Line) and isinstance(step.value, Call):
         return step.value.function in _LAYOUTS or step.target == Name("STYLE")
     return False
@@ -115,7 +115,7 @@ def _drop_spacing(step: Step) -> Step:
 
 
 def _add_imports(steps: Sequence[Step]) -> Iterator[Step]:
-    """Yield the steps with imports of what they name."""
+    """Yield the steps with imports of the names they use."""
     used = _find_used(steps)
     types = tuple(sorted(used & _TYPES, key=natural))
     for step in steps:
@@ -130,7 +130,7 @@ def _add_imports(steps: Sequence[Step]) -> Iterator[Step]:
 
 
 def _find_used(steps: Sequence[Step]) -> set[str]:
-    """Return every identifier that the steps name. Shared expressions are looked at once."""
+    """Return every identifier that the steps use. Shared expressions are visited once."""
     seen: set[int] = set()
     names: set[str] = set()
     stack = [expr for step in walk(steps) for expr in _find_expressions(step)]

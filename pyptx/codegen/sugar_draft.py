@@ -1,4 +1,4 @@
-"""One function on its way to readable Python: its registers as variables, its instructions as lines.
+"""One function on its way to readable Python: registers become variables, instructions become lines.
 
 Passes fill it in the order of `sugar.PASSES`. What is emitted is fixed from the start; only what is written changes.
 """
@@ -21,7 +21,7 @@ from pyptx.types import PtxType
 class Variable:
     """A register and the Python variable that holds it.
 
-    `declared` is its type in the PTX, `home` the type that most of its uses want. A `fresh` one is made by the
+    `declared` is its type in the PTX, `home` the type that most of its uses need. A `fresh` variable is created by the
     expression that defines it and takes its name from `ptx.names`; any other is a declared name, used explicitly.
     """
 
@@ -33,16 +33,16 @@ class Variable:
     expr: Expr = field(default_factory=lambda: Name("_"))
     votes: dict[str, float] = field(default_factory=dict[str, float])
     declaration: object = None
-    """The declaration that makes it: a statement, or a parameter of the function."""
+    """Its declaration: a statement, or a parameter of the function."""
     compared: bool = False
-    """Whether it is compared for equality, which untyped bits spell `.b32`, not `.u32`."""
+    """Whether it is compared for equality, for which untyped bits use `.b32` instead of `.u32`."""
     inner: bool = False
-    """Whether a block inside the function declares it, or the function itself after its first instruction."""
+    """Whether it is declared in a nested block, or after the function's first instruction."""
 
 
 @dataclass
 class Draft:
-    """A function, what is known of it, and its lines by the identity of the instruction that each emits."""
+    """A function, the analysis of it, and its lines by the identity of the instruction that each emits."""
 
     body: Body
     bench: Bench
@@ -51,31 +51,31 @@ class Draft:
     outer: Names
     """The names of the file."""
     waits: dict[Expr, Name]
-    """How the compiler writes its wait loops, with a constant for each way; all functions of a file share it."""
+    """The styles of the compiler's wait loops, with a constant for each; shared by all functions of a file."""
     variables: dict[Register, Variable] = field(default_factory=dict[Register, Variable])
     lines: dict[int, Line] = field(default_factory=dict[int, Line])
     symbols: dict[str, Expr] = field(default_factory=dict[str, Expr])
-    """How module variables, parameters and shared variables are written where their name is long."""
+    """Expressions for module variables, parameters and shared variables with long names."""
 
     ranges: dict[tuple[int, str], tuple[Name, int]] = field(default_factory=dict[tuple[int, str], "tuple[Name, int]"])
-    """The ranges that the function and its blocks declare, `%r<24>`, by the identity of the declaration and their base:
-    their variables and how long they are."""
+    """The ranges that the function and its blocks declare, `%r<24>`, by the identity of the declaration and base: their
+    variables and lengths."""
     elements: dict[tuple[str, int], Expr | None] = field(default_factory=dict[tuple[str, int], "Expr | None"])
-    """What `element` found."""
+    """Cached results of `element`."""
     own: set[int] = field(default_factory=set[int])
-    """The declarations of registers in the function, by identity."""
+    """The register declarations of the function, by identity."""
     late: set[int] = field(default_factory=set[int])
-    """Those of them that stand after the first instruction, so that nothing at the top may name their registers."""
+    """Those that follow the first instruction, so that nothing at the top may name their registers."""
     singles: dict[tuple[int, str], Expr] = field(default_factory=dict[tuple[int, str], Expr])
-    """The registers that are declared one by one."""
+    """The registers declared individually."""
 
     arrays: dict[str, tuple[Name, int, int, PtxType]] = field(
         default_factory=dict[str, "tuple[Name, int, int, PtxType]"]
     )
-    """Variables for parts of declared ranges: the range, first, last, and how their registers are read."""
+    """Variables for parts of declared ranges: the range, first, last, and the type as which they are read."""
 
     def element(self, variable: Variable) -> Expr | None:
-        """Return a register of a declared range as its element, None for any other."""
+        """Return a register of a declared range as its element, or None for any other."""
         key = variable.name, id(variable.declaration)
         if key not in self.elements:
             self.elements[key] = self._find_element(*key)
@@ -91,20 +91,20 @@ class Draft:
         return None
 
     def once(self, identifier: str) -> bool:
-        """Tell whether a variable is made by its definition and read once."""
+        """Tell whether a variable is created by its definition and read once."""
         register = self.by_identifier.get(identifier)
         return (
             register is not None and self.variables[register].fresh and len(self.usage.registers[register].reads) == 1
         )
 
     def reads(self, identifier: str) -> int:
-        """Return how often a variable that its definition makes is read; -1 of any other."""
+        """Return how often a variable that its definition creates is read; -1 for any other."""
         register = self.by_identifier.get(identifier)
         if register is None:
             return -1
         use, variable = self.usage.registers[register], self.variables[register]
         if variable.inner:
-            # Its declaration makes it, and writing it mentions it too.
+            # The use count includes its declaration and the write.
             return len(use.reads) + len(use.writes)
         return len(use.reads) if variable.fresh else -1
 
@@ -115,7 +115,7 @@ class Draft:
 
     @cached_property
     def by_identifier(self) -> dict[str, Register]:
-        """The registers of the variables that hold one register alone."""
+        """The registers of variables that hold a single register."""
         return {v.identifier: key for key, v in self.variables.items() if isinstance(v.expr, Name)}
 
     def line(self, instruction: Instruction) -> Line | None:
@@ -124,5 +124,5 @@ class Draft:
 
 
 def draft_of(body: Body, bench: Bench, outer: Names, waits: dict[Expr, Name]) -> Draft:
-    """Return the draft of a function, nothing in it decided."""
+    """Return the initial draft of a function."""
     return Draft(body, bench, outer.inner(), usage_of(body), outer, waits)

@@ -1,4 +1,4 @@
-"""One function as readable Python: the passes in their order, and what holds their results together."""
+"""Makes one function readable: runs the passes in order and checks their results."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ DEEPEST_BLOCK = 15
 
 @dataclass(slots=True)
 class Setting:
-    """What the functions of a module have in common."""
+    """Data shared by the functions of a module."""
 
     target: Target
     version: Version
@@ -63,13 +63,13 @@ class Setting:
     names: Names
     waits: dict[Expr, Name]
     files: dict[int, str]
-    """The names of the source files, empty where `.loc` stays."""
+    """The names of the source files, empty if `.loc` stays."""
     lines: bool
-    """Whether `.loc` stays: in modules made for a debugger."""
+    """Whether `.loc` stays: in modules compiled for a debugger."""
 
 
 def readable(define: Define, body: Body, setting: Setting) -> Define:
-    """Return the definition of a function with a readable body. It emits what it did, without `.loc`."""
+    """Return the definition of a function with a readable body. It emits the same statements, without `.loc`."""
     if not body.steps:
         return define
     bench = Bench(setting.target, setting.version, body.steps[0].scope)
@@ -98,11 +98,11 @@ def readable(define: Define, body: Body, setting: Setting) -> Define:
 
 
 class BrokenPass(AssertionError):
-    """A pass that drops, repeats or moves a statement: a mistake in this package, never of the PTX."""
+    """A pass dropped, repeated or moved a statement: a bug in this package, never a problem of the PTX."""
 
 
 def _check_statements(name: str, steps: Sequence[Written], statements: Sequence[Emitted]) -> None:
-    """Refuse the steps of a pass that do not emit just the statements of the function, in order."""
+    """Refuse the steps of a pass that do not emit exactly the statements of the function, in order."""
     for emitted, expected in zip_longest(flatten(steps), statements):
         same = emitted is expected or (
             isinstance(emitted, End) and isinstance(expected, End) and emitted.of is expected.of
@@ -112,7 +112,7 @@ def _check_statements(name: str, steps: Sequence[Written], statements: Sequence[
 
 
 def _frame(draft: Draft, steps: Sequence[Written], raised: Raised) -> tuple[Written, ...]:
-    """Put the declared names that are used in front, and the body into `with ptx.names(…)`."""
+    """Put the declared names in use first, and the body into `with ptx.names(…)`."""
     first = next((at for at, step in enumerate(steps) if not _declares(step)), len(steps))
     emitted = [item for item in flatten(steps) if isinstance(item, Instruction)]
     fresh = given_names(draft, emitted)
@@ -129,7 +129,7 @@ def _declares(step: Written) -> bool:
 
 
 class _Writer:
-    """Writes the statements that are part of no structure."""
+    """Writes the statements outside of structures."""
 
     def __init__(self, draft: Draft, define: Define, setting: Setting) -> None:
         self.draft, self.setting = draft, setting
@@ -154,7 +154,7 @@ class _Writer:
                 yield item
 
     def waits(self, label: Statement, test: Statement, tail: Instruction) -> Line | None:
-        """Return the line of a loop that waits for a barrier, None of any other."""
+        """Return the line of a loop that waits for a barrier, or None."""
         if isinstance(label, Label) and isinstance(test, Instruction):
             return loop_wait(self.draft, label, test, tail)
         return None
@@ -189,7 +189,7 @@ class _Writer:
         return [self.plain[id(statement)]]
 
     def flat(self, block: BracedBlock) -> list[Written]:
-        """Write a block that stands too deep for `with`, and all that is in it, one statement after the other."""
+        """Write a block nested too deep for `with`, with its contents, as one statement after the other."""
         out: list[Written] = []
         for item in stream([block]):
             if isinstance(item, End):
@@ -211,7 +211,7 @@ class _Writer:
 
 
 class _Seen(Scope):
-    """The registers that an instruction sees, for the plain transpiler."""
+    """The registers visible to an instruction, for the plain transpiler."""
 
     def __init__(self, draft: Draft, step: Step) -> None:
         super().__init__(draft.names)

@@ -1,4 +1,5 @@
-"""Operands of PTX as expressions of the plan. What has no reading as Python is None; its instruction stays plain."""
+"""Turns PTX operands into expressions of the plan. An operand that Python cannot express is None; its instruction stays
+plain."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ ADDR, IMM, SEL, PIPE = dotted("ptx.addr"), dotted("ptx.imm"), dotted("ptx.sel"),
 PLUS = dotted("ptx.op.plus")
 NONE = Literal(None)
 DEEPEST = 4
-"""How deep an operand may nest; the plain transpiler writes those that go deeper."""
+"""Maximum nesting depth of an operand; the plain transpiler writes deeper ones."""
 
 
 class Operands:
@@ -41,12 +42,12 @@ class Operands:
         self.draft, self.scope, self.depth = draft, scope, 0
 
     def variable(self, name: str) -> Variable | None:
-        """Return the variable of a name, if it is a register."""
+        """Return the variable of a name that is a register."""
         symbol = self.scope.find(name)
         return None if symbol is None else self.draft.variables.get((name, id(symbol)))
 
     def expr(self, operand: Operand) -> Expr | None:
-        """Return an operand as an expression, None where Python has no word for it."""
+        """Return an operand as an expression, or None if Python cannot express it."""
         made = _MADE.get(type(operand))
         if made is None or self.depth > DEEPEST:
             return None
@@ -69,7 +70,7 @@ class Operands:
         return self.draft.symbols.get(name) or Literal(name)
 
     def gathered(self, elements: tuple[Expr, ...]) -> Expr:
-        """Return a list of expressions, as one array or a part of it where they follow each other there."""
+        """Return a list of expressions, as an array or a slice of one if they are consecutive there."""
         first = elements[0] if elements else None
         if (
             not isinstance(first, Item)
@@ -154,7 +155,7 @@ _MADE: dict[type[Operand], Callable[[Operands, Any], Expr | None]] = {
 
 @lru_cache(maxsize=1 << 14)
 def number(text: str) -> Expr:
-    """Return a number as Python writes it, or as it is spelled where PTX would print another spelling."""
+    """Return a number in Python notation, or with its spelling if PTX would print another."""
     kind = text[:2].lower()
     if kind == "0f" and len(text) == 10:
         bits = int(text[2:], 16)
@@ -172,7 +173,7 @@ def number(text: str) -> Expr:
 
 
 def shortest(value: float) -> float:
-    """Return the number with the fewest digits that is this one in single precision."""
+    """Return the number with the fewest digits that has the same single-precision value."""
     bits = struct.pack(">f", value)
     for digits in range(1, 10):
         made = float(f"{value:.{digits}g}")
@@ -185,13 +186,13 @@ def shortest(value: float) -> float:
 
 
 def viewed(expr: Expr, dtype: PtxType) -> Expr:
-    """Return a register read as another type."""
+    """Return a register viewed as another type."""
     return Attribute(expr, dtype.name)
 
 
 @lru_cache(maxsize=1 << 12)
 def chained(opcode: str, modifiers: tuple[str, ...]) -> Expr:
-    """Return `ptx.inst.op.mod…`; what Python cannot spell as an attribute stands in brackets."""
+    """Return `ptx.inst.op.mod…`; modifiers that are not valid attributes go in brackets."""
     found = lookup(opcode, tuple([modifier[1:] for modifier in modifiers]))
     if isinstance(found, Match) and found.canonical is not None:
         return Item(dotted("ptx.inst"), Literal(opcode + "".join(modifiers)))
@@ -203,7 +204,7 @@ def chained(opcode: str, modifiers: tuple[str, ...]) -> Expr:
 
 
 def worded(modifier: str) -> str | None:
-    """Return the Python name of a modifier, None where there is none."""
+    """Return the Python name of a modifier, or None."""
     made = modifier.replace("::", "__")
     if made[:1].isdigit():
         made = f"_{made}"

@@ -1,4 +1,4 @@
-"""The registers of a function in front of its body: declarations, declared names in use, names that are given."""
+"""The registers of a function, declared before its body: declarations, declared names in use, assigned names."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def declare(draft: Draft, statements: Sequence[Statement]) -> None:
 
 
 def declaration(draft: Draft, statement: RegDecl) -> Expr | None:
-    """Return what the registers of a declaration are assigned to."""
+    """Return the assignment target of a register declaration."""
     made: list[Expr] = []
     for item in statement.declarators:
         if item.count is not None:
@@ -44,8 +44,7 @@ def declaration(draft: Draft, statement: RegDecl) -> Expr | None:
 
 
 def given_names(draft: Draft, emitted: Sequence[Instruction]) -> list[Expr]:
-    """Return the arguments of `ptx.names`: the fresh registers of each class in the order in which they are made,
-    neighbors as ranges."""
+    """Return the arguments of `ptx.names`: the new registers of each class in creation order, neighbors as ranges."""
     out: dict[object, list[tuple[Expr, int, int]]] = {}
     usage, exact = draft.usage, draft.bench.exact
     for instruction in emitted:
@@ -74,7 +73,7 @@ def _build_run(name: Expr, first: int, last: int) -> Expr:
 
 
 def mentioned(draft: Draft, steps: Sequence[Step]) -> Iterator[Step]:
-    """Yield lines that give a variable to every declared register that the body uses by name, neighbors together."""
+    """Yield lines that assign a variable to every declared register that the body uses by name, neighbors together."""
     used = {
         part.id
         for step in walk(steps)
@@ -99,7 +98,7 @@ def mentioned(draft: Draft, steps: Sequence[Step]) -> Iterator[Step]:
 
 
 _MOST = 8
-"""How many registers one line gives variables to."""
+"""Maximum number of registers assigned on one line."""
 
 
 def _join_members(draft: Draft, whole: Name, members: list[tuple[int, Variable]]) -> Iterator[Step]:

@@ -1,4 +1,5 @@
-"""One instruction of a draft as the passes see it: its words, its operands as expressions, how it may be called."""
+"""One instruction of a draft as the passes see it: its words, its operands as expressions, and helpers to build
+calls."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ _TYPES = {kind.name: kind for kind in ALL}
 
 
 class Site:
-    """An instruction where it stands. `fresh`: its destination is made by the expression that is looked for."""
+    """An instruction with its position. `fresh`: the expression to be found creates its destination."""
 
     types = _TYPES
 
@@ -50,15 +51,15 @@ class Site:
         return () if self.pred is None else (("pred", self.pred),)
 
     def value(self, index: int) -> Expr | None:
-        """Return one operand; None where Python has no word for it, or where there is none."""
+        """Return one operand; None if it is missing or Python cannot express it."""
         return self.operands.expr(self.given[index]) if index < len(self.given) else None
 
     def values(self, first: int) -> tuple[Expr | None, ...]:
-        """Return the operands from one on."""
+        """Return the operands from an index on."""
         return tuple([self.operands.expr(given) for given in self.given[first:]])
 
     def call(self, path: str, *arguments: Expr | None, **keywords: Expr | None) -> Expr | None:
-        """Return a call with the guard; None if an argument is."""
+        """Return a call with the guard; None if an argument is None."""
         values = [argument for argument in arguments if argument is not None]
         if len(values) < len(arguments):
             return None
@@ -66,17 +67,17 @@ class Site:
         return Call(dotted(path), tuple(values), (*named, *self.guard()))
 
     def listed(self, values: tuple[Expr | None, ...]) -> Expr | None:
-        """Return a list, None if an element is."""
+        """Return a list; None if an element is None."""
         return None if None in values else List(tuple([value for value in values if value is not None]))
 
     def home(self, given: Operand) -> PtxType | None:
-        """Return the type that most uses of a register want."""
+        """Return the type that most uses of a register need."""
         name = getattr(given, "name", None)
         variable = self.operands.variable(name) if isinstance(name, str) else None
         return None if variable is None else variable.home
 
     def made(self, index: int) -> Expr | None:
-        """Return the types of a destination in place of its registers: fresh ones are made."""
+        """Return the types of new destination registers in place of the registers."""
         given = self.given[index] if index < len(self.given) else None
         if isinstance(given, VectorOperand):
             kinds = [self.home(element) for element in given.elements]
@@ -100,5 +101,5 @@ class Site:
 
 
 def repeated(kind: PtxType, count: int) -> Expr:
-    """Return `[kind] * count`: so many fresh registers."""
+    """Return `[kind] * count`: that many new registers."""
     return Binary("*", List((Name(kind.name),)), Literal(count))

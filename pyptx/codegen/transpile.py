@@ -1,4 +1,4 @@
-"""A PTX text or a module as the text of a Python file, plain or readable."""
+"""Translates PTX text or a module to the text of a Python file, plain or readable."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pyptx.parser import parse
 
 
 def ptx_to_python(source: str, *, sugar: bool = False, kernel_name: str = "matmul_kernel") -> str:
-    """Return a Python file that says what a PTX text says, byte for byte; with `sugar` it is made readable. The first
-    kernel is called `kernel_name` in Python; if that is empty, by its own name, like the others."""
+    """Return a Python file that emits a PTX text byte for byte; with `sugar` it is readable. The first kernel is named
+    `kernel_name` in Python; if that is empty, it keeps its own name, like the others."""
     newline = "\r\n" if _has_windows_line_ends(source) else "\n"
     with without_collector():
         module = parse(source.replace("\r\n", "\n") if newline != "\n" else source)
@@ -23,7 +23,7 @@ def ptx_to_python(source: str, *, sugar: bool = False, kernel_name: str = "matmu
 
 
 def ir_to_python(module: Module, *, sugar: bool = False, kernel_name: str = "matmul_kernel") -> str:
-    """Return a Python file that says what a module says."""
+    """Return a Python file that emits a module."""
     return ptx_to_python(emit(module), sugar=sugar, kernel_name=kernel_name)
 
 
@@ -35,6 +35,6 @@ def apply_sugar(module: Module, *, kernel_name: str = "matmul_kernel") -> Plan:
 
 
 def _has_windows_line_ends(source: str) -> bool:
-    """Tell whether every line ends in CR LF, so that the line end can be said once."""
+    """Tell whether every line ends in CR LF, so that the line ending can be set once."""
     ends = source.count("\r\n")
     return ends > 0 and ends == source.count("\n") == source.count("\r")

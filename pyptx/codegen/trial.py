@@ -1,6 +1,6 @@
-"""Runs a kernel on arguments made up for it: buffers for what the code uses as addresses, small numbers else.
+"""Runs a kernel on generated arguments: buffers for parameters used as addresses, small numbers for the rest.
 
-The only part of the transpiler that needs NumPy and the simulator; loaded when a generated file is told to run.
+The only part of the transpiler that needs NumPy and the simulator; loaded only when a generated file is told to run.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Field = tuple[str, int]
 
 
 def tried(module: Module, entry: Function, grid: int, block: int | None, size: int, number: int) -> Iterator[str]:
-    """Simulate a kernel; yield what was passed to it and what it did."""
+    """Simulate a kernel; yield its arguments and its effects."""
     pointers = pointers_of(entry)
     random = np.random.default_rng(0)
     arguments: dict[str, Any] = {}
@@ -51,7 +51,7 @@ def tried(module: Module, entry: Function, grid: int, block: int | None, size: i
 
 
 def _make_buffer(random: np.random.Generator, size: int) -> Array:
-    """Return bytes that are small numbers, read as integers of 32 bits."""
+    """Return bytes that are small numbers when read as 32-bit integers."""
     return random.integers(0, 8, size // 4, dtype=np.int32).view(np.uint8)
 
 
@@ -82,7 +82,7 @@ def _format_value(value: object) -> str:
 
 
 def pointers_of(entry: Function) -> set[Field]:
-    """Return the parameters, or places in them, whose value reaches an address: followed through moves and sums."""
+    """Return the parameters, or offsets in them, whose value reaches an address through moves and sums."""
     instructions = [node for node in visit(entry) if isinstance(node, Instruction)]
     origin: dict[str, set[Field]] = {}
     found: set[Field] = set()
@@ -115,7 +115,7 @@ def _follow(node: Instruction, origin: dict[str, set[Field]], pointers: set[Fiel
 
 
 def _choose_block(entry: Function) -> tuple[int, ...]:
-    """Return the block that the kernel asks for, or a usual one within its bounds."""
+    """Return the block size that the kernel requires, or a usable one within its bounds."""
     for directive in entry.directives:
         values = tuple(int(value) for value in directive.values if isinstance(value, int))
         if directive.name == "reqntid" and values:

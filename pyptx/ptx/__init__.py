@@ -1,4 +1,5 @@
-"""Instructions: `ptx.inst` for every one of the table, a wrapper for the usual ones, control flow, families as modules.
+"""Instructions: `ptx.inst` for every instruction of the table, wrappers for common ones, control flow, and instruction
+families as modules.
 
 Names are loaded on first use.
 """
@@ -190,11 +191,11 @@ _ELSEWHERE = {
     "for_": "ptx.range_", "exp": "ptx.ex2", "exp2": "ptx.ex2", "log2": "ptx.lg2", "where": "ptx.selp",
     "smem": "from pyptx import smem", "reg": "from pyptx import reg", "shared": "smem.alloc",
 }  # fmt: skip
-"""What people who know CUDA look for here, and what it is called."""
+"""Names that CUDA users may look for here, with what to use."""
 
 
 def _instead(name: str) -> str:
-    """Return where a thing of another name is: every instruction of the table is one of `ptx.inst`."""
+    """Return what to use for an unknown name: every instruction of the table is available in `ptx.inst`."""
     if name.startswith("_"):
         return ""
     from pyptx.isa.table import rows

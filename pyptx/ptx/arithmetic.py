@@ -1,5 +1,5 @@
-"""Arithmetic and logic, one instruction each: `ptx.add(u32, a, b)` makes a fresh register, `ptx.add(u32, x, a, b)`
-writes `x`. The functions are made from the table; arithmetic.pyi shows them to editors."""
+"""Arithmetic and logic, one instruction each: `ptx.add(u32, a, b)` creates a register, `ptx.add(u32, x, a, b)` writes
+`x`. The functions are built from the table; arithmetic.pyi declares them for editors."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _function(name: str, known: Computation) -> Callable[..., Reg]:
 
 
 def _arrange(name: str, known: Computation, operands: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
-    """Return operands, some of them by name, in the instruction's order."""
+    """Return the operands, some of them passed by name, in the instruction's order."""
     total = len(operands) + len(named)
     first = ("dst",) if "dst" in named or total > len(known.sources[0]) else ()
     places = (*first, *next((s for s in known.sources if len(s) + len(first) == total), known.sources[-1]))

@@ -1,4 +1,4 @@
-"""Stores and reductions that do not wait: `st.async`, `red.async`, `st.bulk`."""
+"""Asynchronous stores and reductions: `st.async`, `red.async`, `st.bulk`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _SIGNAL = "mbarrier::complete_tx::bytes"
 
 
 def st_async(dtype: Dtype, addr: Any, src: Any, mbar: Any, *, pred: Pred | None = None) -> None:
-    """Emit `st.async.shared::cluster.mbarrier::complete_tx::bytes[.vN].T [a], b, [mbar]`: data and barrier of one CTA
-    of the cluster, by mapped addresses."""
+    """Emit `st.async.shared::cluster.mbarrier::complete_tx::bytes[.vN].T [a], b, [mbar]`: data and barrier belong to
+    one CTA of the cluster, both by mapped addresses."""
     dtype = type_of(dtype)
     words = ("async", "shared::cluster", _SIGNAL, *vector_words(src), dtype.name)
     emit(spelled("st", *words), (addr, src, mbar), pred)
@@ -47,7 +47,7 @@ def red_async_global(
 def st_bulk(addr: Any, size: Any, *, pred: Pred | None = None) -> None:
     """Emit `st.bulk.shared::cta [a], size, 0`: fill with zero. `size` is in bytes, a multiple of 8.
 
-    ptxas takes only registers as its address: for an allocation one `mov` comes before it, in a scope `st_bulk`.
+    ptxas accepts only registers as its address: for an allocation, a `mov` precedes it, in a scope `st_bulk`.
     """
     spelling = spelled("st", "bulk", "shared::cta")
     if isinstance(addr, SharedView) and addr.register is None:

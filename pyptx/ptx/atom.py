@@ -1,7 +1,7 @@
-"""Atomic operations that return what was there: `ptx.atom.add(u32, old, address, 1)`; `None` as `old` drops it.
+"""Atomic operations that return the old value: `ptx.atom.add(u32, old, address, 1)`; `None` as `old` discards it.
 
-`sem` is "relaxed" (what PTX means anyway), "acquire", "release" or "acq_rel"; `scope` "cta", "cluster", "gpu" (meant
-anyway) or "sys"; `space` "global", "shared", … or "" for a generic address. Lists of registers make vectors.
+`sem` is "relaxed" (the default of PTX), "acquire", "release" or "acq_rel"; `scope` "cta", "cluster", "gpu" (the
+default) or "sys"; `space` "global", "shared", … or "" for a generic address. Lists of registers make vectors.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["add", "and_", "cas", "dec", "exch", "inc", "max", "min", "or_", "xor
 
 
 class _Atom:
-    """One operation of `atom`; calling it emits one instruction."""
+    """One operation of `atom`; calling it emits an instruction."""
 
     def __init__(self, op: str) -> None:
         self._op = op
@@ -33,7 +33,7 @@ class _Atom:
         cache_hint: Any = None,
         pred: Pred | None = None,
     ) -> Any:
-        """Emit `atom[.sem][.scope][.space].op[.noftz][.L2::cache_hint][.vN].T d, [a], b[, policy]`; halves have
+        """Emit `atom[.sem][.scope][.space].op[.noftz][.L2::cache_hint][.vN].T d, [a], b[, policy]`; f16 and bf16 have
         `.noftz`. A type as `dst` makes a fresh register; the destination is returned."""
         made = destination(dst)
         emit_atomic("atom", self._op, dtype, (made, addr, value), (sem, scope, space), cache_hint, pred)
@@ -61,8 +61,8 @@ def cas(
     scope: str | None = None,
     pred: Pred | None = None,
 ) -> Any:
-    """Emit `atom[.sem][.scope][.space].cas.bN d, [a], b, c`: put `value` there if `compare` is what was there. A type
-    as `dst` makes a fresh register; the destination is returned."""
+    """Emit `atom[.sem][.scope][.space].cas.bN d, [a], b, c`: store `value` if the old value equals `compare`. A type as
+    `dst` makes a fresh register; the destination is returned."""
     made = destination(dst)
     emit_atomic("atom", "cas", dtype, (made, addr, compare, value), (sem, scope, space), None, pred)
     return made

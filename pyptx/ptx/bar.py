@@ -1,4 +1,4 @@
-"""The CTA's barriers by number: `bar.sync`, `bar.arrive`, `bar.red`; and the warp's."""
+"""The CTA's numbered barriers, `bar.sync`, `bar.arrive`, `bar.red`, and the warp barrier."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def arrive(n: Any, count: Any, *, pred: Pred | None = None) -> None:
 
 
 def red_popc(value: Pred, n: Any = 0, count: Any | None = None, *, pred: Pred | None = None) -> Reg:
-    """Emit `bar.red.popc.u32 d, n[, count], p`: wait; return for how many threads the predicate holds. `count` counts
-    threads, a multiple of 32."""
+    """Emit `bar.red.popc.u32 d, n[, count], p`: wait; return the number of threads for which the predicate holds.
+    `count` counts threads, a multiple of 32."""
     made = fresh(u32)
     emit(spelled("bar", "red", "popc", "u32"), (made, *_list_operands(n, count), value), pred)
     return made

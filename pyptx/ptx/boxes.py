@@ -1,4 +1,4 @@
-"""The tensor copies of each rank, whose methods are the functions of `ptx.cp.async_.bulk.tensor`."""
+"""The tensor copies of each rank; their methods are the functions of `ptx.cp.async_.bulk.tensor`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SIGNAL, _HINT = "mbarrier::complete_tx::bytes", "L2::cache_hint"
 
 
 def map_address(desc: Any, coord: Any) -> AddressOperand:
-    """Return `[map, {x, y}]`; without coordinates, the address must have them already."""
+    """Return `[map, {x, y}]`; without coordinates, the address must already have them."""
     if coord is None:
         if isinstance(desc, AddressOperand):
             return desc
@@ -39,7 +39,7 @@ def map_address(desc: Any, coord: Any) -> AddressOperand:
 
 
 def group_words(cta_group: Any) -> tuple[str, ...]:
-    """Return `.cta_group::2`; one CTA is what PTX means anyway."""
+    """Return `.cta_group::2`, or nothing for one CTA, the default."""
     if isinstance(cta_group, bool) or cta_group not in (None, 1, 2):
         fail(
             rules.ARGUMENT,
@@ -115,7 +115,7 @@ class TensorCopy:
         cta_group: int = 1,
         pred: Pred | None = None,
     ) -> None:
-        """Emit what calling this object does."""
+        """Emit the same as calling this object."""
         self._load("shared::cluster", "tile", dst, src, coord, mbar, [], multicast_mask, cta_group, cache_hint, pred)
 
     def im2col(
@@ -200,7 +200,7 @@ class TensorCopy:
         pred: Pred | None = None,
     ) -> None:
         """Emit `cp.async.bulk.prefetch.tensor.Nd.L2.global.mode[.L2::cache_hint] [map, {c}][, {offsets}][, policy]`;
-        `mode` is that of a load. The offsets (im2col only) count elements."""
+        `mode` is as for a load. The offsets (im2col only) count elements."""
         level = None if cache_hint is None else _HINT
         words = given("async", "bulk", "prefetch", "tensor", f"{self.rank}d", "L2", "global", mode, level)
         more = [list(offsets)] if offsets is not None else []

@@ -1,4 +1,4 @@
-"""Caches: `prefetch`, `prefetchu`, `applypriority`, `discard`, `createpolicy`."""
+"""Cache instructions: `prefetch`, `prefetchu`, `applypriority`, `discard`, `createpolicy`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def prefetch(addr: Any, *, level: str = "L2", space: str = "global", pred: Pred 
 
 
 def prefetch_tensormap(desc: Any, *, space: str = "", pred: Pred | None = None) -> None:
-    """Emit `prefetch.tensormap [a]`: a tensor map by its generic address, or a tensor of the kernel."""
+    """Emit `prefetch.tensormap [a]` for a tensor map, by generic address, or a tensor of the kernel."""
     address = desc.tma_desc() if isinstance(desc, TensorSpec) else desc
     emit(spelled("prefetch", *given(space, "tensormap")), (address,), pred)
 
@@ -34,7 +34,7 @@ def applypriority(addr: Any, *, size: int = 128, pred: Pred | None = None) -> No
 
 
 def discard(addr: Any, *, size: int = 128, pred: Pred | None = None) -> None:
-    """Emit `discard.global.L2 [a], 128`: the line is dropped without writing it back. `size` is in bytes."""
+    """Emit `discard.global.L2 [a], 128`: the cache line is discarded without writing it back. `size` is in bytes."""
     emit(spelled("discard", "global", "L2"), (addr, size), pred)
 
 
@@ -43,7 +43,7 @@ def createpolicy_fractional(
 ) -> Reg:
     """Emit `createpolicy.fractional.L2::primary[.L2::secondary].b64 d[, fraction]`; return the policy, a `cache_hint`.
 
-    `primary` is "evict_last", "evict_normal", "evict_first" or "evict_unchanged"; `secondary` one of the last two.
+    `primary` is "evict_last", "evict_normal", "evict_first" or "evict_unchanged"; `secondary` is one of the last two.
     """
     made = fresh(b64)
     words = ("fractional", f"L2::{primary}", *(() if secondary is None else (f"L2::{secondary}",)), "b64")

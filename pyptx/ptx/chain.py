@@ -1,6 +1,8 @@
-"""`ptx.inst.<op>.<mod>…(*operands)`: any instruction of the table, exactly one; and `ptx.pipe`, the same in a chain.
+"""`ptx.inst.<op>.<mod>…(*operands)`: emits exactly one instruction, any in the table; and `ptx.pipe`, which chains
+them.
 
-A type where the destination stands makes a fresh register: `x = ptx.inst.bfe.u32(u32, a, 3, 4)`."""
+A type as the destination creates a register: `x = ptx.inst.bfe.u32(u32, a, 3, 4)`.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from pyptx.types import PtxType
 
 
 def word(name: str) -> str:
-    """Return the modifier that a Python name spells: `global_`, `_2d`, `shared__cta`."""
+    """Return the modifier that a Python name stands for: `global_`, `_2d`, `shared__cta`."""
     if len(name) > 1 and name[0] == "_" and name[1].isdigit():
         name = name[1:]
     return name.removesuffix("_").replace("__", "::")
@@ -36,7 +38,7 @@ _DESTINATIONS: tuple[type, ...] = (Register, Pair, RegisterRange, list)
 
 
 class Chain:
-    """An opcode with the modifiers so far. The next is an attribute, or in brackets; calling it emits."""
+    """An opcode and the modifiers so far. Add the next as an attribute or in brackets; a call emits the instruction."""
 
     def __init__(self, spelling: Spelling) -> None:
         self._spelling = spelling
@@ -88,7 +90,7 @@ class Root:
 
 
 class Pipe:
-    """`ptx.pipe(x)`: each call takes the previous destination as its first source; `.reg` is the last one."""
+    """`ptx.pipe(x)`: each call takes the previous destination as its first source; `.reg` is the last destination."""
 
     def __init__(self, reg: Reg, spelling: Spelling | None = None) -> None:
         self.reg, self._spelling = reg, spelling

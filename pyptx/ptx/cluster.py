@@ -1,4 +1,4 @@
-"""Clusters: their barrier, and shared memory and memory barriers of the other CTAs."""
+"""Clusters: the cluster barrier, and shared memory and memory barriers of other CTAs."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from pyptx.types import u32
 __all__ = ["arrive", "arrive_multicast", "arrive_remote", "getctarank", "map_shared_u32", "rank", "sync", "wait"]
 
 _LARGEST = 16
-"""CTAs in a cluster at most."""
+"""Maximum number of CTAs in a cluster."""
 
 
 def arrive(
     *, aligned: bool = False, sem: str | None = None, scope: str | None = None, pred: Pred | None = None
 ) -> None:
-    """Emit `barrier.cluster.arrive[.sem][.aligned]`; `sem` is "release", which PTX means anyway, or "relaxed"."""
+    """Emit `barrier.cluster.arrive[.sem][.aligned]`; `sem` is "release", the default, or "relaxed"."""
     _barrier("arrive", aligned, sem, scope, pred)
 
 
@@ -50,14 +50,14 @@ def sync(*, aligned: bool = False, pred: Pred | None = None) -> None:
 
 @intrinsic
 def rank(cta_rank: int | Reg) -> Reg:
-    """Return a predicate: whether this is the CTA of that rank. Emits `mov` of `%cluster_ctarank` and `setp.eq`."""
+    """Return a predicate that is true in the CTA of that rank. Emits `mov` of `%cluster_ctarank` and `setp.eq`."""
     if not isinstance(cta_rank, Register) and not is_integer(cta_rank, 0):
         fail(rules.ARGUMENT, f"a rank must be an integer or a register, found {shown(cta_rank)}")
     return sreg("%cluster_ctarank") == cta_rank
 
 
 def map_shared_u32(bar_addr: Any, cta_id: Reg | int, *, pred: Pred | None = None) -> Reg:
-    """Emit `mapa.shared::cluster.u32 d, address, cta`: the same place in another CTA's shared memory."""
+    """Emit `mapa.shared::cluster.u32 d, address, cta`: the corresponding address in another CTA's shared memory."""
     made = fresh(u32)
     emit(_MAPA, (made, bar_addr, cta_id), pred)
     return made
@@ -74,7 +74,8 @@ def getctarank(address: Any, *, pred: Pred | None = None) -> Reg:
 
 
 def _address(barrier: Any) -> Any:
-    """Return a barrier as `mapa` takes it; what is no register or symbol with an offset goes into a register."""
+    """Return a barrier as an operand of `mapa`; anything but a register or a symbol with an offset goes into a
+    register."""
     return barrier.__single__() if isinstance(barrier, Value) else barrier
 
 
@@ -88,10 +89,10 @@ def arrive_remote(
     scope: str | None = None,
     pred: Pred | None = None,
 ) -> None:
-    """Arrive at the barrier in the same place of another CTA's shared memory. `count` counts arrivals.
+    """Arrive at the corresponding barrier of another CTA. `count` counts arrivals.
 
     Emits a block `{ .reg .b32 %remAddr32; mapa.shared::cluster.u32 …; mbarrier.arrive[.sem.scope].shared::cluster.b64
-    _, [%remAddr32], n; }`, before it one instruction for the address where that is no single operand.
+    _, [%remAddr32], n; }`, preceded by one instruction for the address if it is not a single operand.
     """
     _arrive(_address(bar_addr), cta_id, count, sem, scope, pred)
 
@@ -114,11 +115,11 @@ def arrive_multicast(
     scope: str | None = None,
     pred: Pred | None = None,
 ) -> None:
-    """Arrive at the same barrier of every CTA whose bit is set in `mask`: what `arrive_remote` emits, for each. `count`
-    counts arrivals at each.
+    """Arrive at the same barrier of every CTA whose bit is set in `mask`: emits what `arrive_remote` emits, for each
+    CTA. `count` counts arrivals at each.
 
-    A number is unrolled. A register of 32 bits makes a loop: while the mask is not 0, `brev` and `clz` find the lowest
-    bit, and `sub`, `and` clear it.
+    A constant mask is unrolled. A 32-bit register emits a loop: while the mask is not 0, `brev` and `clz` find the
+    lowest bit, and `sub`, `and` clear it.
     """
     address = _address(bar_addr)
     if not isinstance(mask, Reg):

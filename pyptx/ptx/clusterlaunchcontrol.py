@@ -1,4 +1,4 @@
-"""Taking the work of clusters that have not started: `clusterlaunchcontrol`."""
+"""Takes over the work of clusters that have not started: `clusterlaunchcontrol`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["get_first_ctaid", "get_first_ctaid_dim", "is_canceled", "try_cancel"
 
 def try_cancel(dst: Any, mbar: Any, *, multicast: bool = False, pred: Pred | None = None) -> None:
     """Emit `clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes[.multicast::cluster::all]
-    .b128 [dst], [mbar]`; the answer, 16 bytes, comes into shared memory through the async proxy."""
+    .b128 [dst], [mbar]`; the 16-byte response is written to shared memory through the async proxy."""
     words = ("multicast::cluster::all",) if multicast else ()
     head = ("try_cancel", "async", "shared::cta", "mbarrier::complete_tx::bytes")
     emit(spelled("clusterlaunchcontrol", *head, *words, "b128"), (dst, mbar), pred)

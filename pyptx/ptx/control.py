@@ -1,4 +1,4 @@
-"""Structured control flow, labels and branches, scopes, directives in a text."""
+"""Structured control flow, labels and branches, scopes, and directives in the instruction stream."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _refuse_control(trace: Trace, what: str) -> None:
 
 
 def bra(label: str, *, uni: bool = False, pred: Pred | None = None) -> None:
-    """Emit `bra[.uni] label`; the name of an enclosing `ptx.loop` is its start."""
+    """Emit `bra[.uni] label`; the name of an enclosing `ptx.loop` is its start label."""
     trace = current()
     inner = next((loop.start for loop in reversed(trace.loops) if loop.wanted == label), label)
     check_name(inner, symbol=True)
@@ -62,7 +62,7 @@ def bra(label: str, *, uni: bool = False, pred: Pred | None = None) -> None:
 
 
 def jump(trace: Trace, target: str, pred: Pred | None = None, uni: bool = False) -> None:
-    """Emit a branch to a label that may come later."""
+    """Emit a branch to a label that may be placed later."""
     if trace.pure:
         _refuse_control(trace, f"the branch to `{target}`")
     emit(BRANCHES[uni], (target,), pred, trace)
@@ -74,7 +74,7 @@ def ret(*, pred: Pred | None = None) -> None:
 
 
 def condition(trace: Trace, pred: Any, what: str) -> Pred:
-    """Return the predicate that was meant, or say what is wrong with it."""
+    """Return a condition as a predicate, or report what is wrong with it."""
     if callable(pred):
         pred = pred()
     if isinstance(pred, bool):
@@ -85,13 +85,13 @@ def condition(trace: Trace, pred: Any, what: str) -> Pred:
 
 
 def opposite(pred: Pred) -> Pred:
-    """Return the predicate read as its opposite."""
+    """Return the negated predicate."""
     return pred.reg if isinstance(pred, NegPred) else NegPred(pred)
 
 
 class Chain:
-    """What an `if_` and the branches that follow it share: their number, how many conditions there were, whether they
-    jump to a common end, and where in which body the last one ended."""
+    """The state shared by an `if_` and the branches that follow it: their number, the number of conditions, whether
+    they jump to a common end, and where in which body the last one ended."""
 
     def __init__(self, number: int) -> None:
         self.number, self.conditions, self.jumps, self.closed = number, 0, False, False
@@ -100,12 +100,12 @@ class Chain:
 
     @property
     def otherwise(self) -> str:
-        """The label where the next alternative begins."""
+        """The label where the next branch starts."""
         return f"$if{self.number}_else{'' if self.conditions < 2 else self.conditions}"
 
     @property
     def done(self) -> str:
-        """The label after all of them."""
+        """The label after all branches."""
         return f"$if{self.number}_end"
 
 
@@ -136,7 +136,7 @@ class If(Body):
         return opened
 
     def _continue_chain(self) -> Chain:
-        """Return the chain that this branch belongs to; the body before it now ends in a jump past the others."""
+        """Return the chain that this branch continues; the previous body now ends in a jump past the other branches."""
         trace = self.trace
         chain: Chain | None = trace.facts.get("if")
         if chain is None or chain.closed or chain.body is not trace.body or not self._follows(chain):
@@ -158,7 +158,7 @@ class If(Body):
         return chain
 
     def _follows(self, chain: Chain) -> bool:
-        """Tell whether nothing stands between: for `elif_`, the statements of its own condition may."""
+        """Tell whether nothing was emitted in between, except for the statements of an `elif_` condition."""
         between = self.trace.body[chain.at + 1 + chain.jumps :]
         here = self.trace.here(4)
         if not between or here is None or self.what == "ptx.else_":
@@ -183,7 +183,7 @@ class If(Body):
 
 
 def _within(statement: Statement, here: PythonFrame, first: int, last: int) -> bool:
-    """Tell whether a statement was written by the expression of the `with` line `here`."""
+    """Tell whether a statement was emitted by the expression of the `with` line `here`."""
     frame: object = getattr(statement, "origin", None)
     while isinstance(frame, PythonFrame):
         if frame.code is here.code and frame.caller == here.caller:
@@ -193,8 +193,9 @@ def _within(statement: Statement, here: PythonFrame, first: int, last: int) -> b
 
 
 def if_(pred_reg: Pred, *, label: str | None = None, uni: bool = False, place: bool = True) -> Body:
-    """Open a block that runs where the predicate holds: `with ptx.if_(x == 0):`. In an exact transcript `label` is the
-    label after it, which something else places with `place=False`, and `uni` makes the branch uniform."""
+    """Open a block that runs if the predicate is true: `with ptx.if_(x == 0):`. In an exact transcript, `label` is
+    the label after the block, `place=False` leaves its placement to another statement, and `uni` makes the branch
+    uniform."""
     if current().exact is not None:
         return ExactIf(pred_reg, label, uni, place)
     _refuse_label("ptx.if_", label)
@@ -208,14 +209,14 @@ def _refuse_label(what: str, label: str | None) -> None:
 
 
 def elif_(pred_reg: Pred) -> If:
-    """Open the next alternative of the `if_` before it. Its condition, written in the parentheses, is evaluated only
-    where the earlier ones failed."""
+    """Open the next branch of the preceding `if_`. Its condition, written in the parentheses, is evaluated only if the
+    earlier ones are false."""
     return announced(If("ptx.elif_", pred_reg))
 
 
 def else_(*, label: str | None = None, uni: bool = False, place: bool = True) -> Body:
-    """Open the last alternative of the `if_` before it. In an exact transcript `label` is the label after both; `uni`
-    and `place` as for `if_`."""
+    """Open the last branch of the preceding `if_`. In an exact transcript, `label` is the label after both branches;
+    `uni` and `place` are as for `if_`."""
     if current().exact is not None:
         return ExactElse(label, uni, place)
     _refuse_label("ptx.else_", label)
@@ -226,17 +227,17 @@ class _Round(Body):
     """A body that the GPU repeats."""
 
     watched = True
-    """Whether the user's code writes it, which may rebind names."""
+    """Whether the body is user code, which may rebind names."""
     bound: Sequence[Bindings] = ()
 
     def watch(self) -> None:
-        """Remember what the user's variables hold before the first round."""
+        """Record the values of the user's variables before the first iteration."""
         self.trace.loops.append(self)
         if self.watched:
             self.bound = bindings(self.trace)
 
     def forget(self) -> None:
-        """Warn of what a second round would not see, and of nothing twice."""
+        """Warn of rebound names that the next iteration would not see, once each."""
         trace = self.trace
         trace.loops.pop()
         if self.bound:
@@ -251,7 +252,7 @@ class _Round(Body):
 
 
 class Loop(_Round):
-    """A loop: where it starts, where `continue_` and `break_` go, and whether they were used."""
+    """A loop: its start, the targets of `continue_` and `break_`, and whether they are used."""
 
     def __init__(self, what: str, wanted: str, pred: Any = None, first: Any = None) -> None:
         self.what, self.wanted, self.pred, self.first = what, wanted, pred, first
@@ -290,7 +291,7 @@ class Loop(_Round):
         trace.pop(self.opened)
 
     def step(self) -> None:
-        """Emit what stands between the body and the jump back."""
+        """Emit the code between the body and the branch back."""
 
     def _refuse_invariant(self, pred: Pred) -> None:
         name = pred.reg.name if isinstance(pred, NegPred) else pred.name
@@ -311,7 +312,7 @@ def _unique_label(trace: Trace, wanted: str) -> str:
 
 
 def _writes(statements: list[Statement], name: str) -> bool:
-    """Tell whether some instruction names the register as its first operand."""
+    """Tell whether some instruction has the register as its first operand."""
     stack: list[Statement] = list(statements)
     while stack:
         statement = stack.pop()
@@ -327,16 +328,17 @@ def _writes(statements: list[Statement], name: str) -> bool:
 
 
 def loop(label_name: str, *, pred: Any = None, uni: bool = False, end: str | None = None) -> Body:
-    """Open a labeled loop that repeats while `pred` holds: a predicate that the body sets, or a function that emits
-    the condition at the end. Without `pred` it is left by `break_` or `bra`. In an exact transcript the label is
-    written as given, `uni` makes the branch back uniform, and `end` is the label behind it, where `break_` goes."""
+    """Open a labeled loop that repeats while `pred` is true: a predicate that the body sets, or a function that emits
+    the condition at the end. Without `pred`, leave the loop with `break_` or `bra`. In an exact transcript, the label
+    is written as is, `uni` makes the branch back uniform, and `end` is the label after the loop, the target of
+    `break_`."""
     if current().exact is not None:
         return ExactLoop(label_name, pred, uni, end)
     return announced(Loop("ptx.loop", label_name, pred))
 
 
 def while_(condition: Callable[[], Pred]) -> Loop:
-    """Open a loop whose condition, a function, is evaluated before each round."""
+    """Open a loop whose condition, a function, is evaluated before each iteration."""
     if not callable(condition):
         fail(rules.INVARIANT, "`ptx.while_` takes a function: a comparison is evaluated only once, before the loop",
              help="write ptx.while_(lambda: i < n)")  # fmt: skip
@@ -352,8 +354,8 @@ def break_(*, uni: bool = False, pred: Pred | None = None) -> None:
 
 
 def continue_(*, uni: bool = False, pred: Pred | None = None) -> None:
-    """Go on with the next round of the innermost loop: its step and condition come first. In an exact transcript this
-    is a branch to the loop's label."""
+    """Continue with the next iteration of the innermost loop, starting with its step and condition. In an exact
+    transcript this is a branch to the loop's label."""
     trace = current()
     inner = _innermost(trace, "ptx.continue_()")
     inner.continues = True
@@ -367,7 +369,7 @@ def _innermost(trace: Trace, what: str) -> Loop:
 
 
 class ExactIf(Body):
-    """`@!p bra label; … label:`, as compilers write it."""
+    """`@!p bra label; … label:`, as compilers emit it."""
 
     what = "ptx.if_"
 
@@ -413,7 +415,7 @@ class ExactElse(ExactIf):
 
 
 class ExactLoop(_Round):
-    """`label: … @p bra label;`, as compilers write it."""
+    """`label: … @p bra label;`, as compilers emit it."""
 
     what = "ptx.loop"
 
@@ -424,7 +426,7 @@ class ExactLoop(_Round):
 
     @property
     def done(self) -> str:
-        """The label behind the loop."""
+        """The label after the loop."""
         if self.last is None:
             fail(rules.NESTING, f"the loop `{self.start}` has no end label", help="add one: ptx.loop(…, end=…)")
         return self.last
@@ -448,12 +450,12 @@ class ExactLoop(_Round):
 
 
 def scope() -> Scope:
-    """Open `{ … }`: registers made inside are declared there and are not seen outside."""
+    """Open `{ … }`: registers created inside are declared there and are not visible outside."""
     return announced(Scope())
 
 
 def expr() -> Named:
-    """Group the instructions written inside under one comment; control flow inside is refused."""
+    """Group the instructions emitted inside under one comment; control flow inside is refused."""
     return announced(Named("expr", pure=True))
 
 
@@ -498,14 +500,14 @@ def _quotable(text: str) -> str:
 
 
 class _WaitLoop(Loop):
-    """A loop that holds no code of the user."""
+    """A loop without user code."""
 
     watched = False
 
 
 def guarded_loop(name: str, pred: Pred | None, again: Callable[[], Pred]) -> None:
-    """Emit a wait loop: again and again while the condition holds. A guard that is false skips the whole loop, not
-    only the branch back, which would spin for ever."""
+    """Emit a wait loop, which repeats while the condition is true. A false guard skips the whole loop, not only the
+    branch back, which would spin forever."""
     trace = current()
     if pred is None:
         with _WaitLoop(name, f"${name}", again):

@@ -1,4 +1,4 @@
-"""Loops that count: `ptx.range_` in PTX, `ptx.kloop` partly unrolled."""
+"""Counting loops: `ptx.range_` in PTX, `ptx.kloop` partly unrolled."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pyptx.types import s32, s64
 
 
 class Counted(Loop):
-    """The loop of `range_`: a counter, its bound and step. One that surely `runs` is tested at its end only."""
+    """The loop of `range_`: a counter, its bound and step. A loop that surely `runs` is tested only at its end."""
 
     def __init__(self, counter: Reg, stop: Any, by: Any, down: bool, runs: bool) -> None:
         def again() -> Pred:
@@ -31,7 +31,7 @@ class Counted(Loop):
     def step(self) -> None:
         down = self.counter.dtype.kind != "s" and isinstance(self.by, int) and self.by < -1
         if down:
-            # One less than the step would wrap to a large number and go on; by 1 the bound is met exactly.
+            # One less than the step would wrap to a large number and continue; a step of 1 meets the bound exactly.
             self.breaks = True
             jump(self.trace, self.done, compare("lt", "range_", self.counter, -self.by))
         emit(spelled("add", unsigned(self.counter.dtype).name), (self.counter, self.counter, self.by))
@@ -39,7 +39,7 @@ class Counted(Loop):
 
 def range_(start: Any, stop: Any = None, step: Any = 1) -> Generator[Reg, None, None]:
     """Count in PTX: `for i in ptx.range_(0, n, 4):`. Bounds and step are integers or registers; a register step must be
-    positive. The body is written once; leave it by `ptx.break_()`."""
+    positive. The body is written once; leave it with `ptx.break_()`."""
     if stop is None:
         start, stop = 0, start
     start, stop, step = plain(start), plain(stop), plain(step)
@@ -67,7 +67,7 @@ def _rounds(trace: Trace, dtype: Any, bounds: list[Any]) -> Generator[Reg, None,
     try:
         yield counter
     except GeneratorExit:
-        # Nothing can be raised out of a generator that is being closed; the next statement raises it.
+        # Nothing can be raised from a generator that is being closed; the next statement raises it.
         trace.pop(made.opened, keep=False)
         made.abandoned()
         trace.pending.append(rules.PYTHON_EXIT.found(
@@ -84,8 +84,8 @@ def _rounds(trace: Trace, dtype: Any, bounds: list[Any]) -> Generator[Reg, None,
 
 
 def _is_held(trace: Trace, counter: Reg) -> bool:
-    """Tell whether a variable of those who iterate, also through `zip` or another generator, holds the counter. What
-    takes all of a loop at once, `list` or `sum`, puts it into none."""
+    """Tell whether a variable of the iterating code holds the counter, also through `zip` or another generator.
+    Functions that consume the loop at once, such as `list` or `sum`, hold it in no variable."""
     frame: FrameType | None = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
     while frame is not None and frame.f_code is not trace.root:
         for value in frame.f_locals.values():
@@ -109,7 +109,7 @@ def _counter_type(*values: Any) -> Any:
             fail(rules.TYPES, f"`ptx.range_` counts in 32 or 64 bits, found {shown(register)}")
     if not registers:
         start, stop, step = values
-        # The counter ends one step beyond the last round, where a narrow one would wrap and go on.
+        # The counter ends one step after the last iteration, where a narrow one would wrap and continue.
         last = start + len(range(start, stop, step)) * step if step else start
         return s32 if all(-(1 << 31) <= value < 1 << 31 for value in (*values, last)) else s64
     widest = max(register.dtype.bits for register in registers)
@@ -127,7 +127,8 @@ def _to_bound(value: Any, dtype: Any) -> Any:
 
 
 def kloop(total: int | Reg, *, unroll: int, body: Callable[[], None], loop_label: str = "kloop") -> None:
-    """Repeat `body` total times: an int is unrolled in Python; a register loops over `unroll` copies, then a tail."""
+    """Repeat `body` `total` times: an int is unrolled in Python; a register emits a loop over `unroll` copies, then a
+    remainder loop."""
     if isinstance(total, int):
         for _ in range(total):
             body()

@@ -1,4 +1,4 @@
-"""Addresses between state spaces and the generic one: `cvta`, `cvta.to`, `isspacep`."""
+"""Conversion between state-space addresses and generic ones: `cvta`, `cvta.to`, `isspacep`."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def const(src: Any, dst: Reg | None = None, *, pred: Pred | None = None) -> Reg:
 
 
 def isspacep(space: str, address: Reg, *, pred: Pred | None = None) -> Reg:
-    """Emit `isspacep.space p, a`: whether a generic address lies in the space."""
+    """Emit `isspacep.space p, a`: whether a generic address is in the state space."""
     made = fresh(pred_type)
     emit(spelled("isspacep", space), (made, address), pred)
     return made

@@ -1,4 +1,4 @@
-"""Declarations of exact transcripts, written where they stand: `ptx.decl.reg`, `ptx.decl.var`, `ptx.decl.param`."""
+"""Declarations of exact transcripts, written in place: `ptx.decl.reg`, `ptx.decl.var`, `ptx.decl.param`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ __all__ = ["item", "param", "reg", "var"]
 
 
 def reg(dtype: Dtype, *names: str, vector: int | None = None, align: Any = None) -> Any:
-    """Declare registers: `.reg .b32 %r<24>, %x;`. Returns what each name stands for: a register, or for `%r<24>` an
-    array of 24. `align` is in bytes."""
+    """Declare registers: `.reg .b32 %r<24>, %x;`. Returns a register for each name, and for `%r<24>` an array of 24.
+    `align` is in bytes."""
     exact = exact_of("ptx.decl.reg")
     node, made = declared.registers(dtype, names, vector, align)
     exact.trace.append(node.replace(origin=exact.trace.here(2)))
@@ -44,9 +44,9 @@ def var(
     attributes_first: bool = True,
     bank: Any = None,
 ) -> str:
-    """Declare a variable: `.shared .align 16 .b8 name[1024];`. `shape` is a size or several, None for `[]`; `init` a
-    value or a list of numbers, names, lists, operands of `ptx.op`. Further declarators come from `ptx.decl.item`.
-    Returns the name. `shape` and `count` count elements, `align` is in bytes."""
+    """Declare a variable: `.shared .align 16 .b8 name[1024];`. `shape` is one or several sizes, None for `[]`; `init` a
+    value or a list of numbers, names, lists, operands of `ptx.op`. `ptx.decl.item` adds further declarators. Returns
+    the name. `shape` and `count` count elements, `align` is in bytes."""
     trace = exact_of("ptx.decl.var").trace
     trace.append(
         declared.variable(
@@ -60,7 +60,7 @@ def var(
 def item(
     name: str, shape: Any = None, *, init: Any = None, count: Any = None, braces: bool | None = None
 ) -> Declarator:
-    """Return one more declarator of `ptx.decl.var`. `shape` and `count` count elements."""
+    """Return another declarator of `ptx.decl.var`. `shape` and `count` count elements."""
     return Declarator(*declared.declarator(name, shape, init, count, braces))
 
 

@@ -1,6 +1,6 @@
-"""Matrix descriptors in registers, for wgmma and tcgen05: an address, divided by 16, under constant bits.
+"""Matrix descriptors in registers, for wgmma and tcgen05: an address, divided by 16, combined with constant bits.
 
-Which bits mean what is known by `isa.descriptors`, which layout a tile has by `wgmma_layout`.
+`isa.descriptors` knows the bits, `wgmma_layout` the layout of a tile.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from pyptx.types import PtxType, b32, b64, u32, u64
 from pyptx.wgmma_layout import GmmaLayout, Major, layout_for_a, layout_for_b
 
 START = 0x3FFF0
-"""Address bits that a descriptor keeps: 14, above the 16 bytes that every start is a multiple of. The others say which
-CTA of the cluster a shared address belongs to."""
+"""Address bits that a descriptor holds: 14 bits, in units of 16 bytes. The other bits of a shared address select the
+CTA of the cluster."""
 
 Encode = Callable[[GmmaLayout], int]
 """The constant bits of a descriptor for this layout."""
@@ -35,7 +35,7 @@ OFFSETS = "offsets are in bytes and multiples of 16, as in the manual's canonica
 
 
 def checked(what: str, encode: Callable[[], int], remedy: str = OFFSETS) -> int:
-    """Return encoded bits, or say at the user's line what they cannot hold."""
+    """Return encoded bits, or report at the user's line why a value cannot be encoded."""
     try:
         return encode()
     except ValueError as wrong:
@@ -46,7 +46,7 @@ _LIMIT = 1 << 18
 
 
 def check_bytes(**given: Any) -> None:
-    """Refuse offsets that a descriptor cannot hold, by the names of the arguments."""
+    """Refuse offsets that a descriptor cannot hold, naming the arguments."""
     for name, value in given.items():
         if not is_integer(value, 0) or value % 16 or value >= _LIMIT:
             fail(
@@ -57,7 +57,7 @@ def check_bytes(**given: Any) -> None:
 
 
 def check_field(name: str, value: Any, largest: int, meaning: str) -> None:
-    """Refuse a number that its field of a descriptor cannot hold."""
+    """Refuse a number that does not fit its descriptor field."""
     if not is_integer(value, 0) or value > largest:
         fail(
             rules.ARGUMENT,
@@ -85,7 +85,7 @@ def with_address(base: Any, offset: int, bits: int, mask: int = START) -> Reg:
 
 
 def _address(base: Any, offset: int) -> Any:
-    """Return a 32-bit register with an address in shared memory, so many bytes further."""
+    """Return a 32-bit register with an address in shared memory plus a byte offset."""
     if isinstance(base, str) or (isinstance(base, SharedView) and base.register is None):
         name, start = (base, 0) if isinstance(base, str) else (base.name, base.byte_offset)
         made = fresh(u32)
@@ -115,7 +115,7 @@ def _address(base: Any, offset: int) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """A matrix operand that lies in an allocation: its layout, its extents, and whether K is contiguous."""
+    """A matrix operand in an allocation: its layout, its extents, and whether K is contiguous."""
 
     view: SharedView
     layout: GmmaLayout
@@ -126,8 +126,8 @@ class Matrix:
     """Extent along K."""
 
     def check_start(self, name: str, offset: int, rows: int, depth: int) -> None:
-        """Refuse a start so many bytes into the tile from which `rows` along M or N and `depth` along K elements do not
-        lie as the descriptor says."""
+        """Refuse a byte offset into the tile from which `rows` along M or N and `depth` along K elements are not stored
+        as the descriptor describes."""
         _check_unit(name, offset)
         layout, bits = self.layout, self.view.dtype.bits
         width = layout.layout_type.row_bytes
@@ -158,8 +158,8 @@ class Matrix:
 
 
 def matrix(view: SharedView, dtype: PtxType, transposed: bool, name: str) -> Matrix:
-    """Return what an allocation or slice is as an operand. Made by `wgmma_tile`, its layout is known; otherwise the
-    recorded swizzle must be the one that its shape asks for, and `transposed` says which dimension is K."""
+    """Return an allocation or slice as a matrix operand. Its layout is known if `wgmma_tile` created it; otherwise its
+    recorded swizzle must match the one for its shape, and `transposed` says which dimension is K."""
     owner = view.alloc if isinstance(view, SharedSlice) else view
     if not isinstance(owner, SharedAlloc):
         _refuse(name, f"`{view.name}` with a byte offset has no layout", "pass the allocation itself, or a descriptor")
@@ -209,7 +209,7 @@ def tile_layout(dtype: PtxType | str, shape: tuple[int, ...], major: Major) -> G
 
 
 def _check_place(view: SharedView, owner: SharedAlloc, layout: GmmaLayout, name: str) -> None:
-    """Refuse a view that begins inside a swizzle pattern, and rows of a tile that lies in several stripes."""
+    """Refuse a view that starts inside a swizzle pattern, and rows of a tile stored in several stripes."""
     origin = max(by_name(layout.smem_swizzle).origin_alignment, 16)
     if len(view.shape) < 2 and layout.stripes > 1:
         _refuse(
@@ -241,7 +241,7 @@ def _refuse(name: str, message: str, remedy: str) -> NoReturn:
 
 
 def offset_of(name: str, offset: Any) -> int:
-    """Return a `k_offset` argument: a number of bytes."""
+    """Return a `k_offset` argument, a number of bytes."""
     if type(offset) is not int or offset < 0:
         fail(rules.ARGUMENT, f"`{name}_k_offset` must be a number of bytes, found {shown(offset)}",
              help="index the allocation with the register instead: tile[stage]")  # fmt: skip
@@ -249,14 +249,14 @@ def offset_of(name: str, offset: Any) -> int:
 
 
 def _check_unit(name: str, offset: int) -> None:
-    """Refuse an offset where no descriptor begins."""
+    """Refuse an offset at which no descriptor can start."""
     if offset % 16:
         fail(rules.ARGUMENT, f"`{name}_k_offset` must be a multiple of 16 bytes, found {offset}",
              help="advance by the bytes of the shape's K: 32 for m64nNk16 of bf16")  # fmt: skip
 
 
 def stepped(name: str, value: Any, offset: int) -> Reg:
-    """Return a descriptor given as a register, so many bytes further: one `add.s64`."""
+    """Return a descriptor in a register, advanced by `offset` bytes: one `add.s64`."""
     if not isinstance(value, Register):
         fail(rules.ARGUMENT, f"`{name}_k_offset` needs an allocation, found {shown(value)}",
              help="pass smem.wgmma_tile(…), or a descriptor that starts at the offset")  # fmt: skip
@@ -268,8 +268,8 @@ def stepped(name: str, value: Any, offset: int) -> Reg:
 
 
 def descriptor_of(found: Matrix, offset: int, encode: Encode, what: str) -> Reg:
-    """Return the descriptor of a matrix, `offset` bytes further: for a constant address built once, in the prologue;
-    else here."""
+    """Return the descriptor of a matrix advanced by `offset` bytes: built once in the prologue for a constant address,
+    otherwise here."""
     trace, view = current(), found.view
     bits = encode(found.layout)
     if view.register is not None:

@@ -1,4 +1,4 @@
-"""`ptx.directive(name, …)`: every directive that may stand in a text, as a statement of an exact transcript."""
+"""`ptx.directive(name, …)`: any directive allowed in the instruction stream, as a statement of an exact transcript."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ __all__ = ["data_node", "directive", "directive_node"]
 def directive(name: str, *values: Any, **given: Any) -> None:
     """Emit a directive: `ptx.directive("loc", 1, 21, 3)`, `("pragma", "nounroll")`, `("branchtargets", "A", ("L", 4))`,
     `("callprototype", params=(…,), returns=(…,))`, `("calltargets", …)`, `("alias", name, aliasee)`, `("target", …)`,
-    `("file", 1, "a.cu")`, `("dwarf", ".byte", 1, 2)`. `.loc` takes `function_name=` (a label, or with an offset) and
-    `inlined_at=` (file, line, column)."""
+    `("file", 1, "a.cu")`, `("dwarf", ".byte", 1, 2)`. `.loc` takes `function_name=` (a label, optionally with an
+    offset) and `inlined_at=` (file, line, column)."""
     trace = exact_of("ptx.directive").trace
     trace.append(directive_node(name, *values, **given).replace(origin=trace.here(2)))
 

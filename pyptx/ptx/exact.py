@@ -1,4 +1,4 @@
-"""The statements of exact transcripts that are neither instructions nor declarations: blocks, spacing, names."""
+"""Statements of exact transcripts other than instructions and declarations: blocks, spacing, names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Style", "block", "close_block", "inline_asm", "layout", "names", "op
 
 
 def exact_of(what: str) -> Exact:
-    """Return the exact trace that is being written, or refuse what only stands there."""
+    """Return the current exact trace, or refuse a function that is only allowed there."""
     trace = current()
     if trace.exact is None:
         fail(rules.EXACT, f"`{what}` is only allowed in an exact transcript", help="write @kernel(exact=True)")
@@ -33,7 +33,7 @@ def gap(
     inner: Mapping[int, str] | None,
     what: str = "ptx.layout",
 ) -> Gap:
-    """Return the mark that `ptx.layout` leaves."""
+    """Return the mark of `ptx.layout`."""
     texts: tuple[Any, ...] = (*gaps, before or "", after or "", *(inner or {}).values())
     if not all(isinstance(text, str) for text in texts):
         fail(rules.ARGUMENT, f"`{what}` takes the text between tokens: whitespace and comments")
@@ -43,13 +43,13 @@ def gap(
 def layout(
     *gaps: str, before: str | None = None, after: str | None = None, inner: Mapping[int, str] | None = None
 ) -> None:
-    """Space the next statement by hand, or the brace that closes the block: the n+1 gaps around its n tokens; or only
-    what differs from the module's style: what stands `before`, `after`, or between tokens (`inner`, by index)."""
+    """Set the spacing of the next statement, or of the closing brace of the block: the n+1 gaps around its n tokens; or
+    only what differs from the module's style: the text `before`, `after`, or between tokens (`inner`, by index)."""
     exact_of("ptx.layout").trace.append(gap(gaps, before, after, inner))
 
 
 class ExactBlock(Body):
-    """`{ … }`, without anything of its own."""
+    """`{ … }`, with nothing of its own."""
 
     what = "ptx.block()"
     decides = False
@@ -63,12 +63,12 @@ class ExactBlock(Body):
 
 
 def block() -> ExactBlock:
-    """Open `{ … }`; what it declares is written inside."""
+    """Open `{ … }`; its declarations are written inside."""
     return ExactBlock()
 
 
 def open_block() -> None:
-    """Emit `{`, where blocks are nested deeper than Python takes `with`."""
+    """Emit `{`, for blocks nested deeper than Python allows `with`."""
     exact = exact_of("ptx.open_block")
     origin = exact.trace.here(2)
     exact.blocks.append(exact.trace.push("ptx.open_block()", lambda body: Block(body, origin=origin)))
@@ -83,7 +83,7 @@ def close_block() -> None:
 
 
 class InlineAsm(Body):
-    """What LLVM puts around inline assembly: two lines of comment, and a style of its own between them."""
+    """The markers that LLVM puts around inline assembly: two comment lines, and a separate style between them."""
 
     what = "ptx.inline_asm()"
     decides = False
@@ -100,7 +100,7 @@ class InlineAsm(Body):
 
 
 def inline_asm() -> InlineAsm:
-    """Put `// begin inline asm` and `// end inline asm` around what stands inside, spaced by the style's `asm`."""
+    """Put `// begin inline asm` and `// end inline asm` around the statements inside, spaced by the style's `asm`."""
     return InlineAsm()
 
 
@@ -124,7 +124,7 @@ class Naming:
 
 
 def names(*registers: Reg | Sequence[Reg], labels: Sequence[str] = ()) -> Naming:
-    """Give names to the fresh registers and labels that operators and structured control flow make inside, in order,
-    each register to the next value of its class (predicates, and by width; floats prefer float registers). When they
-    run out, fresh ones are made."""
+    """Name the registers and labels that operators and structured control flow create inside, in order, each register
+    for the next value of its class (predicates, and by width; floats prefer float registers). When the names run out,
+    generated ones are used."""
     return Naming(registers, labels)

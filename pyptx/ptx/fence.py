@@ -1,4 +1,4 @@
-"""Fences: between proxies, of memory barriers' initialization, of the memory consistency model; and `membar`."""
+"""Fences: between proxies, for mbarrier initialization, and for the memory consistency model; and `membar`."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ def proxy_async_generic_release_shared_cta(*, pred: Pred | None = None) -> None:
 
 
 def proxy_alias(*, pred: Pred | None = None) -> None:
-    """Emit `fence.proxy.alias`: one location through two virtual addresses."""
+    """Emit `fence.proxy.alias`: for one location accessed through two virtual addresses."""
     emit(spelled("fence", "proxy", "alias"), (), pred)
 
 
 def proxy_tensormap_release(scope: str = "gpu", *, pred: Pred | None = None) -> None:
-    """Emit `fence.proxy.tensormap::generic.release.scope`: after the map was changed."""
+    """Emit `fence.proxy.tensormap::generic.release.scope`: use it after changing the map."""
     emit(spelled("fence", "proxy", "tensormap::generic", "release", scope), (), pred)
 
 
 def proxy_tensormap_acquire(desc: Any, scope: str = "gpu", *, size: int = 128, pred: Pred | None = None) -> None:
-    """Emit `fence.proxy.tensormap::generic.acquire.scope [map], 128`: before the changed map is used. `size` is in
+    """Emit `fence.proxy.tensormap::generic.acquire.scope [map], 128`: use it before using the changed map. `size` is in
     bytes."""
     emit(spelled("fence", "proxy", "tensormap::generic", "acquire", scope), (desc, size), pred)
 
@@ -99,7 +99,7 @@ def release_shared_cta(*, pred: Pred | None = None) -> None:
 
 
 def membar(level: str = "gl", *, pred: Pred | None = None) -> None:
-    """Emit `membar.cta`, `.gl` or `.sys`: the older names of `fence.sc`."""
+    """Emit `membar.cta`, `.gl` or `.sys`: the older form of `fence.sc`."""
     emit(spelled("membar", level), (), pred)
 
 

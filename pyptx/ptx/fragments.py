@@ -1,4 +1,4 @@
-"""Registers that stand for a part of a matrix, as operands: one register, a list, a range, each a vector."""
+"""Registers holding a matrix fragment, as operands: one register, a list or a range, each a vector."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyptx.dsl.values import Register, RegisterRange
 
 
 def vector(value: Any) -> Any:
-    """Return registers as the operand `{…}`; one register alone is a vector of one."""
+    """Return registers as the operand `{…}`; a single register is a vector of one."""
     if isinstance(value, RegisterRange | list):
         return cast("object", value)
     if isinstance(value, tuple):
@@ -46,7 +46,7 @@ def shape_word(shape: Any, instruction: str) -> str:
 
 
 def hashable(value: Any) -> Any:
-    """Return a value that can be the key of a cache: a list as a tuple, what is odd as its text."""
+    """Return a value usable as a cache key: a list as a tuple, an unhashable value as its text."""
     if isinstance(value, list | tuple):
         return tuple(cast("list[object]", value))
     return value if isinstance(value, str | int | None) else repr(value)

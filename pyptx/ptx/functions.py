@@ -1,4 +1,4 @@
-"""Device functions, module-level constants, `trap`."""
+"""Device functions, module-level constants, and `trap`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class DeviceFunction:
         self._given = params, returns
 
     def signature(self) -> Signature:
-        """Return the types of the parameters and of what it returns: as given, or from the annotations."""
+        """Return the parameter and return types: as declared, or from the annotations."""
         names = list(inspect.signature(self.function).parameters)
         params, returns = self._given
         if params is None or returns is None:
@@ -75,7 +75,7 @@ class DeviceFunction:
         return None if not results else results[0] if len(results) == 1 else tuple(results)
 
     def _define(self, trace: Trace, params: Sequence[PtxType], returns: Sequence[PtxType]) -> None:
-        """Trace the body unless the module has it; a function that calls itself meets its own name."""
+        """Trace the body unless the module already has it; a recursive call refers to its own name."""
         owner = trace.unit.once.get(("function", self.name))
         if owner is not None:
             if owner is not self:
@@ -134,15 +134,15 @@ def func(
     params: Sequence[Dtype] | None = None,
     returns: Sequence[Dtype] | None = None,
 ) -> DeviceFunction | Callable[[Callable[..., Any]], DeviceFunction]:
-    """Make a device function: its arguments are registers, what it returns are registers. Types come from the
-    annotations, or from `params=` and `returns=`."""
+    """Make a device function: its arguments and return values are registers. Types come from the annotations, or from
+    `params=` and `returns=`."""
     if fn is not None:
         return DeviceFunction(fn, params, returns)
     return lambda function: DeviceFunction(function, params, returns)
 
 
 def declare(trace: Trace, function: Function) -> None:
-    """Make a function's name known to the checks."""
+    """Declare a function's name for the checks."""
     if function.name in trace.taken or function.name in trace.unit.names or function.name == trace.name:
         fail(rules.NAME, f"the name `{function.name}` is already used in this module", help="rename the function")
     trace.unit.names.add(function.name)
@@ -150,7 +150,7 @@ def declare(trace: Trace, function: Function) -> None:
 
 
 def _parameter_type(kind: PtxType) -> ScalarType:
-    """Return the type of a function's parameter: untyped bits of at least 32 for what is smaller."""
+    """Return the type of a function's parameter: smaller types become untyped 32 bits."""
     declared = storage(kind)[1]
     return ScalarType.B32 if declared.bits < 32 else declared
 
@@ -164,7 +164,7 @@ def _argument(kind: PtxType, value: Any) -> Any:
 
 
 def call(trace: Trace, name: str, args: list[tuple[PtxType, Any]], returns: Sequence[PtxType]) -> list[Reg]:
-    """Emit a call: parameters declared in a block of their own, stored, the call, results loaded."""
+    """Emit a call in its own block: declare and store the parameters, call, load the results."""
     made = [fresh(kind) for kind in returns]
     with Named("call", name), Scope():
         for prefix, kinds in (("arg", [kind for kind, _ in args]), ("result", returns)):
@@ -200,5 +200,5 @@ def const(dtype: Dtype, values: Sequence[int | float], *, name: str | None = Non
 
 
 def trap(*, pred: Pred | None = None) -> None:
-    """Emit `trap`: the kernel ends with an error."""
+    """Emit `trap`: aborts the kernel with an error."""
     emit(spelled("trap"), (), pred)

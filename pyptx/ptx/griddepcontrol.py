@@ -14,7 +14,7 @@ def launch_dependents(*, pred: Pred | None = None) -> None:
 
 
 def wait(*, pred: Pred | None = None) -> None:
-    """Emit `griddepcontrol.wait`: until the grids that this one depends on have ended."""
+    """Emit `griddepcontrol.wait`: waits until the grids that this one depends on have completed."""
     emit(spelled("griddepcontrol", "wait"), (), pred)
 
 

@@ -1,4 +1,5 @@
-"""Matrices between shared memory and the registers of a warp: ldmatrix, stmatrix, movmatrix, a transposing epilogue."""
+"""Matrix transfers between shared memory and the registers of a warp: ldmatrix, stmatrix, movmatrix, and a transposing
+epilogue."""
 
 from __future__ import annotations
 
@@ -17,11 +18,11 @@ from pyptx.ptx.memory import addr
 from pyptx.types import PtxType, b32, u32
 
 GROUP = 8
-"""f32 registers of a thread that one `stmatrix.x4` stores: 16 columns of a warp's 16 rows."""
+"""f32 registers per thread that one `stmatrix.x4` stores: 16 columns of a warp's 16 rows."""
 
 
 def _words(layout: str, shape: str) -> tuple[str, ...]:
-    """Return shape and count: `layout` is "x4", or both in one as in "m8n8.x4"."""
+    """Return shape and count: `layout` is "x4", or both combined as in "m8n8.x4"."""
     found = [word for word in str(layout).split(".") if word]
     return tuple(found) if len(found) > 1 else (shape, *found)
 
@@ -48,7 +49,7 @@ def ldmatrix(
 
     `layout` is the count, or shape and count: "m8n8.x4", "m16n16.x1" (with `trans=True`, `dtype="b8"`), "m8n16.x2".
     `dtype` may also unpack: "b8x16.b6x16_p32", "b8x16.b4x16_p64", "s8.s4". `space` is "shared", "shared::cta", or None
-    for a generic address. `dst=[b32] * 4` makes fresh registers; the destination is returned.
+    for a generic address. `dst=[b32] * 4` creates registers; the destination is returned.
     """
     words = (*_words(layout, "m8n8"), *(("trans",) if trans else ()), *_space(space), *_format(dtype))
     made = destination(dst)
@@ -93,16 +94,16 @@ def stmatrix_x4_trans_f32_bf16(
 ) -> None:
     """Store a warpgroup's f32 accumulator as bf16, transposed: row n of the tile in shared memory is column n.
 
-    `frag` is a thread's part of a wgmma accumulator, 8 registers for every 16 columns. `smem_base` is where row 0 of
-    the tile begins; consecutive rows are `row_stride` elements of 2 bytes apart. `lane` is the thread within the
-    warpgroup, 0 to 127: each warp stores its own 16 elements of every row.
-    Group g of 8 registers goes to byte `2 * ((lane >> 5) * 16 + (lane & 7) * row_stride + ((lane & 31) >> 4) * 8 *
-    row_stride + (lane & 8)) + g * 32 * row_stride` after `smem_base`.
+    `frag` is a thread's part of a wgmma accumulator, 8 registers for every 16 columns. `smem_base` is the address of
+    row 0 of the tile; consecutive rows are `row_stride` elements of 2 bytes apart. `lane` is the thread within the
+    warpgroup, 0 to 127: each warp stores its own 16 elements of every row. Group g of 8 registers goes to byte `2 *
+    ((lane >> 5) * 16 + (lane & 7) * row_stride + ((lane & 31) >> 4) * 8 * row_stride + (lane & 8)) + g * 32 *
+    row_stride` after `smem_base`.
 
-    Emits the address once: `and.b32` ×4, `shr.u32`, `shl.b32`, `or.b32` ×2, `mad.lo.u32`, `add` (a `mov` first for
-    a symbol). Then for every 8 registers four packs and `stmatrix.sync.aligned.m8n8.x4.trans.shared.b16`; a pack is
-    `cvt.rn.bf16x2.f32`, or with `tmp_bf16` twice `cvt.rn.bf16.f32` and `mov.b32 {lo, hi}`. The lists of temporaries are
-    used from the start again when they end.
+    Emits the address once: `and.b32` ×4, `shr.u32`, `shl.b32`, `or.b32` ×2, `mad.lo.u32`, `add` (a `mov` first for a
+    symbol). Then for every 8 registers four packs and `stmatrix.sync.aligned.m8n8.x4.trans.shared.b16`; a pack is
+    `cvt.rn.bf16x2.f32`, or with `tmp_bf16` twice `cvt.rn.bf16.f32` and `mov.b32 {lo, hi}`. Temporaries are reused
+    cyclically.
     """
     values = registers(frag, "frag")
     _check_epilogue(values, lane, row_stride)
@@ -145,7 +146,7 @@ def _check_epilogue(values: list[Register], lane: Any, row_stride: Any) -> None:
 
 
 def _check_room(base: Any, rows: int, row_stride: int) -> None:
-    """Refuse to store past the allocation: a stride in bytes does that."""
+    """Refuse to store past the allocation, the effect of a stride in bytes."""
     if not isinstance(base, SharedAlloc | SharedSlice) or base.register is not None:
         return
     owner = base.__owner__()
@@ -185,8 +186,8 @@ def _pack(packed: Register, low: Register, high: Register, halves: list[Register
 
 
 def _lane_address(base: Any, lane: Register, row_stride: int) -> Any:
-    """Return the address that this lane names: lanes 0–7 rows 0–7, 8–15 the same 8 elements further, 16–31 rows 8–15,
-    each warp 16 elements after the one before."""
+    """Return the address for this lane: lanes 0–7 address rows 0–7, lanes 8–15 the same rows 8 elements further, lanes
+    16–31 rows 8–15; each warp starts 16 elements after the previous one."""
     row, upper, half, warp, offset = (fresh(u32) for _ in range(5))
     emit(spelled("and", "b32"), (row, lane, 7))
     emit(spelled("and", "b32"), (upper, lane, 16))
@@ -194,7 +195,7 @@ def _lane_address(base: Any, lane: Register, row_stride: int) -> Any:
     emit(spelled("or", "b32"), (row, row, upper))
     emit(spelled("and", "b32"), (half, lane, 8))
     emit(spelled("shl", "b32"), (half, half, 1))
-    # A warp's 16 elements are 32 bytes, as many as it has threads.
+    # A warp's 16 elements are 32 bytes, one byte per thread.
     emit(spelled("and", "b32"), (warp, lane, -32))
     emit(spelled("or", "b32"), (half, half, warp))
     emit(spelled("mad", "lo", "u32"), (offset, row, 2 * row_stride, half))

@@ -1,7 +1,7 @@
-"""Memory barriers: `ptx.mbarrier.*`, wait loops, and rings of barriers at an address of your own.
+"""Memory barriers: `ptx.mbarrier.*`, wait loops, and rings of barriers at a user-chosen address.
 
-`sem=` and `scope=` name the memory order; one alone brings the other's default: release for an arrival, acquire for a
-wait, `cta`. Where neither is given nothing is written, and PTX means the same defaults.
+`sem=` and `scope=` name the memory order; one alone implies the other's default: release for an arrival, acquire for a
+wait, `cta`. With neither, no modifier is written, and PTX uses the same defaults.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def arrive(
     state: bool = True,
     pred: Pred | None = None,
 ) -> Any:
-    """Emit `mbarrier.arrive[.sem.scope].shared.b64 state, [m][, n]`; return the state, which `state=False` drops.
-    `count` counts arrivals."""
+    """Emit `mbarrier.arrive[.sem.scope].shared.b64 state, [m][, n]`; return the state, unless `state=False`. `count`
+    counts arrivals."""
     operands = (mbar,) if count is None else (mbar, count)
     return _emit_arrival(_arrival("arrive", sem=sem, scope=scope, space=space), operands, pred, state)
 
@@ -77,8 +77,8 @@ def arrive_expect_tx(
     state: bool = True,
     pred: Pred | None = None,
 ) -> Any:
-    """Emit `mbarrier.arrive.expect_tx[.sem.scope].shared::cta.b64 state, [m], bytes`; return the state, which
-    `state=False` drops. `tx_count` is in bytes."""
+    """Emit `mbarrier.arrive.expect_tx[.sem.scope].shared::cta.b64 state, [m], bytes`; return the state, unless
+    `state=False`. `tx_count` is in bytes."""
     spelling = _arrival("arrive", "expect_tx", sem=sem, scope=scope, space=space)
     return _emit_arrival(spelling, (mbar, tx_count), pred, state)
 
@@ -97,8 +97,8 @@ def arrive_drop(
     scope: str | None = None,
     pred: Pred | None = None,
 ) -> Reg:
-    """Emit `mbarrier.arrive_drop[.sem.scope].shared.b64 state, [m][, n]`: arrive, and count no more in later phases.
-    `count` counts arrivals."""
+    """Emit `mbarrier.arrive_drop[.sem.scope].shared.b64 state, [m][, n]`: arrive, and leave the barrier for later
+    phases. `count` counts arrivals."""
     operands = (mbar,) if count is None else (mbar, count)
     return _emit_arrival(_arrival("arrive_drop", sem=sem, scope=scope, space="shared"), operands, pred)
 
@@ -134,7 +134,7 @@ def arrive_mapped(
     pred: Pred | None = None,
 ) -> None:
     """Emit `mbarrier.arrive[.sem.scope].shared::cluster.b64 _, [address][, n]`: the barrier of any CTA of the cluster,
-    by an address that `ptx.cluster.map_shared_u32` gave. `count` counts arrivals."""
+    by an address from `ptx.cluster.map_shared_u32`. `count` counts arrivals."""
     operands = (None, address) if count is None else (None, address, count)
     emit(_arrival("arrive", sem=sem, scope=scope, space="shared::cluster"), operands, pred)
 
@@ -153,14 +153,14 @@ def arrive_expect_tx_mapped(
 
 
 def expect_tx(mbar: Any, tx_count: int | Reg, *, space: str = "shared", pred: Pred | None = None) -> None:
-    """Emit `mbarrier.expect_tx.shared.b64 [m], bytes`; it is relaxed. For a mapped address, `space="shared::cluster"`.
-    `tx_count` is in bytes."""
+    """Emit `mbarrier.expect_tx.shared.b64 [m], bytes`, which is relaxed. For a mapped address,
+    `space="shared::cluster"`. `tx_count` is in bytes."""
     emit(spelled("mbarrier", "expect_tx", space, "b64"), (mbar, tx_count), pred)
 
 
 def complete_tx(mbar: Any, tx_count: int | Reg, *, space: str = "shared", pred: Pred | None = None) -> None:
-    """Emit `mbarrier.complete_tx.shared.b64 [m], bytes`, as an asynchronous copy would; it is relaxed. `tx_count` is
-    in bytes."""
+    """Emit `mbarrier.complete_tx.shared.b64 [m], bytes`, as an asynchronous copy does; it is relaxed. `tx_count` is in
+    bytes."""
     emit(spelled("mbarrier", "complete_tx", space, "b64"), (mbar, tx_count), pred)
 
 
@@ -191,7 +191,7 @@ def try_wait(
 ) -> Reg:
     """Emit `mbarrier.try_wait[.parity][.sem.scope].shared.b64 p, [m], phase[, nanoseconds]`; return the predicate.
 
-    It may be false at any time: loop on it, or use `wait`. Without `parity`, `phase` is the state of an arrival.
+    It may be false at any time: use it in a loop, or call `wait`. Without `parity`, `phase` is the state of an arrival.
     """
     operands = (mbar, phase) if suspend_hint is None else (mbar, phase, suspend_hint)
     return _emit_wait("try_wait", operands, parity, sem, scope, space, pred)
@@ -207,7 +207,7 @@ def test_wait(
     space: str = "shared",
     pred: Pred | None = None,
 ) -> Reg:
-    """Emit `mbarrier.test_wait[.parity][.sem.scope].shared.b64 p, [m], phase`: never blocks; return the predicate."""
+    """Emit `mbarrier.test_wait[.parity][.sem.scope].shared.b64 p, [m], phase`: does not block; return the predicate."""
     return _emit_wait("test_wait", (mbar, phase), parity, sem, scope, space, pred)
 
 
@@ -237,9 +237,9 @@ def wait(
 ) -> None:
     """Wait until the phase has completed: a label, `mbarrier.try_wait.parity`, a branch back while it is false.
 
-    With `pred` the whole loop is skipped where that is false: a branch before it, a label after it. In an exact
-    transcript `labels` are those of the loop, one or two, and `predicate` its flag: a register, or the name of one to
-    declare in a block around the loop; without it a fresh one is made. `loop` says all of this at once.
+    A false `pred` skips the whole loop: a branch before it, a label after it. In an exact transcript, `labels` are the
+    one or two labels of the loop, and `predicate` is its flag: a register, or the name of one to declare in a block
+    around the loop; by default a new one. `loop` sets all of these together.
     """
     if loop is not None:
         labels, predicate, space, uni, sem, scope = loop
@@ -252,7 +252,7 @@ def wait(
 
 
 class Barrier(Value):
-    """One barrier as an object: what `ptx.mbarrier` has as functions. Subclasses say where it lies."""
+    """One barrier as an object with the functions of `ptx.mbarrier` as methods. Subclasses know its address."""
 
     def __describe__(self) -> str:
         return f"`{self!r}`, a barrier"
@@ -267,25 +267,25 @@ class Barrier(Value):
         return made
 
     def init(self, count: int | Reg, *, pred: Pred | None = None) -> None:
-        """Emit what `ptx.mbarrier.init` does."""
+        """Emit what `ptx.mbarrier.init` emits."""
         init(self, count, pred=pred)
 
     def wait(
         self, phase: Reg | int, *, sem: str | None = None, scope: str | None = None, pred: Pred | None = None
     ) -> None:
-        """Emit what `ptx.mbarrier.wait` does."""
+        """Emit what `ptx.mbarrier.wait` emits."""
         wait(self, phase, sem=sem, scope=scope, pred=pred)
 
     def try_wait(
         self, phase: Reg | int, *, sem: str | None = None, scope: str | None = None, pred: Pred | None = None
     ) -> Reg:
-        """Emit what `ptx.mbarrier.try_wait` does."""
+        """Emit what `ptx.mbarrier.try_wait` emits."""
         return try_wait(self, phase, sem=sem, scope=scope, pred=pred)
 
     def test_wait(
         self, phase: Reg | int, *, sem: str | None = None, scope: str | None = None, pred: Pred | None = None
     ) -> Reg:
-        """Emit what `ptx.mbarrier.test_wait` does."""
+        """Emit what `ptx.mbarrier.test_wait` emits."""
         return test_wait(self, phase, sem=sem, scope=scope, pred=pred)
 
     def arrive(
@@ -296,21 +296,21 @@ class Barrier(Value):
         scope: str | None = None,
         pred: Pred | None = None,
     ) -> Reg:
-        """Emit what `ptx.mbarrier.arrive` does."""
+        """Emit what `ptx.mbarrier.arrive` emits."""
         return arrive(self, count=count, sem=sem, scope=scope, pred=pred)
 
     def expect_tx(self, tx_count: int | Reg, *, pred: Pred | None = None) -> None:
-        """Emit what `ptx.mbarrier.expect_tx` does."""
+        """Emit what `ptx.mbarrier.expect_tx` emits."""
         expect_tx(self, tx_count, pred=pred)
 
     def inval(self, *, pred: Pred | None = None) -> None:
-        """Emit what `ptx.mbarrier.inval` does."""
+        """Emit what `ptx.mbarrier.inval` emits."""
         inval(self, pred=pred)
 
     def arrive_expect_tx(
         self, tx_count: int | Reg, *, sem: str | None = None, scope: str | None = None, pred: Pred | None = None
     ) -> Reg:
-        """Emit what `ptx.mbarrier.arrive_expect_tx` does."""
+        """Emit what `ptx.mbarrier.arrive_expect_tx` emits."""
         return arrive_expect_tx(self, tx_count, sem=sem, scope=scope, pred=pred)
 
     def arrive_remote(
@@ -322,21 +322,21 @@ class Barrier(Value):
         scope: str | None = None,
         pred: Pred | None = None,
     ) -> None:
-        """Emit what `ptx.cluster.arrive_remote` does."""
+        """Emit what `ptx.cluster.arrive_remote` emits."""
         cluster.arrive_remote(self, cta_id, count, sem=sem, scope=scope, pred=pred)
 
 
 class BarrierSlot(Barrier):
-    """One barrier of a ring: at a symbol or a register, so many bytes further. An operand like `bars[i]`."""
+    """One barrier of a ring: a symbol or a register plus a byte offset. An operand like `bars[i]`."""
 
     def __init__(self, base: str | Reg, offset: int, byte_offset: int) -> None:
         self._base, self._offset = base, offset
         self.byte_offset = byte_offset
-        """Where it lies from the base of the ring; of a slot chosen by a register, where the first lies."""
+        """Offset from the base of the ring; for a slot selected by a register, the offset of the first barrier."""
 
     @property
     def name(self) -> str:
-        """The symbol or register that the address begins with."""
+        """The symbol or register at the base of the address."""
         return self._base if isinstance(self._base, str) else self._base.name
 
     def __operand__(self) -> Operand:
@@ -360,8 +360,8 @@ class BarrierSlot(Barrier):
         return self.addr_reg()
 
     def addr_reg(self) -> Reg:
-        """Return a register with the address: one `mov` of a symbol, one `add` to a register, none where there is
-        nothing to add."""
+        """Return a register with the address: a `mov` of a symbol, an `add` to a register, or nothing for an offset of
+        0."""
         if isinstance(self._base, str):
             made = fresh(u32)
             move(made, symbol_plus(self._base, self._offset))
@@ -375,14 +375,14 @@ class BarrierSlot(Barrier):
 
 
 class BarrierArray:
-    """Barriers of 8 bytes each, side by side from a base on."""
+    """Consecutive barriers of 8 bytes each, starting at a base."""
 
     def __init__(self, base: str | Reg, byte_offset: int, count: int) -> None:
         self._base, self.byte_offset, self.count = base, byte_offset, count
 
     @property
     def name(self) -> str:
-        """The symbol or register that the addresses begin with."""
+        """The symbol or register at the base of the addresses."""
         return self._base if isinstance(self._base, str) else self._base.name
 
     def __len__(self) -> int:
@@ -400,8 +400,8 @@ class BarrierArray:
         return BarrierSlot(self._base, offset, offset)
 
     def at(self, stage: int | Reg) -> BarrierSlot:
-        """Return the barrier of a stage. For a register, a scope `barrier_at`: one `mad` from the base's register,
-        after one `mov` where the base is a symbol."""
+        """Return the barrier of a stage. A register stage emits a scope `barrier_at`: a `mad` on the base register,
+        preceded by a `mov` if the base is a symbol."""
         if not isinstance(stage, Reg):
             return self[stage]
         with Named("barrier_at", f"{self.name}, {stage.name}"):
@@ -417,7 +417,7 @@ class BarrierArray:
 
     @intrinsic
     def init_all(self, count: int | Reg, *, pred: Pred | None = None) -> None:
-        """Initialize every barrier for `count` arrivals: one `mbarrier.init` each."""
+        """Initialize every barrier for `count` arrivals with one `mbarrier.init` each."""
         for index in range(self.count):
             init(self[index], count, pred=pred)
 
@@ -430,7 +430,7 @@ class BarrierArray:
         scope: str | None = None,
         pred: Pred | None = None,
     ) -> None:
-        """Arrive at every barrier of the ring in another CTA: what `ptx.cluster.arrive_remote` does for each. `count`
+        """Arrive at every barrier of the ring in another CTA: the same as `ptx.cluster.arrive_remote` for each. `count`
         counts arrivals at each."""
         with Named("arrive_remote_all", f"{self.name}, {self.count}"):
             for index in range(self.count):

@@ -19,7 +19,7 @@ from pyptx.ptx.scalar import FRESH
 from pyptx.types import b64
 
 _D = TypeVar("_D")
-"""Where a load puts its values: a register, a list, a range."""
+"""Destination of a load: a register, a list, or a range."""
 
 
 def global_ptrs(*params: Any) -> tuple[Reg, ...]:
@@ -53,10 +53,10 @@ def param(dtype: Dtype, name: str, dst: Reg | None = None) -> Reg:
 
 
 def addr(base: Any, offset: Any = None, *more: Any) -> AddressOperand:
-    """Return the address `[base]` or `[base+offset]`. A register offset is added by one `add` into a fresh register.
-    Offsets are in bytes.
+    """Return the address `[base]` or `[base+offset]`. A register offset emits an `add` into a new register. Offsets are
+    in bytes.
 
-    A list of coordinates makes `[map, {x, y}]`; a texture with its sampler `[tex, samp, {x, y}]`.
+    A list of coordinates makes `[map, {x, y}]`; a texture with its sampler: `[tex, samp, {x, y}]`.
     """
     trace = current()
     if trace.exact is not None:
@@ -133,7 +133,7 @@ def var(
     align: int | None = None,
     linking: str | None = None,
 ) -> str:
-    """Declare a variable: `.space .align A .T name[size]`. With linking it stands at module level. `size` counts
+    """Declare a variable: `.space .align A .T name[size]`. With `linking` it is declared at module level. `size` counts
     elements, `align` is in bytes."""
     dtype = type_of(dtype)
     trace = current()
@@ -153,7 +153,7 @@ def var(
 
 
 def imm(text: str) -> ImmediateOperand:
-    """Return a number as it is spelled: `ptx.imm("0x10")`."""
+    """Return a number with its spelling: `ptx.imm("0x10")`."""
     made = ImmediateOperand(text)
     try:
         _ = made.value
@@ -163,7 +163,7 @@ def imm(text: str) -> ImmediateOperand:
 
 
 def sel(reg: Register, part: str) -> RegisterOperand:
-    """Return a part of a register where the instruction takes one: `ptx.sel(r, "b0")`."""
+    """Return a part of a register, for instructions that accept one: `ptx.sel(r, "b0")`."""
     if reg.__trace__ is not current():
         foreign(reg)
     return RegisterOperand(f"{reg.name}.{part.removeprefix('.')}")
@@ -174,7 +174,7 @@ def _words(text: str | None) -> tuple[str, ...]:
 
 
 def _vector(value: Any) -> tuple[tuple[str, ...], Any]:
-    """Return the `.vN` that a list or range of registers needs, and the value as an operand."""
+    """Return the `.vN` for a list or range of registers, and the value as an operand."""
     if isinstance(value, RegisterRange):
         return (f"v{value.count}",), value
     if isinstance(value, list | tuple):
@@ -213,7 +213,7 @@ def ld(
     pred: Pred | None = None,
 ) -> Any:
     """Emit `ld.space[.cache].T`; a list of 2, 4 or 8 registers makes it a vector load. `ld(dtype, addr)` loads into a
-    fresh register, with `vec=4` into four. Returns the destination."""
+    new register, `vec=4` into four. Returns the destination."""
     dtype = type_of(dtype)
     if addr is FRESH:
         dst, addr = fresh(dtype) if vec is None else [fresh(dtype) for _ in range(vec)], dst

@@ -1,5 +1,5 @@
-"""A warp's products of registers: `ptx.mma.sync`, dense, sparse and block-scaled. Which shapes and types there are is
-the table's knowledge."""
+"""Warp-level matrix products of registers: `ptx.mma.sync`, dense, sparse and block-scaled. The table knows which shapes
+and types exist."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def sync(
     scale_dtype: Dtype | None = None,
     pred: Pred | None = None,
 ) -> Any:
-    """Emit `mma.sync.aligned.mMnNkK.row.col.D.A.B.C {d}, {a}, {b}, {c}`: exactly one. `d=[f32] * 4` makes fresh
+    """Emit `mma.sync.aligned.mMnNkK.row.col.D.A.B.C {d}, {a}, {b}, {c}`: exactly one instruction. `d=[f32] * 4` creates
     registers; `d` is returned.
 
-    `satfinite` clamps integers, `rounding` is that of f64, `bit_op` "xor" or "and" (the default) that of b1. `kind` is
-    "f8f6f4", "mxf8f6f4", "mxf4" or "mxf4nvf4"; types of 6 and 4 bits have "f8f6f4" unless another is named.
+    `satfinite` clamps integers, `rounding` is for f64, `bit_op` "xor" or "and" (the default) for b1. `kind` is
+    "f8f6f4", "mxf8f6f4", "mxf4" or "mxf4nvf4"; the default for 6- and 4-bit types is "f8f6f4".
 
-    `sparse_metadata` makes it `.sp::ordered_metadata`, or `.sp` with `ordered_metadata=False`. `scale_a` and `scale_b`,
-    registers with scale factors, make it `.block_scale`; their ids are (byte, thread), `scale_vec` is 1, 2 or 4,
+    `sparse_metadata` selects `.sp::ordered_metadata`, or `.sp` with `ordered_metadata=False`. `scale_a` and `scale_b`,
+    registers with scale factors, select `.block_scale`; their ids are (byte, thread), `scale_vec` is 1, 2 or 4,
     `scale_dtype` ue8m0 or ue4m3.
     """
     trace = current()
@@ -102,7 +102,7 @@ def _spelling(
     scale_vec: Any,
     scale_dtype: PtxType | None,
 ) -> Spelling:
-    """Return the instruction's spelling; `sparse` says whether the metadata is ordered, None: A is dense."""
+    """Return the instruction's spelling; `sparse` says whether the metadata is ordered, or is None for a dense A."""
     types = tuple(dtype.name for dtype in dtypes)
     words = [] if sparse is None else ["sp::ordered_metadata" if sparse else "sp"]
     words += ["sync", "aligned", shape_word(shape, "mma.sync"), *(mode.strip(".") for mode in modes if mode)]
@@ -115,7 +115,7 @@ def _spelling(
 
 
 def _kind_words(kind: str | None, types: tuple[str, ...], scaled: bool, scale_vec: Any) -> list[str]:
-    """Return `.kind::…` and what follows it."""
+    """Return `.kind::…` and the modifiers that follow it."""
     if kind is not None:
         kind = kind.removeprefix("kind::")
     if scaled != (kind in _SCALED_KINDS):
@@ -139,7 +139,7 @@ def _kind_words(kind: str | None, types: tuple[str, ...], scaled: bool, scale_ve
 
 
 def _scale_words(kind: str | None, scaled: bool, dtype: PtxType | None, scale_vec: Any) -> list[str]:
-    """Return the type of the scale factors: ue8m0, but ue4m3 where four of them share a register."""
+    """Return the type of the scale factors: ue8m0, or ue4m3 if four of them share a register."""
     if not scaled:
         if dtype is not None:
             fail(rules.ARGUMENT, f"`scale_dtype` {dtype} without scale factors", help="pass scale_a and scale_b")

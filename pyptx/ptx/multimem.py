@@ -1,7 +1,7 @@
 """Memory of several devices behind one address: `multimem.ld_reduce`, `.st`, `.red` and its bulk copies.
 
-`op` is "add", "min", "max", "and", "or", "xor"; `sem` "weak", "relaxed", "acquire" or "release", with a `scope` for the
-last three.
+`op` is "add", "min", "max", "and", "or", "xor"; `sem` is "weak", "relaxed", "acquire" or "release"; the last three take
+a `scope`.
 """
 
 from __future__ import annotations

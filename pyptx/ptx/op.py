@@ -1,6 +1,6 @@
-"""Operands that Python has no notation for, as PTX spells them: constant expressions, `a[2]`, `a|b`, `generic(x)`.
+"""PTX operands without a Python notation: constant expressions, `a[2]`, `a|b`, `generic(x)`.
 
-Each takes what an operand of `ptx.inst` may be, and returns an operand.
+Each function takes any operand of `ptx.inst` and returns an operand.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def operand(value: Any) -> Operand:
 
 
 def bare(value: Any) -> Operand:
-    """Return a register or symbol that gets no brackets, wherever it stands."""
+    """Return a register or symbol that is never put in brackets."""
     return operand(value)
 
 
@@ -115,7 +115,7 @@ def pipe(left: Any, right: Any) -> Operand:
 
 
 def index(name: Any, at: Any) -> Operand:
-    """Return `a[2]`, an address without brackets around it."""
+    """Return `a[2]`, an address without brackets."""
     named = operand(name)
     if not isinstance(named, RegisterOperand | LabelOperand):
         fail(rules.OPERAND, f"only a variable or register can be indexed, found {shown(name)}")
@@ -135,7 +135,7 @@ def generic(symbol: str) -> Operand:
 
 
 def mask(bits: Any, value: Any) -> Operand:
-    """Return `0xFF00(x)`, some bytes of an address, in an initializer."""
+    """Return `0xFF00(x)`, selected bytes of an address, in an initializer."""
     made = operand(bits)
     if not isinstance(made, ImmediateOperand):
         fail(rules.OPERAND, f"a mask must be a number, found {shown(bits)}")

@@ -1,5 +1,5 @@
-"""What operations on memory have in common: the modifiers of a memory order, how an operation spells its type, and what
-`atom` and `red` emit."""
+"""Shared by memory operations: the modifiers of a memory order, the spelling of types, and the emission of `atom` and
+`red`."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ _EXCHANGES = frozenset(("exch", "cas"))
 
 
 def barrier_order(sem: str | None, scope: str | None, default: str) -> tuple[str, ...]:
-    """Return the order of an operation on a memory barrier; nothing where neither half is given."""
+    """Return the memory order of an mbarrier operation, or nothing if neither half is set."""
     return () if sem is None and scope is None else (sem or default, scope or "cta")
 
 
 def given(*words: str | None) -> tuple[str, ...]:
-    """Return the modifiers that are there."""
+    """Return the modifiers that are present."""
     return tuple([word for word in words if word])
 
 
 def operand_type(op: str, dtype: Dtype) -> str:
-    """Return the type that an atomic operation names for values of this type.
+    """Return the type that an atomic operation uses for values of this type.
 
-    Exchanges are of bits. Bits count as unsigned; the two's complement sum of s64 is that of u64, the only name that
-    PTX has for it.
+    Exchanges use bit types. Bits count as unsigned; the two's complement sum of s64 is that of u64, the only name PTX
+    has for it.
     """
     dtype = type_of(dtype)
     if dtype.kind not in ("b", "u", "s"):
@@ -45,7 +45,7 @@ def vector_words(value: object) -> tuple[str, ...]:
 
 
 def bulk_operation(op: str, dtype: Dtype) -> tuple[str, ...]:
-    """Return how a bulk reduction spells its operation and type: sums of halves have `.noftz`."""
+    """Return the operation and type of a bulk reduction; sums of f16 and bf16 have `.noftz`."""
     kind = operand_type(op, dtype)
     return (*given(op, "noftz" if op == "add" and kind in HALVES else None), kind)
 
@@ -53,7 +53,7 @@ def bulk_operation(op: str, dtype: Dtype) -> tuple[str, ...]:
 def emit_atomic(
     opcode: str, op: str, dtype: Dtype, operands: tuple[Any, ...], order: tuple[str | None, ...], hint: Any, pred: Any
 ) -> None:
-    """Emit `atom` or `red`; the last operand tells whether it is a vector."""
+    """Emit `atom` or `red`; the last operand determines whether it is a vector."""
     kind = operand_type(op, dtype)
     noftz = "noftz" if kind in HALVES and op in ("add", "min", "max") else None
     level = None if hint is None else "L2::cache_hint"

@@ -1,4 +1,4 @@
-"""`printf` and assertions: calls of what the driver provides, with texts that the module holds."""
+"""`printf` and assertions: calls of functions that the driver provides, with strings stored in the module."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from pyptx.types import PtxType, b32, b64, f64, s32, s64, u32, u64
 
 @intrinsic
 def printf(text: str, *values: Any) -> None:
-    """Print from the GPU: `ptx.printf("i=%d x=%f\\n", i, x)`. Values are registers, numbers, and texts for `%s`; small
-    ones are widened as C does. Each must be what its conversion prints."""
+    """Print from the GPU: `ptx.printf("i=%d x=%f\\n", i, x)`. Values are registers, numbers, and strings for `%s`;
+    small ones are widened as in C. Each must match its conversion."""
     trace = current()
     parts = _parts(text)
     fields = [(part, dtype) for part in parts if isinstance(part, Field) for dtype in part.dtypes]
@@ -55,7 +55,7 @@ def printf(text: str, *values: Any) -> None:
 
 
 _CLASSES = {"i4": s32, "u4": u32, "i8": s64, "u8": u64, "f8": f64}
-"""The type in which a conversion's argument is passed."""
+"""The type in which a conversion passes its argument."""
 
 
 def _parts(text: Any) -> Parts:
@@ -69,7 +69,7 @@ def _parts(text: Any) -> Parts:
 
 
 def _argument(number: int, field: Field, kind: PtxType, value: Any, trace: Trace) -> Reg:
-    """Return a value as C passes it to printf: doubles, and integers of 32 or 64 bits, as its conversion says."""
+    """Return a value as C passes it to printf: doubles, and 32- or 64-bit integers, according to its conversion."""
     if field.kind == "s" and isinstance(value, str):
         return _text(trace, value)
     value = plain(value)
@@ -91,14 +91,14 @@ def _argument(number: int, field: Field, kind: PtxType, value: Any, trace: Trace
 
 
 def _mismatch(number: int, field: Field, kind: PtxType, value: Any) -> None:
-    """Refuse an argument that its conversion does not print."""
+    """Refuse an argument that does not match its conversion."""
     prints = "a string" if field.kind == "s" else "a floating-point number" if kind is f64 else f"{kind.bits} bits"
     fail(rules.ARGUMENT, f"`{field.text}` of `ptx.printf` prints {prints}, but argument {number} is {shown(value)}",
          help=f"use {_conversion(value)}, or convert it with ptx.cvt")  # fmt: skip
 
 
 def _conversion(value: Any) -> str:
-    """Return the conversion that prints a value."""
+    """Return a conversion that prints a value."""
     if isinstance(value, Register):
         if value.dtype.kind == "f":
             return "%f"
@@ -109,7 +109,7 @@ def _conversion(value: Any) -> str:
 
 
 def _promote(value: Register) -> Reg:
-    """Return a register as C passes it to a function without a prototype."""
+    """Return a register promoted as C does for a function without a prototype."""
     if value.dtype.kind == "f" and value.dtype.bits < 64:
         made = fresh(f64)
         emit(spelled("cvt", "f64", value.dtype.name), (made, value))
@@ -122,7 +122,7 @@ def _promote(value: Register) -> Reg:
 
 
 def _text(trace: Trace, text: str) -> Reg:
-    """Return the generic address of a string, ended by a zero, that the module holds once."""
+    """Return the generic address of a zero-terminated string, which the module holds once."""
     name = trace.unit.once.get(("text", text))
     if name is None:
         data = (*text.encode(), 0)
@@ -138,7 +138,7 @@ def _text(trace: Trace, text: str) -> Reg:
 def _external(
     trace: Trace, name: str, params: Sequence[ScalarType], returns: Sequence[ScalarType], *words: str
 ) -> None:
-    """Declare a function that the driver provides."""
+    """Declare a function provided by the driver."""
     if name in trace.unit.functions:
         return
     taken, given = (
@@ -155,7 +155,7 @@ def _external(
 
 @intrinsic
 def assert_(pred: Pred, message: str = "assertion failed") -> None:
-    """End the kernel with a message that names the Python line, where the predicate is false."""
+    """Abort the kernel with a message that names the Python line, if the predicate is false."""
     trace = current()
     here = trace.here()
     file, line, name = (here.file, here.line, here.code.co_name) if here else ("<kernel>", 0, trace.name)

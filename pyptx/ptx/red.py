@@ -1,5 +1,5 @@
-"""Atomic operations that return nothing: `ptx.red.add(f32, address, x)`. The arguments are those of `ptx.atom`, without
-the result."""
+"""Atomic operations without a result: `ptx.red.add(f32, address, x)`. The arguments are those of `ptx.atom`, without
+the destination."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["add", "and_", "dec", "inc", "max", "min", "or_", "xor_"]
 
 
 class _Red:
-    """One operation of `red`; calling it emits one instruction."""
+    """One operation of `red`; calling it emits an instruction."""
 
     def __init__(self, op: str) -> None:
         self._op = op

@@ -1,4 +1,4 @@
-"""Rings of buffers (`ptx.pipeline`) and the hardware's barriers by number (`ptx.named_barrier`)."""
+"""Rings of buffers (`ptx.pipeline`) and the numbered hardware barriers (`ptx.named_barrier`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pyptx.types import u32
 
 
 class PipelineState:
-    """Where a ring of `n_stages` buffers stands: `.cursor` (the stage) and `.phase` (flips each time round)."""
+    """The position in a ring of `n_stages` buffers: `.cursor` (the stage) and `.phase` (flips on each wrap)."""
 
     def __init__(self, n_stages: int, *, cursor: Reg | None = None, phase: Reg | None = None) -> None:
         if not is_integer(n_stages, 1):
@@ -27,7 +27,7 @@ class PipelineState:
 
     @property
     def stage(self) -> Reg:
-        """The same as `.cursor`."""
+        """Same as `.cursor`."""
         return self.cursor
 
     @intrinsic
@@ -54,7 +54,7 @@ def _zero(held: str) -> Reg:
 
 
 def pipeline(n_stages: int, *, cursor: Reg | None = None, phase: Reg | None = None) -> PipelineState:
-    """Return the state of a ring of buffers; without registers given, two that start at 0. `n_stages` counts
+    """Return the state of a ring of buffers; unless registers are passed, two new ones start at 0. `n_stages` counts
     buffers."""
     return PipelineState(n_stages, cursor=cursor, phase=phase)
 
@@ -79,5 +79,6 @@ class NamedBarrier:
 
 
 def named_barrier(barrier_id: Any, *, count: Any = None) -> NamedBarrier:
-    """Return a named barrier: its number, 0 to 15, and for how many threads, a multiple of 32; all without `count`."""
+    """Return a named barrier by its number, 0 to 15, for `count` threads, a multiple of 32, or for all without
+    `count`."""
     return NamedBarrier(barrier_id, count)

@@ -1,4 +1,4 @@
-"""One wrapper, one instruction: copies, comparison, conversion, and what of arithmetic has arguments of its own."""
+"""Wrappers of one instruction each: moves, comparison, conversion, and arithmetic with special arguments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pyptx.isa.special import SPECIAL_REGISTERS, special_register
 
 
 def sreg(name: str) -> Reg:
-    """Read any special register into a fresh register: one `mov`, typed by the table."""
+    """Read any special register into a new register: one `mov`, typed by the table."""
     trace = current()
     if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         fail(UNDECLARED, f"the name of a special register must be a string, found {shown(name)}", help="write %tid.x")
@@ -47,11 +47,11 @@ def ctaid_y() -> Reg:
 
 
 FRESH: Any = object()
-"""Stands for the last operand where the destination was left out: the others moved up, a fresh register is made."""
+"""Marks an omitted destination: the operands move up, and a new register is created."""
 
 
 def mov(dtype: Dtype, dst: Any, src: Any = FRESH, *, pred: Pred | None = None) -> Reg:
-    """Emit `mov.T`. `mov(dtype, src)` makes a fresh register. Returns the destination."""
+    """Emit `mov.T`. `mov(dtype, src)` creates a register. Returns the destination."""
     dtype = type_of(dtype)
     if src is FRESH:
         dst, src = fresh(dtype), dst
@@ -62,8 +62,8 @@ def mov(dtype: Dtype, dst: Any, src: Any = FRESH, *, pred: Pred | None = None) -
 
 
 def bitcast(dtype: Dtype, src: Any, *, pred: Pred | None = None) -> Reg:
-    """Emit `mov.bN`: the bits of a register in a fresh one of another type, `ptx.bitcast(f32, x)`; a list of registers
-    is packed. Returns the fresh register."""
+    """Emit `mov.bN`: copies the bits of a register into a new one of another type, `ptx.bitcast(f32, x)`; a list of
+    registers is packed. Returns the new register."""
     dtype = type_of(dtype)
     made = fresh(dtype)
     emit(spelled("mov", untyped(dtype).name), (made, src), pred)
@@ -72,7 +72,7 @@ def bitcast(dtype: Dtype, src: Any, *, pred: Pred | None = None) -> Reg:
 
 def mad(*args: Any, mode: str = "lo", pred: Pred | None = None) -> Reg:
     """Emit `mad.<mode>.T` (integers) or `fma.rn.T` (floats): `mad(dtype, dst, a, b, c)`, `mad(dtype, a, b, c)` into a
-    fresh register, or `mad(a, b, c)`, typed by its registers; `wide` gives a register twice as wide."""
+    new register, or `mad(a, b, c)`, typed by its registers; `wide` doubles the width of the result."""
     if len(args) == 3:
         registers = [value for value in args if isinstance(value, Register)]
         if not registers:
@@ -88,7 +88,7 @@ def mad(*args: Any, mode: str = "lo", pred: Pred | None = None) -> Reg:
 
 
 def not_(dtype: Dtype, dst: Any, src: Any = FRESH, *, pred: Pred | None = None) -> Reg:
-    """Emit `not.bN` or `not.pred`. `not_(dtype, src)` makes a fresh register. Returns the destination."""
+    """Emit `not.bN` or `not.pred`. `not_(dtype, src)` creates a register. Returns the destination."""
     return compute("not", dtype, (dst,) if src is FRESH else (dst, src), (), pred)
 
 
@@ -125,7 +125,7 @@ def setp(
 def selp(
     dtype: Dtype, dst: Any, true_val: Any, false_val: Any, pred_reg: Any = FRESH, *, pred: Pred | None = None
 ) -> Reg:
-    """Emit `selp.T`. `selp(dtype, true_val, false_val, p)` makes a fresh register. Returns the destination."""
+    """Emit `selp.T`. `selp(dtype, true_val, false_val, p)` creates a register. Returns the destination."""
     dtype = type_of(dtype)
     if pred_reg is FRESH:
         dst, true_val, false_val, pred_reg = fresh(dtype), dst, true_val, false_val
@@ -144,8 +144,8 @@ def cvt(
     sat: bool = False,
     pred: Pred | None = None,
 ) -> Reg:
-    """Emit `cvt[.rnd][.ftz][.sat].D.S`. A list of two sources makes a packed conversion: [high, low]. `cvt(D, S, src)`
-    makes a fresh register. Returns the destination."""
+    """Emit `cvt[.rnd][.ftz][.sat].D.S`. A list of two sources, [high, low], emits a packed conversion. `cvt(D, S, src)`
+    creates a register. Returns the destination."""
     dst_type = type_of(dst_type)
     src_type = type_of(src_type)
     if src is FRESH:
@@ -162,20 +162,18 @@ def elect_sync(dst: Reg, pred_out: Reg, membermask: int | Reg) -> None:
 
 
 def setmaxnreg(count: int, *, inc: bool = True, pred: Pred | None = None) -> None:
-    """Emit `setmaxnreg.inc.sync.aligned.u32 n`, or `.dec`. The count is in registers of each thread, 24 to 256, a
-    multiple of 8."""
+    """Emit `setmaxnreg.inc.sync.aligned.u32 n`, or `.dec`. The count is in registers per thread, 24 to 256, a multiple
+    of 8."""
     if not is_integer(count):
         fail(rules.ARGUMENT, f"`setmaxnreg` takes a number, found {shown(count)}")
     emit(spelled("setmaxnreg", "inc" if inc else "dec", "sync", "aligned", "u32"), (count,), pred)
 
 
 def setmaxnreg_inc(reg_count: int, *, pred: Pred | None = None) -> None:
-    """Emit `setmaxnreg.inc.sync.aligned.u32 n`. The count is in registers of each thread, 24 to 256, a multiple of
-    8."""
+    """Emit `setmaxnreg.inc.sync.aligned.u32 n`. The count is in registers per thread, 24 to 256, a multiple of 8."""
     setmaxnreg(reg_count, inc=True, pred=pred)
 
 
 def setmaxnreg_dec(reg_count: int, *, pred: Pred | None = None) -> None:
-    """Emit `setmaxnreg.dec.sync.aligned.u32 n`. The count is in registers of each thread, 24 to 256, a multiple of
-    8."""
+    """Emit `setmaxnreg.dec.sync.aligned.u32 n`. The count is in registers per thread, 24 to 256, a multiple of 8."""
     setmaxnreg(reg_count, inc=False, pred=pred)

@@ -1,4 +1,4 @@
-"""Barriers that `smem.mbarrier` allocates: operands, and objects with the operations on one barrier."""
+"""Barriers allocated by `smem.mbarrier`: operands, and objects with the operations on one barrier."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pyptx.types import PtxType, u32
 
 
 class MbarrierRef(Barrier):
-    """One barrier: as an address `[name+8*i]`, as a value that address. The index is a number or a register."""
+    """One barrier: as an address, `[name+8*i]`; as a value, that address. The index is a number or a register."""
 
     def __init__(self, array: MbarrierArray, idx: int | Reg) -> None:
         self.array, self.idx = array, idx
@@ -36,7 +36,7 @@ class MbarrierRef(Barrier):
 
     @property
     def byte_offset(self) -> int:
-        """Where it is, relative to its symbol."""
+        """Offset from its symbol."""
         return self.array.byte_offset + (8 * self.idx if isinstance(self.idx, int) else 0)
 
     def __operand__(self) -> Operand:
@@ -53,7 +53,7 @@ class MbarrierRef(Barrier):
         return (self.name, self.byte_offset) if self.register is None else (self.register, 0)
 
     def addr_reg(self) -> Reg:
-        """Return a register with the address: one `mov`, or none where a register holds it already."""
+        """Return a register with the address: emits a `mov`, or nothing if a register already holds it."""
         if self.register is not None:
             return self.register
         made = fresh(u32)
@@ -67,7 +67,7 @@ class MbarrierRef(Barrier):
 
 
 class MbarrierArray(Value):
-    """Barriers side by side, 8 bytes each."""
+    """Consecutive barriers of 8 bytes each."""
 
     def __init__(self, name: str, count: int, byte_offset: int = 0) -> None:
         self.name, self.count, self.byte_offset = name, count, byte_offset
@@ -106,7 +106,7 @@ class MbarrierArray(Value):
         return self.name, self.byte_offset
 
     def address(self) -> Reg:
-        """Return a register with the address of the first."""
+        """Return a register with the address of the first barrier."""
         return self[0].address()
 
     def __repr__(self) -> str:

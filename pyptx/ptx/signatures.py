@@ -1,4 +1,4 @@
-"""Operands by the names that the table gives them: which operand list of an instruction takes these, in what order."""
+"""Operands by their names in the table: selects the operand list of an instruction that takes them, and their order."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ Names = tuple[str, ...]
 def arranged(
     trace: Trace, spelling: Spelling, given: dict[str, Any], defaults: dict[str, Any], remedy: str
 ) -> list[Any]:
-    """Return the values in the instruction's order: all that are given, and defaults where its form has such operands.
+    """Return the values in the instruction's order: all that are passed, plus defaults for operands that the form
+    requires.
 
-    Lists and register ranges go where the form has vectors. If it has no place for something given, or misses
-    something, the error names both, and `remedy` says what to do.
+    Lists and register ranges fill vector operands. If the form has no place for a value, or one is missing, the error
+    names both, and `remedy` says what to do.
     """
     known: dict[tuple[Spelling, tuple[tuple[str, bool], ...]], Names] = trace.facts.setdefault("operand names", {})
     vectors = tuple([(name, isinstance(value, list | RegisterRange)) for name, value in given.items()])

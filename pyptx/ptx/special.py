@@ -1,5 +1,5 @@
-"""Special registers: `ptx.special.laneid()`, `ptx.special.tid.x()`. The names are the table's; editors see those of
-special.pyi."""
+"""Special registers: `ptx.special.laneid()`, `ptx.special.tid.x()`. The names come from the table; special.pyi declares
+them for editors."""
 
 from __future__ import annotations
 

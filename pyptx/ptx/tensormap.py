@@ -1,6 +1,6 @@
-"""Changing tensor maps on the device: `tensormap.replace`, `tensormap.cp_fenceproxy`.
+"""Modifies tensor maps on the device: `tensormap.replace`, `tensormap.cp_fenceproxy`.
 
-After a change: `ptx.fence.proxy_tensormap_release`, and in each CTA that uses it `proxy_tensormap_acquire`.
+After a change, call `ptx.fence.proxy_tensormap_release`, and in each CTA that uses the map `proxy_tensormap_acquire`.
 """
 
 from __future__ import annotations

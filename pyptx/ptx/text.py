@@ -1,4 +1,4 @@
-"""`ptx.raw`: PTX text into the trace."""
+"""`ptx.raw`: adds PTX text to the trace."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HEAD_LINES = _HEAD.count("\n")
 
 
 def raw(text: str) -> None:
-    """Parse one or several PTX statements and add each exactly once."""
+    """Parse PTX statements and add each exactly once."""
     trace = current()
     here = trace.here(2)
     try:
@@ -33,7 +33,7 @@ def raw(text: str) -> None:
 
 
 def _adopt(statement: Statement, trace: Trace, here: PythonFrame | None, *, outer: bool) -> Statement:
-    """Return a parsed statement as one of the trace's: at the user's place, its names known."""
+    """Return a parsed statement as a statement of the trace, with the user's place and with its names declared."""
     if isinstance(statement, Block):
         body = tuple(_adopt(inner, trace, here, outer=False) for inner in statement.body)
         return Block(body, origin=here)
@@ -60,7 +60,7 @@ def _adopt(statement: Statement, trace: Trace, here: PythonFrame | None, *, oute
 
 
 def _make_room(statement: RegDecl | VarDecl, trace: Trace) -> None:
-    """Keep registers that the text declares apart from generated ones: `%r<4>` and `%r0` would meet."""
+    """Keep registers declared by the text apart from generated ones: `%r<4>` and `%r0` would collide."""
     clashing = [item.name for item in statement.declarators if is_generated(item.name)]
     if isinstance(statement, RegDecl) and clashing and not trace.declarations.give_way():
         fail(

@@ -1,4 +1,4 @@
-"""Tensor copies of the rank-3 view that large tiles use: (64, rows, columns / 64), so that a box has any width."""
+"""Tensor copies of the rank-3 view used for large tiles: (64, rows, columns / 64), which allows boxes of any width."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _coordinates(row: Any, col: Any, coords: tuple[Any, ...] | None) -> tuple[An
 
 
 def _scope(name: str, *args: Any) -> AbstractContextManager[Any]:
-    """Return a named scope where there is more than the copy."""
+    """Return a named scope if more than the copy is emitted."""
     return Named(name, arguments_text(args, {})) if isinstance(args[-1], Reg) else nullcontext()
 
 
@@ -55,8 +55,8 @@ def load_3d(
     pred: Pred | None = None,
 ) -> None:
     """Emit `cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [dst], [map, {0, row, col
-    / 64}], [mbar]`. A register `col` is divided by one `shr`; the two stand in a scope `load_3d`. `row` and `col` count
-    elements of the tensor."""
+    / 64}], [mbar]`. A register `col` is divided with a `shr`, in a scope `load_3d` together with the copy. `row` and
+    `col` count elements of the tensor."""
     with _scope("load_3d", dst, src, row, col):
         tensor_3d(dst=dst, src=src, coord=_coordinates(row, col, coords), mbar=mbar, pred=pred)
 
@@ -73,8 +73,8 @@ def load_3d_multicast(
     issuer: int | Pred | None = None,
     pred: Pred | None = None,
 ) -> None:
-    """Emit `load_3d` with `.multicast::cluster` and the mask. `issuer` is the rank of the CTA that issues it, which
-    takes a `mov` of `%cluster_ctarank` and a `setp`, or a predicate; with `pred` too, both must hold (one `and`). Bit i
+    """Emit `load_3d` with `.multicast::cluster` and the mask. `issuer` is a predicate, or the rank of the issuing CTA,
+    which emits a `mov` of `%cluster_ctarank` and a `setp`; combined with `pred`, both must be true (one `and`). Bit i
     of `mask` is the CTA of rank i."""
     if mask is None:
         fail(rules.ARGUMENT, "a multicast needs a mask of the destination CTAs", help="pass mask=0b11")

@@ -1,4 +1,4 @@
-"""`ptx.module(…)`: a whole module as an exact transcript: header, variables, functions, sections, in order."""
+"""`ptx.module(…)`: a whole module as an exact transcript: header, variables, functions and sections, in order."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _NOT_SECTION = "a section can only contain labels and data"
 
 
 class ExactFunction:
-    """A function of an exact module; its body is traced when the module is asked for its text."""
+    """A function of an exact module; its body is traced when the module's text is requested."""
 
     def __init__(self, owner: ExactModule, body: Callable[[], object], head: Function) -> None:
         refuse_deferred(body, "function")
@@ -60,9 +60,9 @@ class ExactFunction:
         return self.owner.ptx()
 
     def traced(self) -> Function:
-        """Return the function with its body, marks of the layout included."""
+        """Return the function with its body, including layout marks."""
         owner = self.owner
-        # What a target of tomorrow has is not known: its instructions are written unchecked, and `check` says the rest.
+        # The instructions of an unknown future target are emitted unchecked; `check` reports the rest.
         trace = Trace(target_of(owner.arch if owner.arch in FIRST_PTX else _NEWEST), owner.version, self.head.name)
         trace.exact = Exact(trace)
         trace.facts["shared"] = SharedMemory(0, None)
@@ -98,7 +98,7 @@ class ExactModule:
     def layout(
         self, *gaps: str, before: str | None = None, after: str | None = None, inner: dict[int, str] | None = None
     ) -> None:
-        """Space the next statement by hand, as `ptx.layout` does in a function."""
+        """Set the spacing of the next statement, as `ptx.layout` does in a function."""
         self._add(gap(gaps, before, after, inner))
 
     def reg(self, dtype: Dtype, *names: str, vector: int | None = None, align: Any = None) -> Any:
@@ -117,13 +117,13 @@ class ExactModule:
         self._add(directive_node(name, *values, **given).replace(origin=place()))
 
     def label(self, name: str) -> None:
-        """Add a label to the section that is open."""
+        """Add a label to the open section."""
         if self.inner is None:
             fail(rules.NESTING, f"a label is only allowed in a section here, {_NOT_SECTION}")
         self._add(Label(checked_name(name), origin=place()))
 
     def data(self, dtype: Dtype, *values: Any) -> None:
-        """Add a line to the section that is open: `.b8 1, 2`; labels, (label, offset), (label, "-", label)."""
+        """Add a line to the open section: `.b8 1, 2`; labels, (label, offset), (label, "-", label)."""
         if self.inner is None:
             fail(
                 rules.NESTING,
@@ -148,7 +148,7 @@ class ExactModule:
         self._add(Section(name, tuple(inner), origin=origin))
 
     def section_text(self, text: str) -> None:
-        """Add a whole section, `.section .debug_str { … }`, spaced as it is. The text becomes nodes."""
+        """Add a whole section, `.section .debug_str { … }`, with its spacing. The text is parsed into nodes."""
         if self.inner is not None:
             fail(rules.NESTING, f"a section is only allowed at module level, {_NOT_SECTION}")
         here = place()
@@ -220,7 +220,7 @@ class ExactModule:
         return tuple([item for item in self.items if isinstance(item, ExactFunction)])
 
     def check(self) -> list[Diagnostic]:
-        """Return what the checks find, at the Python lines."""
+        """Return the findings of the checks, at their Python lines."""
         return list(check_module(self.module()))
 
     def cubin(self) -> Cubin:
@@ -238,7 +238,7 @@ class ExactModule:
         return sass(self.cubin())
 
     def resources(self) -> dict[str, Resources]:
-        """Return what ptxas says that each function takes."""
+        """Return the resources that ptxas reports for each function."""
         from pyptx.toolchain import resources
 
         return dict(resources(self.cubin()))
@@ -273,9 +273,9 @@ def module(
     ending: str = "",
     newline: str = "\n",
 ) -> ExactModule:
-    """Begin a module: `.version`, `.target`, `.address_size`. `before` stands at the start of the text, `ending` at its
-    end; `layouts` are the gaps of the lines of the header, where they are not the usual ones; every line ends in
-    `newline`. Version (8, 7), or "8.7" as it is spelled."""
+    """Start a module: `.version`, `.target`, `.address_size`. `before` is the start of the text, `ending` its end;
+    `layouts` are the gaps of the header lines if they differ from the default; every line ends in `newline`. Version
+    (8, 7), or "8.7" to keep a spelling."""
     major, minor = _version(version)
     names = (target,) if isinstance(target, str) else tuple(target)
     for name in names:

@@ -1,4 +1,4 @@
-"""The wait loops that compilers and libraries write around `mbarrier.try_wait`, for exact transcripts."""
+"""The wait loops that compilers and libraries emit around `mbarrier.try_wait`, for exact transcripts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pyptx.types import pred as pred_type
 
 
 class WaitLoop(NamedTuple):
-    """How a library writes its wait loops: the arguments that all of its waits share."""
+    """The style of a library's wait loops: the arguments that all of its waits share."""
 
     labels: Sequence[str] = ("LAB_WAIT", "DONE")
     predicate: str = "P1"
@@ -39,9 +39,9 @@ def exact_wait(
     labels: Sequence[str],
     uni: bool,
 ) -> None:
-    """Emit a wait loop as given. A `predicate` by its name is declared in a block `{ … }` around the loop, as inline
-    assembly has it. One label is where it begins: `L: try_wait p, …; @!p bra L;`. With a second the loop is left there:
-    `L: try_wait p, …; @p bra D; bra L; D:`."""
+    """Emit a wait loop as described. A `predicate` passed by name is declared in a block `{ … }` around the loop, as in
+    inline assembly. One label marks the start: `L: try_wait p, …; @!p bra L;`. A second marks the exit: `L: try_wait p,
+    …; @p bra D; bra L; D:`."""
     trace = current()
     if not 1 <= len(labels) <= 2:
         fail(rules.ARGUMENT, f"a wait loop has one or two labels, found {len(labels)}",

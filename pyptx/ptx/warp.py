@@ -1,6 +1,6 @@
-"""The threads of a warp among themselves: `shfl`, `vote`, `match`, `redux`, and reductions made of them.
+"""Communication between the threads of a warp: `shfl`, `vote`, `match`, `redux`, and reductions built from them.
 
-`mask` names the lanes that take part, all of them unless given; all of them must call.
+`mask` names the participating lanes, by default all; all of them must make the call.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _OPERATIONS = {"sum": "add", "add": "add", "max": "max", "min": "min", "and": "a
 
 
 def _exchange(mode: str, value: Any, lane: Any, clamp: int, valid: Reg | None, mask: Any, pred: Pred | None) -> Reg:
-    """Emit `shfl.sync` for values of any size: 16 bits travel in 32, 64 in two halves."""
+    """Emit `shfl.sync` for values of any size: 16 bits travel in 32, 64 bits in two halves."""
     if not isinstance(value, Reg):
         fail(rules.ARGUMENT, f"`shfl` exchanges registers, found {shown(value)}", help="use reg.from_(x, u32)")
     spelling, bits = spelled("shfl", "sync", mode, "b32"), value.dtype.bits
@@ -61,8 +61,8 @@ def _exchange(mode: str, value: Any, lane: Any, clamp: int, valid: Reg | None, m
 def shfl(
     mode: str, value: Any, lane: Any, clamp: Any, mask: Any = _ALL, *, valid: bool = False, pred: Any = None
 ) -> Any:
-    """Emit `shfl.sync.mode.b32 d[|p], a, b, c, mask` as PTX writes it: `clamp` is the operand that `width` makes in
-    `shfl_bfly`. Returns the fresh register; with `valid`, also the predicate whether the other lane took part."""
+    """Emit `shfl.sync.mode.b32 d[|p], a, b, c, mask` as in PTX: `clamp` is the operand that `shfl_bfly` derives from
+    `width`. Returns the new register; with `valid`, also the predicate whether the source lane was in range."""
     made: Any = fresh(value.dtype) if isinstance(value, Reg) else fresh(b32)
     target: Any = PipeRef(made, fresh(pred_type)) if valid else made
     emit(spelled("shfl", "sync", mode, "b32"), (target, value, lane, clamp, mask), pred)
@@ -70,7 +70,7 @@ def shfl(
 
 
 def _clamp(mode: str, width: int) -> int:
-    """Return the operand that keeps the exchange inside segments of a width."""
+    """Return the operand that keeps the exchange within segments of a width."""
     if width not in _WIDTHS:
         fail(
             rules.ARGUMENT, f"`width` must be 2, 4, 8, 16 or 32, found {shown(width)}", help="use width=32 for the warp"
@@ -81,10 +81,10 @@ def _clamp(mode: str, width: int) -> int:
 def shfl_bfly(
     value: Reg, lane_mask: int | Reg, *, width: int = 32, valid: Reg | None = None, mask: Any = _ALL, pred: Any = None
 ) -> Reg:
-    """Emit `shfl.sync.bfly.b32 d[|valid], a, b, c, mask`; return what the lane `lane ^ lane_mask` has. `width` counts
-    lanes, a power of two from 2 to 32.
+    """Emit `shfl.sync.bfly.b32 d[|valid], a, b, c, mask`; return the value of the lane `lane ^ lane_mask`. `width`
+    counts lanes, a power of two from 2 to 32.
 
-    A register of 16 or 64 bits takes one or two, with `mov`s around them, in a scope.
+    A 16- or 64-bit register takes one or two shuffles with `mov`s around them, in a scope.
     """
     return _exchange("bfly", value, lane_mask, _clamp("bfly", width), valid, mask, pred)
 
@@ -92,29 +92,30 @@ def shfl_bfly(
 def shfl_up(
     value: Reg, delta: int | Reg, *, width: int = 32, valid: Reg | None = None, mask: Any = _ALL, pred: Any = None
 ) -> Reg:
-    """Emit `shfl.sync.up.b32`: what the lane `delta` below has; the lowest keep theirs. Sizes as `shfl_bfly`. `delta`
-    and `width` count lanes."""
+    """Emit `shfl.sync.up.b32`: return the value of the lane `delta` below; the lowest lanes keep their own. Sizes as
+    for `shfl_bfly`. `delta` and `width` count lanes."""
     return _exchange("up", value, delta, _clamp("up", width), valid, mask, pred)
 
 
 def shfl_down(
     value: Reg, delta: int | Reg, *, width: int = 32, valid: Reg | None = None, mask: Any = _ALL, pred: Any = None
 ) -> Reg:
-    """Emit `shfl.sync.down.b32`: what the lane `delta` above has; the highest keep theirs. Sizes as `shfl_bfly`.
-    `delta` and `width` count lanes."""
+    """Emit `shfl.sync.down.b32`: return the value of the lane `delta` above; the highest lanes keep their own. Sizes as
+    for `shfl_bfly`. `delta` and `width` count lanes."""
     return _exchange("down", value, delta, _clamp("down", width), valid, mask, pred)
 
 
 def shfl_idx(
     value: Reg, lane: int | Reg, *, width: int = 32, valid: Reg | None = None, mask: Any = _ALL, pred: Any = None
 ) -> Reg:
-    """Emit `shfl.sync.idx.b32`: what one lane has. Sizes as `shfl_bfly`. `lane` counts within every `width` lanes."""
+    """Emit `shfl.sync.idx.b32`: return the value of one lane. Sizes as for `shfl_bfly`. `lane` counts within every
+    `width` lanes."""
     return _exchange("idx", value, lane, _clamp("idx", width), valid, mask, pred)
 
 
 def elect(mask: Any = _ALL, *, leader: bool = True, pred: Any = None) -> Any:
-    """Emit `elect.sync d|p, mask`: return the lane that was elected and whether this is it; with `leader=False` only
-    the second, `elect.sync _|p, mask`."""
+    """Emit `elect.sync d|p, mask`: return the elected lane and whether it is this one; with `leader=False` only the
+    latter, `elect.sync _|p, mask`."""
     made = PipeRef(fresh(b32) if leader else None, fresh(pred_type))
     emit(spelled("elect", "sync"), (made, mask), pred)
     return made if leader else made.right
@@ -137,17 +138,17 @@ def vote_any(value: Pred, *, mask: Any = _ALL, pred: Pred | None = None) -> Reg:
 
 
 def vote_uni(value: Pred, *, mask: Any = _ALL, pred: Pred | None = None) -> Reg:
-    """Emit `vote.sync.uni.pred d, p, mask`: whether all lanes agree."""
+    """Emit `vote.sync.uni.pred d, p, mask`: return whether all lanes agree."""
     return _vote("uni", value, mask, pred)
 
 
 def ballot(value: Pred, *, mask: Any = _ALL, pred: Pred | None = None) -> Reg:
-    """Emit `vote.sync.ballot.b32 d, p, mask`; return the mask of the lanes where the predicate holds."""
+    """Emit `vote.sync.ballot.b32 d, p, mask`; return the mask of the lanes whose predicate is true."""
     return _vote("ballot", value, mask, pred)
 
 
 def match_any(value: Reg, *, mask: Any = _ALL, pred: Pred | None = None) -> Reg:
-    """Emit `match.any.sync.bN d, a, mask`; return the mask of the lanes that hold the same value."""
+    """Emit `match.any.sync.bN d, a, mask`; return the mask of the lanes with the same value."""
     made = fresh(b32)
     emit(spelled("match", "any", "sync", untyped(value.dtype).name), (made, value, mask), pred)
     return made
@@ -182,7 +183,7 @@ def redux(
     mask: Any = _ALL,
     pred: Pred | None = None,
 ) -> Reg:
-    """Emit `redux.sync.op[.abs][.NaN].T d, a, mask`: integers, and `min`, `max` of f32 where the target has them."""
+    """Emit `redux.sync.op[.abs][.NaN].T d, a, mask`: integers, and `min`, `max` of f32 if the target has them."""
     made = fresh(value.dtype) if dst is None else dst
     emit(_redux(op, value.dtype, abs_, nan), (made, value, mask), pred)
     return made
@@ -201,7 +202,7 @@ def _operation(op: str) -> str:
 
 
 def _butterfly(op: str, value: Any, width: int, *, direct: bool = False) -> Reg:
-    """Combine each register with that of the lane across, at half the distance each time; all lanes end with the
+    """Combine each register with that of the opposite lane, halving the distance each time; all lanes end with the
     result."""
     word = _operation(op)
     if not isinstance(value, Reg):
@@ -223,31 +224,31 @@ def _butterfly(op: str, value: Any, width: int, *, direct: bool = False) -> Reg:
 
 @intrinsic
 def reduce_sum(val: Reg, *, width: int = 32) -> Reg:
-    """Add up the registers of every `width` lanes, in place, in all of them: log2(width) times `shfl.sync.bfly.b32` and
-    `add` (64 bits: two `shfl`, `mov`s around them)."""
+    """Sum the registers of every `width` lanes, in place, in all lanes: log2(width) times `shfl.sync.bfly.b32` and
+    `add` (64 bits: two `shfl` with `mov`s around them)."""
     return _butterfly("sum", val, width)
 
 
 @intrinsic
 def reduce_max(val: Reg, *, width: int = 32) -> Reg:
-    """Find the largest of every `width` lanes, in place, in all of them: like `reduce_sum`, with `max` typed by the
+    """Compute the maximum of every `width` lanes, in place, in all lanes: like `reduce_sum`, with `max` typed by the
     register."""
     return _butterfly("max", val, width)
 
 
 @intrinsic
 def reduce_min(val: Reg, *, width: int = 32) -> Reg:
-    """Find the smallest of every `width` lanes, in place, in all of them: like `reduce_sum`, with `min` typed by the
+    """Compute the minimum of every `width` lanes, in place, in all lanes: like `reduce_sum`, with `min` typed by the
     register."""
     return _butterfly("min", val, width)
 
 
 @intrinsic
 def reduce(op: str, val: Reg, *, width: int = 32) -> Reg:
-    """Reduce the registers of every `width` lanes, in place, in all of them: by sum, max, min, and, or, xor.
+    """Reduce the registers of every `width` lanes, in place, in all lanes: by sum, max, min, and, or, xor.
 
-    One `redux.sync` for the whole warp where the target has it for the type, else what `reduce_sum` emits with that
-    operation.
+    Emits one `redux.sync` for the whole warp if the target supports it for the type, else the code of `reduce_sum` with
+    that operation.
     """
     return _butterfly(op, val, width, direct=True)
 

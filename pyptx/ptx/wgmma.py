@@ -1,4 +1,4 @@
-"""Hopper's warpgroup products: `ptx.wgmma.mma_async`, its fences and groups, and descriptors of its operands."""
+"""Hopper's warpgroup matrix products: `ptx.wgmma.mma_async`, its fences and groups, and operand descriptors."""
 
 from __future__ import annotations
 
@@ -72,16 +72,16 @@ def mma_async(
     satfinite: bool = False,
     pred: Pred | None = None,
 ) -> None:
-    """Emit `wgmma.mma_async[.sp].sync.aligned.mMnNkK[.satfinite].D.A.B`: exactly one.
+    """Emit `wgmma.mma_async[.sp].sync.aligned.mMnNkK[.satfinite].D.A.B`: exactly one instruction.
 
     `a` and `b` are descriptors, or allocations with a layout (`smem.wgmma_tile`), or slices of these; `a` may also be
-    registers. `scale_d` False or 0: D = A*B, else D += A*B; a predicate decides at run time. `scale_a`, `scale_b` are
-    1 or -1. `trans_a=1` reads an MN-major A; for an allocation that was made MN-major it is implied. `a_k_offset` and
-    `b_k_offset` are bytes, multiples of 16, added to the start address; `tile.k_offset(k)` returns the bytes of element
-    k along K. `sparse_metadata` makes it `.sp`: A is 2:4 sparse.
+    registers. `scale_d` False or 0: D = A*B, else D += A*B; a predicate selects at run time. `scale_a`, `scale_b` are 1
+    or -1. `trans_a=1` reads an MN-major A; it is implied for an allocation created MN-major. `a_k_offset` and
+    `b_k_offset` are bytes, multiples of 16, added to the start address; `tile.k_offset(k)` returns the byte offset of
+    element k along K. `sparse_metadata` selects `.sp`: A is 2:4 sparse.
 
-    The descriptor of an allocation at a constant address is made once, at the start of the kernel; that of a slice
-    indexed by a register is made here. Both are named scopes `wgmma_descriptor`: `and.b32`, `shr.u32`, `cvt.u64.u32`,
+    The descriptor of an allocation at a constant address is built once, at the start of the kernel; that of a slice
+    indexed by a register is built here. Both are named scopes `wgmma_descriptor`: `and.b32`, `shr.u32`, `cvt.u64.u32`,
     `or.b64` after the address. An offset to a descriptor given as a register is one `add.s64`, in `descriptor_step`.
     """
     trace = current()
@@ -136,10 +136,10 @@ def _operand(
 def _from_shared(
     name: str, view: SharedView, dtype: PtxType, transposed: int, offset: int, extents: tuple[int, int]
 ) -> tuple[Reg, int]:
-    """Return the descriptor of an allocation and its transpose immediate, both remembered for a constant address."""
+    """Return the descriptor of an allocation and its transpose immediate, cached for a constant address."""
     if view.register is not None:
         return _describe_operand(name, view, dtype, transposed, offset, extents)
-    # An allocation is itself; two slices are the same when they begin at the same place of one.
+    # An allocation is its own key; two slices are equal if they start at the same place of one allocation.
     where = (view.alloc, view.byte_offset, view.shape) if isinstance(view, SharedSlice) else view
     key, once = ("wgmma operand", name, where, dtype.name, transposed, offset, extents), current().once
     known = once.get(key)
@@ -213,8 +213,8 @@ def make_descriptor(
 
 @intrinsic
 def auto_descriptor(smem_base: Any, *, dtype: Dtype, shape: tuple[int, int], major: str | int) -> Reg:
-    """Return a register with the descriptor of a tile in the canonical layout of its shape: (M or N, K) when K-major,
-    (K, M or N) when MN-major. Emits what `make_descriptor` emits."""
+    """Return a register with the descriptor of a tile in the canonical layout of its shape: (M or N, K) if K-major, (K,
+    M or N) if MN-major. Emits the same as `make_descriptor`."""
     kind = type_of(dtype)
     try:
         which = Major.of(major)
@@ -235,8 +235,8 @@ def _extents(shape: object) -> tuple[int, ...]:
 def masked_descriptor(
     smem_addr: Any, *, byte_offset: int = 0, mask: int = 0x3FF80, const_bits: int = MASKED_DESC_B128
 ) -> Reg:
-    """Return a register with `((smem_addr + byte_offset) & mask) >> 4 | const_bits`. Emits what `make_descriptor`
-    emits. `byte_offset` is in bytes."""
+    """Return a register with `((smem_addr + byte_offset) & mask) >> 4 | const_bits`. Emits the same as
+    `make_descriptor`. `byte_offset` is in bytes."""
     return with_address(smem_addr, byte_offset, const_bits, mask)
 
 

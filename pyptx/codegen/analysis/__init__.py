@@ -1,1 +1,1 @@
-"""Pure questions about a body of IR statements; nothing here changes or prints anything."""
+"""Analyses of a body of IR statements; nothing here changes or prints anything."""

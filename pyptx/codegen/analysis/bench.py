@@ -1,7 +1,7 @@
-"""Tries expressions out: evaluates them with the DSL itself, on a trace that nobody sees, and compares what they emit.
+"""Tries expressions: evaluates them with the DSL itself, on a scratch trace, and compares what they emit.
 
-This is the one place that decides whether Python written another way still emits exactly this instruction. Nothing of
-the PTX is evaluated as text: expressions are nodes of the plan, and names mean what `give` said.
+Only this module decides whether a different Python spelling still emits exactly the same instruction. PTX text is never
+evaluated: expressions are nodes of the plan, and names have the values that `give` assigned.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pyptx.types import PtxType, from_name
 
 VOCABULARY: dict[str, Any] = {"ptx": ptx, "reg": reg, "abs": abs, **{kind.name: kind for kind in types.ALL}}
 _OPERATORS: Any = operators
-"""Python's operators; their stubs do not say enough for registers."""
+"""Python's operators; their stubs are not precise enough for registers."""
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "+": _OPERATORS.add, "-": _OPERATORS.sub, "*": _OPERATORS.mul, "/": _OPERATORS.truediv, "//": _OPERATORS.floordiv,
     "%": _OPERATORS.mod, "<<": _OPERATORS.lshift, ">>": _OPERATORS.rshift, "&": _OPERATORS.and_, "^": _OPERATORS.xor,
@@ -56,13 +56,13 @@ class Bench:
         self._handed = Given(self.exact, (), ())
 
     def declare(self, statement: RegDecl) -> None:
-        """Note the types of declared registers: from them fresh ones take their names, class by class."""
+        """Record the types of declared registers: new registers take their names from them, class by class."""
         for item in statement.declarators:
             self.exact.declare(statement.type, item.name, item.count)
             self._queues[self.exact.class_of(self.register(item.name, from_name(statement.type.ptx)))] = None
 
     def reaches(self, dtype: PtxType, declared: PtxType) -> bool:
-        """Tell whether a fresh register of a type takes its name from the registers declared as another."""
+        """Tell whether a new register of a type takes its name from the registers declared as another."""
         known = self._reached.get((dtype, declared))
         if known is None:
             given = Given(self.exact, (), ())
@@ -72,7 +72,7 @@ class Bench:
         return known
 
     def register(self, name: str, dtype: PtxType) -> Reg:
-        """Return a register of the PTX as the DSL holds it."""
+        """Return a PTX register as the DSL represents it."""
         known = self._registers.get((name, dtype))
         if known is None:
             token = CURRENT.set(self.trace)
@@ -81,13 +81,13 @@ class Bench:
         return known
 
     def changes(self, target: Expr, symbol: str, value: Expr, wanted: Statement) -> bool:
-        """Tell whether `target += value`, or another operator in place, emits exactly the wanted statement."""
+        """Tell whether `target += value`, or another in-place operator, emits exactly the expected statement."""
         made = self.emitted(Tuple((target, value)), (), None)
         return made is not DIFFERENT and self._try(lambda: _IN_PLACE[symbol](*made), wanted) is not DIFFERENT
 
     def emitted(self, expr: Expr, fresh: Sequence[Reg], wanted: Statement | None) -> Any:
-        """Return the value of an expression if it emits exactly the wanted statement and its fresh registers take
-        just the given names; else `DIFFERENT`. In every class of registers a wrong name waits."""
+        """Return the value of an expression if it emits exactly the expected statement and its new registers take
+        exactly the given names; else `DIFFERENT`. Every class of registers holds a wrong name in reserve."""
         queues = self._handed.queues
         for key in self._queues:
             queues[key] = deque(("_wrong",))
@@ -120,13 +120,13 @@ class Bench:
             trace.pending.clear()
 
     def range(self, identifier: str, base: str, count: int, dtype: PtxType) -> None:
-        """Let a name stand for a range of registers."""
+        """Bind a name to a range of registers."""
         token = CURRENT.set(self.trace)
         self.given[identifier] = DeclaredRange(base, count, dtype)
         CURRENT.reset(token)
 
     def known(self, expr: Expr) -> Any:
-        """Return what a plain name or element stands for, None for anything else."""
+        """Return the value of a plain name or element, or None for anything else."""
         if isinstance(expr, Name):
             return self.given.get(expr.id)
         if isinstance(expr, Item | Attribute):
@@ -138,18 +138,18 @@ class Bench:
         return None
 
     def value(self, expr: Expr) -> Any:
-        """Return what an expression means."""
+        """Return the value of an expression."""
         return _VALUES[type(expr)](self, expr)
 
 
 DIFFERENT = object()
-"""What an expression that does not emit the wanted statement gives."""
+"""Result of an expression that does not emit the expected statement."""
 
 
 def _are_alike(body: Sequence[Statement], wanted: Statement) -> bool:
     if not isinstance(wanted, Block):
         return len(body) == 1 and alike(body[0], wanted)
-    # A block that was made stands for itself, any other statements for what is inside the wanted one.
+    # A block is compared as a whole, other statements with the contents of the expected one.
     if len(body) == 1 and isinstance(body[0], Block):
         return module_tokens(body[0]) == module_tokens(wanted)
     return module_tokens(Block(tuple(body))) == module_tokens(wanted)

@@ -1,4 +1,5 @@
-"""Where the labels of one body stand and from where each is reached. Knows positions, not the meaning of registers."""
+"""The positions of the labels of one body, and of the branches to them. Knows positions, not the meaning of
+registers."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from pyptx.ir.operands import LabelOperand
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A `bra` that stands in the body itself: its place, the label's place, its guard."""
+    """A `bra` directly in the body: its position, the label's position, its guard."""
 
     at: int
     target: int
@@ -23,8 +24,8 @@ class Branch:
 
 @dataclass(slots=True)
 class Branches:
-    """The labels and branches of one body, by position. A label's sources are the places in the body from where it is
-    reached, those of blocks inside included; `outside` counts as before everything."""
+    """The labels and branches of one body, by position. A label's sources are the positions of branches to it,
+    including those in nested blocks; `outside` is before everything."""
 
     labels: dict[str, int] = field(default_factory=dict[str, int])
     by_place: dict[int, Branch] = field(default_factory=dict[int, Branch])
@@ -84,7 +85,7 @@ def listed(table: BranchTargets) -> Iterator[str]:
 
 
 class Entries:
-    """Answers whether a stretch of the body is entered only at its first statement, in constant time each."""
+    """Answers in constant time whether a range of the body is entered only at its first statement."""
 
     def __init__(self, branches: Branches) -> None:
         self.places = sorted(branches.sources)

@@ -1,5 +1,5 @@
-"""The readable part of a mangled C++ name: `_ZN7cutlass13device_kernelI…EvT_` -> `device_kernel`. Reads the Itanium
-scheme as far as names need it; what it does not understand stays as it is. Rust's `_ZN…17h<hash>E` are read too."""
+"""Extracts the readable part of a mangled C++ name: `_ZN7cutlass13device_kernelI…EvT_` -> `device_kernel`. Parses the
+Itanium scheme as far as names need it and leaves unknown names unchanged. Rust's `_ZN…17h<hash>E` is supported too."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DEEPEST = 200
 
 
 def readable(name: str) -> str:
-    """Return the last component of a mangled name, any other name as it is."""
+    """Return the last component of a mangled name, or any other name unchanged."""
     if not name.startswith("_Z"):
         return name
     reader = _Reader(name)
@@ -31,11 +31,11 @@ def readable(name: str) -> str:
 
 
 class _Unknown(Exception):
-    """The name goes on in a way that this reader does not know."""
+    """The name continues in a way that this parser does not know."""
 
 
 class _Reader:
-    """A place in a mangled name. `last` is the last plain identifier that was read."""
+    """A position in a mangled name. `last` is the last plain identifier parsed."""
 
     def __init__(self, text: str) -> None:
         self.text, self.at, self.last, self.depth = text, 0, "", 0
@@ -50,13 +50,13 @@ class _Reader:
         return True
 
     def encoding(self) -> str:
-        """Read a name; the types of a function's arguments behind it do not matter."""
+        """Parse a name; the function's argument types that follow are ignored."""
         if self.peek() == "T" or self.peek(2) == "GV":
             raise _Unknown
         return self.name()
 
     def name(self) -> str:
-        """Read `N…E`, `Z<function>E<local>`, or a plain name with its template arguments."""
+        """Parse `N…E`, `Z<function>E<local>`, or a plain name with its template arguments."""
         self.take("L")
         if self.take("N"):
             return self.nested()
@@ -73,7 +73,7 @@ class _Reader:
         return found
 
     def inside_function(self) -> None:
-        """Read the function that a local entity belongs to, with the types of its arguments, up to its `E`."""
+        """Parse the function that contains a local entity, with its argument types, up to its `E`."""
         self.encoding()
         while not self.take("E"):
             self.type()
@@ -95,7 +95,7 @@ class _Reader:
         return found
 
     def component(self) -> str:
-        """Read one identifier, or the constructor, destructor, operator or lambda that stands for one."""
+        """Parse one identifier, constructor, destructor, operator or lambda."""
         if self.peek() == "L":
             self.at += 1
         number = _NUMBER.match(self.text, self.at)
@@ -149,7 +149,7 @@ class _Reader:
             raise _Unknown
 
     def arguments(self) -> None:
-        """Read `I…E` or `J…E`."""
+        """Parse `I…E` or `J…E`."""
         self.at += 1
         while not self.take("E"):
             self.argument()
@@ -181,7 +181,7 @@ class _Reader:
             raise _Unknown
 
     def type(self) -> None:
-        """Read a type. Identifiers in it are no candidates for the name."""
+        """Parse a type. Its identifiers are not candidates for the name."""
         self.depth += 1
         if self.depth > _DEEPEST or self.at >= len(self.text):
             raise _Unknown

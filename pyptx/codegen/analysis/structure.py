@@ -1,7 +1,7 @@
-"""Loops and conditionals of one body, found as they stand in the text: nothing is moved, so a structure is a stretch of
-statements with a branch before it and a label behind it. What does not nest stays a branch and a label.
+"""Finds loops and conditionals of one body in place: nothing is moved, so a structure is a range of statements with a
+branch before it and a label after it. Branches that do not nest remain branches.
 
-Entered only at the top, left only to places that a reader expects: that is checked here; what the branches mean is not.
+Checks that structures are entered only at the top and left only to expected places, not what the branches mean.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pyptx.codegen.analysis.branches import Branch, Branches, Entries, branches_
 from pyptx.ir.nodes import Instruction, Label, Statement
 
 DEEPEST = 14
-"""How many structures may stand in each other: Python allows 20 `with` blocks, and readers fewer."""
+"""Maximum nesting of structures: Python allows 20 `with` blocks, and readers fewer."""
 
 
 @dataclass(slots=True)
@@ -26,7 +26,7 @@ class Leaf:
 
 @dataclass(slots=True)
 class Choice:
-    """`@p bra label; then…; label:`, with another part also `bra done` before the label and `done:` at the end.
+    """`@p bra label; then…; label:`, with an else part also `bra done` before the label and `done:` at the end.
 
     `head` is the branch, `label` the place of the label behind the first part, `jump` that of `bra done`, `done` that
     of its label. The last of these labels is `owned` unless an outer structure ends with it or a loop begins with it.
@@ -43,7 +43,7 @@ class Choice:
 
 @dataclass(slots=True)
 class Cycle:
-    """`label: …; bra label`, with the branch back at `tail`; `done` is the label behind it that `break_` goes to."""
+    """`label: …; bra label`, with the branch back at `tail`; `done` is the label after it, the target of `break_`."""
 
     label: int
     body: list[Part]
@@ -56,15 +56,15 @@ Part = Leaf | Choice | Cycle
 
 @dataclass(slots=True)
 class Shape:
-    """The structures of a body, and for each branch left inside a cycle what it does to it."""
+    """The structures of a body, and the effect of each branch left inside a cycle."""
 
     parts: list[Part]
     leaves: dict[int, str] = field(default_factory=dict[int, str])
-    """`break` or `continue` for the branches that leave the innermost cycle or start its next round."""
+    """`break` or `continue` for the branches that leave the innermost cycle or start its next iteration."""
 
 
 class _Search:
-    """What is known of the body while its parts are built."""
+    """The analysis of a body while its parts are built."""
 
     def __init__(self, body: Sequence[Statement], branches: Branches, deepest: int) -> None:
         self.body, self.branches, self.deepest = body, branches, deepest
@@ -74,7 +74,7 @@ class _Search:
         self.places = sorted(branches.by_place)
 
     def parts(self, low: int, high: int, end: int | None, depth: int) -> list[Part]:
-        """Return the parts of low…high-1; `end` is the place of the label with which the outer structure ends."""
+        """Return the parts of low…high-1; `end` is the position of the label that ends the outer structure."""
         out: list[Part] = []
         at = low
         while at < high:
@@ -131,14 +131,14 @@ class _Search:
         return Choice(at, then, label, self._owns(far, high), jump.at, other, far)
 
     def _reaches(self, label: int, high: int, end: int | None) -> bool:
-        """Tell whether a label ends something here: it stands here, or the outer structure ends with it."""
+        """Tell whether a label ends something here: it is here, or the outer structure ends with it."""
         return label < high or label == end == high
 
     def _owns(self, label: int, high: int) -> bool:
         return label < high and label not in self.cycles
 
     def _find_jump(self, at: int, label: int, high: int, end: int | None) -> Branch | None:
-        """Return the branch over the other part, if the first part ends with one and both nest."""
+        """Return the branch over the else part, if the first part ends with one and both nest."""
         jump = self.branches.by_place.get(label - 1)
         if jump is None or jump.conditional or jump.target <= label + 1 or label in self.cycles or label >= high:
             return None
@@ -148,7 +148,7 @@ class _Search:
 
 
 def _find_end(part: Choice | Cycle) -> int:
-    """Return the place behind a part."""
+    """Return the position after a part."""
     if isinstance(part, Cycle):
         return part.tail + 1 if part.done is None else part.done + 1
     last = part.label if part.done is None else part.done
@@ -169,8 +169,8 @@ def _collect_cycles(parts: list[Part]) -> list[Cycle]:
 
 
 def _find_cycles(body: Sequence[Statement], branches: Branches, entries: Entries) -> dict[int, int]:
-    """Return the place of each loop's label and that of its last branch back, where loops nest and are entered only at
-    the top."""
+    """Return the positions of each loop's label and of its last branch back, for loops that nest and are entered only
+    at the top."""
     tails: dict[int, int] = {}
     for branch in branches.by_place.values():
         if branch.target <= branch.at:
@@ -192,8 +192,8 @@ def _find_cycles(body: Sequence[Statement], branches: Branches, entries: Entries
 def shape_of(
     body: Sequence[Statement], reached_from_outside: frozenset[str] = frozenset(), deepest: int = DEEPEST
 ) -> Shape:
-    """Return the structures of a body, at most so many in each other. Labels that are reached from outside of it are
-    entries that no structure hides."""
+    """Return the structures of a body, with limited nesting. Labels reached from outside are entries that no structure
+    may contain."""
     branches = branches_of(body, reached_from_outside)
     search = _Search(body, branches, deepest)
     search.shape.parts = search.parts(0, len(body), None, 0)

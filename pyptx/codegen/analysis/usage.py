@@ -1,4 +1,4 @@
-"""How often each register of a function is written and read, and where first. Judged by the instruction table alone."""
+"""Counts the writes and reads of each register of a function, and where they occur. Uses only the instruction table."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pyptx.ir.base import Node, tokens
 from pyptx.ir.nodes import Instruction
 
 Register = tuple[str, int]
-"""A register's name and the identity of its declaration: inner blocks may use a name again."""
+"""A register's name and the identity of its declaration: nested blocks may reuse a name."""
 
 
 @dataclass(slots=True)
 class Use:
-    """One register: the places of its writes and reads among the function's instructions, in order."""
+    """One register: the positions of its writes and reads among the function's instructions, in order."""
 
     writes: list[int] = field(default_factory=list[int])
     reads: list[int] = field(default_factory=list[int])
@@ -29,8 +29,8 @@ class Use:
 
 @dataclass(slots=True)
 class Usage:
-    """The registers of a function. `at` gives each instruction's place, by identity, `access` what it reads and
-    writes."""
+    """The registers of a function. `at` maps each instruction, by identity, to its position, `access` to the registers
+    that it reads and writes."""
 
     registers: dict[Register, Use] = field(default_factory=dict[Register, Use])
     at: dict[int, int] = field(default_factory=dict[int, int])
@@ -41,8 +41,8 @@ class Usage:
 
 
 def usage_of(body: Body) -> Usage:
-    """Return the writes and reads of a function. An instruction that the table does not know may do both to everything
-    that it names."""
+    """Return the writes and reads of a function. An unknown instruction may both read and write everything that it
+    names."""
     found = Usage(steps=body.steps)
     for place, step in enumerate(body.steps):
         reads, writes = reads_and_writes(step) if step.plan is not None else _assume_all(step)

@@ -1,4 +1,4 @@
-"""Wait loops on memory barriers, in the shapes that compilers give them."""
+"""Recognizes wait loops on memory barriers, in the forms that compilers emit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyptx.ir.operands import LabelOperand, Operand, RegisterOperand
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A wait loop in a block of its own: its names, its instruction, and all that it emits."""
+    """A wait loop in its own block: its names, its instruction, and all that it emits."""
 
     pred: str
     label: str
@@ -20,17 +20,17 @@ class Wait:
     uni: bool
     test: Instruction
     block: Block
-    """The block, without the `.loc` in it."""
+    """The block, without its `.loc`."""
     emits: tuple[Emitted, ...]
 
     @property
     def operands(self) -> tuple[Operand, ...]:
-        """What is waited for: the barrier, the phase, perhaps how long the thread may sleep."""
+        """The operands of the wait: the barrier, the phase, and optionally the suspend time."""
         return self.test.operands[1:]
 
 
 def wait_of(block: Block) -> Wait | None:
-    """Return what a block waits for, None if it does anything else."""
+    """Return the wait loop that a block consists of, or None."""
     body = [statement for statement in block.body if not isinstance(statement, LocDirective)]
     if len(body) not in (4, 6) or not isinstance(body[0], RegDecl) or not isinstance(body[1], Label):
         return None
@@ -53,13 +53,13 @@ def wait_of(block: Block) -> Wait | None:
 
 
 def is_test(instruction: Instruction) -> bool:
-    """Tell whether an instruction tests the phase of a barrier, unconditionally."""
+    """Tell whether an instruction unconditionally tests the phase of a barrier."""
     named = instruction.opcode == "mbarrier" and instruction.modifiers[:1] in ((".try_wait",), (".test_wait",))
     return named and instruction.predicate is None and len(instruction.operands) in (3, 4)
 
 
 def _match_branch(statement: Statement, target: str, pred: str | None, negated: bool) -> bool | None:
-    """Tell of a branch to a label, under this guard, whether it is uniform; None of anything else."""
+    """Return whether a branch to a label under this guard is uniform; None for anything else."""
     if not isinstance(statement, Instruction) or statement.opcode != "bra" or len(statement.operands) != 1:
         return None
     guard = statement.predicate

@@ -1,2 +1,2 @@
-"""The passes of `--sugar`, one file each. None changes an instruction, an operand or the order; where a pass is not
-sure, it leaves the code alone."""
+"""The passes of `--sugar`, one file each. No pass changes an instruction, an operand or the order; when in doubt, a
+pass leaves the code unchanged."""

@@ -1,7 +1,7 @@
-"""Gives each register a variable and the type under which most of its uses read it.
+"""Assigns each register a variable and the type that most of its uses need.
 
-Contract: fills `draft.variables`; emits and orders nothing. A type is only a reading: whatever is chosen, an operator
-is written only where the DSL emits the instruction that stood there.
+Contract: fills `draft.variables`; emits and orders nothing. A type is only a view: whatever is chosen, an operator is
+written only if the DSL emits the original instruction.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pyptx.types import PtxType, from_name
 
 _STRONG = frozenset("add sub mul mad fma div rem min max neg abs shr setp set cvt bfe mul24 mad24 slct sad".split())
 _KEEPS = {"and": 2, "or": 2, "xor": 2, "not": 1, "shl": 1, "selp": 2, "mov": 1}
-"""Operations whose result reads like their operands, and like how many of them."""
+"""Operations whose result has the type of their operands, with the number of these operands."""
 
 
 def choose_types(draft: Draft) -> None:
-    """Make the variables and let their uses vote, the last instruction first: a result's type decides what its
-    operands should be where the instruction does not say."""
+    """Create the variables and let their uses vote, the last instruction first: a result's type determines its
+    operands' types if the instruction does not."""
     for place in range(len(draft.usage.steps) - 1, -1, -1):
         step = draft.usage.steps[place]
         reads, writes = draft.usage.access[place]
@@ -37,7 +37,7 @@ def choose_types(draft: Draft) -> None:
 
 
 def variable_of(draft: Draft, register: Register, step: Step) -> Variable:
-    """Return the variable of a register, made when it is first asked for."""
+    """Return the variable of a register, created on first use."""
     known = draft.variables.get(register)
     if known is None:
         name = register[0]
@@ -62,7 +62,7 @@ def _find_declared(symbol: Symbol | None) -> PtxType | None:
 
 
 def _is_outermost(draft: Draft, name: str, symbol: Symbol) -> bool:
-    """Tell whether the function itself declares the register, not a block inside."""
+    """Tell whether the function itself declares the register, not a nested block."""
     first = draft.usage.steps[0].scope
     while first.parent is not None and first.parent.parent is not None:
         first = first.parent
@@ -91,8 +91,8 @@ def _vote(draft: Draft, step: Step, wanted: str) -> None:
 
 
 def decide(draft: Draft, variable: Variable) -> PtxType:
-    """Return the type with the most votes that a register of this declaration can hold, and that finds its name there:
-    `ptx.names` gives registers class by class."""
+    """Return the type with the most votes that a register of this declaration can hold and for which `ptx.names` finds
+    its name, class by class."""
     declared = variable.declared
     if variable.inner or (draft.element(variable) is None and not variable.fresh):
         return declared
@@ -109,4 +109,4 @@ def decide(draft: Draft, variable: Variable) -> PtxType:
 
 
 _READINGS = frozenset("b16 u16 s16 b32 u32 s32 b64 u64 s64 f16 bf16 f16x2 bf16x2 f32 f64".split())
-"""The types that a register has as attributes: `x.s32`."""
+"""The views of a register available as attributes: `x.s32`."""

@@ -1,6 +1,6 @@
-"""Says in a comment behind a line which line of the kernel's source it comes from, where `.loc` says so.
+"""Adds comments with the source line of the kernel, taken from `.loc`.
 
-Contract: adds comments, and nothing else. `.loc` itself is not written; these comments are what is left of it.
+Contract: adds comments only. `.loc` itself is not written; these comments replace it.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from pyptx.ir.nodes import Function, Instruction, Statement
 from pyptx.ir.walk import visit
 
 LONGEST = 72
-"""How long a line may be to get a comment behind it."""
+"""Maximum length of a line that gets a comment."""
 
 Places = Mapping[int, str]
-"""The place of each instruction that has one, by identity."""
+"""The source place of each instruction that has one, by identity."""
 
 
 def files_of(module: Module) -> dict[int, str]:
-    """Return the names of the source files by their numbers, without directories."""
+    """Return the names of the source files by number, without directories."""
     found = (statement for statement in visit(module) if isinstance(statement, FileDirective))
     return {int(item.index): item.path.replace("\\", "/").rpartition("/")[2] for item in found}
 
 
 def places_of(function: Function, files: Mapping[int, str]) -> dict[int, str]:
-    """Return where the instructions of a function come from."""
+    """Return the source places of a function's instructions."""
     places: dict[int, str] = {}
     here: str | None = None
     for statement in visit(function):
@@ -45,7 +45,7 @@ def _find_place(statement: Statement, files: Mapping[int, str], here: str | None
 
 
 def cite_lines(steps: Sequence[Step], places: Places) -> tuple[Step, ...]:
-    """Return the steps with the places of the source where these change."""
+    """Return the steps with source places where these change."""
     return tuple(_cite(steps, places, [""]))
 
 
@@ -66,6 +66,6 @@ def _cite(steps: Sequence[Step], places: Places, last: list[str]) -> list[Step]:
 
 
 def _find_place_of(step: Step, places: Places) -> str | None:
-    """Return the place of the last instruction of a line: what the others are computed for."""
+    """Return the place of a line's last instruction, for which the others are computed."""
     emits = step.emits if isinstance(step, Line | Repeat) else ()
     return places.get(id(emits[-1])) if emits else None

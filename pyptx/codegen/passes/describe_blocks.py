@@ -1,6 +1,6 @@
-"""Says in a comment what a long block does: copies by TMA, products, waits, what goes to memory.
+"""Adds comments that describe long blocks: TMA copies, matrix products, waits, memory accesses.
 
-Contract: adds comments, and nothing else.
+Contract: adds comments only.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pyptx.codegen.plan import Block, Step, flatten
 from pyptx.ir.nodes import Instruction
 
 SHORTEST = 6
-"""How many instructions a block must have to get a comment."""
+"""Minimum number of instructions of a block that gets a comment."""
 
 _SAYS = (
     ("TMA loads", "cp", (".tensor", ".mbarrier::complete_tx::bytes"), ()),
@@ -36,7 +36,7 @@ _SAYS = (
 
 
 def describe_blocks(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """Return the steps with comments before long blocks, the outermost that say something new."""
+    """Return the steps with comments before long blocks, at the outermost level that adds information."""
     return tuple(_describe(steps, ""))
 
 
@@ -52,7 +52,7 @@ def _describe(steps: Sequence[Step], around: str) -> Iterator[Step]:
 
 
 def _describe_block(step: Block) -> str:
-    """Return what the instructions of a block do, in words."""
+    """Return a description of what a block's instructions do."""
     instructions = [item for item in flatten([step]) if isinstance(item, Instruction)]
     if len(instructions) < SHORTEST:
         return ""

@@ -1,6 +1,6 @@
-"""Variables that nobody reads are not assigned: `rs = ptx.decl.reg(…)` becomes `ptx.decl.reg(…)`.
+"""Removes assignments to unused variables: `rs = ptx.decl.reg(…)` becomes `ptx.decl.reg(…)`.
 
-Contract: only the targets of lines go; every statement stays with what it emits.
+Contract: removes only targets of lines; every statement keeps what it emits.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def drop_unused(function: Define) -> Define:
 
 
 def _find_read(step: Step) -> Iterator[Expr]:
-    """Yield the expressions of a step that are evaluated."""
+    """Yield the evaluated expressions of a step."""
     if isinstance(step, Line):
         yield step.value
         if step.target is not None and (step.operator or not isinstance(step.target, Name)):

@@ -1,4 +1,4 @@
-"""Blocks of braces as lines between two marks, so that what repeats is found across them."""
+"""Flattens blocks of braces into lines between two marks, so that repeats are found across them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from pyptx.codegen.plan import Block, Call, Line, Literal, Repeat, Step, Tuple, dotted
 
 MOST = 24
-"""How many lines a block may have."""
+"""Maximum number of lines of a block."""
 _BRACES = dotted("ptx.block")
 _OPEN, _CLOSE = Tuple((Literal("{"),)), Tuple((Literal("}"),))
-"""What stands for the two ends of a block while repeats are looked for."""
+"""Stands for the two ends of a block while repeats are searched."""
 
 
 def flattened(step: Step) -> list[Line] | None:
-    """Return a block of braces that holds nothing but lines as lines between two marks."""
+    """Return a block of braces that contains only lines as lines between two marks."""
     if not isinstance(step, Block) or step.header != Call(_BRACES) or step.comment is not None:
         return None
     lines = [line for line in step.body if isinstance(line, Line) and line.comment is None]
@@ -24,7 +24,7 @@ def flattened(step: Step) -> list[Line] | None:
 
 
 def assembled(steps: Sequence[Step]) -> list[Step]:
-    """Return steps with their blocks put together again."""
+    """Return steps with their blocks reassembled."""
     outer: list[tuple[list[Step], Line]] = []
     out: list[Step] = []
     for step in steps:
@@ -43,7 +43,7 @@ def assembled(steps: Sequence[Step]) -> list[Step]:
 
 
 def balanced(lines: Sequence[Line]) -> bool:
-    """Tell whether every block that lines open is closed in them."""
+    """Tell whether every block that the lines open is closed in them."""
     depth = 0
     for line in lines:
         depth += (line.value is _OPEN) - (line.value is _CLOSE)

@@ -1,8 +1,8 @@
-"""Puts what is computed once and used once into the expression that uses it: `x = (a + b) * 4`.
+"""Folds values that are computed and used once into the expression that uses them: `x = (a + b) * 4`.
 
-Contract: returns steps that emit the same statements in the same order. A line goes into the next one only if its value
-is read there and nowhere else, and if Python evaluates it there before anything else that emits. Depth and length are
-bounded, for readers.
+Contract: returns steps that emit the same statements in the same order. A line is folded into the next one only if its
+value is read only there, and if Python evaluates it there before anything else that emits. Depth and length are
+limited, for readability.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from pyptx.codegen.printer import text_of
 from pyptx.ir.nodes import RegDecl
 
 LONGEST = 76
-"""How long an expression may become by folding."""
+"""Maximum length of a folded expression."""
 DEEPEST = 3
 
 Once = Callable[[str], bool]
-"""Tells whether a variable is defined once and read once, so that it may vanish."""
+"""Tells whether a variable is defined once and read once, so that it can be removed."""
 
 
 def fold_expressions(steps: Sequence[Step], once: Once) -> tuple[Step, ...]:
@@ -86,12 +86,12 @@ class _Folding:
         return step.replace(header=header, body=tuple(body), opens=(*before, *step.opens), closes=closes)
 
     def late(self, test: Expr, body: Sequence[Step]) -> bool:
-        """Tell whether the body gives the variable of a loop's condition its value."""
+        """Tell whether the body assigns the variable of a loop's condition."""
         names = {part.id for part in parts(test) if isinstance(part, Name)}
         return any(isinstance(t, Name) and t.id in names for t in _find_targets(body))
 
     def absorbed(self, value: Expr, out: list[Step]) -> tuple[Expr, tuple[object, ...]]:
-        """Return an expression with the lines before it that go into it, taken off `out`, and what they emit."""
+        """Return an expression with the preceding lines that fold into it, removed from `out`, and what they emit."""
         before: tuple[object, ...] = ()
         while out:
             last = out[-1]
@@ -123,8 +123,8 @@ class _Folding:
 
 
 def parts(value: Expr) -> Iterator[Expr]:
-    """Yield the parts of an expression in the order in which Python evaluates them; a part comes after what is in it,
-    but for one that is read off at once."""
+    """Yield the parts of an expression in Python's evaluation order; a part follows its own parts, except for one
+    evaluated at once."""
     inside = inner(value)
     for part in inside:
         yield from parts(part)
@@ -132,7 +132,7 @@ def parts(value: Expr) -> Iterator[Expr]:
 
 
 def inner(value: Expr) -> tuple[Expr, ...]:
-    """Return the parts directly inside an expression, as Python evaluates them."""
+    """Return the direct parts of an expression, in Python's evaluation order."""
     if isinstance(value, Binary):
         return value.left, value.right
     if isinstance(value, Unary):
@@ -155,7 +155,7 @@ def inner(value: Expr) -> tuple[Expr, ...]:
 
 
 def replaced(value: Expr, name: str, by: Expr) -> Expr:
-    """Return an expression with a variable replaced; parts in which it does not occur stay the same objects."""
+    """Return an expression with a variable replaced; unaffected parts remain the same objects."""
     if isinstance(value, Name):
         return by if value.id == name else value
     if isinstance(value, Binary):

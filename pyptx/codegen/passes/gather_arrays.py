@@ -1,7 +1,7 @@
-"""Makes arrays of registers that instructions use as vectors: the accumulator of `wgmma`, fragments, tensor memory.
+"""Gathers registers that instructions use as vectors into arrays: the accumulator of `wgmma`, fragments, tensor memory.
 
-Contract: names registers that are declared side by side and written more than once, as elements of one variable; an
-operand that lists them in order is then the array or a part of it. Emits and orders nothing.
+Contract: names registers that are declared side by side and written more than once as elements of one variable; an
+operand that lists them in order becomes the array or a slice of it. Emits and orders nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NAMES = {"wgmma": "acc", "mma": "acc", "tcgen05": "tmem", "ldmatrix": "frag", "
 
 
 def gather_arrays(draft: Draft) -> None:
-    """Make arrays, the longest first."""
+    """Create arrays, the longest first."""
     found: list[tuple[list[Variable], str]] = []
     for step in draft.usage.steps:
         for given in step.instruction.operands:
@@ -32,8 +32,8 @@ def gather_arrays(draft: Draft) -> None:
 
 
 def _find_members(draft: Draft, step: Step, vector: VectorOperand) -> list[Variable] | None:
-    """Return the registers of a vector if they are declared side by side, in this order or the other, and written more
-    than once."""
+    """Return the registers of a vector if they are declared side by side, in either order, and written more than
+    once."""
     operands = Operands(draft, step.scope)
     out: list[Variable] = []
     start: Item | None = None

@@ -1,6 +1,6 @@
-"""Gives registers the names of their roles: `tid`, `lane`, `param_0`, `acc`, `i`, `mbar`; the others keep `r12`.
+"""Names registers after their roles: `tid`, `lane`, `param_0`, `acc`, `i`, `mbar`; the others keep `r12`.
 
-Contract: fills `identifier` and `expr` of every variable, each identifier once in its function, through `Names` alone.
+Contract: fills `identifier` and `expr` of every variable, each identifier once per function, only through `Names`.
 Emits and orders nothing.
 """
 
@@ -19,14 +19,14 @@ from pyptx.ir.operands import AddressOperand, ImmediateOperand, Operand, VectorO
 from pyptx.isa.special import special_register
 
 _GENERATED = re.compile(r"%?(?:p|rs?|rd|rq|rl|fd?|hh?|b)\d+")
-"""The names that compilers give to registers."""
+"""Register names that compilers generate."""
 FEW = 3
-"""A register that is mentioned no more often gets no variable."""
+"""Maximum number of uses of a register without a variable."""
 _PARAM = re.compile(r"_?param_(\d+)$")
 
 
 def name_registers(draft: Draft) -> None:
-    """Name the variables in the order in which they are first written."""
+    """Name the variables in the order of their first write."""
     roles: dict[tuple[str, int], str] = ring_roles(draft)
     axes = _find_axes(draft)
     for place, step in enumerate(draft.usage.steps):
@@ -45,8 +45,8 @@ def name_registers(draft: Draft) -> None:
 
 
 def _is_single(draft: Draft, variable: Variable) -> bool:
-    """Tell whether a declaration of the function names this register alone: not a range that it might be in, not a
-    parameter, not the module."""
+    """Tell whether a declaration of the function names only this register: not a range that may contain it, a
+    parameter, or a module-level one."""
     declaration = variable.declaration
     return (
         isinstance(declaration, RegDecl)
@@ -80,12 +80,12 @@ def _name(draft: Draft, variable: Variable, role: str | None, generated: bool, m
 
 
 def plain(variable: Variable) -> bool:
-    """Tell whether a register is read as it is declared."""
+    """Tell whether a register is read with its declared type."""
     return variable.home is variable.declared
 
 
 def _find_axes(draft: Draft) -> frozenset[str]:
-    """Return the vector special registers of which more than `.x` is read."""
+    """Return the vector special registers of which components other than `.x` are read."""
     read = {
         getattr(step.instruction.operands[1], "name", "")
         for step in draft.usage.steps
@@ -97,7 +97,7 @@ def _find_axes(draft: Draft) -> frozenset[str]:
 def _find_roles(
     draft: Draft, step: Step, roles: dict[tuple[str, int], str], axes: frozenset[str]
 ) -> list[tuple[tuple[str, int], str]]:
-    """Return the roles that an instruction tells of."""
+    """Return the roles that an instruction implies."""
     instruction = step.instruction
     operands = instruction.operands
     if not operands:
@@ -190,7 +190,7 @@ _LISTS = {"ldmatrix": "frag", "mma": "acc", "wmma": "frag", "tcgen05": "tmem", "
 
 
 def _gather_fragment(draft: Draft, place: int, step: Step, roles: dict[tuple[str, int], str]) -> bool:
-    """Make the fresh registers of one vector destination the elements of one list."""
+    """Make the new registers of one vector destination the elements of one list."""
     operands = step.instruction.operands
     first = operands[0] if operands else None
     if not isinstance(first, VectorOperand) or step.instruction.opcode not in _LISTS:

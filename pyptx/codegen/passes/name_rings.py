@@ -1,7 +1,7 @@
-"""Finds the rings of barriers: which registers hold a stage and which a phase.
+"""Finds rings of barriers: the registers that hold a stage or a phase.
 
-Contract: yields roles for registers, from how the address and the parity of a waiting thread are computed. It names,
-and changes nothing.
+Contract: yields roles for registers, derived from the address and parity computations of waiting threads. Only names
+registers.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pyptx.codegen.sugar_draft import Draft
 from pyptx.ir.operands import AddressOperand, ImmediateOperand, Operand
 
 _STEP = 8
-"""How many bytes a barrier has."""
+"""Size of a barrier in bytes."""
 
 
 def ring_roles(draft: Draft) -> dict[Register, str]:
@@ -35,7 +35,7 @@ def ring_roles(draft: Draft) -> dict[Register, str]:
 
 
 def _find_stage(draft: Draft, barrier: Register) -> Register | None:
-    """Return the register that picks a barrier: `base + 8 * stage`, as `mad` or as `shl` and `add`."""
+    """Return the register that selects a barrier: `base + 8 * stage`, as `mad` or as `shl` and `add`."""
     step = _find_definition(draft, barrier)
     if step is None:
         return None
@@ -52,7 +52,7 @@ def _find_stage(draft: Draft, barrier: Register) -> Register | None:
 
 
 def _find_source(draft: Draft, register: Register, opcode: str, number: str) -> Register | None:
-    """Return the register that a number was applied to, if that defines this one."""
+    """Return the other operand, a register, of the operation with a number that defines this one."""
     step = _find_definition(draft, register)
     if step is None or step.instruction.opcode != opcode or not _is_number(step.instruction.operands[2], number):
         return None

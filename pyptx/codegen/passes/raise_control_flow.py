@@ -1,7 +1,7 @@
-"""Writes branches and labels as `if_`, `else_`, `loop`, `break_`, `continue_`, where they nest as they stand.
+"""Writes branches and labels as `if_`, `else_`, `loop`, `break_`, `continue_` where they nest.
 
 Contract: returns the steps of a body, which emit its statements, the same objects in the same order. Nothing is moved:
-a structure says that it emits its branch and its label. What does not nest stays `ptx.bra` and `ptx.label`.
+a structure emits its branch and its label. What does not nest stays `ptx.bra` and `ptx.label`.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ _TRUE, _FALSE = Literal(True), Literal(False)
 _UNI = ".uni"
 
 Writer = Callable[[Statement, int], Sequence[Step]]
-"""Writes one statement that is not part of a structure; it stands so deep in `with` blocks."""
+"""Writes one statement outside of structures, at this depth of `with` blocks."""
 Guard = Callable[[Instruction], Expr]
 """Returns the predicate of a conditional branch, `~p` for `@!p`."""
 Waits = Callable[[Statement, Statement, Instruction], "Line | None"]
-"""Returns one line for a loop of a label, one statement and a branch back, if it is a wait loop."""
+"""Returns a line for a loop of a label, one statement and a branch back, if it is a wait loop."""
 
 
 @dataclass(slots=True)
 class Raised:
-    """What became of the control flow of a function: the labels that `if_` and `else_` take, in order, and counts."""
+    """The result for the control flow of a function: the labels that `if_` and `else_` take, in order, and counts."""
 
     labels: list[str] = field(default_factory=list[str])
     structures: int = 0
@@ -122,7 +122,7 @@ def raise_control_flow(
     raised: Raised,
     depth: int = 0,
 ) -> tuple[Step, ...]:
-    """Return the steps of a body that stands so deep in `with` blocks. `write` makes those of a statement that is part
-    of no structure."""
+    """Return the steps of a body at this depth of `with` blocks. `write` writes the statements outside of
+    structures."""
     shape = shape_of(statements, deepest=max(DEEPEST - depth, 0))
     return _Body(statements, shape, write, guard, waits, raised).steps(shape.parts, depth)

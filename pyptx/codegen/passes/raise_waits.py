@@ -1,7 +1,7 @@
 """Writes wait loops as `ptx.mbarrier.wait(…)`.
 
-Contract: a line that this makes emits a whole loop, with its label, its branches and the block around it, and was seen
-on the bench to emit just these. How the compiler writes its loops is said once, in `draft.waits`.
+Contract: such a line emits a whole loop with its label, branches and surrounding block, as verified on the bench.
+`draft.waits` holds the style of the compiler's loops once.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def literals(said: dict[str, str]) -> dict[str, Expr]:
 
 
 def _read_modifiers(test: Instruction) -> dict[str, str] | None:
-    """Return what the modifiers of a test say: its space and order; None of one that is no `try_wait.parity`."""
+    """Return the space and order from the modifiers of a test; None if it is not a `try_wait.parity`."""
     words = [modifier[1:] for modifier in test.modifiers]
     if words[:2] != ["try_wait", "parity"] or words[-1] != "b64":
         return None

@@ -1,4 +1,4 @@
-"""Lines as shapes with holes: what may differ between two statements that do the same."""
+"""Lines as patterns with holes: what may differ between two similar statements."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FIXED = frozenset(("ptx", "reg", "abs", "range", "enumerate"))
 
 
 def shape(value: Expr) -> object:
-    """Return what two expressions have in common if they differ in their leaves only."""
+    """Return the pattern that two expressions share if they differ only in their leaves."""
     if isinstance(value, Name):
         return "name" if value.id not in _FIXED else value.id
     if isinstance(value, Literal):
@@ -48,7 +48,7 @@ def shape(value: Expr) -> object:
 
 
 def inside(value: Expr) -> Sequence[Expr]:
-    """Return the parts directly inside an expression, always in the same order."""
+    """Return the direct parts of an expression, always in the same order."""
     if isinstance(value, Attribute):
         return (value.value,)
     if isinstance(value, Call):
@@ -71,7 +71,7 @@ def inside(value: Expr) -> Sequence[Expr]:
 
 
 def rebuilt(value: Expr, parts: Sequence[Expr]) -> Expr:
-    """Return an expression with other parts inside, in the order of `inside`."""
+    """Return an expression with other direct parts, in the order of `inside`."""
     if isinstance(value, Attribute):
         return Attribute(parts[0], value.name)
     if isinstance(value, Call):
@@ -97,7 +97,7 @@ def rebuilt(value: Expr, parts: Sequence[Expr]) -> Expr:
 
 
 def is_leaf(value: Expr) -> bool:
-    """Tell whether an expression is a name or number that may differ from round to round."""
+    """Tell whether an expression is a name or number that may differ between iterations."""
     return isinstance(value, Literal) or (isinstance(value, Name) and value.id not in _FIXED)
 
 
@@ -115,7 +115,7 @@ def leaves(value: Expr) -> list[Expr]:
 
 
 def filled(value: Expr, by_place: Mapping[int, Expr], start: int = 0) -> Expr:
-    """Return an expression with some leaves replaced; the first leaf has the place `start`."""
+    """Return an expression with some leaves replaced; `start` is the position of the first leaf."""
     return _fill(value, by_place, [start])
 
 
@@ -129,7 +129,7 @@ def _fill(value: Expr, by_place: Mapping[int, Expr], at: list[int]) -> Expr:
 
 
 def substituted(value: Expr, values: Mapping[str, Expr]) -> Expr:
-    """Return an expression with names replaced, and arithmetic on numbers done."""
+    """Return an expression with names replaced and constant arithmetic evaluated."""
     if isinstance(value, Name):
         return values.get(value.id, value)
     parts = inside(value)

@@ -1,7 +1,7 @@
-"""Writes statements that repeat as a Python `for` over a range or a table.
+"""Writes repeated statements as a Python `for` over a range or a table.
 
-Contract: returns steps that emit the same statements in the same order. Before a loop is taken, `unrolled` writes its
-rounds out again, and they must be the very lines that it replaces, names of variables that live in one round aside.
+Contract: returns steps that emit the same statements in the same order. Before a loop is accepted, `unrolled` expands
+its iterations, which must equal the lines that it replaces, except for the names of variables local to one iteration.
 """
 
 from __future__ import annotations
@@ -30,38 +30,38 @@ from pyptx.codegen.plan import (
 from pyptx.codegen.printer import text_of
 
 LONGEST = 24
-"""How many statements one round may have."""
+"""Maximum number of statements per iteration."""
 LEAST = 3
-"""How many rounds make a loop."""
+"""Minimum number of iterations of a loop."""
 SHORTEST = 4
-"""How many statements a loop must replace."""
+"""Minimum number of statements that a loop must replace."""
 COLUMNS = 4
-"""How many things may change from round to round beside numbers in steps."""
+"""Maximum number of varying values per iteration, apart from arithmetic progressions."""
 WIDEST = 480
-"""How many characters a table may have."""
+"""Maximum length of a table in characters."""
 MOST = 256
-"""How many rounds one loop may have."""
+"""Maximum number of iterations of a loop."""
 TRIES = 6
-"""How many lengths of a round are tried at one place."""
+"""Maximum number of iteration lengths tried at one position."""
 
 Reads = Callable[[str], int]
-"""Tells how often a variable that is made once is read in the function; -1 of any other."""
+"""Tells how often a variable assigned once is read in the function; -1 for any other."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loops:
-    """What loops of a function use: how often a variable is read, and their own variables. These live in one loop, so
-    that every loop takes the same."""
+    """Data for the loops of a function: how often a variable is read, and the loop variables. These are local to one
+    loop, so that every loop can use the same ones."""
 
     reads: Reads
     counter: Name
     columns: tuple[Name, ...]
     inner: Loops | None = None
-    """What loops inside loops use."""
+    """Data for nested loops."""
 
 
 def loops_of(reads: Reads, names: Names) -> Loops:
-    """Return what the loops of a function use."""
+    """Return the data for the loops of a function."""
 
     def named(counter: str, columns: str) -> tuple[Name, tuple[Name, ...]]:
         return Name(names.fresh(counter)), tuple([Name(names.fresh(word)) for word in columns])
@@ -71,7 +71,7 @@ def loops_of(reads: Reads, names: Names) -> Loops:
 
 
 def roll_repeats(steps: Sequence[Step], loops: Loops) -> tuple[Step, ...]:
-    """Return the steps with repeated stretches as loops, those inside other steps too."""
+    """Return the steps with repeated ranges as loops, including those in nested steps."""
     out: list[Step] = []
     run: list[Line] = []
     for step in steps:
@@ -91,7 +91,7 @@ def roll_repeats(steps: Sequence[Step], loops: Loops) -> tuple[Step, ...]:
 
 
 def _roll(run: Sequence[Line], loops: Loops) -> Iterator[Step]:
-    """Yield the steps of a stretch of lines."""
+    """Yield the steps of a range of lines."""
     numbers: dict[object, int] = {}
     shapes = [numbers.setdefault(_compute_shape(line), len(numbers)) for line in run]
     stretch, periods = _Stretch(run, loops), _Periods(shapes)
@@ -121,16 +121,16 @@ def _compute_shape(line: Line) -> object:
 
 
 class _Periods:
-    """Where a sequence of shapes repeats. Places are asked for from the left to the right, so each shape is compared
-    once for each length of a round."""
+    """Finds where a sequence of patterns repeats. Positions are queried from left to right, so each pattern is compared
+    once per iteration length."""
 
     def __init__(self, shapes: Sequence[int]) -> None:
         self.shapes = shapes
         self.ends = [0] * (LONGEST + 1)
-        """How far the shapes repeat that were compared last, for each length."""
+        """The end of the last range compared, for each iteration length."""
 
     def at(self, at: int) -> list[tuple[int, int]]:
-        """Return how long a round may be and how often it repeats from a place on, the most statements first."""
+        """Return possible iteration lengths and counts at a position, the most statements first."""
         shapes, found = self.shapes, list[tuple[int, int]]()
         for length in range(1, min(LONGEST, (len(shapes) - at) // LEAST) + 1):
             end = max(self.ends[length], at + length)
@@ -145,14 +145,14 @@ class _Periods:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """What changes from round to round: where, and its values."""
+    """A value that varies between iterations: its positions, and its values."""
 
     places: tuple[int, ...]
     values: tuple[Expr, ...]
 
     @property
     def progression(self) -> tuple[int, int] | None:
-        """The first number and the step, where the values are numbers in equal steps."""
+        """The first number and the step, if the values are an arithmetic progression."""
         numbers: list[int] = []
         for value in self.values:
             if not isinstance(value, Literal) or isinstance(value.value, bool) or not isinstance(value.value, int):
@@ -164,13 +164,13 @@ class _Column:
 
 
 Key = tuple[str, object]
-"""What tells leaves apart, quicker to compare than they are."""
+"""Identifies a leaf, and compares faster than it."""
 _UNUSED: Key = ("name", "_")
-"""The target of a loop whose rounds are all the same. Lines that use this name themselves cannot be in such a loop."""
+"""The target of a loop whose iterations are identical. Lines that use this name themselves cannot be in such a loop."""
 
 
 class _Stretch:
-    """Lines that follow each other, with the keys of their leaves, and where their variables are read."""
+    """Consecutive lines, with the keys of their leaves, and where their variables are read."""
 
     def __init__(self, run: Sequence[Line], loops: Loops) -> None:
         self.run, self.loops = run, loops
@@ -178,9 +178,9 @@ class _Stretch:
         self.keys: list[list[Key]] = []
         self.widths = [len(text_of(line.value)) for line in run]
         self.sizes: list[int] = []
-        """How many leaves the targets have."""
+        """Number of leaves of the targets."""
         self.read: dict[str, tuple[int, int]] = {}
-        """How often a variable is read in the stretch, and by which line last."""
+        """How often a variable is read in the range, and by which line last."""
         for index, line in enumerate(run):
             before = [] if line.target is None else leaves(line.target)
             after = leaves(line.value)
@@ -196,7 +196,7 @@ class _Stretch:
         return key
 
     def loop(self, at: int, length: int, count: int) -> tuple[int, Step] | None:
-        """Return a loop of so many rounds, with how many lines it replaces; None where they differ in too much."""
+        """Return a loop of this many iterations, with the number of lines it replaces; None if they differ too much."""
         if not balanced(self.run[at : at + length]):
             return None
         rounds = [range(at + n * length, at + (n + 1) * length) for n in range(count)]
@@ -227,8 +227,8 @@ class _Stretch:
         return len(lines), repeat
 
     def most(self, at: int, length: int, count: int, fewest: int) -> int:
-        """Return so many rounds, halved until the table of what changes irregularly in the first ones is not too wide:
-        it does so in all. Longer loops need not be tried."""
+        """Return this many iterations, halved until the table of irregular values in the first ones is not too wide. A
+        table too wide there is too wide for longer loops, which need not be tried."""
         rounds = [range(at + n * length, at + (n + 1) * length) for n in range(fewest)]
         renamed = self.locals(rounds)
         first = 0 if renamed is not None else self.sizes[at]
@@ -248,8 +248,8 @@ class _Stretch:
         return count
 
     def locals(self, rounds: Sequence[range]) -> list[dict[str, str]] | None:
-        """Return for each round what its own variables are called in the first one; None where one is read outside of
-        its round."""
+        """Return, for each iteration, the names of its local variables in the first one; None if one is read outside of
+        its iteration."""
         renamed: list[dict[str, str]] = [{} for _ in rounds]
         for offset in range(len(rounds[0])):
             first = self.run[rounds[0][offset]]
@@ -268,7 +268,7 @@ class _Stretch:
         return renamed
 
     def columns(self, holes: Sequence[Sequence[Key]], renamed: Sequence[dict[str, str]]) -> list[_Column] | None:
-        """Return what changes, places with the same values together."""
+        """Return the varying values; positions with the same values are merged."""
         found: dict[tuple[Key, ...], list[int]] = {}
         for place, first in enumerate(holes[0]):
             if first[0] == "name":
@@ -282,7 +282,7 @@ class _Stretch:
         return [_Column(tuple(at), tuple([self.exprs[key] for key in keys])) for keys, at in found.items()]
 
     def worth(self, columns: Sequence[_Column], rounds: Sequence[range]) -> bool:
-        """Tell whether a loop is shorter and no harder to read than its rounds."""
+        """Tell whether a loop is shorter than its iterations and no harder to read."""
         tables = [column for column in columns if column.progression is None]
         if len(tables) > COLUMNS:
             return False
@@ -290,7 +290,7 @@ class _Stretch:
         return size <= WIDEST and 2 * size < sum([self.widths[index] for round_ in rounds for index in round_])
 
     def several(self, rounds: Sequence[range]) -> tuple[int, Step] | None:
-        """Return one line that makes the values of several: `a, b, c = [f(x) for x in (…)]`."""
+        """Return one line that assigns several values: `a, b, c = [f(x) for x in (…)]`."""
         lines = [self.run[round_[0]] for round_ in rounds]
         targets = [line.target for line in lines if isinstance(line.target, Name) and not line.operator]
         if len(targets) < len(lines):
@@ -323,12 +323,12 @@ def _rename(key: Key, known: dict[str, str]) -> Key:
 
 def _compute_literal_key(leaf: Expr) -> Key:
     assert isinstance(leaf, Literal)
-    # 1, True and 1.0 are one key of a dict, and so are 0.0 and -0.0.
+    # 1, True and 1.0 are equal dict keys, and so are 0.0 and -0.0.
     return f"{type(leaf.value).__name__}{leaf.hex}", repr(leaf.value) if isinstance(leaf.value, float) else leaf.value
 
 
 def _build_header(columns: Sequence[_Column], count: int, loops: Loops) -> tuple[Expr, Expr, dict[int, Expr]]:
-    """Return the target and the values of the loop, and what stands at each place that changes."""
+    """Return the target and the values of the loop, and the expression for each varying position."""
     tables = [column for column in columns if column.progression is None]
     steps = [(column, column.progression) for column in columns if column.progression is not None]
     by_place: dict[int, Expr] = {}

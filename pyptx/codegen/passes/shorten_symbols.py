@@ -1,6 +1,7 @@
-"""Gives long symbols, mangled names above all, a constant of the file: `DEVICE_KERNEL = "_ZN7cutlass13device_kernel…"`.
+"""Replaces long symbols, such as mangled names, by a constant of the file: `DEVICE_KERNEL =
+"_ZN7cutlass13device_kernel…"`.
 
-Contract: returns steps in which some strings are written as names that stand for them. Nothing else changes.
+Contract: returns steps in which some strings are replaced by names. Nothing else changes.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pyptx.codegen.passes.repeats import inside, rebuilt
 from pyptx.codegen.plan import Binary, Block, Define, Expr, Line, Literal, Main, Name, Repeat, Step
 
 LONGEST = 40
-"""How long a symbol may be to stand where it is used, if it is not mangled."""
+"""Maximum length of an unmangled symbol that is used directly."""
 
 
 def shorten_symbols(steps: Sequence[Step], symbols: Sequence[str], names: Names) -> tuple[tuple[Step, ...], list[Step]]:

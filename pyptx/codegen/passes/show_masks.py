@@ -1,6 +1,6 @@
-"""Writes numbers that are bit patterns in hexadecimal: masks of `and`, descriptors, constants of 64 bits.
+"""Writes numbers that are bit patterns in hexadecimal: masks of `and`, descriptors, 64-bit constants.
 
-Contract: returns the expression with other spellings of the same numbers; what they mean, and what is emitted, stays.
+Contract: returns expressions with other spellings of the same numbers; values and emitted statements are unchanged.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _PATTERNS = frozenset(("ptx.and_", "ptx.or_", "ptx.xor_"))
 
 
 def show_masks(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """Return the steps with patterns of bits in hexadecimal."""
+    """Return the steps with bit patterns in hexadecimal."""
     out: list[Step] = []
     for step in steps:
         if isinstance(step, Line):
@@ -33,7 +33,7 @@ _BITS = frozenset(("&", "|", "^"))
 
 
 def shown(value: Expr, pattern: bool) -> Expr:
-    """Return an expression with its patterns in hexadecimal; `pattern` tells whether it stands where one does."""
+    """Return an expression with its bit patterns in hexadecimal; `pattern` tells whether its position expects one."""
     if isinstance(value, Literal):
         number = value.value
         if type(number) is not int or value.hex or number < 0:

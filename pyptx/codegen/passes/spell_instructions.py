@@ -1,9 +1,9 @@
-"""Writes each instruction the most readable way that emits exactly it: as an operator, by a wrapper, by `ptx.inst`.
+"""Writes each instruction in the most readable way that emits exactly it: as an operator, through a wrapper, or with
+`ptx.inst`.
 
-Contract: fills `draft.lines` in the order of the text; every line was seen on the bench to emit just its instruction,
-with the registers that it has. A register whose definition has no such way is no longer fresh: it stays a
-declared name. What has no way at all, as an instruction that is not legal, has no line and stays as the plain
-transpiler writes it.
+Contract: fills `draft.lines` in text order; the bench has verified that every line emits exactly its instruction with
+the same registers. A register whose definition cannot be written this way remains a declared name. An instruction
+without any such line, for example an illegal one, stays as the plain transpiler writes it.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from pyptx.ir.operands import Operand, PipeOperand, VectorOperand
 from pyptx.types import PtxType
 
 _WORTH = 0.9
-"""How many more votes a type needs before a result is read as it from its definition on."""
+"""Vote margin for a type to be used as a result's type from its definition on."""
 
 
 def spell_instructions(draft: Draft) -> None:
-    """Write every instruction that has a way."""
+    """Write every instruction that has a readable form."""
     for step, (reads, writes) in zip(draft.usage.steps, draft.usage.access, strict=True):
         written = [draft.variables[register] for register in dict.fromkeys(writes)]
         if step.plan is None:
@@ -72,7 +72,7 @@ def _build_fresh_line(draft: Draft, step: Step, written: list[Variable]) -> Line
 
 
 def _settle(draft: Draft, variable: Variable) -> None:
-    """Give a register that is read before anything wrote it a variable."""
+    """Assign a variable to a register that is read before it is written."""
     if variable.identifier and variable.identifier not in draft.bench.given:
         keep(draft, variable)
 
@@ -90,14 +90,13 @@ def _find_fresh_ways(site: Site) -> Iterator[Expr]:
 
 
 def _bind(operands: Operands, operand: Operand, expr: Expr, value: Any) -> tuple[Expr | None, Expr] | None:
-    """Give the variables their values; return what is assigned to, and the expression, read as the type that most uses
-    want where that is another."""
+    """Assign values to the variables; return the target, and the expression viewed as the type that most uses need."""
     bench, draft = operands.draft.bench, operands.draft
     targets = [operands.variable(getattr(item, "name", "")) for item in _list_elements(operand)]
     several: Any = value
     values: list[Any] = list(several) if isinstance(value, list | tuple | PipeRef) else [value]
     if isinstance(operand, PipeOperand) and isinstance(value, Reg):
-        # A wrapper that returns one side of the pair; the other is `_`.
+        # A wrapper that returns one part of the pair; the other is `_`.
         targets = [target for target in targets if target is not None]
     if len(values) != len(targets) or not all(map(_holds, values, targets)):
         return None
@@ -127,7 +126,7 @@ def _holds(register: Any, target: Variable | None) -> bool:
 
 
 def alike(one: PtxType, other: PtxType) -> bool:
-    """Tell whether operators read two types the same way: untyped bits count as unsigned."""
+    """Tell whether operators treat two types alike: untyped bits count as unsigned."""
     return one is other or (one.bits == other.bits and {one.kind, other.kind} == {"b", "u"})
 
 
@@ -156,7 +155,7 @@ _IN_PLACE = {
 
 
 def _build_changed_line(site: Site) -> Line | None:
-    """Return `x += y` where the destination is the first source."""
+    """Return `x += y` if the destination is the first source."""
     given, symbol = site.given, _IN_PLACE.get(site.opcode)
     if symbol is None or len(given) != 3 or given[0] != given[1] or site.pred is not None:
         return None

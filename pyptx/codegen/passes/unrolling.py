@@ -1,4 +1,4 @@
-"""A loop's rounds written out again: what a loop stands for, worked out without running it."""
+"""Expands the iterations of a loop without running it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyptx.codegen.printer import text_of
 
 
 def unrolled(loop: Repeat, renamed: Sequence[dict[str, str]]) -> list[Line]:
-    """Return the lines of all rounds of a loop, the variables of each round called as they were."""
+    """Return the lines of all iterations of a loop, with the original names of their variables."""
     out: list[Line] = []
     for values, known in zip(_find_rounds(loop), renamed, strict=True):
         meant = {**values, **{new: Name(old) for old, new in known.items()}}
@@ -22,7 +22,7 @@ def unrolled(loop: Repeat, renamed: Sequence[dict[str, str]]) -> list[Line]:
 
 
 def _find_rounds(loop: Repeat) -> Iterator[dict[str, Expr]]:
-    """Yield what the variables of a loop hold in each round."""
+    """Yield the values of a loop's variables in each iteration."""
     targets, values = _flatten(loop.target), loop.values
     if isinstance(values, Tuple | List):
         for row in values.elements:

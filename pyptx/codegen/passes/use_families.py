@@ -1,6 +1,6 @@
-"""How the instructions of the asynchronous and matrix families are called: copies, barriers, products, warps, atomics.
+"""Wrapper calls for the asynchronous and matrix families: copies, barriers, products, warps, atomics.
 
-Contract: as `use_wrappers`, whose second half this is.
+Contract: as for `use_wrappers`, of which this is the second half.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""How the products of matrices and what feeds them are called: `wgmma`, `mma`, `tcgen05`, `ldmatrix`, `stmatrix`.
+"""Wrapper calls for matrix products and their operands: `wgmma`, `mma`, `tcgen05`, `ldmatrix`, `stmatrix`.
 
-Contract: as `use_wrappers`.
+Contract: as for `use_wrappers`.
 """
 
 from __future__ import annotations

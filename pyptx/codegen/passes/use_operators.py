@@ -1,7 +1,7 @@
-"""Writes arithmetic as operators: `a + b`, `x >> 3`, `i < n`, and as the short forms that the DSL has for it.
+"""Writes arithmetic with operators, `a + b`, `x >> 3`, `i < n`, and the DSL's short forms.
 
-Contract: yields ways to write an instruction, the most readable first. None is trusted: the caller takes the first that
-the bench has seen to emit exactly this instruction.
+Contract: yields candidates for an instruction, the most readable first. The caller takes the first one that the bench
+verifies.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MAD = dotted("ptx.mad")
 
 
 def operators(operands: Operands, step: Step) -> Iterator[Expr]:
-    """Yield expressions for an instruction whose destination is a fresh register."""
+    """Yield expressions for an instruction whose destination is a new register."""
     instruction = step.instruction
     if instruction.predicate is not None or len(instruction.operands) < 2:
         return
@@ -71,7 +71,7 @@ def _build_pairs(
 def _build_sides(
     operands: Operands, opcode: str, kind: PtxType, sources: tuple[object, ...]
 ) -> Iterator[tuple[Expr, Expr]]:
-    """Yield both sides: as they are typed, with the left one viewed as the instruction's type, with both."""
+    """Yield both sides: as typed, with the left one viewed as the instruction's type, and with both."""
     left = _build_side(operands, sources[0], opcode, kind)
     right = operands.expr(sources[1])  # pyright: ignore[reportArgumentType]
     if left is None or right is None:
@@ -86,7 +86,7 @@ def _build_sides(
 
 
 def _build_side(operands: Operands, operand: object, opcode: str, kind: PtxType) -> Expr | None:
-    """Return an operand, viewed as the type of the instruction where its own would give another."""
+    """Return an operand, viewed as the instruction's type if its own type would select another."""
     expr = operands.expr(operand)  # pyright: ignore[reportArgumentType]
     if expr is None or isinstance(operand, ImmediateOperand):
         return expr
@@ -97,7 +97,7 @@ def _build_side(operands: Operands, operand: object, opcode: str, kind: PtxType)
 
 
 def fits(have: PtxType, opcode: str, kind: PtxType) -> bool:
-    """Tell whether an operator on a register of this type names the instruction's."""
+    """Tell whether an operator on a register of this type selects the instruction's type."""
     if have.kind == "pred" or kind.kind == "pred":
         return True
     if opcode == "neg" and kind.kind == "s":

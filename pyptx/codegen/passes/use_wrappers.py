@@ -1,7 +1,7 @@
-"""Writes instructions through the wrappers of their families: `ptx.ld`, `ptx.wgmma.mma_async`, `ptx.mbarrier.init`.
+"""Writes instructions with the wrappers of their families: `ptx.ld`, `ptx.wgmma.mma_async`, `ptx.mbarrier.init`.
 
-Contract: as `use_operators`. A wrapper that emits something else, or nothing that the target has, is found out by the
-bench, so the ways offered here may be generous.
+Contract: as for `use_operators`. The bench rejects a wrapper call that emits something else or that the target does not
+support, so the candidates may be generous.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _spell_mad(site: Site) -> Iterator[Expr | None]:
 
 
 def _make_plain(name: str) -> Ways:
-    """Return ways for a wrapper `name(dtype, dst, …)` without a short form: where the destination exists."""
+    """Return candidates for a wrapper `name(dtype, dst, …)` without a short form, if the destination exists."""
 
     def ways(site: Site) -> Iterator[Expr | None]:
         if site.kind is not None and not site.fresh and len(site.words) == 1:

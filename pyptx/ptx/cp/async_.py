@@ -1,4 +1,4 @@
-"""`cp.async`: 4, 8 or 16 bytes from global to shared memory for each thread; its groups and its barrier."""
+"""`cp.async`: copies 4, 8 or 16 bytes per thread from global to shared memory; with its groups and barrier."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def cg(
     """Emit `cp.async.cg.shared.global[.L2::cache_hint][.prefetch] [dst], [src], 16[, src_size | ignore_src][, policy]`.
     `byte_count` is in bytes, 16.
 
-    `src_size` bytes are copied, the rest is zero; where `ignore_src` holds, all is zero. `prefetch` is "L2::64B",
+    `src_size` bytes are copied and the rest is zeroed; a true `ignore_src` zeroes everything. `prefetch` is "L2::64B",
     "L2::128B" or "L2::256B".
     """
     _copy("cg", smem_dst, global_src, byte_count, src_size, ignore_src, cache_hint, prefetch, pred)
@@ -47,7 +47,7 @@ def ca(
     prefetch: str | None = None,
     pred: Pred | None = None,
 ) -> None:
-    """Emit `cp.async.ca.shared.global…` for 4, 8 or 16 bytes; arguments as of `cg`."""
+    """Emit `cp.async.ca.shared.global…` for 4, 8 or 16 bytes; arguments as for `cg`."""
     _copy("ca", smem_dst, global_src, byte_count, src_size, ignore_src, cache_hint, prefetch, pred)
 
 
@@ -72,7 +72,7 @@ def commit_group(*, pred: Pred | None = None) -> None:
 
 
 def wait_group(n: int, *, pred: Pred | None = None) -> None:
-    """Emit `cp.async.wait_group n`: at most n of this thread's groups stay pending."""
+    """Emit `cp.async.wait_group n`: waits until at most n of this thread's groups are pending."""
     emit(spelled("cp", "async", "wait_group"), (n,), pred)
 
 
@@ -82,8 +82,8 @@ def wait_all(*, pred: Pred | None = None) -> None:
 
 
 def mbarrier_arrive(mbar: Any, *, noinc: bool = False, pred: Pred | None = None) -> None:
-    """Emit `cp.async.mbarrier.arrive[.noinc].shared.b64 [m]`: arrive when this thread's copies so far are done. Without
-    `noinc` the pending count is raised by 1 first."""
+    """Emit `cp.async.mbarrier.arrive[.noinc].shared.b64 [m]`: arrives when this thread's prior copies complete. Without
+    `noinc`, the pending count is first incremented by 1."""
     words = given("async", "mbarrier", "arrive", "noinc" if noinc else None, "shared", "b64")
     emit(spelled("cp", *words), (mbar,), pred)
 

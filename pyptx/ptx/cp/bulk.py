@@ -1,4 +1,4 @@
-"""`cp.async.bulk`: copies and reductions of many bytes between global and shared memories, by one thread.
+"""`cp.async.bulk`: bulk copies and reductions between global and shared memory, issued by one thread.
 
 Sizes and addresses are multiples of 16. Copies into shared memory signal a barrier; those into global memory belong to
 a bulk group of the issuing thread.
@@ -58,8 +58,8 @@ def global_to_shared_cta(
     pred: Pred | None = None,
 ) -> None:
     """Emit `cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes[.L2::cache_hint][.ignore_oob] [dst], [src],
-    size[, left, right], [mbar][, policy]`. `ignore_bytes=(left, right)` leaves out bytes at either end. `size` is
-    in bytes, a multiple of 16."""
+    size[, left, right], [mbar][, policy]`. `ignore_bytes=(left, right)` omits bytes at either end. `size` is in bytes,
+    a multiple of 16."""
     pairs = (cache_hint, _HINT), (ignore_bytes, "ignore_oob")
     level, out = (None if value is None else word for value, word in pairs)
     words = given("async", "bulk", "shared::cta", "global", _SIGNAL, level, out)
@@ -67,8 +67,8 @@ def global_to_shared_cta(
 
 
 def shared_to_shared(dst: Any, src: Any, size: Any, mbar: Any, *, pred: Pred | None = None) -> None:
-    """Emit `cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [dst], [src], size, [mbar]`: into
-    another CTA, whose barrier is signaled. `size` is in bytes, a multiple of 16."""
+    """Emit `cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [dst], [src], size, [mbar]`: copies
+    to another CTA and signals its barrier. `size` is in bytes, a multiple of 16."""
     emit(spelled("cp", "async", "bulk", "shared::cluster", "shared::cta", _SIGNAL), (dst, src, size, mbar), pred)
 
 
@@ -76,7 +76,7 @@ def shared_to_global(
     dst: Any, src: Any, size: Any, *, cache_hint: Any = None, byte_mask: Any = None, pred: Pred | None = None
 ) -> None:
     """Emit `cp.async.bulk.global.shared::cta.bulk_group[.L2::cache_hint][.cp_mask] [dst], [src], size[, policy] [,
-    mask]`. Bit i of `byte_mask` lets byte i of every 16 be written. `size` is in bytes, a multiple of 16."""
+    mask]`. Bit i of `byte_mask` enables byte i of every 16. `size` is in bytes, a multiple of 16."""
     level, masked = (None if value is None else word for value, word in ((cache_hint, _HINT), (byte_mask, "cp_mask")))
     words = given("async", "bulk", "global", "shared::cta", "bulk_group", level, masked)
     emit(spelled("cp", *words), (dst, src, size, *_operands(cache_hint, byte_mask)), pred)
@@ -86,7 +86,7 @@ def reduce_to_global(
     op: str, dtype: Dtype, dst: Any, src: Any, size: Any, *, cache_hint: Any = None, pred: Pred | None = None
 ) -> None:
     """Emit `cp.reduce.async.bulk.global.shared::cta.bulk_group[.L2::cache_hint].op[.noftz].T [dst], [src], size [,
-    policy]`; sums of halves have `.noftz`. `size` is in bytes, a multiple of 16."""
+    policy]`; sums of f16 and bf16 have `.noftz`. `size` is in bytes, a multiple of 16."""
     level = None if cache_hint is None else _HINT
     words = given("reduce", "async", "bulk", "global", "shared::cta", "bulk_group", level, *bulk_operation(op, dtype))
     emit(spelled("cp", *words), (dst, src, size, *_operands(cache_hint)), pred)
@@ -115,7 +115,7 @@ def commit_group(*, pred: Pred | None = None) -> None:
 
 
 def wait_group(n: int, *, read: bool = False, pred: Pred | None = None) -> None:
-    """Emit `cp.async.bulk.wait_group[.read] n`; with `read`, only until the sources have been read."""
+    """Emit `cp.async.bulk.wait_group[.read] n`; with `read`, waits only until the sources have been read."""
     emit(spelled("cp", *given("async", "bulk", "wait_group", "read" if read else None)), (n,), pred)
 
 

@@ -1,6 +1,7 @@
-"""`cp.async.bulk.tensor`: boxes of tensors between global and shared memory, as tensor maps describe them.
+"""`cp.async.bulk.tensor`: copies boxes of tensors between global and shared memory, as described by tensor maps.
 
-A tensor map is given as the register of `tensor.tma_desc()`, or as the tensor itself. Coordinates come innermost first.
+A tensor map is the register of `tensor.tma_desc()`, or the tensor itself. Coordinates start with the innermost
+dimension.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Descriptors that `tcgen05` instructions take: of matrices in shared memory, of the operation, of zeroed columns."""
+"""Descriptors for `tcgen05` instructions: of matrices in shared memory, of the operation, and of zeroed columns."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def masked_descriptor(
 
 
 def layout_bits(layout: GmmaLayout) -> int:
-    """Return the constant bits for a canonical layout: the same strides as wgmma's."""
+    """Return the constant bits for a canonical layout, whose strides are the same as for wgmma."""
     made = Tcgen05Descriptor(0, layout.leading_byte_offset, layout.stride_byte_offset, by_name(layout.smem_swizzle))
     return checked("the layout", made.encode)
 
@@ -100,7 +100,7 @@ def make_instr_desc(
     """Return the 32-bit instruction descriptor of any kind as a number.
 
     `scale_a` and `scale_b` are 1 or -1. `max_shift` (`.ws` only) is 0, 8, 16 or 32 columns, or its code 0 to 3. The
-    scale-factor ids are bytes of a word. What the manual's tables forbid is refused.
+    scale-factor ids are bytes of a word. Combinations that the manual's tables do not allow are refused.
     """
     numbers = {"m": m, "n": n, "sparsity_selector": sparsity_selector, "max_shift": max_shift}
     for name, number in {**numbers, "a_scale_id": a_scale_id, "b_scale_id": b_scale_id}.items():
@@ -120,7 +120,8 @@ def make_instr_desc(
 
 
 def _check_operation(operation: InstructionDescriptor) -> None:
-    """The descriptor does not say how many CTAs or whether `.ws`: it must be right for one of these."""
+    """Check the operation for each CTA group and `.ws`, which the descriptor does not encode: one of them must be
+    valid."""
     ways = [(1, False), (2, False), (1, True)]
     found = [operation.problems(cta_group=cta_group, ws=ws) for cta_group, ws in ways]
     if all(found):
@@ -264,7 +265,7 @@ def make_instr_desc_mxf4nvf4(
 
 
 def zero_column_mask(*, skip: int, use: int, shift: int = 0, starts: Any = (0,) * 4, firsts: Any = (0,) * 4) -> int:
-    """Return the 64-bit mask of `mma.ws`: runs of `skip` zeroed and `use` used columns of B, in turn."""
+    """Return the 64-bit mask of `mma.ws`: alternating runs of `skip` zeroed and `use` used columns of B."""
     for name, run in (("skip", skip), ("use", use)):
         if not is_integer(run, 1) or run > 256:
             fail(

@@ -1,4 +1,4 @@
-"""`ptx.tcgen05.mma`: products accumulated in tensor memory, one instruction each."""
+"""`ptx.tcgen05.mma`: matrix products accumulated in tensor memory, one instruction each."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BLOCK_SCALED = ("mxf8f6f4", "mxf4", "mxf4nvf4")
 
 
 class Products:
-    """What `ptx.tcgen05.mma` is: call it, or `.async_2sm` for two CTAs, `.ws` for a B kept in the collector."""
+    """The type of `ptx.tcgen05.mma`: call it, or `.async_2sm` for two CTAs, or `.ws` to keep B in the collector."""
 
     def __call__(
         self,
@@ -56,19 +56,19 @@ class Products:
         b_k_offset: int = 0,
         pred: Pred | None = None,
     ) -> None:
-        """Emit `tcgen05.mma[.sp].cta_group::g.kind::K…[.ashift][.collector::a::use]`: exactly one.
+        """Emit `tcgen05.mma[.sp].cta_group::g.kind::K…[.ashift][.collector::a::use]`: exactly one instruction.
 
         A and B are descriptors in 64-bit registers, or allocations with a layout (`smem.wgmma_tile`), whose descriptors
-        are made as for wgmma; `a_is_tmem=True` takes A from tensor memory. `idesc`, the instruction descriptor, is a
-        number or a register. `enable_input_d` False or 0: D = A*B; True, 1 or None: D += A*B;
-        a predicate decides at run time. `scale_d` and `pred_operand` are other names for it.
+        are built as for wgmma; `a_is_tmem=True` takes A from tensor memory. `idesc`, the instruction descriptor, is a
+        number or a register. `enable_input_d` False or 0: D = A*B; True, 1 or None: D += A*B; a predicate selects at
+        run time. `scale_d` and `pred_operand` are other names for it.
 
         The block-scaled kinds take `scale_a`, `scale_b` (tensor memory) and `scale_vec`: 1, 2, 4, "block16" or
         "block32". `scale_c` (0 to 15) divides D by two so many times first. `disable_output_lane` is 4 registers, or 8
-        for `cta_group=2`: lanes of D that stay as they are. Collectors: "fill", "use", "lastuse", "discard". `lut_b`
-        (tensor memory) decompresses B: `.decompress::lut::b`. `a_k_offset` and `b_k_offset` are bytes,
-        multiples of 16, added to the start address (`tile.k_offset(k)`); to a descriptor in a register one `add.s64`
-        adds them, in a scope `descriptor_step`.
+        for `cta_group=2`: lanes of D that remain unchanged. Collectors: "fill", "use", "lastuse", "discard". `lut_b`
+        (tensor memory) decompresses B: `.decompress::lut::b`. `a_k_offset` and `b_k_offset` are bytes, multiples of 16,
+        added to the start address (`tile.k_offset(k)`); to a descriptor in a register one `add.s64` adds them, in a
+        scope `descriptor_step`.
         """
         trace = current()
         sparse = sparse or sparse_metadata is not None
@@ -86,7 +86,7 @@ class Products:
         emit(spelling, arranged(trace, spelling, given, {}, _REMEDY), pred, trace)
 
     def async_2sm(self, d_tmem: Any, a_desc: Any, b_desc: Any, idesc: Any, **options: Any) -> None:
-        """Emit the same with `cta_group::2`: the tensor cores of this CTA and its peer work on one product."""
+        """Emit the same with `cta_group::2`: the tensor cores of this CTA and its peer compute one product."""
         if options.setdefault("cta_group", 2) != 2:
             fail(rules.ARGUMENT, f"`async_2sm` means cta_group 2, found {options['cta_group']}", help="omit it")
         self(d_tmem, a_desc, b_desc, idesc, **options)
@@ -108,7 +108,8 @@ class Products:
         b_k_offset: int = 0,
         pred: Pred | None = None,
     ) -> None:
-        """Emit `tcgen05.mma.ws[.sp].cta_group::1.kind::K[.collector::bN::use]`: weight-stationary, exactly one.
+        """Emit `tcgen05.mma.ws[.sp].cta_group::1.kind::K[.collector::bN::use]`: weight-stationary, exactly one
+        instruction.
 
         `collector_b` names buffer and use, "b0::fill"; `zero_column_mask` is a 64-bit register.
         """
@@ -147,14 +148,15 @@ def _spelling(
 
 
 def _kind_words(kind: str, scale_vec: str | int | None, lut: list[str]) -> list[str]:
-    """Return `.kind::…`, for the block-scaled kinds `.block_scale` and the size of a block, before it what B is."""
+    """Return `.kind::…`, preceded by the decompression of B, and for the block-scaled kinds followed by `.block_scale`
+    and the block size."""
     name = kind.removeprefix("kind::")
     if name not in _BLOCK_SCALED:
         if scale_vec is not None:
             fail(rules.ARGUMENT, f"`scale_vec` {shown(scale_vec)} with kind {name}", help=_REMEDY)
         return [f"kind::{name}", *lut]
     if scale_vec is None:
-        # mxf4nvf4 has no size of its own: 16 elements a factor is the one that ue4m3 factors use.
+        # mxf4nvf4 has no default size: ue4m3 factors use 16 elements per factor.
         size = ["block16"] if name == "mxf4nvf4" else []
     else:
         size = [f"scale_vec::{scale_vec}X"] if isinstance(scale_vec, int) else [scale_vec]
@@ -174,11 +176,11 @@ def _operands(d: Any, a: Any, b: Any, idesc: Any, a_is_tmem: bool, offsets: tupl
 
 
 def _descriptor(name: str, value: Any, offset: Any) -> Any:
-    """Return a descriptor; a 32-bit register would be taken for an address of tensor memory."""
+    """Return a descriptor; a 32-bit register would be interpreted as a tensor memory address."""
     start = offset_of(name, offset)
     if isinstance(value, SharedView):
         found = matrix(value, value.dtype, False, f"{name}_desc")
-        # How many elements are read is in the instruction descriptor, which may be a register.
+        # The number of elements read is in the instruction descriptor, which may be a register.
         found.check_start(name, start, 1, 1)
         return descriptor_of(found, start, layout_bits, "tcgen05_descriptor")
     if not isinstance(value, Register | int) or (isinstance(value, Register) and value.dtype.bits != 64):
@@ -191,7 +193,7 @@ def _descriptor(name: str, value: Any, offset: Any) -> Any:
 
 
 def _accumulate(enable_input_d: Any, scale_d: Any, pred_operand: Any) -> Any:
-    """Return the operand that says whether D is added to: one of three names."""
+    """Return the operand, under one of its three names, that selects whether D is accumulated."""
     default = enable_input_d is True or enable_input_d is None
     given = [value for value in (None if default else enable_input_d, scale_d, pred_operand) if value is not None]
     if len(given) > 1:

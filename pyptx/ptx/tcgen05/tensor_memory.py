@@ -1,4 +1,4 @@
-"""Tensor memory: allocation, loads and stores of registers, copies from shared memory, completion and order."""
+"""Tensor memory: allocation, loads and stores of registers, copies from shared memory, completion and ordering."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pyptx.ptx.shared_barriers import MbarrierArray, MbarrierRef
 
 
 def tmem(value: Any, what: str) -> Register | AddressOperand:
-    """Return an address of tensor memory as an operand: a 32-bit integer register, or `ptx.addr(register, n)`."""
+    """Return a tensor memory address as an operand: a 32-bit integer register, or `ptx.addr(register, n)`."""
     if isinstance(value, AddressOperand):
         return value
     if not isinstance(value, Register) or value.__type_name__ not in ("u32", "s32", "b32"):
@@ -43,7 +43,7 @@ def group(cta_group: Any) -> str:
 
 
 def _columns(ncols: Any, exclusive: bool) -> Any:
-    """Refuse a number of columns that tensor memory is not handed out in."""
+    """Refuse a number of columns that cannot be allocated."""
     if not isinstance(ncols, int) or exclusive:
         return ncols
     if not 32 <= ncols <= 512 or ncols & ncols - 1:
@@ -59,9 +59,9 @@ def _words(exclusive: bool) -> tuple[str, ...]:
 def alloc(
     tmem_addr: Any, ncols: int | Reg, *, cta_group: int = 1, exclusive: bool = False, pred: Pred | None = None
 ) -> None:
-    """Emit `tcgen05.alloc.cta_group::g.sync.aligned.shared::cta.b32 [a], n`: the address of the columns goes to shared
-    memory. `exclusive=True` takes multiples of 32 columns, all for this CTA. `ncols` counts columns, a power of two
-    from 32 to 512."""
+    """Emit `tcgen05.alloc.cta_group::g.sync.aligned.shared::cta.b32 [a], n`: writes the address of the columns to
+    shared memory. `exclusive=True` takes multiples of 32 columns, all for this CTA. `ncols` counts columns, a power of
+    two from 32 to 512."""
     words = (group(cta_group), *_words(exclusive), "shared::cta", "b32")
     emit(spelled("tcgen05", "alloc", *words), (tmem_addr, _columns(ncols, exclusive)), pred)
 
@@ -110,7 +110,7 @@ def commit(
 ) -> None:
     """Emit `tcgen05.commit.cta_group::g.mbarrier::arrive::one[.shared::cluster][.multicast::cluster].b64 [m][, mask]`.
 
-    `space` is "cluster", or "generic" for a generic address. `multicast_mask` (16 bits; a 32-bit register makes it
+    `space` is "cluster", or "generic" for a generic address. `multicast_mask` (16 bits; a 32-bit register selects
     `.multicast::cluster::32b`) signals that barrier in every CTA of the mask.
     """
     if space not in ("cluster", "shared::cluster", "generic", "", None):
@@ -129,7 +129,7 @@ def commit(
 
 
 def _multicast(mask: Any) -> str:
-    """Return the modifier for a mask of 16 bits, or for one of 32."""
+    """Return the modifier for a 16-bit or a 32-bit mask."""
     wide = mask.dtype.bits == 32 if isinstance(mask, Register) else isinstance(mask, int) and mask >= 1 << 16
     return "multicast::cluster::32b" if wide else "multicast::cluster"
 
@@ -154,7 +154,7 @@ def ld(
 
     Shape "16x32bx2" takes `split`, the columns between its halves. `red="min"` or `"max"` also reduces the columns of
     each lane into `red_dst`: `tcgen05.ld.red.….xN.min[.abs][.NaN].f32 {regs}, r, [t]`, with `dtype` f32, u32 or s32.
-    `dst_regs=[b32] * 4` makes fresh registers; the destination is returned.
+    `dst_regs=[b32] * 4` creates registers; the destination is returned.
     """
     kind = type_of(dtype).name
     words = ["red"] if red else []
@@ -185,7 +185,7 @@ def ld_spcompress(
     """Emit `tcgen05.ld[.red].spcompress.sync.aligned.32x32b.xN.OP.sp::2:4[.abs][.NaN].f32.b2 {meta}, {regs}, [r,] [t]`.
     `count` is the N of `.xN`, in columns.
 
-    Of every four columns the two largest (`op="max"`) or smallest come, `meta_regs` say which they were.
+    Loads the two largest (`op="max"`) or smallest of every four columns; `meta_regs` identify them.
     """
     words = ["red"] if red_dst is not None else []
     words += ["spcompress", "sync", "aligned", "32x32b", f"x{count}", op, "sp::2:4"]
@@ -221,7 +221,7 @@ def _split(shape: str, split: int | None) -> list[int]:
 
 
 _NARROW = {"128x128b": 128, "64x128b": 128, "32x128b": 128}
-"""Rows of 16 bytes: a core matrix is 8 of them, 128 bytes on end, and one stride says all about the layout."""
+"""Row size of 16 bytes: a core matrix is 8 such rows, 128 contiguous bytes, and one stride describes the layout."""
 
 
 def cp(
@@ -238,8 +238,8 @@ def cp(
 
     `size` is "128x256b", "4x256b", "128x128b", "64x128b.warpx2::02_13", "64x128b.warpx2::01_23" or "32x128b.warpx4";
     `src_format` "b6x16_p32" or "b4x16_p64" unpacks to bytes. `src` is a descriptor, or (an allocation, a 32-bit
-    register, `src_is_addr=True`) the address of unswizzled rows of 16 bytes, one after the other: its descriptor is
-    made here, a named scope `tcgen05_cp_descriptor`.
+    register, `src_is_addr=True`) the address of contiguous, unswizzled 16-byte rows: its descriptor is built here, in a
+    named scope `tcgen05_cp_descriptor`.
     """
     name, *words = size.split(".")
     words += ["warpx4"] if name == "32x128b" and not words else []

@@ -85,9 +85,19 @@ class Format:
         return (1 << self.bits - self.signed) - 1
 
     @cached_property
+    def exponent_mask(self) -> int:
+        """The bits of the exponent."""
+        return self.magnitude >> self.mantissa << self.mantissa
+
+    @cached_property
+    def one(self) -> int:
+        """The code of 1."""
+        return self.bias << self.mantissa
+
+    @cached_property
     def infinity(self) -> int | None:
         """The code of infinity: all exponent bits."""
-        return self.magnitude >> self.mantissa << self.mantissa if self.special is Special.IEEE else None
+        return self.exponent_mask if self.special is Special.IEEE else None
 
     @cached_property
     def nan(self) -> int | None:

@@ -14,9 +14,10 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from pyptx.numbers import FORMATS
 from pyptx.sim.numerics import double
 from pyptx.sim.numerics.arrays import quiet
-from pyptx.sim.numerics.formats import FORMATS, decode
+from pyptx.sim.numerics.formats import code_dtype, decode
 from pyptx.sim.numerics.rounding import encode
 from pyptx.sim.semantics import rounding as single
 from tests.sim.lanes import compute
@@ -105,7 +106,7 @@ def _draw(name: str, cases: int, seed: int) -> Array:
 def _apply(name: str, operation: str, given: list[Array], rounding: str) -> list[int]:
     function = getattr(double, operation) if name == "f64" else getattr(single, f"{operation}32")
     with quiet():
-        return function(*given, rounding).view(FORMATS[name].dtype).tolist()
+        return function(*given, rounding).view(code_dtype(FORMATS[name])).tolist()
 
 
 def functions(cases: int) -> Iterator[Row]:

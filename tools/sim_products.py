@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pyptx.sim.numerics.formats import FORMATS, decode, table
+from pyptx.numbers import FORMATS
+from pyptx.sim.numerics.formats import code_dtype, decode, table
 from pyptx.sim.numerics.plain_dots import binary_dot, double_dot, integer_dot
 from pyptx.sim.numerics.products import product, scaled_product
 from pyptx.sim.numerics.sparse import expand
@@ -55,7 +56,7 @@ def codes(random: np.random.Generator, name: str, shape: tuple[int, ...]) -> NDA
     made = random.integers(0, form.largest + 1, shape) | random.integers(0, 2, shape) * form.sign
     if name == "tf32":
         return (made.astype(np.uint32) << 13).view(np.float32)
-    return decode(made.astype(form.dtype), name).astype(np.float32)
+    return decode(made.astype(code_dtype(form)), name).astype(np.float32)
 
 
 def addend(random: np.random.Generator, side: int, output: str) -> NDArray[np.float32]:

@@ -6,10 +6,8 @@ instructions on registers compute is in `semantics`.
 
 from __future__ import annotations
 
-import numpy as np
-
 from pyptx.sim.numerics.arrays import F32, F64, Array, quiet
-from pyptx.sim.numerics.formats import decode
+from pyptx.sim.numerics.formats import widen
 from pyptx.sim.numerics.rounding import canonical, encode, flush, flush_half, to_odd, two_sum
 
 
@@ -20,11 +18,11 @@ def add(a: Array, b: Array, name: str = "f32", *, ftz: bool = False) -> Array:
     with quiet():
         total, error = two_sum(_widen(a, name, ftz), _widen(b, name, ftz))
         rounded_sum = encode(to_odd(total, error), name)
-    return flush_half(rounded_sum) if ftz and name == "f16" else rounded_sum
+    return flush_half(rounded_sum, name) if ftz and name == "f16" else rounded_sum
 
 
 def _widen(x: Array, name: str, ftz: bool) -> F64:
-    return decode(flush_half(x) if ftz and name == "f16" else x, name).astype(np.float64)
+    return widen(flush_half(x, name) if ftz and name == "f16" else x, name)
 
 
 def _add_native(a: F32, b: F32, ftz: bool) -> F32:

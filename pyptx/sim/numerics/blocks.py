@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from pyptx.numbers import FORMATS
 from pyptx.sim.numerics.arrays import F32, F64, I16, Mask, quiet
 from pyptx.sim.numerics.dot import ZERO_EXPONENT, addend_exponents, exponent_fields, rounded
 from pyptx.sim.numerics.rounding import canonical
 from pyptx.sim.numerics.tensor_core import BLOCK_FRACTION, BLOCK_RUN
+
+_LEAST = FORMATS["ue4m3"].least_exponent + 1
+"""The exponent of the smallest normal scale factor with a fraction, of numbers from 1/2 to 1."""
 
 
 def block_dot(a: F32, b: F32, scale_a: F32, scale_b: F32, c: F32) -> F32:
@@ -46,7 +50,7 @@ def _split_scale(scale: F32) -> tuple[F64, I16]:
     """Return significand and exponent of unsigned scale factors; zero keeps the exponent of zeros."""
     values = np.abs(scale.astype(np.float64))
     fraction, exponent = np.frexp(np.where(np.isfinite(values), values, 1.0))
-    # ue4m3 has subnormals below 2**-6; ue8m0 has none, and no fraction that would show.
-    shift = np.where((fraction != 0.5) & (exponent < -5), exponent + 5, 0)
+    # ue4m3 has subnormals; ue8m0 has none, and no fraction that would show.
+    shift = np.where((fraction != 0.5) & (exponent < _LEAST), exponent - _LEAST, 0)
     exponent = np.where(fraction == 0, ZERO_EXPONENT, exponent - 1 - shift)
     return np.ldexp(fraction, shift + 1), exponent.astype(np.int16)

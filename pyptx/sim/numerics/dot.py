@@ -11,19 +11,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyptx.numbers import FORMATS
 from pyptx.sim.numerics.arrays import F32, F64, I16, U32, Array, Mask, quiet
 from pyptx.sim.numerics.fast_dot import multiplied
-from pyptx.sim.numerics.formats import FORMATS
 from pyptx.sim.numerics.maxplus import Summands, greatest_sum, prepare
 from pyptx.sim.numerics.rounding import canonical
 from pyptx.sim.numerics.tensor_core import Rule
 from pyptx.sim.numerics.workspace import scratch
 
-ZERO_EXPONENT = -126
+_SINGLE, _DOUBLE = FORMATS["f32"], FORMATS["f64"]
+_BIAS, _DIGITS, _FIELD = _SINGLE.bias, _SINGLE.mantissa, _SINGLE.exponent_mask >> _SINGLE.mantissa
+ZERO_EXPONENT = _SINGLE.least_exponent
 """A zero counts as the smallest normal f32, whatever its format."""
 NOTHING = 8000
 """Position of the lowest bit of zero: above every other."""
-_BIAS = 127
 _DENSE = 0.25
 """From this share of results that lose bits on, all of them are summed term by term."""
 
@@ -46,15 +47,16 @@ class Operand:
 def operand(values: F32 | F64, name: str, scale: I16 | None = None) -> Operand:
     """Prepare decoded factors of a format; `scale` holds exponents of powers of two to multiply with."""
     bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
-    field = ((bits >> np.uint32(23)) & np.uint32(255)).astype(np.int16)
-    fraction = (bits & np.uint32(0x7FFFFF)) | np.where(field > 0, np.uint32(0x800000), np.uint32(0))
+    field = ((bits >> np.uint32(_DIGITS)) & np.uint32(_FIELD)).astype(np.int16)
+    hidden = np.uint32(1 << _DIGITS)
+    fraction = (bits & (hidden - np.uint32(1))) | np.where(field > 0, hidden, np.uint32(0))
     base = np.maximum(field, 1)
     zero = fraction == 0
     exponents = np.maximum(base - np.int16(_BIAS), np.int16(max(FORMATS[name].least_exponent, ZERO_EXPONENT)))
     exponents = np.where(zero, np.int16(ZERO_EXPONENT), exponents)
-    lowest = (fraction & (~fraction + np.uint32(1))).astype(np.float32).view(np.uint32) >> np.uint32(23)
-    lows = np.where(zero, np.int16(NOTHING), lowest.astype(np.int16) + base - np.int16(2 * _BIAS + 23))
-    finite = bool((field < 255).all())
+    lowest = (fraction & (~fraction + np.uint32(1))).astype(np.float32).view(np.uint32) >> np.uint32(_DIGITS)
+    lows = np.where(zero, np.int16(NOTHING), lowest.astype(np.int16) + base - np.int16(2 * _BIAS + _DIGITS))
+    finite = bool((field < _FIELD).all())
     wide = values.astype(np.float64)
     if scale is not None:
         with quiet():
@@ -103,7 +105,7 @@ def dot(a: Operand, b: Operand, c: F32, rule: Rule) -> F32:
 def _step(a: Operand, b: Operand, c: F32, rule: Rule, sums: _Sums) -> F32:
     with quiet():
         fields = exponent_fields(c)
-        finite = a.finite and b.finite and int(fields.max(initial=0)) < 255
+        finite = a.finite and b.finite and int(fields.max(initial=0)) < _FIELD
         special = None
         if not finite:
             special = np.matmul(a.values, b.values) + c
@@ -129,19 +131,20 @@ def _zero_nonfinite(x: Operand) -> Operand:
 
 def exponent_fields(c: F32) -> I16:
     """Return the exponent fields."""
-    upper = np.right_shift(c.view(np.int32), np.int32(23), out=scratch("upper", c.shape, np.int32))
+    upper = np.right_shift(c.view(np.int32), np.int32(_DIGITS), out=scratch("upper", c.shape, np.int32))
     fields: I16 = scratch("fields", c.shape, np.int16)
     np.copyto(fields, upper, casting="unsafe")
-    return np.bitwise_and(fields, np.int16(255), out=fields)
+    return np.bitwise_and(fields, np.int16(_FIELD), out=fields)
 
 
 def addend_exponents(c: F32, fields: I16, output: str) -> I16:
     """Turn exponent fields into exponents, in place; zeros have that of the smallest normal f32."""
     # Clipping runs several times faster than a maximum with one number.
-    np.clip(fields, np.int16(1), np.int16(255), out=fields)
+    np.clip(fields, np.int16(1), np.int16(_FIELD), out=fields)
     fields -= np.int16(_BIAS)
     if output == "f16":
-        np.copyto(fields, np.int16(-14), where=(fields < -14) & (c != 0))
+        least = np.int16(FORMATS["f16"].least_exponent)
+        np.copyto(fields, least, where=(fields < least) & (c != 0))
     return fields
 
 
@@ -180,10 +183,10 @@ def _may_lose(sums: _Sums, threshold: I16, terms: int) -> Mask:
 def _cut_addend(c: F32, of_c: I16, threshold: I16) -> F64:
     """Drop the bits of C below the threshold, toward zero. Uses up `of_c`, the exponents that C has as f32."""
     drop = np.subtract(threshold, of_c, out=of_c)
-    drop += np.int16(23)
+    drop += np.int16(_DIGITS)
     np.clip(drop, np.int16(0), np.int16(31), out=drop)
-    if int(drop.max(initial=0)) > 23:
-        np.putmask(drop, drop > 23, np.int16(31))
+    if int(drop.max(initial=0)) > _DIGITS:
+        np.putmask(drop, drop > _DIGITS, np.int16(31))
     shift: U32 = scratch("upper", c.shape, np.uint32)
     np.copyto(shift, drop, casting="unsafe")
     kept = np.left_shift(np.uint32(0xFFFFFFFF), shift, out=shift)
@@ -195,7 +198,7 @@ def _cut_addend(c: F32, of_c: I16, threshold: I16) -> F64:
 
 def _powers(exponents: I16) -> F64:
     """Return powers of two."""
-    return ((exponents.astype(np.int64) + 1023) << 52).view(np.float64)
+    return ((exponents.astype(np.int64) + _DOUBLE.bias) << _DOUBLE.mantissa).view(np.float64)
 
 
 def _sum_all(a: Operand, b: Operand, threshold: I16) -> F64:
@@ -275,16 +278,16 @@ def _scale_rows(left: Array, row: Array, at: I16, kind: type[np.generic]) -> tup
     return table, row + (at.astype(np.intp) - low) * len(left), None
 
 
-_KEPT = {"f32": np.uint64(0xFFFFFFFFE0000000), "f32_13": np.uint64(0xFFFFFF8000000000)}
-_DIGITS = {"f32": 23, "f32_13": 13}
+_KEPT_DIGITS = {"f32": _DIGITS, "f32_13": 13}
+_KEPT = {name: np.uint64(-1 << _DOUBLE.mantissa - digits & (1 << 64) - 1) for name, digits in _KEPT_DIGITS.items()}
 
 
 def rounded(total: F64, lowest: int, output: str) -> F64:
     """Round exact sums, of which none has a bit below 2**lowest, to what f32 holds; changes `total`."""
     if output == "f16":
         return total.astype(np.float16).astype(np.float64)
-    if lowest < -126 and bool((small := np.abs(total) < 2.0**-126).any()):
-        unit = 2.0 ** (-126 - _DIGITS[output])
+    if lowest < ZERO_EXPONENT and bool((small := np.abs(total) < 2.0**ZERO_EXPONENT).any()):
+        unit = 2.0 ** (ZERO_EXPONENT - _KEPT_DIGITS[output])
         total[small] = np.trunc(total[small] / unit) * unit
     bits = total.view(np.uint64)
     bits &= _KEPT[output]

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from pyptx.numbers import FORMATS
 from pyptx.sim.numerics.arrays import F64, I64, Array, Mask, quiet
 from pyptx.sim.numerics.rounding import directed, to_odd, two_sum
 
 _SPLIT = 2.0**27 + 1.0
 _FAR = 300
 """Operands further apart than this many powers of two only leave a trace of the smaller one."""
-_MAXIMUM = np.finfo(np.float64).max
+_DOUBLE = FORMATS["f64"]
+_MAXIMUM = np.float64(_DOUBLE.maximum)
+_SMALLEST = _DOUBLE.least_exponent - _DOUBLE.mantissa
+"""The exponent of the smallest subnormal number."""
 
 
 def add(a: F64, b: F64, rounding: str = "rn") -> F64:
@@ -155,9 +159,9 @@ def _round(nearest: F64, rest: F64, exponent: I64, rounding: str) -> F64:
     inside = np.clip(exponent, -5000, 5000).astype(np.int32)
     result = _scale(directed(nearest, rest, rounding), inside)
     result = np.where(
-        np.isinf(result) | (power > 1024), _handle_overflow(np.copysign(np.inf, nearest), rounding), result
+        np.isinf(result) | (power > _DOUBLE.bias + 1), _handle_overflow(np.copysign(np.inf, nearest), rounding), result
     )
-    low = power <= -1021
+    low = power <= _DOUBLE.least_exponent + 1
     return np.where(low, _round_subnormal(nearest, rest, inside, rounding), result) if low.any() else result
 
 
@@ -168,7 +172,7 @@ def _scale(x: F64, exponent: Array) -> F64:
 
 def _round_subnormal(nearest: F64, rest: F64, exponent: Array, rounding: str) -> F64:
     # Much may have canceled: a large exponent does not mean a large number.
-    units = np.ldexp(nearest, np.clip(exponent + 1074, -_FAR, 4 * _FAR).astype(np.int32))
+    units = np.ldexp(nearest, np.clip(exponent - _SMALLEST, -_FAR, 4 * _FAR).astype(np.int32))
     whole = np.rint(units)
     left = units - whole
     side = np.where(left != 0, np.sign(left), np.sign(rest))
@@ -181,7 +185,7 @@ def _round_subnormal(nearest: F64, rest: F64, exponent: Array, rounding: str) ->
             step = np.where(side > 0, 1.0, 0.0)
         case _:
             step = np.where((np.abs(left) == 0.5) & (np.sign(rest) == np.sign(left)), np.sign(left), 0.0)
-    return np.copysign(np.ldexp(np.abs(whole + step), -1074), nearest)
+    return np.copysign(np.ldexp(np.abs(whole + step), _SMALLEST), nearest)
 
 
 def _zero_sign(result: F64, a: F64, b: F64, rounding: str) -> F64:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from pyptx.numbers import FORMATS
 from pyptx.sim.numerics.arrays import Array, Mask
-from pyptx.sim.numerics.formats import FORMATS
 from pyptx.sim.numerics.rounding import flush, flush_half
 
 
@@ -57,4 +57,4 @@ def _select_extreme(
 def _flush(x: Array, name: str, ftz: bool) -> Array:
     if not ftz:
         return x
-    return flush(x) if name == "f32" else flush_half(x)
+    return flush(x) if name == "f32" else flush_half(x, name)

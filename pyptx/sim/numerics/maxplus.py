@@ -10,10 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyptx.numbers import FORMATS
 from pyptx.sim.numerics.arrays import F32, F64, I16, Array
 from pyptx.sim.numerics.fast_dot import multiplied
 from pyptx.sim.numerics.workspace import scratch
 
+_SINGLE, _DOUBLE = FORMATS["f32"], FORMATS["f64"]
 Kind = type[np.float32] | type[np.float64]
 _RANGE: dict[Kind, tuple[int, int]] = {np.float32: (60, 186), np.float64: (505, 1500)}
 """Exponent of the largest factor, and how far below it a factor may lie and stay normal."""
@@ -82,23 +84,24 @@ def _raise_codes(x: I16, high: int, digit: int, kind: Kind) -> Array:
     power = np.clip(x, np.int16(max(high - 4000, -32768)), np.int16(high))
     power -= np.int16(high)
     power *= np.int16(digit)
-    bits, bias, width = (23, 127, np.uint32) if kind is np.float32 else (52, 1023, np.uint64)
-    power[power < -reach] = -(start + bias)
-    power += np.int16(start + bias)
+    form, width = (_SINGLE, np.uint32) if kind is np.float32 else (_DOUBLE, np.uint64)
+    power[power < -reach] = -(start + form.bias)
+    power += np.int16(start + form.bias)
     code = power.astype(width)
-    code <<= width(bits)
+    code <<= width(form.mantissa)
     return code.view(kind)
 
 
 def _extract_digits(x: F32 | F64, y: F32 | F64, digit: int, name: str) -> I16:
     shape = (*np.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-1])
     product = multiplied(x, y, scratch("digits", shape, x.dtype.type))
-    width, bits, bias, start = (np.uint32, 23, 127, 60) if product.itemsize == 4 else (np.uint64, 52, 1023, 505)
+    kind: Kind = np.float32 if product.itemsize == 4 else np.float64
+    form, width = (_SINGLE, np.uint32) if kind is np.float32 else (_DOUBLE, np.uint64)
     codes = product.view(width)
-    codes >>= width(bits)
+    codes >>= width(form.mantissa)
     fields: I16 = scratch(name, shape, np.int16)
     np.copyto(fields, codes, casting="unsafe")
-    fields -= np.int16(bias + 2 * start)
+    fields -= np.int16(form.bias + 2 * _RANGE[kind][0])
     return np.floor_divide(fields, np.int16(digit), out=fields)
 
 

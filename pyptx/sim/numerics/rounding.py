@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from pyptx import numbers
+from pyptx.numbers import FORMATS, Format
 from pyptx.sim.numerics.arrays import F32, F64, Array, quiet
-from pyptx.sim.numerics.formats import FORMATS, Format
+from pyptx.sim.numerics.formats import code_dtype, nan_of
 
-ROUNDINGS = ("rn", "rz", "rm", "rp", "rna", "rs")
-"""To nearest even, toward zero, down, up, to nearest away from zero, stochastic."""
+ROUNDINGS = (*numbers.ROUNDINGS, "rs")
+"""The last is stochastic."""
+_SINGLE = FORMATS["f32"]
+_EXPONENT, _SIGN = np.uint32(_SINGLE.exponent_mask), np.uint32(_SINGLE.sign)
+_NAN = np.uint32(nan_of("f32"))
 
 
 def to_odd(nearest: F64, error: F64) -> F64:
@@ -35,13 +40,14 @@ def two_sum(a: F64, b: F64) -> tuple[F64, F64]:
 def flush(x: F32) -> F32:
     """Replace subnormals by zeros of their sign (`.ftz`)."""
     bits = x.view(np.uint32)
-    small = (bits & np.uint32(0x7F800000)) == 0
-    return np.where(small, bits & np.uint32(0x80000000), bits).view(np.float32) if small.any() else x
+    small = (bits & _EXPONENT) == 0
+    return np.where(small, bits & _SIGN, bits).view(np.float32) if small.any() else x
 
 
-def flush_half(codes: Array) -> Array:
-    """Replace subnormal f16 by zeros of their sign."""
-    return np.where((codes & np.uint16(0x7C00)) == 0, codes & np.uint16(0x8000), codes)
+def flush_half(codes: Array, name: str) -> Array:
+    """Replace subnormal f16 or bf16 by zeros of their sign."""
+    form = FORMATS[name]
+    return np.where((codes & np.uint16(form.exponent_mask)) == 0, codes & np.uint16(form.sign), codes)
 
 
 def directed(near: Array, error: Array, rounding: str) -> Array:
@@ -129,20 +135,21 @@ def held(x: Array, name: str) -> Array:
     if name == "f16":
         code = x.astype(np.float16).view(np.uint16)
     elif name == "bf16":
-        code = (x.astype(np.float32).view(np.uint32) >> np.uint32(16)).astype(np.uint16)
+        code = (x.astype(np.float32).view(np.uint32) >> np.uint32(_SINGLE.bits - form.bits)).astype(np.uint16)
     else:
         code = _encode_short(x, form)
     if nan.any():
-        code = np.where(nan, form.dtype.type(form.largest if form.nan is None else form.nan), code)
+        code = np.where(nan, code_dtype(form).type(form.largest if form.nan is None else form.nan), code)
     return code
 
 
 def _encode_short(x: F64, form: Format) -> Array:
     """Return the codes of numbers in at most 8 bits, from the bits of f32."""
     bits = x.astype(np.float32).view(np.uint32)
-    magnitude = bits & np.uint32(0x7FFFFFFF)
+    magnitude = bits & np.uint32(_SINGLE.magnitude)
     below = np.ldexp(1.0, form.least_exponent)
-    shift, rebias = np.uint32(23 - form.mantissa), np.uint32((127 - form.bias) << form.mantissa)
+    shift = np.uint32(_SINGLE.mantissa - form.mantissa)
+    rebias = np.uint32((_SINGLE.bias - form.bias) << form.mantissa)
     with quiet():
         code = np.where(
             np.abs(x) < below,
@@ -150,13 +157,13 @@ def _encode_short(x: F64, form: Format) -> Array:
             (magnitude >> shift) - rebias,
         ).astype(np.uint8)
     if form.infinity is not None:
-        code = np.where(magnitude == np.uint32(0x7F800000), np.uint8(form.infinity), code)
-    return code | ((bits >> np.uint32(31)) * np.uint32(form.sign)).astype(np.uint8)
+        code = np.where(magnitude == _EXPONENT, np.uint8(form.infinity), code)
+    return code | ((bits >> np.uint32(_SINGLE.bits - 1)) * np.uint32(form.sign)).astype(np.uint8)
 
 
 def canonical(x: F32) -> F32:
     """Give every NaN the code that single precision produces, in place."""
     nan = x != x
     if nan.any():
-        np.putmask(x.view(np.uint32), nan, np.uint32(0x7FFFFFFF))
+        np.putmask(x.view(np.uint32), nan, _NAN)
     return x

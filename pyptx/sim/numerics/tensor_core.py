@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-ELEMENT_BITS = {
-    "f64": 64, "tf32": 32, "f16": 16, "bf16": 16, "e4m3": 8, "e5m2": 8, "e2m3": 8, "e3m2": 8, "e2m1": 8,
-}  # fmt: skip
-"""Bits that an element takes in the tensor core: the 4- and 6-bit types of kind f8f6f4 travel as bytes."""
-BYTES = ("e4m3", "e5m2")
+from pyptx.isa.fragments import element_bits
+from pyptx.numbers import FORMATS, Kind
+from pyptx.types import from_name
+
+BYTES = tuple(form.name for form in FORMATS.values() if form.kind is Kind.FLOAT and form.bits == 8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def rule(instruction: str, sm: int, name: str, accumulator: str = "f32", *, spar
     core = CORES[sm]
     narrow = name in BYTES and ((instruction == "mma" and sm == 89) or instruction == "wgmma")
     output = "f32_13" if narrow and accumulator == "f32" else accumulator
-    step = core.operand_bits // ELEMENT_BITS[name]
+    step = core.operand_bits // element_bits(from_name(name))
     if instruction == "wmma":
         step = min(step, WMMA_DEPTH.get(name, 16))
     return Rule(13 if narrow else core.fraction, step * (2 if sparse else 1), output)

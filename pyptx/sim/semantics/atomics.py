@@ -17,9 +17,9 @@ from pyptx.isa.model import Match
 from pyptx.sim.base.formats import Array, Value, dtype_of
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines.issuing import signalling
+from pyptx.sim.numerics.formats import widen
 from pyptx.sim.numerics.rounding import flush, held, rounded
 from pyptx.sim.semantics.floating_point import extreme
-from pyptx.sim.semantics.narrow import decode
 from pyptx.sim.semantics.replicas import replicated
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, memory
 from pyptx.sim.state.memory import Mixed, Site
@@ -122,7 +122,7 @@ def _update(op: str, kind: str, flushes: bool) -> tuple[np.dtype[Any], Update]:
 
 
 def _round_narrow(op: str, name: str, old: Array, b: Array) -> Array:
-    x, y = (decode(np.ascontiguousarray(v).view("u2"), name) for v in (old, b))
+    x, y = (widen(np.ascontiguousarray(v).view("u2"), name) for v in (old, b))
     result = x + y if op == "add" else extreme(greater=op == "max", nan=False)(x, y)
     return held(rounded(result, name, "rn"), name).view(old.dtype)
 

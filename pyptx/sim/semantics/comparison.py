@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from pyptx.isa.model import Match
+from pyptx.numbers import FORMATS
 from pyptx.sim.base.formats import Array, Value
-from pyptx.sim.numerics.rounding import flush
-from pyptx.sim.semantics.half_precision import flushed_half
-from pyptx.sim.semantics.narrow import decode
+from pyptx.sim.numerics.formats import decode
+from pyptx.sim.numerics.rounding import flush, flush_half
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, into, value
 
 _ORDERED: dict[str, Any] = {
@@ -47,9 +47,9 @@ def compared(cmp: str, floating: bool) -> Value:
 
 def _choose_decoder(kind: str, ftz: bool) -> Callable[[Array], Array] | None:
     if kind in ("f16", "bf16"):
-        return lambda a: decode(flushed_half(a, kind) if ftz else a, kind)
+        return lambda a: decode(flush_half(a, kind) if ftz else a, kind)
     if kind in ("f16x2", "bf16x2"):
-        return lambda a: decode(flushed_half(_split_halves(a), kind[:-2]) if ftz else _split_halves(a), kind[:-2])
+        return lambda a: decode(flush_half(_split_halves(a), kind[:-2]) if ftz else _split_halves(a), kind[:-2])
     return flush if ftz else None
 
 
@@ -101,11 +101,12 @@ def _test_halves(test: Value, join: Value) -> Value:
 
 
 _ONES = {
-    "f32": np.array(1.0, "f4"), "f16": np.array(0x3C00, "u2"), "bf16": np.array(0x3F80, "u2"),
+    "f32": np.array(1.0, "f4"), "f16": np.array(FORMATS["f16"].one, "u2"),
+    "bf16": np.array(FORMATS["bf16"].one, "u2"),
     "u16": np.array(0xFFFF, "u2"), "s16": np.array(-1, "i2"), "u32": np.array(0xFFFFFFFF, "u4"),
     "s32": np.array(-1, "i4"),
 }  # fmt: skip
-_ONES_X2 = {"f16x2": 0x3C00, "bf16x2": 0x3F80, "u32": 0xFFFF, "s32": 0xFFFF}
+_ONES_X2 = {"f16x2": FORMATS["f16"].one, "bf16x2": FORMATS["bf16"].one, "u32": 0xFFFF, "s32": 0xFFFF}
 
 
 def _set(match: Match, signature: Signature) -> Operation | None:

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from pyptx.isa.model import Match
+from pyptx.numbers import FORMATS, element_of, is_float
 from pyptx.sim.base.formats import Array, Value, dtype_of
+from pyptx.sim.numerics.formats import TF32_KEPT, nan_of, widen
 from pyptx.sim.numerics.rounding import directed, flush, held, rounded, to_f32, to_odd
 from pyptx.sim.semantics import rounding as r
 from pyptx.sim.semantics.bits import limits
 from pyptx.sim.semantics.floating_point import canonical_nan
-from pyptx.sim.semantics.narrow import FORMATS, decode, element_of, packed, unpacked
+from pyptx.sim.semantics.narrow import packed, unpacked
 from pyptx.sim.semantics.vocabulary import COPY, Builder, Operation, Signature, value
 from pyptx.types import ALL
 
@@ -26,7 +28,7 @@ def _cvt(match: Match, signature: Signature) -> Operation | None:
     if "pack" in match.modifiers:
         return _pack(match)
     target, source = [m for m in match.modifiers if m in _TYPES]
-    if source in FORMATS or source == "f64":
+    if is_float(source):
         return _convert_float(match, target, source)
     if element_of(source)[1] > 1 or element_of(target)[1] > 1:
         return _unpack(match, target, source)
@@ -34,7 +36,7 @@ def _cvt(match: Match, signature: Signature) -> Operation | None:
 
 
 def _convert_integer(match: Match, target: str, source: str) -> Operation | None:
-    if target not in FORMATS and target != "f64":
+    if not is_float(target):
         return value(partial(_clamp_integer, dtype_of(target), "sat" in match.modifiers))
     mode = match.chosen["frnd"]
     sat = "sat" in match.modifiers
@@ -62,9 +64,9 @@ def _clamp_integer(dtype: np.dtype[Any], sat: bool, a: Array) -> Array:
 def _convert_float(match: Match, target: str, source: str) -> Operation | None:
     flags = set(match.modifiers)
     name, count = element_of(target)
-    if target in FORMATS or target == "f64":
+    if is_float(target):
         return _round_to_float(match, target, source)
-    if name in FORMATS and count > 1:
+    if is_float(name) and count > 1:
         return _convert_to_packed(match, target)
     if name == "ue8m0":
         return value(lambda a, b: _scale_bits(b, flags) | (_scale_bits(a, flags) << np.uint16(8)))
@@ -85,7 +87,7 @@ def _widen(a: Array, source: str, flags: set[str]) -> Array:
         return a
     if source in ("f32", "tf32"):
         return (flush(a) if "ftz" in flags else a).astype(np.float64)
-    return decode(a, source)
+    return widen(a, source)
 
 
 def _round_to_integer(x: Array, whole: Callable[[Array], Array], dtype: np.dtype[Any], source: str) -> Array:
@@ -133,7 +135,7 @@ def _finish(x: Array, target: str, mode: str, flags: set[str]) -> Array:
     if target == "f64":
         return result
     bits = held(result, target)
-    return bits & np.uint32(0xFFFFE000) if target == "tf32" else bits
+    return bits & TF32_KEPT if target == "tf32" else bits
 
 
 def _clamp(values: Array, flags: set[str]) -> Array:
@@ -177,9 +179,9 @@ def _order_operands(
 
 
 def _extract_noise(rbits: Array, at: int, count: int, name: str) -> Array:
-    """Return the random fraction for one element: f16 and bf16 take 13 and 16 bits, four-element types share bytes."""
+    """Return the random fraction for one element: of pairs the bits that it drops, four-element types share bytes."""
     if count == 2:
-        bits = 13 if name == "f16" else 16
+        bits = FORMATS["f32"].mantissa - FORMATS[name].mantissa
         return ((rbits >> np.uint32(16 * at)) & np.uint32((1 << bits) - 1)).astype(np.float64) / (1 << bits)
     if name == "e2m1":
         shift = np.uint32(8 * (at // 2))
@@ -190,21 +192,22 @@ def _extract_noise(rbits: Array, at: int, count: int, name: str) -> Array:
 
 def _scale_bits(a: Array, flags: set[str]) -> Array:
     """Return the power of two at or next to a positive value as an exponent of 8 bits."""
-    x = a.astype(np.float64)
+    x, form, nan = a.astype(np.float64), FORMATS["ue8m0"], nan_of("ue8m0")
     fraction, exponent = np.frexp(np.where(np.isfinite(x), np.abs(x), 1.0))
     power = exponent - 1
     if "rp" in flags:
         power = power + (fraction > 0.5)
-    most = 254 if "satfinite" in flags else 255
-    coded = np.where(x == 0, 0, np.clip(power + 127, 0, most))
+    most = form.largest if "satfinite" in flags else nan
+    coded = np.where(x == 0, 0, np.clip(power + form.bias, 0, most))
     coded = np.where(np.isinf(x), most, coded)
-    return np.where(np.isnan(x), 255, coded).astype(np.uint16)
+    return np.where(np.isnan(x), nan, coded).astype(np.uint16)
 
 
 def _encode_fixed(a: Array, flags: set[str], mode: str) -> Array:
-    scaled = a.astype(np.float64) * 64
-    whole = np.clip(np.rint(scaled) if mode == "rn" else np.trunc(scaled), -128, 127)
-    whole = np.where(np.isnan(whole), 127, whole)
+    form = FORMATS["s2f6"]
+    scaled = a.astype(np.float64) * (1 << form.mantissa)
+    whole = np.clip(np.rint(scaled) if mode == "rn" else np.trunc(scaled), -form.sign, form.largest)
+    whole = np.where(np.isnan(whole), form.largest, whole)
     whole = np.maximum(whole, 0) if "relu" in flags else whole
     return whole.astype(np.int8).view(np.uint8).astype(np.uint16)
 
@@ -224,9 +227,9 @@ def _unpack(match: Match, target: str, source: str) -> Operation | None:
     mode = next((m for m in match.modifiers if m in ("rn", "rz")), "rn")
 
     def convert(a: Array, scale: Array | None = None) -> Array:
-        parts = _split_elements(a, source)
+        parts = unpacked(a, source)
         if scale is not None:
-            parts = [p * s for p, s in zip(parts, _split_elements(scale, "ue8m0x2"), strict=True)]
+            parts = [p * s for p, s in zip(parts, unpacked(scale, "ue8m0x2"), strict=True)]
         converted = [_clamp(rounded(p, name, mode, satfinite="satfinite" in flags), flags) for p in parts]
         return packed(converted, target)
 
@@ -237,20 +240,11 @@ def _unscale(values: list[Array], scale: Array | None) -> list[Array]:
     """Return values, the one for the lower half first, divided by their scale factors if there are any."""
     if scale is None:
         return values
-    return [x.astype(np.float64) / s for x, s in zip(values, _split_elements(scale, "ue8m0x2"), strict=True)]
+    return [x.astype(np.float64) / s for x, s in zip(values, unpacked(scale, "ue8m0x2"), strict=True)]
 
 
 def _join(parts: list[Array]) -> Array:
     return parts[0] | (parts[1] << np.uint16(8))
-
-
-def _split_elements(a: Array, source: str) -> list[Array]:
-    if source == "ue8m0x2":
-        parts = [(a >> np.uint16(8 * at)).astype(np.uint8).astype(np.float64) for at in range(2)]
-        return [np.where(p == 255, np.nan, np.exp2(p - 127)) for p in parts]
-    if source == "s2f6x2":
-        return [(a >> np.uint16(8 * at)).astype(np.int8).astype(np.float64) / 64 for at in range(2)]
-    return unpacked(a, source)
 
 
 def _pack(match: Match) -> Operation | None:

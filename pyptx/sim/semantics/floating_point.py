@@ -11,8 +11,10 @@ from collections.abc import Callable
 import numpy as np
 
 from pyptx.isa.model import Match
+from pyptx.numbers import FORMATS
 from pyptx.sim.base.formats import Array, Value
 from pyptx.sim.numerics import double
+from pyptx.sim.numerics.formats import nan_of
 from pyptx.sim.numerics.rounding import flush, to_f32
 from pyptx.sim.semantics import rounding as r
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, into, value
@@ -103,12 +105,15 @@ def _build_unary(f32: Function, f64: Function) -> Builder:
     return build
 
 
+_UPPER_WORD = np.uint64(0xFFFFFFFF00000000)
+
+
 def _keep_upper_word(a: Array) -> Array:
     """Keep what rcp and rsqrt.approx.ftz.f64 look at: the upper 32 bits, subnormals as zeros, the canonical NaN."""
-    bits = a.view(np.uint64) & np.uint64(0xFFFFFFFF00000000)
-    small = (bits & np.uint64(0x7FF0000000000000)) == 0
-    bits = np.where(small, bits & np.uint64(1 << 63), bits)
-    return np.where(np.isnan(a), np.uint64(0x7FFFFFFF00000000), bits).view(np.float64)
+    bits = a.view(np.uint64) & _UPPER_WORD
+    small = (bits & np.uint64(FORMATS["f64"].exponent_mask)) == 0
+    bits = np.where(small, bits & np.uint64(FORMATS["f64"].sign), bits)
+    return np.where(np.isnan(a), np.uint64(nan_of("f64")) & _UPPER_WORD, bits).view(np.float64)
 
 
 def _rcp64(a: Array, mode: str) -> Array:
@@ -173,7 +178,7 @@ def extreme(greater: bool, nan: bool) -> Function:
 
 def canonical_nan(dtype: Value) -> Value:
     """Return the NaN that instructions produce."""
-    bits = {2: 0x7FFF, 4: 0x7FFFFFFF, 8: 0x7FFFFFFFFFFFFFFF}[np.dtype(dtype).itemsize]
+    bits = nan_of(f"f{8 * np.dtype(dtype).itemsize}")
     return np.array(bits, f"u{np.dtype(dtype).itemsize}").view(dtype)
 
 

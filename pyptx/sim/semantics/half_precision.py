@@ -12,12 +12,13 @@ from collections.abc import Callable
 import numpy as np
 
 from pyptx.isa.model import Match
+from pyptx.numbers import FORMATS
 from pyptx.sim.base.formats import Array
 from pyptx.sim.engines.copies.plans import NAN_OF
-from pyptx.sim.numerics.rounding import held, rounded
+from pyptx.sim.numerics.formats import nan_of, widen
+from pyptx.sim.numerics.rounding import flush_half, held, rounded
 from pyptx.sim.semantics import rounding as r
 from pyptx.sim.semantics.floating_point import extreme, mode_of
-from pyptx.sim.semantics.narrow import decode
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, value
 
 Function = Callable[..., Array]
@@ -36,23 +37,22 @@ def _compute(match: Match, function: Function) -> Operation:
     name, mode = kind.removesuffix("x2"), mode_of(match)
 
     def apply(*values: Array) -> Array:
-        bits = [flushed_half(v, name) if "ftz" in flags else v for v in values]
-        result = rounded(function(*[decode(b, name) for b in bits]), name, mode)
+        bits = [flush_half(v, name) if "ftz" in flags else v for v in values]
+        result = rounded(function(*[widen(b, name) for b in bits]), name, mode)
         if "sat" in flags:
             result = r.saturate(result)
         if "relu" in flags:
             result = np.where(result > 0, result, np.where(np.isnan(result), result, 0.0))
         coded = held(result, name)
-        return flushed_half(coded, name) if "ftz" in flags else coded
+        return flush_half(coded, name) if "ftz" in flags else coded
 
     return value(_apply_by_element(kind, apply))
 
 
-_EXPONENT = {"f16": np.uint16(0x7C00), "bf16": np.uint16(0x7F80)}
-
-
-def flushed_half(bits: Array, name: str) -> Array:
-    return np.where((bits & _EXPONENT[name]) == 0, bits & np.uint16(0x8000), bits)
+_MAGNITUDE, _INFINITY, _NAN = (
+    np.uint16(code) for code in (FORMATS["f16"].magnitude, FORMATS["f16"].exponent_mask, nan_of("f16"))
+)
+_SIGN = np.uint16(FORMATS["f16"].sign)
 
 
 def _compute_quickly(match: Match, function: Function) -> Operation | None:
@@ -62,8 +62,8 @@ def _compute_quickly(match: Match, function: Function) -> Operation | None:
 
     def apply(a: Array, b: Array) -> Array:
         result = function(a.view("f2").astype("f4"), b.view("f2").astype("f4")).astype("f2").view("u2")
-        nan = (result & np.uint16(0x7FFF)) > np.uint16(0x7C00)
-        return np.where(nan, np.uint16(0x7FFF), result) if nan.any() else result
+        nan = (result & _MAGNITUDE) > _INFINITY
+        return np.where(nan, _NAN, result) if nan.any() else result
 
     return value(_apply_by_element(match.modifiers[-1], apply))
 
@@ -107,7 +107,7 @@ def _compute_plain(match: Match, name: str) -> Function:
     relu, mode = "relu" in match.modifiers, mode_of(match)
 
     def apply(*values: Array) -> Array:
-        result = rounded(fused(mode)(*[decode(v, name) for v in values]), name, mode)
+        result = rounded(fused(mode)(*[widen(v, name) for v in values]), name, mode)
         return held(np.where((result <= 0) & relu, 0.0, result), name)
 
     return apply
@@ -124,15 +124,15 @@ def fused(mode: str) -> Function:
 
 
 def _neg(match: Match, signature: Signature) -> Operation | None:
-    return value(_apply_by_element(match.modifiers[-1], lambda a: _flush_if_asked(match, a) ^ np.uint16(0x8000)))
+    return value(_apply_by_element(match.modifiers[-1], lambda a: _flush_if_asked(match, a) ^ _SIGN))
 
 
 def _abs(match: Match, signature: Signature) -> Operation | None:
-    return value(_apply_by_element(match.modifiers[-1], lambda a: _flush_if_asked(match, a) & np.uint16(0x7FFF)))
+    return value(_apply_by_element(match.modifiers[-1], lambda a: _flush_if_asked(match, a) & _MAGNITUDE))
 
 
 def _flush_if_asked(match: Match, a: Array) -> Array:
-    return flushed_half(a, match.modifiers[-1].removesuffix("x2")) if "ftz" in match.modifiers else a
+    return flush_half(a, match.modifiers[-1].removesuffix("x2")) if "ftz" in match.modifiers else a
 
 
 def _build_extreme(greater: bool) -> Builder:

@@ -6,10 +6,11 @@ import numpy as np
 
 from pyptx.isa.model import Match
 from pyptx.sim.base.formats import Array
+from pyptx.sim.numerics.formats import widen
 from pyptx.sim.numerics.rounding import rounded, to_f32, to_odd, two_sum
 from pyptx.sim.semantics import rounding as r
 from pyptx.sim.semantics.floating_point import mode_of
-from pyptx.sim.semantics.narrow import decode, packed, unpacked
+from pyptx.sim.semantics.narrow import packed, unpacked
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, value
 
 
@@ -33,7 +34,7 @@ def _sum(match: Match, sign: float) -> Operation | None:
             to_odd(*two_sum(x, sign * y)) for x, y in zip(unpacked(a, other), unpacked(c, kind), strict=True)
         ]))  # fmt: skip
     name = match.chosen["atype"]
-    return value(lambda a, c: _finish(match, r.exact_sum(decode(a, name), sign * c.astype(np.float64), mode_of(match))))
+    return value(lambda a, c: _finish(match, r.exact_sum(widen(a, name), sign * c.astype(np.float64), mode_of(match))))
 
 
 def _pack(match: Match, kind: str, values: list[Array]) -> Array:
@@ -58,7 +59,7 @@ def _fma(match: Match, signature: Signature) -> Operation | None:
         ]))  # fmt: skip
     name = match.chosen["abtype"]
     return value(lambda a, b, c: _finish(
-        match, r.exact_sum(decode(a, name) * decode(b, name), c.astype(np.float64), mode_of(match))
+        match, r.exact_sum(widen(a, name) * widen(b, name), c.astype(np.float64), mode_of(match))
     ))  # fmt: skip
 
 

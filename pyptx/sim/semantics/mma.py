@@ -5,15 +5,17 @@ from __future__ import annotations
 
 import re
 from functools import cache, partial
+from typing import Any
 
 import numpy as np
 
 from pyptx.isa import fragments as f
 from pyptx.isa.model import Match
-from pyptx.sim.base.formats import Array, Value
+from pyptx.numbers import FORMATS
+from pyptx.sim.base.formats import Array, Value, dtype_of
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.numerics import double
-from pyptx.sim.numerics.formats import table
+from pyptx.sim.numerics.formats import widen
 from pyptx.sim.numerics.products import product, scaled_product
 from pyptx.sim.semantics import warp_matrices as w
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, lanes
@@ -68,15 +70,16 @@ def _multiply(
         total = accumulated(left, right, start, (dtype, atype, btype), flags, sm, sparse)
     out = f.mma_accumulator(m, n, from_name(dtype))
     words = w.filled(w.encoded(total, dtype), out, out.registers)
-    return tuple(v.view(_result_dtype(dtype)) for v in w.scattered(group, words))
+    return tuple(v.view(result_dtype(dtype)) for v in w.scattered(group, words))
 
 
 def _view_raw(v: Array) -> Array:
     return v.view(f"u{v.dtype.itemsize}") if v.dtype.kind in "fi" else v
 
 
-def _result_dtype(dtype: str) -> str:
-    return {"f32": "f4", "f64": "f8", "s32": "i4", "f16": "u4"}[dtype]
+def result_dtype(dtype: str) -> np.dtype[Any]:
+    """Return the dtype of a register that holds numbers of D."""
+    return dtype_of(dtype) if FORMATS[dtype].width >= 32 else np.dtype("u4")
 
 
 def accumulated(
@@ -143,7 +146,7 @@ def _read_scales(group: Lanes, word: Array, which: Value, count: int, vector: in
     lane = np.array([[p.lane for p in row] for row in locations])
     byte = np.array([[p.byte for p in row] for row in locations])
     bits = data[:, lane, byte]
-    return table(kind)[bits & np.uint8(0x7F) if kind == "ue4m3" else bits].astype(np.float64)
+    return widen(bits, kind)
 
 
 def _multiply_volta(
@@ -163,7 +166,7 @@ def _multiply_volta(
         encoded = w.encoded(total, types[0])
         words = w.filled(encoded, out, out.registers, words, matrix)
     assert words is not None
-    return tuple(v.view(_result_dtype(types[0])) for v in w.scattered(group, words))
+    return tuple(v.view(result_dtype(types[0])) for v in w.scattered(group, words))
 
 
 BUILDERS: dict[str, Builder] = {"mma": _mma}

@@ -12,7 +12,7 @@ from pyptx.isa.model import Match
 from pyptx.sim.base.formats import Array, Value
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.numerics.extremes import maximum, minimum
-from pyptx.sim.numerics.formats import decode
+from pyptx.sim.numerics.formats import widen
 from pyptx.sim.numerics.rounding import encode
 from pyptx.sim.semantics.access import as_tuple, load, store
 from pyptx.sim.semantics.atomics import reduction
@@ -68,10 +68,10 @@ def _fold_floats(op: str, name: str, wide: str) -> Fold:
     def fold(values: list[Array]) -> Array:
         if op != "add":
             return _select_extreme(op, name, values)
-        total = decode(values[0], name).astype(np.float64)
+        total = widen(values[0], name)
         for value in values[1:]:
-            total = total + decode(value, name).astype(np.float64)
-            total = decode(encode(total, wide), wide).astype(np.float64)
+            total = total + widen(value, name)
+            total = widen(encode(total, wide), wide)
         return encode(total, name, satfinite=name.startswith("e")).view(values[0].dtype)
 
     return fold
@@ -80,9 +80,9 @@ def _fold_floats(op: str, name: str, wide: str) -> Fold:
 def _select_extreme(op: str, name: str, values: list[Array]) -> Array:
     if name in ("f16", "bf16"):
         return (minimum if op == "min" else maximum)(*values, name=name)
-    best = decode(values[0], name).astype(np.float64)
+    best = widen(values[0], name)
     for value in values[1:]:
-        best = (np.fmin if op == "min" else np.fmax)(best, decode(value, name).astype(np.float64))
+        best = (np.fmin if op == "min" else np.fmax)(best, widen(value, name))
     return encode(best, name).view(values[0].dtype)
 
 

@@ -16,18 +16,16 @@ from pyptx.isa.descriptors import InstructionDescriptor, Tcgen05Descriptor
 from pyptx.isa.fragments.tensor_memory import LANES, Datapath
 from pyptx.sim.base.formats import Array
 from pyptx.sim.numerics import sparse
-from pyptx.sim.numerics.formats import decode, table
+from pyptx.sim.numerics.formats import decode, widen
 from pyptx.sim.observers.checks.tracing import only_traced, touches
 from pyptx.sim.semantics import warpgroups as wg
 from pyptx.sim.state.memory import Memory
+from pyptx.types import PtxType
 
 _QUARTER = 32
-_RAW = {"f16": "u2", "bf16": "u2", "tf32": "u4"}
 _FP4_KINDS = ("mxf4", "mxf4nvf4")
 _CHUNK = 16
-_USED = {4: 8, 6: 12}
-"""Of 16 bytes of shared memory, those that elements of so many bits lie in; padding follows."""
-"""Elements of 4 and 6 bits that share 16 bytes of shared memory, padding included."""
+"""Bytes of shared memory that 16 elements of 4, 6 or 8 bits take, padding behind them included."""
 _SPARSITY = {"tf32": "1:2", "mxf4": "4:8", "mxf4nvf4": "4:8"}
 _MORE_ORDERED = 0b0110
 
@@ -82,12 +80,12 @@ def shared_rows(half: Half, bits: int, rows: int, which: int) -> Array:
     if descriptor.kind in _FP4_KINDS:
         raw = _gather(half, bits, (rows, depth // 2), "u1", False, _CHUNK, operand)
         return decode(_split_nibbles(raw), "e2m1")
-    used = _USED.get(name.bits, _CHUNK)
-    raw = _gather(half, bits, (rows, depth), _RAW.get(name.name, "u1"), across, used, operand)
+    used = min(_CHUNK * name.bits // 8, _CHUNK)
+    raw = _gather(half, bits, (rows, depth), _unit(name), across, used, operand)
     if name.bits == 4:
-        return decode(_split_nibbles(raw.reshape(rows, -1, _CHUNK)[..., : _USED[4]]).reshape(rows, depth), name.name)
+        return decode(_split_nibbles(raw.reshape(rows, -1, _CHUNK)[..., :used]).reshape(rows, depth), name.name)
     if name.bits == 6:
-        return decode(_split_sixes(raw.reshape(rows, -1, _CHUNK)[..., : _USED[6]]).reshape(rows, depth), name.name)
+        return decode(_split_sixes(raw.reshape(rows, -1, _CHUNK)[..., :used]).reshape(rows, depth), name.name)
     return _view_numbers(raw, name.name)
 
 
@@ -101,7 +99,7 @@ def _gather(
 def tensor_rows(half: Half, address: int, shifted: bool) -> Array:
     """Return the rows of A in tensor memory, `[part of N, row, element of K]`: every lane has its own."""
     descriptor, name = half.found, half.found.a.name
-    bits = 4 if descriptor.kind in _FP4_KINDS else 8 * np.dtype(_RAW.get(name, "u1")).itemsize
+    bits = 4 if descriptor.kind in _FP4_KINDS else max(descriptor.a.bits, 8)
     lanes = half.lanes
     if shifted:
         # Each quarter of the lanes moves by one row, its last row stays: `tcgen05.cp.4x256b` has renewed it.
@@ -109,8 +107,13 @@ def tensor_rows(half: Half, address: int, shifted: bool) -> Array:
     raw = np.ascontiguousarray(words(half, "A", lanes, address, half.stored * bits // 32))
     if bits == 4:
         return decode(_split_nibbles(raw.view("u1")), "e2m1")
-    codes = raw.view(_RAW.get(name, "u1"))
+    codes = raw.view(_unit(descriptor.a))
     return decode(codes >> np.uint8(2), name) if descriptor.a.bits == 4 else _view_numbers(codes, name)
+
+
+def _unit(dtype: PtxType) -> str:
+    """Return the dtype of memory that holds an element."""
+    return f"u{max(dtype.bits, 8) // 8}"
 
 
 def _view_numbers(raw: Array, name: str) -> Array:
@@ -183,7 +186,7 @@ def scales(half: Half, which: int, address: int, count: int, vector: int) -> Arr
         if not (every == raw[:, None]).all() and not only_traced(half.memory):
             raise ValueError(f"{what} differ between the quarters of tensor memory: each needs a copy")
     name = "ue8m0" if descriptor.scale is None else descriptor.scale.name
-    return table(name)[raw & np.uint8(0x7F) if name == "ue4m3" else raw].astype(np.float64)
+    return widen(raw, name)
 
 
 def _read_scale_bytes(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pyptx.isa.descriptors import InstructionDescriptor, Tcgen05Descriptor
-from pyptx.sim.base.formats import Array
+from pyptx.sim.base.formats import Array, dtype_of
 from pyptx.sim.numerics.arrays import quiet
 from pyptx.sim.numerics.fast_dot import multiplied
 from pyptx.sim.numerics.formats import decode
@@ -19,8 +19,6 @@ from pyptx.sim.observers.checks.tracing import only_traced, touches
 from pyptx.sim.semantics import warpgroups as wg
 from pyptx.sim.state.memory import Memory
 
-_RAW = {"f16": "u2", "bf16": "u2", "tf32": "u4", "e4m3": "u1", "e5m2": "u1", "s8": "i1", "u8": "u1"}
-_RESULT = {"f32": "f4", "s32": "i4"}
 _ROWS = 128
 _LANES = np.arange(_ROWS)
 
@@ -28,12 +26,7 @@ _LANES = np.arange(_ROWS)
 def multiply_together(memory: Memory, ctas: Array, descriptor: InstructionDescriptor, operands: dict[str, Any]) -> bool:
     """Multiply dense matrices of shared memory in these CTAs, `[group, 1 or 2]`, where D takes a row in every lane; say
     whether that was possible."""
-    if (
-        descriptor.a.name not in _RAW
-        or descriptor.b.name not in _RAW
-        or descriptor.d.name not in _RESULT
-        or descriptor.sparse
-    ):
+    if descriptor.a.bits < 8 or descriptor.b.bits < 8 or descriptor.d.bits != 32 or descriptor.sparse:
         return False
     groups, pair = ctas.shape
     if descriptor.m != _ROWS * pair or operands["d"] >> 16:
@@ -65,7 +58,7 @@ def multiply_together(memory: Memory, ctas: Array, descriptor: InstructionDescri
     if descriptor.d.name == "f32" and not tensor.exact and not scale and x.dtype == y.dtype == np.float32:
         _add(tensor.cells, flat, column, x, y, kept)
         return True
-    cells = tensor.cells[flat, :, column : column + descriptor.n].view(_RESULT[descriptor.d.name])
+    cells = tensor.cells[flat, :, column : column + descriptor.n].view(dtype_of(descriptor.d.name))
     start = cells.reshape(groups, pair, _ROWS, descriptor.n)
     if not kept:
         start = np.zeros_like(start)
@@ -101,6 +94,6 @@ def _read_rows(
     """Return a matrix of every CTA, `[cta, row, element of K]`."""
     descriptor, name = Tcgen05Descriptor.decode(bits), operand[1]
     raw = wg.shared_matrix(
-        memory, ctas[:, None, None], descriptor, rows, depth, _RAW[name], across, operand=operand
+        memory, ctas[:, None, None], descriptor, rows, depth, dtype_of(name).str, across, operand=operand
     )  # fmt: skip
     return raw if name in ("s8", "u8") else decode(raw, name)

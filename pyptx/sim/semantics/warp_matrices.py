@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from pyptx.isa.fragments import Fragment
+from pyptx.numbers import FORMATS, is_float
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
-from pyptx.sim.numerics.formats import FORMATS, decode
+from pyptx.sim.numerics.formats import decode, nan_of
 
 Words = Array
 """Registers of whole warps: `[warp, register, lane]`, contiguous."""
@@ -104,8 +105,8 @@ def numbers(bits: Array, kind: str, in_bytes: bool = True) -> Array:
     """Return the values of element bits as f64. `in_bytes`: formats of 4 bits stand in bits 2 to 5 of a byte."""
     if kind in ("f32", "f64"):
         return bits.view(np.dtype(f"f{bits.dtype.itemsize}")).astype(np.float64, copy=False)
-    if kind in FORMATS:
-        return decode(bits >> np.uint8(2) if kind == "e2m1" and in_bytes else bits, kind).astype(np.float64)
+    if is_float(kind):
+        return decode(bits >> np.uint8(2) if FORMATS[kind].bits == 4 and in_bytes else bits, kind).astype(np.float64)
     if kind in ("s8", "s32"):
         return bits.view(f"i{bits.dtype.itemsize}").astype(np.float64)
     if kind == "s4":
@@ -122,4 +123,4 @@ def encoded(result: Array, kind: str) -> Array:
     dtype: Any = np.float16 if kind == "f16" else np.float32
     bits = result.astype(dtype).view(np.uint16 if kind == "f16" else np.uint32)
     nan = np.isnan(result)
-    return np.where(nan, bits.dtype.type(0x7FFF if kind == "f16" else 0x7FFFFFFF), bits) if nan.any() else bits
+    return np.where(nan, bits.dtype.type(nan_of(kind)), bits) if nan.any() else bits

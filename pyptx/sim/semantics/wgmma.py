@@ -12,6 +12,7 @@ import numpy as np
 
 from pyptx.isa import fragments as f
 from pyptx.isa.model import Match
+from pyptx.numbers import FORMATS, type_bits
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines.issuing import copied, firsts, guarded
@@ -28,9 +29,6 @@ from pyptx.sim.semantics import warpgroups as wg
 from pyptx.sim.semantics.vocabulary import NOTHING, Builder, Operation, Signature, memory
 from pyptx.sim.state.effects import WGMMA
 from pyptx.sim.state.memory import Site
-
-_BITS = {"f16": 16, "bf16": 16, "tf32": 32, "e4m3": 8, "e5m2": 8, "s8": 8, "u8": 8, "b1": 1}
-_RAW = {1: "u1", 8: "u1", 16: "u2", 32: "u4"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +51,7 @@ def _wgmma(match: Match, signature: Signature) -> Operation | None:
     flat = [part for m in match.modifiers for part in m.split(".")]
     shape_match = next(re.fullmatch(r"m64n(\d+)k(\d+)", m) for m in flat if m.startswith("m64"))
     assert shape_match is not None
-    types = [m for m in flat if m in _BITS or m in ("f32", "s32")]
+    types = [m for m in flat if m in FORMATS]
     names = tuple(operand.name for operand in signature)
     spelling = Spelling(
         int(shape_match[1]), int(shape_match[2]), (types[0], types[1], types[2]), bool(signature[1].count),
@@ -184,7 +182,7 @@ def operands_of(
         left = wg.shared_operand(site.memory, places[0], _raw_dtype(spelling, 1))
     x, y = _view_numbers(left, spelling.types[1]), _view_numbers(right, spelling.types[2])
     if spelling.sparse:
-        bits = _BITS[spelling.types[1]]
+        bits = type_bits(spelling.types[1])
         x = expand(
             x,
             _extract_codes(groups, named["meta"], int(named["selector"]), spelling.k, bits),
@@ -195,7 +193,7 @@ def operands_of(
 
 
 def _raw_dtype(spelling: Spelling, at: int) -> str:
-    return _RAW[_BITS[spelling.types[at]]]
+    return f"u{max(type_bits(spelling.types[at]), 8) // 8}"
 
 
 def _locate_operands(

@@ -14,7 +14,7 @@ from pyptx.sim.base.formats import Array, Value
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.semantics import warp_matrices as w
 from pyptx.sim.semantics.access import load, store
-from pyptx.sim.semantics.mma import accumulated
+from pyptx.sim.semantics.mma import accumulated, result_dtype
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, lanes, memory
 from pyptx.sim.state.memory import Site
 from pyptx.types import ALL, from_name
@@ -124,8 +124,7 @@ def _multiply(
     registers = m * n // 32 * _bit_width(dtype) // max(32, _bit_width(dtype))
     out = f.wmma_fragment(m, n, _bit_width(dtype), registers)
     words = w.filled(w.encoded(total, dtype), out, registers)
-    result = {"f32": "f4", "f64": "f8", "s32": "i4", "f16": "u4"}[dtype]
-    return tuple(v.view(result) for v in w.scattered(group, words))
+    return tuple(v.view(result_dtype(dtype)) for v in w.scattered(group, words))
 
 
 def _view_raw(v: Array) -> Array:

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from pyptx.numbers import FORMATS
 from pyptx.sim.numerics import dot as dots
 from pyptx.sim.numerics import plain_dots
 from pyptx.sim.numerics.blocks import block_dot
 from pyptx.sim.numerics.fast_dot import fast_dot, multiplied
-from pyptx.sim.numerics.formats import FORMATS, decode, table
+from pyptx.sim.numerics.formats import code_dtype, decode, table
 from pyptx.sim.numerics.maxplus import greatest_sum, prepare
 from pyptx.sim.numerics.rounding import encode
 from pyptx.sim.numerics.tensor_core import Rule, rule
@@ -37,7 +38,7 @@ def draw(generator: np.random.Generator, shape: tuple[int, ...], name: str, spre
             return decode(codes, name).astype(np.float32)
     if name == "tf32":
         return (codes.astype(np.uint32) << 13).view(np.float32)
-    return decode(codes.astype(form.dtype), name).astype(np.float32)
+    return decode(codes.astype(code_dtype(form)), name).astype(np.float32)
 
 
 def addend(generator: np.random.Generator, output: str, spread: str) -> F32:

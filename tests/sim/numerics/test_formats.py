@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pyptx.sim.numerics.formats import FORMATS, decode, table
+from pyptx.numbers import FORMATS
+from pyptx.sim.numerics.formats import code_dtype, decode, table
 from pyptx.sim.numerics.rounding import encode, held, rounded
 from tests.sim.numerics import exact
 
@@ -124,7 +125,7 @@ def test_stochastic_rounding_goes_up_as_often_as_the_fraction_says(name: str, bi
 @pytest.mark.parametrize("name", ["f16", "bf16", "e4m3", "e5m2", "e2m3", "e3m2", "e2m1"])
 def test_a_value_of_a_format_has_its_code_back_without_rounding(name: str) -> None:
     form = FORMATS[name]
-    codes = np.arange(1 << form.bits, dtype=form.dtype)
+    codes = np.arange(1 << form.bits, dtype=code_dtype(form))
     with np.errstate(invalid="ignore"):
         values = decode(codes, name).astype(np.float64)
         found = held(values, name)

@@ -15,8 +15,10 @@ import numpy as np
 from pyptx.check.body import Step
 from pyptx.ir import LabelOperand, RegisterOperand, VectorOperand
 from pyptx.ir.operands import Operand
+from pyptx.numbers import FORMATS, is_float
 from pyptx.sim.base.formats import Array, dtype_of
 from pyptx.sim.hazards import Place
+from pyptx.sim.numerics.formats import widen
 from pyptx.sim.numerics.rounding import rounded
 from pyptx.sim.observers.checks import addresses
 from pyptx.sim.observers.checks.addresses import SIGNED, UNSIGNED, WHOLE
@@ -24,7 +26,6 @@ from pyptx.sim.observers.checks.session import place_of
 from pyptx.sim.program.blocks import Block, Code, Program
 from pyptx.sim.semantics.bits import limits
 from pyptx.sim.semantics.conversion import WHOLE as ROUNDING
-from pyptx.sim.semantics.narrow import FORMATS, decode
 from pyptx.types import ALL
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 Told = Callable[..., None]
 _NUMBERS = frozenset(t.name for t in ALL)
-_PRECISION = {name: form.mantissa + 1 for name, form in FORMATS.items()} | {"f64": 53}
 _NAMES = "abc"
 
 
@@ -93,13 +93,13 @@ class Integers:
         target, source = [word for word in words if word in _NUMBERS][-2:]
         place = place_of(step.instruction)
         if _is_integer(source):
-            if target in _PRECISION:
+            if is_float(target):
                 mode = next(word for word in words if word in ("rn", "rz", "rm", "rp"))
                 return partial(_check_rounding, place, target, mode)
             if _is_integer(target) and int(target[1:]) < int(source[1:]) and "sat" not in words:
                 return self._watch_narrowing(step, code, target)
             return None
-        if _is_integer(target) and source in (*FORMATS, "f64"):
+        if _is_integer(target) and is_float(source):
             mode = next(word for word in words if word in ROUNDING)
             return partial(_check_clamp, place, target, source, mode, "sat" in words)
         return None
@@ -257,7 +257,7 @@ def _check_rounding(
     a = np.asarray(value)
     bits = a.view(f"u{a.dtype.itemsize}")
     size = np.where(a < 0, ~bits + bits.dtype.type(1), bits).astype(np.uint64)
-    most = np.uint64(1 << _PRECISION[target])
+    most = np.uint64(1 << FORMATS[target].mantissa + 1)
     large = size > most
     if not large.any():
         return
@@ -279,7 +279,7 @@ def _check_clamp(
     *_: Any,
 ) -> None:  # fmt: skip
     raw = np.asarray(value)
-    exact = raw if source == "f64" else decode(raw, source)
+    exact = widen(raw, source)
     low, high = limits(dtype_of(target))
     whole = ROUNDING[mode](exact)
     bad = np.isnan(exact)

@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from pyptx import numbers
 from pyptx.check.body import Step
 from pyptx.isa.model import Operand
+from pyptx.numbers import FORMATS, Special, element_of
 from pyptx.sim.base.formats import Array
 from pyptx.sim.hazards import Place
+from pyptx.sim.numerics.formats import code_dtype
 from pyptx.sim.observers.checks.session import Checks, checks_of, place_of
 from pyptx.sim.semantics import atomics
-from pyptx.sim.semantics.narrow import FORMATS, element_of, unpacked
+from pyptx.sim.semantics.narrow import unpacked
 from pyptx.sim.semantics.vocabulary import Kind, Operation
 
 if TYPE_CHECKING:
@@ -30,10 +33,6 @@ _COMPUTE = frozenset((
     "add", "sub", "mul", "fma", "mad", "div", "rcp", "sqrt", "rsqrt", "sin", "cos", "lg2", "ex2", "tanh", "cvt",
 ))  # fmt: skip
 _DIVISOR = {"div": 1, "rcp": 0}
-_EXPONENT = {
-    "f16": (np.uint16, 0x7C00), "bf16": (np.uint16, 0x7F80), "e5m2": (np.uint8, 0x7C), "tf32": (np.uint32, 0x7F800000),
-}  # fmt: skip
-"""Where all bits of the exponent are set, a value of these formats is not finite."""
 
 
 def looked(step: Step, operation: Operation) -> Function | None:
@@ -88,7 +87,7 @@ def copied(site: Site, one: Lanes, kind: str, old: Array, new: Array, total: Arr
 
 def is_float(name: str | None) -> bool:
     """Say whether values of a type, or the elements of a packed one, are floating-point numbers."""
-    return name == "f64" or (name is not None and element_of(name)[0] in FORMATS)
+    return name is not None and numbers.is_float(element_of(name)[0])
 
 
 def elements(value: Any, kind: str | None) -> list[Array]:
@@ -111,11 +110,12 @@ def all_finite(value: Array, kind: str) -> bool:
     if name in ("f32", "f64"):
         bits = value if value.dtype.kind == "f" else np.ascontiguousarray(value).view(np.float32)
         return bool(np.isfinite(bits).all())
-    if name not in _EXPONENT:
+    form = FORMATS[name]
+    if form.special is not Special.IEEE:
         return not any(np.isnan(part).any() for part in elements(value, kind))
-    unit, exponent = _EXPONENT[name]
-    units = np.ascontiguousarray(value).view(unit)
-    return not (units & unit(exponent) == exponent).any()
+    unit = code_dtype(form)
+    units, exponent = np.ascontiguousarray(value).view(unit), unit.type(form.exponent_mask << form.shift)
+    return not (units & exponent == exponent).any()
 
 
 def _compute_checked(

@@ -43,7 +43,7 @@ _HOME = {
     "sim": "",
     "smem": "",
 }
-"""Where each name lives; nowhere else for a module. `import *` leaves `sim` out, which loads NumPy."""
+"""Where each name is defined; empty for a module. `import *` omits `sim`, which loads NumPy."""
 
 
 def __getattr__(name: str) -> object:

@@ -1,4 +1,4 @@
-"""`python -m pyptx` is the command line."""
+"""`python -m pyptx` runs the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`@kernel` and `Kernel`: the facade over tracing, checking and NVIDIA's tools."""
+"""`@kernel` and `Kernel`: the front end to tracing, checking and NVIDIA's tools."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _MOST_TRACES = 256
 
 
 class _Specialisation:
-    """One trace, and for what it stands: the variables it read with their values, and what it captured."""
+    """One trace with its key: the variables it read with their values, and what it captured."""
 
     __slots__ = ("captured", "dims", "texts", "traced")
 
@@ -59,7 +59,8 @@ class _Specialisation:
 
 
 class _Bound(NamedTuple):
-    """A launch on arrays, those that it writes, the caller's own of them, and the library that results belong to."""
+    """A launch bound to arrays, the arrays that it writes, the caller's own objects for them, and the library of the
+    results."""
 
     launch: Launch
     made: list[Any]
@@ -90,38 +91,38 @@ class Kernel:
 
     @property
     def raw_parameters(self) -> tuple[str, ...]:
-        """The names of the further parameters, in order."""
+        """The names of the raw parameters, in order."""
         return tuple(raw_parameter(kind, name).name for kind, name in self._definition.raw_params)
 
     @property
     def shape_variables(self) -> tuple[str, ...]:
-        """The names among the dimensions of the tensors, each once, in order."""
+        """The named dimensions of the tensors, each once, in order."""
         tiles = (*self.in_specs, *self.out_specs)
         return tuple(dict.fromkeys(name for tile in tiles for name in tile.symbolic_dims))
 
     @hide_frames
     def ptx(self, *, lineinfo: bool = False, annotate: bool = False, **kwargs: Any) -> str:
         """Return the PTX for these template parameters and shape variables. `lineinfo` adds `.file`/`.loc`, so that
-        profilers and debuggers show the Python lines; `annotate` puts each Python line behind its statements."""
+        profilers and debuggers show the Python lines; `annotate` appends each Python line to its statements."""
         made = self._specialised(kwargs)
         _warn(made.traced, 4)
         return self._written(made, lineinfo, annotate)[1]
 
     @hide_frames
     def module(self, *, lineinfo: bool = False, annotate: bool = False, **kwargs: Any) -> Module:
-        """Return the same as nodes."""
+        """Return the module as nodes."""
         return self._written(self._specialised(kwargs), lineinfo, annotate)[0]
 
     @hide_frames
     def check(self, **kwargs: Any) -> list[Diagnostic]:
-        """Return what the checks find, at the Python lines; nothing when all is well."""
+        """Return the findings of the checks, at the Python lines."""
         found = self._specialised(kwargs)
         findings = lenient(check_module(found.traced.module), found.traced.unchecked)
         return [*grouped(findings), *found.traced.warnings]
 
     @hide_frames
     def cubin(self, *, lineinfo: bool = False, **kwargs: Any) -> Cubin:
-        """Return the machine code. Messages of ptxas are at the Python lines."""
+        """Return the machine code. ptxas messages refer to the Python lines."""
         module, text = self._written(self._specialised(kwargs), lineinfo, False)
         origins = origins_in(text, module) if self._definition.exact else origins_by_line(module)
         return assemble(text, lineinfo=lineinfo, origin_of=lambda line: origins.get(line))
@@ -133,7 +134,8 @@ class Kernel:
 
     @hide_frames
     def resources(self, **kwargs: Any) -> Resources:
-        """Return what one CTA takes: registers and spills, as ptxas says, and static and dynamic shared memory."""
+        """Return the resources of one CTA: registers and spills as reported by ptxas, and static and dynamic shared
+        memory."""
         return resources(self.cubin(**kwargs), dynamic_shared=self.dynamic_smem(**kwargs))[self.name]
 
     @hide_frames
@@ -155,9 +157,9 @@ class Kernel:
         **kwargs: Any,
     ) -> Result:
         """Run the kernel on the simulator: arrays for the inputs, as in a call; the outputs are allocated, and
-        undefined until the kernel writes them, or given as `out=`. Keywords are template parameters, shape variables
-        and raw scalar parameters, and what `sim.run` takes beside the launch: `precision`, `timeline`, `statistics`,
-        `max_steps`, `poison`, `watch`."""
+        undefined until the kernel writes them, or passed as `out=`. Keywords are template parameters, shape variables,
+        raw scalar parameters, and the options of `sim.run`: `precision`, `timeline`, `statistics`, `max_steps`,
+        `poison`, `watch`."""
         options = {name: kwargs.pop(name) for name in _RUN_OPTIONS if name in kwargs}
         options |= {"schedule": schedule, "seed": seed, "check": check, "on_hazard": on_hazard}
         return self._simulated(inputs, args, out, grid, options, kwargs)[0]
@@ -167,9 +169,9 @@ class Kernel:
         self, *inputs: Any, out: Any = None, grid: Any = None, args: Sequence[Any] | None = None, **kwargs: Any
     ) -> Any:
         """Run the kernel on arrays of NumPy, PyTorch or JAX in the CPU's memory and return its outputs as arrays of the
-        same library: one, or a tuple of several. They are undefined until the kernel writes them, unless you give
-        arrays with values as `out=`. `args` are the raw parameters in their order, scalars and arrays. What is wrong
-        with the run is raised, or shown as a `HazardWarning` if it is a warning."""
+        same library: one, or a tuple of several. They are undefined until the kernel writes them, unless you pass
+        arrays with values as `out=`. `args` are the raw parameters in their order, scalars and arrays. Errors of the
+        run are raised, warnings are shown as `HazardWarning`."""
         result, outputs = self._simulated(inputs, args, out, grid, {}, kwargs)
         from pyptx.runtime.simulation import warnings_of
 
@@ -188,8 +190,8 @@ class Kernel:
         label: str = "",
         **kwargs: Any,
     ) -> Launch:
-        """Return what `sim.stream` takes: a launch of this kernel on arrays, as in a call, that may overlap with the
-        one before it if it is `programmatic`. Give arrays that another launch uses as `out=`."""
+        """Return a launch for `sim.stream`: this kernel on arrays, as in a call. A `programmatic` launch may overlap
+        with the preceding one. Pass arrays that another launch uses as `out=`."""
         bound = self._bound(inputs, args, out, grid, kwargs, depth=4)
         return replace(bound.launch, programmatic=programmatic, label=label)
 
@@ -218,7 +220,7 @@ class Kernel:
         kwargs: Mapping[str, Any],
         depth: int,
     ) -> _Bound:
-        """Return a launch on arrays. `depth`: how many calls away the caller is whom warnings are for."""
+        """Return a launch on arrays. `depth`: how many calls away the caller is to whom warnings are shown."""
         from pyptx.runtime import arguments, arrays, simulation
 
         if CURRENT.get() is not None:
@@ -263,7 +265,7 @@ class Kernel:
         return self
 
     def __reduce__(self) -> str:
-        """Let a kernel be pickled by its name, as a function is."""
+        """Pickle a kernel by name, like a function."""
         name = self._definition.function.__qualname__
         place: object = sys.modules.get(self.__module__)
         for part in name.split("."):
@@ -274,7 +276,7 @@ class Kernel:
         return name
 
     def _repr_html_(self) -> str:
-        """Show the PTX in a notebook: of the newest trace, or of the first where the kernel takes no arguments."""
+        """Show the PTX in a notebook: of the latest trace, or of the first if the kernel takes no arguments."""
         try:
             made = self._latest or self._specialised({})
         except PtxError as error:
@@ -283,7 +285,7 @@ class Kernel:
 
     @hide_frames
     def for_arch(self, arch: str) -> Kernel:
-        """Return the kernel of the same function, with everything else alike, for another target."""
+        """Return a kernel of the same function for another target, with everything else unchanged."""
         definition = self._definition._replace(
             arch=declaration.checked_arch(arch), version=declaration.checked_version(self.version, arch)
         )
@@ -294,7 +296,7 @@ class Kernel:
 
     @hide_frames
     def entry_in(self, unit: Unit, **kwargs: Any) -> tuple[Trace, Function]:
-        """Trace the kernel into a module that others share; `combine` does this."""
+        """Trace the kernel into a module shared with others; `combine` does this."""
         dims, template = self._arguments(kwargs)
         trace, function, _ = trace_entry(self._definition, self._target(), dims, template, unit)
         return trace, function
@@ -309,7 +311,7 @@ class Kernel:
             return DEFAULT_ARCH
 
     def _specialised(self, kwargs: Mapping[str, Any]) -> _Specialisation:
-        """Return the trace for these arguments, made now if none fits."""
+        """Return the trace for these arguments, tracing if none fits."""
         dims, template = self._arguments(kwargs)
         arch = self._target()
         captured = snapshot(self._definition.function)
@@ -360,7 +362,7 @@ class Kernel:
 
 
 def _warn(traced: Traced, depth: int) -> None:
-    """Show what is probably not meant. `depth`: how many calls away the caller is whom it is for."""
+    """Show a warning. `depth`: how many calls away the caller is to whom it is shown."""
     for found in traced.warnings:
         warnings.warn(f"{found}; {found.help}", stacklevel=depth)
 
@@ -368,7 +370,7 @@ def _warn(traced: Traced, depth: int) -> None:
 @hide_frames
 def combine(*kernels: Kernel | tuple[Kernel, Mapping[str, Any]]) -> Module:
     """Return one module with several kernels, each alone or as (kernel, arguments); they share device functions, tables
-    and texts."""
+    and strings."""
     unit, made = Unit(), list[tuple[Trace, Function]]()
     for item in kernels:
         one, arguments = item if isinstance(item, tuple) else (item, dict[str, Any]())

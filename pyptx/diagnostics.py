@@ -1,6 +1,7 @@
-"""The one error currency: where (Span or PythonFrame), what (Diagnostic), and how it is shown (render).
+"""Diagnostics, the single form of errors: where (Span or PythonFrame), what (Diagnostic), and how it is shown (render).
 
-Knows nothing of PTX. Parsing and checking return diagnostics; only public entry points raise, and they raise PtxError.
+Knows nothing about PTX. Parsing and checking return diagnostics; only public entry points raise, and they raise
+PtxError.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 
 class Severity(StrEnum):
-    """How bad a finding is. `error`: ptxas or the hardware rejects it; `warning`: accepted, probably not meant."""
+    """The severity of a finding. `error`: ptxas or the hardware rejects it; `warning`: accepted, but probably
+    unintended."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -36,8 +38,8 @@ class Span(NamedTuple):
 
 
 class PythonFrame(NamedTuple):
-    """A place in Python code, kept as (code, f_lasti): reading f_lineno at trace time costs time proportional to the
-    function, so the line is resolved only when somebody asks."""
+    """A place in Python code, kept as (code, f_lasti): reading f_lineno at trace time takes time proportional to the
+    function, so the line is resolved only on demand."""
 
     code: CodeType
     lasti: int
@@ -45,7 +47,8 @@ class PythonFrame(NamedTuple):
 
     @classmethod
     def of_definition(cls, code: CodeType) -> PythonFrame:
-        """Return the place of a function's `def`, which is no instruction's: `co_firstlineno` is its decorator's."""
+        """Return the place of a function's `def`, which belongs to no instruction: `co_firstlineno` is the line of its
+        decorator."""
         return cls(code, _DEFINITION)
 
     @property
@@ -65,7 +68,7 @@ class PythonFrame(NamedTuple):
         return self._find_position()[2]
 
     def _find_position(self) -> tuple[int, int, int]:
-        """Return line, column and length of the expression; of several lines, what stands on the first."""
+        """Return line, column and length of the expression; of a multiline one, the part on its first line."""
         if self.lasti == _DEFINITION:
             return self._find_definition()
         for index, (line, end_line, col, end_col) in enumerate(self.code.co_positions()):
@@ -94,8 +97,8 @@ Origin = Span | PythonFrame
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding: `message` says what was expected and what was found, `help` how to fix it, as PTX spells it. `other`
-    is a second place that takes part, which the first note names; `details` are for who reads on behind the help."""
+    """One finding: `message` says what was expected and what was found, `help` how to fix it, in PTX spelling. `other`
+    is a related place, which the first note names; `details` follow the help for readers who want more."""
 
     severity: Severity
     code: str
@@ -123,7 +126,7 @@ class Diagnostic:
         return replace(self, origin=origin)
 
     def as_json(self) -> dict[str, object]:
-        """Return plain values for `--json`; lines and columns are 1-based, 0 when there is no place."""
+        """Return plain values for `--json`; lines and columns are 1-based, 0 if there is no place."""
         return {
             "severity": str(self.severity),
             "code": self.code,
@@ -139,8 +142,8 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a stable code means. `wrong` and `right` are whole PTX modules (or Python, for tracing rules) that a test
-    runs: `wrong` must be reported with this code, `right` must be clean."""
+    """The meaning of a stable code. `wrong` and `right` are whole PTX modules (or Python, for tracing rules) that a
+    test runs: `wrong` must be reported with this code, `right` must be clean."""
 
     code: str
     title: str
@@ -158,14 +161,14 @@ class Rule:
 
 
 class HazardWarning(UserWarning):
-    """A warning among the hazards of a kernel that was called with arrays."""
+    """Warns of a hazard in a kernel that was called with arrays."""
 
 
 class UserTraceback(BaseException):
-    """An exception of which IPython and Jupyter show the user's frames; they show the innermost one in any case."""
+    """An exception for which IPython and Jupyter show only the user's frames; they always show the innermost one."""
 
     def _render_traceback_(self) -> list[str]:
-        """Return the lines of the traceback: IPython asks for them, and writes them itself otherwise."""
+        """Return the lines of the traceback: IPython calls this, and otherwise formats them itself."""
         from traceback import format_exception  # costs more than this module, and only notebooks need it
 
         frames = _select_user_frames(self.__traceback__)
@@ -176,7 +179,8 @@ class UserTraceback(BaseException):
 
 
 class PtxError(UserTraceback, Exception):
-    """Raised by public entry points; carries every diagnostic that led to it, and what a kernel had `printed`."""
+    """Raised by public entry points; carries every diagnostic that led to it, and the output that a kernel had
+    `printed`."""
 
     printed = ""
 
@@ -210,7 +214,7 @@ def hide_frames(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 def user_stack_level() -> int:
-    """Return the `stacklevel` with which a warning of the caller names the user's line."""
+    """Return the `stacklevel` with which a warning refers to the user's line."""
     frame: FrameType | None = sys._getframe()  # pyright: ignore[reportPrivateUsage]
     level = 0
     while frame is not None and _is_internal(frame.f_code.co_filename):
@@ -219,7 +223,7 @@ def user_stack_level() -> int:
 
 
 def _select_user_frames(traceback: TracebackType | None) -> TracebackType | None:
-    """Return a traceback without the frames of this package, of what it generates and of the standard library."""
+    """Return a traceback without the frames of this package, its generated code and the standard library."""
     frames: list[TracebackType] = []
     while traceback is not None:
         if not _is_internal(traceback.tb_frame.f_code.co_filename):
@@ -237,15 +241,15 @@ def _is_internal(file: str) -> bool:
 
 
 def visible(text: str) -> str:
-    """Return text that no terminal obeys: what is not printable is shown as `\\x1b`, but for tabs and line breaks. PTX,
-    the names in it and what its kernels print are untrusted."""
+    """Return text that cannot control a terminal: unprintable characters except tabs and line breaks are shown as
+    `\\x1b`. PTX, the names in it and kernel output are untrusted."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c in "\t\n" else repr(c)[1:-1] for c in text)
 
 
 def counted(noun: str, *numbers: int, plural: str = "") -> str:
-    """Return a noun behind its number, or behind the numbers that it may have: `1 operand`, `1 or 2 operands`."""
+    """Return a noun preceded by its number, or by its possible numbers: `1 operand`, `1 or 2 operands`."""
     shown = " or ".join(map(str, numbers))
     return f"{shown} {noun if numbers == (1,) else plural or noun + 's'}"
 
@@ -256,9 +260,9 @@ _WIDEST_LINE = 160
 
 
 def render(diagnostics: Iterable[Diagnostic], source: str | None = None, *, colour: bool = False) -> str:
-    """Show findings for people: place, message, the source line with carets, notes and the remedy. `source` is the text
-    that places in PTX lie in; lines of Python come from its files."""
-    # Only a line feed ends a line of PTX; `splitlines` knows more ends, which comments may hold.
+    """Format findings for people: place, message, the source line with carets, notes and the help. `source` is the text
+    of the PTX places; lines of Python come from its files."""
+    # Only a line feed ends a line of PTX; `splitlines` also splits at other characters, which comments may contain.
     lines = [line.removesuffix("\r") for line in source.split("\n")] if source is not None else []
     return "\n".join(part for d in diagnostics for part in _render_one(d, lines, colour))
 
@@ -279,7 +283,7 @@ def _render_one(d: Diagnostic, lines: Sequence[str], colour: bool) -> Iterator[s
 
 
 def _read_source_line(origin: Origin | None, d: Diagnostic, lines: Sequence[str]) -> str:
-    """Return the line of a place, empty if it is not known: `lines` are those of the finding's own file."""
+    """Return the source line of a place, empty if unknown: `lines` are those of the finding's own file."""
     if isinstance(origin, PythonFrame):
         import linecache  # reads Python's tokenizer, and only errors of kernels in Python need it
 
@@ -299,7 +303,8 @@ def _render_excerpt(
 
 
 def _render_marked(span: Span, line: str, paint: str, dim: str, reset: str) -> Iterator[str]:
-    """Yield the source line and a caret line; a very long line is cut around the place, tabs count as one column."""
+    """Yield the source line and a caret line; a very long line is cut around the place, and tabs count as one
+    column."""
     first = max(0, span.col - 1 - _WIDEST_LINE // 2) if len(line) > _WIDEST_LINE else 0
     shown = "".join(c if c.isprintable() else " " for c in line[first : first + _WIDEST_LINE])
     margin = f"{span.line:>5} | "

@@ -30,7 +30,7 @@ __all__ = [
 
 
 def scalar(dtype: Dtype, init: int | float | tuple[float, float] | None = None, name: str | None = None) -> Reg:
-    """Return one register; with `init`, one `mov` gives it a value. Pair types such as f16x2 take (low, high) or one
+    """Return one register, initialized by a `mov` if `init` is passed. Pair types such as f16x2 take (low, high) or one
     number for both halves."""
     made = fresh(dtype, name)
     if init is not None:
@@ -44,14 +44,14 @@ def array(dtype: Dtype, count: int, name: str | None = None) -> RegArray:
 
 
 def from_(src: Any, dtype: Dtype) -> Reg:
-    """Return a fresh register with a copy of a register, number or symbol's address: one `mov`."""
+    """Return a new register with a copy of a register, number or symbol's address: one `mov`."""
     made = fresh(dtype)
     move(made, src)
     return made
 
 
 def wgmma_frag(*, m: int, n: int, dtype: Dtype, name: str | None = None) -> RegArray:
-    """Return the registers of one thread's part of an m×n accumulator of a warp group. `m` and `n` count elements."""
+    """Return the registers of one thread's part of an m×n warpgroup accumulator. `m` and `n` count elements."""
     if not is_integer(m, 1) or not is_integer(n, 1):
         fail(rules.ARGUMENT, f"`m` and `n` must be positive integers, found {shown(m)} and {shown(n)}",
              help="use the instruction's shape: m=64, n=8 to 256")  # fmt: skip
@@ -73,12 +73,12 @@ def use(name: str, dtype: Dtype) -> Reg:
 
 
 def alloc(dtype: Dtype) -> Reg:
-    """Return one register without a value."""
+    """Return an uninitialized register."""
     return fresh(dtype)
 
 
 def alloc_array(dtype: Dtype, count: int) -> RegArray:
-    """Return `count` registers without values."""
+    """Return `count` uninitialized registers."""
     return fresh_range(dtype, count)
 
 

@@ -27,11 +27,11 @@ def alloc(
     align: int | None = None,
     name: str | None = None,
 ) -> SharedAlloc:
-    """Allocate shared memory: `.shared .align A .b8 name[bytes]`. Unless given, A is 128, for a swizzled tile what its
-    pattern needs: 256, 512 or 1024 for 32B, 64B, 128B. `shape` counts elements, `align` is in bytes.
+    """Allocate shared memory: `.shared .align A .b8 name[bytes]`. By default A is 128, and for a swizzled tile the size
+    of its pattern: 256, 512 or 1024 for 32B, 64B, 128B. `shape` counts elements, `align` is in bytes.
 
-    Past 48 KiB in all, every allocation of the kernel lies behind one dynamic symbol. `swizzle` is for descriptors and
-    checks; element access is linear.
+    Beyond 48 KiB in total, all allocations of the kernel move behind one dynamic symbol. `swizzle` is for descriptors
+    and checks; element access is linear.
     """
     return _shared.allocate(dtype, shape, swizzle, align, name)
 
@@ -39,9 +39,9 @@ def alloc(
 def wgmma_tile(
     dtype: Dtype, shape: tuple[int, ...], major: str = "K", *, align: int | None = None, name: str | None = None
 ) -> SharedAlloc:
-    """Allocate an operand of wgmma or tcgen05, with the layout that its descriptor needs: (M, K) or (N, K) when
-    K-major, (K, M) or (K, N) when MN-major. Dimensions before these count tiles of a ring; a number or a register
-    indexes them. `shape` counts elements, `align` is in bytes."""
+    """Allocate an operand of wgmma or tcgen05, with the layout for its descriptor: (M, K) or (N, K) if K-major, (K, M)
+    or (K, N) if MN-major. Preceding dimensions count tiles of a ring, indexed by a number or a register. `shape` counts
+    elements, `align` is in bytes."""
     if major not in ("K", "MN"):
         fail(
             rules.ARGUMENT,
@@ -68,7 +68,7 @@ def base(name: str | None = None) -> Reg:
 
 
 def load(dtype: Dtype, address: Any) -> Reg:
-    """Emit `ld.shared.T` into a fresh register."""
+    """Emit `ld.shared.T` into a new register."""
     return _shared.load(dtype, address)
 
 
@@ -78,7 +78,7 @@ def store(dtype: Dtype, address: Any, value: Any) -> None:
 
 
 def apply_swizzle(logical_offset: Reg, swizzle: str | None) -> Reg:
-    """Return where a linear offset of so many bytes lies in this swizzle mode (`32B`, `64B`, `128B`): and, shr, xor."""
+    """Return where a linear offset in bytes lies in this swizzle mode (`32B`, `64B`, `128B`): and, shr, xor."""
     return _shared.swizzled(logical_offset, swizzle)
 
 

@@ -1,6 +1,6 @@
-"""What a kernel's tensor looks like: dimensions (numbers or names), scalar type, memory layout and TMA box.
+"""The description of a kernel's tensor: dimensions (numbers or names), scalar type, memory layout and TMA box.
 
-Knows shapes and names of dtypes, not arrays and not PTX: which instruction uses a tile is somebody else's business.
+Knows shapes and dtype names, but no arrays, PTX or instructions that use a tile.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from pyptx.numbers import FORMATS, Kind, element_of
 from pyptx.types import ALL, PtxType, from_name
 
 Dim = int | str
-"""A dimension: a number, or the name of one that the arguments decide."""
+"""A dimension: a number, or a name that the arguments determine."""
 
 RESHAPED_WIDTH, PADDED_WIDTH = 64, 72
-"""Elements of the inner dimension of a rank-3 reshape, and of its box when stores are padded against bank conflicts."""
+"""Elements of the inner dimension of a rank-3 view, and of its box when stores are padded against bank conflicts."""
 
 
 class Layout(Enum):
-    """How the elements lie: row- or column-major, row-major and swizzled by TMA on its way to shared memory, or in
-    slices of channels: the last of 3 to 5 dimensions is a slice of 16 or 32 bytes, as in (N, C/8, H, W, 8) for 16 bits
-    (the manual's interleaved layouts NC/8HWC8 and NC/16HWC16). Slices of 32 bytes take the 32-byte swizzle."""
+    """The memory layout: row- or column-major, row-major and swizzled by TMA on its way to shared memory, or in slices
+    of channels: the last of 3 to 5 dimensions is a slice of 16 or 32 bytes, as in (N, C/8, H, W, 8) for 16 bits (the
+    manual's interleaved layouts NC/8HWC8 and NC/16HWC16). Slices of 32 bytes take the 32-byte swizzle."""
 
     ROW = "row"
     COL = "col"
@@ -45,10 +45,10 @@ _LAYOUT_OF_ROW = {16: Layout.ROW, 32: Layout.TMA_32B, 64: Layout.TMA_64B, 128: L
 
 @dataclass(frozen=True, slots=True, init=False)
 class Tile:
-    """A tensor of a kernel. `tma_box` is what one TMA load moves, in the tile's own dimensions; `tma_rank` 3 views a
-    matrix as (64, rows, columns/64), fastest dimension first, as large Hopper GEMMs do; `tma_padding` makes the inner
-    box of such a view 72 wide. The type is one of `pyptx.types` or its name: `Tile("n", "f32")`; beside another type
-    such a name is a dimension's."""
+    """A tensor of a kernel. `tma_box` is the box of one TMA load, in the tile's own dimensions; `tma_rank` 3 views a
+    matrix as (64, rows, columns/64), fastest dimension first, as large Hopper GEMMs do; `tma_padding` widens the inner
+    box of such a view to 72. The type is one of `pyptx.types` or its name: `Tile("n", "f32")`; next to another type
+    such a name is a dimension."""
 
     shape: tuple[Dim, ...]
     dtype: PtxType
@@ -98,15 +98,15 @@ class Tile:
         return tuple(dict.fromkeys(dim for dim in self.shape if isinstance(dim, str)))
 
     def resolve_shape(self, env: dict[str, int]) -> tuple[int, ...]:
-        """Return the shape with every name replaced by its number; KeyError when one is not bound."""
+        """Return the shape with every name replaced by its number; KeyError if one is not bound."""
         return tuple(_number(dim, env) for dim in self.shape)
 
     def resolve_box(self, env: dict[str, int]) -> tuple[int, ...]:
-        """Return what one TMA load moves, in the tile's dimensions: the whole tile when no box was given."""
+        """Return the box of one TMA load in the tile's dimensions: the whole tile if none was specified."""
         return tuple(_number(dim, env) for dim in (self.shape if self.tma_box is None else self.tma_box))
 
     def extract_env(self, array_shape: tuple[int, ...]) -> dict[str, int]:
-        """Return what each name must be for an array of this shape; ValueError when the shape does not fit."""
+        """Return the value of each name for an array of this shape; ValueError if the shape does not fit."""
         if len(array_shape) != self.rank:
             raise ValueError(
                 f"expected {counted('dimension', self.rank)} {self._shape_text()}, got shape {tuple(array_shape)}"
@@ -134,21 +134,21 @@ class Tile:
     def wgmma_a(
         cls, m: Dim, k: Dim, dtype: PtxType | str, *, tile_m: Dim | None = None, tile_k: Dim | None = None
     ) -> Tile:
-        """Return the K-major (M, K) operand: the swizzle that its tile's rows fill, a box one span wide."""
+        """Return the K-major (M, K) operand: with the swizzle for the tile's row width, and a box one span wide."""
         return cls._operand((m, k), _type(dtype), m if tile_m is None else tile_m, k if tile_k is None else tile_k)
 
     @classmethod
     def wgmma_b(
         cls, k: Dim, n: Dim, dtype: PtxType | str, *, tile_k: Dim | None = None, tile_n: Dim | None = None
     ) -> Tile:
-        """Return the MN-major (K, N) operand; swizzle and box as for `wgmma_a`, by the N of its tile."""
+        """Return the MN-major (K, N) operand; swizzle and box as for `wgmma_a`, determined by the N of its tile."""
         return cls._operand((k, n), _type(dtype), k if tile_k is None else tile_k, n if tile_n is None else tile_n)
 
     @classmethod
     def _operand(cls, shape: tuple[Dim, Dim], dtype: PtxType, rows: Dim, width: Dim) -> Tile:
         span = 128 * 8 // dtype.bits
         if isinstance(width, str):
-            # A width that only the arguments know is cut into whole spans of the widest swizzle.
+            # A width that only the arguments determine is split into whole spans of the widest swizzle.
             return cls(*shape, dtype=dtype, layout=Layout.TMA_128B, tma_box=(rows, span))
         row_bytes = width * dtype.bits // 8
         layout = Layout.TMA_128B if row_bytes and row_bytes % 128 == 0 else _LAYOUT_OF_ROW.get(row_bytes)
@@ -172,7 +172,7 @@ class Tile:
 
 
 def unify_envs(envs: Iterable[dict[str, int]]) -> dict[str, int]:
-    """Return all bindings as one; ValueError when two give one name different numbers."""
+    """Return all bindings merged; ValueError if two give one name different numbers."""
     merged: dict[str, int] = {}
     for env in envs:
         for name, size in env.items():
@@ -182,9 +182,9 @@ def unify_envs(envs: Iterable[dict[str, int]]) -> dict[str, int]:
 
 
 def array_dtype_names(dtype: PtxType) -> tuple[str, ...]:
-    """Return the dtype names of arrays that hold this type, the one to allocate first. Untyped bits hold anything of
-    their width; scale factors, formats of less than a byte, those that array libraries do not have, and packed ones are
-    held by integers of their width too."""
+    """Return the dtype names of arrays that can hold this type, the one to allocate first. Untyped bits accept anything
+    of their width; integers of the same width also hold scale factors, formats smaller than a byte, packed formats and
+    those unknown to array libraries."""
     if dtype.kind in ("pred", "opaque"):
         names, alone = (), False
     else:

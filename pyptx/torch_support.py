@@ -1,4 +1,4 @@
-"""Kernels as functions that PyTorch's autograd knows."""
+"""Kernels as differentiable PyTorch functions."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def differentiable_kernel(
 
 
 def _split(options: Mapping[str, Any], *kernels: Kernel) -> tuple[dict[str, Any], ...]:
-    """Return for each kernel the options that it takes."""
+    """Return the options that each kernel takes."""
     taken = [{*one.template_params, *one.shape_variables, *one.raw_parameters, "grid"} for one in kernels]
     unknown = [name for name in options if not any(name in names for names in taken)]
     if unknown:
@@ -61,7 +61,7 @@ def _split(options: Mapping[str, Any], *kernels: Kernel) -> tuple[dict[str, Any]
 
 
 def _autograd(forward_kernel: Kernel, backward_kernel: Kernel, saved: tuple[int, ...], count: int) -> Any:
-    """Return the autograd function: at the first call, so that PyTorch is loaded no earlier."""
+    """Return the autograd function, created at the first call, so that PyTorch is not loaded earlier."""
     torch: Any = import_module("torch")
 
     def forward(context: Any, options: tuple[dict[str, Any], ...], *tensors: Any) -> Any:

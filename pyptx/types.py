@@ -11,14 +11,14 @@ from pyptx.numbers import FORMATS, element_of, type_bits
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PtxType:
-    """A scalar type. Equality and hash go by name."""
+    """A scalar type. Equality and hash use the name."""
 
     name: str
     bits: int
 
     @property
     def ptx(self) -> str:
-        """The type as PTX spells it, with its dot."""
+        """The PTX spelling, with its dot."""
         return "." + self.name
 
     @property
@@ -69,7 +69,7 @@ _BY_NAME = {t.name: t for t in ALL}
 
 
 def from_name(name: str) -> PtxType:
-    """Return the type of this name, with or without its dot; ValueError when PTX has no such type."""
+    """Return the type of this name, with or without its dot; ValueError if PTX has no such type."""
     try:
         return _BY_NAME[name.removeprefix(".")]
     except KeyError:

@@ -1,7 +1,7 @@
-"""Canonical shared-memory layouts of `wgmma` operands: which swizzle a tile takes and the strides of its descriptor.
+"""Canonical shared-memory layouts of `wgmma` operands: the swizzle of a tile and the strides of its descriptor.
 
-A tile lies in stripes: each holds up to one swizzle span (128, 64, 32 bytes; 16 without swizzle) of every row, rows one
-after the other; the next stripe follows. PTX manual, "Asynchronous Warpgroup Level Canonical Layouts".
+A tile consists of stripes, one after the other: each holds up to one swizzle span (128, 64, 32 bytes; 16 without
+swizzle) of every row, row by row. PTX manual, "Asynchronous Warpgroup Level Canonical Layouts".
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ ROWS = 8
 
 
 class LayoutType(IntEnum):
-    """The layout as bits 62–63 of a wgmma descriptor say it."""
+    """The layout as encoded in bits 62–63 of a wgmma descriptor."""
 
     INTERLEAVE = 0
     B128 = 1
@@ -25,7 +25,7 @@ class LayoutType(IntEnum):
 
     @property
     def row_bytes(self) -> int:
-        """How many bytes of a row lie together in one stripe."""
+        """The number of contiguous bytes of a row in one stripe."""
         return _ROW_BYTES[self]
 
 
@@ -51,8 +51,8 @@ _NAMES = {LayoutType.INTERLEAVE: "NONE", LayoutType.B32: "32B", LayoutType.B64: 
 
 @dataclass(frozen=True, slots=True)
 class GmmaLayout:
-    """Layout and strides (bytes) as the descriptor wants them; `tma_swizzle` is the same swizzle for a tensor map,
-    `smem_swizzle` for `smem.alloc` (None without one). The tile is `stripes` stripes, `stripe_bytes` apart."""
+    """Layout and strides (bytes) for the descriptor; `tma_swizzle` is the same swizzle for a tensor map, `smem_swizzle`
+    for `smem.alloc` (None without one). The tile has `stripes` stripes, `stripe_bytes` apart."""
 
     layout_type: LayoutType
     leading_byte_offset: int
@@ -68,8 +68,8 @@ class GmmaLayout:
         return int(self.layout_type)
 
     def k_offset(self, k: int, bits: int, major: Major) -> int:
-        """Return how many bytes after the start of the tile its element `k` along K begins; elements have `bits` bits.
-        A descriptor that starts there reads from this K on."""
+        """Return the byte offset of element `k` along K from the start of the tile; elements have `bits` bits. A
+        descriptor that starts there reads from this K on."""
         width = self.layout_type.row_bytes
         if major is Major.MN:
             return k * width
@@ -77,16 +77,16 @@ class GmmaLayout:
         return stripe * self.stripe_bytes + byte
 
     def offset(self, row: int, byte: int) -> int:
-        """Return where byte `byte` of row `row` of the tile lies, swizzled, from the start of the tile. Rows run along
-        M or N for a K-major tile, along K for an MN-major one."""
+        """Return the swizzled offset of byte `byte` in row `row` from the start of the tile. Rows run along M or N for
+        a K-major tile, along K for an MN-major one."""
         width = self.layout_type.row_bytes
         plain = byte // width * self.stripe_bytes + row * width + byte % width
         return plain ^ (plain >> 3 & (width - 16))
 
 
 def pick_gmma_layout(*, elem_bytes: int, m_or_n: int, k: int, major: Major) -> GmmaLayout:
-    """Return the layout of a tile whose rows (K elements, or M or N elements when MN-major) are 16, 32, 64 or a
-    multiple of 128 bytes; ValueError naming these for another width."""
+    """Return the layout of a tile whose rows (K elements, or M or N elements if MN-major) are 16, 32, 64 or a multiple
+    of 128 bytes; ValueError with these widths for any other."""
     return _pick(elem_bytes * 8, m_or_n, k, Major.of(major))
 
 
@@ -135,8 +135,8 @@ def _widths(bits: int) -> list[str]:
 
 
 def _strides(kind: LayoutType, major: Major, stripe: int) -> tuple[int, int]:
-    """Return (leading, stride) byte offsets: to the next stripe and to the next eight rows. Unswizzled MN-major
-    layouts name them the other way round; swizzled K-major ones ignore the leading one, which is written as 16."""
+    """Return (leading, stride) byte offsets: to the next stripe and to the next eight rows. Unswizzled MN-major layouts
+    swap the two; swizzled K-major ones ignore the leading offset, which is written as 16."""
     eight_rows = ROWS * kind.row_bytes
     if kind is LayoutType.INTERLEAVE:
         return (stripe, eight_rows) if major is Major.K else (eight_rows, stripe)

@@ -1,4 +1,4 @@
-"""Nodes into PTX text, from their fields alone. Names load on first use."""
+"""Prints nodes as PTX text, from their fields alone. Names are loaded on first use."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A module's text in canonical form: one statement per line, spaced by a style, every token and comment kept.
+"""Prints a module in canonical form: one statement per line, spaced by a style, with every token and comment.
 
-What a reader put there on purpose stays: comments, single blank lines, and line breaks inside a statement.
+Keeps what the author put there on purpose: comments, single blank lines, and line breaks inside a statement.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from pyptx.ir.directives import Module
 from pyptx.ir.nodes import Statement
 from pyptx.ir.walk import body_of
 
-# A preprocessor line (`# 1 "file"`) begins its line; a comment may begin anywhere.
+# A preprocessor line (`# 1 "file"`) must start its line; a comment may start anywhere.
 _KEPT = re.compile(r"//[^\n]*|/\*.*?\*/|(?<![^\n])[ \t]*#[^\n]*", re.DOTALL)
 
 
 def formatted(module: Module, *, style: Style = DEFAULT) -> str:
-    """Return the text of a module in canonical form; doing it again changes nothing."""
+    """Return the text of a module in canonical form; the operation is idempotent."""
     out: list[str] = []
     waiting: list[tuple[Iterator[Statement], Statement]] = []
     current = iter(module.statements)
@@ -41,7 +41,7 @@ def formatted(module: Module, *, style: Style = DEFAULT) -> str:
 
 
 def _write_statement(node: Statement, out: list[str], style: Style, depth: int) -> None:
-    """Write a statement's own tokens, its comments where they were."""
+    """Write a statement's own tokens, with its comments in place."""
     words = tokens(node)
     if not words:
         return
@@ -59,7 +59,7 @@ def _write_statement(node: Statement, out: list[str], style: Style, depth: int) 
 
 
 def _write_closing(node: Statement, out: list[str], style: Style, depth: int) -> None:
-    """Write the brace that ends a body."""
+    """Write the closing brace of a body."""
     gaps: tuple[str, ...] | None = getattr(node, "closing", None)
     lead = style.indent * depth
     before, after = (gap.replace("\r\n", "\n") for gap in gaps or ("", ""))
@@ -69,10 +69,10 @@ def _write_closing(node: Statement, out: list[str], style: Style, depth: int) ->
 
 
 def _write_before(gap: str, out: list[str], lead: str, *, last: bool = False) -> None:
-    """Write the comments before a token, each on its own line, with at most one blank line where the text has some.
-    There is none after an opening brace, and none before a closing one or the end (`last`)."""
+    """Write the comments before a token, each on its own line, with at most one blank line where the text has some;
+    none after an opening brace, and none before a closing one or the end (`last`)."""
     fresh = not out or (len(out) > 1 and out[-2].endswith("{"))
-    # The line break after the statement before is that statement's, so one more makes a blank line.
+    # The first line break belongs to the previous statement; a second one makes a blank line.
     at, breaks = 0, 1
     for match in _KEPT.finditer(gap):
         if breaks + gap.count("\n", at, match.start()) > 1 and not fresh:
@@ -85,7 +85,7 @@ def _write_before(gap: str, out: list[str], lead: str, *, last: bool = False) ->
 
 
 def _choose_gap(gap: str, default: str, lead: str) -> str:
-    """Return the gap between two tokens: its comments and whether it broke the line, else what the style says."""
+    """Return the gap between two tokens: its comments and line break, else the style's gap."""
     kept = list(_KEPT.finditer(gap))
     if not kept:
         return default if "\n" in default or "\n" not in gap else f"\n{lead}"

@@ -1,5 +1,5 @@
-"""Nodes into text: `emit`. A node's tokens come from its fields, the gaps around them from its layout if the counts
-match, else from the style."""
+"""Prints nodes: `emit`. A node's tokens are computed from its fields; the gaps around them come from its layout if the
+counts match, else from the style."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyptx.ir.operands import text_of
 
 
 def emit(module: Module, *, style: Style = DEFAULT) -> str:
-    """Return the text of a module, computed from its nodes. `style` spaces what has no layout."""
+    """Return the text of a module, computed from its nodes. `style` spaces nodes without a layout."""
     out: list[str] = []
     _write_all(module.statements, out, style)
     if module.layout:
@@ -22,14 +22,14 @@ def emit(module: Module, *, style: Style = DEFAULT) -> str:
 
 
 def emit_statement(statement: Statement, *, style: Style = DEFAULT) -> str:
-    """Return the text of one statement, its body included."""
+    """Return the text of one statement, including its body."""
     out: list[str] = []
     _write_all((statement,), out, style)
     return "".join(out)
 
 
 def _write_all(statements: Sequence[Statement], out: list[str], style: Style) -> None:
-    """Write statements and the bodies inside them; open bodies wait on a list, so nesting costs no recursion."""
+    """Write statements and their bodies; open bodies are kept in a list, so nesting needs no recursion."""
     waiting: list[tuple[Iterator[Statement], Statement]] = []
     current = iter(statements)
     write = out.append
@@ -69,7 +69,8 @@ def _write_all(statements: Sequence[Statement], out: list[str], style: Style) ->
 
 
 def _format_instruction(node: Instruction, style: Style, depth: int) -> str:
-    """Return an instruction's line as the style spaces it: what `default_gaps` says, without taking it into tokens."""
+    """Return an instruction's line in the style's spacing: the result of `default_gaps`, without splitting into
+    tokens."""
     guard, operands = node.predicate, node.operands
     mark = "" if guard is None else f"@!{guard.register} " if guard.negated else f"@{guard.register} "
     head = f"{style.indent * (min(depth, 1) if style.flat else depth)}{mark}{node.opcode}{''.join(node.modifiers)}"

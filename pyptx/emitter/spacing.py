@@ -1,7 +1,8 @@
-"""What stands before a statement, by its kind and the kind before it: the part of a style that needs a place in a text.
+"""The gap before a statement, by its kind and the preceding kind: the part of a style that depends on the position in a
+text.
 
-`Place` walks through a text, statement by statement. Whoever reads a style off a text and whoever applies it ask the
-same questions in the same order, so both get the same answers.
+`Place` walks through a text, statement by statement. Detecting and applying a style use the same queries in the same
+order, so both get the same answers.
 """
 
 from __future__ import annotations
@@ -32,26 +33,26 @@ _KINDS: dict[type, str] = {
 
 
 def kind_of(node: Node) -> str:
-    """Return the word that `Style.before` has for a statement."""
+    """Return the key that `Style.before` uses for a statement."""
     return _KINDS.get(type(node), "directive")
 
 
 def files_of(statements: Iterable[Node]) -> dict[int, str]:
-    """Return the paths that a module's `.file` directives number."""
+    """Return the paths in a module's `.file` directives by number."""
     return {int(node.index): node.path for node in statements if isinstance(node, FileDirective)}
 
 
 def loc_comment(node: LocDirective, words: Sequence[str], gaps: Sequence[str], files: Mapping[int, str]) -> str:
-    """Return what LLVM puts behind `.loc`: the place again, with the file's name, from column 40 on."""
+    """Return LLVM's comment after `.loc`: the place again, with the file's name, from column 40 on."""
     text = words[0] + "".join([gap + word for gap, word in zip(gaps[1:-1], words[1:], strict=True)])
     name = files.get(node.file, "").rpartition("/")[2]
-    # LLVM counts the tab after the word, eight columns, and what follows.
+    # LLVM counts the tab after the word as eight columns, and what follows.
     room = max(1, 32 - len(text.partition("\t")[2] or text))
     return f"{' ' * room}// {name}:{int(node.line)}:{int(node.column)}\n"
 
 
 class Place:
-    """A place in a text: how deep, inside inline assembly or not, and which kind of statement is the last before it."""
+    """A position in a text: the depth, whether it is in inline assembly, and the kind of the previous statement."""
 
     __slots__ = ("asm", "depth", "files", "last", "outer", "style")
 
@@ -65,22 +66,22 @@ class Place:
 
     @property
     def current(self) -> Style:
-        """The style that holds here."""
+        """The style at this position."""
         return self.style.asm or self.style if self.asm else self.style
 
     @property
     def level(self) -> int:
-        """How often the indentation is written here."""
+        """The indentation level at this position."""
         return 1 if self.asm else min(self.depth, 1) if self.style.flat else self.depth
 
     def keys(self, kind: str) -> tuple[str, str]:
-        """Return under which names `before` may have something for this kind, the special one first."""
+        """Return the keys under which `before` may have an entry for this kind, the most specific first."""
         level = self.level
         where = "" if level == 1 else f"@{level}"
         return f"{self.last} {kind}{where}", f"{kind}{where}"
 
     def before(self, kind: str) -> str:
-        """Return what stands before a statement of this kind."""
+        """Return the gap before a statement of this kind."""
         style = self.current
         if style.before:
             special, general = self.keys(kind)
@@ -91,7 +92,7 @@ class Place:
         return "" if kind in ("asm", "end") else style.indent * self.level
 
     def gaps(self, node: Node, words: Sequence[str]) -> list[str]:
-        """Return the gaps of a statement that comes here."""
+        """Return the gaps of a statement at this position."""
         style = self.current
         gaps = default_gaps(node, words, style, self.level)
         if not style.forms or 0 not in (form_of(node, words, style) or ()):
@@ -101,23 +102,23 @@ class Place:
         return gaps
 
     def open(self) -> None:
-        """Go into the body of the statement that was the last."""
+        """Enter the body of the previous statement."""
         self.depth += 1
         self.outer.append(self.asm)
         self.last = "{"
 
     def leave(self) -> None:
-        """Go out of a body; its closing brace comes next, `last` is still what was last inside."""
+        """Leave a body; its closing brace follows, `last` is still the last kind inside."""
         self.depth -= 1
         self.asm = self.outer.pop()
 
     def closing(self, kind: str) -> list[str]:
-        """Return the gaps of the brace that comes here; its kind is that of its statement and `}`."""
+        """Return the gaps of a closing brace at this position; its kind is that of its statement plus `}`."""
         form = self.current.forms.get(kind)
         return [self.before(kind), "\n" if form is None else form.get(-1, "\n")]
 
     def begin(self) -> None:
-        """Go into inline assembly."""
+        """Enter inline assembly."""
         self.asm, self.last = True, "asm"
 
     def end(self) -> None:

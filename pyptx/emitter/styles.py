@@ -1,4 +1,4 @@
-"""How nodes without a layout are spaced. Styles are values; everything here is about looks, nothing about meaning."""
+"""The spacing of nodes without a layout. Styles are values that affect appearance only, never meaning."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def default_gaps(node: Node, words: Sequence[str], style: Style, depth: int) -> 
 
 
 def changed(gaps: list[str], form: Form | None, operands: int) -> None:
-    """Put a form's gaps in their places; `operands` is the index of the gap before the operands."""
+    """Insert a form's gaps; `operands` is the index of the gap before the operands."""
     for at, gap in (form or NO_FORMS).items():
         index = operands if isinstance(at, str) else at
         if -len(gaps) <= index < len(gaps):
@@ -83,7 +83,7 @@ def form_of(node: Node, words: Sequence[str], style: Style) -> Form | None:
 
 
 def head_of(node: Node, words: Sequence[str]) -> str:
-    """Return what names a kind of statement in `forms`: the opcode with its guard, or the first words with dots."""
+    """Return the key of a kind of statement in `forms`: the opcode with its guard, or the first words with dots."""
     if isinstance(node, Instruction):
         guard = "" if node.predicate is None else "@! " if node.predicate.negated else "@ "
         return guard + node.full_opcode
@@ -115,7 +115,7 @@ def _compute_instruction_gaps(node: Instruction, words: Sequence[str], style: St
 
 
 def pair(before: str, after: str) -> str:
-    """Return the key of `around` for two tokens: punctuation as it is, `_` for anything else."""
+    """Return the key of `around` for two tokens: punctuation as is, `_` for anything else."""
     return f"{before if before in PUNCTUATION else '_'}{after if after in PUNCTUATION else '_'}"
 
 

@@ -1,4 +1,4 @@
-"""PTX in colors for notebooks. Pygments is imported on first use and need not be there."""
+"""PTX in color for notebooks. Pygments is optional and imported on first use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 
 def html(text: str) -> str:
-    """Return PTX as HTML: with colors where Pygments is installed, else as it is."""
+    """Return PTX as HTML: in color if Pygments is installed, else plain."""
     if find_spec("pygments") is None:
         return f"<pre>{escape(text)}</pre>"
     from pygments import highlight

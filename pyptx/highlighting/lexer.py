@@ -1,6 +1,6 @@
-"""The Pygments lexer for PTX: instructions, directives, types and special registers are those of the tables.
+"""The Pygments lexer for PTX: its instructions, directives, types and special registers come from the tables.
 
-Total: what is no PTX becomes `Error` tokens, and the tokens are the text.
+Total: anything that is not PTX becomes `Error` tokens, and the tokens cover the text.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ _TYPES = frozenset(f".{each.name}" for each in ALL)
 
 
 class PtxLexer(Lexer):
-    """PTX by the tables of pyptx. Pygments' own lexer has the alias `ptx`; for file names this one goes first."""
+    """PTX as defined by the tables of pyptx. Pygments' own lexer has the alias `ptx`; this one takes precedence for
+    file names."""
 
     name = "NVIDIA PTX"
     aliases = ["nvptx"]  # noqa: RUF012  Pygments reads a list

@@ -1,5 +1,5 @@
-"""The one representation of PTX that every layer speaks: frozen nodes that compute their own text. Names are loaded on
-first use."""
+"""The representation of PTX shared by all layers: frozen nodes that compute their own text. Names are loaded on first
+use."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What every IR node is: a frozen value with slots, compared, hashed and shown without recursion.
+"""The base of IR nodes: frozen values with slots, compared, hashed and shown without recursion.
 
-A light stand-in for `@dataclass(frozen=True, slots=True)` (which costs about half a millisecond per class at import);
-`dataclasses.replace`, `fields` and `is_dataclass` work on nodes. `layout`, `closing` and `origin` never take part in
-comparison. Knows nothing of PTX.
+A lightweight replacement of `@dataclass(frozen=True, slots=True)`, which takes about half a millisecond per class at
+import; `dataclasses.replace`, `fields` and `is_dataclass` work on nodes. `layout`, `closing` and `origin` are ignored
+by comparison. Knows nothing about PTX.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pyptx.diagnostics import Origin, Span
 
 NOT_COMPARED = frozenset({"layout", "closing", "origin"})
 COLUMN_BITS = 32
-"""A parsed node keeps its place as one int, `line << COLUMN_BITS | column`; the Span is made when somebody asks."""
+"""A parsed node stores its place as one int, `line << COLUMN_BITS | column`; the Span is created on demand."""
 
 
 class _DataclassFields:
@@ -61,7 +61,7 @@ class NodeType(type):
 
 
 class Placed:
-    """Gives nodes their `origin`: where they came from, a place in PTX text, a Python frame, or None."""
+    """Gives nodes their `origin`: a place in PTX text, a Python frame, or None."""
 
     __slots__ = ()
 
@@ -110,7 +110,7 @@ class Node(Placed, metaclass=NodeType):
         return type(self), tuple(getattr(self, name) for name in self.__match_args__)
 
     def parts(self) -> Iterable[str | Node]:
-        """Return this node's tokens in order, with child nodes standing for theirs."""
+        """Return this node's tokens in order, with child nodes in place of theirs."""
         raise NotImplementedError(type(self).__name__)
 
     def replace(self, **changes: object) -> Self:
@@ -118,12 +118,12 @@ class Node(Placed, metaclass=NodeType):
         return dataclasses.replace(cast("Any", self), **changes)
 
     def extent(self) -> int:
-        """Return how many characters of its first line the node takes, for the caret."""
+        """Return how many characters of its first line the node spans, for the caret."""
         return 1
 
 
 def _make_init(cls: type[Node]) -> Callable[..., None]:
-    """Compile `__init__` of a class, the first time one is made."""
+    """Compile `__init__` of a class on first use."""
     scope: dict[str, Any] = {f"_d_{n}": value for n, value in cls.field_defaults.items()}
     for name in cls.__match_args__:
         scope[f"_s_{name}"] = vars(cls)["_place" if name == "origin" else name].__set__
@@ -159,7 +159,7 @@ def same(a: object, b: object) -> bool:
 
 
 def flat(node: object) -> Iterator[object]:
-    """Yield what distinguishes a value made of nodes, tuples and leaves, as one flat stream."""
+    """Yield the distinguishing content of a value made of nodes, tuples and leaves, as one flat stream."""
     stack: list[object] = [node]
     while stack:
         item = stack.pop()
@@ -175,7 +175,7 @@ def flat(node: object) -> Iterator[object]:
 
 
 def show(node: Node) -> str:
-    """Return `Class(field=value, …)`; fields that hold their default, and the layout, are left out."""
+    """Return `Class(field=value, …)`, omitting the layout and fields with their default."""
     out: list[str] = []
     stack: list[object] = [node]
     while stack:
@@ -204,14 +204,14 @@ def show(node: Node) -> str:
 
 
 class _Literal(str):
-    """Text to print as it is, told apart from a string field."""
+    """Text to print verbatim, as distinct from a string field."""
 
     __slots__ = ()
 
 
 def tokens(node: Node) -> tuple[str, ...]:
-    """Return the node's own tokens, computed from its fields. A body (of a block, function or section) is not part
-    of it; its closing brace is neither."""
+    """Return the node's own tokens, computed from its fields, without the body of a block, function or section and its
+    closing brace."""
     parts = tuple(node.parts())
     if {*map(type, parts)} <= {str}:
         return cast("tuple[str, ...]", parts)

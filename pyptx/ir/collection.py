@@ -1,5 +1,5 @@
-"""Pausing Python's collector of cycles while many nodes are made: they hold no cycles, and looking through them again
-and again costs a fifth to a third of the time."""
+"""Pauses Python's cycle collector while many nodes are created: they contain no cycles, and scanning them repeatedly
+costs a fifth to a third of the time."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 _OWN = 1000
-"""More objects than the interpreter itself freezes as it starts (375 in Python 3.12), fewer than a program does."""
+"""More objects than the interpreter itself freezes at startup (375 in Python 3.12), fewer than a program does."""
 
 
 @contextmanager
 def without_collector() -> Generator[None, None, None]:
-    """Keep the collector from running; leave it as it was. What was made meanwhile counts as old from then on, so the
-    collector does not look through all of it at once when it goes on: freezing and thawing moves it there."""
+    """Disable the collector and restore it afterward. Objects created meanwhile move to the oldest generation (by
+    freezing and unfreezing), so that the collector does not scan all of them at once."""
     collecting = gc.isenabled()
     gc.disable()
     try:

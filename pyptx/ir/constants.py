@@ -1,4 +1,4 @@
-"""The values of constant expressions, by the manual's rules: 64-bit integers as in C, and doubles."""
+"""Evaluates constant expressions by the manual's rules: 64-bit integers as in C, and doubles."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ Constant = tuple[int | float, bool]
 
 
 def evaluate(operand: Operand) -> int | float | None:
-    """Return the value of a constant expression; None where it has none: a symbol takes part, a division by zero."""
+    """Return the value of a constant expression, or None if it has none because of a symbol or a division by zero."""
     return _compute_value(operand, [])
 
 
 def _compute_value(operand: Operand, faults: list[str]) -> int | float | None:
-    """Return the value of an expression, adding what ptxas has against it."""
+    """Return the value of an expression, and record why ptxas rejects it."""
     done: list[Constant | None] = []
     todo: list[tuple[Operand, bool]] = [(operand, False)]
     while todo:
@@ -53,15 +53,16 @@ def _compute_value(operand: Operand, faults: list[str]) -> int | float | None:
 
 
 def fault(operand: Operand) -> str | None:
-    """Return why ptxas refuses a constant expression, or the constants beside a symbol: `1/0`, a number too large."""
+    """Return why ptxas rejects a constant expression, or the constants beside a symbol: `1/0`, or a number too
+    large."""
     faults: list[str] = []
     _compute_value(operand, faults)
     return faults[0] if faults else None
 
 
 def overflows(text: str) -> bool:
-    """Tell whether ptxas finds a number too large. Of an integer it keeps the low 64 bits, and complains only if the
-    highest of these was set before another digit came; a decimal fraction must be a finite double."""
+    """Tell whether ptxas considers a number too large. It keeps the low 64 bits of an integer and complains only if the
+    highest bit was set before another digit; a decimal fraction must be a finite double."""
     digits = text.removeprefix("-").removesuffix("U")
     prefix = digits[:2].lower()
     if prefix in ("0f", "0d") or not digits[:1].isdigit():
@@ -78,7 +79,7 @@ def overflows(text: str) -> bool:
 
 
 def displacement(address: AddressOperand) -> int | None:
-    """Return the constant added to the base: 0 without one, None where it is no integer."""
+    """Return the constant added to the base: 0 if there is none, None if it is not an integer."""
     if address.offset_expression is not None:
         value = evaluate(address.offset_expression)
     else:

@@ -1,4 +1,4 @@
-"""Directives as values, and the module they belong to."""
+"""Directives as nodes, and the module that contains them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pyptx.ir.operands import separated
 
 
 class Directive(Statement):
-    """The base of the statements that carry no code."""
+    """The base of statements without code."""
 
     __slots__ = ()
 
 
 class Version(Directive):
-    """`.version 8.7`. `implied` marks the one that recovery puts where the text has none."""
+    """`.version 8.7`. `implied` marks the one that recovery inserts into a text without one."""
 
     major: int
     minor: int
@@ -82,7 +82,7 @@ class FileDirective(Directive):
 
 
 class SectionLabel(Node):
-    """A place in a DWARF section: `label`, `.debug_str+16`, `end-start` (`minus`)."""
+    """A location in a DWARF section: `label`, `.debug_str+16`, `end-start` (`minus`)."""
 
     name: str
     offset: int | None = None
@@ -147,7 +147,7 @@ class Section(Directive):
 
 
 class DwarfDirective(Directive):
-    """A line of the syntax before PTX 2.0: `@@DWARF .byte 1, 2`, `@@DWARF .section .debug_info`, `@@DWARF label:`."""
+    """A line in the syntax before PTX 2.0: `@@DWARF .byte 1, 2`, `@@DWARF .section .debug_info`, `@@DWARF label:`."""
 
     keyword: str
     values: tuple[int | str | SectionLabel, ...] = ()
@@ -165,7 +165,7 @@ class DwarfDirective(Directive):
 
 
 class CallPrototype(Directive):
-    """`.callprototype (.param .b32 _) _ (.param .b64 _) .noreturn;` – its label stands before it as a `Label`."""
+    """`.callprototype (.param .b32 _) _ (.param .b64 _) .noreturn;` – the preceding `Label` is its name."""
 
     params: tuple[Param, ...] = ()
     return_params: tuple[Param, ...] | None = None
@@ -192,7 +192,7 @@ class CallTargets(Directive):
 
 
 class LabelRange(Node):
-    """A label of `.branchtargets`, or with a count a range of them: `L<4>` is `L0 … L3`."""
+    """A label of `.branchtargets`, or with a count a range of labels: `L<4>` is `L0 … L3`."""
 
     name: str
     count: int | None = None
@@ -210,7 +210,7 @@ class BranchTargets(Directive):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Every label that is listed, ranges spelled out."""
+        """Every listed label, with ranges expanded."""
         spelled: list[str] = []
         for item in self.targets:
             spelled += [item.name] if item.count is None else [f"{item.name}{i}" for i in range(item.count)]
@@ -233,7 +233,7 @@ class AliasDirective(Directive):
 
 
 class SkippedText(Directive):
-    """Text that could not be parsed; only `parse(text, recover=True)` makes it."""
+    """Text that could not be parsed; only `parse(text, recover=True)` creates it."""
 
     text: str
     layout: Layout | None = None
@@ -244,8 +244,8 @@ class SkippedText(Directive):
 
 
 class Module(Node):
-    """A whole file. `directives` holds everything after the header, functions included, in order; `layout` is the
-    one gap at the end of the text."""
+    """A whole file. `directives` holds everything after the header in order, including functions; `layout` is the gap
+    at the end of the text."""
 
     version: Version
     target: Target
@@ -267,6 +267,6 @@ class Module(Node):
 
 
 def signed_parts(value: int) -> list[str]:
-    """Return the tokens of an integer, its sign apart."""
+    """Return the tokens of an integer, with its sign separate."""
     text = spelling(value)
     return ["-", text[1:]] if text.startswith("-") else [text]

@@ -1,4 +1,4 @@
-"""The small closed sets: scalar types, state spaces, linking directives; and integers that keep their spelling."""
+"""Scalar types, state spaces and linking directives, as enumerations; and integers that keep their spelling."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from pyptx import types
 
 
 class _Spelled(Enum):
-    """An enumeration whose members know how PTX spells them."""
+    """An enumeration whose members know their PTX spelling."""
 
     @property
     def ptx(self) -> str:
-        """The spelling in PTX, with its dot."""
+        """The PTX spelling, with its dot."""
         return f".{self.value}"
 
     @classmethod
     def from_ptx(cls, spelling: str) -> Self:
-        """Return the member of this spelling, with or without its dot; ValueError when there is none."""
+        """Return the member with this spelling, with or without its dot; ValueError if there is none."""
         member = cls.__members__.get(spelling.removeprefix(".").upper())
         if member is None:
             raise ValueError(f"{spelling!r} is not a {cls.__name__}; expected one of {', '.join(m.ptx for m in cls)}")
@@ -31,7 +31,7 @@ class _Spelled(Enum):
 
 
 class StateSpace(_Spelled):
-    """Where a variable lives."""
+    """The state space of a variable."""
 
     REG = "reg"
     SREG = "sreg"
@@ -44,7 +44,7 @@ class StateSpace(_Spelled):
 
 
 class LinkingDirective(_Spelled):
-    """How a symbol is seen by the linker."""
+    """The visibility of a symbol to the linker."""
 
     VISIBLE = "visible"
     EXTERN = "extern"
@@ -83,8 +83,8 @@ class ScalarType(_Spelled):
 
 
 class Number(int):
-    """An integer that keeps its spelling: `Number(16, "0x10")`. Equal to the plain int; plain ints are spelled in
-    decimal, so the parser makes one only where the text differs."""
+    """An integer that keeps its spelling: `Number(16, "0x10")`. Equal to the plain int; the parser creates one only if
+    the text is not the decimal spelling."""
 
     text: str
 
@@ -105,5 +105,5 @@ UNSIZED = Number(0, "")
 
 
 def spelling(value: int) -> str:
-    """Return how an integer is written."""
+    """Return the spelling of an integer."""
     return value.text if isinstance(value, Number) else int.__repr__(value)

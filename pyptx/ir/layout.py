@@ -8,8 +8,8 @@ from collections.abc import Iterable
 class Layout(tuple[str, ...]):
     """The n+1 gaps around n tokens. Many statements share one.
 
-    `form`, where given, is the same thing as a `%`-format: one place for the guard if `guarded`, one for opcode and
-    modifiers, one for each of `arity` operands in its default spacing. The emitter uses it to save time.
+    `form`, if present, is the same layout as a `%`-format: one placeholder for the guard if `guarded`, one for opcode
+    and modifiers, and one for each of `arity` operands in its default spacing. The emitter uses it to save time.
     """
 
     form: str | None = None

@@ -1,7 +1,8 @@
-"""Statements, declarations, functions and modules. `parts` gives a node's own tokens from its fields; bodies are apart.
+"""Statements, declarations, functions and modules. `parts` computes a node's own tokens from its fields, without
+bodies.
 
-`layout` holds the n+1 gaps around a node's n tokens, `closing` the two around the brace that ends its body; both are
-only spelling, as is `origin`. The directives that carry no code are in `directives.py`.
+`layout` holds the n+1 gaps around a node's n tokens, `closing` the two around the closing brace of its body; comparison
+ignores both, as it does `origin`. `directives.py` has the directives without code.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pyptx.ir.operands import Operand, number_parts, separated
 
 
 class Statement(Node):
-    """The base of everything that can stand in a body or at module level."""
+    """The base of everything allowed in a body or at module level."""
 
     __slots__ = ()
 
@@ -43,7 +44,7 @@ class Instruction(Statement):
 
     @property
     def full_opcode(self) -> str:
-        """Opcode and modifiers as PTX writes them: `add.rn.f32`."""
+        """Opcode and modifiers as in PTX: `add.rn.f32`."""
         return self.opcode + "".join(self.modifiers)
 
     def parts(self) -> Sequence[str | Node]:
@@ -63,7 +64,7 @@ class Label(Statement):
 
 
 class Declarator(Node):
-    """One more name of a declaration: `%r<10>`, `a[2][3] = {…}`. Fields as in `RegDecl` and `VarDecl`."""
+    """Another name of a declaration: `%r<10>`, `a[2][3] = {…}`. Fields as in `RegDecl` and `VarDecl`."""
 
     name: str
     count: int | None = None
@@ -89,7 +90,7 @@ class Attribute(Node):
 
 
 class RegDecl(Statement):
-    """`.reg .b32 %r<10>, %x;`: the first name is `name` (a range when `count` is given), others are in `more`."""
+    """`.reg .b32 %r<10>, %x;`: the first name is `name` (a range if `count` is set), the others are in `more`."""
 
     type: ScalarType
     name: str
@@ -102,7 +103,7 @@ class RegDecl(Statement):
 
     @property
     def declarators(self) -> tuple[Declarator, ...]:
-        """Every name that is declared."""
+        """Every declared name."""
         return (Declarator(self.name, self.count), *self.more)
 
     def parts(self) -> Sequence[str | Node]:
@@ -113,9 +114,10 @@ class RegDecl(Statement):
 class VarDecl(Statement):
     """A variable in any space but `.reg`: `.global .align 8 .u32 a[2][3] = {{1, 2}, {3}}, b;`
 
-    `array_size` is the first dimension (`UNSIZED` for `[]`), `dims` the others. Initializers are values without
-    their outer braces: plain numbers and symbols as text, the rest as operands; `braces` says whether the braces are
-    written where that is not what size and number of values suggest. `attributes_first`, `space_bank` are spellings.
+    `array_size` is the first dimension (`UNSIZED` for `[]`), `dims` the others. Initializers are values without their
+    outer braces: plain numbers and symbols as text, the rest as operands; `braces` says whether braces are written, if
+    this differs from what the size and number of values suggest. `attributes_first` and `space_bank` only affect
+    spelling.
     """
 
     state_space: StateSpace
@@ -138,7 +140,7 @@ class VarDecl(Statement):
 
     @property
     def declarators(self) -> tuple[Declarator, ...]:
-        """Every variable that is declared."""
+        """Every declared variable."""
         first = Declarator(self.name, self.count, self.array_size, self.initializer, self.dims, self.braces)
         return (first, *self.more)
 
@@ -157,8 +159,8 @@ class VarDecl(Statement):
 class Param(Node):
     """A parameter of a function: `.param .u64 .ptr .global .align 16 a`, `.param .align 8 .b8 b[16]`, `.reg .u32 c`.
 
-    `pointer` tells `.ptr` without a space from no `.ptr`; `trailing_alignment` stands after the type, as in
-    `.b8 .align 4 a[4]`.
+    `pointer` distinguishes `.ptr` without a space from no `.ptr`; `trailing_alignment` follows the type, as in `.b8
+    .align 4 a[4]`.
     """
 
     state_space: StateSpace
@@ -183,7 +185,7 @@ class Param(Node):
 
 
 class FunctionDirective(Node):
-    """What stands between a function's parameters and its body: `.maxntid 128, 1, 1`, `.pragma "nounroll";`.
+    """A directive between a function's parameters and its body: `.maxntid 128, 1, 1`, `.pragma "nounroll";`.
 
     `name` has no dot; strings among the values have no quotes.
     """
@@ -209,7 +211,7 @@ class Block(Statement):
 
 
 class IntrinsicScope(Statement):
-    """Statements that one helper emitted, between the comments `// BEGIN name(args)` and `// END name`."""
+    """Statements emitted by one helper, between the comments `// BEGIN name(args)` and `// END name`."""
 
     name: str
     args_repr: str
@@ -223,13 +225,13 @@ class IntrinsicScope(Statement):
 
 
 SUBSCRIPTS = ("shared_address", "barrier_address")
-"""Scopes that make the address of an element from an index in a register: the symbol comes first, the last instruction
-writes the address."""
+"""Scopes that compute the address of an element from an index in a register: the symbol comes first, and the last
+instruction writes the address."""
 
 
 class Function(Statement):
-    """An entry or a device function. `definition` is False for a prototype, which ends in `;` and has no body;
-    `parens` is False where an empty parameter list is left out (`.entry k {`)."""
+    """An entry or a device function. `definition` is False for a prototype, which ends in `;` and has no body; `parens`
+    is False if an empty parameter list is omitted (`.entry k {`)."""
 
     is_entry: bool
     name: str
@@ -301,10 +303,10 @@ def initializer_parts(values: tuple[str | Operand, ...]) -> list[str | Node]:
 
 
 def has_braces(item: Declarator) -> bool:
-    """Say whether the initializer is written in braces."""
+    """Tell whether the initializer is written in braces."""
     return item.braces if item.braces is not None else suggests_braces(item.array_size, item.initializer or ())
 
 
 def suggests_braces(array_size: int | None, values: tuple[str | Operand, ...]) -> bool:
-    """Say whether an initializer of these values has braces unless told otherwise."""
+    """Tell whether an initializer with these values has braces by default."""
     return array_size is not None or len(values) != 1

@@ -1,6 +1,7 @@
-"""Operands and constant expressions: frozen values without layout, so statements can share them.
+"""Operands and constant expressions: frozen values without layout, so that statements can share them.
 
-A node's tokens come from its fields (`parts`); `text_of` joins them in the default spacing and remembers the result.
+A node's tokens are computed from its fields (`parts`); `text_of` joins them with the default spacing and caches the
+result.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ WARP_SZ = 32
 
 
 class Operand(Node):
-    """The base of everything that can stand as an operand or inside one."""
+    """The base of operands and their parts."""
 
     __slots__ = ("_text",)
 
@@ -25,7 +26,7 @@ class Operand(Node):
 
 
 class RegisterOperand(Operand):
-    """A register, special registers and components included: `%r1`, `%tid.x`, `%v.y`, `%r2.b0`, `_`."""
+    """A register, including special registers and components: `%r1`, `%tid.x`, `%v.y`, `%r2.b0`, `_`."""
 
     name: str
 
@@ -44,13 +45,13 @@ class RegisterOperand(Operand):
 
 
 class ImmediateOperand(Operand):
-    """A number as it is spelled, with its sign: `16`, `-1`, `0x10U`, `0F3F800000`, `1e5`, `WARP_SZ`."""
+    """A number with its spelling and sign: `16`, `-1`, `0x10U`, `0F3F800000`, `1e5`, `WARP_SZ`."""
 
     text: str
 
     @property
     def value(self) -> int | float:
-        """What the spelling means."""
+        """The value of the spelling."""
         return number_value(self.text)
 
     def parts(self) -> Sequence[str | Node]:
@@ -76,7 +77,7 @@ class VectorOperand(Operand):
 
 
 class ParenthesizedOperand(Operand):
-    """`(a, b)`: the lists of a call; with one element also a parenthesised expression."""
+    """`(a, b)`: the lists of a call; with one element also a parenthesized expression."""
 
     elements: tuple[Operand, ...]
 
@@ -106,7 +107,7 @@ class AddressOperand(Operand):
 
 
 class ConstantAddressOperand(Operand):
-    """`[expression]`: an absolute address that is no plain number, as in `[(4)]` or `[4*8]`."""
+    """`[expression]`: an absolute address other than a plain number, as in `[(4)]` or `[4*8]`."""
 
     expression: Operand
     rest: tuple[Operand, ...] = ()
@@ -116,7 +117,7 @@ class ConstantAddressOperand(Operand):
 
 
 class IndexedOperand(Operand):
-    """`array[index]`, an address written without brackets around it; the index is a constant or a register."""
+    """`array[index]`, an address without enclosing brackets; the index is a constant or a register."""
 
     name: str
     index: Operand
@@ -196,7 +197,7 @@ class GenericOperand(Operand):
 
 
 class MaskOperand(Operand):
-    """`0xFF00(expression)` in an initializer: some bytes of an address or a constant."""
+    """`0xFF00(expression)` in an initializer: selected bytes of an address or a constant."""
 
     mask: str
     operand: Operand
@@ -235,7 +236,7 @@ def number_parts(text: str) -> Sequence[str]:
 
 
 def number_value(text: str) -> int | float:
-    """Return the value of a PTX number, a sign before it allowed; ValueError when it is none."""
+    """Return the value of a PTX number, with an optional sign; ValueError if it is not one."""
     if text[:1] == "-":
         return -number_value(text[1:])
     if text == "WARP_SZ":
@@ -254,7 +255,7 @@ def number_value(text: str) -> int | float:
 
 
 def text_of(operand: Operand) -> str:
-    """Return the operand in the default spacing: a space after each comma, none elsewhere."""
+    """Return the operand with the default spacing: a space after each comma, none elsewhere."""
     made = operand._text  # pyright: ignore[reportPrivateUsage]
     if made is None:
         made = _format_plain(operand) or spaced(tokens(operand))
@@ -263,7 +264,7 @@ def text_of(operand: Operand) -> str:
 
 
 def _format_plain(operand: Operand) -> str | None:
-    """Return the text of what is most frequent without taking it into tokens; None of anything else."""
+    """Return the text of the most frequent operands without splitting it into tokens; None for any other."""
     kind = type(operand)
     if kind is ImmediateOperand:
         return cast("ImmediateOperand", operand).text
@@ -283,7 +284,7 @@ _LEAVES = frozenset((RegisterOperand, LabelOperand, ImmediateOperand))
 
 
 def _format_plain_list(opening: str, operands: Sequence[Operand], closing: str) -> str | None:
-    """Return operands with commas between them, where all are leaves or vectors of leaves: nothing recurses further."""
+    """Return operands separated by commas, if all are leaves or vectors of leaves, so that nothing recurses further."""
     for operand in operands:
         if type(operand) not in _LEAVES and (type(operand) is not VectorOperand or opening == "{"):
             return None
@@ -291,7 +292,7 @@ def _format_plain_list(opening: str, operands: Sequence[Operand], closing: str) 
 
 
 def spaced(words: Sequence[str]) -> str:
-    """Join an operand's tokens in the default spacing."""
+    """Join an operand's tokens with the default spacing."""
     return "".join([word + inner_gap(word, after) for word, after in zip(words, (*words[1:], ""), strict=True)])
 
 

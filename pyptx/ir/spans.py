@@ -1,5 +1,5 @@
 """Places inside a statement: of a token, the opcode, a modifier, an operand, a parameter. Computed from the statement's
-own place, tokens and layout, so that nodes carry no further places."""
+own place, tokens and layout, so that nodes store no further places."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pyptx.ir.nodes import Instruction
 
 
 def token_span(node: Node, first: int, count: int = 1) -> Origin | None:
-    """Return the place of `count` tokens of a node from index `first` on (at most to the end of their line); the
-    node's own origin where that is no place in PTX text, or where the layout does not fit."""
+    """Return the place of `count` tokens of a node starting at index `first` (at most to the end of their line); the
+    node's own origin if it is not a place in PTX text, or if the layout does not match."""
     origin = node.origin
     words = tokens(node)
     layout: tuple[str, ...] | None = getattr(node, "layout", None)
@@ -48,7 +48,7 @@ def guard_span(node: Instruction) -> Origin | None:
 
 
 def word_span(node: Node, word: str) -> Origin | None:
-    """Return the place of the first token that is this word; the node's own where none is."""
+    """Return the place of the first token equal to this word, or the node's own."""
     words = tokens(node)
     return token_span(node, words.index(word)) if word in words else node.origin
 

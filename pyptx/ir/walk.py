@@ -1,4 +1,4 @@
-"""Walks over modules: visit statements, replace some, compare two modules, take layouts away. Nothing recurses."""
+"""Walks over modules: visits statements, replaces them, compares two modules, removes layouts. Nothing recurses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyptx.ir.nodes import Block, Function, IntrinsicScope, Label, Statement
 
 
 def body_of(node: Node) -> tuple[Statement, ...] | None:
-    """Return the statements inside a node, None for one that has no body."""
+    """Return the statements inside a node, or None if it has no body."""
     if isinstance(node, Module):
         return node.statements
     if isinstance(node, Function):
@@ -20,7 +20,7 @@ def body_of(node: Node) -> tuple[Statement, ...] | None:
 
 
 def visit(node: Module | Statement) -> Iterator[Statement]:
-    """Yield every statement in the order of the text, an enclosing one before what is inside it."""
+    """Yield every statement in text order, enclosing statements before their contents."""
     stack: list[Iterator[Statement]] = [iter(node.statements if isinstance(node, Module) else (node,))]
     while stack:
         for statement in stack[-1]:
@@ -39,7 +39,7 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def parts_of(node: Node) -> Iterator[Node]:
-    """Yield a node and everything among its parts, at any depth: all operands inside an instruction, for example."""
+    """Yield a node and everything among its parts, at any depth: for example, all operands inside an instruction."""
     stack: list[Node] = [node]
     while stack:
         item = stack.pop()
@@ -48,12 +48,12 @@ def parts_of(node: Node) -> Iterator[Node]:
 
 
 Change = Callable[[Statement], "Statement | Sequence[Statement] | None"]
-"""Returns the statement itself to keep it, another or several in its place, None to remove it."""
+"""Returns the statement itself to keep it, one or several replacements, or None to remove it."""
 
 
 def replace_statements(module: Module, change: Change) -> Module:
-    """Return the module with every statement passed through `change`, inner ones first. Bodies in which nothing
-    changed stay the same objects, and so does a module."""
+    """Return the module with every statement passed through `change`, inner ones first. Unchanged bodies, and an
+    unchanged module, remain the same objects."""
     header = {id(module.version): "version", id(module.target): "target", id(module.address_size): "address_size"}
     fields: dict[str, Statement] = {}
     for statement in module.statements[: len(module.statements) - len(module.directives)]:
@@ -90,7 +90,7 @@ def _replace(body: tuple[Statement, ...], change: Change) -> tuple[Statement, ..
 
 
 class _Frame:
-    """A body on its way through a change."""
+    """A body being changed."""
 
     __slots__ = ("at", "body", "changed", "out", "owner")
 
@@ -102,7 +102,7 @@ class _Frame:
         self.changed = False
 
     def put(self, before: Statement, after: Statement | Sequence[Statement] | None) -> None:
-        """Add what came of one statement."""
+        """Add the replacements of one statement."""
         self.changed = self.changed or after is not before
         if isinstance(after, Statement):
             self.out.append(after)
@@ -111,7 +111,7 @@ class _Frame:
 
 
 def strip_layout(module: Module) -> Module:
-    """Return the same module without whitespace, comments and places: printing it uses the style throughout."""
+    """Return the same module without whitespace, comments and places: it prints in the default style."""
 
     def bare(statement: Statement) -> Statement:
         fields = field_names(type(statement))
@@ -122,7 +122,7 @@ def strip_layout(module: Module) -> Module:
 
 
 def normalize_module(module: Module) -> Module:
-    """Return the canonical form without layout: intrinsic scopes, which are only comments, are dissolved."""
+    """Return the canonical form without layout, dissolving intrinsic scopes, which are only comments."""
 
     def dissolve(statement: Statement) -> Statement | Sequence[Statement]:
         return statement.body if isinstance(statement, IntrinsicScope) else statement
@@ -152,7 +152,7 @@ def module_tokens(module: Module | Statement) -> list[str]:
 
 
 def diff_modules(a: Module, b: Module, entry_only: bool = False) -> list[str]:
-    """Return the differences between two modules, one line each, layouts aside; with `entry_only` only those inside
+    """Return the differences between two modules, one line each, ignoring layouts; with `entry_only` only those inside
     entry functions."""
     if entry_only:
         left, right = (
@@ -168,8 +168,8 @@ def diff_modules(a: Module, b: Module, entry_only: bool = False) -> list[str]:
 
 
 def _format_lines(statements: Sequence[Statement]) -> list[str]:
-    """Return statements as lines of tokens, one per statement, with the depth of nesting as indentation. Intrinsic
-    scopes, which are only comments, add nothing."""
+    """Return statements as lines of tokens, indented by nesting depth. Intrinsic scopes, which are only comments, add
+    nothing."""
     out: list[str] = []
     stack: list[tuple[Iterator[Statement], int]] = [(iter(statements), 0)]
     while stack:

@@ -1,5 +1,5 @@
-"""The instructions that compute one value of one type from other values, as the table's sections of arithmetic and
-logic have them: their types, operands and modifiers. Lists no instruction."""
+"""The instructions that compute one value of one type from other values, collected from the table's sections of
+arithmetic and logic: their types, operands and modifiers. Lists no instruction."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pyptx.types import ALL
 
 SECTIONS = ("integer", "floating_point", "half_precision", "mixed_precision", "logic")
 _KEYWORDS = {"rnd": "rounding"}
-"""Names of positions that Python's keywords spell in full."""
+"""Names of positions that are Python keywords, with the spelling used instead."""
 _TYPES = frozenset(t.name for t in ALL)
 _VALUES = (Kind.VALUE, Kind.REGISTER, Kind.IMMEDIATE)
 
 
 class Computation(NamedTuple):
-    """One opcode: the types it computes, the names of its operands behind the destination for each count of them, and
-    its modifiers: positions with several words, and words that are there or not, in the order that PTX has them."""
+    """One opcode: the types it computes, the names of its source operands for each operand count, and its modifiers in
+    PTX order: positions with several choices, and optional flags."""
 
     opcode: str
     types: frozenset[str]
@@ -63,7 +63,7 @@ def _first(row: Form, slots: tuple[Slot, ...]) -> Match:
 
 
 def _is_plain(slots: tuple[Slot, ...], match: Match) -> bool:
-    """Tell whether one type is the last modifier, and the operands are values behind one destination."""
+    """Tell whether one type is the last modifier, and the operands are one destination followed by values."""
     typed = [slot for slot in slots if any(word in _TYPES for choice in slot.choices for word in choice.modifiers)]
     if typed != [slots[-1]] or any(len(choice.modifiers) > 1 for choice in slots[-1].choices):
         return False

@@ -1,4 +1,5 @@
-"""The directives of PTX: where each stands, since when, what it means (manual: Directives, Pragma Strings)."""
+"""The directives of PTX: where each is allowed, since which version, what it means (manual: Directives, Pragma
+Strings)."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from pyptx.isa.targets import Availability, Version, availability
 
 
 class Place(StrEnum):
-    """Where a directive may stand."""
+    """Where a directive is allowed."""
 
     MODULE = "module"
     KERNEL = "kernel"
@@ -31,7 +32,7 @@ class Place(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Directive:
-    """One directive. `removed` is the PTX version from which ptxas refuses it."""
+    """One directive. `removed` is the PTX version from which ptxas rejects it."""
 
     name: str
     places: tuple[Place, ...]
@@ -43,7 +44,7 @@ class Directive:
 
 @dataclass(frozen=True, slots=True)
 class Pragma:
-    """One string of `.pragma`: its first word. ptxas ignores the words that it does not know."""
+    """One string of `.pragma`, identified by its first word. ptxas ignores unknown words."""
 
     name: str
     meaning: str
@@ -91,7 +92,7 @@ _MODULES = (
 )  # fmt: skip
 
 _CONTROL = (
-    # The manual says PTX 6.0; ptxas takes it in 5.1 too.
+    # The manual says PTX 6.0; ptxas also accepts it in 5.1.
     _directive(
         ".branchtargets", _BODY, "Possible targets of a brx.idx.", "control-flow-directives-branchtargets",
         ptx=(5, 1), sm="sm_30",
@@ -124,7 +125,7 @@ _PERFORMANCE = (
         ".abi_preserve_control", (Place.FUNCTION, Place.PROTOTYPE),
         "Control registers that the callee must preserve.", ptx=(9, 0), sm="sm_80",
     ),
-    # These two are in no manual; ptxas 13.5 takes them.
+    # These two are undocumented; ptxas 13.5 accepts them.
     _performance(".local_maxnreg", _BOTH, "Maximum registers per thread, for this function only.", ptx=(8, 8)),
     _performance(".minperctamemory", _KERNEL, "Bytes of CTA-private memory.", ptx=(9, 4), sm="sm_80"),
 )  # fmt: skip
@@ -146,7 +147,7 @@ _CLUSTERS = (
         ".blocksareclusters", _KERNEL, "The grid counts clusters, not CTAs; needs .reqntid and .reqnctapercluster.",
         "miscellaneous-directives-blocksareclusters", ptx=(9, 0), sm="sm_90",
     ),
-    # The manual says PTX 9.3; ptxas takes it in 9.2 too.
+    # The manual says PTX 9.3; ptxas also accepts it in 9.2.
     _directive(
         ".language", _BOTH, "Source languages, as names or numbers.", "miscellaneous-directives-language", ptx=(9, 2),
     ),
@@ -211,7 +212,7 @@ DIRECTIVES: tuple[Directive, ...] = (
 PRAGMAS: tuple[Pragma, ...] = (
     Pragma("nounroll", "Do not unroll the enclosing loop, or the next one.", availability((2, 0))),
     Pragma("used_bytes_mask", "Bytes of the next load that are used.", availability((8, 3), "sm_50")),
-    # The manual says PTX 9.0; ptxas takes it in 8.7 too.
+    # The manual says PTX 9.0; ptxas also accepts it in 8.7.
     Pragma("enable_smem_spilling", "Spill registers to shared memory first.", availability((8, 7), "sm_75")),
     Pragma("frequency", "Execution frequency of the block.", availability((9, 0))),
     Pragma("mma_throughput", "Tensor core throughput that the code needs.", availability((9, 3))),
@@ -229,6 +230,6 @@ def directive(name: str) -> Directive | None:
 
 
 def pragma(text: str) -> Pragma | None:
-    """Return the pragma that a string of `.pragma` spells by its first word."""
+    """Return the pragma for a string of `.pragma`, by its first word."""
     first = text.split(None, 1)[0] if text.strip() else ""
     return next((p for p in PRAGMAS if p.name == first), None)

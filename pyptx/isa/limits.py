@@ -1,4 +1,4 @@
-"""What one streaming multiprocessor of each architecture holds. Numbers of NVIDIA's own headers: CCCL's
+"""The limits of one streaming multiprocessor of each architecture, from NVIDIA's headers: CCCL's
 `cuda/__device/arch_traits.h` and the runtime's `cuda_occupancy.h` (CUDA 13.5)."""
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ STATIC_SHARED = 48 * KIB
 
 @dataclass(frozen=True, slots=True)
 class SmLimits:
-    """Limits of one SM, sizes in bytes. `shared` is what all CTAs of an SM share, `shared_per_cta` the most that one
-    may ask for (opt-in), `reserved_shared` what the system takes from each CTA besides; `barriers` counts the named
-    barriers of all CTAs together, None where they do not limit how many fit (before sm_90)."""
+    """Limits of one SM, sizes in bytes. `shared` is the total of all CTAs of an SM, `shared_per_cta` the maximum that
+    one may request (opt-in), `reserved_shared` the additional system reservation per CTA; `barriers` counts the named
+    barriers of all CTAs together, None if they do not limit residency (before sm_90)."""
 
     shared: int
     shared_per_cta: int
@@ -48,11 +48,11 @@ _BY_ARCH = {
     120: SmLimits(100 * KIB, 99 * KIB, 1536, 24, 24),
     121: SmLimits(100 * KIB, 99 * KIB, 1536, 24, 24),
 }
-# sm_107: `arch_traits.h` says 228 KiB, `cuda_occupancy.h` knows a 328 KiB setting; the smaller is never wrong.
+# sm_107: `arch_traits.h` says 228 KiB, `cuda_occupancy.h` knows a 328 KiB setting; the smaller is always safe.
 
 
 def sm_limits(name: str) -> SmLimits:
-    """Return the limits of a target (`sm_90a` and `sm_90` are one machine); ValueError for one without a row."""
+    """Return the limits of a target (`sm_90a` and `sm_90` are the same machine); ValueError for one without a row."""
     arch = RENAMED.get(target(name).arch, target(name).arch)
     if arch not in _BY_ARCH:
         known = ", ".join(f"sm_{number}" for number in _BY_ARCH)
@@ -61,16 +61,16 @@ def sm_limits(name: str) -> SmLimits:
 
 
 def static_shared_limit(where: Target) -> int:
-    """Return how many bytes of shared variables with a fixed size ptxas accepts: 48 KiB, and all that a CTA may have
-    on targets with the suffix `a` (seen with ptxas 13.5)."""
+    """Return how many bytes of statically sized shared variables ptxas accepts: 48 KiB, or the full limit of a CTA on
+    targets with the suffix `a` (measured with ptxas 13.5)."""
     if where.suffix != "a":
         return STATIC_SHARED
     return sm_limits(where.name).shared_per_cta
 
 
 def shared_limit(where: Target) -> int:
-    """Return the most shared memory that a CTA may have on any machine that runs code for a target: code without a
-    suffix runs on later ones too."""
+    """Return the maximum shared memory of a CTA on any machine that runs code for a target: code without a suffix also
+    runs on later machines."""
     own = RENAMED.get(where.arch, where.arch)
     able = [limits for arch, limits in _BY_ARCH.items() if arch == own or (arch > own and not where.suffix)]
     return max(limits.shared_per_cta for limits in able or _BY_ARCH.values())

@@ -1,7 +1,7 @@
-"""Finds what the table says of a spelling: (opcode, modifiers) -> Match or Mismatch.
+"""Looks up a spelling in the table: (opcode, modifiers) -> Match or Mismatch.
 
-The rows of one opcode are walked side by side, one modifier at a time, so that a misspelling can say what was legal in
-its place. Every answer is memoised: a module repeats few spellings often.
+Matches the rows of an opcode in parallel, one modifier at a time, so that a mismatch can report what is legal at its
+position. Every result is cached: a module repeats few spellings often.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ STATE_SPACES = frozenset(
 
 @lru_cache(maxsize=16384)
 def lookup(opcode: str, modifiers: tuple[str, ...]) -> Match | Mismatch:
-    """Return the row's answer for a spelling; modifiers come without dots, as PTX writes them.
+    """Return the match or mismatch of a spelling; modifiers are passed without dots.
 
-    Canonical order is preferred; then the same modifiers in any order or doubled, as ptxas reads them.
+    Canonical order is preferred; otherwise the modifiers may be in any order or repeated, as ptxas accepts them.
     """
     matches = matches_of(opcode, modifiers)
     return matches[0] if matches else _mismatch(opcode, modifiers)
@@ -63,7 +63,7 @@ def matches_of(opcode: str, modifiers: tuple[str, ...]) -> tuple[Match, ...]:
 
 @cache
 def sequences(row: Form) -> tuple[tuple[Slot, ...], ...]:
-    """Return the row's sequences of positions: one for each way to leave optional groups out, the fullest first."""
+    """Return the row's sequences of positions: one for each way to omit optional groups, the longest first."""
     return tuple(_sequences(notation.head(row)))
 
 
@@ -76,7 +76,7 @@ def _sequences(group: Group) -> Iterator[tuple[Slot, ...]]:
 
 
 def spellings(row: Form) -> Iterator[Bindings]:
-    """Yield everything the row allows."""
+    """Yield every spelling that the row allows."""
     for sequence in sequences(row):
         names = [slot.name for slot in sequence]
         for choices in product(*(slot.choices for slot in sequence)):
@@ -84,7 +84,7 @@ def spellings(row: Form) -> Iterator[Bindings]:
 
 
 def match_of(row: Form, bound: Bindings) -> Match:
-    """Return the match that filling the row's positions so gives."""
+    """Return the match that results from filling the row's positions this way."""
     return _match(row, bound, None)
 
 
@@ -100,7 +100,7 @@ Step = tuple[str, dict[str, list[Choice]]]
 
 @cache
 def _steps(row: Form) -> tuple[tuple[Step, ...], ...]:
-    """Return the row's sequences, made ready for walking."""
+    """Return the row's sequences, prepared for matching."""
     return tuple(tuple((slot.name, _by_first(slot)) for slot in sequence) for sequence in sequences(row))
 
 
@@ -130,7 +130,7 @@ def _fill(steps: tuple[Step, ...], modifiers: tuple[str, ...]) -> Iterator[Bindi
 
 
 def _reordered(row: Form, modifiers: tuple[str, ...]) -> Iterator[Bindings]:
-    """Yield the fillings that use every modifier of the text, whatever their order, flags perhaps twice."""
+    """Yield the fillings that use every modifier of the text, in any order, with flags possibly repeated."""
     if len(modifiers) > _LONGEST_REORDERED:
         return
     wanted = list(modifiers)
@@ -156,7 +156,7 @@ def _reordered(row: Form, modifiers: tuple[str, ...]) -> Iterator[Bindings]:
 
 
 def _ordered(modifiers: tuple[str, ...]) -> tuple[list[str], ...]:
-    """Return the modifiers whose order tells operands apart, kind by kind: types, state spaces and layouts."""
+    """Return the modifiers whose order matters for the operands, by kind: types, state spaces and layouts."""
     return tuple([m for m in modifiers if m in kind] for kind in (_TYPE_NAMES, STATE_SPACES, ("row", "col")))
 
 
@@ -174,7 +174,7 @@ _LONGEST_REORDERED = 16
 
 
 def _first_fitting(slot: Slot, left: list[str]) -> Choice | None:
-    """Return the choice whose first modifier stands earliest in the text, the longest of several: types keep their
+    """Return the choice whose first modifier occurs earliest in the text, the longest of several: types keep their
     relative order."""
     fitting = [c for c in slot.choices if all(left.count(m) >= c.modifiers.count(m) for m in c.modifiers)]
     return min(
@@ -200,7 +200,7 @@ def _mismatch(opcode: str, modifiers: tuple[str, ...]) -> Mismatch:
 
 
 def _progress(sequence: tuple[Slot, ...], modifiers: tuple[str, ...]) -> tuple[int, set[str]]:
-    """Return how far the text follows this sequence, and what the sequence wants there."""
+    """Return how far the text matches this sequence, and what the sequence expects there."""
     at = 0
     for slot in sequence:
         fitting = [c for c in slot.choices if modifiers[at : at + len(c.modifiers)] == c.modifiers]
@@ -225,7 +225,7 @@ def _match(row: Form, bound: Bindings, canonical: tuple[str, ...] | None) -> Mat
 
 @lru_cache(maxsize=16384)
 def traits(opcode: str, modifiers: tuple[str, ...]) -> Traits:
-    """Return what the instruction of a spelling does beyond computing; modifiers come with their dots or without."""
+    """Return the traits of a spelling; modifiers may have their dots or not."""
     bare = tuple(modifier.removeprefix(".") for modifier in modifiers)
     return read(table.traits().get(table.name_of((opcode, *bare)), ""), bare)
 
@@ -242,7 +242,7 @@ def _flat(group: OperandGroup, present: set[str]) -> Iterator[tuple[OperandPatte
 
 
 class _Resolver:
-    """Replaces the positions that an operand names by what one spelling puts there."""
+    """Replaces the positions that an operand refers to by their values in one spelling."""
 
     def __init__(
         self,
@@ -259,7 +259,7 @@ class _Resolver:
         self.default_space = chosen.get("ss") or (spaces[0] if spaces else None)
 
     def operand(self, p: OperandPattern) -> Operand:
-        """Return the operand that the pattern stands for."""
+        """Return the operand for a pattern."""
         composite = p.kind in (Kind.ADDRESS, Kind.PIPE)
         return Operand(
             p.name,
@@ -315,7 +315,7 @@ class _Resolver:
 
 @cache
 def _factor(text: str) -> tuple[str, str, str, int]:
-    """Read `vec`, `dim-2`, `shape.n/2` of a vector's count: position, side of a shape, operator, its number."""
+    """Parse `vec`, `dim-2`, `shape.n/2` of a vector's count: position, side of a shape, operator, number."""
     found = re.fullmatch(r"(\w+)(?:\.([mnk]))?(?:([-/])(\d+))?", text)
     assert found is not None, text
     by = int(found[4]) if found[4] else 0 if found[3] == "-" else 1

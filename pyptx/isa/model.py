@@ -1,6 +1,6 @@
-"""The vocabulary of the instruction table: what a row, a modifier position, a choice and an operand are.
+"""The vocabulary of the instruction table: rows, modifier positions, choices and operands.
 
-Holds no facts about any instruction and no notation; `notation` makes these from the manual's syntax lines.
+Contains no facts about any instruction and no notation; `notation` builds these from the manual's syntax lines.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from pyptx.isa.traits import Traits
 
 
 class Kind(StrEnum):
-    """What may stand in an operand's place."""
+    """The kind of an operand."""
 
     VALUE = "val"
     """A register or an immediate."""
     REGISTER = "reg"
     IMMEDIATE = "imm"
     ADDRESS = "addr"
-    """`[...]`, with one part or several."""
+    """`[...]`, with one or several parts."""
     PIPE = "pipe"
     """`d|p`: two destinations."""
     MOVABLE = "mov"
-    """Whatever `mov` takes: a register, an immediate, a special register, an address of a variable or function."""
+    """Anything that `mov` takes: a register, an immediate, a special register, an address of a variable or function."""
     VARIABLE = "var"
     """The name of a variable, parameter or opaque reference, or a register that holds its handle."""
     LABEL = "label"
@@ -36,12 +36,12 @@ class Kind(StrEnum):
     """`(a, b, ...)`: arguments of a call."""
     SPECIAL = "sreg"
     SINK = "sink"
-    """`_` and nothing else: the result cannot be had."""
+    """Only `_`: the result cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One legal spelling at a modifier position: the modifiers it stands for (mostly one) and since when."""
+    """One legal spelling at a modifier position: the modifiers it consists of (usually one) and its availability."""
 
     modifiers: tuple[str, ...]
     available: Availability | None = None
@@ -67,7 +67,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Modifier positions that are present together or, when `optional`, absent together."""
+    """Modifier positions that are present together or, if `optional`, absent together."""
 
     items: tuple[Slot | Group, ...]
     optional: bool
@@ -75,7 +75,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class OperandPattern:
-    """An operand as the row writes it; its type, count and space may name modifier positions."""
+    """An operand as written in the row; its type, count and space may name modifier positions."""
 
     name: str
     kind: Kind
@@ -93,12 +93,12 @@ class OperandPattern:
     parts: tuple[OperandPattern, ...] = ()
     optional_parts: int = 0
     condition: str | None = None
-    """For a part of an address: the position or literal that brings it along."""
+    """For a part of an address: the position or literal that requires it."""
 
 
 @dataclass(frozen=True, slots=True)
 class OperandGroup:
-    """Operands present together; `condition` names the modifier position or literal that brings them along."""
+    """Operands present together; `condition` names the modifier position or literal that requires them."""
 
     items: tuple[OperandPattern | OperandGroup, ...]
     optional: bool
@@ -107,10 +107,10 @@ class OperandGroup:
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """An operand of one matched spelling: everything resolved. `count` 0 is a scalar, n a vector of n elements.
+    """An operand of one matched spelling, fully resolved. `count` 0 is a scalar, n a vector of n elements.
 
-    `selectable` are the parts of the register that may be named (`b0`, `h10`); `minus`: `-` may precede it.
-    `braceable`: a scalar may stand in braces, `{a}`.
+    `selectable` are the register parts that may be named (`b0`, `h10`); `minus`: it may be preceded by `-`.
+    `braceable`: a scalar may be written in braces, `{a}`.
     """
 
     name: str
@@ -155,7 +155,7 @@ def _element(vector: Operand) -> Operand:
 class Form:
     """One row: a syntax line of the manual with its choice sets, where it is available, and where it is described.
 
-    `quirk` marks a row that needs a rule its notation cannot say; tidy counts them.
+    `quirk` marks a row with a rule that the notation cannot express; tidy counts them.
     """
 
     line: str
@@ -175,10 +175,10 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A spelling that a row allows: what each named position holds, its operand lists, and what it needs.
+    """A spelling that a row allows: the choice at each named position, its operand lists, and its requirements.
 
-    `signatures` has one operand list per legal operand count; `traits` are what it does beyond computing. `canonical`
-    is the manual's order of the modifiers when the text had them in another order or twice, else None.
+    `signatures` has one operand list per legal operand count; `traits` describe its effects beyond computing.
+    `canonical` is the manual's order of the modifiers when the text had them in another order or twice, else None.
     """
 
     form: Form
@@ -192,7 +192,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """No row allows the spelling: the index of the first modifier that does not fit and what fits there.
+    """No row allows the spelling: the index of the first mismatched modifier, and what is expected there.
 
     `at == len(modifiers)` means that something is missing at the end. `known` is False for an unknown opcode.
     """

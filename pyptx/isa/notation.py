@@ -46,14 +46,14 @@ def form(
 ) -> Form:
     """Return the row of this syntax line. Nothing is parsed until the row's opcode is first looked up.
 
-    `since` says `ptx` and `sm` in one string, as a choice does: `"8.6,sm_100a|sm_110f:9.0"`.
+    `since` combines `ptx` and `sm` in one string, as a choice does: `"8.6,sm_100a|sm_110f:9.0"`.
     """
     gone = availability(*removed) if removed else None
     return Form(line, choices, see, _since(since) if since else availability(ptx, sm), gone, quirk)
 
 
 class NotationError(ValueError):
-    """A row that does not follow the notation; only somebody who edits the table sees it."""
+    """A row that violates the notation; only editors of the table see it."""
 
 
 @cache
@@ -115,7 +115,7 @@ def _choice(word: str) -> Choice:
 
 
 def _since(text: str) -> Availability:
-    """Read `8.6`, `sm_90`, `8.6,sm_100a|sm_110f:9.0`."""
+    """Parse `8.6`, `sm_90`, `8.6,sm_100a|sm_110f:9.0`."""
     first, _, targets = text.partition(",")
     if first.startswith("sm_"):
         first, targets = "1.0", text

@@ -1,4 +1,4 @@
-"""The format strings of device code's `printf`: which arguments each conversion takes, and where `vprintf` finds them.
+"""The format strings of `printf` in device code: the arguments of each conversion, and where `vprintf` finds them.
 
 Knows neither registers nor memory.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 LONGEST = 1 << 16
 """Bytes of one string, and characters of one field."""
 _MOST_ARGUMENTS = 32
-"""CUDA programming guide, formatted output: device code passes no more."""
+"""CUDA programming guide, formatted output: the maximum in device code."""
 
 _FIELD = re.compile(
     rb"%(?P<flags>[-+ #0]*)(?P<width>\*|\d+)?(?:\.(?P<precision>\*|\d*))?(?P<size>hh|h|ll|l|j|z|t|L)?(?P<kind>.)?",
@@ -19,16 +19,16 @@ _FIELD = re.compile(
 )
 SIGNED, UNSIGNED, FLOATS = "di", "ouxX", "aAeEfFgG"
 _BITS = {"hh": 8, "h": 16, "": 32}
-"""Bits of an integer by its length modifier; all others say 64."""
+"""Bits of an integer by its length modifier; all others mean 64."""
 
 
 class Unprintable(ValueError):
-    """A format that C leaves undefined or that prints without bound; the message is for the user."""
+    """A format that is undefined in C or prints without bound; the message is for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One conversion specification. A width or precision of `*` is an argument, None is not stated."""
+    """One conversion specification. A width or precision of `*` is an argument, None is unspecified."""
 
     text: str
     flags: str
@@ -44,7 +44,7 @@ class Field:
 
     @property
     def dtypes(self) -> list[str]:
-        """What the field takes from the arguments, in order."""
+        """The types of the arguments that the field consumes, in order."""
         stars = ["i4" for part in (self.width, self.precision) if part == "*"]
         if self.kind in FLOATS:
             return [*stars, "f8"]
@@ -71,7 +71,7 @@ def parse_format(text: bytes) -> Parts:
 
 
 def argument_offsets(parts: Parts) -> list[tuple[int, str]]:
-    """Return where each argument lies in the buffer of `vprintf`, and its type: each aligned to its own size."""
+    """Return the offset of each argument in the buffer of `vprintf`, and its type: each is aligned to its size."""
     placed: list[tuple[int, str]] = []
     end = 0
     for dtype in (dtype for part in parts if isinstance(part, Field) for dtype in part.dtypes):
@@ -96,7 +96,7 @@ def _field(found: re.Match[bytes]) -> Field:
 
 
 def _count(given: str | None, text: str, *, bounded: bool = True) -> int | str | None:
-    """Return a width or precision; a `bounded` one is the least number of characters that a field prints."""
+    """Return a width or precision; a `bounded` one is the minimum number of characters that a field prints."""
     if given is None or given == "*":
         return given
     digits = given.lstrip("0")[:10] or "0"

@@ -1,4 +1,4 @@
-"""How ptxas reads modifiers that do not stand in the manual's order. Read off ptxas 13.5, one name at a time."""
+"""How ptxas reads modifiers that are not in the manual's order. Measured with ptxas 13.5, one name at a time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DOTTED_NAMES = frozenset(
     wmma.store.d
     """.split()
 )
-"""Instructions whose name goes on after the first dot: these words must come first, in this order."""
+"""Instructions whose name continues after the first dot: these words must come first, in this order."""
 
 REPEATABLE = frozenset(("sat", "relu", "satfinite", "sync", "uni", "cc", "approx", "NaN", "shiftamt"))
-"""What ptxas lets stand twice; of everything else it says "Duplicate" or "Multiple ... modifiers"."""
+"""Modifiers that ptxas allows twice; for all others it reports "Duplicate" or "Multiple ... modifiers"."""

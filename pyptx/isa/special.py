@@ -13,7 +13,7 @@ COMPONENTS = ("x", "y", "z", "w")
 
 @dataclass(frozen=True, slots=True)
 class SpecialRegister:
-    """One special register. `vector` means that it has components `.x .y .z .w`, of `type` each."""
+    """One special register. `vector` means that it has components `.x .y .z .w`, each of `type`."""
 
     name: str
     type: PtxType
@@ -22,14 +22,14 @@ class SpecialRegister:
     see: str
     vector: bool = False
     narrower: tuple[int, ...] = ()
-    """Widths in bits, less than the type's, that mov may also read (for code older than the type)."""
+    """Narrower widths in bits that mov may also read (for code older than the type)."""
     requires: str | None = None
-    """The directive that the kernel must have."""
+    """The directive that the kernel needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A name that stands for a number wherever an integer constant may stand."""
+    """A predefined name that stands for a number in integer constants."""
 
     name: str
     value: int
@@ -131,7 +131,7 @@ _MEMORY = (
     ),
 )  # fmt: skip
 
-# In no manual yet: types, versions and targets are those of ptxas 13.5, meanings are what the names say.
+# Undocumented: types, versions and targets are those of ptxas 13.5, meanings follow the names.
 _NEW = (
     _register(
         "%perctamemoryoffset", "u64", "Offset of the CTA-private memory.",

@@ -1,7 +1,7 @@
-"""Swizzled byte offsets in shared memory: where TMA, wgmma and tcgen05 put a byte, and back.
+"""Swizzled byte offsets in shared memory: where TMA, wgmma and tcgen05 place a byte, and the inverse.
 
-Offsets count from the origin of the pattern, which lies on `origin_alignment(...)` bytes; the pattern depends on
-address bits alone, so an address works as well as an offset. PTX manual, "Swizzling Modes".
+Offsets count from the origin of the pattern, which is aligned to `origin_alignment(...)` bytes; the pattern depends
+only on address bits, so an address works as well as an offset. PTX manual, "Swizzling Modes".
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from pyptx.tensormap import Swizzle
 
 LINE = 128
-"""Bytes of a line of shared memory: the patterns change from line to line."""
+"""Bytes per line of shared memory: the pattern changes from line to line."""
 
 _BY_NAME = {
     "NONE": Swizzle.NONE, "INTERLEAVE": Swizzle.NONE, "32B": Swizzle.B32, "64B": Swizzle.B64, "96B": Swizzle.B96,
@@ -29,39 +29,39 @@ def by_name(name: str | Swizzle | None) -> Swizzle:
 
 
 def xor_terms(mode: Swizzle) -> tuple[tuple[int, int], ...]:
-    """Return the pattern as pairs (mask, shift): the offset is exclusive-ored with each `(offset & mask) >> shift`."""
+    """Return the pattern as pairs (mask, shift): the offset is XORed with each `(offset & mask) >> shift`."""
     return _TERMS[mode]
 
 
 def swizzle(offset: int, mode: Swizzle) -> int:
-    """Return where the byte at this plain offset lies."""
+    """Return the swizzled offset of the byte at this linear offset."""
     for mask, shift in _TERMS[mode]:
         offset ^= (offset & mask) >> shift
     return offset
 
 
 def unswizzle(offset: int, mode: Swizzle) -> int:
-    """Return the plain offset of the byte that lies here. The bits that are read are never changed, so this is
+    """Return the linear offset of the byte at this swizzled offset. The bits that are read never change, so this is
     `swizzle` itself."""
     return swizzle(offset, mode)
 
 
 def period(mode: Swizzle) -> int:
-    """Return after how many bytes the pattern repeats."""
+    """Return the number of bytes after which the pattern repeats."""
     return 1 << max((mask.bit_length() for mask, _ in _TERMS[mode]), default=4)
 
 
 def origin_alignment(mode: Swizzle) -> int:
-    """Return the boundary on which a pattern starts when the descriptor's base offset is 0."""
+    """Return the alignment of the start of a pattern if the descriptor's base offset is 0."""
     return mode.origin_alignment
 
 
 def base_offset(address: int, mode: Swizzle) -> int:
-    """Return the base offset for a pattern that starts at this address: 0 on its boundary, else the line's number."""
+    """Return the base offset for a pattern that starts at this address: 0 if aligned, else the line's number."""
     return address // LINE % (mode.origin_alignment // LINE) if mode.span else 0
 
 
-# (mask of the bits that are read, how far they move down). Chunks of 16 bytes are bits 4–6, lines are bits 7–9.
+# (mask of the bits that are read, right shift). Chunks of 16 bytes are bits 4–6, lines are bits 7–9.
 _TERMS: dict[Swizzle, tuple[tuple[int, int], ...]] = {
     Swizzle.NONE: (),
     Swizzle.B32: ((0x080, 3),),

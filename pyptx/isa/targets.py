@@ -1,4 +1,4 @@
-"""Architectures, PTX versions and who supports what. Knows nothing of instructions."""
+"""Architectures, PTX versions and which target supports what. Knows nothing about instructions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cache
 Version = tuple[int, int]
 
 NEWEST_PTX: Version = (9, 5)
-"""The newest PTX version that the table describes, the newest of ptxas 13.5."""
+"""The newest PTX version in the table, which is the newest of ptxas 13.5."""
 
 PTX_VERSIONS: tuple[Version, ...] = tuple(
     (major, minor)
@@ -42,7 +42,7 @@ ASSEMBLED = (
 
 _FAMILIES = ((100, 103, 107), (110,), (120, 121))
 RENAMED = {101: 110}
-"""sm_101 became sm_110 in PTX 9.0; both names mean one architecture."""
+"""sm_101 was renamed sm_110 in PTX 9.0; both names mean the same architecture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Target:
         return self.name
 
     def provides(self, feature: Target) -> bool:
-        """Tell whether code for this target may use what `feature` introduced."""
+        """Tell whether code for this target may use a feature introduced with `feature`."""
         mine, other = RENAMED.get(self.arch, self.arch), RENAMED.get(feature.arch, feature.arch)
         if feature.suffix == "a":
             return self.suffix == "a" and mine == other
@@ -71,7 +71,7 @@ class Target:
 
 @cache
 def target(name: str) -> Target:
-    """Return the target of this name; ValueError for a name that no PTX version knows."""
+    """Return the target of this name; ValueError for a name that no PTX version defines."""
     if name not in FIRST_PTX:
         raise ValueError(f"unknown target {name!r}; the targets are {', '.join(FIRST_PTX)}")
     digits = name.removeprefix("sm_").rstrip("af")
@@ -80,16 +80,16 @@ def target(name: str) -> Target:
 
 @dataclass(frozen=True, slots=True)
 class Availability:
-    """Since which PTX version, on which targets: any of `since` (target or None for every one, first PTX version)."""
+    """The first PTX version by target: any of `since` (target or None for every one, first PTX version)."""
 
     since: tuple[tuple[Target | None, Version], ...]
 
     def on(self, where: Target, version: Version) -> bool:
-        """Tell whether it may be used in a module of this target and version."""
+        """Tell whether a module of this target and version may use it."""
         return any((feature is None or where.provides(feature)) and version >= first for feature, first in self.since)
 
     def first_version(self, where: Target) -> Version | None:
-        """Return the lowest PTX version that has it on this target, None when no version has it there."""
+        """Return the first PTX version that supports it on this target, or None."""
         fits = [first for feature, first in self.since if feature is None or where.provides(feature)]
         return min(fits, default=None)
 
@@ -108,8 +108,8 @@ def version(text: str) -> Version:
 
 @cache
 def availability(ptx: Version, sm: str = "") -> Availability:
-    """Return the availability that a row spells: `sm` is targets separated by spaces or `|`, each with its own first
-    version after a colon where that differs from `ptx` ("sm_100a sm_110f:9.0")."""
+    """Return the availability that a row spells: `sm` lists targets separated by spaces or `|`, each with its own first
+    version after a colon if it differs from `ptx` ("sm_100a sm_110f:9.0")."""
     since: list[tuple[Target | None, Version]] = []
     for word in sm.replace("|", " ").split():
         name, _, first = word.partition(":")

@@ -1,4 +1,5 @@
-"""PTX text into nodes, with errors that say where, what was expected and how to mend it. Names load on first use."""
+"""Parses PTX text into nodes; errors give the place, what was expected and how to fix it. Names are loaded on first
+use."""
 
 from __future__ import annotations
 

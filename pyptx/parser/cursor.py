@@ -1,4 +1,4 @@
-"""Reads tokens one by one and remembers the words and gaps of the statement being read."""
+"""Reads tokens one by one and collects the words and gaps of the current statement."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from pyptx.parser.lexer import next_token, padding, stray, tail_at
 
 
 class Cursor:
-    """A place in the text with one token of look-ahead: `kind` and `token` are the next one, END at the end."""
+    """A position in the text with one token of look-ahead: `kind` and `token` describe the next token, END at the
+    end."""
 
     __slots__ = ("end", "gap", "gaps", "kind", "padding", "start", "taken_end", "text", "token")
 
@@ -24,7 +25,7 @@ class Cursor:
         self.jump(at)
 
     def jump(self, at: int) -> None:
-        """Go to an offset and begin a statement there."""
+        """Move to an offset and start a statement there."""
         self.gaps: list[str] = []
         self.taken_end = at
         self._look_at(at)
@@ -44,7 +45,7 @@ class Cursor:
             self.kind, self.token, self.end = kind, match[kind], match.end()
 
     def skip_to(self, at: int) -> None:
-        """Go on at an offset; the caller has added the gaps of the tokens up to it."""
+        """Move to an offset; the caller has recorded the gaps of the tokens up to it."""
         self.taken_end = at
         self._look_at(at)
 
@@ -59,14 +60,14 @@ class Cursor:
         return token
 
     def accept(self, token: str) -> bool:
-        """Take the next token if it is this one."""
+        """Take the next token if it matches."""
         if self.token != token:
             return False
         self.take()
         return True
 
     def expect(self, token: str, where: str) -> None:
-        """Take this token, or fail naming it."""
+        """Take this token, or fail with its name."""
         if self.token == token and self.kind != "STRING":
             self.take()
         elif token == ";":
@@ -75,7 +76,7 @@ class Cursor:
             self.fail(f"`{token}` {where}")
 
     def missing_semicolon(self, where: str, also: str = "") -> NoReturn:
-        """Fail for a statement that does not end: where the next one begins on a new line, the `;` is missing."""
+        """Fail for an unterminated statement: if the next token is on a new line, the `;` is missing."""
         if self.kind != "STRAY" and ("\n" in self.gap or self.kind == "END" or self.token in ("}", "@")):
             found = "the end of the file" if self.kind == "END" else f"`{shortened(self.token)}`"
             message = f"expected `;` {where}, found {found}"
@@ -83,13 +84,13 @@ class Cursor:
         self.fail(f"{also}`;` {where}")
 
     def name(self, what: str) -> str:
-        """Take a name, or fail saying what it would have been."""
+        """Take a name, or fail with a description of it."""
         if self.kind != "NAME" or self.token == "_":
             self.fail(what)
         return self.take()
 
     def number(self, what: str) -> int:
-        """Take an integer, keeping a spelling that is not plain decimal."""
+        """Take an integer, keeping any spelling other than plain decimal."""
         token = self.token
         value = number_value(token) if self.kind == "NUMBER" or token == "WARP_SZ" else None
         if not isinstance(value, int):
@@ -98,7 +99,7 @@ class Cursor:
         return value if token == int.__repr__(value) else Number(value, token)
 
     def string(self, what: str) -> str:
-        """Take a string and return it without its quotes."""
+        """Take a string and return it without quotes."""
         if self.kind != "STRING":
             self.fail(what)
         return self.take()[1:-1]
@@ -139,7 +140,7 @@ _NUMBER_HELP = "write 12, 0x1F, 017, 0b11 (with `U` for unsigned), 1.5, 1e-3, 0f
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the remedy that names the known word most like this one, if any is."""
+    """Return the suggestion of the most similar known word, if any."""
     if not 2 < len(word) < 40:
         return None
     from difflib import get_close_matches
@@ -149,6 +150,6 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 def shortened(text: str) -> str:
-    """Return a token short enough for a message."""
+    """Return a token, shortened for a message."""
     first = text.partition("\n")[0]
     return first if len(first) <= 40 else f"{first[:37]}…"

@@ -25,7 +25,7 @@ ON_ENTRIES = {
     ".reqnctapercluster": 3, ".maxclusterrank": 1, ".minperctamemory": 1, ".explicitcluster": 0,
     ".blocksareclusters": 0, ".pragma": 0,
 }  # fmt: skip
-"""Directives between the header of an entry and its body, and how many integers they may take."""
+"""Directives between the header of an entry and its body, and the number of integers they take."""
 _OF_BODIES = frozenset((".reg", ".shared", ".local", ".loc", ".branchtargets"))
 ON_FUNCTIONS = {".noreturn": 0, ".abi_preserve": 1, ".abi_preserve_control": 1}
 
@@ -73,7 +73,7 @@ def variable_declaration(cursor: Cursor, place: Origin | None, linking: LinkingD
 
 
 def scalar_type(cursor: Cursor) -> ScalarType:
-    """Take a type, or fail naming the nearest."""
+    """Take a type, or fail with the most similar one."""
     scalar = _TYPES.get(cursor.token)
     if scalar is None or cursor.kind != "DOTTED":
         if cursor.kind in ("END", "STRAY"):
@@ -85,7 +85,7 @@ def scalar_type(cursor: Cursor) -> ScalarType:
 
 
 def attributes(cursor: Cursor) -> tuple[Attribute, ...]:
-    """Take `.attribute(…)`, if it is there."""
+    """Take `.attribute(…)`, if present."""
     if not cursor.accept(".attribute"):
         return ()
     cursor.expect("(", "after `.attribute`")
@@ -97,7 +97,7 @@ def attributes(cursor: Cursor) -> tuple[Attribute, ...]:
 
 
 def param_list(cursor: Cursor) -> tuple[Param, ...]:
-    """Take the parameters of a function, with their parentheses."""
+    """Take the parameter list of a function, with its parentheses."""
     cursor.expect("(", "before the parameters")
     if cursor.accept(")"):
         return ()
@@ -206,7 +206,7 @@ def _parse_declarator(cursor: Cursor) -> Declarator:
 
 
 def _parse_values(cursor: Cursor) -> tuple[str | Operand, ...]:
-    """Take the values of an initializer with their braces; long runs of plain numbers at once."""
+    """Take the values of an initializer with their braces; long runs of plain numbers in one step."""
     cursor.take()
     values: list[str | Operand] = []
     if cursor.accept("}"):

@@ -1,4 +1,4 @@
-"""The one syntax error. It carries every diagnostic of the text, not only the first."""
+"""The syntax error. It carries every diagnostic of the text, not only the first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pyptx.parser import rules
 
 
 class PtxSyntaxError(PtxError):
-    """Raised when text is no PTX. `line` and `col` are those of the first diagnostic."""
+    """Raised for text that is not valid PTX. `line` and `col` are those of the first diagnostic."""
 
     def __init__(
         self,
@@ -35,8 +35,7 @@ def _rebuild(message: str, diagnostics: tuple[Diagnostic, ...], source: str | No
 
 
 class Failure(Exception):
-    """What one statement could not be parsed for: a rule, a place in the text, and what to say. Never leaves the
-    parser."""
+    """Why a statement could not be parsed: a rule, a place in the text, and a message. Never leaves the parser."""
 
     def __init__(self, rule: rules.Rule, start: int, length: int, message: str, help: str | None = None) -> None:
         super().__init__(message)

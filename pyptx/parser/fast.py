@@ -1,8 +1,7 @@
-"""Common statements at speed: one regular expression cuts them, tables of pure functions give their parts.
+"""Fast path for common statements: one regular expression splits them, and tables of pure functions supply their parts.
 
-A second way to say what `statements.py` says, for plain instructions, labels and `.loc`: whatever is not plain is left
-to it, and tests compare the two. The tables outlive a parse, so that many small texts are as fast as a large one; full
-ones are replaced.
+Duplicates `statements.py` for plain instructions, labels and `.loc`, and leaves everything else to it; tests compare
+the two. The tables outlive a parse, so that many small texts parse as fast as a large one; full tables are replaced.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from pyptx.parser.sections import section_statement
 
 _LARGEST = 1 << 15
 _LONGEST = 1024
-"""Longer texts are not remembered."""
+"""Longer texts are not cached."""
 _SINGLE = "\0"
 _statements = re.compile(
     r"([ \t\r\n]*+(?://[^\n]*+\n[ \t\r\n]*+)*+)"
@@ -64,7 +63,7 @@ _is_name = re.compile(NAME, re.ASCII).fullmatch
 
 
 class _Twin(Statement):
-    """An instruction while it is being filled: the same slots without the guard against assignment."""
+    """An instruction under construction: the same slots without the assignment guard."""
 
     __slots__ = Instruction.__slots__
     __setattr__ = object.__setattr__  # pyright: ignore[reportAssignmentType]
@@ -78,11 +77,11 @@ class _RegisterTwin(Operand):
 
 
 _Entry = tuple[Layout, int, int, int]
-"""A layout, the line breaks before its first token, the column after the last of them, all its line breaks."""
+"""A layout, the line breaks before its first token, the column after the last of them, and all its line breaks."""
 
 
 class Heads(dict[str, tuple[str, tuple[str, ...], dict[tuple[str, ...], _Entry]]]):
-    """Full opcode -> opcode, modifiers, and the layouts seen with as many modifiers."""
+    """Full opcode -> opcode, modifiers, and the layouts seen with that number of modifiers."""
 
     def __missing__(self, head: str) -> tuple[str, tuple[str, ...], dict[tuple[str, ...], _Entry]]:
         if len(self) >= _LARGEST:
@@ -93,8 +92,8 @@ class Heads(dict[str, tuple[str, tuple[str, ...], dict[tuple[str, ...], _Entry]]
 
 
 class Operands(dict[str, Operand]):
-    """Text of an operand with the gaps around it -> the operand. `shapes` has for the same text one character that
-    stands for the gaps among `gaps`, unless it is `_SINGLE`: one token and no gaps."""
+    """Text of an operand with its surrounding gaps -> the operand. `shapes` maps the same text to one character that
+    represents the gaps among `gaps`, or `_SINGLE` for one token without gaps."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -135,19 +134,19 @@ class Operands(dict[str, Operand]):
 
 
 class _NotPlain(Exception):
-    """This statement is left to the full grammar."""
+    """Leaves this statement to the full grammar."""
 
 
 class TablesFull(Exception):
-    """The tables have grown to their limit: go on with new ones."""
+    """The tables have reached their limit: continue with new ones."""
 
 
 _Parsed = tuple[Operand, tuple[str, ...], bool]
-"""An operand, the gaps around its tokens, and whether those inside are the default ones."""
+"""An operand, the gaps around its tokens, and whether the inner gaps are the default."""
 
 
 def _parse(text: str) -> _Parsed:
-    """Parse one operand with the gaps around it."""
+    """Parse one operand with its surrounding gaps."""
     match = _simple(text)
     if match is None or "WARP_SZ" in text:
         return _parse_fully(text)
@@ -182,11 +181,11 @@ def _is_default(operand: Operand, gaps: tuple[str, ...]) -> bool:
 
 
 _Declared = tuple[type[RegDecl | VarDecl], tuple[Any, ...], _Entry]
-"""A declaration to make again: its class, its fields, its layout."""
+"""A cached declaration: its class, its fields, its layout."""
 
 
 class Plain:
-    """Parses runs of plain statements, sharing what they share."""
+    """Parses runs of plain statements, sharing equal parts."""
 
     __slots__ = ("data", "declared", "guards", "heads", "labels", "layouts", "operands")
 
@@ -200,10 +199,10 @@ class Plain:
         self.data: dict[str, tuple[SectionData, _Entry]] = {}
 
     def run(self, text: str, at: int, append: Callable[[Statement], None], lines: Lines) -> int:
-        """Append the plain statements from `at` on; return where the first other one begins. Raises TablesFull with
-        `lines.at` where it stopped.
+        """Append the plain statements from `at` on; return where the first other statement starts. Raises TablesFull
+        with the position reached in `lines.at`.
 
-        One loop on purpose: each call here costs a tenth of the speed.
+        Deliberately one loop: each call here costs a tenth of the speed.
         """
         heads, operand_of = self.heads, self.operands.__getitem__
         shape_of, single, arguments_of = self.operands.shapes.get, repeat(_SINGLE), self.arguments
@@ -286,8 +285,8 @@ class Plain:
         return stop
 
     def run_data(self, text: str, at: int, append: Callable[[Statement], None], lines: Lines) -> int:
-        """Append the lines of data of a DWARF section from `at` on; return where something else begins. Lines repeat
-        so often that whole ones are remembered."""
+        """Append the data lines of a DWARF section from `at` on; return where something else starts. Lines repeat so
+        often that whole lines are cached."""
         lines.place(at)
         if lines.line_start != at:
             return at
@@ -308,7 +307,7 @@ class Plain:
         return at
 
     def data_line(self, text: str) -> tuple[SectionData, _Entry] | None:
-        """Parse one line of data by the full grammar, remembering it; None if it is more than that."""
+        """Parse one data line with the full grammar and cache it; None if it is more than that."""
         cursor = Cursor(text)
         try:
             node = section_statement(cursor, None)
@@ -322,7 +321,7 @@ class Plain:
         return made
 
     def declaration(self, key: tuple[str, str, str]) -> _Declared:
-        """Parse a declaration by the full grammar, remembering it: the same few stand in most functions."""
+        """Parse a declaration with the full grammar and cache it: most functions repeat the same few."""
         cursor = Cursor("".join(key))
         parse = register_declaration if key[1].startswith(".reg") else variable_declaration
         node = parse(cursor, None)
@@ -337,7 +336,7 @@ class Plain:
         return made
 
     def arguments(self, listing: str) -> tuple[tuple[Operand, ...], str]:
-        """Split operands with brackets among them."""
+        """Split operands, some of which contain brackets."""
         texts = _list_parts(listing)
         if sum(map(len, texts)) + 2 * len(texts) - 2 != len(listing):
             raise _NotPlain
@@ -345,7 +344,7 @@ class Plain:
         return operands, "".join(map(self.operands.shapes.get, texts, repeat(_SINGLE)))
 
     def guard(self, text: str) -> tuple[Predicate, str]:
-        """Return the predicate of `@!%p `, and what is left of it for the layout."""
+        """Return the predicate of `@!%p `, and the rest of its layout."""
         made = self.guards.get(text)
         if made is None:
             if len(self.guards) >= _LARGEST:
@@ -359,7 +358,7 @@ class Plain:
         return made
 
     def label(self, gaps: tuple[str, ...]) -> _Entry:
-        """Return the layout of a label or `.loc`, remembering it."""
+        """Return the cached layout of a label or `.loc`."""
         if len(self.labels) >= _LARGEST:
             raise TablesFull
         made = _measure(layout_of(gaps))
@@ -370,7 +369,7 @@ class Plain:
     def layout(
         self, layouts: dict[tuple[str, ...], _Entry], opcode: str, modifiers: int, key: tuple[str, ...]
     ) -> _Entry:
-        """Return the layout that `key` stands for, remembering it."""
+        """Return the cached layout for `key`."""
         if self.layouts >= _LARGEST:
             raise TablesFull
         lead, gap, shape, tail, *guard = key
@@ -412,7 +411,7 @@ def _measure(layout: Layout) -> _Entry:
 
 
 def _complete(node: Statement, layout: Layout, place: int) -> None:
-    """Give a node that was just made its layout and place."""
+    """Set the layout and place of a new node."""
     slots = cast("Any", type(node))
     slots.layout.__set__(node, layout)
     slots._place.__set__(node, place)
@@ -425,7 +424,8 @@ class _Shared:
 
 
 def tables(*, fresh: bool = False) -> Plain:
-    """Return the tables to parse with; new ones if the old are full. Threads share them: entries are only added."""
+    """Return the tables to parse with; new ones if the old ones are full. Threads share them: entries are only
+    added."""
     if fresh:
         _Shared.plain = Plain()
     return _Shared.plain

@@ -1,4 +1,5 @@
-"""Text into tokens. Total: every text is a sequence of gaps and tokens, or a PtxSyntaxError with its place.
+"""Splits text into tokens. Total: every text is a sequence of gaps and tokens, or raises a PtxSyntaxError with its
+place.
 
 A gap is whitespace, comments and preprocessor lines (`# 1 "a.cu"`). Knows no grammar.
 """
@@ -18,14 +19,14 @@ _COMMENT = r"/\*[^*]*+\*++(?:[^/*][^*]*+\*++)*+/"
 _LINE_MARK = r'[ \t]*+\#[ \t]*+(?:line)?[ \t]*+\d++[ \t]++"[^"\n]*+"(?:[ \t]++\d++)*+[ \t\r]*+(?=\n|\Z)'
 GAP = rf"(?:(?<![^\n]){_LINE_MARK}|[ \t\r\f]++|\n(?:{_LINE_MARK})?|//[^\n]*+|{_COMMENT})*+"
 TAIL = rf"(?:[ \t\r\f]*+(?:{_COMMENT}[ \t\r\f]*+)*+(?://[^\n]*+)?(?:\n|\Z))?"
-"""The rest of the line after a statement's last token, if nothing but gap is left on it."""
+"""The rest of the line after a statement's last token, if it is only a gap."""
 NAME = r"(?:[A-Za-z_][\w$]*+|[$%][\w$]++)"
 NUMBER = (
     r"(?:0[fF][\da-fA-F]{8}|0[dD][\da-fA-F]{16}|0[xX][\da-fA-F]++U?|0[bB][01]++U?"
     r"|\d{1,400}+\.\d*+(?:[eE][+-]?\d++)?|\.\d++(?:[eE][+-]?\d++)?+(?![\w$]|::)|\d{1,400}+[eE][+-]?\d++"
     r"|0[0-7]{0,99}+U?|[1-9]\d{0,99}+U?)"
 )
-"""Integers have at most 100 digits: 64 bits take 22, and Python refuses to read thousands."""
+"""Integers have at most 100 digits: 64 bits need 22, and Python refuses to parse thousands."""
 DOTTED = r"\.[\w$]++(?:::[\w$]++)*+(?:(?<=::\d):\d++)?"
 PUNCTUATION = r"<<|>>|<=|>=|==|!=|&&|\|\||[-+*%&|^!~?:;,<>=(){}@\[\]]|/(?![*/])"
 _NEXT = re.compile(
@@ -52,7 +53,7 @@ class TokenKind(StrEnum):
 
 
 class Token(NamedTuple):
-    """One token with its 1-based place and the gap before it. The last one of a text is END, with empty text."""
+    """One token with its 1-based place and the gap before it. The last token of a text is END, with empty text."""
 
     kind: TokenKind
     text: str
@@ -62,7 +63,7 @@ class Token(NamedTuple):
 
 
 def tokenize(source: str) -> list[Token]:
-    """Return the tokens of a text; joining gaps and texts gives the text back."""
+    """Return the tokens of a text; joining gaps and token texts restores the text."""
     out: list[Token] = []
     at, line, line_start = 0, 1, 0
     while True:
@@ -89,7 +90,7 @@ def tokenize(source: str) -> list[Token]:
 
 
 def padding(source: str) -> int:
-    """Return where the NULs begin that some producers write at the end; they belong to the gap there."""
+    """Return the start of the trailing NULs that some compilers write; they belong to the gap there."""
     if source[-1:] not in ("\0", "\n", "\r", " ", "\t") or "\0" not in source[-_PADDING:]:
         return len(source)
     end = len(source.rstrip("\0 \t\r\n"))
@@ -98,7 +99,7 @@ def padding(source: str) -> int:
 
 
 def stray(source: str, start: int) -> Failure:
-    """Return the failure for the character at `start`, which begins no token."""
+    """Return the failure for the character at `start`, which does not start a token."""
     character = source[start]
     if source.startswith("/*", start):
         return Failure(rules.UNTERMINATED, start, 2, "this comment is never closed", "close it with `*/`")

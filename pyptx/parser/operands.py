@@ -1,4 +1,4 @@
-"""Operands, addresses and constant expressions, parsed with explicit stacks: nothing recurses on the input."""
+"""Parses operands, addresses and constant expressions with explicit stacks: nothing recurses on the input."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from pyptx.parser.cursor import Cursor
 from pyptx.parser.errors import Failure
 
 ALONE = frozenset({"ret", "exit", "trap", "brkpt"})
-"""Opcodes that no operand follows: without this a missing `;` after them would make the next opcode their operand."""
+"""Opcodes without operands: after them, a missing `;` must not turn the next opcode into an operand."""
 DEEPEST = 20_000
 _UNARY, _AFTER_NAME, _FIELD = 12, 0, -1
 _BINARY = {
@@ -43,7 +43,7 @@ _CLOSER = {"(": ")", "{": "}", "[": "]", "index": "]", "mask": ")"}
 
 
 class _Frame:
-    """An open bracket: finished elements, and the operands and operators of the one being read."""
+    """An open bracket: finished elements, and the operands and operators of the current one."""
 
     __slots__ = ("elements", "kind", "open_tests", "operators", "subject", "values")
 
@@ -60,8 +60,8 @@ _is_component = re.compile(r"\.(?:[xyzwrgba]|b(?!32$)[0-3]{1,3}|b[0-7]{4}|h[0-3]
 
 
 def parse_operand(cursor: Cursor, *, initializer: bool = False, lists: bool = True) -> Operand:
-    """Parse one operand; in an initializer also `generic(x)`, masks and fields. Without `lists`, parentheses stand
-    around constants only."""
+    """Parse one operand; in an initializer also `generic(x)`, masks and fields. Without `lists`, parentheses may only
+    enclose constants."""
     start = cursor.start
     operand = _parse(cursor, initializer)
     if not lists and isinstance(operand, ParenthesizedOperand) and not _is_constant(operand):
@@ -81,7 +81,7 @@ def _parse(cursor: Cursor, initializer: bool) -> Operand:
 
 
 def _parse_primary(cursor: Cursor, frames: list[_Frame], initializer: bool) -> bool:
-    """Read up to a complete value; False while another must follow (an operator, an opening bracket)."""
+    """Parse up to a complete value; return False while another must follow (after an operator or opening bracket)."""
     frame, kind, token = frames[-1], cursor.kind, cursor.token
     if kind == "NAME":
         frame.values.append(_parse_name(cursor, frames, initializer))
@@ -146,7 +146,7 @@ def _fail_constant(start: int, length: int, message: str, help: str) -> None:
 
 
 def _parse_name(cursor: Cursor, frames: list[_Frame], initializer: bool) -> Operand:
-    """Read a name with its component; for `name[` a frame is opened and the value returned is its subject."""
+    """Parse a name with its component; for `name[`, open a frame and return the value as its subject."""
     frame, start = frames[-1], cursor.start
     name = cursor.take()
     if name == "WARP_SZ":
@@ -173,7 +173,7 @@ def _parse_name(cursor: Cursor, frames: list[_Frame], initializer: bool) -> Oper
 
 
 def _fail_component(cursor: Cursor, start: int, name: str) -> NoReturn:
-    """Fail for a dotted word after a name: on a line of its own the name begins the next instruction."""
+    """Fail for a dotted word after a name: on a separate line, the name starts the next instruction."""
     before = cursor.text.rfind("\n", 0, start)
     if before >= 0 and not cursor.text[before + 1 : start].strip():
         end = len(cursor.text[:before].rstrip())
@@ -183,7 +183,7 @@ def _fail_component(cursor: Cursor, start: int, name: str) -> NoReturn:
 
 
 def _takes_name(frame: _Frame, initializer: bool) -> bool:
-    """Say whether a name may stand after the pending operators: `a|`, `field =`, or one `!` or `-`."""
+    """Tell whether a name may follow the pending operators: `a|`, `field =`, or one `!` or `-`."""
     if frame.operators[-1] == (_FIELD, "=") or _makes_pipe(frame):
         return True
     return len(frame.operators) == 1 and frame.operators[0] in ((_UNARY, "!"), (_UNARY, "-")) and not initializer
@@ -194,8 +194,8 @@ def _makes_pipe(frame: _Frame) -> bool:
 
 
 def _parse_after_value(cursor: Cursor, frames: list[_Frame], initializer: bool) -> bool:
-    """Read what may follow a value: True when another operand must come; False when a bracket was closed or the
-    whole operand is finished (then the outermost frame holds it as its element)."""
+    """Parse what may follow a value: return True if another operand must follow, False if a bracket was closed or the
+    whole operand is finished (the outermost frame then holds it as its element)."""
     frame, token = frames[-1], cursor.token
     if cursor.kind != "PUNCTUATION":
         token = ""
@@ -227,7 +227,7 @@ def _parse_after_value(cursor: Cursor, frames: list[_Frame], initializer: bool) 
 
 
 def _push_operator(cursor: Cursor, frame: _Frame, token: str) -> bool:
-    """Push a binary operator; False when it cannot stand after this value."""
+    """Push a binary operator; return False if it cannot follow this value."""
     value = frame.values[-1]
     symbolic = isinstance(value, RegisterOperand | LabelOperand | GenericOperand)
     if token == "=":
@@ -261,7 +261,7 @@ def _push_operator(cursor: Cursor, frame: _Frame, token: str) -> bool:
 
 
 def _reduce(frame: _Frame, weakest: int) -> None:
-    """Apply the pending operators that bind at least so strongly; an open `?` stops it unless all must go."""
+    """Apply the pending operators that bind at least this strongly, up to an open `?` unless all must be applied."""
     while frame.operators and frame.operators[-1][0] >= weakest:
         _apply(frame)
 
@@ -296,7 +296,7 @@ def _is_constant(operand: Operand) -> bool:
 
 
 def _is_number(operand: Operand) -> bool:
-    """Say whether an operand is made of numbers, as far as its outermost term tells."""
+    """Tell whether an operand consists of numbers, judging by its outermost term."""
     numbers = ImmediateOperand | BinaryOperand | ConditionalOperand | CastOperand | ParenthesizedOperand
     if isinstance(operand, UnaryOperand):
         return not isinstance(operand.operand, RegisterOperand | LabelOperand)
@@ -304,7 +304,7 @@ def _is_number(operand: Operand) -> bool:
 
 
 def _close(cursor: Cursor, frames: list[_Frame]) -> bool:
-    """Take the closing bracket and hand the finished operand to the frame around it."""
+    """Take the closing bracket and pass the finished operand to the enclosing frame."""
     frame = frames.pop()
     elements = tuple(frame.elements)
     outer = frames[-1]
@@ -331,7 +331,7 @@ def _close(cursor: Cursor, frames: list[_Frame]) -> bool:
 
 
 def _build_address(elements: tuple[Operand, ...]) -> Operand:
-    """Return what `[…]` around these elements means."""
+    """Return the operand for `[…]` around these elements."""
     first, rest = elements[0], elements[1:]
     if isinstance(first, RegisterOperand | LabelOperand):
         return AddressOperand(first.name, None, rest)

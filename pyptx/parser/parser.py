@@ -1,5 +1,5 @@
-"""Text into nodes: `parse`. Keeps the open bodies on a list, runs plain statements through `fast.py` and the rest
-through `statements.py`, and after an error goes on with the next statement."""
+"""Parses text into nodes: `parse`. Keeps the open bodies in a list, parses runs of plain statements with `fast.py` and
+the rest with `statements.py`, and continues with the next statement after an error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pyptx.parser.sections import section_statement
 from pyptx.parser.statements import Opening
 
 MOST_ERRORS = 1000
-"""After so many the rest of the text is not looked at."""
+"""After this many errors, the rest of the text is skipped."""
 _COLUMN = (1 << COLUMN_BITS) - 1
 
 
@@ -31,7 +31,7 @@ def parse(source: str, *, recover: Literal[False] = False) -> Module: ...
 @overload
 def parse(source: str, *, recover: Literal[True]) -> tuple[Module, tuple[Diagnostic, ...]]: ...
 def parse(source: str, *, recover: bool = False) -> Module | tuple[Module, tuple[Diagnostic, ...]]:
-    """Return the module that a PTX text spells; `emit` gives the text back byte for byte.
+    """Return the module of a PTX text; `emit` restores the text byte for byte.
 
     Raises PtxSyntaxError with every diagnostic. With `recover=True` it returns the module and the diagnostics instead;
     text that could not be parsed stays in it as `SkippedText`.
@@ -47,8 +47,8 @@ def parse(source: str, *, recover: bool = False) -> Module | tuple[Module, tuple
 
 
 class Parsing:
-    """One parse under way: the text, the place in it, and the bodies that are open. Without `fast` every statement
-    goes through the full grammar, which must give the same."""
+    """A parse in progress: the text, the position, and the open bodies. Without `fast`, every statement uses the full
+    grammar, with the same result."""
 
     def __init__(self, source: str, *, fast: bool = True) -> None:
         self.fast = fast
@@ -82,7 +82,7 @@ class Parsing:
         return Module(version, target, size, tuple(self.body), layout_of((cursor.gap,)))
 
     def _give_up(self) -> None:
-        """Put the rest of the text aside: this is no PTX."""
+        """Skip the rest of the text: this is not PTX."""
         cursor = self.cursor
         start, at = cursor.start, cursor.taken_end
         if cursor.kind != "END":
@@ -94,7 +94,7 @@ class Parsing:
             self.body = outer
 
     def _parse_plain_statements(self) -> None:
-        """Parse as many plain statements as come here."""
+        """Parse as many plain statements as follow."""
         at = self.cursor.taken_end
         if self.open[-1][0].kind == "section":
             at = self.plain.run_data(self.text, at, self.body.append, self.lines)
@@ -134,8 +134,8 @@ class Parsing:
         return cast("Origin", self.lines.place(self.cursor.start))
 
     def _parse_statement(self) -> bool:
-        """Parse one statement or closing brace; False after an error. Then a body that follows at module level is
-        that of the header that failed."""
+        """Parse one statement or closing brace; return False after an error. A body that follows at module level then
+        belongs to the failed header."""
         cursor = self.cursor
         begin, start = cursor.taken_end, cursor.start
         try:
@@ -179,7 +179,7 @@ class Parsing:
         self.body = outer
 
     def _report_unclosed(self) -> None:
-        """Report a body that the text ends in, and close it without a brace."""
+        """Report a body that is open at the end of the text, and close it without a brace."""
         opening, outer = self.open.pop()
         message = f"the `{{` of this {opening.kind} is never closed"
         if not any(diagnostic.code == rules.UNTERMINATED.code for diagnostic in self.diagnostics[-1:]):
@@ -190,8 +190,8 @@ class Parsing:
         self.body = outer
 
     def _report(self, failure: Failure) -> None:
-        """Turn a failure into a diagnostic; failures come in the order of the text. What follows a statement of the
-        module that failed is mostly the body it should have opened: its statements and closing brace are no news."""
+        """Turn a failure into a diagnostic; failures come in text order. A failed statement at module level is usually
+        followed by the body it should have opened: errors in its statements and closing brace are not reported."""
         if not self.open:
             lost, self.adrift = self.adrift, failure.rule is not rules.BRACE
             if lost and failure.rule in (rules.PLACE, rules.BRACE):
@@ -203,7 +203,7 @@ class Parsing:
         self.diagnostics.append(failure.rule.found(span, failure.message, help=failure.help))
 
     def _skip(self, begin: int, start: int, failure: Failure) -> None:
-        """Put the text of a bad statement aside, up to where the next one seems to begin."""
+        """Skip the text of a bad statement, up to where the next one seems to start."""
         cursor = self.cursor
         text = self.text
         if cursor.kind == "STRAY":
@@ -231,12 +231,12 @@ _LATE_HEADER = {
     ".target": statements.target,
     ".address_size": statements.address_size,
 }
-"""Where the header is not at the beginning, that is said once, and its parts are taken where they are."""
+"""A misplaced header is reported once, and its parts are parsed where they are."""
 _line_start_word = re.compile(r"[ \t]*+(?:[}{@]|\.[a-z]|[A-Za-z_$%][\w$]*+[ \t]*+(?:[:.;]|[ \t][%{\[(]))").match
 
 
 def _begins_statement(cursor: Cursor, failure: Failure) -> bool:
-    """Say whether the next token, first on its line, looks like the beginning of a statement."""
+    """Tell whether the next token, first on its line, looks like the start of a statement."""
     if cursor.token == "}" or cursor.token == "{":
         return True
     if "\n" not in cursor.gap:
@@ -245,7 +245,7 @@ def _begins_statement(cursor: Cursor, failure: Failure) -> bool:
 
 
 def _skip_stray(text: str, start: int) -> int:
-    """Return where to go on after a character that begins no token."""
+    """Return where to continue after a character that does not start a token."""
     if text.startswith("/*", start) or text[start] == '"':
         return len(text)
     return start + 1

@@ -1,4 +1,4 @@
-"""Lines and columns of places in a text."""
+"""Lines and columns of positions in a text."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pyptx.ir.base import COLUMN_BITS
 
 
 def span_at(source: str, start: int, length: int = 1) -> Span:
-    """Return the place of an offset, scanning the text once."""
+    """Return the place of an offset by scanning the text once."""
     return Span(source.count("\n", 0, start) + 1, start - source.rfind("\n", 0, start), length)
 
 
 class Lines:
-    """Tells the line and column of ever later offsets, each character being looked at once."""
+    """Computes the line and column of increasing offsets, scanning each character once."""
 
     __slots__ = ("at", "line", "line_start", "text")
 
@@ -23,7 +23,7 @@ class Lines:
         self.line_start = 0
 
     def place(self, offset: int) -> int:
-        """Return `line << COLUMN_BITS | column` of an offset not before the line of the last one asked for."""
+        """Return `line << COLUMN_BITS | column` of an offset not before the line of the previous one."""
         passed = self.text.count("\n", self.at, offset)
         if passed:
             self.line += passed

@@ -1,4 +1,4 @@
-"""The grammar of what stands in DWARF sections: labels and lines of data."""
+"""The grammar of DWARF sections: labels and data lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyptx.parser.cursor import Cursor
 
 
 def section_statement(cursor: Cursor, place: Origin | None) -> Statement:
-    """Parse a label or a line of data in a DWARF section."""
+    """Parse a label or a data line in a DWARF section."""
     if cursor.kind == "NAME":
         name = cursor.take()
         cursor.expect(":", "after the label")
@@ -39,7 +39,7 @@ def section_value(cursor: Cursor) -> int | SectionLabel:
 
 
 def section_label(cursor: Cursor) -> SectionLabel:
-    """Take a label with what is added to or subtracted from it."""
+    """Take a label with the offset added to or the label subtracted from it."""
     if cursor.kind not in ("NAME", "DOTTED"):
         cursor.fail("an integer, a label or a section")
     name = cursor.take()

@@ -1,5 +1,5 @@
-"""The grammar of statements, declarations, headers and directives, one function each. Reads tokens through a Cursor;
-bodies are not entered here: a statement that opens one comes back as an `Opening`."""
+"""The grammar of statements, declarations, headers and directives, one function each. Reads tokens from a Cursor and
+does not enter bodies: a statement that opens one is returned as an `Opening`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from pyptx.parser.sections import section_label, section_value
 
 @dataclass(slots=True)
 class Opening:
-    """A statement whose body begins: the node's class, its fields so far, and what to call it."""
+    """A statement whose body starts: the node's class, its fields so far, and its description."""
 
     make: Callable[..., Statement]
     fields: dict[str, Any]
@@ -57,7 +57,7 @@ Parsed = Statement | Opening
 
 
 def body_statement(cursor: Cursor, place: Origin) -> Parsed:
-    """Parse the statement of a function body that begins at the cursor (a closing brace is not one)."""
+    """Parse the function body statement at the cursor (a closing brace is not one)."""
     kind, token = cursor.kind, cursor.token
     if kind == "DOTTED":
         parse = _IN_BODY.get(token)
@@ -77,7 +77,7 @@ def body_statement(cursor: Cursor, place: Origin) -> Parsed:
 
 
 def module_statement(cursor: Cursor, place: Origin) -> Parsed:
-    """Parse the statement at module level that begins at the cursor."""
+    """Parse the module-level statement at the cursor."""
     if cursor.kind == "DOTTED":
         parse = _IN_MODULE.get(cursor.token)
         return parse(cursor, place) if parse else unknown_directive(cursor, _IN_MODULE)
@@ -91,7 +91,7 @@ def module_statement(cursor: Cursor, place: Origin) -> Parsed:
 
 
 def version(cursor: Cursor, place: Origin) -> Version:
-    """Parse `.version`, which begins every module."""
+    """Parse `.version`, the first statement of every module."""
     _expect_header_word(cursor, ".version", "a module starts with `.version`, as in `.version 8.0`")
     match = re.fullmatch(r"(\d{1,9})\.(\d{1,9})", cursor.token)
     if not match:
@@ -115,7 +115,7 @@ def address_size(cursor: Cursor, place: Origin) -> AddressSize:
 
 
 def unknown_directive(cursor: Cursor, known: dict[str, Any]) -> NoReturn:
-    """Fail for a directive that may not stand here, with the nearest one that may."""
+    """Fail for a directive that is not allowed here, suggesting the most similar one that is."""
     where, other = ("at module level", _IN_BODY) if known is _IN_MODULE else ("in a function body", _IN_MODULE)
     message = f"`{shortened(cursor.token)}` is not allowed {where}"
     help = nearest(cursor.token, known)

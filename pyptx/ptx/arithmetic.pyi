@@ -8,11 +8,11 @@ from pyptx.dsl.registers import Dtype, Pred, Reg
 
 @overload
 def abs(dtype: Dtype, a: Any, *, ftz: bool = False, pred: Pred | None = None) -> Reg:
-    """Take the absolute value. Writes `dst` or a fresh register, and returns it."""
+    """Compute the absolute value. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def abs(dtype: Dtype, dst: Any, a: Any, *, ftz: bool = False, pred: Pred | None = None) -> Reg:
-    """Take the absolute value. Writes `dst` or a fresh register, and returns it."""
+    """Compute the absolute value. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def add(dtype: Dtype, a: Any, b: Any, *, rounding: str | None = None, ftz: bool = False, sat: bool = False, pred: Pred | None = None) -> Reg:
@@ -56,19 +56,19 @@ def bfind(dtype: Dtype, dst: Any, a: Any, *, shiftamt: bool = False, pred: Pred 
 
 @overload
 def bmsk(dtype: Dtype, a: Any, b: Any, *, mode: str | None = None, pred: Pred | None = None) -> Reg:
-    """Make a mask of ones from a position and a width. Writes `dst` or a fresh register, and returns it."""
+    """Create a bit mask from a position and a width. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def bmsk(dtype: Dtype, dst: Any, a: Any, b: Any, *, mode: str | None = None, pred: Pred | None = None) -> Reg:
-    """Make a mask of ones from a position and a width. Writes `dst` or a fresh register, and returns it."""
+    """Create a bit mask from a position and a width. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def brev(dtype: Dtype, a: Any, *, pred: Pred | None = None) -> Reg:
-    """Reverse the order of the bits. Writes `dst` or a fresh register, and returns it."""
+    """Reverse the bits. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def brev(dtype: Dtype, dst: Any, a: Any, *, pred: Pred | None = None) -> Reg:
-    """Reverse the order of the bits. Writes `dst` or a fresh register, and returns it."""
+    """Reverse the bits. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def clmad(dtype: Dtype, a: Any, b: Any, c: Any, *, mode: str | None = None, pred: Pred | None = None) -> Reg:
@@ -96,19 +96,19 @@ def cnot(dtype: Dtype, dst: Any, a: Any, *, pred: Pred | None = None) -> Reg:
 
 @overload
 def copysign(dtype: Dtype, a: Any, b: Any, *, pred: Pred | None = None) -> Reg:
-    """Put the sign of one value on another. Writes `dst` or a fresh register, and returns it."""
+    """Copy the sign of one value to another. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def copysign(dtype: Dtype, dst: Any, a: Any, b: Any, *, pred: Pred | None = None) -> Reg:
-    """Put the sign of one value on another. Writes `dst` or a fresh register, and returns it."""
+    """Copy the sign of one value to another. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def cos(dtype: Dtype, a: Any, *, approx: bool = False, ftz: bool = False, pred: Pred | None = None) -> Reg:
-    """Take the cosine. Writes `dst` or a fresh register, and returns it."""
+    """Compute the cosine. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def cos(dtype: Dtype, dst: Any, a: Any, *, approx: bool = False, ftz: bool = False, pred: Pred | None = None) -> Reg:
-    """Take the cosine. Writes `dst` or a fresh register, and returns it."""
+    """Compute the cosine. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def div(dtype: Dtype, a: Any, b: Any, *, rounding: str | None = None, approx: bool = False, full: bool = False, ftz: bool = False, pred: Pred | None = None) -> Reg:
@@ -136,27 +136,27 @@ def fma(dtype: Dtype, dst: Any, a: Any, b: Any, c: Any, *, rounding: str | None 
 
 @overload
 def fns(dtype: Dtype, mask: Any, base: Any, offset: Any, *, pred: Pred | None = None) -> Reg:
-    """Find the bit of a mask that is so many set bits away from a base position. Writes `dst` or a fresh register, and returns it."""
+    """Find a set bit of a mask by counting set bits from a base position. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def fns(dtype: Dtype, dst: Any, mask: Any, base: Any, offset: Any, *, pred: Pred | None = None) -> Reg:
-    """Find the bit of a mask that is so many set bits away from a base position. Writes `dst` or a fresh register, and returns it."""
+    """Find a set bit of a mask by counting set bits from a base position. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def lg2(dtype: Dtype, a: Any, *, approx: bool = False, ftz: bool = False, pred: Pred | None = None) -> Reg:
-    """Take the logarithm to base 2. Writes `dst` or a fresh register, and returns it."""
+    """Compute the base-2 logarithm. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def lg2(dtype: Dtype, dst: Any, a: Any, *, approx: bool = False, ftz: bool = False, pred: Pred | None = None) -> Reg:
-    """Take the logarithm to base 2. Writes `dst` or a fresh register, and returns it."""
+    """Compute the base-2 logarithm. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def lop3(dtype: Dtype, a: Any, b: Any, c: Any, immLut: Any, *, pred: Pred | None = None) -> Reg:
-    """Any bitwise function of three values, given by its truth table. Writes `dst` or a fresh register, and returns it."""
+    """Compute any bitwise function of three values, specified by its truth table. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def lop3(dtype: Dtype, dst: Any, a: Any, b: Any, c: Any, immLut: Any, *, pred: Pred | None = None) -> Reg:
-    """Any bitwise function of three values, given by its truth table. Writes `dst` or a fresh register, and returns it."""
+    """Compute any bitwise function of three values, specified by its truth table. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def mad24(dtype: Dtype, a: Any, b: Any, c: Any, *, mode: str | None = None, sat: bool = False, pred: Pred | None = None) -> Reg:
@@ -168,27 +168,27 @@ def mad24(dtype: Dtype, dst: Any, a: Any, b: Any, c: Any, *, mode: str | None = 
 
 @overload
 def max(dtype: Dtype, a: Any, b: Any, *, ftz: bool = False, relu: bool = False, NaN: bool = False, xorsign: bool = False, abs: bool = False, pred: Pred | None = None) -> Reg:
-    """Take the larger of two or three values. Writes `dst` or a fresh register, and returns it."""
+    """Compute the maximum of two or three values. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def max(dtype: Dtype, dst: Any, a: Any, b: Any, *, ftz: bool = False, relu: bool = False, NaN: bool = False, xorsign: bool = False, abs: bool = False, pred: Pred | None = None) -> Reg:
-    """Take the larger of two or three values. Writes `dst` or a fresh register, and returns it."""
+    """Compute the maximum of two or three values. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def max(dtype: Dtype, dst: Any, a: Any, b: Any, c: Any, *, ftz: bool = False, relu: bool = False, NaN: bool = False, xorsign: bool = False, abs: bool = False, pred: Pred | None = None) -> Reg:
-    """Take the larger of two or three values. Writes `dst` or a fresh register, and returns it."""
+    """Compute the maximum of two or three values. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def min(dtype: Dtype, a: Any, b: Any, *, ftz: bool = False, relu: bool = False, NaN: bool = False, xorsign: bool = False, abs: bool = False, pred: Pred | None = None) -> Reg:
-    """Take the smaller of two or three values. Writes `dst` or a fresh register, and returns it."""
+    """Compute the minimum of two or three values. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def min(dtype: Dtype, dst: Any, a: Any, b: Any, *, ftz: bool = False, relu: bool = False, NaN: bool = False, xorsign: bool = False, abs: bool = False, pred: Pred | None = None) -> Reg:
-    """Take the smaller of two or three values. Writes `dst` or a fresh register, and returns it."""
+    """Compute the minimum of two or three values. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def min(dtype: Dtype, dst: Any, a: Any, b: Any, c: Any, *, ftz: bool = False, relu: bool = False, NaN: bool = False, xorsign: bool = False, abs: bool = False, pred: Pred | None = None) -> Reg:
-    """Take the smaller of two or three values. Writes `dst` or a fresh register, and returns it."""
+    """Compute the minimum of two or three values. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def mul(dtype: Dtype, a: Any, b: Any, *, mode: str | None = None, rounding: str | None = None, wide: bool = False, ftz: bool = False, sat: bool = False, pred: Pred | None = None) -> Reg:
@@ -232,27 +232,27 @@ def popc(dtype: Dtype, dst: Any, a: Any, *, pred: Pred | None = None) -> Reg:
 
 @overload
 def rcp(dtype: Dtype, a: Any, *, rounding: str | None = None, approx: bool = False, ftz: bool = False, pred: Pred | None = None) -> Reg:
-    """Take the reciprocal. Writes `dst` or a fresh register, and returns it."""
+    """Compute the reciprocal. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def rcp(dtype: Dtype, dst: Any, a: Any, *, rounding: str | None = None, approx: bool = False, ftz: bool = False, pred: Pred | None = None) -> Reg:
-    """Take the reciprocal. Writes `dst` or a fresh register, and returns it."""
+    """Compute the reciprocal. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def rem(dtype: Dtype, a: Any, b: Any, *, pred: Pred | None = None) -> Reg:
-    """Take the remainder of an integer division. Writes `dst` or a fresh register, and returns it."""
+    """Compute the remainder of an integer division. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def rem(dtype: Dtype, dst: Any, a: Any, b: Any, *, pred: Pred | None = None) -> Reg:
-    """Take the remainder of an integer division. Writes `dst` or a fresh register, and returns it."""
+    """Compute the remainder of an integer division. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def rsqrt(dtype: Dtype, a: Any, *, approx: bool = False, ftz: bool = False, pred: Pred | None = None) -> Reg:
-    """Take the reciprocal of the square root. Writes `dst` or a fresh register, and returns it."""
+    """Compute the reciprocal of the square root. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def rsqrt(dtype: Dtype, dst: Any, a: Any, *, approx: bool = False, ftz: bool = False, pred: Pred | None = None) -> Reg:
-    """Take the reciprocal of the square root. Writes `dst` or a fresh register, and returns it."""
+    """Compute the reciprocal of the square root. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def sad(dtype: Dtype, a: Any, b: Any, c: Any, *, pred: Pred | None = None) -> Reg:
@@ -264,11 +264,11 @@ def sad(dtype: Dtype, dst: Any, a: Any, b: Any, c: Any, *, pred: Pred | None = N
 
 @overload
 def shf(dtype: Dtype, a: Any, b: Any, c: Any, *, dir: str | None = None, mode: str | None = None, pred: Pred | None = None) -> Reg:
-    """Shift two concatenated words and keep one of them. Writes `dst` or a fresh register, and returns it."""
+    """Shift two concatenated words and keep one word. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def shf(dtype: Dtype, dst: Any, a: Any, b: Any, c: Any, *, dir: str | None = None, mode: str | None = None, pred: Pred | None = None) -> Reg:
-    """Shift two concatenated words and keep one of them. Writes `dst` or a fresh register, and returns it."""
+    """Shift two concatenated words and keep one word. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def shl(dtype: Dtype, a: Any, b: Any, *, pred: Pred | None = None) -> Reg:
@@ -288,19 +288,19 @@ def shr(dtype: Dtype, dst: Any, a: Any, b: Any, *, pred: Pred | None = None) -> 
 
 @overload
 def sin(dtype: Dtype, a: Any, *, approx: bool = False, ftz: bool = False, pred: Pred | None = None) -> Reg:
-    """Take the sine. Writes `dst` or a fresh register, and returns it."""
+    """Compute the sine. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def sin(dtype: Dtype, dst: Any, a: Any, *, approx: bool = False, ftz: bool = False, pred: Pred | None = None) -> Reg:
-    """Take the sine. Writes `dst` or a fresh register, and returns it."""
+    """Compute the sine. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def sqrt(dtype: Dtype, a: Any, *, rounding: str | None = None, approx: bool = False, ftz: bool = False, pred: Pred | None = None) -> Reg:
-    """Take the square root. Writes `dst` or a fresh register, and returns it."""
+    """Compute the square root. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def sqrt(dtype: Dtype, dst: Any, a: Any, *, rounding: str | None = None, approx: bool = False, ftz: bool = False, pred: Pred | None = None) -> Reg:
-    """Take the square root. Writes `dst` or a fresh register, and returns it."""
+    """Compute the square root. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def sub(dtype: Dtype, a: Any, b: Any, *, rounding: str | None = None, ftz: bool = False, sat: bool = False, pred: Pred | None = None) -> Reg:
@@ -320,19 +320,19 @@ def szext(dtype: Dtype, dst: Any, a: Any, b: Any, *, mode: str | None = None, pr
 
 @overload
 def tanh(dtype: Dtype, a: Any, *, approx: bool = False, pred: Pred | None = None) -> Reg:
-    """Take the hyperbolic tangent. Writes `dst` or a fresh register, and returns it."""
+    """Compute the hyperbolic tangent. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def tanh(dtype: Dtype, dst: Any, a: Any, *, approx: bool = False, pred: Pred | None = None) -> Reg:
-    """Take the hyperbolic tangent. Writes `dst` or a fresh register, and returns it."""
+    """Compute the hyperbolic tangent. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def testp(dtype: Dtype, a: Any, *, op: str | None = None, pred: Pred | None = None) -> Reg:
-    """Test which kind of floating-point number a value is. Writes `dst` or a fresh register, and returns it."""
+    """Test a floating-point value's properties. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def testp(dtype: Dtype, dst: Any, a: Any, *, op: str | None = None, pred: Pred | None = None) -> Reg:
-    """Test which kind of floating-point number a value is. Writes `dst` or a fresh register, and returns it."""
+    """Test a floating-point value's properties. Writes `dst` or a fresh register, and returns it."""
 
 @overload
 def xor_(dtype: Dtype, a: Any, b: Any, *, pred: Pred | None = None) -> Reg:

@@ -37,15 +37,15 @@ class Root:
     """`ptx.inst`: its attributes are the opcodes."""
     def __getitem__(self, spelling: str) -> Chain: ...
     abs: expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_s16_4c7fb[Any]
-    """Take the absolute value."""
+    """Compute the absolute value."""
     activemask: expects_b32[Any]
-    """Return the mask of the threads of the warp that are active now."""
+    """Return the mask of the currently active threads of the warp."""
     add: expects_bf16_bf16x2_cc_e4m3x4_e5m2x4_f16_f16x2_f32_a318e[Any]
     """Add two values.
 
     `add.cc`: Add two values and write the carry-out."""
     addc: expects_cc_s16_s32_s64_sat_u16_u32_u64_e9c04[Any]
-    """Add two values and the carry-in, and perhaps write the carry-out."""
+    """Add two values and the carry-in, and optionally write the carry-out."""
     alloca: expects_u32_u64[Any]
     """Allocate stack memory."""
     and_: expects_b16_b32_b64_pred[Any]
@@ -57,11 +57,11 @@ class Root:
 
     `applypriority.async.bulk.tensor`: Change the L2 eviction priority of a box of a tensor, asynchronously."""
     atom: expects_acq_rel_acquire_add_and_cas_cluster_cta_dec_d9539[Any]
-    """Read, change and write memory atomically, and return what was there."""
-    bar: expects_arrive_cta_red_sync_warp_e1136[Any]
+    """Update memory atomically and return the old value."""
+    bar: expects_arrive_cta_red_sync_warp_aa5b0[Any]
     """Wait at a barrier of the CTA, arrive at it, or reduce a predicate across it.
 
-    `bar.warp.sync`: Wait for the threads of a warp that a mask names."""
+    `bar.warp.sync`: Wait for the threads of a warp that are in a mask."""
     barrier: expects_arrive_cluster_cta_red_sync_28801[Any]
     """Wait at a barrier of the CTA, arrive at it, or reduce a predicate across it.
 
@@ -73,11 +73,11 @@ class Root:
     bfind: expects_s32_s64_shiftamt_u32_u64_df09e[Any]
     """Find the most significant bit that is not a sign bit."""
     bmsk: expects_clamp_wrap_0518e[Any]
-    """Make a mask of ones from a position and a width."""
+    """Create a bit mask from a position and a width."""
     bra: complete_or_uni[Any]
     """Branch to a label."""
     brev: expects_b32_b64[Any]
-    """Reverse the order of the bits."""
+    """Reverse the bits."""
     brkpt: complete[Any]
     """Suspend execution for a debugger."""
     brx: expects_idx_05d63[Any]
@@ -86,22 +86,22 @@ class Root:
     """Call a function, by name or through a register."""
     clmad: expects_hi_lo_3fcc3[Any]
     """Multiply without carries and add a third value without carries."""
-    clusterlaunchcontrol: expects_query_cancel_try_cancel_b317f[Any]
-    """`clusterlaunchcontrol.try_cancel`: Ask to cancel the launch of a cluster that has not started, to take its work.
+    clusterlaunchcontrol: expects_query_cancel_try_cancel_5eb90[Any]
+    """`clusterlaunchcontrol.try_cancel`: Request to cancel a cluster that has not started, to take over its work.
 
-    `clusterlaunchcontrol.query_cancel`: Read the answer to a cancellation: whether it succeeded, and the first CTA."""
+    `clusterlaunchcontrol.query_cancel`: Query the response to a cancellation: success, and the first CTA."""
     clz: expects_b32_b64[Any]
     """Count the leading zero bits."""
     cnot: expects_b16_b32_b64[Any]
     """One if the value is zero, else zero."""
     copysign: expects_f32_f64[Any]
-    """Put the sign of one value on another."""
+    """Copy the sign of one value to another."""
     cos: expects_approx_f32_a05a8[Any]
-    """Take the cosine."""
-    cp: expects_async_reduce_94b28[Any]
+    """Compute the cosine."""
+    cp: expects_async_reduce_54ab2[Any]
     """`cp.async`: Copy 4, 8 or 16 bytes from global to shared memory, asynchronously.
 
-    `cp.async.commit_group`: Make a group of this thread's cp.async copies that are in none yet.
+    `cp.async.commit_group`: Commit this thread's pending cp.async copies to a group.
 
     `cp.async.wait_group`: Wait until at most n of this thread's newest cp.async groups are pending.
 
@@ -109,37 +109,37 @@ class Root:
 
     `cp.async.bulk`: Copy a multiple of 16 bytes between global and shared memories, asynchronously.
 
-    `cp.async.bulk.prefetch`: Bring a range of global memory into L2.
+    `cp.async.bulk.prefetch`: Prefetch a range of global memory into L2.
 
-    `cp.async.bulk.commit_group`: Make a bulk group of this thread's bulk operations that are in none yet.
+    `cp.async.bulk.commit_group`: Commit this thread's pending bulk operations to a bulk group.
 
     `cp.async.bulk.wait_group`: Wait until at most n of this thread's newest bulk groups are pending.
 
     `cp.reduce.async.bulk`: Reduce an array of shared memory into global or another CTA's memory, asynchronously.
 
-    `cp.async.bulk.tensor`: Copy a box of a tensor between global and shared memory, as a tensor map describes it.
+    `cp.async.bulk.tensor`: Copy a box of a tensor between global and shared memory, as described by a tensor map.
 
     `cp.reduce.async.bulk.tensor`: Reduce a box in shared memory into a tensor in global memory, asynchronously.
 
-    `cp.async.bulk.prefetch.tensor`: Bring a box of a tensor into L2.
+    `cp.async.bulk.prefetch.tensor`: Prefetch a box of a tensor into L2.
 
     `cp.async.mbarrier.arrive`: Arrive at the barrier when this thread's earlier cp.async copies have completed."""
-    createpolicy: expects_cvt_fractional_range_63c3c[Any]
-    """`createpolicy.fractional`: Make a cache policy that gives a fraction of the accesses a priority.
+    createpolicy: expects_cvt_fractional_range_79ca6[Any]
+    """`createpolicy.fractional`: Create a cache policy that applies a priority to a fraction of the accesses.
 
-    `createpolicy.range`: Make a cache policy that gives addresses in a range a priority.
+    `createpolicy.range`: Create a cache policy that applies a priority to addresses in a range.
 
-    `createpolicy.cvt`: Make a cache policy from an access property of the CUDA API."""
-    cvt: expects_bf16_f16_f32_f64_ftz_pack_rm_rmi_93876[Any]
+    `createpolicy.cvt`: Create a cache policy from an access property of the CUDA API."""
+    cvt: expects_bf16_f16_f32_f64_ftz_pack_rm_rmi_23292[Any]
     """Convert a value, or a pack of values, to another type.
 
-    `cvt.pack`: Convert two integers with saturation and pack them with what a third register holds."""
-    cvta: expects_const_global_local_param_param__entry_shared_shared__cluster_shared__cta_to_fc896[Any]
-    """Convert the address of a state space to a generic address.
+    `cvt.pack`: Convert two integers with saturation and pack them with the contents of a third register."""
+    cvta: expects_const_global_local_param_param__entry_shared_shared__cluster_shared__cta_to_f0463[Any]
+    """Convert a state-space address to a generic address.
 
-    `cvta.to`: Convert a generic address to one of a state space."""
+    `cvta.to`: Convert a generic address to a state-space address."""
     discard: expects_L2_global_e9b45[Any]
-    """Drop a line of L2 without writing it back; its contents become undefined."""
+    """Discard an L2 line without writing it back; its contents become undefined."""
     div: expects_approx_f32_f64_full_rm_rn_rp_rz_adda8[Any]
     """Divide one value by another."""
     dp2a: expects_hi_lo_1f6fd[Any]
@@ -152,40 +152,40 @@ class Root:
     """Raise 2 to a power."""
     exit: complete[Any]
     """End the thread."""
-    fabric: expects_submit_try_atom_try_get_try_pullred_try_put_try_red_wait_bb773[Any]
+    fabric: expects_submit_try_atom_try_get_try_pullred_try_put_try_red_wait_813e4[Any]
     """`fabric.try_get`: Copy from a fabric handle to shared memory, asynchronously.
 
     `fabric.try_put`: Copy from shared memory to a fabric handle, asynchronously.
 
-    `fabric.try_red`: Reduce shared memory into what a fabric handle names, asynchronously.
+    `fabric.try_red`: Reduce shared memory into the resource of a fabric handle, asynchronously.
 
-    `fabric.try_pullred`: Load from every resource behind a multicast handle and reduce, asynchronously.
+    `fabric.try_pullred`: Load from every resource of a multicast handle and reduce, asynchronously.
 
-    `fabric.try_atom`: Atomic operation on what a fabric handle names, its old value returned to shared memory.
+    `fabric.try_atom`: Update the resource of a fabric handle atomically and return its old value to shared memory.
 
     `fabric.submit`: Submit this thread's earlier fabric operations.
 
     `fabric.wait`: Wait until submitted fabric operations have read local shared memory.
 
-    `fabric.try_get.async.tensor`: Copy a box of a tensor behind a fabric handle to shared memory, asynchronously.
+    `fabric.try_get.async.tensor`: Copy a box of a fabric handle's tensor to shared memory, asynchronously.
 
-    `fabric.try_put.async.tensor`: Copy a box in shared memory to a tensor behind a fabric handle, asynchronously.
+    `fabric.try_put.async.tensor`: Copy a box in shared memory to a fabric handle's tensor, asynchronously.
 
-    `fabric.try_red.async.tensor`: Reduce a box in shared memory into a tensor behind a fabric handle."""
+    `fabric.try_red.async.tensor`: Reduce a box in shared memory into a fabric handle's tensor."""
     fence: expects_acq_rel_acquire_cluster_cta_gpu_mbarrier_init_proxy_release_4873e[Any]
     """Order earlier memory accesses before later ones, or one proxy's accesses before another's."""
     fma: expects_e4m3x4_e5m2x4_rm_rn_rp_rz_satfinite_3a038[Any]
     """Multiply two values and add a third, rounding once."""
     fns: expects_b32[Any]
-    """Find the bit of a mask that is so many set bits away from a base position."""
+    """Find a set bit of a mask by counting set bits from a base position."""
     getctarank: expects_s32_s64_shared__cluster_u32_u64_387b4[Any]
     """Get the rank of the CTA that a shared-memory address belongs to."""
     griddepcontrol: expects_launch_dependents_wait[Any]
     """Let dependent grids start, or wait for the grids that this one depends on."""
     isspacep: expects_const_global_local_param_param__entry_shared_shared__cluster_shared__cta[Any]
-    """Tell whether a generic address lies in a state space."""
+    """Test whether a generic address is in a state space."""
     istypep: expects_samplerref_surfref_texref[Any]
-    """Tell whether a handle is of a texture, a sampler or a surface."""
+    """Test whether a handle refers to a texture, a sampler or a surface."""
     ld: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_88e3c[Any]
     """Load from memory.
 
@@ -193,11 +193,11 @@ class Root:
     ldmatrix: expects_sync_a7a30[Any]
     """Load 8-row matrices from shared memory, distributed over a warp."""
     ldu: expects_b128_b16_b32_b64_b8_f32_f64_global_21f41[Any]
-    """Load read-only data from an address that the whole warp shares."""
+    """Load read-only data from an address common to the whole warp."""
     lg2: expects_approx_f32_a05a8[Any]
-    """Take the logarithm to base 2."""
+    """Compute the base-2 logarithm."""
     lop3: expects_and_b32_or_63b07[Any]
-    """Any bitwise function of three values, given by its truth table."""
+    """Compute any bitwise function of three values, specified by its truth table."""
     mad: expects_f32_f64_ftz_hi_lo_rm_rn_rp_48433[Any]
     """Multiply two values and add a third.
 
@@ -207,37 +207,37 @@ class Root:
     madc: expects_hi_lo_4ca0d[Any]
     """Multiply two values, take the high or low half, add a third and the carry-in."""
     mapa: expects_s32_s64_shared__cluster_u32_u64_387b4[Any]
-    """Map a shared-memory address to the same place in another CTA of the cluster."""
+    """Map a shared-memory address to the corresponding address in another CTA of the cluster."""
     match: expects_all_any_b61e6[Any]
-    """Find the threads of the warp that hold the same value."""
+    """Find the threads of the warp with the same value."""
     max: expects_NaN_abs_bf16_bf16x2_f16_f16x2_f32_f64_73e48[Any]
-    """Take the larger of two or three values."""
-    mbarrier: expects_arrive_arrive_drop_check_layout_complete_tx_expect_tx_init_inval_pending_count_8fa06[Any]
-    """`mbarrier.init`: Make a memory barrier object that waits for a number of arrivals.
+    """Compute the maximum of two or three values."""
+    mbarrier: expects_arrive_arrive_drop_check_layout_complete_tx_expect_tx_init_inval_pending_count_23cc9[Any]
+    """`mbarrier.init`: Initialize an mbarrier object with its expected number of arrivals.
 
-    `mbarrier.inval`: End the life of a memory barrier object, so that its memory can be reused.
+    `mbarrier.inval`: Invalidate an mbarrier object, so that its memory can be reused.
 
-    `mbarrier.expect_tx`: Raise the bytes that the current phase still waits for.
+    `mbarrier.expect_tx`: Increase the bytes that the current phase waits for.
 
-    `mbarrier.complete_tx`: Lower the bytes that the current phase still waits for, as an asynchronous copy would.
+    `mbarrier.complete_tx`: Decrease the bytes that the current phase waits for, as an asynchronous copy does.
 
-    `mbarrier.arrive`: Arrive at the barrier and return the phase that was current.
+    `mbarrier.arrive`: Arrive at the barrier and return its state before the arrival.
 
     `mbarrier.arrive_drop`: Arrive at the barrier and leave it for all later phases.
 
-    `mbarrier.test_wait`: Tell whether a phase has completed.
+    `mbarrier.test_wait`: Test whether a phase has completed.
 
-    `mbarrier.try_wait`: Tell whether a phase has completed, suspending the thread for a while if it has not.
+    `mbarrier.try_wait`: Test whether a phase has completed, suspending the thread for a limited time if not.
 
     `mbarrier.pending_count`: Return the pending arrivals recorded in a state.
 
-    `mbarrier.check_layout`: Tell whether the barrier object has this layout."""
+    `mbarrier.check_layout`: Test whether the barrier object has this layout."""
     membar: expects_cta_gl_proxy_sys_51537[Any]
-    """Order earlier memory accesses before later ones, in the old style."""
+    """Order earlier memory accesses before later ones (older form of fence)."""
     min: expects_NaN_abs_bf16_bf16x2_f16_f16x2_f32_f64_73e48[Any]
-    """Take the smaller of two or three values."""
+    """Compute the minimum of two or three values."""
     mma: expects_sp_sp__ordered_metadata_sync_5b58a[Any]
-    """Multiply two fragments and add a third: a warp, synchronously.
+    """Multiply two fragments and add a third, synchronously in a warp.
 
     `mma.sp`: Multiply with a structured sparse A.
 
@@ -250,18 +250,18 @@ class Root:
     """Multiply two values."""
     mul24: expects_hi_lo_1a952[Any]
     """Multiply two 24-bit integers."""
-    multimem: expects_cp_ld_reduce_red_st_69c88[Any]
-    """`multimem.ld_reduce`: Load from every replica behind a multimem address and reduce what was loaded.
+    multimem: expects_cp_ld_reduce_red_st_94e2c[Any]
+    """`multimem.ld_reduce`: Load from every replica of a multimem address and reduce the values.
 
-    `multimem.st`: Store to every replica behind a multimem address.
+    `multimem.st`: Store to every replica of a multimem address.
 
-    `multimem.red`: Reduce a value into every replica behind a multimem address.
+    `multimem.red`: Reduce a value into every replica of a multimem address.
 
-    `multimem.st.async`: Store to every replica behind a multimem address without waiting, in release order.
+    `multimem.st.async`: Store asynchronously to every replica of a multimem address, in release order.
 
-    `multimem.cp.async.bulk`: Copy shared memory to every device behind a multimem address, asynchronously.
+    `multimem.cp.async.bulk`: Copy shared memory to every device of a multimem address, asynchronously.
 
-    `multimem.cp.reduce.async.bulk`: Reduce shared memory into every device behind a multimem address.
+    `multimem.cp.reduce.async.bulk`: Reduce shared memory into every device of a multimem address.
 
     `multimem.red.async`: Add to a multimem address asynchronously."""
     nanosleep: expects_u32[Any]
@@ -277,59 +277,59 @@ class Root:
     popc: expects_b32_b64[Any]
     """Count the bits that are set."""
     prefetch: expects_L1_L2_L2__evict_last_L2__evict_normal_const_global_local_param_tensormap_39e40[Any]
-    """Bring a cache line, or a tensor map, nearer."""
+    """Prefetch a cache line or a tensor map."""
     prefetchu: expects_L1[Any]
-    """Bring a line into the uniform cache."""
+    """Prefetch a line into the uniform cache."""
     prmt: expects_b32_1d850[Any]
-    """Pick four of eight bytes."""
+    """Select four of eight bytes."""
     rcp: expects_approx_f32_rm_rn_rp_rz_ec90e[Any]
-    """Take the reciprocal."""
-    red: expects_add_and_async_cluster_cta_dec_global_gpu_0f059[Any]
-    """Read, change and write memory atomically.
+    """Compute the reciprocal."""
+    red: expects_add_and_async_cluster_cta_dec_global_gpu_4ca3c[Any]
+    """Update memory atomically.
 
-    `red.async`: Change memory atomically and asynchronously, perhaps signaling a barrier."""
-    redux: expects_sync_9bde2[Any]
-    """`redux.sync`: Reduce a value across the named threads of the warp."""
+    `red.async`: Update memory atomically and asynchronously, optionally signaling an mbarrier."""
+    redux: expects_sync_3dbbe[Any]
+    """`redux.sync`: Reduce a value across the threads of a warp that are in a mask."""
     rem: expects_s16_s32_s64_u16_u32_u64[Any]
-    """Take the remainder of an integer division."""
+    """Compute the remainder of an integer division."""
     ret: complete_or_uni[Any]
     """Return from a function; in a kernel, end the thread."""
     rsqrt: expects_approx_f32_f64_e3c37[Any]
-    """Take the reciprocal of the square root."""
+    """Compute the reciprocal of the square root."""
     sad: expects_s16_s32_s64_u16_u32_u64[Any]
     """Add the absolute difference of two values to a third."""
     selp: expects_b16_b32_b64_f32_f64_s16_s32_s64_705f4[Any]
     """Select one of two values by a predicate."""
     set: expects_eq_equ_ge_geu_gt_gtu_hi_hs_9f17e[Any]
-    """Compare two values, perhaps combine with a predicate, and write all ones, 1.0 or zero."""
+    """Compare two values, optionally combine with a predicate, and write all ones, 1.0 or zero."""
     setmaxnreg: expects_dec_inc_a5491[Any]
-    """Raise or lower the registers that each thread of the warp may use."""
+    """Increase or decrease the number of registers of each thread in the warp."""
     setp: expects_eq_equ_ge_geu_gt_gtu_hi_hs_97b6a[Any]
-    """Compare two values, perhaps combine with a predicate, and write predicates."""
+    """Compare two values, optionally combine with a predicate, and write predicates."""
     shf: expects_l_r_11c6e[Any]
-    """Shift two concatenated words and keep one of them."""
-    shfl: expects_bfly_down_idx_sync_up_ad383[Any]
+    """Shift two concatenated words and keep one word."""
+    shfl: expects_bfly_down_idx_sync_up_53ceb[Any]
     """Exchange a register within the warp (without .sync: removed for sm_70 and newer).
 
-    `shfl.sync`: Exchange a register with the lanes that a member mask names."""
+    `shfl.sync`: Exchange a register among the lanes in a member mask."""
     shl: expects_b16_b32_b64[Any]
     """Shift left, filling with zeros."""
     shr: expects_b16_b32_b64_s16_s32_s64_u16_u32_u64[Any]
     """Shift right, filling with the sign bit or zeros."""
     sin: expects_approx_f32_a05a8[Any]
-    """Take the sine."""
+    """Compute the sine."""
     slct: expects_b16_b32_b64_f32_f64_ftz_s16_s32_4880a[Any]
     """Select one of two values by the sign of a third."""
     spcompress: expects_x1_x16_x2_x32_x4_x64_x8_c0f35[Any]
     """Keep two of every four elements, with their indices."""
     spdecompress: expects_x1_x16_x2_x32_x4_x64_x8_7dace[Any]
-    """Put kept elements back in their places, among zeros."""
+    """Restore the kept elements to their positions, with zeros between them."""
     sqrt: expects_approx_f32_f64_rm_rn_rp_rz_553c8[Any]
-    """Take the square root."""
-    st: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__cache_hint_L2__evict_first_L2__evict_last_df14f[Any]
+    """Compute the square root."""
+    st: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__cache_hint_L2__evict_first_L2__evict_last_c3882[Any]
     """Store to memory.
 
-    `st.async`: Store without waiting; an mbarrier or release order tells when it is done.
+    `st.async`: Store asynchronously; an mbarrier or release order signals completion.
 
     `st.bulk`: Fill a region of shared memory with zero."""
     stackrestore: expects_u32_u64[Any]
@@ -343,7 +343,7 @@ class Root:
 
     `sub.cc`: Subtract one value from another and write the borrow-out."""
     subc: expects_cc_s16_s32_s64_u16_u32_u64_e2dc7[Any]
-    """Subtract one value and the borrow-in from another, and perhaps write the borrow-out."""
+    """Subtract one value and the borrow-in from another, and optionally write the borrow-out."""
     suld: expects_b_2c22a[Any]
     """`suld.b`: Load from a surface at byte coordinates."""
     suq: expects_array_size_channel_data_type_channel_order_depth_height_memory_layout_width_5612d[Any]
@@ -359,13 +359,13 @@ class Root:
     szext: expects_clamp_wrap_6d639[Any]
     """Sign- or zero-extend the low N bits."""
     tanh: expects_approx_ab43d[Any]
-    """Take the hyperbolic tangent."""
-    tcgen05: expects_alloc_commit_cp_dealloc_fence__after_thread_sync_fence__before_thread_sync_ld_mma_12adf[Any]
+    """Compute the hyperbolic tangent."""
+    tcgen05: expects_alloc_commit_cp_dealloc_fence__after_thread_sync_fence__before_thread_sync_ld_mma_19d66[Any]
     """`tcgen05.alloc`: Allocate columns of tensor memory and write their address to shared memory.
 
     `tcgen05.dealloc`: Free columns of tensor memory.
 
-    `tcgen05.relinquish_alloc_permit`: Promise that this CTA allocates no more tensor memory.
+    `tcgen05.relinquish_alloc_permit`: Relinquish this CTA's right to allocate tensor memory.
 
     `tcgen05.ld`: Load from tensor memory into registers, asynchronously.
 
@@ -381,7 +381,7 @@ class Root:
 
     `tcgen05.commit`: Arrive at a memory barrier when this thread's earlier asynchronous operations have completed.
 
-    `tcgen05.mma`: Multiply matrices of shared or tensor memory and accumulate in tensor memory, asynchronously.
+    `tcgen05.mma`: Multiply matrices in shared or tensor memory and accumulate in tensor memory, asynchronously.
 
     `tcgen05.mma.ws`: The same with B kept in the collector: weight-stationary."""
     tensormap: expects_cp_fenceproxy_replace_f52af[Any]
@@ -389,15 +389,15 @@ class Root:
 
     `tensormap.cp_fenceproxy`: Copy a tensor map from shared to global memory and release it to the tensormap proxy."""
     testp: expects_finite_infinite_normal_notanumber_number_subnormal_06f81[Any]
-    """Test which kind of floating-point number a value is."""
-    tex: expects_1d_2d_2dms_3d_a1d_a2d_a2dms_acube_6c9e2[Any]
-    """Look a texture up.
+    """Test a floating-point value's properties."""
+    tex: expects_1d_2d_2dms_3d_a1d_a2d_a2dms_acube_91f42[Any]
+    """Look up a texture.
 
-    `tex.base`: Look a texture up at mipmap level 0.
+    `tex.base`: Look up a texture at mipmap level 0.
 
-    `tex.level`: Look a texture up at a mipmap level.
+    `tex.level`: Look up a texture at a mipmap level.
 
-    `tex.grad`: Look a texture up at the mipmap level that gradients choose."""
+    `tex.grad`: Look up a texture at a mipmap level selected by gradients."""
     tld4: expects_a_b_g_r_67204[Any]
     """Fetch one component of the four texels that bilinear filtering would use."""
     trap: complete[Any]
@@ -407,11 +407,11 @@ class Root:
 
     `txq.level`: Query the size of a mipmap level."""
     vabsdiff: expects_s32_u32_fdf33[Any]
-    """Take the absolute difference of two bytes, halves or words."""
+    """Compute the absolute difference of two bytes, halves or words."""
     vabsdiff2: expects_s32_u32_f12f1[Any]
-    """Take the absolute differences of two pairs of halves."""
+    """Compute the absolute differences of two pairs of halves."""
     vabsdiff4: expects_s32_u32_f12f1[Any]
-    """Take the absolute differences of four pairs of bytes."""
+    """Compute the absolute differences of four pairs of bytes."""
     vadd: expects_s32_u32_fdf33[Any]
     """Add two bytes, halves or words."""
     vadd2: expects_s32_u32_f12f1[Any]
@@ -425,21 +425,21 @@ class Root:
     vmad: expects_s32_u32_a112d[Any]
     """Multiply two bytes, halves or words and add a third."""
     vmax: expects_s32_u32_fdf33[Any]
-    """Take the larger of two bytes, halves or words."""
+    """Compute the maximum of two bytes, halves or words."""
     vmax2: expects_s32_u32_f12f1[Any]
-    """Take the larger halves of two pairs."""
+    """Compute the maximum of two pairs of halves."""
     vmax4: expects_s32_u32_f12f1[Any]
-    """Take the larger bytes of four pairs."""
+    """Compute the maximum of four pairs of bytes."""
     vmin: expects_s32_u32_fdf33[Any]
-    """Take the smaller of two bytes, halves or words."""
+    """Compute the minimum of two bytes, halves or words."""
     vmin2: expects_s32_u32_f12f1[Any]
-    """Take the smaller halves of two pairs."""
+    """Compute the minimum of two pairs of halves."""
     vmin4: expects_s32_u32_f12f1[Any]
-    """Take the smaller bytes of four pairs."""
-    vote: expects_all_any_ballot_sync_uni_da8ca[Any]
+    """Compute the minimum of four pairs of bytes."""
+    vote: expects_all_any_ballot_sync_uni_4900c[Any]
     """Combine a predicate across the warp.
 
-    `vote.sync`: Combine a predicate across the named threads of the warp."""
+    `vote.sync`: Combine a predicate across the threads of a warp that are in a mask."""
     vset: expects_s32_u32_7840e[Any]
     """Compare two bytes, halves or words."""
     vset2: expects_s32_u32_af1e5[Any]
@@ -456,14 +456,14 @@ class Root:
     """Subtract two pairs of halves."""
     vsub4: expects_s32_u32_f12f1[Any]
     """Subtract four pairs of bytes."""
-    wgmma: expects_commit_group_fence_mma_async_wait_group_8a5dc[Any]
-    """`wgmma.mma_async`: Multiply matrices of shared memory (A also of registers) and accumulate, asynchronously.
+    wgmma: expects_commit_group_fence_mma_async_wait_group_858dc[Any]
+    """`wgmma.mma_async`: Multiply matrices in shared memory (A also in registers) and accumulate, asynchronously.
 
     `wgmma.mma_async.sp`: Multiply with a structured sparse A and accumulate, asynchronously.
 
     `wgmma.fence`: Order register accesses before wgmma.mma_async.
 
-    `wgmma.commit_group`: Make a group of the warpgroup's wgmma.mma_async that are in none yet.
+    `wgmma.commit_group`: Commit the warpgroup's pending wgmma.mma_async operations to a group.
 
     `wgmma.wait_group`: Wait until at most n of the warpgroup's newest wgmma groups are pending."""
     wmma: expects_load_mma_store_f3d2c[Any]
@@ -481,23 +481,23 @@ class Pipe:
     def __init__(self, reg: Reg, spelling: Spelling | None = None) -> None: ...
     def __getitem__(self, part: PtxType | str) -> Chain: ...
     abs: expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_s16_4c7fb[Pipe]
-    """Take the absolute value."""
+    """Compute the absolute value."""
     add: expects_bf16_bf16x2_cc_e4m3x4_e5m2x4_f16_f16x2_f32_a318e[Pipe]
     """Add two values.
 
     `add.cc`: Add two values and write the carry-out."""
     addc: expects_cc_s16_s32_s64_sat_u16_u32_u64_e9c04[Pipe]
-    """Add two values and the carry-in, and perhaps write the carry-out."""
+    """Add two values and the carry-in, and optionally write the carry-out."""
     alloca: expects_u32_u64[Pipe]
     """Allocate stack memory."""
     and_: expects_b16_b32_b64_pred[Pipe]
     """Bitwise AND of two values, or AND of two predicates."""
     atom: expects_acq_rel_acquire_add_and_cas_cluster_cta_dec_d9539[Pipe]
-    """Read, change and write memory atomically, and return what was there."""
-    bar: expects_arrive_cta_red_sync_warp_e1136[Pipe]
+    """Update memory atomically and return the old value."""
+    bar: expects_arrive_cta_red_sync_warp_aa5b0[Pipe]
     """Wait at a barrier of the CTA, arrive at it, or reduce a predicate across it.
 
-    `bar.warp.sync`: Wait for the threads of a warp that a mask names."""
+    `bar.warp.sync`: Wait for the threads of a warp that are in a mask."""
     barrier: expects_arrive_cluster_cta_red_sync_28801[Pipe]
     """Wait at a barrier of the CTA, arrive at it, or reduce a predicate across it.
 
@@ -509,37 +509,37 @@ class Pipe:
     bfind: expects_s32_s64_shiftamt_u32_u64_df09e[Pipe]
     """Find the most significant bit that is not a sign bit."""
     bmsk: expects_clamp_wrap_0518e[Pipe]
-    """Make a mask of ones from a position and a width."""
+    """Create a bit mask from a position and a width."""
     brev: expects_b32_b64[Pipe]
-    """Reverse the order of the bits."""
+    """Reverse the bits."""
     clmad: expects_hi_lo_3fcc3[Pipe]
     """Multiply without carries and add a third value without carries."""
-    clusterlaunchcontrol: expects_query_cancel_try_cancel_b317f[Pipe]
-    """`clusterlaunchcontrol.try_cancel`: Ask to cancel the launch of a cluster that has not started, to take its work.
+    clusterlaunchcontrol: expects_query_cancel_try_cancel_5eb90[Pipe]
+    """`clusterlaunchcontrol.try_cancel`: Request to cancel a cluster that has not started, to take over its work.
 
-    `clusterlaunchcontrol.query_cancel`: Read the answer to a cancellation: whether it succeeded, and the first CTA."""
+    `clusterlaunchcontrol.query_cancel`: Query the response to a cancellation: success, and the first CTA."""
     clz: expects_b32_b64[Pipe]
     """Count the leading zero bits."""
     cnot: expects_b16_b32_b64[Pipe]
     """One if the value is zero, else zero."""
     copysign: expects_f32_f64[Pipe]
-    """Put the sign of one value on another."""
+    """Copy the sign of one value to another."""
     cos: expects_approx_f32_a05a8[Pipe]
-    """Take the cosine."""
-    createpolicy: expects_cvt_fractional_range_63c3c[Pipe]
-    """`createpolicy.fractional`: Make a cache policy that gives a fraction of the accesses a priority.
+    """Compute the cosine."""
+    createpolicy: expects_cvt_fractional_range_79ca6[Pipe]
+    """`createpolicy.fractional`: Create a cache policy that applies a priority to a fraction of the accesses.
 
-    `createpolicy.range`: Make a cache policy that gives addresses in a range a priority.
+    `createpolicy.range`: Create a cache policy that applies a priority to addresses in a range.
 
-    `createpolicy.cvt`: Make a cache policy from an access property of the CUDA API."""
-    cvt: expects_bf16_f16_f32_f64_ftz_pack_rm_rmi_93876[Pipe]
+    `createpolicy.cvt`: Create a cache policy from an access property of the CUDA API."""
+    cvt: expects_bf16_f16_f32_f64_ftz_pack_rm_rmi_23292[Pipe]
     """Convert a value, or a pack of values, to another type.
 
-    `cvt.pack`: Convert two integers with saturation and pack them with what a third register holds."""
-    cvta: expects_const_global_local_param_param__entry_shared_shared__cluster_shared__cta_to_fc896[Pipe]
-    """Convert the address of a state space to a generic address.
+    `cvt.pack`: Convert two integers with saturation and pack them with the contents of a third register."""
+    cvta: expects_const_global_local_param_param__entry_shared_shared__cluster_shared__cta_to_f0463[Pipe]
+    """Convert a state-space address to a generic address.
 
-    `cvta.to`: Convert a generic address to one of a state space."""
+    `cvta.to`: Convert a generic address to a state-space address."""
     div: expects_approx_f32_f64_full_rm_rn_rp_rz_adda8[Pipe]
     """Divide one value by another."""
     dp2a: expects_hi_lo_1f6fd[Pipe]
@@ -553,13 +553,13 @@ class Pipe:
     fma: expects_e4m3x4_e5m2x4_rm_rn_rp_rz_satfinite_3a038[Pipe]
     """Multiply two values and add a third, rounding once."""
     fns: expects_b32[Pipe]
-    """Find the bit of a mask that is so many set bits away from a base position."""
+    """Find a set bit of a mask by counting set bits from a base position."""
     getctarank: expects_s32_s64_shared__cluster_u32_u64_387b4[Pipe]
     """Get the rank of the CTA that a shared-memory address belongs to."""
     isspacep: expects_const_global_local_param_param__entry_shared_shared__cluster_shared__cta[Pipe]
-    """Tell whether a generic address lies in a state space."""
+    """Test whether a generic address is in a state space."""
     istypep: expects_samplerref_surfref_texref[Pipe]
-    """Tell whether a handle is of a texture, a sampler or a surface."""
+    """Test whether a handle refers to a texture, a sampler or a surface."""
     ld: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_88e3c[Pipe]
     """Load from memory.
 
@@ -567,11 +567,11 @@ class Pipe:
     ldmatrix: expects_sync_a7a30[Pipe]
     """Load 8-row matrices from shared memory, distributed over a warp."""
     ldu: expects_b128_b16_b32_b64_b8_f32_f64_global_21f41[Pipe]
-    """Load read-only data from an address that the whole warp shares."""
+    """Load read-only data from an address common to the whole warp."""
     lg2: expects_approx_f32_a05a8[Pipe]
-    """Take the logarithm to base 2."""
+    """Compute the base-2 logarithm."""
     lop3: expects_and_b32_or_63b07[Pipe]
-    """Any bitwise function of three values, given by its truth table."""
+    """Compute any bitwise function of three values, specified by its truth table."""
     mad: expects_f32_f64_ftz_hi_lo_rm_rn_rp_48433[Pipe]
     """Multiply two values and add a third.
 
@@ -581,35 +581,35 @@ class Pipe:
     madc: expects_hi_lo_4ca0d[Pipe]
     """Multiply two values, take the high or low half, add a third and the carry-in."""
     mapa: expects_s32_s64_shared__cluster_u32_u64_387b4[Pipe]
-    """Map a shared-memory address to the same place in another CTA of the cluster."""
+    """Map a shared-memory address to the corresponding address in another CTA of the cluster."""
     match: expects_all_any_b61e6[Pipe]
-    """Find the threads of the warp that hold the same value."""
+    """Find the threads of the warp with the same value."""
     max: expects_NaN_abs_bf16_bf16x2_f16_f16x2_f32_f64_73e48[Pipe]
-    """Take the larger of two or three values."""
-    mbarrier: expects_arrive_arrive_drop_check_layout_complete_tx_expect_tx_init_inval_pending_count_8fa06[Pipe]
-    """`mbarrier.init`: Make a memory barrier object that waits for a number of arrivals.
+    """Compute the maximum of two or three values."""
+    mbarrier: expects_arrive_arrive_drop_check_layout_complete_tx_expect_tx_init_inval_pending_count_23cc9[Pipe]
+    """`mbarrier.init`: Initialize an mbarrier object with its expected number of arrivals.
 
-    `mbarrier.inval`: End the life of a memory barrier object, so that its memory can be reused.
+    `mbarrier.inval`: Invalidate an mbarrier object, so that its memory can be reused.
 
-    `mbarrier.expect_tx`: Raise the bytes that the current phase still waits for.
+    `mbarrier.expect_tx`: Increase the bytes that the current phase waits for.
 
-    `mbarrier.complete_tx`: Lower the bytes that the current phase still waits for, as an asynchronous copy would.
+    `mbarrier.complete_tx`: Decrease the bytes that the current phase waits for, as an asynchronous copy does.
 
-    `mbarrier.arrive`: Arrive at the barrier and return the phase that was current.
+    `mbarrier.arrive`: Arrive at the barrier and return its state before the arrival.
 
     `mbarrier.arrive_drop`: Arrive at the barrier and leave it for all later phases.
 
-    `mbarrier.test_wait`: Tell whether a phase has completed.
+    `mbarrier.test_wait`: Test whether a phase has completed.
 
-    `mbarrier.try_wait`: Tell whether a phase has completed, suspending the thread for a while if it has not.
+    `mbarrier.try_wait`: Test whether a phase has completed, suspending the thread for a limited time if not.
 
     `mbarrier.pending_count`: Return the pending arrivals recorded in a state.
 
-    `mbarrier.check_layout`: Tell whether the barrier object has this layout."""
+    `mbarrier.check_layout`: Test whether the barrier object has this layout."""
     min: expects_NaN_abs_bf16_bf16x2_f16_f16x2_f32_f64_73e48[Pipe]
-    """Take the smaller of two or three values."""
+    """Compute the minimum of two or three values."""
     mma: expects_sp_sp__ordered_metadata_sync_5b58a[Pipe]
-    """Multiply two fragments and add a third: a warp, synchronously.
+    """Multiply two fragments and add a third, synchronously in a warp.
 
     `mma.sp`: Multiply with a structured sparse A.
 
@@ -622,18 +622,18 @@ class Pipe:
     """Multiply two values."""
     mul24: expects_hi_lo_1a952[Pipe]
     """Multiply two 24-bit integers."""
-    multimem: expects_cp_ld_reduce_red_st_69c88[Pipe]
-    """`multimem.ld_reduce`: Load from every replica behind a multimem address and reduce what was loaded.
+    multimem: expects_cp_ld_reduce_red_st_94e2c[Pipe]
+    """`multimem.ld_reduce`: Load from every replica of a multimem address and reduce the values.
 
-    `multimem.st`: Store to every replica behind a multimem address.
+    `multimem.st`: Store to every replica of a multimem address.
 
-    `multimem.red`: Reduce a value into every replica behind a multimem address.
+    `multimem.red`: Reduce a value into every replica of a multimem address.
 
-    `multimem.st.async`: Store to every replica behind a multimem address without waiting, in release order.
+    `multimem.st.async`: Store asynchronously to every replica of a multimem address, in release order.
 
-    `multimem.cp.async.bulk`: Copy shared memory to every device behind a multimem address, asynchronously.
+    `multimem.cp.async.bulk`: Copy shared memory to every device of a multimem address, asynchronously.
 
-    `multimem.cp.reduce.async.bulk`: Reduce shared memory into every device behind a multimem address.
+    `multimem.cp.reduce.async.bulk`: Reduce shared memory into every device of a multimem address.
 
     `multimem.red.async`: Add to a multimem address asynchronously."""
     neg: expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_s16_249b5[Pipe]
@@ -645,47 +645,47 @@ class Pipe:
     popc: expects_b32_b64[Pipe]
     """Count the bits that are set."""
     prmt: expects_b32_1d850[Pipe]
-    """Pick four of eight bytes."""
+    """Select four of eight bytes."""
     rcp: expects_approx_f32_rm_rn_rp_rz_ec90e[Pipe]
-    """Take the reciprocal."""
-    redux: expects_sync_9bde2[Pipe]
-    """`redux.sync`: Reduce a value across the named threads of the warp."""
+    """Compute the reciprocal."""
+    redux: expects_sync_3dbbe[Pipe]
+    """`redux.sync`: Reduce a value across the threads of a warp that are in a mask."""
     rem: expects_s16_s32_s64_u16_u32_u64[Pipe]
-    """Take the remainder of an integer division."""
+    """Compute the remainder of an integer division."""
     rsqrt: expects_approx_f32_f64_e3c37[Pipe]
-    """Take the reciprocal of the square root."""
+    """Compute the reciprocal of the square root."""
     sad: expects_s16_s32_s64_u16_u32_u64[Pipe]
     """Add the absolute difference of two values to a third."""
     selp: expects_b16_b32_b64_f32_f64_s16_s32_s64_705f4[Pipe]
     """Select one of two values by a predicate."""
     set: expects_eq_equ_ge_geu_gt_gtu_hi_hs_9f17e[Pipe]
-    """Compare two values, perhaps combine with a predicate, and write all ones, 1.0 or zero."""
+    """Compare two values, optionally combine with a predicate, and write all ones, 1.0 or zero."""
     setp: expects_eq_equ_ge_geu_gt_gtu_hi_hs_97b6a[Pipe]
-    """Compare two values, perhaps combine with a predicate, and write predicates."""
+    """Compare two values, optionally combine with a predicate, and write predicates."""
     shf: expects_l_r_11c6e[Pipe]
-    """Shift two concatenated words and keep one of them."""
-    shfl: expects_bfly_down_idx_sync_up_ad383[Pipe]
+    """Shift two concatenated words and keep one word."""
+    shfl: expects_bfly_down_idx_sync_up_53ceb[Pipe]
     """Exchange a register within the warp (without .sync: removed for sm_70 and newer).
 
-    `shfl.sync`: Exchange a register with the lanes that a member mask names."""
+    `shfl.sync`: Exchange a register among the lanes in a member mask."""
     shl: expects_b16_b32_b64[Pipe]
     """Shift left, filling with zeros."""
     shr: expects_b16_b32_b64_s16_s32_s64_u16_u32_u64[Pipe]
     """Shift right, filling with the sign bit or zeros."""
     sin: expects_approx_f32_a05a8[Pipe]
-    """Take the sine."""
+    """Compute the sine."""
     slct: expects_b16_b32_b64_f32_f64_ftz_s16_s32_4880a[Pipe]
     """Select one of two values by the sign of a third."""
     spdecompress: expects_x1_x16_x2_x32_x4_x64_x8_7dace[Pipe]
-    """Put kept elements back in their places, among zeros."""
+    """Restore the kept elements to their positions, with zeros between them."""
     sqrt: expects_approx_f32_f64_rm_rn_rp_rz_553c8[Pipe]
-    """Take the square root."""
+    """Compute the square root."""
     sub: expects_bf16_bf16x2_cc_e4m3x4_e5m2x4_f16_f16x2_f32_47f7c[Pipe]
     """Subtract one value from another.
 
     `sub.cc`: Subtract one value from another and write the borrow-out."""
     subc: expects_cc_s16_s32_s64_u16_u32_u64_e2dc7[Pipe]
-    """Subtract one value and the borrow-in from another, and perhaps write the borrow-out."""
+    """Subtract one value and the borrow-in from another, and optionally write the borrow-out."""
     suld: expects_b_2c22a[Pipe]
     """`suld.b`: Load from a surface at byte coordinates."""
     suq: expects_array_size_channel_data_type_channel_order_depth_height_memory_layout_width_5612d[Pipe]
@@ -693,13 +693,13 @@ class Pipe:
     szext: expects_clamp_wrap_6d639[Pipe]
     """Sign- or zero-extend the low N bits."""
     tanh: expects_approx_ab43d[Pipe]
-    """Take the hyperbolic tangent."""
-    tcgen05: expects_alloc_commit_cp_dealloc_fence__after_thread_sync_fence__before_thread_sync_ld_mma_12adf[Pipe]
+    """Compute the hyperbolic tangent."""
+    tcgen05: expects_alloc_commit_cp_dealloc_fence__after_thread_sync_fence__before_thread_sync_ld_mma_19d66[Pipe]
     """`tcgen05.alloc`: Allocate columns of tensor memory and write their address to shared memory.
 
     `tcgen05.dealloc`: Free columns of tensor memory.
 
-    `tcgen05.relinquish_alloc_permit`: Promise that this CTA allocates no more tensor memory.
+    `tcgen05.relinquish_alloc_permit`: Relinquish this CTA's right to allocate tensor memory.
 
     `tcgen05.ld`: Load from tensor memory into registers, asynchronously.
 
@@ -715,19 +715,19 @@ class Pipe:
 
     `tcgen05.commit`: Arrive at a memory barrier when this thread's earlier asynchronous operations have completed.
 
-    `tcgen05.mma`: Multiply matrices of shared or tensor memory and accumulate in tensor memory, asynchronously.
+    `tcgen05.mma`: Multiply matrices in shared or tensor memory and accumulate in tensor memory, asynchronously.
 
     `tcgen05.mma.ws`: The same with B kept in the collector: weight-stationary."""
     testp: expects_finite_infinite_normal_notanumber_number_subnormal_06f81[Pipe]
-    """Test which kind of floating-point number a value is."""
-    tex: expects_1d_2d_2dms_3d_a1d_a2d_a2dms_acube_6c9e2[Pipe]
-    """Look a texture up.
+    """Test a floating-point value's properties."""
+    tex: expects_1d_2d_2dms_3d_a1d_a2d_a2dms_acube_91f42[Pipe]
+    """Look up a texture.
 
-    `tex.base`: Look a texture up at mipmap level 0.
+    `tex.base`: Look up a texture at mipmap level 0.
 
-    `tex.level`: Look a texture up at a mipmap level.
+    `tex.level`: Look up a texture at a mipmap level.
 
-    `tex.grad`: Look a texture up at the mipmap level that gradients choose."""
+    `tex.grad`: Look up a texture at a mipmap level selected by gradients."""
     tld4: expects_a_b_g_r_67204[Pipe]
     """Fetch one component of the four texels that bilinear filtering would use."""
     txq: expects_addr_mode_0_addr_mode_1_addr_mode_2_array_size_channel_data_type_channel_order_depth_filter_mode_94d8b[Pipe]
@@ -735,11 +735,11 @@ class Pipe:
 
     `txq.level`: Query the size of a mipmap level."""
     vabsdiff: expects_s32_u32_fdf33[Pipe]
-    """Take the absolute difference of two bytes, halves or words."""
+    """Compute the absolute difference of two bytes, halves or words."""
     vabsdiff2: expects_s32_u32_f12f1[Pipe]
-    """Take the absolute differences of two pairs of halves."""
+    """Compute the absolute differences of two pairs of halves."""
     vabsdiff4: expects_s32_u32_f12f1[Pipe]
-    """Take the absolute differences of four pairs of bytes."""
+    """Compute the absolute differences of four pairs of bytes."""
     vadd: expects_s32_u32_fdf33[Pipe]
     """Add two bytes, halves or words."""
     vadd2: expects_s32_u32_f12f1[Pipe]
@@ -753,21 +753,21 @@ class Pipe:
     vmad: expects_s32_u32_a112d[Pipe]
     """Multiply two bytes, halves or words and add a third."""
     vmax: expects_s32_u32_fdf33[Pipe]
-    """Take the larger of two bytes, halves or words."""
+    """Compute the maximum of two bytes, halves or words."""
     vmax2: expects_s32_u32_f12f1[Pipe]
-    """Take the larger halves of two pairs."""
+    """Compute the maximum of two pairs of halves."""
     vmax4: expects_s32_u32_f12f1[Pipe]
-    """Take the larger bytes of four pairs."""
+    """Compute the maximum of four pairs of bytes."""
     vmin: expects_s32_u32_fdf33[Pipe]
-    """Take the smaller of two bytes, halves or words."""
+    """Compute the minimum of two bytes, halves or words."""
     vmin2: expects_s32_u32_f12f1[Pipe]
-    """Take the smaller halves of two pairs."""
+    """Compute the minimum of two pairs of halves."""
     vmin4: expects_s32_u32_f12f1[Pipe]
-    """Take the smaller bytes of four pairs."""
-    vote: expects_all_any_ballot_sync_uni_da8ca[Pipe]
+    """Compute the minimum of four pairs of bytes."""
+    vote: expects_all_any_ballot_sync_uni_4900c[Pipe]
     """Combine a predicate across the warp.
 
-    `vote.sync`: Combine a predicate across the named threads of the warp."""
+    `vote.sync`: Combine a predicate across the threads of a warp that are in a mask."""
     vset: expects_s32_u32_7840e[Pipe]
     """Compare two bytes, halves or words."""
     vset2: expects_s32_u32_af1e5[Pipe]
@@ -784,14 +784,14 @@ class Pipe:
     """Subtract two pairs of halves."""
     vsub4: expects_s32_u32_f12f1[Pipe]
     """Subtract four pairs of bytes."""
-    wgmma: expects_commit_group_fence_mma_async_wait_group_8a5dc[Pipe]
-    """`wgmma.mma_async`: Multiply matrices of shared memory (A also of registers) and accumulate, asynchronously.
+    wgmma: expects_commit_group_fence_mma_async_wait_group_858dc[Pipe]
+    """`wgmma.mma_async`: Multiply matrices in shared memory (A also in registers) and accumulate, asynchronously.
 
     `wgmma.mma_async.sp`: Multiply with a structured sparse A and accumulate, asynchronously.
 
     `wgmma.fence`: Order register accesses before wgmma.mma_async.
 
-    `wgmma.commit_group`: Make a group of the warpgroup's wgmma.mma_async that are in none yet.
+    `wgmma.commit_group`: Commit the warpgroup's pending wgmma.mma_async operations to a group.
 
     `wgmma.wait_group`: Wait until at most n of the warpgroup's newest wgmma groups are pending."""
     wmma: expects_load_mma_store_f3d2c[Pipe]
@@ -900,13 +900,13 @@ class expects_acq_rel_acquire_add_and_cas_cluster_cta_dec_d9539(incomplete[Resul
     sys: expects_add_and_cas_dec_exch_global_inc_max_f40e9[Result]
     xor: expects_L2__cache_hint_b32_b64_7a03d[Result]
 
-class expects_arrive_cta_red_sync_warp_e1136(incomplete[Result]):
+class expects_arrive_cta_red_sync_warp_aa5b0(incomplete[Result]):
     arrive: complete[Result]
     cta: expects_arrive_red_sync_f9377[Result]
     red: expects_and_or_popc_dfbc9[Result]
     sync: complete[Result]
-    warp: expects_sync_507ef[Result]
-    """`bar.warp.sync`: Wait for the threads of a warp that a mask names."""
+    warp: expects_sync_e7798[Result]
+    """`bar.warp.sync`: Wait for the threads of a warp that are in a mask."""
 
 class expects_arrive_cluster_cta_red_sync_28801(incomplete[Result]):
     arrive: complete_or_aligned[Result]
@@ -948,11 +948,11 @@ class expects_hi_lo_3fcc3(incomplete[Result]):
     hi: expects_s64_u64[Result]
     lo: expects_s64_u64[Result]
 
-class expects_query_cancel_try_cancel_b317f(incomplete[Result]):
+class expects_query_cancel_try_cancel_5eb90(incomplete[Result]):
     query_cancel: expects_get_first_ctaid_get_first_ctaid__x_get_first_ctaid__y_get_first_ctaid__z_is_canceled_8cd66[Result]
-    """Read the answer to a cancellation: whether it succeeded, and the first CTA."""
+    """Query the response to a cancellation: success, and the first CTA."""
     try_cancel: expects_async_a05f0[Result]
-    """Ask to cancel the launch of a cluster that has not started, to take its work."""
+    """Request to cancel a cluster that has not started, to take over its work."""
 
 class expects_b16_b32_b64(incomplete[Result]):
     b16: complete[Result]
@@ -967,11 +967,11 @@ class expects_approx_f32_a05a8(incomplete[Result]):
     approx: expects_f32_ftz_ebfa4[Result]
     f32: complete[Result]
 
-class expects_async_reduce_94b28(incomplete[Result]):
-    async_: expects_bulk_ca_cg_commit_group_mbarrier_wait_all_wait_group_6e722[Result]
+class expects_async_reduce_54ab2(incomplete[Result]):
+    async_: expects_bulk_ca_cg_commit_group_mbarrier_wait_all_wait_group_c0fb0[Result]
     """Copy 4, 8 or 16 bytes from global to shared memory, asynchronously.
 
-    `cp.async.commit_group`: Make a group of this thread's cp.async copies that are in none yet.
+    `cp.async.commit_group`: Commit this thread's pending cp.async copies to a group.
 
     `cp.async.wait_group`: Wait until at most n of this thread's newest cp.async groups are pending.
 
@@ -979,15 +979,15 @@ class expects_async_reduce_94b28(incomplete[Result]):
 
     `cp.async.bulk`: Copy a multiple of 16 bytes between global and shared memories, asynchronously.
 
-    `cp.async.bulk.prefetch`: Bring a range of global memory into L2.
+    `cp.async.bulk.prefetch`: Prefetch a range of global memory into L2.
 
-    `cp.async.bulk.commit_group`: Make a bulk group of this thread's bulk operations that are in none yet.
+    `cp.async.bulk.commit_group`: Commit this thread's pending bulk operations to a bulk group.
 
     `cp.async.bulk.wait_group`: Wait until at most n of this thread's newest bulk groups are pending.
 
-    `cp.async.bulk.tensor`: Copy a box of a tensor between global and shared memory, as a tensor map describes it.
+    `cp.async.bulk.tensor`: Copy a box of a tensor between global and shared memory, as described by a tensor map.
 
-    `cp.async.bulk.prefetch.tensor`: Bring a box of a tensor into L2.
+    `cp.async.bulk.prefetch.tensor`: Prefetch a box of a tensor into L2.
 
     `cp.async.mbarrier.arrive`: Arrive at the barrier when this thread's earlier cp.async copies have completed."""
     reduce: expects_async_7dfc2[Result]
@@ -995,22 +995,22 @@ class expects_async_reduce_94b28(incomplete[Result]):
 
     `cp.reduce.async.bulk.tensor`: Reduce a box in shared memory into a tensor in global memory, asynchronously."""
 
-class expects_cvt_fractional_range_63c3c(incomplete[Result]):
+class expects_cvt_fractional_range_79ca6(incomplete[Result]):
     cvt: expects_L2_09d82[Result]
-    """Make a cache policy from an access property of the CUDA API."""
+    """Create a cache policy from an access property of the CUDA API."""
     fractional: expects_L2__evict_first_L2__evict_last_L2__evict_normal_L2__evict_unchanged_2b701[Result]
-    """Make a cache policy that gives a fraction of the accesses a priority."""
+    """Create a cache policy that applies a priority to a fraction of the accesses."""
     range: expects_L2__evict_first_L2__evict_last_L2__evict_normal_L2__evict_unchanged_global_8bcbc[Result]
-    """Make a cache policy that gives addresses in a range a priority."""
+    """Create a cache policy that applies a priority to addresses in a range."""
 
-class expects_bf16_f16_f32_f64_ftz_pack_rm_rmi_93876(incomplete[Result]):
+class expects_bf16_f16_f32_f64_ftz_pack_rm_rmi_23292(incomplete[Result]):
     bf16: expects_bf16_f16[Result]
     f16: expects_bf16_f16[Result]
     f32: expects_bf16_f16_f32[Result]
     f64: expects_bf16_f16_f32_f64[Result]
     ftz: expects_f32_f64_sat_f89bb[Result]
     pack: expects_sat_c9840[Result]
-    """Convert two integers with saturation and pack them with what a third register holds."""
+    """Convert two integers with saturation and pack them with the contents of a third register."""
     rm: expects_bf16_f16_f32_f64_ftz_sat_e3a45[Result]
     rmi: expects_bf16_f16_f32_f64_ftz_s16_s32_s64_12f83[Result]
     rn: expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_relu_3b8d1[Result]
@@ -1031,7 +1031,7 @@ class expects_bf16_f16_f32_f64_ftz_pack_rm_rmi_93876(incomplete[Result]):
     u64: expects_s16_s32_s64_s8_u16_u32_u64_u8[Result]
     u8: expects_s16_s32_s64_s8_u16_u32_u64_u8[Result]
 
-class expects_const_global_local_param_param__entry_shared_shared__cluster_shared__cta_to_fc896(incomplete[Result]):
+class expects_const_global_local_param_param__entry_shared_shared__cluster_shared__cta_to_f0463(incomplete[Result]):
     const: expects_u32_u64[Result]
     global_: expects_u32_u64[Result]
     local: expects_u32_u64[Result]
@@ -1041,7 +1041,7 @@ class expects_const_global_local_param_param__entry_shared_shared__cluster_share
     shared__cluster: expects_u32_u64[Result]
     shared__cta: expects_u32_u64[Result]
     to: expects_const_global_local_param_param__entry_shared_shared__cluster_shared__cta_7cee6[Result]
-    """Convert a generic address to one of a state space."""
+    """Convert a generic address to a state-space address."""
 
 class expects_L2_global_e9b45(incomplete[Result]):
     L2: complete[Result]
@@ -1079,25 +1079,25 @@ class expects_approx_f32_223ef(incomplete[Result]):
     approx: expects_f16_f16x2_f32_ftz_99633[Result]
     f32: complete[Result]
 
-class expects_submit_try_atom_try_get_try_pullred_try_put_try_red_wait_bb773(incomplete[Result]):
+class expects_submit_try_atom_try_get_try_pullred_try_put_try_red_wait_813e4(incomplete[Result]):
     submit: complete_or_commit_group_op_restrict__fetching[Result]
     """Submit this thread's earlier fabric operations."""
     try_atom: expects_async_06653[Result]
-    """Atomic operation on what a fabric handle names, its old value returned to shared memory."""
-    try_get: expects_async_5ad52[Result]
+    """Update the resource of a fabric handle atomically and return its old value to shared memory."""
+    try_get: expects_async_d5de2[Result]
     """Copy from a fabric handle to shared memory, asynchronously.
 
-    `fabric.try_get.async.tensor`: Copy a box of a tensor behind a fabric handle to shared memory, asynchronously."""
+    `fabric.try_get.async.tensor`: Copy a box of a fabric handle's tensor to shared memory, asynchronously."""
     try_pullred: expects_async_0700f[Result]
-    """Load from every resource behind a multicast handle and reduce, asynchronously."""
-    try_put: expects_async_498f9[Result]
+    """Load from every resource of a multicast handle and reduce, asynchronously."""
+    try_put: expects_async_e41de[Result]
     """Copy from shared memory to a fabric handle, asynchronously.
 
-    `fabric.try_put.async.tensor`: Copy a box in shared memory to a tensor behind a fabric handle, asynchronously."""
-    try_red: expects_async_bc7e2[Result]
-    """Reduce shared memory into what a fabric handle names, asynchronously.
+    `fabric.try_put.async.tensor`: Copy a box in shared memory to a fabric handle's tensor, asynchronously."""
+    try_red: expects_async_29ea4[Result]
+    """Reduce shared memory into the resource of a fabric handle, asynchronously.
 
-    `fabric.try_red.async.tensor`: Reduce a box in shared memory into a tensor behind a fabric handle."""
+    `fabric.try_red.async.tensor`: Reduce a box in shared memory into a fabric handle's tensor."""
     wait: expects_sync_restrict__reads[Result]
     """Wait until submitted fabric operations have read local shared memory."""
 
@@ -1277,27 +1277,27 @@ class expects_NaN_abs_bf16_bf16x2_f16_f16x2_f32_f64_73e48(incomplete[Result]):
     u8x4: complete[Result]
     xorsign: expects_abs_5c943[Result]
 
-class expects_arrive_arrive_drop_check_layout_complete_tx_expect_tx_init_inval_pending_count_8fa06(incomplete[Result]):
+class expects_arrive_arrive_drop_check_layout_complete_tx_expect_tx_init_inval_pending_count_23cc9(incomplete[Result]):
     arrive: expects_b64_expect_tx_noComplete_relaxed_release_shared_shared__cluster_shared__cta_f5490[Result]
-    """Arrive at the barrier and return the phase that was current."""
+    """Arrive at the barrier and return its state before the arrival."""
     arrive_drop: expects_b64_expect_tx_noComplete_relaxed_release_shared_shared__cluster_shared__cta_f5490[Result]
     """Arrive at the barrier and leave it for all later phases."""
     check_layout: expects_layout__v0_layout__v1_ba03d[Result]
-    """Tell whether the barrier object has this layout."""
+    """Test whether the barrier object has this layout."""
     complete_tx: expects_b64_relaxed_shared_shared__cluster_shared__cta_88901[Result]
-    """Lower the bytes that the current phase still waits for, as an asynchronous copy would."""
+    """Decrease the bytes that the current phase waits for, as an asynchronous copy does."""
     expect_tx: expects_b64_relaxed_shared_shared__cluster_shared__cta_88901[Result]
-    """Raise the bytes that the current phase still waits for."""
+    """Increase the bytes that the current phase waits for."""
     init: expects_b64_layout__v0_layout__v1_shared_shared__cta_2dce9[Result]
-    """Make a memory barrier object that waits for a number of arrivals."""
+    """Initialize an mbarrier object with its expected number of arrivals."""
     inval: expects_b64_shared_shared__cta_09f0b[Result]
-    """End the life of a memory barrier object, so that its memory can be reused."""
+    """Invalidate an mbarrier object, so that its memory can be reused."""
     pending_count: expects_b64_layout__v0_0679f[Result]
     """Return the pending arrivals recorded in a state."""
     test_wait: expects_acquire_b64_parity_phase_type__primary_relaxed_shared_shared__cta_fa382[Result]
-    """Tell whether a phase has completed."""
+    """Test whether a phase has completed."""
     try_wait: expects_acquire_b64_parity_phase_type__primary_relaxed_shared_shared__cta_fa382[Result]
-    """Tell whether a phase has completed, suspending the thread for a while if it has not."""
+    """Test whether a phase has completed, suspending the thread for a limited time if not."""
 
 class expects_cta_gl_proxy_sys_51537(incomplete[Result]):
     cta: complete[Result]
@@ -1357,21 +1357,21 @@ class expects_hi_lo_1a952(incomplete[Result]):
     hi: expects_s32_u32[Result]
     lo: expects_s32_u32[Result]
 
-class expects_cp_ld_reduce_red_st_69c88(incomplete[Result]):
-    cp: expects_async_reduce_97616[Result]
-    """`multimem.cp.async.bulk`: Copy shared memory to every device behind a multimem address, asynchronously.
+class expects_cp_ld_reduce_red_st_94e2c(incomplete[Result]):
+    cp: expects_async_reduce_4af98[Result]
+    """`multimem.cp.async.bulk`: Copy shared memory to every device of a multimem address, asynchronously.
 
-    `multimem.cp.reduce.async.bulk`: Reduce shared memory into every device behind a multimem address."""
+    `multimem.cp.reduce.async.bulk`: Reduce shared memory into every device of a multimem address."""
     ld_reduce: expects_acquire_add_and_global_max_min_or_relaxed_b21d2[Result]
-    """Load from every replica behind a multimem address and reduce what was loaded."""
+    """Load from every replica of a multimem address and reduce the values."""
     red: expects_add_and_async_global_max_min_or_relaxed_f0254[Result]
-    """Reduce a value into every replica behind a multimem address.
+    """Reduce a value into every replica of a multimem address.
 
     `multimem.red.async`: Add to a multimem address asynchronously."""
-    st: expects_async_b32_b64_bf16x2_e4m3x4_e5m2x4_f16x2_f32_cb612[Result]
-    """Store to every replica behind a multimem address.
+    st: expects_async_b32_b64_bf16x2_e4m3x4_e5m2x4_f16x2_f32_bd8ce[Result]
+    """Store to every replica of a multimem address.
 
-    `multimem.st.async`: Store to every replica behind a multimem address without waiting, in release order."""
+    `multimem.st.async`: Store asynchronously to every replica of a multimem address, in release order."""
 
 class expects_u32(incomplete[Result]):
     u32: complete[Result]
@@ -1417,11 +1417,11 @@ class expects_approx_f32_rm_rn_rp_rz_ec90e(incomplete[Result]):
     rp: expects_f32_f64_ftz_ff4b1[Result]
     rz: expects_f32_f64_ftz_ff4b1[Result]
 
-class expects_add_and_async_cluster_cta_dec_global_gpu_0f059(incomplete[Result]):
+class expects_add_and_async_cluster_cta_dec_global_gpu_4ca3c(incomplete[Result]):
     add: expects_L2__cache_hint_f32_f64_noftz_s32_u32_u64_v2_v4_641ee[Result]
     and_: expects_L2__cache_hint_b32_b64_7a03d[Result]
     async_: expects_mmio_relaxed_release_05004[Result]
-    """Change memory atomically and asynchronously, perhaps signaling a barrier."""
+    """Update memory atomically and asynchronously, optionally signaling an mbarrier."""
     cluster: expects_add_and_dec_global_inc_max_min_or_e1dbb[Result]
     cta: expects_add_and_dec_global_inc_max_min_or_e1dbb[Result]
     dec: expects_L2__cache_hint_u32_5b2e1[Result]
@@ -1439,9 +1439,9 @@ class expects_add_and_async_cluster_cta_dec_global_gpu_0f059(incomplete[Result])
     sys: expects_add_and_dec_global_inc_max_min_or_e1dbb[Result]
     xor: expects_L2__cache_hint_b32_b64_7a03d[Result]
 
-class expects_sync_9bde2(incomplete[Result]):
+class expects_sync_3dbbe(incomplete[Result]):
     sync: expects_add_and_max_min_or_xor_6c622[Result]
-    """Reduce a value across the named threads of the warp."""
+    """Reduce a value across the threads of a warp that are in a mask."""
 
 class expects_s16_s32_s64_u16_u32_u64(incomplete[Result]):
     s16: complete[Result]
@@ -1517,12 +1517,12 @@ class expects_l_r_11c6e(incomplete[Result]):
     l: expects_clamp_wrap_0518e[Result]
     r: expects_clamp_wrap_0518e[Result]
 
-class expects_bfly_down_idx_sync_up_ad383(incomplete[Result]):
+class expects_bfly_down_idx_sync_up_53ceb(incomplete[Result]):
     bfly: expects_b32[Result]
     down: expects_b32[Result]
     idx: expects_b32[Result]
     sync: expects_bfly_down_idx_up_50e18[Result]
-    """Exchange a register with the lanes that a member mask names."""
+    """Exchange a register among the lanes in a member mask."""
     up: expects_b32[Result]
 
 class expects_b16_b32_b64_s16_s32_s64_u16_u32_u64(incomplete[Result]):
@@ -1577,7 +1577,7 @@ class expects_approx_f32_f64_rm_rn_rp_rz_553c8(incomplete[Result]):
     rp: expects_f32_f64_ftz_44dd8[Result]
     rz: expects_f32_f64_ftz_44dd8[Result]
 
-class expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__cache_hint_L2__evict_first_L2__evict_last_df14f(incomplete[Result]):
+class expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__cache_hint_L2__evict_first_L2__evict_last_c3882(incomplete[Result]):
     L1__evict_first: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
     L1__evict_last: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
     L1__evict_normal: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
@@ -1588,7 +1588,7 @@ class expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchange
     L2__evict_last: expects_L2__cache_hint_v4_v8_62172[Result]
     L2__evict_normal: expects_L2__cache_hint_v4_v8_62172[Result]
     async_: expects_b16_b32_b64_b8_cluster_f32_f64_global_44af9[Result]
-    """Store without waiting; an mbarrier or release order tells when it is done."""
+    """Store asynchronously; an mbarrier or release order signals completion."""
     b128: complete[Result]
     b16: complete[Result]
     b32: complete[Result]
@@ -1698,7 +1698,7 @@ class expects_clamp_wrap_6d639(incomplete[Result]):
 class expects_approx_ab43d(incomplete[Result]):
     approx: expects_bf16_bf16x2_f16_f16x2_f32[Result]
 
-class expects_alloc_commit_cp_dealloc_fence__after_thread_sync_fence__before_thread_sync_ld_mma_12adf(incomplete[Result]):
+class expects_alloc_commit_cp_dealloc_fence__after_thread_sync_fence__before_thread_sync_ld_mma_19d66(incomplete[Result]):
     alloc: expects_cta_group__1_cta_group__2_867a9[Result]
     """Allocate columns of tensor memory and write their address to shared memory."""
     commit: expects_cta_group__1_cta_group__2_7836d[Result]
@@ -1712,11 +1712,11 @@ class expects_alloc_commit_cp_dealloc_fence__after_thread_sync_fence__before_thr
     ld: expects_red_spcompress_sync_992cd[Result]
     """Load from tensor memory into registers, asynchronously."""
     mma: expects_cta_group__1_cta_group__2_sp_ws_c647a[Result]
-    """Multiply matrices of shared or tensor memory and accumulate in tensor memory, asynchronously.
+    """Multiply matrices in shared or tensor memory and accumulate in tensor memory, asynchronously.
 
     `tcgen05.mma.ws`: The same with B kept in the collector: weight-stationary."""
     relinquish_alloc_permit: expects_cta_group__1_cta_group__2_a7620[Result]
-    """Promise that this CTA allocates no more tensor memory."""
+    """Relinquish this CTA's right to allocate tensor memory."""
     shift: expects_cta_group__1_cta_group__2_e4abe[Result]
     """Shift rows of tensor memory down, asynchronously."""
     st: expects_sync_1f342[Result]
@@ -1738,7 +1738,7 @@ class expects_finite_infinite_normal_notanumber_number_subnormal_06f81(incomplet
     number: expects_f32_f64[Result]
     subnormal: expects_f32_f64[Result]
 
-class expects_1d_2d_2dms_3d_a1d_a2d_a2dms_acube_6c9e2(incomplete[Result]):
+class expects_1d_2d_2dms_3d_a1d_a2d_a2dms_acube_91f42(incomplete[Result]):
     _1d: expects_v2_v4_84fe7[Result]
     _2d: expects_v2_v4_84fe7[Result]
     _2dms: expects_v2_v4_8aa13[Result]
@@ -1748,12 +1748,12 @@ class expects_1d_2d_2dms_3d_a1d_a2d_a2dms_acube_6c9e2(incomplete[Result]):
     a2dms: expects_v2_v4_8aa13[Result]
     acube: expects_v2_v4_6d766[Result]
     base: expects_1d_2d_2dms_3d_a1d_a2d_a2dms_acube_cube_a18f0[Result]
-    """Look a texture up at mipmap level 0."""
+    """Look up a texture at mipmap level 0."""
     cube: expects_v2_v4_6d766[Result]
     grad: expects_1d_2d_3d_a1d_a2d_acube_cube_e53f1[Result]
-    """Look a texture up at the mipmap level that gradients choose."""
+    """Look up a texture at a mipmap level selected by gradients."""
     level: expects_1d_2d_3d_a1d_a2d_acube_cube_e53f1[Result]
-    """Look a texture up at a mipmap level."""
+    """Look up a texture at a mipmap level."""
 
 class expects_a_b_g_r_67204(incomplete[Result]):
     a: expects_2d_a2d_acube_cube_46ddf[Result]
@@ -1792,12 +1792,12 @@ class expects_s32_u32_a112d(incomplete[Result]):
     s32: expects_s32_u32_9edf8[Result]
     u32: expects_s32_u32_9edf8[Result]
 
-class expects_all_any_ballot_sync_uni_da8ca(incomplete[Result]):
+class expects_all_any_ballot_sync_uni_4900c(incomplete[Result]):
     all: expects_pred[Result]
     any: expects_pred[Result]
     ballot: expects_b32[Result]
     sync: expects_all_any_ballot_uni_e830a[Result]
-    """Combine a predicate across the named threads of the warp."""
+    """Combine a predicate across the threads of a warp that are in a mask."""
     uni: expects_pred[Result]
 
 class expects_s32_u32_7840e(incomplete[Result]):
@@ -1812,13 +1812,13 @@ class expects_s32_u32_c3c90(incomplete[Result]):
     s32: expects_s32_u32_ec143[Result]
     u32: expects_s32_u32_ec143[Result]
 
-class expects_commit_group_fence_mma_async_wait_group_8a5dc(incomplete[Result]):
+class expects_commit_group_fence_mma_async_wait_group_858dc(incomplete[Result]):
     commit_group: expects_sync_7e6d3[Result]
-    """Make a group of the warpgroup's wgmma.mma_async that are in none yet."""
+    """Commit the warpgroup's pending wgmma.mma_async operations to a group."""
     fence: expects_sync_7e6d3[Result]
     """Order register accesses before wgmma.mma_async."""
     mma_async: expects_sp_sync_a9002[Result]
-    """Multiply matrices of shared memory (A also of registers) and accumulate, asynchronously.
+    """Multiply matrices in shared memory (A also in registers) and accumulate, asynchronously.
 
     `wgmma.mma_async.sp`: Multiply with a structured sparse A and accumulate, asynchronously."""
     wait_group: expects_sync_7e6d3[Result]
@@ -2015,9 +2015,9 @@ class expects_and_or_popc_dfbc9(incomplete[Result]):
     or_: expects_pred[Result]
     popc: expects_u32[Result]
 
-class expects_sync_507ef(incomplete[Result]):
+class expects_sync_e7798(incomplete[Result]):
     sync: complete[Result]
-    """Wait for the threads of a warp that a mask names."""
+    """Wait for the threads of a warp that are in a mask."""
 
 class complete_or_aligned(complete[Result]):
     aligned: complete[Result]
@@ -2054,23 +2054,23 @@ class expects_f32_ftz_ebfa4(incomplete[Result]):
     f32: complete[Result]
     ftz: expects_f32[Result]
 
-class expects_bulk_ca_cg_commit_group_mbarrier_wait_all_wait_group_6e722(incomplete[Result]):
-    bulk: expects_commit_group_global_prefetch_relaxed_shared__cluster_shared__cta_tensor_wait_group_weak_8aaaf[Result]
+class expects_bulk_ca_cg_commit_group_mbarrier_wait_all_wait_group_c0fb0(incomplete[Result]):
+    bulk: expects_commit_group_global_prefetch_relaxed_shared__cluster_shared__cta_tensor_wait_group_weak_c29b6[Result]
     """Copy a multiple of 16 bytes between global and shared memories, asynchronously.
 
-    `cp.async.bulk.prefetch`: Bring a range of global memory into L2.
+    `cp.async.bulk.prefetch`: Prefetch a range of global memory into L2.
 
-    `cp.async.bulk.commit_group`: Make a bulk group of this thread's bulk operations that are in none yet.
+    `cp.async.bulk.commit_group`: Commit this thread's pending bulk operations to a bulk group.
 
     `cp.async.bulk.wait_group`: Wait until at most n of this thread's newest bulk groups are pending.
 
-    `cp.async.bulk.tensor`: Copy a box of a tensor between global and shared memory, as a tensor map describes it.
+    `cp.async.bulk.tensor`: Copy a box of a tensor between global and shared memory, as described by a tensor map.
 
-    `cp.async.bulk.prefetch.tensor`: Bring a box of a tensor into L2."""
+    `cp.async.bulk.prefetch.tensor`: Prefetch a box of a tensor into L2."""
     ca: expects_shared_shared__cta_82eb3[Result]
     cg: expects_shared_shared__cta_82eb3[Result]
     commit_group: complete[Result]
-    """Make a group of this thread's cp.async copies that are in none yet."""
+    """Commit this thread's pending cp.async copies to a group."""
     mbarrier: expects_arrive_9981b[Result]
     """`cp.async.mbarrier.arrive`: Arrive at the barrier when this thread's earlier cp.async copies have completed."""
     wait_all: complete[Result]
@@ -2253,20 +2253,20 @@ class complete_or_commit_group_op_restrict__fetching(complete[Result]):
 class expects_async_06653(incomplete[Result]):
     async_: expects_shared__cta_e3ab2[Result]
 
-class expects_async_5ad52(incomplete[Result]):
-    async_: expects_shared__cta_tensor_eb0f2[Result]
-    """`fabric.try_get.async.tensor`: Copy a box of a tensor behind a fabric handle to shared memory, asynchronously."""
+class expects_async_d5de2(incomplete[Result]):
+    async_: expects_shared__cta_tensor_09244[Result]
+    """`fabric.try_get.async.tensor`: Copy a box of a fabric handle's tensor to shared memory, asynchronously."""
 
 class expects_async_0700f(incomplete[Result]):
     async_: expects_multimem_10d71[Result]
 
-class expects_async_498f9(incomplete[Result]):
-    async_: expects_multimem_shared__cta_tensor_3b5e2[Result]
-    """`fabric.try_put.async.tensor`: Copy a box in shared memory to a tensor behind a fabric handle, asynchronously."""
+class expects_async_e41de(incomplete[Result]):
+    async_: expects_multimem_shared__cta_tensor_35eeb[Result]
+    """`fabric.try_put.async.tensor`: Copy a box in shared memory to a fabric handle's tensor, asynchronously."""
 
-class expects_async_bc7e2(incomplete[Result]):
-    async_: expects_multimem_shared__cta_tensor_67ae1[Result]
-    """`fabric.try_red.async.tensor`: Reduce a box in shared memory into a tensor behind a fabric handle."""
+class expects_async_29ea4(incomplete[Result]):
+    async_: expects_multimem_shared__cta_tensor_c6b79[Result]
+    """`fabric.try_red.async.tensor`: Reduce a box in shared memory into a fabric handle's tensor."""
 
 class expects_sync_restrict__reads(incomplete[Result]):
     sync_restrict__reads: complete[Result]
@@ -2794,11 +2794,11 @@ class expects_bf16_bf16x2_e4m3x4_e5m2x4_f16_f16x2_f32_f32x2_7b412(incomplete[Res
     sat: expects_f16_f16x2_f32[Result]
     satfinite: expects_e4m3x4_e5m2x4_8d1a7[Result]
 
-class expects_async_reduce_97616(incomplete[Result]):
-    async_: expects_bulk_adfad[Result]
-    """`multimem.cp.async.bulk`: Copy shared memory to every device behind a multimem address, asynchronously."""
-    reduce: expects_async_658ac[Result]
-    """`multimem.cp.reduce.async.bulk`: Reduce shared memory into every device behind a multimem address."""
+class expects_async_reduce_4af98(incomplete[Result]):
+    async_: expects_bulk_3a049[Result]
+    """`multimem.cp.async.bulk`: Copy shared memory to every device of a multimem address, asynchronously."""
+    reduce: expects_async_02867[Result]
+    """`multimem.cp.reduce.async.bulk`: Reduce shared memory into every device of a multimem address."""
 
 class expects_acquire_add_and_global_max_min_or_relaxed_b21d2(incomplete[Result]):
     acquire: expects_cluster_cta_gpu_sys_2e829[Result]
@@ -2825,9 +2825,9 @@ class expects_add_and_async_global_max_min_or_relaxed_f0254(incomplete[Result]):
     release: expects_cluster_cta_gpu_sys_72ff7[Result]
     xor: expects_b32_b64[Result]
 
-class expects_async_b32_b64_bf16x2_e4m3x4_e5m2x4_f16x2_f32_cb612(incomplete[Result]):
+class expects_async_b32_b64_bf16x2_e4m3x4_e5m2x4_f16x2_f32_bd8ce(incomplete[Result]):
     async_: expects_release_d3ced[Result]
-    """Store to every replica behind a multimem address without waiting, in release order."""
+    """Store asynchronously to every replica of a multimem address, in release order."""
     b32: complete[Result]
     b64: complete[Result]
     bf16x2: complete[Result]
@@ -3651,19 +3651,19 @@ class expects_mbarrier__complete_tx__bytes_shared__cta_0d502(incomplete[Result])
     mbarrier__complete_tx__bytes: expects_b128_multicast__cluster__all_84047[Result]
     shared__cta: expects_mbarrier__complete_tx__bytes_7725e[Result]
 
-class expects_commit_group_global_prefetch_relaxed_shared__cluster_shared__cta_tensor_wait_group_weak_8aaaf(incomplete[Result]):
+class expects_commit_group_global_prefetch_relaxed_shared__cluster_shared__cta_tensor_wait_group_weak_c29b6(incomplete[Result]):
     commit_group: complete[Result]
-    """Make a bulk group of this thread's bulk operations that are in none yet."""
+    """Commit this thread's pending bulk operations to a bulk group."""
     global_: expects_shared__cta_c8f5c[Result]
-    prefetch: expects_L2_tensor_eadf8[Result]
-    """Bring a range of global memory into L2.
+    prefetch: expects_L2_tensor_a1bfb[Result]
+    """Prefetch a range of global memory into L2.
 
-    `cp.async.bulk.prefetch.tensor`: Bring a box of a tensor into L2."""
+    `cp.async.bulk.prefetch.tensor`: Prefetch a box of a tensor into L2."""
     relaxed: expects_cluster_cta_gpu_sys_da4b1[Result]
     shared__cluster: expects_global_shared__cta_e9a2d[Result]
     shared__cta: expects_global_6f528[Result]
     tensor: expects_1d_2d_3d_4d_5d_d5e4a[Result]
-    """Copy a box of a tensor between global and shared memory, as a tensor map describes it."""
+    """Copy a box of a tensor between global and shared memory, as described by a tensor map."""
     wait_group: complete_or_read[Result]
     """Wait until at most n of this thread's newest bulk groups are pending."""
     weak: expects_global_shared__cluster_shared__cta_09eac[Result]
@@ -3962,25 +3962,25 @@ class expects_bf16_bf16x2_f32(incomplete[Result]):
 class expects_shared__cta_e3ab2(incomplete[Result]):
     shared__cta: expects_mbarrier__complete_tx__16B_5695d[Result]
 
-class expects_shared__cta_tensor_eb0f2(incomplete[Result]):
+class expects_shared__cta_tensor_09244(incomplete[Result]):
     shared__cta: expects_mbarrier__complete_tx__bytes_33401[Result]
     tensor: expects_1d_2d_3d_4d_5d_fb7bf[Result]
-    """Copy a box of a tensor behind a fabric handle to shared memory, asynchronously."""
+    """Copy a box of a fabric handle's tensor to shared memory, asynchronously."""
 
 class expects_multimem_10d71(incomplete[Result]):
     multimem: expects_shared__cta_69be7[Result]
 
-class expects_multimem_shared__cta_tensor_3b5e2(incomplete[Result]):
+class expects_multimem_shared__cta_tensor_35eeb(incomplete[Result]):
     multimem: expects_shared__cta_0efc7[Result]
     shared__cta: expects_mbarrier__complete_tx__16B_9728a[Result]
     tensor: expects_1d_2d_3d_4d_5d_bec63[Result]
-    """Copy a box in shared memory to a tensor behind a fabric handle, asynchronously."""
+    """Copy a box in shared memory to a fabric handle's tensor, asynchronously."""
 
-class expects_multimem_shared__cta_tensor_67ae1(incomplete[Result]):
+class expects_multimem_shared__cta_tensor_c6b79(incomplete[Result]):
     multimem: expects_shared__cta_18045[Result]
     shared__cta: expects_mbarrier__complete_tx__16B_51da6[Result]
     tensor: expects_1d_2d_3d_4d_5d_12621[Result]
-    """Reduce a box in shared memory into a tensor behind a fabric handle."""
+    """Reduce a box in shared memory into a fabric handle's tensor."""
 
 class expects_cluster(incomplete[Result]):
     cluster: complete[Result]
@@ -4308,13 +4308,13 @@ class expects_m16n8k128_m16n8k16_m16n8k256_m16n8k32_m16n8k4_m16n8k64_m16n8k8_m8n
 class expects_m8n8_71840(incomplete[Result]):
     m8n8: expects_trans_8c87b[Result]
 
-class expects_bulk_adfad(incomplete[Result]):
+class expects_bulk_3a049(incomplete[Result]):
     bulk: expects_global_relaxed_weak_6f999[Result]
-    """Copy shared memory to every device behind a multimem address, asynchronously."""
+    """Copy shared memory to every device of a multimem address, asynchronously."""
 
-class expects_async_658ac(incomplete[Result]):
-    async_: expects_bulk_82246[Result]
-    """`multimem.cp.reduce.async.bulk`: Reduce shared memory into every device behind a multimem address."""
+class expects_async_02867(incomplete[Result]):
+    async_: expects_bulk_828c6[Result]
+    """`multimem.cp.reduce.async.bulk`: Reduce shared memory into every device of a multimem address."""
 
 class expects_cluster_cta_gpu_sys_2e829(incomplete[Result]):
     cluster: expects_add_and_global_max_min_or_xor_7bae6[Result]
@@ -5227,10 +5227,10 @@ class expects_mbarrier__complete_tx__bytes_7725e(incomplete[Result]):
 class expects_shared__cta_c8f5c(incomplete[Result]):
     shared__cta: expects_bulk_group_9d2ae[Result]
 
-class expects_L2_tensor_eadf8(incomplete[Result]):
+class expects_L2_tensor_a1bfb(incomplete[Result]):
     L2: expects_global_78ea3[Result]
     tensor: expects_1d_2d_3d_4d_5d_e9518[Result]
-    """Bring a box of a tensor into L2."""
+    """Prefetch a box of a tensor into L2."""
 
 class expects_cluster_cta_gpu_sys_da4b1(incomplete[Result]):
     cluster: expects_global_shared__cluster_shared__cta_59720[Result]
@@ -5542,9 +5542,9 @@ class expects_global_relaxed_weak_6f999(incomplete[Result]):
     relaxed: expects_cluster_cta_gpu_sys_d58e2[Result]
     weak: expects_global_8cac6[Result]
 
-class expects_bulk_82246(incomplete[Result]):
+class expects_bulk_828c6(incomplete[Result]):
     bulk: expects_global_relaxed_516ae[Result]
-    """Reduce shared memory into every device behind a multimem address."""
+    """Reduce shared memory into every device of a multimem address."""
 
 class expects_e4m3x4_e5m2x4_v2_v4_v8_76016(incomplete[Result]):
     e4m3x4: complete[Result]

@@ -1,1 +1,1 @@
-"""Running a kernel object: arrays are matched to its tensors, then launched."""
+"""Runs kernel objects: matches arrays to tensors, then launches."""

@@ -1,4 +1,4 @@
-"""Matches the arrays of a call to a kernel's tensors: dtype, rank, dimensions, order in memory, all checked before
+"""Matches the arrays of a call to a kernel's tensors: dtype, rank, dimensions and memory order are all checked before
 anything runs, with every problem in one message. Arrays are NumPy's, or views that `arrays` made of others."""
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ Tensors = Sequence[tuple[str, Tile]]
 
 
 def bind(inputs: Tensors, arrays: Sequence[Any], outputs: Tensors, given: Sequence[Any]) -> dict[str, int]:
-    """Return the dimensions that the arrays give the tensors' names; PtxError with everything that does not fit.
-    `given` are arrays for the outputs, none where they are to be allocated."""
+    """Return the values of the named dimensions; PtxError with every mismatch. `given` are arrays for the outputs, or
+    none to allocate them."""
     if len(arrays) != len(inputs):
         wanted = ", ".join(name for name, _ in inputs) or "none"
         raise PtxError(
@@ -41,7 +41,7 @@ def bind(inputs: Tensors, arrays: Sequence[Any], outputs: Tensors, given: Sequen
 
 
 def agreed(env: Mapping[str, int], said: Mapping[str, Any]) -> dict[str, int]:
-    """Return the dimensions of the arrays and those given by keyword; PtxError where the two differ."""
+    """Merge the dimensions of the arrays with those passed by keyword; PtxError if they differ."""
     wrong = [f"{n}={said[n]!r}, but the arrays have {env[n]}" for n in said if n in env and said[n] != env[n]]
     if wrong:
         raise PtxError([ARRAYS.found(None, "; ".join(wrong), help="remove it: the arrays determine it")])
@@ -70,7 +70,7 @@ def scalars(
     params: Sequence[tuple[str, str]], listed: Sequence[Any] | None, named: Mapping[str, Any], options: Collection[str]
 ) -> dict[str, Any]:
     """Return the raw parameters by name, from a list of all or from the keywords; arrays stand for their addresses.
-    `options` are keywords of the call that are no parameters, whatever these are named."""
+    `options` are keywords of the call that are never parameters."""
     names = [name for _, name in params]
     if listed is not None and len(listed) != len(names):
         text = f"expected {counted('value', len(names))} in `args=` ({', '.join(names) or 'none'}), found {len(listed)}"
@@ -89,7 +89,7 @@ def scalars(
 
 
 def allocated(outputs: Tensors, env: Mapping[str, int]) -> list[Array]:
-    """Return arrays for the outputs, filled with what a kernel should not use: `_allocate_uninitialized`."""
+    """Return arrays for the outputs, filled with values that a kernel should not use: `_allocate_uninitialized`."""
     made: list[Array] = []
     for name, tile in outputs:
         lost = [dim for dim in tile.shape if isinstance(dim, str) and dim not in env]
@@ -102,8 +102,8 @@ def allocated(outputs: Tensors, env: Mapping[str, int]) -> list[Array]:
 
 
 def _allocate_uninitialized(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Return an array of NaN, or of bytes 0xCC where the type has none: elements that nobody writes stand out, and are
-    the same in every run."""
+    """Return an array of NaN, or of bytes 0xCC if the type has no NaN: unwritten elements stand out, and are the same
+    in every run."""
     array = np.full((*shape, dtype.itemsize), 0xCC, np.uint8).view(dtype).reshape(shape)
     if "float" in dtype.name and np.isnan(np.array(np.nan).astype(dtype)):
         array.fill(np.nan)
@@ -111,7 +111,7 @@ def _allocate_uninitialized(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Arr
 
 
 def _call(grid: Callable[..., Any], env: Mapping[str, int]) -> Any:
-    """Return what a function of the dimensions gives; it has to take all of them by name."""
+    """Call a function of the dimensions, which must accept all of them by name."""
     try:
         inspect.signature(grid).bind(**env)
     except TypeError as why:
@@ -121,7 +121,7 @@ def _call(grid: Callable[..., Any], env: Mapping[str, int]) -> Any:
 
 
 def grid_of(grid: Any, env: Mapping[str, int]) -> tuple[int, ...]:
-    """Return the grid for these dimensions: a tuple as given, or what a function of the dimensions returns."""
+    """Return the grid for these dimensions: a tuple, or the result of a function of the dimensions."""
     if grid is None:
         raise PtxError([GRID.found(None, "the kernel has no grid", help="pass grid= to @kernel or to the call")])
     made: Any = _call(grid, env) if callable(grid) else grid

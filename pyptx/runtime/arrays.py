@@ -1,6 +1,7 @@
-"""Arrays of NumPy, PyTorch and JAX as NumPy arrays over the same memory, and results as arrays of the caller's library.
+"""Views arrays of NumPy, PyTorch and JAX as NumPy arrays over the same memory, and returns results in the caller's
+library.
 
-Another library is imported only when one of its arrays is passed: then it is loaded already.
+Another library is imported only if one of its arrays is passed, so it is already loaded.
 """
 
 from __future__ import annotations
@@ -16,18 +17,18 @@ Array = NDArray[Any]
 
 
 class Unusable(NamedTuple):
-    """Why an argument is no array in this process's memory, as it stands in the message about the argument."""
+    """Why an argument is not an array in this process's memory, worded for the message about the argument."""
 
     problem: str
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
-    """Return NumPy's dtype of this name; the small formats come from `ml_dtypes`."""
+    """Return NumPy's dtype of this name; `ml_dtypes` provides the small formats."""
     return np.dtype(getattr(ml_dtypes, name, name))
 
 
 def library_of(values: Iterable[object]) -> str:
-    """Return whose arrays the results should be: those of the first argument that is not NumPy's."""
+    """Return the library for the results: that of the first argument that is not a NumPy array."""
     return next((name for value in values if (name := _find_library(value)) != "numpy"), "numpy")
 
 
@@ -37,7 +38,7 @@ def _find_library(value: object) -> str:
 
 
 def adopted(values: Sequence[Any], *, written: bool = False) -> list[Array | Unusable]:
-    """Return views of arrays without copying any; the same array twice is one view. `written` are outputs."""
+    """Return views of arrays without copying; the same array twice is one view. `written` are outputs."""
     known: dict[int, Array | Unusable] = {}
     for value in values:
         if id(value) not in known:
@@ -74,7 +75,7 @@ def _suggest(value: object) -> str:
 
 
 _CPU_OF_DLPACK = frozenset((1, 3, 11))
-"""DLPack's numbers of the CPU and of memory that CUDA and ROCm have pinned for it."""
+"""DLPack's device numbers of the CPU and of memory that CUDA and ROCm have pinned for it."""
 
 
 def check_results(library: str, arrays: Sequence[Array]) -> None:
@@ -87,7 +88,7 @@ def check_results(library: str, arrays: Sequence[Array]) -> None:
 
 
 def given_back(library: str, arrays: Sequence[Array]) -> list[Any]:
-    """Return results as arrays of a library, over the same memory where it can."""
+    """Return results as arrays of a library, over the same memory if possible."""
     if library == "torch":
         from pyptx.runtime import torch_
 
@@ -100,7 +101,7 @@ def given_back(library: str, arrays: Sequence[Array]) -> list[Any]:
 
 
 def note_written(values: Iterable[Any]) -> None:
-    """Tell the arrays' libraries that their memory has changed."""
+    """Notify the arrays' libraries that their memory has changed."""
     for value in values:
         if _find_library(value) == "torch":
             from pyptx.runtime import torch_

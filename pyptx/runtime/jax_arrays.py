@@ -1,4 +1,4 @@
-"""JAX's CPU arrays as NumPy arrays over the same memory, and results as JAX arrays."""
+"""Views JAX's CPU arrays as NumPy arrays over the same memory, and returns results as JAX arrays."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pyptx.diagnostics import PtxError
 from pyptx.runtime.arrays import Array, Unusable
 from pyptx.runtime.rules import ARRAYS
 
-# Stubs that would make every line here a cast.
+# With its stubs, every line here would need a cast.
 jax: Any = import_module("jax")
 
 
 def view(value: Any, written: bool) -> Array | Unusable:
-    """Return an array's memory, or why it has none that can be used."""
+    """Return an array's memory, or why it cannot be used."""
     if isinstance(value, jax.core.Tracer):
         return Unusable("expected a concrete array, found a tracer: JAX is tracing the call; call it outside jax.jit")
     if not isinstance(value, jax.Array):
@@ -32,7 +32,7 @@ def view(value: Any, written: bool) -> Array | Unusable:
 
 
 def check_result(result: Array) -> None:
-    """Refuse a result that JAX would narrow, as it does with 64 bits unless told otherwise."""
+    """Refuse a result that JAX would narrow, which it does with 64-bit types by default."""
     narrowed = jax.dtypes.canonicalize_dtype(result.dtype)
     if narrowed != result.dtype:
         raise PtxError([ARRAYS.found(

@@ -1,4 +1,4 @@
-"""Launches of traced kernels on the simulator: arrays become buffers, tensors that the body asks a map of get one."""
+"""Launches traced kernels on the simulator: arrays become buffers, and tensors whose map the body requests get one."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ def launch_of(
     env: Mapping[str, int],
     **how: Any,
 ) -> sim.Launch:
-    """Return a launch of the module's kernel of this definition, with arrays by tensor name and scalars by parameter
-    name."""
+    """Return a launch of a kernel in the module, with arrays by tensor name and scalars by parameter name."""
     entry = next(f for f in module.directives if isinstance(f, Function) and f.name == definition.name)
     tiles = dict(definition.tensors)
     args: dict[str, Any] = {}
@@ -41,7 +40,7 @@ def launch_of(
 
 
 def simulate(launch: sim.Launch, **options: Any) -> sim.Result:
-    """Run a launch by itself."""
+    """Run a single launch."""
     return sim.run(
         launch.module, launch.entry, args=launch.args, grid=launch.grid, block=launch.block, cluster=launch.cluster,
         shared=launch.shared, parts=launch.parts, fresh=launch.fresh, **options,
@@ -49,6 +48,6 @@ def simulate(launch: sim.Launch, **options: Any) -> sim.Result:
 
 
 def warnings_of(result: sim.Result) -> list[str]:
-    """Return the text of each warning among the hazards of a run, one for each cause."""
+    """Return the text of each warning among the hazards of a run, one per cause."""
     diagnostics = [finding.diagnostic() for finding in by_cause(result.hazards)]
     return [f"{d}; {d.help}" for d in diagnostics if d.severity is Severity.WARNING]

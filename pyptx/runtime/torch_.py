@@ -7,7 +7,7 @@ from typing import Any
 
 from pyptx.runtime.arrays import Array, Unusable, numpy_dtype
 
-# The stubs of PyTorch are as large as this package; nothing here needs them.
+# PyTorch's stubs are as large as this package, and nothing here needs them.
 torch: Any = import_module("torch")
 
 _BITS = {1: "uint8", 2: "int16"}
@@ -15,7 +15,7 @@ _WITHOUT_VALUES = frozenset(("FakeTensor", "FunctionalTensor"))
 
 
 def view(tensor: Any) -> Array | Unusable:
-    """Return a tensor's memory as an array, or why it has none that can be used."""
+    """Return a tensor's memory as an array, or why it cannot be used."""
     problem = _find_problem(tensor)
     if problem is not None:
         return Unusable(problem)
@@ -63,5 +63,5 @@ def tensor(array: Array) -> Any:
 
 
 def note_written(tensor: Any) -> None:
-    """Count a change of a tensor, by which autograd notices that what it saved is no longer there."""
+    """Record a change of a tensor, so that autograd detects that a saved value was overwritten."""
     torch.autograd.graph.increment_version(tensor)

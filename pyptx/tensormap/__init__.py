@@ -1,6 +1,6 @@
-"""Tensor maps: what TMA needs to know of a tensor, the driver's rules for it, and its 128 bytes.
+"""Tensor maps: the parameters of TMA tensors, the driver's rules for them, and their 128 bytes.
 
-Knows nothing of PTX text, of arrays and of the driver itself: maps for a GPU are encoded by the driver.
+Knows nothing about PTX text, arrays or the driver itself: maps for a GPU are encoded by the driver.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The 128 bytes of a tensor map: encode, decode, and what `tensormap.replace` does to them.
+"""The 128 bytes of a tensor map: encoding, decoding, and the effect of `tensormap.replace`.
 
-NVIDIA documents them as opaque. The fields of tiled maps lie here where ptxas 13.5 makes `tensormap.replace` write
-them (a test disassembles it); L2 promotion and everything of im2col have no such instruction, and their places are the
+NVIDIA documents them as opaque. The fields of tiled maps are placed where ptxas 13.5 makes `tensormap.replace` write
+them (a test disassembles it); L2 promotion and the im2col fields have no such instruction, so their positions are the
 simulator's own. Maps for a GPU come from the driver, never from here.
 """
 
@@ -21,7 +21,7 @@ _MODE, _RANK, _ELEMENT, _INTERLEAVE, _SWIZZLE, _FILL = (0, 2), (4, 3), (7, 4), (
 _TF32, _L2, _ATOMICITY, _ADDRESS_FLAG, _SWIZZLE_96 = (16, 1), (17, 2), (19, 2), (21, 1), (22, 1)
 _CHOICES, _STRIDE_LOW, _STRIDE_HIGH, _DIMS, _TRAVERSAL, _BOX, _PIXELS, _LOWER, _UPPER = 2, 3, 7, 8, 13, 14, 14, 15, 16
 
-# TF32 is F32 with a flag, and the packed types take the two numbers that this frees.
+# TF32 is F32 with a flag, and the packed types use the two codes that this frees.
 _ELEMENT_CODE = {e: int(e) for e in ElementType if e <= ElementType.BF16} | {
     ElementType.TF32: 7,
     ElementType.TF32_FTZ: 8,
@@ -34,7 +34,8 @@ _CORNER_BITS = {3: 16, 4: 8, 5: 5}
 
 
 def encode(tensor: TensorMap) -> bytes:
-    """Return the 128 bytes of a map; it should have passed `validate`: numbers too wide for their fields are cut."""
+    """Return the 128 bytes of a map, which should have passed `validate`: numbers too wide for their fields are
+    truncated."""
     words = [0] * _WORDS
     _put_address(words, tensor.address)
     _put(words, _CHOICES, _RANK, tensor.rank - 1)
@@ -58,7 +59,7 @@ def encode(tensor: TensorMap) -> bytes:
 
 
 def decode(data: bytes) -> TensorMap:
-    """Return the map in these 128 bytes; ValueError when they cannot be one. Other bits are ignored."""
+    """Return the map in these 128 bytes; ValueError if they cannot be one. Other bits are ignored."""
     words = _unpack(data)
     rank = _get(words, _CHOICES, _RANK) + 1
     mode = _get(words, _CHOICES, _MODE)
@@ -78,8 +79,8 @@ def decode(data: bytes) -> TensorMap:
 
 
 def replace_field(data: bytes, field: str, value: int, ordinal: int = 0) -> bytes:
-    """Return the bytes after `tensormap.replace.tile.<field>` with this new value (and ordinal). Values mean what they
-    mean to the instruction: sizes and steps are counted from 1, the rank from 0, choices by the manual's table."""
+    """Return the bytes after `tensormap.replace.tile.<field>` with this new value (and ordinal). Values are those of
+    the instruction: sizes and steps count from 1, the rank from 0, choices use the manual's table."""
     words = _unpack(data)
     if field in _REPLACE_ORDINAL:
         limit = 4 if field == "global_stride" else 5
@@ -122,7 +123,8 @@ def _put_rank(words: list[int], value: int) -> None:
 
 
 def _put_element(words: list[int], value: int) -> None:
-    """The flag of TF32 is set and never cleared: so says ptxas. A map that was TF32 stays so until it is made anew."""
+    """Set the element type. The TF32 flag is set and never cleared, as in ptxas: a map that was TF32 remains so until
+    it is created anew."""
     element = ElementType(value)
     _put(words, _CHOICES, _ELEMENT, _ELEMENT_CODE[element])
     if element in _FLAGGED:
@@ -243,7 +245,8 @@ def _convert_to_member(kind: type[Interleave], value: int) -> Interleave:
 
 
 def _read_swizzle(words: list[int]) -> Swizzle:
-    """Atomicity counts for the 128-byte swizzle only: `tensormap.replace` sets the two fields one by one."""
+    """Return the swizzle. Atomicity matters only for the 128-byte swizzle: `tensormap.replace` sets the two fields
+    separately."""
     if _get(words, _CHOICES, _SWIZZLE_96):
         return Swizzle.B96
     mode = _get(words, _CHOICES, _SWIZZLE)

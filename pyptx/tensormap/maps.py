@@ -1,4 +1,4 @@
-"""The tensor map as a value, and what follows from it: sizes and the bytes that one copy moves."""
+"""The tensor map as a value, and derived sizes and copy lengths."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class TensorMap:
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """The elements that one copy takes along each dimension of the box; for im2col, channels and pixels."""
+        """The elements copied along each dimension of the box; for im2col, channels and pixels."""
         if self.im2col is not None:
             pixels = W128_PIXELS if self.im2col.mode is Im2colMode.W128 else self.im2col.pixels
             return (self.im2col.channels, pixels)
@@ -47,11 +47,11 @@ class TensorMap:
 
     @property
     def inner_bytes(self) -> int:
-        """The bytes of one row of the box in shared memory: what a swizzle's span must hold."""
+        """The bytes of one row of the box in shared memory, which must fit into the swizzle span."""
         inner = self.im2col.channels if self.im2col is not None else self.box[0]
         return inner * self.dtype.shared_bits // 8
 
     @property
     def box_bytes(self) -> int:
-        """The bytes of shared memory that one copy fills, elements outside the tensor and padding included."""
+        """The bytes of shared memory that one copy fills, including elements outside the tensor and padding."""
         return prod(self.steps) * self.dtype.shared_bits // 8

@@ -1,6 +1,6 @@
-"""The choices in a tensor map: element types, swizzles, interleave, fill, L2 promotion, im2col boxes.
+"""The modes of a tensor map: element types, swizzles, interleave, fill, L2 promotion, im2col boxes.
 
-Values are those that PTX's `tensormap.replace` writes; the driver's enumerations differ and stand beside them.
+Values are those that PTX's `tensormap.replace` writes; the driver's enumerations differ and are listed beside them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pyptx.types import ALL, PtxType
 
 
 class ElementType(IntEnum):
-    """The element of a tensor map. Every 16 elements of the padded types fill 16 bytes of shared memory."""
+    """The element type of a tensor map. Every 16 elements of the padded types fill 16 bytes of shared memory."""
 
     U8 = 0
     U16 = 1
@@ -34,7 +34,7 @@ class ElementType(IntEnum):
 
     @property
     def format(self) -> Format | None:
-        """The format of an element, None for the packs of 4 and 6 bits."""
+        """The format of an element, or None for the packs of 4 and 6 bits."""
         return _FORMAT.get(self)
 
     @property
@@ -50,7 +50,7 @@ class ElementType(IntEnum):
 
     @property
     def is_padded(self) -> bool:
-        """Tell whether elements are spread over more bytes in shared memory than in global memory."""
+        """Tell whether elements take more space in shared memory than in global memory."""
         return self in (ElementType.B4X16_P64, ElementType.B6X16_P32)
 
     @property
@@ -77,7 +77,8 @@ _OF_SMALL_FLOAT = {4: ElementType.B4X16, 6: ElementType.B6X16_P32, 8: ElementTyp
 
 
 def element_type(dtype: PtxType) -> ElementType:
-    """Return what a tensor map calls elements of this type; ValueError for one that TMA cannot move by element."""
+    """Return the element type of a tensor map for elements of this type; ValueError if TMA cannot move single elements
+    of it."""
     element = _find_element(dtype.name)
     if element is None:
         names = [t.name for t in ALL if _find_element(t.name) is not None]
@@ -86,7 +87,7 @@ def element_type(dtype: PtxType) -> ElementType:
 
 
 def _find_element(name: str) -> ElementType | None:
-    """Return the element with the name of a format, else one of its width."""
+    """Return the element type named like a format, else one of its width."""
     form = FORMATS.get(name)
     if form is None:
         return _OF_PACKED_TYPE.get(name)
@@ -97,7 +98,7 @@ def _find_element(name: str) -> ElementType | None:
 
 
 class Interleave(IntEnum):
-    """Channels grouped in slices of 16 or 32 bytes, or not."""
+    """Whether channels are grouped in slices of 16 or 32 bytes."""
 
     NONE = 0
     B16 = 1
@@ -105,14 +106,14 @@ class Interleave(IntEnum):
 
 
 class Fill(IntEnum):
-    """What elements outside the tensor read as."""
+    """The value of elements outside the tensor."""
 
     ZERO = 0
     NAN = 1
 
 
 class L2Promotion(IntEnum):
-    """How many bytes L2 fetches at a time."""
+    """The number of bytes that L2 fetches at a time."""
 
     NONE = 0
     B64 = 1
@@ -121,7 +122,7 @@ class L2Promotion(IntEnum):
 
 
 class Swizzle(Enum):
-    """How chunks of `atom` bytes are exchanged within `span` bytes of shared memory, line by line. Values: the
+    """How chunks of `atom` bytes are permuted within `span` bytes of shared memory, line by line. Values: the
     `swizzle_mode` and `swizzle_atomicity` of `tensormap.replace`, span, atom."""
 
     NONE = (0, 0, 0, 0)
@@ -145,32 +146,32 @@ class Swizzle(Enum):
 
     @property
     def span(self) -> int:
-        """How many bytes of a row the pattern covers, 0 without swizzle."""
+        """The number of bytes of a row that the pattern covers, 0 without swizzle."""
         return self.value[2]
 
     @property
     def atom(self) -> int:
-        """How many bytes stay together, 0 without swizzle."""
+        """The number of bytes that stay together, 0 without swizzle."""
         return self.value[3]
 
     @property
     def flips_8_bytes(self) -> bool:
-        """Tell whether the halves of every 16 bytes change places in odd lines."""
+        """Tell whether the halves of every 16 bytes are swapped in odd lines."""
         return self is Swizzle.B128_ATOM_32B_FLIP_8B
 
     @property
     def driver_value(self) -> int | None:
-        """The value of CUtensorMapSwizzle; None for the one that the driver does not offer."""
+        """The value of CUtensorMapSwizzle; None for the one that the driver does not support."""
         return None if self is Swizzle.B96 else self.mode + self.atomicity
 
     @property
     def origin_alignment(self) -> int:
-        """The boundary on which the repeating pattern starts, 16 bytes without swizzle."""
+        """The alignment at which the repeating pattern starts, 16 bytes without swizzle."""
         return {0: 16, 32: 256, 64: 512, 96: 256, 128: 1024}[self.span]
 
 
 class Im2colMode(IntEnum):
-    """Which pixels a load of a convolution's input takes: along N, D, H, W; along W; 128 of W."""
+    """The pixels loaded of a convolution's input: along N, D, H, W; along W; 128 of W."""
 
     IM2COL = 1
     W = 2

@@ -20,13 +20,13 @@ _SWIZZLES_OF_W_MODES = (Swizzle.B64, Swizzle.B128, Swizzle.B128_ATOM_32B)
 
 
 def problems(tensor: TensorMap) -> list[Diagnostic]:
-    """Return everything that the driver would refuse, each with its remedy; without a place, which the caller knows."""
+    """Return everything that the driver would reject, with remedies but without a place, which the caller knows."""
     shape = list(_check_rank(tensor))
     return shape or [*_check_memory(tensor), *_check_access(tensor), *_check_modes(tensor)]
 
 
 def validate(tensor: TensorMap) -> TensorMap:
-    """Return the map itself; PtxError with every finding when the driver would refuse it."""
+    """Return the map itself; PtxError with every finding if the driver would reject it."""
     if found := problems(tensor):
         raise PtxError(found)
     return tensor
@@ -56,7 +56,7 @@ def _check_rank(tensor: TensorMap) -> Iterator[Diagnostic]:
 
 
 def _check_memory(tensor: TensorMap) -> Iterator[Diagnostic]:
-    """What concerns global memory: address, sizes, strides."""
+    """Check the parameters of global memory: address, sizes, strides."""
     wide = tensor.interleave is Interleave.B32 or tensor.dtype.is_padded
     alignment = 32 if wide else 16
     why = f" ({'a 32-byte interleave' if tensor.interleave is Interleave.B32 else tensor.dtype.name})" if wide else ""
@@ -86,7 +86,7 @@ def _check_memory(tensor: TensorMap) -> Iterator[Diagnostic]:
 
 
 def _check_access(tensor: TensorMap) -> Iterator[Diagnostic]:
-    """What concerns one copy: box or corners, traversal strides."""
+    """Check the parameters of a copy: box or corners, traversal strides."""
     for axis, stride in enumerate(tensor.element_strides):
         if not 1 <= stride <= 8:
             yield rules.ELEMENT_STRIDE.found(
@@ -133,7 +133,7 @@ def _check_corners(tensor: TensorMap, im2col: Im2col) -> Iterator[Diagnostic]:
 
 
 def _check_modes(tensor: TensorMap) -> Iterator[Diagnostic]:
-    """What the choices require of each other."""
+    """Check the combination of modes."""
     w_mode = tensor.im2col is not None and tensor.im2col.mode is not Im2colMode.IM2COL
     if tensor.interleave is Interleave.B32 and tensor.swizzle is not Swizzle.B32:
         message = f"a 32-byte interleave needs swizzle B32, got {tensor.swizzle.name}"

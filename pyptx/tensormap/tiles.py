@@ -1,4 +1,4 @@
-"""From a `Tile` and an address to a tensor map: the order of dimensions, the rank-3 view, the modes, the box."""
+"""Derives a tensor map from a `Tile` and an address: the order of dimensions, the rank-3 view, the modes, the box."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def tensor_map(
     tile: Tile, env: dict[str, int], address: int, *, l2_promotion: L2Promotion = L2Promotion.NONE
 ) -> TensorMap:
     """Return the map of a contiguous tensor of this tile at this address; PtxError with everything that the driver
-    would refuse. `env` binds the tile's names, those of its box included."""
+    would reject. `env` binds the tile's names, including those of its box."""
     element = element_type(tile.dtype)
     dims, box = _order_fastest_first(tile, tile.resolve_shape(env)), _order_fastest_first(tile, tile.resolve_box(env))
     strides = tuple(prod(dims[:i]) * element.bits // 8 for i in range(1, len(dims)))
@@ -38,7 +38,7 @@ def tensor_map(
 
 
 def _choose_interleave(tile: Tile, bits: int, box_bits: int) -> tuple[Interleave, Swizzle]:
-    """Return the interleave of slices of so many bits, and the swizzle that it needs."""
+    """Return the interleave for slices of this many bits, and the swizzle that it needs."""
     slices = {16 * 8: (Interleave.B16, Swizzle.NONE), 32 * 8: (Interleave.B32, Swizzle.B32)}
     if bits not in slices or tile.tma_rank != 2:
         what = f"it is {bits / 8:g} bytes" if bits not in slices else f"tma_rank is {tile.tma_rank}"

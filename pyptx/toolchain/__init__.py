@@ -1,4 +1,4 @@
-"""The bridge to NVIDIA's own tools: find them, assemble, measure, disassemble, and ask ptxas what is legal.
+"""The bridge to NVIDIA's tools: finds them, assembles, measures, disassembles, and asks ptxas what is legal.
 
 Only names: each is loaded on first use, and nothing outside the standard library before a function needs it.
 """

@@ -1,7 +1,7 @@
-"""PTX to cubin, by ptxas as a subprocess or by nvJitLink in this process; and ptxas' verdict alone.
+"""Assembles PTX to cubin, with ptxas as a subprocess or nvJitLink in this process; and validates PTX with ptxas.
 
-ptxas is the reference and the default: nvJitLink compiles every module as relocatable code, which ignores
-`setmaxnreg` and costs registers and instructions where a kernel has functions, variables or static shared memory.
+ptxas is the reference and the default: nvJitLink compiles every module as relocatable code, which ignores `setmaxnreg`
+and costs registers and instructions for kernels with functions, variables or static shared memory.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def assemble(
     origin_of: OriginOf | None = None,
 ) -> Cubin:
     """Return the machine code of a PTX module for `target` (default: the module's own), or raise AssemblyError with
-    every message. `engine=None` is ptxas when installed, else nvJitLink. `options` are ptxas options in one word each
+    every message. `engine=None` uses ptxas if installed, else nvJitLink. `options` are ptxas options without spaces
     (`-maxrregcount=64`). nvJitLink runs in this process: `timeout` cannot stop it."""
     chosen = engine or _choose_engine()
     if chosen == "nvjitlink":
@@ -61,7 +61,7 @@ def assemble_with_ptxas(
     timeout: float = DEFAULT_TIMEOUT,
     origin_of: OriginOf | None = None,
 ) -> Cubin:
-    """Assemble with ptxas in a process of its own: whole-program code, what nvcc would ship."""
+    """Assemble with ptxas in a subprocess: whole-program code, as nvcc would generate."""
     tool, name, text = find_tool("ptxas"), _find_real_target(ptx, target), encoded(ptx)
     flags = ["-v", *(["--generate-line-info"] if lineinfo else []), *checked_options(options)]
     with private_folder() as folder:
@@ -88,9 +88,9 @@ def assemble_with_nvjitlink(
     options: Sequence[str] = (),
     origin_of: OriginOf | None = None,
 ) -> Cubin:
-    """Assemble with nvJitLink in this process: half the time of ptxas for a small kernel, but relocatable code (see
-    the module's first lines). `relocatable=True` leaves it unlinked, so that external functions may stay open. A crash
-    of the library is a crash of this process: give it only text that you trust."""
+    """Assemble with nvJitLink in this process: half the time of ptxas for a small kernel, but relocatable code (see the
+    module docstring). `relocatable=True` leaves it unlinked, so that external functions may remain undefined. A crash
+    of the library crashes this process: pass only trusted text."""
     producer, name, text = f"nvJitLink {nvjitlink.version()}", _find_real_target(ptx, target), encoded(ptx)
     flags = [f"-arch={name}", "-verbose", *(["-lineinfo"] if lineinfo else []), *(["-r"] if relocatable else [])]
     flags += [f"-Xptxas={option}" for option in checked_options(options)]
@@ -111,8 +111,8 @@ def validate(
     timeout: float = DEFAULT_TIMEOUT,
     origin_of: OriginOf | None = None,
 ) -> tuple[Diagnostic, ...]:
-    """Return what ptxas says of a module without generating code (`-arch compute_XX`). It is fast, and blind to what
-    only code generation finds: shared or constant memory over the limit, functions that nobody defines."""
+    """Return the ptxas diagnostics of a module without generating code (`-arch compute_XX`). Fast, but misses errors
+    that only code generation detects: too much shared or constant memory, undefined functions."""
     tool, text = find_tool("ptxas"), encoded(ptx)
     virtual = _find_real_target(ptx, target).replace("sm_", "compute_")
     with private_folder() as folder:
@@ -125,7 +125,7 @@ def validate(
 
 
 def _add_remedy(diagnostics: Sequence[Diagnostic], tool: Tool) -> tuple[Diagnostic, ...]:
-    """Say which ptxas it was, and how to get a newer one, where that is what is missing."""
+    """Add the version of ptxas, and how to get a newer one, if that is what is missing."""
     return tuple(
         replace(d, help=f"this is {tool}, from {tool.source}; {INSTALL} installs the newest")
         if d.code == rules.BAD_TARGET.code or d.message.startswith(_UNSUPPORTED) else d
@@ -134,8 +134,8 @@ def _add_remedy(diagnostics: Sequence[Diagnostic], tool: Tool) -> tuple[Diagnost
 
 
 def default_target(ptx: str) -> str:
-    """Return the target that a module's `.target` names; the oldest that is still assembled when it is older than
-    that (PTX runs on newer GPUs), or when there is none."""
+    """Return the target that a module's `.target` names, or the oldest target still supported if it is older (PTX runs
+    on newer GPUs) or missing."""
     for match in _DIRECTIVE.finditer(ptx):
         if number := match[1]:
             old = int(number.rstrip("af")) < int(ASSEMBLED[0][3:])
@@ -153,7 +153,7 @@ def _find_real_target(ptx: str, target: str | None) -> str:
 
 
 def encoded(ptx: str) -> bytes:
-    """Return the bytes to hand to a tool: trailing NULs dropped, any other refused."""
+    """Return the bytes to pass to a tool: trailing NULs are dropped, any other is refused."""
     text = ptx.rstrip("\0")
     nul = text.find("\0")
     if nul >= 0:
@@ -164,7 +164,7 @@ def encoded(ptx: str) -> bytes:
 
 
 def checked_options(options: Sequence[str]) -> list[str]:
-    """Refuse what is not an option: a bare word would be read as one more input file."""
+    """Refuse anything but options: a bare word would be read as another input file."""
     for option in options:
         if not re.fullmatch(r"--?[A-Za-z][\w-]*(=[^\0]*)?", option):
             raise ValueError(f"expected a ptxas option without spaces, such as '-maxrregcount=64', found {option!r}")

@@ -1,4 +1,4 @@
-"""What an assembler gives: the cubin, who made it, what it said."""
+"""The result of an assembler: the cubin, which tool made it, and its messages."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Engine = Literal["ptxas", "nvjitlink"]
 
 @dataclass(frozen=True, slots=True)
 class Cubin:
-    """Machine code for one target (an ELF file), with the assembler's log and what it found. `log` holds ptxas'
-    statistics (`-v`); it has timings in it, so it takes no part in equality."""
+    """Machine code for one target (an ELF file), with the assembler's log and diagnostics. `log` holds ptxas'
+    statistics (`-v`), including timings, so it is excluded from equality."""
 
     data: bytes = field(repr=False)
     target: str

@@ -1,4 +1,4 @@
-"""SASS: as nvdisasm prints it, as instructions tied to PTX and source lines, and compared between two PTX texts."""
+"""SASS: as printed by nvdisasm, as instructions mapped to PTX and source lines, and compared between two PTX texts."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _PTX_TEXT = ".nv_debug_ptx_txt"
 
 @dataclass(frozen=True, slots=True)
 class SassInstruction:
-    """One machine instruction: where it is, its text, the line of PTX that it came from, and the source `file` and
-    `line` that the PTX states with `.loc`. Lines are None where the line table says nothing."""
+    """One machine instruction: its address, its text, the line of PTX that it came from, and the source `file` and
+    `line` that the PTX states with `.loc`. Lines are None if the line table has no entry."""
 
     function: str
     address: int
@@ -38,8 +38,8 @@ class SassInstruction:
 def sass(
     source: str | bytes | Cubin, target: str | None = None, *, lines: bool = False, timeout: float = DEFAULT_TIMEOUT
 ) -> str:
-    """Return nvdisasm's text of a cubin, or of PTX, which is assembled first. `lines=True` adds the places in PTX and
-    source: comments `//## File "…", line N`, where the file `.nv_debug_ptx_txt` is the PTX."""
+    """Return nvdisasm's text of a cubin, or of PTX, which is assembled first. `lines=True` adds the PTX and source
+    places: comments `//## File "…", line N`, where the file `.nv_debug_ptx_txt` is the PTX."""
     tool = find_tool("nvdisasm")
     cubin = assemble(source, target, lineinfo=lines, timeout=timeout) if isinstance(source, str) else source
     read_elf(bytes(cubin))
@@ -57,14 +57,14 @@ def sass(
 def disassemble(
     source: str | bytes | Cubin, target: str | None = None, *, timeout: float = DEFAULT_TIMEOUT
 ) -> tuple[SassInstruction, ...]:
-    """Return every instruction with its places. PTX is assembled with line information; a cubin has places when it
-    was (`assemble(…, lineinfo=True)`, `nvcc -lineinfo`)."""
+    """Return every instruction with its places. PTX is assembled with line information; a cubin has places if it was
+    (`assemble(…, lineinfo=True)`, `nvcc -lineinfo`)."""
     return tuple(_parse_instructions(sass(source, target, lines=True, timeout=timeout)))
 
 
 def _parse_instructions(listing: str) -> Iterator[SassInstruction]:
-    """A place holds for the instructions below it until the next of its kind; PTX and source are two kinds. Of
-    inlined code the innermost place comes first and is kept."""
+    """Parse the text. A place applies to the following instructions up to the next place of its kind, PTX or source.
+    For inlined code the innermost place comes first and is kept."""
     names: set[str] = set()
     function, ptx_line, file, line, fresh = "", None, None, None, True
     for text in listing.split("\n"):
@@ -89,7 +89,7 @@ def _parse_instructions(listing: str) -> Iterator[SassInstruction]:
 
 
 def sass_equal(ptx_a: str, ptx_b: str, target: str | None = None, *, engine: Engine | None = None) -> bool:
-    """Tell whether two PTX texts are the same machine code; see `sass_difference`."""
+    """Tell whether two PTX texts compile to the same machine code; see `sass_difference`."""
     return not sass_difference(ptx_a, ptx_b, target, engine=engine)
 
 
@@ -97,9 +97,9 @@ def sass_difference(
     ptx_a: str, ptx_b: str, target: str | None = None, *, engine: Engine | None = None
 ) -> tuple[str, ...]:
     """Return the names of the functions and data whose machine code, relocations, resources, launch limits or initial
-    values differ, in either text; empty when the two are the same program. Names of functions and variables count,
-    their order and debug information do not. Both are compiled as relocatable code, so that device functions and
-    references to other modules are compared too. `engine=None` is nvJitLink in this process when it is installed."""
+    values differ, in either text; empty if the two are the same program. Names of functions and variables matter; their
+    order and debug information do not. Both are compiled as relocatable code, so that device functions and references
+    to other modules are compared too. `engine=None` uses nvJitLink in this process if it is installed."""
     parts_a, parts_b = (_collect_program(_assemble_relocatable(ptx, target, engine)) for ptx in (ptx_a, ptx_b))
     return tuple(sorted(name for name in {*parts_a, *parts_b} if parts_a.get(name) != parts_b.get(name)))
 
@@ -110,7 +110,7 @@ def _assemble_relocatable(ptx: str, target: str | None, engine: Engine | None) -
     try:
         return assemble_with_nvjitlink(ptx, target, relocatable=True)
     except PtxError:
-        # Not installed, or a text that only ptxas takes for PTX, such as one that begins with a `#` line.
+        # Not installed, or a text that only ptxas accepts, such as one that starts with a `#` line.
         if engine:
             raise
     return assemble_with_ptxas(ptx, target, options=["-c"])
@@ -119,13 +119,13 @@ def _assemble_relocatable(ptx: str, target: str | None, engine: Engine | None) -
 _SKIPPED = (".debug", ".nv_debug_", ".note", ".rel.debug", ".rela.debug", ".rel.nv_debug_", ".rela.nv_debug_")
 _TABLES = {"", ".strtab", ".shstrtab", ".symtab", ".symtab_shndx", ".nv.callgraph", ".nv.prototype", ".nv.rel.action"}
 _MERCURY = ".nv.merc"
-"""Sections of the second form that ptxas writes for newer architectures, each named after its counterpart."""
+"""Sections of the second encoding that ptxas writes for newer architectures, each named after its counterpart."""
 _WITH_SYMBOLS = {0x0A, 0x0F, 0x11, 0x12, 0x23, 0x2F}
-"""Attributes that hold symbol numbers, which depend on the order of the text; those about sizes are named instead."""
+"""Attributes with symbol numbers, which depend on the order of the text; those about sizes are replaced by names."""
 
 
 def _collect_program(cubin: Cubin) -> dict[str, object]:
-    """Return what makes the program, by section name, without anything that depends on order or on debugging."""
+    """Return the content of the program by section name, without anything that depends on order or debugging."""
     elf = read_elf(cubin.data)
     parts: dict[str, object] = {}
     symbols: dict[str, list[Symbol]] = {}
@@ -143,7 +143,8 @@ def _collect_program(cubin: Cubin) -> dict[str, object]:
 
 
 def _drop_number(name: str) -> str:
-    """Drop the number that ptxas gives a function's own shared variables (`$tile__12`): it counts lines of the text."""
+    """Drop the number that ptxas appends to a function's own shared variables (`$tile__12`): it counts lines of the
+    text."""
     return _NUMBERED.sub(r"\1", name) if name.startswith("$") else name
 
 
@@ -158,7 +159,7 @@ def _read_content(elf: Elf, section: Section) -> object:
     if section.name.startswith(".nv.info."):
         return tuple(sorted(row for row in attributes(section) if row[0] not in _WITH_SYMBOLS))
     if section.name.startswith((".nv_debug.shared", ".nv.shared")):
-        # Shared variables. The file holds nothing for them, and nvJitLink marks them as if it did.
+        # Shared variables. The file has no content for them, although nvJitLink marks them as if it did.
         return section.size
     return (section.flags, section.size, section.data)
 

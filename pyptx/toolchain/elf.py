@@ -1,4 +1,4 @@
-"""Read a cubin: ELF64 sections, symbols, relocations and the attributes of `.nv.info`. Knows no PTX."""
+"""Reads a cubin: ELF64 sections, symbols, relocations and the attributes of `.nv.info`. Knows no PTX."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pyptx.diagnostics import PtxError
 from pyptx.toolchain import rules
 
 ELF_MAGIC = b"\x7fELF\x02\x01"
-"""How 64-bit little-endian files begin."""
+"""The first bytes of a 64-bit little-endian file."""
 _NOBITS = 8
 _ENTRY = 0x10
 
 
 class Symbol(NamedTuple):
-    """One symbol; `section` is the index of its section, 0 when it is defined elsewhere."""
+    """One symbol; `section` is the index of its section, 0 if it is defined elsewhere."""
 
     name: str
     info: int
@@ -32,7 +32,7 @@ class Symbol(NamedTuple):
 
 
 class Section(NamedTuple):
-    """One section; `data` is empty for memory that the file holds no bytes for, `size` is always its size."""
+    """One section; `data` is empty for memory without contents in the file, `size` is always its size."""
 
     name: str
     kind: int
@@ -45,8 +45,8 @@ class Section(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Elf:
-    """The parts of a cubin. `arch` is its architecture's number; the header keeps it in bits 8 to 15 since CUDA 13
-    (ABI version 8), in the lowest byte before."""
+    """The parts of a cubin. `arch` is its architecture number; the header keeps it in bits 8 to 15 since CUDA 13 (ABI
+    version 8), in the lowest byte before."""
 
     arch: int
     sections: tuple[Section, ...]
@@ -57,7 +57,7 @@ class Elf:
 
 
 def read_elf(data: bytes) -> Elf:
-    """Return the parts of a cubin, or raise PtxError when the bytes are not one."""
+    """Return the parts of a cubin; PtxError if the bytes are not one."""
     if not data.startswith(ELF_MAGIC):
         raise _make_error("expected a cubin (a 64-bit little-endian ELF file)")
     try:
@@ -113,8 +113,8 @@ def relocations(elf: Elf, section: Section) -> tuple[tuple[int, int, str, bytes]
 
 
 def attributes(section: Section) -> Iterator[tuple[int, bytes]]:
-    """Yield (attribute, value) of a `.nv.info` section: one-byte format, one-byte attribute, two bytes of value, or of
-    length when the format is 4 and the value follows."""
+    """Yield (attribute, value) of a `.nv.info` section: one-byte format, one-byte attribute, and a two-byte value, or a
+    two-byte length and the value if the format is 4."""
     at = 0
     while at + 4 <= len(section.data):
         kind, attribute, value = struct.unpack_from("<BBH", section.data, at)

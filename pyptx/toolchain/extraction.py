@@ -1,4 +1,4 @@
-"""PTX out of cubins, fatbins, object files, libraries and executables, by way of cuobjdump."""
+"""Extracts PTX from cubins, fatbins, object files, libraries and executables with cuobjdump."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from pyptx.toolchain.process import DEFAULT_TIMEOUT, ToolFailed, private_folder,
 from pyptx.toolchain.tools import find_tool
 
 MAGIC = (b"\x7fELF", b"\x50\xed\x55\xba", b"!<arch>\n", b"MZ")
-"""How files begin that may hold PTX: ELF, fatbin, archive, Windows executable."""
+"""The first bytes of files that may contain PTX: ELF, fatbin, archive, Windows executable."""
 
 
 def holds_ptx(data: bytes) -> bool:
-    """Tell whether a file is of a kind that PTX is extracted from."""
+    """Tell whether PTX can be extracted from this kind of file."""
     return data.startswith(MAGIC)
 
 
 def extract_ptx(data: bytes, *, timeout: float = DEFAULT_TIMEOUT) -> dict[str, str]:
-    """Return the PTX texts in a binary by the names that cuobjdump gives them; ToolFailed where there is none."""
+    """Return the PTX texts in a binary by the names that cuobjdump gives them; ToolFailed if there are none."""
     tool = find_tool("cuobjdump")
     with private_folder() as folder:
         (folder / "in").write_bytes(data)

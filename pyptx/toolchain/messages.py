@@ -1,4 +1,4 @@
-"""The messages of ptxas and nvJitLink as diagnostics, in their own words, at the place they speak of."""
+"""Turns the messages of ptxas and nvJitLink into diagnostics with their original text and place."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyptx.toolchain import rules
 from pyptx.toolchain.process import printable
 
 OriginOf = Callable[[int], Origin | None]
-"""Where a PTX line came from; None keeps the PTX line itself."""
+"""Maps a PTX line to its origin; None keeps the PTX line itself."""
 
 INPUT_NAME = "input.ptx"
 _OWN_NAMES = {INPUT_NAME, "application ptx input"}
@@ -28,8 +28,8 @@ _UNKNOWN_TARGET = re.compile(r"Value '[^']*' is not defined for option 'gpu-name
 
 
 def parse_log(log: str, source: str | None = None, origin_of: OriginOf | None = None) -> tuple[Diagnostic, ...]:
-    """Return the findings in a log of ptxas or nvJitLink. With the PTX text their columns are found as well; with
-    `origin_of`, a line of generated PTX is reported where it was written. Statistics (`-v`) are left out."""
+    """Return the diagnostics in a log of ptxas or nvJitLink. With the PTX text, they get columns too; with `origin_of`,
+    a line of generated PTX is reported at its origin. Statistics (`-v`) are omitted."""
     lines = source.split("\n") if source is not None else []
     return tuple(dict.fromkeys(_relocate(d, origin_of) for d in _parse(log, lines)))
 
@@ -67,8 +67,8 @@ def _choose_rule(word: str, text: str) -> Rule:
 
 
 def _find_span(line: int, text: str, lines: list[str], file: str | None) -> Span:
-    """Point at the word that the message quotes where the line has it once, else at the whole statement line. A file
-    named by a `# 1 "file"` line is not the text we have."""
+    """Return the span of the word that the message quotes if it occurs once on the line, else of the whole statement
+    line. A file named by a `# 1 "file"` line is not this text."""
     if file is not None or not 0 < line <= len(lines):
         return Span(line, 1, 1, file)
     here = lines[line - 1]
@@ -91,5 +91,5 @@ def _relocate(diagnostic: Diagnostic, origin_of: OriginOf | None) -> Diagnostic:
 
 
 def is_error(diagnostic: Diagnostic) -> bool:
-    """Tell whether a finding means that nothing was assembled."""
+    """Tell whether a diagnostic means that nothing was assembled."""
     return diagnostic.severity is Severity.ERROR

@@ -1,6 +1,6 @@
-"""nvJitLink through cuda-bindings: PTX to cubin inside this process, with no driver and no GPU.
+"""nvJitLink through cuda-bindings: PTX to cubin inside this process, without a driver or GPU.
 
-Knows the library's calls and options; what its messages mean is `messages.py`.
+Knows the library's calls and options; `messages.py` interprets its messages.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pyptx.toolchain.tools import missing
 
 
 class _Library(Protocol):
-    """What we call of `cuda.bindings.nvjitlink`, a compiled module without types."""
+    """The functions used from `cuda.bindings.nvjitlink`, a compiled module without type information."""
 
     InputType: Any
     nvJitLinkError: type[Exception]  # noqa: N815 - the library's name
@@ -43,13 +43,13 @@ def _load_library() -> _Library:
 
 
 def version() -> str:
-    """Return the library's version, such as "13.5"; raise ToolMissing when it is not installed."""
+    """Return the library's version, such as "13.5"; ToolMissing if it is not installed."""
     major, minor = _load_library().version()
     return f"{major}.{minor}"
 
 
 def link(ptx: bytes, options: Sequence[str]) -> tuple[bytes | None, str]:
-    """Assemble one PTX module; return the cubin (None when it was rejected) and the log."""
+    """Assemble one PTX module; return the cubin (None if it was rejected) and the log."""
     library = _load_library()
     try:
         handle = library.create(len(options), list(options))

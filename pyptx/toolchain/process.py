@@ -1,4 +1,5 @@
-"""Run one NVIDIA program: no shell, no standard input, a time limit, a private folder that is always removed."""
+"""Runs one NVIDIA program: without a shell or standard input, with a time limit and a private folder that is always
+removed."""
 
 from __future__ import annotations
 
@@ -16,19 +17,19 @@ from pyptx.diagnostics import PtxError
 from pyptx.toolchain import rules
 
 DEFAULT_TIMEOUT = 300.0
-"""Seconds. The largest kernels of the field assemble in one to two minutes."""
+"""Seconds. The largest published kernels assemble in one to two minutes."""
 
 
 _REINSTALL = "check that it is an NVIDIA tool built for this machine; pip install '.[tools]' installs one"
 
 
 class ToolFailed(PtxError):
-    """Raised when a tool crashed, ran out of time, or failed without a message about its input."""
+    """Raised when a tool crashed, timed out, or failed without a message about its input."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """A finished run: the exit status (negative: the signal that ended it) and what it wrote."""
+    """A finished run: the exit status (negative: the signal that ended it) and its output."""
 
     command: str
     status: int
@@ -37,14 +38,14 @@ class Completed:
 
     @property
     def ending(self) -> str:
-        """How it ended, in words."""
+        """A description of how the run ended."""
         if self.status >= 0:
             return f"exit status {self.status}"
         known = {s.value: s.name for s in signal.Signals}
         return f"killed by {known.get(-self.status, f'signal {-self.status}')}"
 
     def failure(self) -> ToolFailed:
-        """Return the error for a run that failed and said nothing about the PTX."""
+        """Return the error for a run that failed without a message about the PTX."""
         help = "it was probably killed because the system ran out of memory" if self.status == -signal.SIGKILL else None
         found = rules.TOOL_FAILED.found(
             None, f"{self.command} failed: {self.ending}", notes=self._select_last_lines(), help=help
@@ -52,7 +53,7 @@ class Completed:
         return ToolFailed([found])
 
     def useless(self, wanted: str) -> ToolFailed:
-        """Return the error for a run that succeeded and did not write what it is for."""
+        """Return the error for a run that succeeded without writing its output."""
         text = f"{self.command} ended with {self.ending} but wrote no {wanted}"
         return ToolFailed([rules.TOOL_USELESS.found(None, text, notes=self._select_last_lines(), help=_REINSTALL)])
 
@@ -62,14 +63,14 @@ class Completed:
 
 @contextmanager
 def private_folder() -> Generator[Path]:
-    """Make a folder that only this user can enter, and remove it and all it holds at the end, whatever happens."""
+    """Create a folder that only this user can access, and always remove it with its contents at the end."""
     with _report_storage_errors(), tempfile.TemporaryDirectory(prefix="pyptx-") as name:
         yield Path(name)
 
 
 @contextmanager
 def _report_storage_errors() -> Generator[None]:
-    """Report that temporary files cannot be made or written."""
+    """Report that temporary files cannot be created or written."""
     try:
         yield
     except OSError as why:
@@ -79,8 +80,8 @@ def _report_storage_errors() -> Generator[None]:
 
 
 def run(command: Sequence[str], *, cwd: Path | None = None, timeout: float = DEFAULT_TIMEOUT) -> Completed:
-    """Run a program to its end. Its output goes to unnamed files, not pipes: no size blocks it, and a child that
-    outlives it cannot keep us waiting. On timeout its whole process group is killed and ToolFailed is raised."""
+    """Run a program to its end. Its output goes to unnamed files, not pipes: no amount of output blocks it, and a
+    surviving child cannot keep us waiting. On timeout its whole process group is killed and ToolFailed is raised."""
     name = os.path.basename(command[0])
     with _report_storage_errors(), tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as messages:
         try:
@@ -109,7 +110,7 @@ def run(command: Sequence[str], *, cwd: Path | None = None, timeout: float = DEF
 
 
 def _is_full(descriptor: int) -> bool:
-    """Say whether a file's disk is full: programs that do not notice leave out a part of what they write."""
+    """Tell whether a file's disk is full: programs that do not check omit part of their output."""
     there = os.fstatvfs(descriptor)
     return there.f_blocks > 0 and (there.f_bavail if os.geteuid() else there.f_bfree) == 0
 
@@ -127,5 +128,6 @@ def _read(descriptor: int) -> str:
 
 
 def printable(text: str) -> str:
-    """Return text without control characters but line breaks: PTX is untrusted, and a terminal obeys escapes."""
+    """Return text without control characters except line breaks: PTX is untrusted, and terminals obey escape
+    sequences."""
     return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text)

@@ -1,4 +1,4 @@
-"""How many CTAs of a kernel one SM holds: the rules of the CUDA occupancy calculator, as a pure function."""
+"""How many CTAs of a kernel fit on one SM: the rules of the CUDA occupancy calculator, as a pure function."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pyptx.isa.limits import WARP_SIZE, SmLimits, sm_limits
 
 @dataclass(frozen=True, slots=True)
 class Occupancy:
-    """CTAs and warps resident on one SM. `limits` says how many CTAs each resource alone would allow, and
-    `limited_by` names those that allow the fewest."""
+    """CTAs and warps resident on one SM. `limits` says how many CTAs each resource alone would allow, and `limited_by`
+    names the most restrictive ones."""
 
     ctas: int
     warps: int
@@ -28,8 +28,8 @@ class Occupancy:
 
 def occupancy(target: str, threads: int, *, registers: int, shared: int = 0, barriers: int = 0) -> Occupancy:
     """Return how many CTAs of `threads` threads fit on one SM of `target`. `registers` is per thread; `shared` is
-    static plus dynamic bytes per CTA, without what the system reserves. No CTA fits when one breaks a limit of its
-    own. Assumes the largest shared-memory carve-out, which a kernel that is short of it should ask for."""
+    static plus dynamic bytes per CTA, without the reserved part. No CTA fits if one alone exceeds a limit. Assumes the
+    largest shared-memory carve-out, which a kernel that needs it should request."""
     if threads < 1 or registers < 0 or shared < 0 or barriers < 0:
         raise ValueError("expected at least one thread and no negative values")
     sm = sm_limits(target)
@@ -50,7 +50,8 @@ def _count_by_threads(sm: SmLimits, threads: int, warps: int) -> int:
 
 
 def _count_by_registers(sm: SmLimits, registers: int, warps: int) -> int:
-    """Registers are given to warps in steps of 256, and a warp's are all in one of the four partitions."""
+    """Return the number of CTAs that the registers allow: warps get registers in units of 256, all from one of the four
+    partitions."""
     per_warp = _round_up(registers * WARP_SIZE, sm.register_granularity)
     if registers > sm.registers_per_thread:
         return 0

@@ -1,6 +1,6 @@
-"""Where NVIDIA's programs are: the package wheels first, then PATH, then CUDA_HOME or CUDA_PATH.
+"""Finds NVIDIA's programs: in the package wheels first, then on PATH, then in CUDA_HOME or CUDA_PATH.
 
-Looks at files only; runs a program only when asked for its version.
+Looks only at files; runs a program only to get its version.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ PACKAGES = {
     "cuobjdump": ("nvidia-cuda-cuobjdump",),
     "nvjitlink": ("nvidia-nvjitlink", "cuda-bindings"),
 }
-"""The packages of the `tools` extra that bring each tool."""
+"""The packages of the `tools` extra that contain each tool."""
 
 _OLD_WHEELS = {"ptxas": "cuda_nvcc", "nvdisasm": "cuda_nvdisasm", "cuobjdump": "cuda_cuobjdump"}
-"""Folders of the CUDA 12 wheels, one for each package; since CUDA 13 all share `nvidia/cu13`."""
+"""Folders of the CUDA 12 wheels, one per package; since CUDA 13 all share `nvidia/cu13`."""
 
 INSTALL = "pip install '.[tools]'"
 
 
 class ToolMissing(PtxError):
-    """Raised when an NVIDIA tool is needed and not installed."""
+    """Raised when a required NVIDIA tool is not installed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Tool:
 
     @property
     def version(self) -> str:
-        """The version that the program states, such as "13.5.37"."""
+        """The version that the program reports, such as "13.5.37"."""
         return _read_version(self.path, os.stat(self.path).st_mtime_ns)
 
     def __str__(self) -> str:
@@ -54,7 +54,8 @@ class Tool:
 
 
 def find_tool(name: str) -> Tool:
-    """Return the first `name` of: package wheels, PATH, CUDA_HOME, CUDA_PATH; raise ToolMissing when there is none."""
+    """Return the first `name` found in the package wheels, PATH, CUDA_HOME or CUDA_PATH; ToolMissing if there is
+    none."""
     for tool in _list_candidates(name):
         if os.path.isfile(tool.path) and os.access(tool.path, os.X_OK):
             return tool
@@ -82,7 +83,7 @@ def _list_candidates(name: str) -> Iterator[Tool]:
 
 def _list_wheel_folders(name: str) -> Iterator[str]:
     """Yield the `bin` folders of NVIDIA's wheels, newest toolkit first. `find_spec` of a namespace package imports
-    nothing and knows every site-packages folder on the path."""
+    nothing and covers every site-packages folder on the path."""
     spec = find_spec("nvidia")
     for root in spec.submodule_search_locations or () if spec else ():
         toolkits = [(int(p.name[2:]), p) for p in Path(root).glob("cu*") if p.name[2:].isdigit()]
@@ -94,15 +95,15 @@ def _list_wheel_folders(name: str) -> Iterator[str]:
 
 @lru_cache(maxsize=64)
 def _read_version(path: str, changed: int) -> str:
-    """`changed`, the file's time, makes an upgraded tool a new key."""
+    """Return the version. `changed`, the file's time, makes an upgraded tool a new cache key."""
     done = run([path, "--version"], timeout=60)
     match = re.search(r"\bV(\d+\.\d+\.\d+)", done.output)
     return match[1] if match else "unknown"
 
 
 def supported_targets() -> tuple[str, ...]:
-    """Return the targets that the installed ptxas generates code for (`sm_75`, … `sm_121f`), as its help lists them:
-    `--list-arch` leaves out the suffixed ones."""
+    """Return the targets that the installed ptxas supports (`sm_75`, … `sm_121f`), from its help: `--list-arch` omits
+    those with a suffix."""
     tool = find_tool("ptxas")
     return _read_targets(tool.path, os.stat(tool.path).st_mtime_ns)
 

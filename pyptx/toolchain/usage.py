@@ -1,4 +1,4 @@
-"""What each kernel of a cubin takes of the machine, read from the cubin itself; spills from ptxas' statistics."""
+"""The resources of each kernel in a cubin, read from the cubin itself; spills come from ptxas' statistics."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pyptx.toolchain.assembler import assemble
 from pyptx.toolchain.cubin import Cubin
 from pyptx.toolchain.elf import Elf, Section, attributes, read_elf
 
-# Attributes of `.nv.info`, by the names that `cuobjdump -elf` prints.
+# Attributes of `.nv.info`, with the names that `cuobjdump -elf` prints.
 _MAX_THREADS, _REQNTID, _FRAME_SIZE, _MIN_STACK_SIZE = 0x05, 0x10, 0x11, 0x12
 _CBANK_PARAM_SIZE, _REGCOUNT, _CTA_PER_CLUSTER, _NUM_BARRIERS = 0x19, 0x2F, 0x3D, 0x4C
 
 _RESERVED_SHARED = 1024
-"""From sm_90 on, ptxas counts the CTA's reserved KiB into `.nv.shared.<kernel>`."""
+"""From sm_90 on, ptxas includes the reserved KiB of the CTA in `.nv.shared.<kernel>`."""
 
 _SPILLS = re.compile(
     r"Function properties for (?P<name>\S+)\n[^\n]*? bytes stack frame, "
@@ -27,10 +27,10 @@ Dims = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """One kernel's needs. Sizes are bytes: `frame` is its own stack frame per thread and `stack` that of it and all it
-    calls, `shared` the shared memory of a CTA without the KiB that the system reserves, of which a launch has to ask
-    for `dynamic_shared`, `constant` maps bank to size (bank 0 holds the parameters). Spills are None for a cubin whose
-    assembler's log is not at hand."""
+    """The resources of one kernel. Sizes are in bytes: `frame` is its own stack frame per thread, `stack` includes the
+    functions it calls; `shared` is the shared memory of a CTA without the reserved KiB, of which the launch must
+    request `dynamic_shared`; `constant` maps bank to size (bank 0 holds the parameters). Spills are None without the
+    assembler's log."""
 
     name: str
     registers: int
@@ -52,8 +52,8 @@ class Resources:
 def resources(
     source: str | bytes | Cubin, target: str | None = None, *, dynamic_shared: int = 0
 ) -> dict[str, Resources]:
-    """Return what each entry of a module needs, by name, in the cubin's order. PTX text is assembled first. A cubin
-    does not say how much dynamic shared memory its launches ask for: `dynamic_shared` does, in bytes."""
+    """Return the resources of each entry of a module by name, in the cubin's order. PTX text is assembled first. A
+    cubin does not record how much dynamic shared memory its launches request: pass it in bytes as `dynamic_shared`."""
     if dynamic_shared < 0:
         raise ValueError(f"dynamic_shared must be a size in bytes, found {dynamic_shared}")
     cubin = assemble(source, target) if isinstance(source, str) else source
@@ -70,7 +70,7 @@ def resources(
 
 
 def _read_numbers_by_symbol(elf: Elf) -> dict[int, dict[int, int]]:
-    """Return the attributes of `.nv.info` that hold (symbol, number) pairs: registers, frames, stacks."""
+    """Return the `.nv.info` attributes that hold (symbol, number) pairs: registers, frames, stacks."""
     table: dict[int, dict[int, int]] = {}
     section = elf.section(".nv.info")
     for attribute, value in attributes(section) if section else ():
@@ -107,7 +107,7 @@ def _compute_static_shared(elf: Elf, name: str) -> int:
 
 
 def _read_barriers(elf: Elf, name: str, own: dict[int, bytes]) -> int:
-    """CUDA 12 kept the number in the flags of the code section."""
+    """Return the number of barriers, which CUDA 12 kept in the flags of the code section."""
     if _NUM_BARRIERS in own:
         return int.from_bytes(own[_NUM_BARRIERS][:1], "little")
     code = elf.section(f".text.{name}")

@@ -1,8 +1,8 @@
-"""ptxas' verdict on each of many instructions: many share a file, and each rejected one is judged alone.
+"""Asks ptxas about many single instructions: many share a file, and each rejected one is retried alone.
 
-ptxas stops a file at its first syntax error and hides later stages' errors behind earlier ones, but goes on with the
-next file of the same run. So a rejection counts only from a file that holds nothing else, and acceptance only from a
-run without any error.
+ptxas stops a file at its first syntax error and hides errors of later stages behind earlier ones, but continues with
+the next file of the same run. So a rejection counts only from a file with nothing else in it, and acceptance only from
+a run without any error.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from pyptx.toolchain.process import DEFAULT_TIMEOUT, Completed, private_folder, 
 from pyptx.toolchain.tools import find_tool
 
 _SHARED = 128
-"""Instructions in one file to begin with."""
+"""Initial number of instructions per file."""
 
 _BATCH = 20_000
-"""Instructions in one run of ptxas, which takes about 16 KiB of memory for each file."""
+"""Instructions per run of ptxas, which needs about 16 KiB of memory for each file."""
 
 _ENTRY = "judged_"
 _FAR_REACHING = re.compile(r"[#\"]|/\*|\*/")
-"""What can swallow the text of its neighbors: `#` lines, strings, comments."""
+"""Text that can swallow its neighbors: `#` lines, strings, comments."""
 
 Group = tuple[int, ...]
 Rejections = dict[int, tuple[Diagnostic, ...]]
@@ -36,7 +36,7 @@ Rejections = dict[int, tuple[Diagnostic, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether ptxas accepts an instruction, and its errors if not, with lines counted from the instruction's own."""
+    """Whether ptxas accepts an instruction, and its errors if not, with lines relative to the instruction."""
 
     accepted: bool
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -47,7 +47,7 @@ _ACCEPTED = Verdict(True)
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """What surrounds the instructions: the text before and after the entry's name, and the flags of ptxas."""
+    """The text around the instructions, before and after the entry's name, and the flags of ptxas."""
 
     ptxas: str
     flags: tuple[str, ...]
@@ -56,7 +56,7 @@ class _Frame:
     timeout: float
 
     def write(self, folder: Path, number: int, texts: Sequence[str]) -> list[int]:
-        """Write one file of these instructions; return the line on which each begins, and the one past the last."""
+        """Write one file of these instructions; return the line on which each starts, and the one past the last."""
         head = f"{self.before}{_ENTRY}{number}{self.after}\n"
         parts, starts, line = [head], list[int](), head.count("\n") + 2
         for text in texts:
@@ -80,10 +80,10 @@ def judge(
     options: Sequence[str] = (),
     timeout: float = DEFAULT_TIMEOUT,
 ) -> list[Verdict]:
-    """Return ptxas' verdict on every instruction, each in a block of its own: it may be several statements, with
-    labels and declarations. `declarations` stand before the entry, `registers` at its top; `parameters` is its
-    parameter list with any directives. `generate=True` generates code for `sm_XX` (slow, sees more); otherwise ptxas
-    parses and checks for `compute_XX`. Raise PtxError when the surroundings themselves are rejected."""
+    """Return ptxas' verdict on every instruction, each in a block of its own: it may be several statements, with labels
+    and declarations. `declarations` precede the entry, `registers` start its body; `parameters` is its parameter list
+    with any directives. `generate=True` generates code for `sm_XX` (slower, but finds more errors); otherwise ptxas
+    parses and checks for `compute_XX`. Raise PtxError if the surrounding text itself is rejected."""
     major, minor = version
     arch = target if generate else target.replace("sm_", "compute_")
     output = ("-o", "out.cubin") if generate else ()
@@ -107,7 +107,7 @@ def judge(
 
 
 def _check_surroundings(session: _Session) -> None:
-    """Two files, because names of one file may collide with those of the next."""
+    """Check the surrounding text in two files, because names of one file may collide with those of the next."""
     done, _ = session.judge([(0,), (1,)])
     if done.status != 0:
         raise PtxError(parse_log(done.messages) or done.failure().diagnostics)
@@ -120,12 +120,12 @@ def _make_first_groups(instructions: Sequence[str], members: Sequence[int]) -> l
 
 
 def _is_contained(text: str) -> bool:
-    """Tell whether an instruction leaves its neighbors alone: it closes as many braces as it opens."""
+    """Tell whether an instruction does not affect its neighbors: it closes as many braces as it opens."""
     return not _FAR_REACHING.search(text) and text.count("{") == text.count("}")
 
 
 def _find_rejections(session: _Session, groups: list[Group]) -> Rejections:
-    """Run the groups until a run is clean, taking out what is rejected alone and parting groups with an error."""
+    """Run the groups until a run is clean, removing instructions rejected alone and splitting groups with an error."""
     rejected: Rejections = {}
     while groups:
         done, blame = session.judge(groups)
@@ -139,7 +139,7 @@ def _find_rejections(session: _Session, groups: list[Group]) -> Rejections:
 
 
 def _search(session: _Session, groups: list[Group], done: Completed) -> Rejections:
-    """Find what makes ptxas fail without naming a place, such as a crash, by halving."""
+    """Find the cause of a ptxas failure without a place, such as a crash, by bisection."""
     members = [i for group in groups for i in group]
     if len(members) == 1:
         return {members[0]: parse_log(done.messages) or done.failure().diagnostics}
@@ -151,7 +151,7 @@ def _search(session: _Session, groups: list[Group], done: Completed) -> Rejectio
 
 @dataclass(slots=True)
 class _Blame:
-    """The errors in one file: of each instruction by its place in the file, and of no instruction (None)."""
+    """The errors in one file: for each instruction by its position in the file, and for none in particular (None)."""
 
     by_place: dict[int | None, list[Diagnostic]]
 
@@ -159,7 +159,7 @@ class _Blame:
         return tuple(d for errors in self.by_place.values() for d in errors)
 
     def unread(self, count: int) -> int:
-        """Return the place from which on ptxas may have read nothing."""
+        """Return the position from which ptxas may have read nothing."""
         stops = [p for p, errors in self.by_place.items() if any(d.code in _STOPPING for d in errors)]
         return min((0 if p is None else p for p in stops), default=count)
 
@@ -168,8 +168,8 @@ _STOPPING = (rules.SYNTAX.code, rules.STOPPED.code)
 
 
 def _split(group: Group, blame: _Blame) -> list[Group]:
-    """Return what is left of a file with errors: nothing of one instruction; else each accused one alone, what ptxas
-    has read together, and what it has not read in smaller files."""
+    """Return the rest of a file with errors: nothing for a single instruction; else each accused one alone, those that
+    ptxas has read together, and the unread ones in smaller files."""
     if len(group) == 1:
         return []
     if None in blame.by_place:
@@ -185,7 +185,7 @@ def _split(group: Group, blame: _Blame) -> list[Group]:
 
 @dataclass(slots=True)
 class _Session:
-    """A folder of files, one for each group that was ever run; `starts` holds the lines where instructions begin."""
+    """A folder of files, one for each group that was ever run; `starts` holds the lines where instructions start."""
 
     frame: _Frame
     folder: Path
@@ -194,7 +194,7 @@ class _Session:
     starts: list[list[int]] = field(default_factory=list[list[int]])
 
     def judge(self, groups: list[Group]) -> tuple[Completed, dict[Group, _Blame]]:
-        """Run ptxas on one file for each group; return how it ended and the errors by group."""
+        """Run ptxas on one file for each group; return how the run ended and the errors by group."""
         for group in groups:
             if group not in self.numbers:
                 self.numbers[group] = len(self.starts)
@@ -213,15 +213,15 @@ class _Session:
 
 
 def _find_file_number(diagnostic: Diagnostic) -> int | None:
-    """Return the file that an error is about: by name, or by that of its entry, which code generation speaks of."""
+    """Return the file that an error is about: by its name, or by that of its entry, which code generation reports."""
     name = diagnostic.origin.file if isinstance(diagnostic.origin, Span) and diagnostic.origin.file else ""
     match = re.fullmatch(r"(\d+)\.ptx", name) or re.search(rf"'{_ENTRY}(\d+)'", diagnostic.message)
     return int(match[1]) if match else None
 
 
 def _locate(diagnostic: Diagnostic, starts: list[int]) -> tuple[int | None, Diagnostic]:
-    """Return the place in its file of the instruction that an error is about, and the error with that instruction's
-    own line; None for the text around the instructions."""
+    """Return the position in its file of the instruction that an error is about, and the error with the instruction's
+    relative line; None for the surrounding text."""
     if not isinstance(diagnostic.origin, Span) or not starts[0] <= diagnostic.origin.line < starts[-1]:
         return None, diagnostic.at(None)
     place = bisect_right(starts, diagnostic.origin.line) - 1

@@ -1,6 +1,6 @@
 """Descriptors that matrix instructions take in registers: shared-memory operands, instruction shapes, column masks.
 
-Numbers in, numbers out: which registers hold them and which instruction reads them is others' business.
+Pure functions on numbers: knows neither registers nor instructions.
 """
 
 from __future__ import annotations

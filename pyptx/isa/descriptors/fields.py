@@ -1,4 +1,4 @@
-"""Packing named bit fields into one number, and back."""
+"""Packs named bit fields into one number, and unpacks them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Fields = Mapping[str, tuple[int, int]]
 
 
 def pack(fields: Fields, values: Mapping[str, int]) -> int:
-    """Return the number; ValueError when a value does not fit its field."""
+    """Return the number; ValueError if a value does not fit its field."""
     word = 0
     for name, value in values.items():
         low, width = fields[name]

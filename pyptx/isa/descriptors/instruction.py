@@ -1,5 +1,5 @@
 """The 32-bit instruction descriptor of `tcgen05.mma`: shapes, types, transposition ("Instruction descriptor"), and
-which of them go together (the tables of "Matrix Shape" and "Transpose and Negate operations")."""
+their legal combinations (the tables of "Matrix Shape" and "Transpose and Negate operations")."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ _SHIFTS = (0, 8, 16, 32)
 
 @dataclass(frozen=True, slots=True)
 class InstructionDescriptor:
-    """What one `tcgen05.mma` computes. `max_shift` is in columns (`.ws` only); scale-factor ids are bytes of a word.
-    Without `scale` a block-scaled kind takes ue8m0, mxf4nvf4 ue4m3."""
+    """The operation of one `tcgen05.mma`. `max_shift` is in columns (`.ws` only); scale-factor ids are bytes of a word.
+    Without `scale` a block-scaled kind uses ue8m0, mxf4nvf4 ue4m3."""
 
     kind: str
     m: int
@@ -69,11 +69,11 @@ class InstructionDescriptor:
 
     @property
     def k(self) -> int:
-        """The K of the operation, which the kind and the sparsity decide."""
+        """The K of the operation, determined by the kind and the sparsity."""
         return 96 if self.k96 else _DENSE_K[_known(self.kind)] * (2 if self.sparse else 1)
 
     def encode(self) -> int:
-        """Return the 32 bits; ValueError for what they cannot hold."""
+        """Return the 32 bits; ValueError for values that they cannot encode."""
         fields, low = _fields(self.kind), 7 if self.kind in _BLOCK_SCALED else 4
         if self.n % 8 or self.m % (1 << low):
             raise ValueError(
@@ -99,8 +99,8 @@ class InstructionDescriptor:
 
     @staticmethod
     def decode(kind: str, bits: int) -> InstructionDescriptor:
-        """Return the descriptor that an instruction of this kind reads in these 32 bits; ValueError for a reserved bit
-        that is not 0 and for type codes that the kind does not have."""
+        """Return the descriptor encoded in these 32 bits for this kind; ValueError for a reserved bit that is not 0 and
+        for type codes that the kind does not have."""
         fields = _fields(kind)
         if stray := bits & ~mask(fields):
             raise ValueError(f"an instruction descriptor of kind {kind} must have 0 in bits {stray:#x}")
@@ -124,7 +124,7 @@ class InstructionDescriptor:
         )
 
     def problems(self, *, cta_group: int = 1, ws: bool = False) -> list[str]:
-        """Return what the manual's tables forbid of this operation, each as a sentence."""
+        """Return why the manual's tables do not allow this operation, each reason as a sentence."""
         return [*_shape_problems(self, cta_group, ws), *_option_problems(self, cta_group, ws)]
 
     def _code(self, table: dict[str, dict[str, int]], dtype: PtxType, what: str) -> int:
@@ -152,7 +152,7 @@ def _type(codes: dict[str, int], code: int, what: str) -> PtxType:
 
 
 def _shapes(kind: str, cta_group: int, ws: bool, sparse: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the allowed M and N, both empty when the combination does not exist."""
+    """Return the allowed M and N, both empty if the combination does not exist."""
     scaled = kind in _BLOCK_SCALED
     if ws:
         valid = cta_group == 1 and not scaled

@@ -1,5 +1,5 @@
 """64-bit descriptors of matrices in shared memory: `wgmma` ("Matrix Descriptor Format") and `tcgen05` ("Shared memory
-descriptor"). Addresses and offsets are bytes, multiples of 16, and stand in the descriptor divided by 16."""
+descriptor"). Addresses and offsets are multiples of 16 bytes, divided by 16 in the descriptor."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class WgmmaDescriptor:
     base_offset: int = 0
 
     def encode(self) -> int:
-        """Return the 64 bits; ValueError for what they cannot hold."""
+        """Return the 64 bits; ValueError for values that they cannot encode."""
         values = _addresses(self.address, self.leading_byte_offset, self.stride_byte_offset)
         code = _code(_WGMMA_CODE, self.swizzle, "wgmma")
         return pack(_WGMMA, {**values, "base_offset": self.base_offset, "swizzle": code})
 
     @staticmethod
     def decode(bits: int) -> WgmmaDescriptor:
-        """Return the descriptor in these 64 bits; bits without a meaning are ignored, as the hardware does."""
+        """Return the descriptor in these 64 bits; unused bits are ignored, as in hardware."""
         found = unpack(_WGMMA, bits)
         return WgmmaDescriptor(
             found["start"] << 4,
@@ -61,7 +61,7 @@ class Tcgen05Descriptor:
     version: int = 1
 
     def encode(self) -> int:
-        """Return the 64 bits; ValueError for what they cannot hold."""
+        """Return the 64 bits; ValueError for values that they cannot encode."""
         values = _addresses(self.address, self.leading_byte_offset, self.stride_byte_offset)
         code = _code(_TCGEN05_CODE, self.swizzle, "tcgen05")
         if self.lbo_mode == 1 and (self.swizzle is not Swizzle.B128 or self.base_offset):
@@ -71,7 +71,7 @@ class Tcgen05Descriptor:
 
     @staticmethod
     def decode(bits: int) -> Tcgen05Descriptor:
-        """Return the descriptor in these 64 bits; ValueError for a swizzle code or a reserved bit that must not be."""
+        """Return the descriptor in these 64 bits; ValueError for an invalid swizzle code or reserved bit."""
         found = unpack(_TCGEN05, bits)
         if stray := bits & ~mask(_TCGEN05):
             raise ValueError(f"a tcgen05 shared-memory descriptor must have 0 in bits {stray:#x}")
@@ -87,8 +87,8 @@ class Tcgen05Descriptor:
 
 
 def matrix_base_offset(pattern_start: int, swizzle: Swizzle) -> int:
-    """Return the base offset for a swizzle pattern that starts at this address: 0 on its own boundary (1024, 512 or
-    256 bytes), otherwise the address's bits 7–9."""
+    """Return the base offset for a swizzle pattern that starts at this address: 0 if it is aligned (1024, 512 or 256
+    bytes), otherwise the address's bits 7–9."""
     return pattern_start >> 7 & 7 if swizzle.span and pattern_start % swizzle.origin_alignment else 0
 
 

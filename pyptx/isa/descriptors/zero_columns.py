@@ -1,7 +1,7 @@
-"""The zero-column mask descriptor of `tcgen05.mma.ws`: which columns of B count as zero.
+"""The zero-column mask descriptor of `tcgen05.mma.ws`: which columns of B are treated as zero.
 
-"Zero-Column Mask Descriptor" describes the two spans against its own four worked examples; names and examples agree,
-and are followed here: a skipped column is a 1 in the mask (zeros), a used column a 0.
+"Zero-Column Mask Descriptor" describes the two spans in contradiction to its own four worked examples. This module
+follows the names and the examples, which agree: a skipped column is a 1 in the mask (zeros), a used column a 0.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ _FIELDS: Fields = {
     "non_zero": (39, 1), "skip": (40, 8), "use": (48, 8), "shift": (56, 6),
 }  # fmt: skip
 SUB_MASKS = {128: 1, 64: 2, 32: 4}
-"""How many sub-masks the mask has for each M."""
+"""The number of sub-masks for each M."""
 
 
 @dataclass(frozen=True, slots=True)
 class ZeroColumnMask:
-    """Runs of `skip` zeroed and `use` used columns, in turn. Per sub-mask: `starts` columns of the pattern are left out
-    at its beginning, `firsts` says which run it begins with (1: skipped). Without `non_zero` every column is used."""
+    """Alternating runs of `skip` zeroed and `use` used columns. Per sub-mask: `starts` omits columns at the start of
+    the pattern, `firsts` selects the first run (1: skipped). Without `non_zero` every column is used."""
 
     skip: int
     use: int
@@ -32,7 +32,7 @@ class ZeroColumnMask:
     non_zero: bool = True
 
     def encode(self) -> int:
-        """Return the 64 bits; ValueError for what they cannot hold."""
+        """Return the 64 bits; ValueError for values that they cannot encode."""
         values = {f"start{i}": n for i, n in enumerate(self.starts)} | {
             f"first{i}": n for i, n in enumerate(self.firsts)
         }

@@ -1,7 +1,7 @@
-"""Where the elements of matrices lie in the registers of a warp or warpgroup, and in tensor memory.
+"""The placement of matrix elements in the registers of a warp or warpgroup, and in tensor memory.
 
 Pure functions on indices: a `Fragment` maps (lane, element) to (row, column) and back. Sources are the manual's
-formulas; where it has only a figure, the module says whose layout is followed.
+formulas; where it has only a figure, the module names the layout it follows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The common form of all register fragments: digits of the lane and of the element, each moving by rows and columns."""
+"""The common form of all register fragments: digits of the lane and of the element, each advancing by rows and
+columns."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from pyptx.types import PtxType
 
 
 class Digit(NamedTuple):
-    """One digit of a mixed-radix number: `size` values, each step moving by so many rows, columns and matrices."""
+    """One digit of a mixed-radix number: `size` values, each step advancing by a number of rows, columns and
+    matrices."""
 
     size: int
     row: int = 0
@@ -20,7 +22,7 @@ class Digit(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where one element lies: the lane, its register, and the lowest bit of the element in that register."""
+    """The place of one element: the lane, its register, and the lowest bit of the element in that register."""
 
     lane: int
     register: int
@@ -29,9 +31,10 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """A matrix spread over lanes. The lane and the element's number within it are numbers in the radices of `lanes` and
-    `elements`, lowest digit first; the position is the sum of what the digits add. Elements fill registers of
-    `register_bits` from the lowest bit, `bits` each. A fragment may hold several matrices, or an element twice."""
+    """A matrix distributed over lanes. The lane and the element's number within it are numbers in the radices of
+    `lanes` and `elements`, lowest digit first; the position is the sum of the digits' contributions. Elements fill
+    registers of `register_bits` from the lowest bit, `bits` each. A fragment may hold several matrices, or an element
+    twice."""
 
     lanes: tuple[Digit, ...]
     elements: tuple[Digit, ...]
@@ -40,17 +43,17 @@ class Fragment:
 
     @property
     def lane_count(self) -> int:
-        """The lanes that hold it: 32 for a warp, 128 for a warpgroup."""
+        """The number of lanes: 32 for a warp, 128 for a warpgroup."""
         return prod(digit.size for digit in self.lanes)
 
     @property
     def count(self) -> int:
-        """The elements that one lane holds."""
+        """The number of elements per lane."""
         return prod(digit.size for digit in self.elements)
 
     @property
     def registers(self) -> int:
-        """The registers of one lane."""
+        """The number of registers per lane."""
         return -(-self.count * self.bits // self.register_bits)
 
     @property
@@ -85,7 +88,7 @@ class Fragment:
         return register, bit
 
     def places(self, row: int, col: int, matrix: int = 0) -> tuple[Place, ...]:
-        """Return every place of an element: one, or several where lanes hold copies."""
+        """Return every place of an element: several if lanes hold copies."""
         found = _inverse(self).get((row, col, matrix), ())
         if not found:
             raise IndexError(f"no element ({row}, {col}) in a fragment of {self.shape[0]} x {self.shape[1]}")
@@ -107,8 +110,8 @@ def _inverse(fragment: Fragment) -> dict[tuple[int, int, int], tuple[Place, ...]
 
 
 def element_bits(dtype: PtxType, kind: str | None = None) -> int:
-    """Return the bits that an element of A or B takes in a register: TF32 fills 32, and floats of 4 and 6 bits lie in
-    bytes (E2M1 in bits 2 to 5, the others in bits 0 to 5) except for the kinds made of 4-bit floats alone."""
+    """Return the bits that an element of A or B occupies in a register: TF32 fills 32, and 4- and 6-bit floats are held
+    in bytes (E2M1 in bits 2 to 5, the others in bits 0 to 5) except in the kinds with only 4-bit floats."""
     if dtype.name == "tf32":
         return 32
     if dtype.kind == "f" and dtype.bits in (4, 6):

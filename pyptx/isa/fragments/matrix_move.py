@@ -1,7 +1,7 @@
-"""Fragments that `ldmatrix`, `stmatrix` and `movmatrix` move, and which lane gives the address of each row.
+"""Fragments that `ldmatrix`, `stmatrix` and `movmatrix` move, and which lane supplies the address of each row.
 
-Rows and columns are those in shared memory: a row is what one address points to. The manual has figures only for the
-8-bit forms; there the order within a lane is that of CUTLASS's copy traits.
+Rows and columns are those in shared memory: a row is at one address. The manual has figures only for the 8-bit forms;
+there the order within a lane follows CUTLASS's copy traits.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ _WORDS_TRANSPOSED = (Digit(4, row=2), Digit(8, col=1)), (Digit(2, row=1),)
 
 
 def ldmatrix(shape: str, count: int, *, trans: bool = False) -> Fragment:
-    """Return what `ldmatrix.<shape>.x<count>` leaves in the registers: `m8n8` of 16 bits, `m16n16` (always transposed)
-    and `m8n16` of bytes. The matrix of a position counts the ones loaded; narrower elements fill a byte's low bits."""
+    """Return the registers that `ldmatrix.<shape>.x<count>` loads: `m8n8` of 16 bits, `m16n16` (always transposed) and
+    `m8n16` of bytes. The matrix index of a position counts the loaded matrices; narrower elements fill a byte's low
+    bits."""
     match shape:
         case "m8n8":
             return _words(count, trans)
@@ -28,7 +29,7 @@ def ldmatrix(shape: str, count: int, *, trans: bool = False) -> Fragment:
 
 
 def stmatrix(shape: str, count: int, *, trans: bool = False) -> Fragment:
-    """Return what `stmatrix.<shape>.x<count>` takes from the registers: `m8n8` of 16 bits; `m16n8` of bytes, always
+    """Return the registers that `stmatrix.<shape>.x<count>` stores: `m8n8` of 16 bits; `m16n8` of bytes, always
     transposed, so that memory has 8 rows of 16 bytes."""
     match shape:
         case "m8n8":
@@ -41,17 +42,17 @@ def stmatrix(shape: str, count: int, *, trans: bool = False) -> Fragment:
 
 
 def ldmatrix_row_lane(shape: str, matrix: int, row: int) -> int:
-    """Return the lane whose address points to this row of this matrix."""
+    """Return the lane with the address of this row of this matrix."""
     return matrix * (16 if shape == "m16n16" else 8) + row
 
 
 def stmatrix_row_lane(matrix: int, row: int) -> int:
-    """Return the lane whose address points to this row of this matrix."""
+    """Return the lane with the address of this row of this matrix."""
     return matrix * 8 + row
 
 
 def movmatrix_source(lane: int, element: int) -> tuple[int, int]:
-    """Return (lane, element) whose 16 bits `movmatrix.trans` moves into this lane's element."""
+    """Return the (lane, element) whose 16 bits `movmatrix.trans` moves into this lane's element."""
     group, quad = lane // 4, lane % 4
     return (2 * quad + element) * 4 + group // 2, group % 2
 

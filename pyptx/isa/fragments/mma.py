@@ -13,7 +13,7 @@ _QUAD, _GROUP = 4, 8
 
 
 def mma_a(m: int, k: int, bits: int) -> Fragment:
-    """Return the M x K operand A, row-major, M 8 or 16, of elements that take `bits` (see `element_bits`)."""
+    """Return the M x K operand A, row-major, M 8 or 16, with elements of `bits` (see `element_bits`)."""
     packed = max(32 // bits, 1)
     return Fragment(
         lanes=(Digit(_QUAD, col=packed), Digit(_GROUP, row=1)),
@@ -35,7 +35,8 @@ def mma_b(k: int, n: int, bits: int) -> Fragment:
 
 
 def mma_accumulator(m: int, n: int, dtype: PtxType) -> Fragment:
-    """Return C or D: two neighbors per row, M 8 or 16, N a multiple of 8 (a single `mma` has 8). Halves are packed."""
+    """Return C or D: two neighbors per row, M 8 or 16, N a multiple of 8 (a single `mma` has 8). 16-bit elements are
+    packed."""
     return Fragment(
         lanes=(Digit(_QUAD, col=2), Digit(_GROUP, row=1)),
         elements=(Digit(2, col=1), Digit(_eights("M", m), row=8), Digit(_eights("N", n), col=8)),
@@ -46,7 +47,7 @@ def mma_accumulator(m: int, n: int, dtype: PtxType) -> Fragment:
 
 def volta_a(layout: str) -> Fragment:
     """Return A of `mma.m8n8k4` with f16 inputs: four products at once, each by lanes 4i … 4i+3 and 4i+16 … 4i+19; the
-    matrix index of a position says which."""
+    matrix index of a position selects the product."""
     if layout == "row":
         return Fragment((Digit(4, row=1), Digit(4, matrix=1), Digit(2, row=4)), (Digit(4, col=1),), 16)
     return Fragment((Digit(4, col=1), Digit(4, matrix=1), Digit(2, row=4)), (Digit(4, row=1),), 16)

@@ -1,8 +1,8 @@
-"""Sparsity metadata: which bits say where the stored elements of a row of A belong ("Sparse matrix storage").
+"""Sparsity metadata: the bits that give the positions of the stored elements of a row of A ("Sparse matrix storage").
 
 Each chunk of a row has four bits: of 4 elements with 2 stored (two indices), of 2 with 1 stored (tf32: `0b0100` the
-first, `0b1110` the second), or of 8 with 2 pairs stored (4-bit types). The manual draws the layouts; here they follow
-CUTLASS's fragments for `wgmma` and tensor memory, and `mma.sync` is the same for one warp.
+first, `0b1110` the second), or of 8 with 2 pairs stored (4-bit types). The manual only draws the layouts; this module
+follows CUTLASS's fragments for `wgmma` and tensor memory, and `mma.sync` is the same for one warp.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 CHUNK_BITS = 4
 _CHUNK = {32: 2, 16: 4, 8: 4, 4: 8}
-"""Elements of a chunk, by the bits of an element."""
+"""Elements of a chunk, by element size in bits."""
 _WGMMA_CHUNKS = {32: 8, 16: 8, 8: 16}
-"""Chunks of a row of A in the one K that sparse wgmma has."""
+"""Chunks in a row of A for the only K of sparse wgmma."""
 
 
 class Metadata(NamedTuple):
-    """Where a chunk's four bits lie: lane (of the warp or warpgroup, or of tensor memory), 32-bit column of tensor
+    """The place of a chunk's four bits: lane (of the warp or warpgroup, or of tensor memory), 32-bit column of tensor
     memory (0 in registers), lowest bit."""
 
     lane: int
@@ -26,13 +26,13 @@ class Metadata(NamedTuple):
 
 
 def mma_metadata(row: int, chunk: int, *, k: int, bits: int, selector: int = 0) -> Metadata:
-    """Return where `mma.sp` with 16 x K (K counts zeros too) finds the bits of this chunk. The selector names the lane
-    of each group of four (short K) or the pair of lanes; the longest K takes all four."""
+    """Return where `mma.sp` with 16 x K (K includes zeros) finds the bits of this chunk. The selector names the lane in
+    each group of four (short K) or the pair of lanes; the longest K uses all four."""
     return _registers(row, chunk, k // _CHUNK[bits], bits, selector)
 
 
 def wgmma_metadata(row: int, chunk: int, *, bits: int, selector: int = 0) -> Metadata:
-    """Return where `wgmma.mma_async.sp` finds them, in its one K for elements of `bits`: 16, 32 or 64."""
+    """Return where `wgmma.mma_async.sp` finds them, in its only K for elements of `bits`: 16, 32 or 64."""
     warp, row = divmod(row, 16)
     place = _registers(row, chunk, _WGMMA_CHUNKS[bits], bits, selector)
     return Metadata(warp * 32 + place.lane, 0, place.bit)
@@ -50,7 +50,7 @@ def tmem_metadata(row: int, chunk: int, *, bits: int) -> Metadata:
 
 
 def nonzero_columns(chunk: int, bits_of_chunk: int, bits: int) -> tuple[int, ...]:
-    """Return the columns that the stored elements of this chunk belong to; ValueError for undefined indices."""
+    """Return the columns of the stored elements of this chunk; ValueError for undefined indices."""
     low, high = bits_of_chunk & 3, bits_of_chunk >> 2 & 3
     first = chunk * _CHUNK[bits]
     if bits == 32:
@@ -65,8 +65,9 @@ def nonzero_columns(chunk: int, bits_of_chunk: int, bits: int) -> tuple[int, ...
 
 
 def _registers(row: int, chunk: int, chunks: int, bits: int, selector: int) -> Metadata:
-    """16-bit and wider elements: a lane has the first (or next) 4 chunks of both its rows, low half first. Narrower
-    ones: a lane has 8 chunks of one row, and the next lane those of the row below by 8."""
+    """Return the place in registers. For 16-bit and wider elements, a lane holds the first (or next) 4 chunks of both
+    its rows, low half first. For narrower ones, a lane holds 8 chunks of one row, and the next lane those of the row 8
+    below."""
     group, lower = row % 8, row // 8
     if bits >= 16:
         first = selector * (chunks // 4)

@@ -1,7 +1,7 @@
-"""Tensor memory: where `tcgen05.ld` and `tcgen05.st` find each register, and how `tcgen05.mma` lays out its rows.
+"""Tensor memory: the registers of `tcgen05.ld` and `tcgen05.st`, and the row layouts of `tcgen05.mma`.
 
-The manual shows both as figures ("Data Movement Shape", "Data Path Layout Organization"); the order within the shapes
-is that of CUTLASS's copy traits, the layouts that of its accumulator fragments.
+The manual shows both only as figures ("Data Movement Shape", "Data Path Layout Organization"); the order within the
+shapes follows CUTLASS's copy traits, the layouts its accumulator fragments.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _PER_REPEAT = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4, "16x32bx2":
 
 
 def tmem_register_count(shape: str, num: int) -> int:
-    """Return how many registers of a lane `.<shape>.x<num>` moves; ValueError when it does not exist."""
+    """Return how many registers per lane `.<shape>.x<num>` moves; ValueError if it does not exist."""
     if shape not in _PER_REPEAT:
         raise ValueError(f"the shape of a tensor memory access must be {', '.join(_PER_REPEAT)}, not {shape}")
     if num not in _REPEATS or num * _PER_REPEAT[shape] > 128:
@@ -25,9 +25,9 @@ def tmem_register_count(shape: str, num: int) -> int:
 
 
 def tmem_registers(shape: str, num: int, *, half_split: int = 0) -> Fragment:
-    """Return the map of `.<shape>.x<num>`: rows are tensor-memory lanes and columns its columns, from the address
-    given. With `.pack::16b` each column of it stands for the low halves of two neighbors, 2c and 2c + 1. `half_split`
-    is the immediate of `.16x32bx2`."""
+    """Return the map of `.<shape>.x<num>`: rows are tensor-memory lanes and columns its columns, relative to the
+    address. With `.pack::16b`, each of its columns stands for the low halves of two neighbors, 2c and 2c + 1.
+    `half_split` is the immediate of `.16x32bx2`."""
     tmem_register_count(shape, num)
     match shape:
         case "32x32b":
@@ -45,8 +45,8 @@ def tmem_registers(shape: str, num: int, *, half_split: int = 0) -> Fragment:
 
 @dataclass(frozen=True, slots=True)
 class Datapath:
-    """A layout of accumulators: `name` A to G; `split` parts of N lie side by side in the lanes; `half` layouts use 16
-    of every 32 lanes; of `ctas` CTAs each holds as many rows."""
+    """A layout of accumulators: `name` is A to G; `split` parts of N are side by side in the lanes; `half` layouts use
+    16 of every 32 lanes; each of `ctas` CTAs holds the same number of rows."""
 
     name: str
     m: int
@@ -63,7 +63,7 @@ class Datapath:
         return cta, part * (LANES // self.split) + row, column
 
     def element(self, cta: int, lane: int, column: int, n: int) -> tuple[int, int] | None:
-        """Return (row, column) of what lies there, None in lanes that the layout leaves unused."""
+        """Return the (row, column) at a place, or None in lanes that the layout leaves unused."""
         first = cta * (self.m // self.ctas)
         if self.half:
             return (first + lane // 32 * 16 + lane % 32, column) if lane % 32 < 16 else None
@@ -90,7 +90,7 @@ _DATAPATHS = {
 
 
 def datapath(m: int, *, cta_group: int = 1, ws: bool = False, sparse: bool = False) -> Datapath:
-    """Return the layout that a `tcgen05.mma` of this M uses for its accumulator; ValueError when there is none."""
+    """Return the layout that a `tcgen05.mma` of this M uses for its accumulator; ValueError if there is none."""
     found = _DATAPATHS.get((m, cta_group, ws, sparse))
     if found is None:
         raise ValueError(f"tcgen05.mma{'.ws' if ws else ''} does not support M = {m} in cta_group {cta_group}")

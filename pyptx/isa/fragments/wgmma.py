@@ -17,7 +17,7 @@ def wgmma_a(k: int, bits: int) -> Fragment:
 
 
 def wgmma_accumulator(n: int, dtype: PtxType) -> Fragment:
-    """Return the 64 x N accumulator D; halves are packed two to a register."""
+    """Return the 64 x N accumulator D; 16-bit elements are packed two to a register."""
     return _four_warps(mma_accumulator(16, n, dtype))
 
 

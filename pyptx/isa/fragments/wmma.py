@@ -1,7 +1,7 @@
-"""Fragments of `wmma`: the manual leaves them unspecified, only the numbers of registers are fixed.
+"""Fragments of `wmma`: the manual leaves them unspecified; only the numbers of registers are fixed.
 
-The layout here is the simulator's own: a lane holds consecutive elements of the row-major matrix; where registers have
-room for more, every element is held twice. A program that depends on it is wrong on hardware.
+This layout is the simulator's own: a lane holds consecutive elements of the row-major matrix; if registers have room
+for more, every element is held twice. A program that depends on it is wrong on hardware.
 """
 
 from __future__ import annotations

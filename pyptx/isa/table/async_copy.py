@@ -9,16 +9,16 @@ from pyptx.isa.notation import form
 
 MEANING = {
     "cp.async": "Copy 4, 8 or 16 bytes from global to shared memory, asynchronously.",
-    "cp.async.commit_group": "Make a group of this thread's cp.async copies that are in none yet.",
+    "cp.async.commit_group": "Commit this thread's pending cp.async copies to a group.",
     "cp.async.wait_group": "Wait until at most n of this thread's newest cp.async groups are pending.",
     "cp.async.wait_all": "Wait until all of this thread's cp.async copies have completed.",
     "cp.async.bulk": "Copy a multiple of 16 bytes between global and shared memories, asynchronously.",
-    "cp.async.bulk.prefetch": "Bring a range of global memory into L2.",
-    "cp.async.bulk.commit_group": "Make a bulk group of this thread's bulk operations that are in none yet.",
+    "cp.async.bulk.prefetch": "Prefetch a range of global memory into L2.",
+    "cp.async.bulk.commit_group": "Commit this thread's pending bulk operations to a bulk group.",
     "cp.async.bulk.wait_group": "Wait until at most n of this thread's newest bulk groups are pending.",
     "cp.reduce.async.bulk": "Reduce an array of shared memory into global or another CTA's memory, asynchronously.",
-    "multimem.cp.async.bulk": "Copy shared memory to every device behind a multimem address, asynchronously.",
-    "multimem.cp.reduce.async.bulk": "Reduce shared memory into every device behind a multimem address.",
+    "multimem.cp.async.bulk": "Copy shared memory to every device of a multimem address, asynchronously.",
+    "multimem.cp.reduce.async.bulk": "Reduce shared memory into every device of a multimem address.",
     "applypriority.async.bulk": "Change the L2 eviction priority of a range of global memory, asynchronously.",
 }
 TRAITS = {

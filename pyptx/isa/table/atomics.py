@@ -7,9 +7,9 @@ from pyptx.isa.model import Form
 from pyptx.isa.notation import form
 
 MEANING = {
-    "atom": "Read, change and write memory atomically, and return what was there.",
-    "red": "Read, change and write memory atomically.",
-    "red.async": "Change memory atomically and asynchronously, perhaps signaling a barrier.",
+    "atom": "Update memory atomically and return the old value.",
+    "red": "Update memory atomically.",
+    "red.async": "Update memory atomically and asynchronously, optionally signaling an mbarrier.",
     "multimem.red.async": "Add to a multimem address asynchronously.",
 }
 TRAITS = {
@@ -62,7 +62,7 @@ def _vector(name: str) -> tuple[Form, ...]:
 
 
 def _both(name: str) -> tuple[Form, ...]:
-    """Return the rows that atom and red share; ptxas takes no immediate for the halves."""
+    """Return the rows that atom and red share; ptxas accepts no immediate for the halves."""
     return (
         *_scalar(name, "and or xor", _BITS),
         *_scalar(name, "add", _ADD),
@@ -93,12 +93,12 @@ FORMS = (
     form("atom{.sem}{.scope}.ss.exch.b128  d:w_, [a:rw], b",
          sem=_ORDERS["atom"], scope=_WIDE_SCOPE, ss=_SHARED, since="8.3,sm_90", see=_SEE + "atom"),
     *_both("red"),
-    # The manual has no .add.s64. ptxas also takes these without the barrier, which then signals nothing: not a row.
+    # The manual has no .add.s64. ptxas also accepts these without the barrier, which then signals nothing: not a row.
     form(_CLUSTER, ss=_SS, op="inc dec", type="u32", since="8.1,sm_90", see=_SEE + "red-async"),
     form(_CLUSTER, ss=_SS, op="min max", type="u32 s32", since="8.1,sm_90", see=_SEE + "red-async"),
     form(_CLUSTER, ss=_SS, op="and or xor", type="b32", since="8.1,sm_90", see=_SEE + "red-async"),
     form(_CLUSTER, ss=_SS, op="add", type="u32 s32 u64 s64", since="8.1,sm_90", see=_SEE + "red-async"),
-    # The manual has .add alone for .release; ptxas takes and compiles the others.
+    # The manual has .add alone for .release; ptxas accepts and compiles the others.
     form(_GLOBAL, scope="gpu sys", op="inc dec", type="u32", since="8.7,sm_100", see=_SEE + "red-async"),
     form(_GLOBAL, scope="gpu sys", op="min max", type="u32 s32", since="8.7,sm_100", see=_SEE + "red-async"),
     form(_GLOBAL, scope="gpu sys", op="and or xor", type="b32", since="8.7,sm_100", see=_SEE + "red-async"),

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pyptx.isa.notation import form
 
 MEANING = {
-    "prefetch": "Bring a cache line, or a tensor map, nearer.",
-    "prefetchu": "Bring a line into the uniform cache.",
+    "prefetch": "Prefetch a cache line or a tensor map.",
+    "prefetchu": "Prefetch a line into the uniform cache.",
     "applypriority": "Change the eviction priority of a line.",
-    "discard": "Drop a line of L2 without writing it back; its contents become undefined.",
-    "createpolicy.fractional": "Make a cache policy that gives a fraction of the accesses a priority.",
-    "createpolicy.range": "Make a cache policy that gives addresses in a range a priority.",
-    "createpolicy.cvt": "Make a cache policy from an access property of the CUDA API.",
+    "discard": "Discard an L2 line without writing it back; its contents become undefined.",
+    "createpolicy.fractional": "Create a cache policy that applies a priority to a fraction of the accesses.",
+    "createpolicy.range": "Create a cache policy that applies a priority to addresses in a range.",
+    "createpolicy.cvt": "Create a cache policy from an access property of the CUDA API.",
 }
 TRAITS = {
     "prefetch": "hints",
@@ -31,7 +31,7 @@ FORMS = (
         "prefetch{.ss}.level  [a]",
         ss="global local", level="L1 L2", ptx=(2, 0), sm="sm_20", see=_PREFETCH,
     ),
-    # The manual wants .global here; ptxas also takes a generic address.
+    # The manual wants .global here; ptxas also accepts a generic address.
     form(
         "prefetch{.global}.priority  [a]",
         priority="L2::evict_last L2::evict_normal", since="7.4,sm_80", see=_PREFETCH,

@@ -6,8 +6,8 @@ from pyptx.isa.choices import BOOL, CMP_FLOAT
 from pyptx.isa.notation import form
 
 MEANING = {
-    "set": "Compare two values, perhaps combine with a predicate, and write all ones, 1.0 or zero.",
-    "setp": "Compare two values, perhaps combine with a predicate, and write predicates.",
+    "set": "Compare two values, optionally combine with a predicate, and write all ones, 1.0 or zero.",
+    "setp": "Compare two values, optionally combine with a predicate, and write predicates.",
     "selp": "Select one of two values by a predicate.",
     "slct": "Select one of two values by the sign of a third.",
 }
@@ -59,7 +59,7 @@ FORMS = (
     form("slct.dtype.s32                       d:w.dtype, a:.dtype, b:.dtype, c:.s32", dtype=_ANY, see=_SEE + "slct"),
     form("slct{.ftz}.dtype.f32                 d:w.dtype, a:.dtype, b:.dtype, c:.f32",
          ftz="ftz@1.4", dtype=_ANY, see=_SEE + "slct"),
-    # ptxas takes no immediate where f16 or bf16 is compared, and no constant predicate with bf16.
+    # ptxas accepts no immediate where f16 or bf16 is compared, and no constant predicate with bf16.
     form(f"set.cmp{{.bool}}.f16.stype           {_SET.replace('.dtype', '.f16')}",
          cmp=_EQUAL, bool=BOOL, stype=_BITS, since=_16, see=_HALF + "set"),
     form(f"set.cmp{{.bool}}.bf16.stype          {_INTO_BF16}",
@@ -78,7 +78,7 @@ FORMS = (
          cmp=CMP_FLOAT, bool=BOOL, ftz="ftz", since=_16, see=_HALF + "set"),
     form(f"set.cmp{{.bool}}.f16.f64             {_SET.replace('.dtype', '.f16').replace('.stype', '.f64')}",
          cmp=CMP_FLOAT, bool=BOOL, since=_16, see=_HALF + "set"),
-    # The manual has no bf16.bf16; ptxas takes it.
+    # The manual has no bf16.bf16; ptxas accepts it.
     form(f"set.cmp{{.bool}}.bf16.stype          {_SET_BF16.replace('.dtype', '.bf16')}",
          cmp=CMP_FLOAT, bool=BOOL, stype="f16 bf16", since=_BF16, see=_HALF + "set"),
     form(f"set.cmp{{.bool}}.bf16.stype          {_INTO_BF16}",
@@ -95,7 +95,7 @@ FORMS = (
          cmp=CMP_FLOAT, bool=BOOL, ftz="ftz", since=_16, see=_HALF + "setp"),
     form("setp.cmp{.bool}.bf16                 p:w_.pred, a:reg, b:reg{?bool, {!}c:reg.pred}",
          cmp=CMP_FLOAT, bool=BOOL, since=_BF16, see=_HALF + "setp"),
-    # ptxas takes one predicate for a pair too.
+    # ptxas accepts one predicate for a pair too.
     form(f"setp.cmp{{.bool}}{{.ftz}}.f16x2      {_SETP_REG}",
          cmp=CMP_FLOAT, bool=BOOL, ftz="ftz", since=_16, see=_HALF + "setp"),
     form(f"setp.cmp{{.bool}}.bf16x2             {_SETP_REG.replace('c:', 'c:reg')}",

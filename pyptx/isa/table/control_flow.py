@@ -24,11 +24,11 @@ _CALL = "control-flow-instructions-call"
 
 FORMS = (
     form("bra{.uni}  target:label", see="control-flow-instructions-bra"),
-    # The manual says PTX 6.0; ptxas takes it in 5.1 too.
+    # The manual says PTX 6.0; ptxas accepts it in 5.1 too.
     form("brx.idx{.uni}  index:.u32, targets:label", since="5.1,sm_30", see=_BRX),
     form("call{.uni}  function:func", see=_CALL),
     form("call{.uni}  function:func, arguments:list", see=_CALL),
-    # The manual lets arguments go only where there are no results; ptxas does not mind.
+    # The manual lets arguments go only where there are no results; ptxas does not require this.
     form("call{.uni}  result:wlist, function:func{, arguments:list}", see=_CALL),
     # Through a register: the last operand names a .callprototype, a .calltargets list or a table of functions.
     form("call{.uni}  pointer:reg.u64, prototype:label", ptx=(2, 1), sm="sm_20", see=_CALL),

@@ -6,7 +6,7 @@ from pyptx.isa.notation import form
 
 MEANING = {
     "cvt": "Convert a value, or a pack of values, to another type.",
-    "cvt.pack": "Convert two integers with saturation and pack them with what a third register holds.",
+    "cvt.pack": "Convert two integers with saturation and pack them with the contents of a third register.",
 }
 
 _CVT = "data-movement-and-conversion-instructions-cvt"
@@ -71,7 +71,7 @@ _FLOATS = (
         "cvt.frnd.relu{.satfinite}.bf16.f32  d:w.bf16, a:.f32",
         frnd="rn rz", satfinite="satfinite@8.1", since=_80, see=_CVT,
     ),
-    # The manual has no rounding for these four, which lose nothing; ptxas takes one.
+    # The manual has no rounding for these four, which lose nothing; ptxas accepts one.
     form("cvt{.frnd}.f32.bf16              d:w.f32, a:reg.bf16", frnd=_FRND, since="7.1,sm_80", see=_CVT),
     form("cvt{.frnd}.ftz.f32.bf16          d:w.f32, a:reg.bf16", frnd=_FRND, since=_90, see=_CVT),
     form("cvt{.frnd}.dtype.bf16            d:w.dtype, a:reg.bf16", frnd=_FRND, dtype="f16 f64", since=_90, see=_CVT),

@@ -8,12 +8,12 @@ from pyptx.isa.notation import form
 MEANING = {
     "mov": "Copy a register, immediate, special register or address; pack or unpack a vector of registers.",
     "shfl": "Exchange a register within the warp (without .sync: removed for sm_70 and newer).",
-    "shfl.sync": "Exchange a register with the lanes that a member mask names.",
-    "prmt": "Pick four of eight bytes.",
-    "isspacep": "Tell whether a generic address lies in a state space.",
-    "cvta": "Convert the address of a state space to a generic address.",
-    "cvta.to": "Convert a generic address to one of a state space.",
-    "mapa": "Map a shared-memory address to the same place in another CTA of the cluster.",
+    "shfl.sync": "Exchange a register among the lanes in a member mask.",
+    "prmt": "Select four of eight bytes.",
+    "isspacep": "Test whether a generic address is in a state space.",
+    "cvta": "Convert a state-space address to a generic address.",
+    "cvta.to": "Convert a generic address to a state-space address.",
+    "mapa": "Map a shared-memory address to the corresponding address in another CTA of the cluster.",
     "getctarank": "Get the rank of the CTA that a shared-memory address belongs to.",
 }
 TRAITS = {
@@ -54,7 +54,7 @@ FORMS = (
     form("mov.b64   d:w_.b32*2, a:mov", see=_PACK),
     form("mov.b128  d:w_.b32*4, a", since="8.3,sm_70", see=_PACK),
     form("mov.b128  d:w_.b64*2, a", since="8.3,sm_70", see=_PACK),
-    # In no manual, but ptxas copies vectors as it loads them, and reads a whole special register.
+    # Undocumented: ptxas copies vectors as it loads them, and reads a whole special register.
     form("mov.vec.type  d:w_.type*vec, a:.type*vec", vec="v2 v4", type="b16 b32 u16 u32 s16 s32 f32", see=_MOV),
     form("mov.v2.type   d:w_.type*2, a:.type*2", type="b64 u64 s64 f64", see=_MOV),
     form("mov.v4.type   d:w_.type*4, a:sreg", type="b32 u32 s32 b16 u16 s16", see=_MOV),
@@ -62,7 +62,7 @@ FORMS = (
         "shfl.mode.b32  d{|p:.pred}, a, b, c",
         mode="up down bfly idx", ptx=(3, 0), sm="sm_30", removed=((6, 4), "sm_70"), see=_SHFL,
     ),
-    # The manual says PTX 6.0; ptxas takes it in 5.1 too.
+    # The manual says PTX 6.0; ptxas accepts it in 5.1 too.
     form(
         "shfl.sync.mode.b32  d{|p:_.pred}, a, b, c, membermask:.u32",
         mode="up down bfly idx", since="5.1,sm_30", see=_SHFL_SYNC,
@@ -75,7 +75,7 @@ FORMS = (
     form("isspacep.space  p:w.pred, a:.u32", space=_GENERIC_SPACE, ptx=(2, 0), sm="sm_20", see=_ISSPACEP),
     form("cvta.ss.size     p:w, a:mov", ss=_GENERIC_SPACE, size="u32 u64", ptx=(2, 0), sm="sm_20", see=_CVTA),
     form("cvta.to.ss.size  p:w, a", ss=_GENERIC_SPACE, size="u32 u64", ptx=(2, 0), sm="sm_20", see=_CVTA),
-    # The manual has the unsigned types only; ptxas takes the signed ones too.
+    # The manual has the unsigned types only; ptxas accepts the signed ones too.
     form("mapa{.shared::cluster}.type        d, a:mov, b:.u32", type="u32 u64 s32 s64", since="7.8,sm_90", see=_MAPA),
     form("getctarank{.shared::cluster}.type  d:w.u32, a:mov", type="u32 u64 s32 s64", since="7.8,sm_90", see=_RANK),
 )  # fmt: skip

@@ -9,9 +9,9 @@ from pyptx.isa.notation import form
 MEANING = {
     "fabric.try_get": "Copy from a fabric handle to shared memory, asynchronously.",
     "fabric.try_put": "Copy from shared memory to a fabric handle, asynchronously.",
-    "fabric.try_red": "Reduce shared memory into what a fabric handle names, asynchronously.",
-    "fabric.try_pullred": "Load from every resource behind a multicast handle and reduce, asynchronously.",
-    "fabric.try_atom": "Atomic operation on what a fabric handle names, its old value returned to shared memory.",
+    "fabric.try_red": "Reduce shared memory into the resource of a fabric handle, asynchronously.",
+    "fabric.try_pullred": "Load from every resource of a multicast handle and reduce, asynchronously.",
+    "fabric.try_atom": "Update the resource of a fabric handle atomically and return its old value to shared memory.",
     "fabric.submit": "Submit this thread's earlier fabric operations.",
     "fabric.wait": "Wait until submitted fabric operations have read local shared memory.",
 }
@@ -73,6 +73,6 @@ FORMS = (
             op=f"{_BITWISE} {_ATOMS}", ptx=(9, 4), see=f"{_SEE}-try-atom"),
     form("fabric.submit{.which}", which="op_restrict::fetching", ptx=(9, 3), sm="sm_100", see=f"{_SEE}-submit"),
     form("fabric.submit.commit_group", ptx=(9, 5), sm="sm_100", see=f"{_SEE}-submit"),
-    # The manual gives wait no operand; ptxas takes a count, as cp.async.bulk.wait_group does.
+    # The manual gives wait no operand; ptxas accepts a count, as cp.async.bulk.wait_group does.
     form("fabric.wait.sync_restrict::reads  {n:imm}", ptx=(9, 3), sm="sm_100", see=f"{_SEE}-wait"),
 )  # fmt: skip

@@ -7,9 +7,9 @@ from functools import partial
 from pyptx.isa.notation import form
 
 MEANING = {
-    "fabric.try_get.async.tensor": "Copy a box of a tensor behind a fabric handle to shared memory, asynchronously.",
-    "fabric.try_put.async.tensor": "Copy a box in shared memory to a tensor behind a fabric handle, asynchronously.",
-    "fabric.try_red.async.tensor": "Reduce a box in shared memory into a tensor behind a fabric handle.",
+    "fabric.try_get.async.tensor": "Copy a box of a fabric handle's tensor to shared memory, asynchronously.",
+    "fabric.try_put.async.tensor": "Copy a box in shared memory to a fabric handle's tensor, asynchronously.",
+    "fabric.try_red.async.tensor": "Reduce a box in shared memory into a fabric handle's tensor.",
 }
 TRAITS = {
     "fabric.try_get.async.tensor": "issues:fabric",

@@ -6,17 +6,17 @@ from pyptx.isa.choices import RND
 from pyptx.isa.notation import form
 
 MEANING = {
-    "testp": "Test which kind of floating-point number a value is.",
-    "copysign": "Put the sign of one value on another.",
+    "testp": "Test a floating-point value's properties.",
+    "copysign": "Copy the sign of one value to another.",
     "fma": "Multiply two values and add a third, rounding once.",
-    "rcp": "Take the reciprocal.",
-    "sqrt": "Take the square root.",
-    "rsqrt": "Take the reciprocal of the square root.",
-    "sin": "Take the sine.",
-    "cos": "Take the cosine.",
-    "lg2": "Take the logarithm to base 2.",
+    "rcp": "Compute the reciprocal.",
+    "sqrt": "Compute the square root.",
+    "rsqrt": "Compute the reciprocal of the square root.",
+    "sin": "Compute the sine.",
+    "cos": "Compute the cosine.",
+    "lg2": "Compute the base-2 logarithm.",
     "ex2": "Raise 2 to a power.",
-    "tanh": "Take the hyperbolic tangent.",
+    "tanh": "Compute the hyperbolic tangent.",
 }
 
 _SEE = "floating-point-instructions-"
@@ -44,7 +44,7 @@ FORMS = (
     form("fma.rnd{.ftz}{.sat}.f32       d, a, b, c", rnd=RND, ftz="ftz", sat="sat", since=_20, see=_SEE + "fma"),
     form("fma.rnd{.ftz}.f32x2           d, a:reg, b:reg, c:reg", rnd=RND, ftz="ftz", since=_PAIR, see=_SEE + "fma"),
     form("fma.rnd.f64                   d, a, b, c", rnd=RND, since="1.4,sm_13", see=_SEE + "fma"),
-    # ptxas takes mad.f32 without rounding through PTX 3.1, on every target.
+    # ptxas accepts mad.f32 without rounding through PTX 3.1, on every target.
     form("mad{.ftz}{.sat}.f32           d, a, b, c", ftz=_FTZ, sat="sat", removed=((3, 2), ""), see=_SEE + "mad"),
     form("mad.f64                       d, a, b, c", removed=_UNMARKED, see=_SEE + "mad"),
     form("mad.rnd{.ftz}{.sat}.f32       d, a, b, c", rnd=RND, ftz="ftz", sat="sat", since=_20, see=_SEE + "mad"),
@@ -74,7 +74,7 @@ FORMS = (
     form("rcp.approx{.ftz}.f32          d, a", ftz="ftz", ptx=(1, 4), see=_SEE + "rcp"),
     form("rcp.rnd{.ftz}.f32             d, a", rnd=RND, ftz="ftz", since=_20, see=_SEE + "rcp"),
     form("rcp.rnd.f64                   d, a", rnd=_DIRECTED, since="1.4,sm_13", see=_SEE + "rcp"),
-    # Not in the manual; ptxas takes .ftz with every rounding of f64.
+    # Not in the manual; ptxas accepts .ftz with every rounding of f64.
     form("rcp.rnd.ftz.f64               d, a", rnd=_DIRECTED, since="1.4,sm_13", see=_SEE + "rcp"),
     form("rcp.approx.ftz.f64            d, a", since="2.1,sm_20", see=_SEE + "rcp-approx-ftz-f64"),
     form("sqrt.type                     d, a", type="f32 f64", removed=_UNMARKED, see=_SEE + "sqrt"),

@@ -17,7 +17,7 @@ _86 = "7.2,sm_86"
 _BF16_ADD = "7.8,sm_90"
 _OOB = "8.1,sm_90"
 
-# ptxas takes no immediate for these types.
+# ptxas accepts no immediate for these types.
 FORMS = (
     form("add{.rnd}{.ftz}{.sat}.type  d, a:reg, b:reg",
          rnd="rn", ftz="ftz", sat="sat", type=_F16, since=_53, see=_SEE + "add"),
@@ -31,13 +31,13 @@ FORMS = (
     form("fma.rn{.ftz}{.sat}.type     d, a:reg, b:reg, c:reg",
          ftz="ftz", sat="sat", type=_F16, since=_53, see=_SEE + "fma"),
     form("fma.rn{.ftz}.relu.type      d, a:reg, b:reg, c:reg", ftz="ftz", type=_F16, since=_80, see=_SEE + "fma"),
-    # The manual has .rn alone for bf16; ptxas takes every rounding.
+    # The manual has .rn alone for bf16; ptxas accepts every rounding.
     form("fma.rnd{.relu}.type         d, a:reg, b:reg, c:reg",
          rnd=RND, relu="relu", type=_BF16, since=_80, see=_SEE + "fma"),
     form("fma.rn.oob{.relu}.type      d, a:reg, b:reg, c:reg", relu="relu", type=_F16, since=_OOB, see=_SEE + "fma"),
     form("fma.rnd.oob{.relu}.type     d, a:reg, b:reg, c:reg",
          rnd=RND, relu="relu", type=_BF16, since=_OOB, see=_SEE + "fma"),
-    # The manual says PTX 6.0; ptxas takes it since 5.1.
+    # The manual says PTX 6.0; ptxas accepts it since 5.1.
     form("neg{.ftz}.type              d, a:reg", ftz="ftz", type=_F16, since="5.1,sm_53", see=_SEE + "neg"),
     form("neg.type                    d, a:reg", type=_BF16, since=_80, see=_SEE + "neg"),
     form("abs{.ftz}.type              d, a:reg", ftz="ftz", type=_F16, since="6.5,sm_53", see=_SEE + "abs"),

@@ -15,20 +15,20 @@ MEANING = {
     "mad24": "Multiply two 24-bit integers and add a third value.",
     "sad": "Add the absolute difference of two values to a third.",
     "div": "Divide one value by another.",
-    "rem": "Take the remainder of an integer division.",
-    "abs": "Take the absolute value.",
+    "rem": "Compute the remainder of an integer division.",
+    "abs": "Compute the absolute value.",
     "neg": "Negate a value.",
-    "min": "Take the smaller of two or three values.",
-    "max": "Take the larger of two or three values.",
+    "min": "Compute the minimum of two or three values.",
+    "max": "Compute the maximum of two or three values.",
     "popc": "Count the bits that are set.",
     "clz": "Count the leading zero bits.",
     "bfind": "Find the most significant bit that is not a sign bit.",
-    "fns": "Find the bit of a mask that is so many set bits away from a base position.",
-    "brev": "Reverse the order of the bits.",
+    "fns": "Find a set bit of a mask by counting set bits from a base position.",
+    "brev": "Reverse the bits.",
     "bfe": "Extract a bit field.",
     "bfi": "Insert a bit field into a copy of a value.",
     "szext": "Sign- or zero-extend the low N bits.",
-    "bmsk": "Make a mask of ones from a position and a width.",
+    "bmsk": "Create a bit mask from a position and a width.",
     "dp4a": "Accumulate the dot product of four pairs of bytes.",
     "dp2a": "Accumulate the dot product of two 16-bit halves with two bytes.",
 }
@@ -43,7 +43,7 @@ _70 = "7.6,sm_70"
 _DOT = "5.0,sm_61"
 
 FORMS = (
-    # Packed operands are registers; ptxas takes no immediate there.
+    # Packed operands are registers; ptxas accepts no immediate there.
     form("add.type             d, a, b", type=INT16_64, see=_SEE + "add"),
     form("add.sat.s32          d, a, b", see=_SEE + "add"),
     form("add.type             d, a:reg, b:reg", type="u16x2 s16x2", since=_HALVES, see=_SEE + "add"),
@@ -64,7 +64,7 @@ FORMS = (
     form("mad.wide.s16         d:w.s32, a, b, c:.s32", see=_SEE + "mad"),
     form("mad.wide.u32         d:w.u64, a, b, c:.u64", see=_SEE + "mad"),
     form("mad.wide.s32         d:w.s64, a, b, c:.s64", see=_SEE + "mad"),
-    # The manual names .u64 alone; ptxas also takes .s64.
+    # The manual names .u64 alone; ptxas also accepts .s64.
     form("clmad.mode.type      d, a, b, c", mode="hi lo", type="u64 s64", ptx=(9, 3), sm="sm_80", see=_SEE + "clmad"),
     form("mul24.mode.type      d, a, b", mode="hi lo", type="u32 s32", see=_SEE + "mul24"),
     form("mad24.mode.type      d, a, b, c", mode="hi lo", type="u32 s32", see=_SEE + "mad24"),
@@ -90,7 +90,7 @@ FORMS = (
     form("popc.type            d:w.u32, a", type="b32 b64", since=_20, see=_SEE + "popc"),
     form("clz.type             d:w.u32, a", type="b32 b64", since=_20, see=_SEE + "clz"),
     form("bfind{.shiftamt}.type d:w.u32, a", shiftamt="shiftamt", type=_INT32_64, since=_20, see=_SEE + "bfind"),
-    # The manual says PTX 6.0; ptxas takes it since 5.1.
+    # The manual says PTX 6.0; ptxas accepts it since 5.1.
     form("fns.b32              d, mask, base, offset", ptx=(5, 1), sm="sm_30", see=_SEE + "fns"),
     form("brev.type            d, a", type="b32 b64", since=_20, see=_SEE + "brev"),
     form(

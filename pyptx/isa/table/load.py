@@ -24,7 +24,7 @@ from pyptx.isa.notation import form
 MEANING = {
     "ld": "Load from memory.",
     "ld.global.nc": "Load from global memory through the non-coherent read-only path.",
-    "ldu": "Load read-only data from an address that the whole warp shares.",
+    "ldu": "Load read-only data from an address common to the whole warp.",
 }
 TRAITS = {
     "ld": "loads",
@@ -129,7 +129,7 @@ _STRONG_LOADS = (
         sem="relaxed acquire", scope=SCOPE_128, evict1=L1, hint=HINT, prefetch=PREFETCH,
         ptx=(8, 3), sm="sm_70", see=_LD,
     ),
-    # The manual asks sm_75 of .mmio.acquire; ptxas takes it on sm_70.
+    # The manual asks sm_75 of .mmio.acquire; ptxas accepts it on sm_70.
     form(
         "ld.mmio.sem.sys{.global}.type  d:w.type+~, [a]",
         sem="relaxed acquire@9.3", type=MEM + " b128@8.4", ptx=(8, 2), sm="sm_70", see=_LD,
@@ -163,7 +163,7 @@ _READ_ONLY_LOADS = (
         "  d:w_.vec_type/1+*vec_type, [a]{?hint, policy:.u64}",
         evict1=L1, evict2=L2, hint=HINT, prefetch=PREFETCH, vec_type=MEM_VEC_256, ptx=(3, 1), sm="sm_32", see=_NC,
     ),
-    # In no manual yet; ptxas knows the proxy since PTX 9.4.
+    # Undocumented; ptxas knows the proxy since PTX 9.4.
     form("ld.proxy::readonly{.global}.type  d:w.type+~, [a]", type=MEM, ptx=(9, 4), sm="sm_90", see=_LD),
     form(
         "ld.proxy::readonly{.global}.vec_type  d:w_.vec_type/1+*vec_type, [a]",

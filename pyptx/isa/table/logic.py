@@ -11,8 +11,8 @@ MEANING = {
     "xor": "Bitwise exclusive OR of two values, or of two predicates.",
     "not": "Bitwise complement, or the negation of a predicate.",
     "cnot": "One if the value is zero, else zero.",
-    "lop3": "Any bitwise function of three values, given by its truth table.",
-    "shf": "Shift two concatenated words and keep one of them.",
+    "lop3": "Compute any bitwise function of three values, specified by its truth table.",
+    "shf": "Shift two concatenated words and keep one word.",
     "shl": "Shift left, filling with zeros.",
     "shr": "Shift right, filling with the sign bit or zeros.",
 }

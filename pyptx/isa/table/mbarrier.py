@@ -7,16 +7,16 @@ from functools import partial
 from pyptx.isa.notation import form
 
 MEANING = {
-    "mbarrier.init": "Make a memory barrier object that waits for a number of arrivals.",
-    "mbarrier.inval": "End the life of a memory barrier object, so that its memory can be reused.",
-    "mbarrier.expect_tx": "Raise the bytes that the current phase still waits for.",
-    "mbarrier.complete_tx": "Lower the bytes that the current phase still waits for, as an asynchronous copy would.",
-    "mbarrier.arrive": "Arrive at the barrier and return the phase that was current.",
+    "mbarrier.init": "Initialize an mbarrier object with its expected number of arrivals.",
+    "mbarrier.inval": "Invalidate an mbarrier object, so that its memory can be reused.",
+    "mbarrier.expect_tx": "Increase the bytes that the current phase waits for.",
+    "mbarrier.complete_tx": "Decrease the bytes that the current phase waits for, as an asynchronous copy does.",
+    "mbarrier.arrive": "Arrive at the barrier and return its state before the arrival.",
     "mbarrier.arrive_drop": "Arrive at the barrier and leave it for all later phases.",
-    "mbarrier.test_wait": "Tell whether a phase has completed.",
-    "mbarrier.try_wait": "Tell whether a phase has completed, suspending the thread for a while if it has not.",
+    "mbarrier.test_wait": "Test whether a phase has completed.",
+    "mbarrier.try_wait": "Test whether a phase has completed, suspending the thread for a limited time if not.",
     "mbarrier.pending_count": "Return the pending arrivals recorded in a state.",
-    "mbarrier.check_layout": "Tell whether the barrier object has this layout.",
+    "mbarrier.check_layout": "Test whether the barrier object has this layout.",
     "cp.async.mbarrier.arrive": "Arrive at the barrier when this thread's earlier cp.async copies have completed.",
 }
 TRAITS = {

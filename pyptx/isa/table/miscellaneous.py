@@ -9,7 +9,7 @@ MEANING = {
     "nanosleep": "Suspend the thread for about this many nanoseconds.",
     "pmevent": "Trigger performance monitor events.",
     "trap": "Abort execution with an interrupt to the host.",
-    "setmaxnreg": "Raise or lower the registers that each thread of the warp may use.",
+    "setmaxnreg": "Increase or decrease the number of registers of each thread in the warp.",
 }
 TRAITS = {
     "nanosleep": "pauses",
@@ -22,7 +22,7 @@ _WARPGROUP = "8.0,sm_90a|sm_100a:8.6|sm_100f:8.8|sm_101a:8.6|sm_101f:8.8|sm_120a
 
 FORMS = (
     form("brkpt", sm="sm_11", see=_SEE + "brkpt"),
-    # The manual says PTX 6.3; ptxas takes it since 6.2.
+    # The manual says PTX 6.3; ptxas accepts it since 6.2.
     form("nanosleep.u32   t", since="6.2,sm_70", see=_SEE + "nanosleep"),
     form("pmevent         a:imm[0..15]", ptx=(1, 4), see=_SEE + "pmevent"),
     form("pmevent.mask    a:imm[0..65535]", since="3.0,sm_20", see=_SEE + "pmevent"),

@@ -11,7 +11,7 @@ from pyptx.isa.choices import FAMILY_100_120
 from pyptx.isa.notation import form
 
 MEANING = {
-    "mma": "Multiply two fragments and add a third: a warp, synchronously.",
+    "mma": "Multiply two fragments and add a third, synchronously in a warp.",
     "mma.sp": "Multiply with a structured sparse A.",
     "mma.sp::ordered_metadata": "Multiply with a structured sparse A whose metadata indices ascend.",
 }
@@ -80,7 +80,7 @@ FORMS = (
     _mma(f"{_M}.m16n8k16.row.col.f16.types.f16  {_bits(_H2, 2, 1)}", types=_FP8, ptx=(8, 7), sm="sm_89"),
     _mma(f"{_M}.m16n8k32.row.col.f32.types.f32  {_bits(_F4, 4, 2)}", types=_FP8, ptx=(8, 4), sm="sm_89"),
     _mma(f"{_M}.m16n8k32.row.col.f16.types.f16  {_bits(_H2, 4, 2)}", types=_FP8, ptx=(8, 7), sm="sm_89"),
-    # The manual has .kind::f8f6f4 on the sm_120 family; ptxas takes it with eight-bit types on the sm_100 family too.
+    # The manual has .kind::f8f6f4 on the sm_120 family; ptxas accepts it with eight-bit types on the sm_100 family too.
     _mma(f"{_M}.m16n8k16.row.col.kind::f8f6f4.f32.types.f32  {_bits(_F4, 2, 1)}",
          types=_FP8, ptx=(8, 7), sm=FAMILY_100_120),
     _mma(f"{_M}.m16n8k16.row.col.kind::f8f6f4.f16.types.f16  {_bits(_H2, 2, 1)}",
@@ -99,7 +99,7 @@ FORMS = (
          types=_NVF4, ptx=(8, 7), sm=_FAMILY_120),
     _mma(f"{_M}.m16n8k32.row.col.kind.f32.types.f32.ue8m0  {_bits(_F4, 4, 2)}{_SCALE}",
          kind=_MXF8, types=_FP8_TO_4, ptx=(8, 7), sm=_FAMILY_120),
-    # The manual gives products of doubles no rounding; ptxas takes one, as wmma does.
+    # The manual gives products of doubles no rounding; ptxas accepts one, as wmma does.
     _mma(f"{_M}.m8n8k4.row.col{{.rnd}}.f64.f64.f64.f64    {_of(_D2, 'f64', 1, 1)}",
          rnd="rn rz rm rp", ptx=(7, 0), sm="sm_80"),
     _mma(f"{_M}.m16n8k4.row.col{{.rnd}}.f64.f64.f64.f64   {_of(_D4, 'f64', 2, 1)}",

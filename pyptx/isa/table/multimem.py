@@ -6,10 +6,10 @@ from pyptx.isa.choices import MEM
 from pyptx.isa.notation import form
 
 MEANING = {
-    "multimem.ld_reduce": "Load from every replica behind a multimem address and reduce what was loaded.",
-    "multimem.st": "Store to every replica behind a multimem address.",
-    "multimem.red": "Reduce a value into every replica behind a multimem address.",
-    "multimem.st.async": "Store to every replica behind a multimem address without waiting, in release order.",
+    "multimem.ld_reduce": "Load from every replica of a multimem address and reduce the values.",
+    "multimem.st": "Store to every replica of a multimem address.",
+    "multimem.red": "Reduce a value into every replica of a multimem address.",
+    "multimem.st.async": "Store asynchronously to every replica of a multimem address, in release order.",
 }
 TRAITS = {
     "multimem.ld_reduce": "loads",
@@ -148,7 +148,7 @@ _REDUCTIONS = (
         "multimem.red{.sem}{.global}.add.vec.type  [a:w], b:reg.type*vec",
         sem=_RED, vec="v2 v4 v8", type=_HALF, since=_90, see=_SEE,
     ),
-    # The manual has .add only for floating point; ptxas takes .min and .max of vectors.
+    # The manual has .add only for floating point; ptxas accepts .min and .max of vectors.
     form(
         "multimem.red{.sem}{.global}.op.vec.type  [a:w], b:reg.type*vec",
         sem=_RED, op="min max", vec="v2 v4", type=_HALF2, since=_90, see=_SEE,

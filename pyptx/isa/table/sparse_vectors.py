@@ -14,7 +14,7 @@ from pyptx.isa.notation import form
 
 MEANING = {
     "spcompress": "Keep two of every four elements, with their indices.",
-    "spdecompress": "Put kept elements back in their places, among zeros.",
+    "spdecompress": "Restore the kept elements to their positions, with zeros between them.",
 }
 
 _COMPRESS = "data-movement-and-conversion-instructions-spcompress"

@@ -9,7 +9,7 @@ from pyptx.isa.notation import form
 
 MEANING = {
     "st": "Store to memory.",
-    "st.async": "Store without waiting; an mbarrier or release order tells when it is done.",
+    "st.async": "Store asynchronously; an mbarrier or release order signals completion.",
     "st.bulk": "Fill a region of shared memory with zero.",
 }
 TRAITS = {
@@ -26,7 +26,7 @@ _ST_SPACE = "local param param::func@8.3 " + SHARED
 _VOLATILE_SPACE = "local@9.1 " + SHARED
 _ST_COP = "wb cg cs wt"
 _ASYNC_SPACE = "shared::cluster shared::cta shared"
-"""The manual has shared::cluster only; ptxas takes an address of the CTA's own window too."""
+"""The manual has shared::cluster only; ptxas accepts an address of the CTA's own window too."""
 
 _STORES = (
     form("st{.weak}{.ss}{.cop}.type  [a:w], b:.type+~", weak=WEAK, ss=_ST_SPACE, cop=_ST_COP, type=MEM_128, see=_ST),
@@ -100,7 +100,7 @@ _STORES = (
         "st.sem.scope{.global}{.evict1}{.hint}.b128  [a:w], b:val~{?hint, policy:.u64}",
         sem="relaxed release", scope=SCOPE_128, evict1=L1, hint=HINT, ptx=(8, 3), sm="sm_70", see=_ST,
     ),
-    # The manual knows .mmio.relaxed only; ptxas takes .release since PTX 9.3.
+    # The manual knows .mmio.relaxed only; ptxas accepts .release since PTX 9.3.
     form(
         "st.mmio.sem.sys{.global}.type  [a:w], b:.type+~",
         sem="relaxed release@9.3", type=MEM + " b128@8.4", ptx=(8, 2), sm="sm_70", see=_ST,
@@ -138,7 +138,7 @@ _ASYNC_STORES = (
         scope="gpu sys", type=MEM, since="8.7,sm_100", see=_ASYNC,
     ),
     form("st.async.mmio.release.sys{.global}.type  [a:w], b", type=MEM, since="8.7,sm_100", see=_ASYNC),
-    # ptxas also takes these, which lack the order or the mechanism that the manual demands. On sm_90 it parses the
+    # ptxas also accepts these, which lack the order or the mechanism that the manual demands. On sm_90 it parses the
     # second and then fails with an internal error.
     form(
         "st.async{.weak}{.ss}.type  [a:w], b",
@@ -148,7 +148,7 @@ _ASYNC_STORES = (
         "st.async.scope{.ss}.type  [a:w], b",
         scope="gpu sys", ss="global@8.7,sm_100", type=MEM, since="8.1,sm_90", see=_ASYNC,
     ),
-    # With .shared::cta ptxas takes the address in a register only; a generic one may name a variable.
+    # With .shared::cta ptxas accepts the address in a register only; a generic one may name a variable.
     *(
         form(f"st.bulk{{.weak}}{space}, {size}, initval:imm[0..0]", weak="weak", since=since, see=_BULK)
         for space in ("  [a@generic:w]", ".shared::cta  [a:wreg]")

@@ -61,7 +61,7 @@ def _accesses() -> Iterator[Form]:
                 f"sust.b.geom{{.cop}}.{vec}.type.clamp  {written}, b:.type+",
                 geom=geom, cop="wb cg cs wt", type=types, clamp=_CLAMP, ptx=(1, 5), see=_SUST,
             )  # fmt: skip
-        # The manual has no arrays and no cache operators here; ptxas takes both.
+        # The manual has no arrays and no cache operators here; ptxas accepts both.
         yield form(
             f"sust.p.geom{{.cop}}{{.vec}}.b32.clamp   {written}, b:.b32+~*vec",
             geom=geom.replace("a1d", "a1d@4.1,sm_30").replace("a2d", "a2d@4.1,sm_30"), cop="wb cg cs wt", vec="v2 v4",

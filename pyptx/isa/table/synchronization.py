@@ -7,15 +7,15 @@ from pyptx.isa.notation import form
 MEANING = {
     "bar": "Wait at a barrier of the CTA, arrive at it, or reduce a predicate across it.",
     "barrier": "Wait at a barrier of the CTA, arrive at it, or reduce a predicate across it.",
-    "bar.warp.sync": "Wait for the threads of a warp that a mask names.",
+    "bar.warp.sync": "Wait for the threads of a warp that are in a mask.",
     "barrier.cluster": "Arrive at the barrier of the cluster, or wait for it.",
-    "membar": "Order earlier memory accesses before later ones, in the old style.",
+    "membar": "Order earlier memory accesses before later ones (older form of fence).",
     "fence": "Order earlier memory accesses before later ones, or one proxy's accesses before another's.",
     "vote": "Combine a predicate across the warp.",
-    "vote.sync": "Combine a predicate across the named threads of the warp.",
-    "match": "Find the threads of the warp that hold the same value.",
-    "activemask": "Return the mask of the threads of the warp that are active now.",
-    "redux.sync": "Reduce a value across the named threads of the warp.",
+    "vote.sync": "Combine a predicate across the threads of a warp that are in a mask.",
+    "match": "Find the threads of the warp with the same value.",
+    "activemask": "Return the mask of the currently active threads of the warp.",
+    "redux.sync": "Reduce a value across the threads of a warp that are in a mask.",
     "griddepcontrol": "Let dependent grids start, or wait for the grids that this one depends on.",
     "elect.sync": "Elect one thread of the warp.",
 }
@@ -42,7 +42,7 @@ _ARRIVING = "b:val[32..4294967264/32].u32"
 _CTA = "cta@7.8"
 _20 = "2.0,sm_20"
 _BARRIER = "5.1,sm_30"
-"""The manual says PTX 6.0; ptxas takes it since 5.1."""
+"""The manual says PTX 6.0; ptxas accepts it since 5.1."""
 _ALL = "all any uni"
 _LEVEL = "cta@1.4 gl@1.4 sys@2.0,sm_20"
 _SCOPE = "cta cluster@7.8,sm_90 gpu sys"
@@ -70,7 +70,7 @@ FORMS = (
     form("barrier.cluster.wait{.acquire}{.aligned}",
          acquire="acquire@8.0", aligned="aligned", since="7.8,sm_90", see=_SEE + "barrier-cluster"),
     form("membar.level", level=_LEVEL, see=_SEE + "membar"),
-    # ptxas takes the whole async proxy here, but not its spaces.
+    # ptxas accepts the whole async proxy here, but not its spaces.
     form("membar.proxy.kind", kind="alias async@8.0,sm_90", since="7.5,sm_60", see=_SEE + "membar"),
     form("fence{.sem}.scope", sem="sc acq_rel", scope=_SCOPE, since="6.0,sm_70", see=_SEE + "membar"),
     form("fence.sem.scope", sem="acquire release", scope=_SCOPE, since="8.6,sm_90", see=_SEE + "membar"),

@@ -10,7 +10,7 @@ from pyptx.isa.notation import form
 MEANING = {
     "tcgen05.alloc": "Allocate columns of tensor memory and write their address to shared memory.",
     "tcgen05.dealloc": "Free columns of tensor memory.",
-    "tcgen05.relinquish_alloc_permit": "Promise that this CTA allocates no more tensor memory.",
+    "tcgen05.relinquish_alloc_permit": "Relinquish this CTA's right to allocate tensor memory.",
     "tcgen05.ld": "Load from tensor memory into registers, asynchronously.",
     "tcgen05.st": "Store registers into tensor memory, asynchronously.",
     "tcgen05.wait": "Wait until this thread's tensor memory loads or stores have completed.",

@@ -8,7 +8,7 @@ from pyptx.isa.choices import FAMILY_100
 from pyptx.isa.notation import form
 
 MEANING = {
-    "tcgen05.mma": "Multiply matrices of shared or tensor memory and accumulate in tensor memory, asynchronously.",
+    "tcgen05.mma": "Multiply matrices in shared or tensor memory and accumulate in tensor memory, asynchronously.",
     "tcgen05.mma.ws": "The same with B kept in the collector: weight-stationary.",
 }
 TRAITS = {

@@ -8,9 +8,9 @@ from pyptx.isa.choices import FAMILY_100, MULTICAST, REPORT
 from pyptx.isa.notation import form
 
 MEANING = {
-    "cp.async.bulk.tensor": "Copy a box of a tensor between global and shared memory, as a tensor map describes it.",
+    "cp.async.bulk.tensor": "Copy a box of a tensor between global and shared memory, as described by a tensor map.",
     "cp.reduce.async.bulk.tensor": "Reduce a box in shared memory into a tensor in global memory, asynchronously.",
-    "cp.async.bulk.prefetch.tensor": "Bring a box of a tensor into L2.",
+    "cp.async.bulk.prefetch.tensor": "Prefetch a box of a tensor into L2.",
     "applypriority.async.bulk.tensor": "Change the L2 eviction priority of a box of a tensor, asynchronously.",
 }
 TRAITS = {

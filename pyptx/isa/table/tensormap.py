@@ -10,8 +10,8 @@ from pyptx.isa.notation import form
 MEANING = {
     "tensormap.replace": "Change one field of a tensor map in memory.",
     "tensormap.cp_fenceproxy": "Copy a tensor map from shared to global memory and release it to the tensormap proxy.",
-    "clusterlaunchcontrol.try_cancel": "Ask to cancel the launch of a cluster that has not started, to take its work.",
-    "clusterlaunchcontrol.query_cancel": "Read the answer to a cancellation: whether it succeeded, and the first CTA.",
+    "clusterlaunchcontrol.try_cancel": "Request to cancel a cluster that has not started, to take over its work.",
+    "clusterlaunchcontrol.query_cancel": "Query the response to a cancellation: success, and the first CTA.",
 }
 TRAITS = {
     "tensormap.replace": "opaque:tensormap",

@@ -13,14 +13,14 @@ from pyptx.isa.model import Form
 from pyptx.isa.notation import form
 
 MEANING = {
-    "tex": "Look a texture up.",
-    "tex.base": "Look a texture up at mipmap level 0.",
-    "tex.level": "Look a texture up at a mipmap level.",
-    "tex.grad": "Look a texture up at the mipmap level that gradients choose.",
+    "tex": "Look up a texture.",
+    "tex.base": "Look up a texture at mipmap level 0.",
+    "tex.level": "Look up a texture at a mipmap level.",
+    "tex.grad": "Look up a texture at a mipmap level selected by gradients.",
     "tld4": "Fetch one component of the four texels that bilinear filtering would use.",
     "txq": "Query an attribute of a texture or a sampler.",
     "txq.level": "Query the size of a mipmap level.",
-    "istypep": "Tell whether a handle is of a texture, a sampler or a surface.",
+    "istypep": "Test whether a handle refers to a texture, a sampler or a surface.",
 }
 
 _TEX = "texture-instructions-tex"

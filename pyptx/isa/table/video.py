@@ -10,9 +10,9 @@ from pyptx.isa.notation import form
 MEANING = {
     "vadd": "Add two bytes, halves or words.",
     "vsub": "Subtract two bytes, halves or words.",
-    "vabsdiff": "Take the absolute difference of two bytes, halves or words.",
-    "vmin": "Take the smaller of two bytes, halves or words.",
-    "vmax": "Take the larger of two bytes, halves or words.",
+    "vabsdiff": "Compute the absolute difference of two bytes, halves or words.",
+    "vmin": "Compute the minimum of two bytes, halves or words.",
+    "vmax": "Compute the maximum of two bytes, halves or words.",
     "vshl": "Shift a byte, half or word left.",
     "vshr": "Shift a byte, half or word right.",
     "vmad": "Multiply two bytes, halves or words and add a third.",
@@ -20,16 +20,16 @@ MEANING = {
     "vadd2": "Add two pairs of halves.",
     "vsub2": "Subtract two pairs of halves.",
     "vavrg2": "Average two pairs of halves.",
-    "vabsdiff2": "Take the absolute differences of two pairs of halves.",
-    "vmin2": "Take the smaller halves of two pairs.",
-    "vmax2": "Take the larger halves of two pairs.",
+    "vabsdiff2": "Compute the absolute differences of two pairs of halves.",
+    "vmin2": "Compute the minimum of two pairs of halves.",
+    "vmax2": "Compute the maximum of two pairs of halves.",
     "vset2": "Compare two pairs of halves.",
     "vadd4": "Add four pairs of bytes.",
     "vsub4": "Subtract four pairs of bytes.",
     "vavrg4": "Average four pairs of bytes.",
-    "vabsdiff4": "Take the absolute differences of four pairs of bytes.",
-    "vmin4": "Take the smaller bytes of four pairs.",
-    "vmax4": "Take the larger bytes of four pairs.",
+    "vabsdiff4": "Compute the absolute differences of four pairs of bytes.",
+    "vmin4": "Compute the minimum of four pairs of bytes.",
+    "vmax4": "Compute the maximum of four pairs of bytes.",
     "vset4": "Compare four pairs of bytes.",
 }
 
@@ -76,7 +76,7 @@ def _shift(name: str) -> tuple[Form, ...]:
 
 
 def _simd(name: str, mask: str, part: str, see: str) -> tuple[Form, ...]:
-    """Return the rows of one SIMD instruction on halves or bytes; ptxas takes registers only."""
+    """Return the rows of one SIMD instruction on halves or bytes; ptxas accepts registers only."""
     operands = "d:w.dtype^mask, a:reg.atype^part, b:reg.btype^part, c:reg.dtype"
     return (
         form(f"{name}.dtype.atype.btype{{.sat}}  {operands}",

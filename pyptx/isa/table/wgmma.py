@@ -7,10 +7,10 @@ from functools import partial
 from pyptx.isa.notation import form
 
 MEANING = {
-    "wgmma.mma_async": "Multiply matrices of shared memory (A also of registers) and accumulate, asynchronously.",
+    "wgmma.mma_async": "Multiply matrices in shared memory (A also in registers) and accumulate, asynchronously.",
     "wgmma.mma_async.sp": "Multiply with a structured sparse A and accumulate, asynchronously.",
     "wgmma.fence": "Order register accesses before wgmma.mma_async.",
-    "wgmma.commit_group": "Make a group of the warpgroup's wgmma.mma_async that are in none yet.",
+    "wgmma.commit_group": "Commit the warpgroup's pending wgmma.mma_async operations to a group.",
     "wgmma.wait_group": "Wait until at most n of the warpgroup's newest wgmma groups are pending.",
 }
 TRAITS = {

@@ -77,11 +77,21 @@ LAYERS = [
     "cli", "torch_support", "decorator", "runtime", "codegen", "ptx", "reg", "smem", "dsl", "sim", "toolchain",
     "highlighting", "check", "parser", "emitter", "ir", "isa", *BOTTOM,
 ]  # fmt: skip
+SIMULATOR = [
+    "base", "engines", "execution", "hazards", "images", "launch", "numerics", "observers", "program", "reports",
+    "rules", "scheduling", "semantics", "state",
+]  # fmt: skip
+_TYPE_ONLY = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import "
 PLANTED = {
     "upward import": ("isa", "import pyptx.parser"),
     "siblings": ("parser", "import pyptx.emitter"),
     "foreign import in the core": ("check", "import numpy"),
     "a module without a place": ("stray", ""),
+    "upward import in the simulator": ("sim/program", "import pyptx.sim.state"),
+    "a machine that knows an observer": ("sim/execution", "import pyptx.sim.observers"),
+    "a machine that knows the type of an observer": ("sim/state", _TYPE_ONLY + "pyptx.sim.hazards"),
+    "a hazard engine that knows the machine": ("sim/hazards", "import pyptx.sim.state"),
+    "a loose module in the simulator": ("sim/stray", ""),
 }
 
 
@@ -92,6 +102,10 @@ def test_the_contracts_notice(module: str, text: str, tmp_path: Path) -> None:
     (package / "__init__.py").touch()
     for layer in LAYERS:
         (package / f"{layer}.py").touch()
+    (package / "sim.py").unlink()
+    (package / "sim").mkdir()
+    for name in ["__init__", *SIMULATOR]:
+        (package / "sim" / f"{name}.py").touch()
     assert _lint(tmp_path).returncode == 0
     (package / f"{module}.py").write_text(text)
     assert _lint(tmp_path).returncode == 1

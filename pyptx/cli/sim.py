@@ -25,11 +25,11 @@ from pyptx.diagnostics import Diagnostic, Origin, PtxError, Span, visible
 from pyptx.ir import Function, Module
 from pyptx.parser import parse
 from pyptx.runtime.rules import ARRAYS, GRID
-from pyptx.sim.hazards.findings import by_cause
-from pyptx.sim.hazards.graph import HangReport
 from pyptx.sim.launch.prepared import MAX_STEPS
 from pyptx.sim.launch.room import machine_memory
 from pyptx.sim.launch.sweeping import SEEDS, orders
+from pyptx.sim.reports.findings import by_cause
+from pyptx.sim.reports.graph import HangReport
 from pyptx.sim.rules import faults
 
 _USAGE = {

@@ -10,7 +10,7 @@ from pyptx.diagnostics import Severity
 from pyptx.dsl.run import Definition
 from pyptx.ir import Function, Module
 from pyptx.runtime.arguments import Array
-from pyptx.sim.hazards.findings import by_cause
+from pyptx.sim.reports.findings import by_cause
 from pyptx.tensormap import tensor_map
 
 _MAP = "_tma_desc"

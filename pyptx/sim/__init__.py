@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pyptx.sim.execution.machine import Stats
-    from pyptx.sim.hazards.graph import Hang
     from pyptx.sim.images.objects import Sampler, Surface, Texture
     from pyptx.sim.launch.arguments import Pointer, Struct, Tensor
-    from pyptx.sim.launch.results import Result
+    from pyptx.sim.launch.results import Result, Stats
     from pyptx.sim.launch.run import run
     from pyptx.sim.launch.stepping import Machine
     from pyptx.sim.launch.streams import Launch, stream
     from pyptx.sim.launch.sweeping import Trial, sweep
     from pyptx.sim.observers.timeline import Stopped
     from pyptx.sim.program.linking import link
+    from pyptx.sim.reports.graph import Hang
     from pyptx.sim.rules.faults import RULES
     from pyptx.sim.state.multicasts import Multicast
 
@@ -44,9 +43,9 @@ _MODULE_OF = {
     "run": "launch.run",
     "Result": "launch.results",
     "Stopped": "observers.timeline",
-    "Stats": "execution.machine",
+    "Stats": "launch.results",
     "Machine": "launch.stepping",
-    "Hang": "hazards.graph",
+    "Hang": "reports.graph",
     "Launch": "launch.streams",
     "link": "program.linking",
     "stream": "launch.streams",

@@ -148,6 +148,17 @@ class Bytes:
         return Bytes(space, np.array([start], np.int64), length)
 
 
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Runs of `length` bytes each, a row of their starts for each copy; `low` is the least byte, `high` the one behind
+    the last."""
+
+    starts: Ints
+    length: int
+    low: int
+    high: int
+
+
 def tensor_cells(base: int, column: int, columns: int, lane: int = 0, lanes: int = 128) -> Bytes:
     """Return a rectangle of tensor memory of the CTA whose tensor memory starts at `base`."""
     first, count = lane // 16, (lane + lanes - 1) // 16 - lane // 16 + 1

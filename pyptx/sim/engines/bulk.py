@@ -15,19 +15,19 @@ import numpy as np
 from pyptx import tensormap
 from pyptx.diagnostics import PtxError
 from pyptx.sim import rules as hazards
+from pyptx.sim.base.events import Bytes
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
-from pyptx.sim.engines import bulk_together, copies
+from pyptx.sim.engines import bulk_together, copies, extents
 from pyptx.sim.engines.copies.movement import combine
 from pyptx.sim.engines.copies.overrides import Change, overriding
 from pyptx.sim.engines.copies.reports import Test
 from pyptx.sim.engines.issuing import chosen, objects, told
-from pyptx.sim.hazards import Bytes
-from pyptx.sim.observers.checks import boxes, layouts, numerics, unread
-from pyptx.sim.observers.checks import bulk as checked
 from pyptx.sim.rules import faults
 from pyptx.sim.state.effects import BULK
-from pyptx.sim.state.memory import GLOBAL_BASE, SHARED_WINDOW, Region, Site
+from pyptx.sim.state.memory import GLOBAL_BASE, SHARED_WINDOW, Site
+from pyptx.sim.state.regions import Region
+from pyptx.sim.state.sink import SILENT, Sink
 from pyptx.tensormap import ElementType, TensorMap
 
 _CHUNK = 16
@@ -51,7 +51,8 @@ def copy(
     """Copy bytes between memories, or reduce them into the target."""
     where, rest = (rest[1], rest[2:]) if signals else (np.array(0), rest)
     size, others = rest[1], dict(zip(extras, rest[2:], strict=True))
-    none, sums = np.array(0), _sums(site, operation)
+    none, sink = np.array(0), site.memory.sink or SILENT
+    sums = _sums(sink, operation)
     some, (there, here, sizes, bars, ctas, byte_mask, left, right) = chosen(
         group, mask, target, source, size, where, others.get("ctas", none), others.get("bytes", np.array(0xFFFF)),
         others.get("left", none), others.get("right", none),
@@ -65,8 +66,8 @@ def copy(
         first, begin = _bytes(site, one, of, here[lane], count, "r", edges)
         last, end = _bytes(site, one, to, there[lane], count, "rw" if operation else "w")
         ends = everywhere(site, one, end, int(ctas[lane])) if "ctas" in extras else [end]
-        if not operation:
-            checked.sent(site, one, first, last, end)
+        if not operation and first.space == last.space == "shared":
+            sink.on_peer_copy(site, one, end)
         kept = np.resize(np.unpackbits(np.array([byte_mask[lane]], "u2").view("u1"), bitorder="little"), count) != 0
 
         def land(first: Region = first, begin: int = begin, last: Region = last, ends: list[int] = ends,
@@ -76,28 +77,28 @@ def copy(
                 old = target.copy() if sums else target
                 _put(operation, given, target, kept)
                 if sums:
-                    numerics.copied(site, one, sums, *(values.view(_DTYPE[sums]) for values in (old, given, target)))
+                    sink.on_sum(site, one, sums, *(values.view(_DTYPE[sums]) for values in (old, given, target)))
 
         signal, rows = None, None
         low = max(begin, 0)
-        whole = checked.region_bytes(first, low, min(begin + count, _end(first)) - low)
+        whole = extents.region_bytes(first, low, min(begin + count, _end(first)) - low)
         if signals:
             ranks = int(ctas[lane]) if "ctas" in extras else None
-            targets = [checked.region_bytes(last, end, count) for end in ends]
+            targets = [extents.region_bytes(last, end, count) for end in ends]
             signal, rows = _signal(site, one, bars[lane], count, ranks, whole, targets)
             signal = _reporting(site, one, bars[lane], ranks, report, (last, end, count), signal)
             for target in ends if last.space == "shared" else ():
-                unread.bring(site, one, target + np.arange(edges[0], count - edges[1], dtype=np.int64), count)
+                sink.on_bring(site, one, target + np.arange(edges[0], count - edges[1], dtype=np.int64), count)
         else:
-            targeted = checked.written(last, end, kept)
-            checked.store_issued(site, one, whole, targeted, _element_size(operation), seen)
+            targeted = extents.written(last, end, kept)
+            sink.on_write_back(site, one, whole, targeted, _element_size(operation), seen, None)
         _issue(site, one, land, signal, count, rows)
 
 
-def _sums(site: Site, operation: str) -> str:
+def _sums(sink: Sink[Site], operation: str) -> str:
     """Return the floating-point type that a reduction adds up, empty for all else and where nobody looks at values."""
     kind = operation.rpartition(".")[2]
-    return kind if operation.startswith("add") and kind in _DTYPE and numerics.asked(site) else ""
+    return kind if operation.startswith("add") and kind in _DTYPE and sink.compares_values else ""
 
 
 def _element_size(operation: str) -> int:
@@ -130,7 +131,7 @@ def load(
     )
     if some is None:
         return
-    memory = site.memory
+    memory, sink = site.memory, site.memory.sink or SILENT
     alike = mode == "tile" and report is None and not {"overrides", "offsets", "halo"} & set(extras)
     if alike and bulk_together.possible(site):
         tensor = _map_of_all(site, some, maps)
@@ -147,18 +148,19 @@ def load(
         made = _plan(site, one, mode, tensor, _numbers(places, lane), _numbers(taps, lane), end)
         region = _tensor_bytes(site, one, tensor, made)
         if mode == "tile":
-            boxes.copied(site, one, tensor, _numbers(places, lane), made.inside)
+            sink.on_box(site, one, tensor, _numbers(places, lane), made.inside)
 
         def land(made: copies.Copy = made, region: Region = region, ends: list[int] = ends) -> None:
             for end in ends:
                 copies.load(made, region.data, region.low, _shared(site, end), memory.shared.low)
 
         size = tensor_bytes(tensor, mode)
-        source, targets = checked.units(made), [checked.region_bytes(memory.shared, end, size) for end in ends]
-        layouts.filled(site, ends, size, tensor)
+        source, targets = extents.units(made), [extents.region_bytes(memory.shared, end, size) for end in ends]
+        sink.on_fill(site, ends, size, tensor)
         signal, rows = _signal(site, one, bars[lane], size, named, source, targets, maps[lane])
         signal = _reporting(site, one, bars[lane], named, report, (memory.shared, end, size), signal)
-        unread.bring_box(site, one, made, ends, size)
+        units = made.shared if made.inside is None else made.shared[made.inside]
+        sink.on_bring_box(site, one, units, made.unit, ends, size)
         _issue(site, one, land, signal, size, rows)
 
 
@@ -171,7 +173,7 @@ def store(
     changed = overriding(group, mask, rest)
     if some is None:
         return
-    memory = site.memory
+    memory, sink = site.memory, site.memory.sink or SILENT
     alike = mode == "tile" and not operation and not any(isinstance(item, dict) for item in rest)
     if alike and bulk_together.possible(site):
         tensor = _map_of_all(site, some, maps)
@@ -186,7 +188,7 @@ def store(
         made = _plan(site, one, mode, tensor, _numbers(places, lane), (), begin)
         region = _tensor_bytes(site, one, tensor, made)
         if mode == "tile":
-            boxes.copied(site, one, tensor, _numbers(places, lane), made.inside)
+            sink.on_box(site, one, tensor, _numbers(places, lane), made.inside)
         if not region.writable:
             raise _wrong(site, one, f"`{region.name}` is read-only", faults.READ_ONLY)
         if region.lent:
@@ -197,14 +199,14 @@ def store(
             shared = _shared(site, begin)
             if operation:
                 values = copies.reduce(made, operation, region.data, region.low, shared, memory.shared.low)
-                if operation == "add" and tensor.dtype in _SUMS and numerics.asked(site):
-                    numerics.copied(site, one, _SUMS[tensor.dtype], *values)
+                if operation == "add" and tensor.dtype in _SUMS and sink.compares_values:
+                    sink.on_sum(site, one, _SUMS[tensor.dtype], *values)
             else:
                 copies.store(made, region.data, region.low, shared, memory.shared.low)
 
         size, element = tensor_bytes(tensor, mode), tensor.dtype.bits // 8 if operation else 0
-        held = checked.held(made, memory.shared, begin, size)
-        checked.store_issued(site, one, held, checked.units(made), element, seen, maps[lane])
+        held = extents.held(made, memory.shared, begin, size)
+        sink.on_write_back(site, one, held, extents.units(made), element, seen, maps[lane])
         _issue(site, one, land, None, size)
 
 
@@ -282,7 +284,8 @@ def _signal(
     """Return what tells the barriers of a copy that its bytes have arrived, and the rows of these barriers."""
     offset = int(objects(site, one, "shared", np.array([address]))[0])
     offsets = np.array([offset] if ctas is None else everywhere(site, one, offset, ctas))
-    landed = checked.load_issued(site, one, source, list(zip(targets, offsets.tolist(), strict=True)), tensor_map)
+    signals = list(zip(targets, offsets.tolist(), strict=True))
+    landed = (site.memory.sink or SILENT).on_load(site, one, source, signals, tensor_map)
     rows = told(site, one, lambda m: m.rows(offsets))
 
     def signal() -> None:

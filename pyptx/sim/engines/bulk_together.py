@@ -1,6 +1,6 @@
 """Tensor copies that many lanes issue alike, as one copy: what most kernels do, once per CTA.
 
-Only where nobody looks at single copies: not in recorded or counted runs; the checks of a checked run are told of each.
+Only where nobody looks at single copies, as recorded and counted runs do. Listeners are told of each copy.
 What does not go together is left to `bulk`, which also says what is wrong with a copy.
 """
 
@@ -13,16 +13,16 @@ from typing import Any, cast
 import numpy as np
 
 from pyptx.isa.swizzle import period
+from pyptx.sim.base.events import Bytes, Runs, Space
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.engines import extents
 from pyptx.sim.engines.copies.boxes import together
 from pyptx.sim.engines.issuing import objects, told
-from pyptx.sim.hazards import Bytes, Space
-from pyptx.sim.hazards.copies_together import Runs
-from pyptx.sim.observers.checks import boxes, layouts, unread
-from pyptx.sim.observers.checks import bulk as checked
-from pyptx.sim.state.effects import BULK, Effects
-from pyptx.sim.state.memory import Mixed, Region, Site
+from pyptx.sim.state.effects import BULK
+from pyptx.sim.state.memory import Mixed, Site
+from pyptx.sim.state.regions import Region
+from pyptx.sim.state.sink import SILENT, Sink
 from pyptx.tensormap import TensorMap
 
 _ALIGNED = 128
@@ -45,10 +45,8 @@ class Copies:
 
 def possible(site: Site) -> bool:
     """Say whether copies may land together."""
-    memory = site.memory
-    effects = memory.effects
-    unseen = memory.tally is None and type(effects) is Effects
-    return unseen and effects.landed is None
+    sink = site.memory.sink
+    return (sink is None or not sink.detailed) and site.memory.effects.landed is None
 
 
 def load(
@@ -56,17 +54,17 @@ def load(
     size: int, maps: Array,
 ) -> bool:  # fmt: skip
     """Copy a box for every lane and tell the barriers; say whether that was possible."""
-    memory = site.memory
+    memory, sink = site.memory, site.memory.sink or SILENT
     offsets, made = _planned(site, some, space, there, tensor, at)
     if made is None or (ctas is not None and (not (ctas == ctas[0]).all() or int(ctas[0]) >> memory.cluster)):
         return False
     ends = _everywhere(site, some, offsets, ctas)
     found = objects(site, some, "shared", bars)
     barriers = _everywhere(site, some, found, ctas)
-    landed = _tell_loads(site, some, made, np.array(ends), np.array(barriers), size, maps)
-    boxes.copied(site, some, tensor, at, None)
-    layouts.filled(site, [end for part in ends for end in part.tolist()], size, tensor)
-    unread.bring_boxes(site, some, made.inside, made.unit, ends, size)
+    landed = _tell_loads(site, sink, some, made, np.array(ends), np.array(barriers), size, maps)
+    sink.on_box(site, some, tensor, at, None)
+    sink.on_fill(site, [end for part in ends for end in part.tolist()], size, tensor)
+    sink.on_bring_boxes(site, some, made.inside, made.unit, ends, size)
     tells = np.stack([told(site, some, lambda m, part=part: m.rows(part)) for part in barriers], axis=1)
 
     def land(those: Array) -> None:
@@ -85,32 +83,26 @@ def load(
 
 
 def _tell_loads(
-    site: Site, some: Lanes, made: Copies, ends: Array, barriers: Array, size: int, maps: Array
+    site: Site, sink: Sink[Site], some: Lanes, made: Copies, ends: Array, barriers: Array, size: int, maps: Array
 ) -> Callable[[Array], None]:  # fmt: skip
-    """Tell the checks of each lane's copy, of the bytes that it reads and those that it writes, with their barriers;
-    return what tells them that copies have landed, by position."""
+    """Tell of each lane's copy, of the bytes that it reads and those that it writes, with their barriers; return what
+    tells that copies have landed, by position."""
     shared, shape = site.memory.shared, some.shape
-    if site.memory.checks is None:
-        return _nothing
-    together = checked.loads_issued(site, some, made.runs, ends.T, barriers.T, size, maps[0])
+    together = sink.on_loads(site, some, made.runs, ends.T, barriers.T, size, maps[0])
     if together is not None:
         return together
     landed: list[Callable[[], None]] = []
     for at, lane in enumerate(some.index.tolist()):
         source = made.source(at)
-        targets = [checked.region_bytes(shared, int(end), size) for end in ends[:, at]]
+        targets = [extents.region_bytes(shared, int(end), size) for end in ends[:, at]]
         signals = list(zip(targets, barriers[:, at].tolist(), strict=True))
-        landed.append(checked.load_issued(site, shape.range(lane, lane + 1), source, signals, maps[at]))
+        landed.append(sink.on_load(site, shape.range(lane, lane + 1), source, signals, maps[at]))
 
     def tell(those: Array) -> None:
         for at in those.tolist():
             landed[at]()
 
     return tell
-
-
-def _nothing(those: Array) -> None:
-    pass
 
 
 def store(
@@ -122,13 +114,14 @@ def store(
         return False
     if made.region.lent:
         made.region.own()
-    boxes.copied(site, some, tensor, at, None)
-    if site.memory.checks is not None and not checked.stores_issued(site, some, offsets, size, made.runs, maps[0]):
+    sink = site.memory.sink or SILENT
+    sink.on_box(site, some, tensor, at, None)
+    if not sink.on_write_backs(site, some, offsets, size, made.runs, maps[0]):
         seen = set[bytes]()
         for lane, begin in enumerate(offsets.tolist()):
             one = some.shape.range(int(some.index[lane]), int(some.index[lane]) + 1)
-            held = checked.region_bytes(site.memory.shared, begin, size)
-            checked.store_issued(site, one, held, made.source(lane), 0, seen, maps[lane])
+            held = extents.region_bytes(site.memory.shared, begin, size)
+            sink.on_write_back(site, one, held, made.source(lane), 0, seen, maps[lane])
 
     def land(those: Array) -> None:
         shared = site.memory.shared.data.view(f"V{made.unit}")

@@ -92,7 +92,7 @@ def give(site: Site, lanes: Lanes, values: tuple[Any, ...], run: Callable[[Lanes
     if memory.effects.at_once(TCGEN05):
         run(lanes, values)
         return
-    trace = memory.checks.trace if memory.checks is not None else None
+    trace = memory.trace
     if trace is not None:
         whole, trace.later = trace.whole, True
         run(lanes, values)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,15 +12,12 @@ from pyptx.ir import Function, opcode_span
 from pyptx.isa.printf import LONGEST, Parts, Unprintable, argument_offsets, parse_format
 from pyptx.sim.base.formats import Array, Value
 from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.execution.machine import Batch
 from pyptx.sim.program.frames import laid_out
 from pyptx.sim.rules import faults
 from pyptx.sim.semantics.access import load, store
 from pyptx.sim.state.memory import Site
 from pyptx.sim.state.printing import MOST_PRINTED, formatted
-
-if TYPE_CHECKING:
-    from pyptx.sim.execution.machine import Batch
-
 
 _SIZES = {"vprintf": ((4,), (8, 8)), "__assertfail": ((), (8, 8, 4, 8, 8))}
 """Bytes of the results and of the parameters of the functions that the system has."""

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from pyptx.check.body import Step
@@ -21,14 +19,12 @@ from pyptx.ir import (
 from pyptx.ir.operands import Operand
 from pyptx.sim.base.formats import dtype_of, suffix_of
 from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.execution.text import BlockText
 from pyptx.sim.program.frames import laid_out
 from pyptx.sim.program.registers import Row
 from pyptx.sim.program.vectors import names_of
 from pyptx.sim.semantics.access import load, store
 from pyptx.sim.state.memory import Site
-
-if TYPE_CHECKING:
-    from pyptx.sim.execution.codegen import Writer
 
 Placed = list[tuple[Param, int, int]]
 
@@ -57,7 +53,7 @@ def callee_name(step: Step) -> str | None:
     return None
 
 
-def _declared(step: Step, writer: Writer) -> tuple[Placed, Placed, int]:
+def _declared(step: Step, writer: BlockText) -> tuple[Placed, Placed, int]:
     """Return where results and arguments lie in the callee's frame, and how far they reach."""
     _, callee, _, last = parts_of_call(step)
     for operand in (last, callee):
@@ -73,7 +69,7 @@ def _declared(step: Step, writer: Writer) -> tuple[Placed, Placed, int]:
     return [], [], 0
 
 
-def pass_arguments(writer: Writer, step: Step) -> None:
+def pass_arguments(writer: BlockText, step: Step) -> None:
     """Write the arguments of a call into the frame of the function that it calls."""
     _, formals, end = _declared(step, writer)
     _, _, arguments, _ = parts_of_call(step)
@@ -95,7 +91,7 @@ def pass_arguments(writer: Writer, step: Step) -> None:
             _memory(writer, step, store, where, dtype_of(param.type.ptx[1:]), number)
 
 
-def take_results(writer: Writer, step: Step) -> None:
+def take_results(writer: BlockText, step: Step) -> None:
     """After a call, read its results from the frame of the function that returned."""
     placed, _, _ = _declared(step, writer)
     results, _, _, _ = parts_of_call(step)
@@ -113,7 +109,7 @@ def take_results(writer: Writer, step: Step) -> None:
             _load_row(writer, step, where, _row(writer, given, step), param)
 
 
-def take_parameters(writer: Writer) -> None:
+def take_parameters(writer: BlockText) -> None:
     """At a function's start, read its `.reg` parameters."""
     code = writer.block.code
     for param, offset, size in () if code.function.is_entry else code.frame.params:
@@ -122,7 +118,7 @@ def take_parameters(writer: Writer) -> None:
             _load_row(writer, None, f"sp + {part}", row, param)
 
 
-def leave_results(writer: Writer) -> None:
+def leave_results(writer: BlockText) -> None:
     """At a function's end, leave its `.reg` results in its frame."""
     for param, offset, size in writer.block.code.frame.results:
         for row, part in _formals(writer, param, offset, size):
@@ -130,7 +126,7 @@ def leave_results(writer: Writer) -> None:
             _store_row(writer, None, f"sp + {part}", row, param)
 
 
-def _formals(writer: Writer, param: Param, offset: int, size: int) -> list[tuple[Row, int]]:
+def _formals(writer: BlockText, param: Param, offset: int, size: int) -> list[tuple[Row, int]]:
     """Return the registers of a `.reg` parameter and where each lies: a vector has a register for every member."""
     if param.state_space.ptx != ".reg":
         return []
@@ -139,7 +135,7 @@ def _formals(writer: Writer, param: Param, offset: int, size: int) -> list[tuple
     return [(rows[name], offset + at * size // len(names)) for at, name in enumerate(names) if name in rows]
 
 
-def _parts_of(writer: Writer, given: VectorOperand, step: Step, offset: int, size: int) -> list[tuple[Row, int]]:
+def _parts_of(writer: BlockText, given: VectorOperand, step: Step, offset: int, size: int) -> list[tuple[Row, int]]:
     """Return the registers of a vector and where each lies."""
     count = len(given.elements)
     named = [element for element in given.elements if isinstance(element, RegisterOperand)]
@@ -154,24 +150,24 @@ def _variable(given: Operand, step: Step) -> tuple[str, Symbol] | None:
     return name, symbol
 
 
-def _place(writer: Writer, variable: tuple[str, Symbol]) -> str:
+def _place(writer: BlockText, variable: tuple[str, Symbol]) -> str:
     at = writer.operands.place(*variable)
     return f"sp * 0 + {at}" if isinstance(at, int) else at
 
 
-def _row(writer: Writer, given: RegisterOperand | LabelOperand, step: Step) -> Row:
+def _row(writer: BlockText, given: RegisterOperand | LabelOperand, step: Step) -> Row:
     found = writer.operands.row(given.name, step.scope)
     assert found is not None
     return found
 
 
-def _store_row(writer: Writer, step: Step | None, where: str, row: Row, param: Param) -> None:
+def _store_row(writer: BlockText, step: Step | None, where: str, row: Row, param: Param) -> None:
     name = param.type.ptx[1:]
     view = writer.operands.view(row, suffix_of(dtype_of(name)) if name in ("f32", "f64") else "")
     _memory(writer, step, store, where, _stored(name), view)
 
 
-def _load_row(writer: Writer, step: Step | None, where: str, row: Row, param: Param) -> None:
+def _load_row(writer: BlockText, step: Step | None, where: str, row: Row, param: Param) -> None:
     view = writer.operands.view(row, reads=False)
     _memory(writer, step, load, where, _stored(param.type.ptx[1:]), view)
     writer.operands.wrote(view, False)
@@ -183,7 +179,7 @@ def _stored(name: str) -> np.dtype[np.generic]:
 
 
 def _memory(
-    writer: Writer, step: Step | None, how: object, where: str, dtype: np.dtype[np.generic], value: str
+    writer: BlockText, step: Step | None, how: object, where: str, dtype: np.dtype[np.generic], value: str
 ) -> None:
     site = f"S{len(writer.sites)}"
     writer.sites[site] = step or writer.block.steps[0]
@@ -192,7 +188,7 @@ def _memory(
     writer.lines.append(f"{function}({site}, L, None, 'local', {where}, {kind}, ({value},))")
 
 
-def _copy(writer: Writer, step: Step, target: str, source: str, size: int) -> None:
+def _copy(writer: BlockText, step: Step, target: str, source: str, size: int) -> None:
     site = f"S{len(writer.sites)}"
     writer.sites[site] = step
     function = writer.operands.constant(copy_bytes)

@@ -28,14 +28,16 @@ from pyptx.isa.model import Operand
 from pyptx.isa.special import COMPONENTS, special_register
 from pyptx.sim.base.formats import CLASSES, dtype_of, suffix_of
 from pyptx.sim.execution import calls
-from pyptx.sim.execution.accumulators import product_number, settle
-from pyptx.sim.execution.operands import Operands, Unreadable, Valueless
+from pyptx.sim.execution.accumulators import product_number
+from pyptx.sim.execution.operands import Unreadable, Valueless
+from pyptx.sim.execution.text import BlockText
 from pyptx.sim.execution.tracking import Tracker
 from pyptx.sim.program.blocks import BRANCH, CALL, FALL, RET, Block, Program
 from pyptx.sim.program.registers import CARRY, Row
 from pyptx.sim.rules import faults
 from pyptx.sim.semantics.registry import operation
 from pyptx.sim.semantics.vocabulary import Kind, Operation, Selected
+from pyptx.sim.state.accumulators import settle
 
 DIVERGED, CONTROL = -1, -2
 """What a block's function returns when lanes leave it two ways, or by a call, a barrier, the end."""
@@ -69,6 +71,9 @@ class Instrument(Protocol):
     """What checked runs add to instructions: another function for one that accesses memory, a call before any, or, in
     place of one that computes, a function that also gets the machine, the lanes and the guard."""
 
+    numerics: bool
+    """Whether it looks at values; the text of blocks then is another."""
+
     def wrapped(self, step: Step, operation: Operation, block: Block) -> Callable[..., Any] | None: ...
 
     def told(self, step: Step, block: Block) -> list[tuple[Callable[..., Any], bool]]: ...
@@ -76,19 +81,16 @@ class Instrument(Protocol):
     def looked(self, step: Step, operation: Operation) -> Callable[..., Any] | None: ...
 
 
-class Writer:
-    """Writes the text of one block."""
+class Writer(BlockText):
+    """Writes one block."""
 
     def __init__(
         self, program: Program, block: Block, instrument: Instrument | None = None, tracker: Tracker | None = None,
         accumulators: dict[int, int] | None = None,
     ) -> None:  # fmt: skip
-        self.program, self.block, self.instrument, self.tracker = program, block, instrument, tracker
-        self.operands = Operands(program, block)
-        self.lines: list[str] = []
-        self.sites: dict[str, Step] = {}
+        super().__init__(program, block)
+        self.instrument, self.tracker = instrument, tracker
         self.approximate: set[str] = set()
-        self.temporaries = 0
         self.accumulators = accumulators or {}
         self.numbers: dict[str, int] = {}
         self.settled: set[int] = set()
@@ -293,10 +295,6 @@ class Writer:
             raise Unreadable(f"`{name}` has no components")
         return [self.read(RegisterOperand(f"{name}.{part}"), "u32", step) for part in COMPONENTS]
 
-    def read(self, given: Actual, type_name: str | None, step: Step) -> str:
-        """Return the expression of a scalar input."""
-        return self.operands.read(given, type_name, step.scope)
-
     def output(self, wanted: Operand, given: Actual, step: Step) -> Output:
         """Return where a result goes."""
         if isinstance(given, RegisterOperand | LabelOperand):
@@ -333,19 +331,6 @@ class Writer:
                 expression = f"np.asarray({expression}).astype({CLASSES[letter]!r})"
             self.lines.append(f"putmask({output.view}, {mask}, {expression})")
         self.operands.wrote(output.view, mask is not None)
-
-    def temporary(self) -> str:
-        """Return a fresh name."""
-        self.temporaries += 1
-        return f"t{self.temporaries}"
-
-    def guard(self, step: Step) -> str | None:
-        """Return the mask of a guarded instruction."""
-        predicate = step.instruction.predicate
-        if predicate is None or (step is self.block.steps[0] and self.block.converges):
-            return None
-        name = self.read(LabelOperand(predicate.register), "pred", step)
-        return f"(~{name})" if predicate.negated else name
 
     def _text(self) -> str:
         leave, o = self._leave(), self.operands

@@ -7,27 +7,34 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import numpy as np
 
+from pyptx.check.body import Step
+from pyptx.diagnostics import PtxError
+from pyptx.ir import opcode_span
+from pyptx.sim import rules
+from pyptx.sim.base.events import Place
 from pyptx.sim.base.formats import CLASSES, VIEWS, Array
 from pyptx.sim.base.lanes import Lanes, Shape
 from pyptx.sim.execution import accumulators
-from pyptx.sim.execution.codegen import Source, Writer
+from pyptx.sim.execution.codegen import Instrument, Source, Writer
 from pyptx.sim.execution.tracking import POISON, Tracker, poison_registers
 from pyptx.sim.images.storage import Images
-from pyptx.sim.observers.checks.instrument import Instrument
 from pyptx.sim.program.blocks import Block, Program
+from pyptx.sim.reports.findings import Agent, Cta, Finding
 from pyptx.sim.state import special
+from pyptx.sim.state.accumulators import settle_all
+from pyptx.sim.state.effects import Effects
 from pyptx.sim.state.flights import Flight
 from pyptx.sim.state.meetings import Meeting
-from pyptx.sim.state.memory import Memory, Region, Site
+from pyptx.sim.state.memory import Memory, Site
+from pyptx.sim.state.multicasts import Multicasts
 from pyptx.sim.state.printing import Printed
-
-if TYPE_CHECKING:
-    from pyptx.sim.observers.checks import Checks
-    from pyptx.sim.observers.statistics import Statistics
+from pyptx.sim.state.regions import Region
+from pyptx.sim.state.sink import Sink
+from pyptx.sim.state.unstarted import Unstarted
 
 Dim3 = tuple[int, int, int]
 
@@ -66,7 +73,7 @@ class Launch:
 
 
 @dataclass(slots=True)
-class Stats:
+class Counts:
     """What a run did: instructions issued (once per group of lanes), and by how many lanes."""
 
     instructions: int = 0
@@ -76,52 +83,35 @@ class Stats:
     printed: int = 0
     """Characters that the kernel printed."""
     approximate: set[str] = field(default_factory=set[str])
-    statistics: Statistics | None = None
-    """What `sim.run(statistics=True)` counted besides."""
-
-    def __str__(self) -> str:
-        counted = f"{self.lanes} threads, {self.instructions} instructions of groups, {self.lane_instructions} of lanes"
-        about = f"approximate: {', '.join(sorted(self.approximate))}" if self.approximate else ""
-        return "\n".join(part for part in (counted, about, str(self.statistics or "")) if part)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {
-            "instructions": self.instructions, "lane_instructions": self.lane_instructions, "lanes": self.lanes,
-            "approximate": sorted(self.approximate),
-            **(self.statistics.as_json() if self.statistics is not None else {}),
-        }  # fmt: skip
 
 
-class Recorder(Protocol):
-    """Who keeps a record of a run: it is told of every block that ran, and may look at the calls that blocks make."""
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What the batches of a launch share: memory that outlives them, compiled blocks, counts, and who is told what
+    happens."""
 
-    def begin(self, batch: Batch, numbers: Array) -> None:
-        """A batch of CTAs with these numbers begins."""
-        ...
-
-    def schedule(self, state: Any) -> None:
-        """The scheduling of the batch begins."""
-        ...
-
-    def observed(self, block: Block, constants: dict[str, Any]) -> dict[str, Any]:
-        """Return what a block's source names, with functions that the recorder looks into replaced."""
-        ...
-
-    def ran(self, block: Block, lanes: Lanes) -> None:
-        """Some lanes have run a block."""
-        ...
+    regions: list[Region]
+    params: Region
+    sources: dict[int, Source]
+    stats: Counts
+    printed: Printed
+    unstarted: Unstarted
+    multicasts: Multicasts
+    exact: int = 0
+    """The target whose tensor cores' sums are imitated bit for bit, 0 to sum quickly."""
+    sink: Sink[Site] | None = None
+    instrument: Instrument | None = None
+    flight: Flight | None = None
+    """What other grids of a stream have to know."""
 
 
 class Batch:
-    """The state of one batch. `printed` collects what the kernel prints."""
+    """The state of one batch of CTAs."""
 
-    def __init__(
-        self, launch: Launch, ctas: int, regions: list[Region], params: Region, sources: dict[int, Source],
-        stats: Stats, printed: Printed,
-    ) -> None:  # fmt: skip
-        self.launch, self.program, self.sources = launch, launch.program, sources
-        self.stats, self.printed = stats, printed
+    def __init__(self, launch: Launch, ctas: int, resources: Resources) -> None:
+        self.launch, self.program, self.resources = launch, launch.program, resources
+        self.stats, self.printed, self.flight = resources.stats, resources.printed, resources.flight
+        self.sink = resources.sink
         self.shape = Shape(launch.block, ctas)
         lanes = self.shape.lanes
         totals = launch.program.entry.rows.used
@@ -135,20 +125,17 @@ class Batch:
         variables = launch.program.variables
         shared = variables.dynamic_base() + launch.dynamic - variables.shared_base
         self.ctaid = np.zeros((3, ctas), np.int64)
-        nothing = Region("nothing", "global", 0, 0, np.zeros(0, np.uint8))
+        self.sp, self.dynamic = np.zeros(lanes, np.int64), np.zeros(lanes, np.int64)
+        self.dynamic_base = launch.program.dynamic or 0
         self.memory = Memory(
-            self.shape, regions, params, shared, self.ctaid, nothing, variables.shared_base, launch.cluster_size,
-            pairs=launch.program.pairs and launch.cluster_size > 1,
+            self.shape, resources.regions, resources.params, shared, self.ctaid, shared_base=variables.shared_base,
+            cluster=launch.cluster_size, pairs=launch.program.pairs and launch.cluster_size > 1, sink=resources.sink,
+            effects=Effects(launch.schedule == "eager", sink=resources.sink), names=variables.shared_name,
+            grid=launch.label, grid_shape=launch.grid, fresh=POISON if launch.poison else 0, images=launch.images,
+            words=self._registers["r"], dynamic=self.dynamic, dynamic_base=self.dynamic_base,
+            unstarted=resources.unstarted, multicasts=resources.multicasts, exact=resources.exact,
         )  # fmt: skip
-        self.memory.images, self.memory.words = launch.images, self._registers["r"]
-        self.memory.names, self.memory.grid = variables.shared_name, launch.label
-        self.memory.grid_shape = launch.grid
-        self.memory.fresh = self.memory.tensor.fresh = POISON if launch.poison else 0
-        self.sp = np.zeros(lanes, np.int64)
-        self.dynamic = self.memory.dynamic = np.zeros(lanes, np.int64)
-        self.dynamic_base = self.memory.dynamic_base = launch.program.dynamic or 0
         self.effects = self.memory.effects
-        self.effects.eager = launch.schedule == "eager"
         self.blocks: dict[int, tuple[Callable[[Lanes], Callable[[], int]], Callable[[Lanes], int]]] = {}
         self._equal = special.launch_values(
             launch.grid, launch.block, launch.cluster, launch.explicit, shared, launch.dynamic, launch.program.where
@@ -156,33 +143,28 @@ class Batch:
         self._equal |= dict(zip(special.WORKSPACE, divmod(launch.workspace, 1 << 32), strict=True))
         self._equal["%gridid"] = launch.number
         self._own = special.thread_values(self.shape)
-        self.recorder: Recorder | None = None
-        self.flight: Flight | None = None
-        """What other grids of a stream have to know."""
         self.numbers: Array = np.zeros(ctas, np.int64)
         """The number of each CTA in the grid."""
         self.meetings: list[Meeting] = []
         """Lanes that execute a warp-wide instruction together from several places, of which some have yet to run."""
-        self.checks: Checks | None = None
-        self.instrument: Instrument | None = None
         self.accumulators = accumulators.numbers_of(launch.program)
 
     @property
     def registers(self) -> dict[str, Array]:
         """All registers by class, for who does not run a block."""
-        accumulators.settle_all(self.memory.held)
+        settle_all(self.memory.held)
         return self._registers
 
     @property
     def views(self) -> dict[str, Array]:
         """All registers by class and type, for who does not run a block."""
-        accumulators.settle_all(self.memory.held)
+        settle_all(self.memory.held)
         return self._views
 
     def row(self, letter: str, index: int) -> Array:
         """Return one register of all lanes."""
         if letter == "r" and index in self.accumulators:
-            accumulators.settle_all(self.memory.held)
+            settle_all(self.memory.held)
         return self._registers[letter][index]
 
     def begin(self, numbers: Array) -> None:
@@ -210,10 +192,20 @@ class Batch:
         for name, per_cta in values.items():
             made = self._own.setdefault(name, np.zeros(self.shape.lanes, np.uint32))
             made[...] = per_cta[self.shape.cta]
-        if self.recorder is not None:
-            self.recorder.begin(self, numbers)
-        if self.checks is not None:
-            self.checks.begin(self)
+        if self.sink is not None:
+            self.sink.on_begin(numbers)
+
+    def report_unwritten(self, step: Step, name: str, lanes: Lanes, mask: Array | None, unwritten: Array) -> None:
+        """Report lanes that read a register which they have not written; PtxError unless somebody listens."""
+        readers = lanes.subset(unwritten if mask is None else mask & unwritten)
+        if readers is None or (self.sink is not None and self.sink.on_unwritten_register(step, readers, name)):
+            return
+        lane, shape = int(readers.index[0]), self.shape
+        cta = Cta.at(self.ctaid[:, int(readers.cta[0])], self.launch.grid)
+        agent = Agent(cta, int(shape.thread[lane]) // 32, int(shape.lane[lane]))
+        place = Place(opcode_span(step.instruction), step.instruction.full_opcode)
+        text = f"{agent} reads {name}, which it has not written, as {readers.n} threads do"
+        raise PtxError([Finding(rules.UNINITIALISED_REGISTER, place, agent, text).diagnostic()])
 
     def special(self, name: str, lanes: Lanes) -> Array:
         """Return a special register in some lanes."""
@@ -236,23 +228,17 @@ class Batch:
         run = lanes.bound[pc] = bind(lanes)
         return run
 
-    def _instrument(self) -> Instrument | None:
-        """Return what adds the checks to the program's instructions, None in an unchecked run."""
-        if self.checks is not None and self.instrument is None:
-            self.instrument = Instrument(self.program, "numerics" in self.checks.selected.optional)
-        return self.instrument
-
     def _writer(self, block: Block) -> Writer:
-        return Writer(self.program, block, self._instrument(), self.launch.tracker, self.accumulators)
+        return Writer(self.program, block, self.resources.instrument, self.launch.tracker, self.accumulators)
 
     def _make(self, pc: int) -> tuple[Any, Any]:
         block = self.program.blocks[pc]
-        instrument = self._instrument()
+        instrument, sources = self.resources.instrument, self.resources.sources
         # Blocks that look at values have their own text, kept beside the other.
         key = -1 - pc if instrument is not None and instrument.numerics else pc
-        source = self.sources.get(key)
+        source = sources.get(key)
         if source is None:
-            source = self.sources[key] = self._writer(block).source()
+            source = sources[key] = self._writer(block).source()
         self.stats.approximate |= source.approximate
         name = block.code.function.name
         sites = {
@@ -263,6 +249,6 @@ class Batch:
             for key, step in source.sites.items()
         }  # fmt: skip
         constants = source.constants
-        if self.recorder is not None:
-            constants = self.recorder.observed(block, constants)
+        if self.sink is not None:
+            constants = self.sink.wrap_calls(constants)
         return source.make(self, self._views, {**constants, **sites})

@@ -6,27 +6,16 @@ values on.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING
 
 from pyptx.check.body import Step
 from pyptx.check.flow import Register, reads_and_writes
-from pyptx.diagnostics import PtxError
-from pyptx.ir import opcode_span
-from pyptx.sim import rules
 from pyptx.sim.base.formats import Array
-from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.execution.text import BlockText
 from pyptx.sim.execution.transfers import WRITTEN, handed_on, register_of, transfer
-from pyptx.sim.hazards import Agent, Finding, Place
-from pyptx.sim.hazards.findings import Cta
 from pyptx.sim.program.assignment import unproven
 from pyptx.sim.program.blocks import Block, Program, names_in
 from pyptx.sim.program.registers import Row
 from pyptx.sim.program.vectors import names_of
-
-if TYPE_CHECKING:
-    from pyptx.sim.execution.codegen import Writer
-    from pyptx.sim.execution.machine import Batch
 
 POISON = 0x7FFDA5A5
 """What uninitialized words hold with `poison=True`: as f32 and bf16, and twice over as f64, a NaN."""
@@ -60,7 +49,7 @@ class Tracker:
             grown = bool(more)
         return cls({register: at for at, register in enumerate(sorted(found))})
 
-    def begin(self, writer: Writer, block: Block) -> None:
+    def begin(self, writer: BlockText, block: Block) -> None:
         """Write what is known when a block begins: parameters in registers and results of calls are written."""
         params = block.code.function.params if block.pc == block.code.entry else ()
         names = {name for param in params for name in names_of(param)}
@@ -72,7 +61,7 @@ class Tracker:
             writer.lines.append(f"{self._flags(writer, register)}[...] = {WRITTEN}")
             writer.operands.wrote(f"w{self.rows[register]}", False)
 
-    def reads(self, writer: Writer, step: Step) -> None:
+    def reads(self, writer: BlockText, step: Step) -> None:
         """Write the test of what a step uses, and whether what it hands on was written."""
         self.handed = {}
         if step.plan is None:
@@ -86,8 +75,9 @@ class Tracker:
             guards = predicate is not None and register[0] == predicate.register
             mask = None if guards else writer.guard(step)
             flags = self._flags(writer, register)
-            tell = writer.operands.constant(partial(_told, step, register[0]))
-            writer.lines.append(f"if ({flags} != {WRITTEN}).any(): {tell}(M, L, {mask}, {flags})")
+            about, name = writer.operands.constant(step), writer.operands.constant(register[0])
+            report = f"M.report_unwritten({about}, {name}, L, {mask}, {flags} != {WRITTEN})"
+            writer.lines.append(f"if ({flags} != {WRITTEN}).any(): {report}")
         if move is not None and any(one in self.rows for one in move.sources):
             known = [one if one in self.rows else None for one in move.sources]
             flags = [str(WRITTEN) if one is None else self._flags(writer, one) for one in known]
@@ -95,7 +85,7 @@ class Tracker:
                 self.handed[register] = writer.temporary()
                 writer.lines.append(f"{self.handed[register]} = {expression}")
 
-    def writes(self, writer: Writer, step: Step) -> None:
+    def writes(self, writer: BlockText, step: Step) -> None:
         """Write what a step has written."""
         if step.plan is None:
             return
@@ -108,28 +98,9 @@ class Tracker:
             writer.lines.append(line)
             writer.operands.wrote(flags, mask is not None)
 
-    def _flags(self, writer: Writer, register: Register) -> str:
+    def _flags(self, writer: BlockText, register: Register) -> str:
         return writer.operands.view(Row("w", self.rows[register], 1, "pred"))
 
 
 def _owns(block: Block, register: Register) -> bool:
     return register in block.code.rows.of
-
-
-def _told(step: Step, name: str, machine: Batch, lanes: Lanes, mask: Array | None, flags: Array) -> None:
-    """Report lanes that read a register which they have not written."""
-    lacks = flags != WRITTEN
-    some = lanes.subset(lacks if mask is None else mask & lacks)
-    if some is None:
-        return
-    if machine.checks is not None:
-        checks = machine.checks
-        checks.engine.warps.uninitialised(checks.group(some), checks.place(step), [name])
-        return
-    cta, lane = int(some.cta[0]), int(machine.shape.lane[some.index[0]])
-    agent = Agent(
-        Cta.at(machine.ctaid[:, cta], machine.launch.grid), int(machine.shape.thread[some.index[0]]) // 32, lane
-    )
-    place = Place(opcode_span(step.instruction), step.instruction.full_opcode)
-    what = f"{agent} reads {name}, which it has not written, as {some.n} threads do"
-    raise PtxError([Finding(rules.UNINITIALISED_REGISTER, place, agent, what).diagnostic()])

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,13 +20,10 @@ from pyptx.ir.operands import Operand
 from pyptx.isa.traits import Trait
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.execution.text import BlockText
 from pyptx.sim.program.blocks import resolved
 from pyptx.sim.semantics.data_movement import shuffle
-from pyptx.sim.state.meetings import present
-
-if TYPE_CHECKING:
-    from pyptx.sim.execution.codegen import Writer
-    from pyptx.sim.execution.machine import Batch
+from pyptx.sim.state.meetings import Meeter, present
 
 WRITTEN = 0xFF
 """What is known of a register: a bit for each of its bytes, set where that was written; set beyond its end too."""
@@ -62,7 +58,7 @@ def transfer(step: Step) -> Transfer | None:
     return Transfer(targets, (_register(operands[1], step), _register(operands[2], step)), operands[3:])
 
 
-def handed_on(writer: Writer, step: Step, found: Transfer, flags: list[str]) -> list[str]:
+def handed_on(writer: BlockText, step: Step, found: Transfer, flags: list[str]) -> list[str]:
     """Return the expressions of which bytes of each target are written, given which bytes of each source are."""
     opcode, read = step.instruction.opcode, writer.operands.read
     if opcode == "mov":
@@ -82,7 +78,7 @@ def handed_on(writer: Writer, step: Step, found: Transfer, flags: list[str]) -> 
     return [f"{writer.operands.constant(function)}({read(chosen, 'u32', step.scope)}, {flags[0]}, {flags[1]})"]
 
 
-def _shuffled(mode: str, machine: Batch, group: Lanes, flags: Array | int, by: Array, limit: Array) -> Array:
+def _shuffled(mode: str, machine: Meeter, group: Lanes, flags: Array | int, by: Array, limit: Array) -> Array:
     """Return which bytes `shfl` takes are written; nothing is known of lanes that execute it at another place."""
     together = present(machine, group)
     if together is group:
@@ -96,7 +92,7 @@ def _shuffled(mode: str, machine: Batch, group: Lanes, flags: Array | int, by: A
     return shuffle(mode, machine, together, known, *spread)[0][here]
 
 
-def _moved(writer: Writer, step: Step, flags: list[str]) -> list[str]:
+def _moved(writer: BlockText, step: Step, flags: list[str]) -> list[str]:
     """Return which bytes `mov` writes, of registers that it splits or joins too."""
     to, given = (_parts(operand) for operand in step.instruction.operands)
     if len(to) == len(given):

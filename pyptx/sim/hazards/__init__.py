@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from pyptx.sim.base.events import Access, Bytes, Family, Place, Scope, Sem, Space, atomic, load, store, tensor_cells
 from pyptx.sim.hazards.engine import Hazards
-from pyptx.sim.hazards.findings import Agent, Finding, Ledger, show
-from pyptx.sim.hazards.graph import HangReport, Standing, Waiting
 from pyptx.sim.hazards.groups import Group
+from pyptx.sim.reports.findings import Agent, Finding, Ledger, show
+from pyptx.sim.reports.graph import HangReport, Standing, Waiting
 from pyptx.sim.rules import RULES
 
 __all__ = [

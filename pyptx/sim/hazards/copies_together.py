@@ -9,22 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyptx.sim.base.events import Access, Bytes, Clock, Family, Ints, Place, Space
+from pyptx.sim.base.events import Access, Bytes, Clock, Family, Ints, Place, Runs, Space
 from pyptx.sim.hazards.copies import Copies, Load, Stores
 from pyptx.sim.hazards.rows import rows_of
 from pyptx.sim.hazards.shadow import Shadow
 from pyptx.sim.hazards.tiles import Ready, Tiles
-
-
-@dataclass(frozen=True, slots=True)
-class Runs:
-    """Runs of `length` bytes each, a row of their starts for each copy; `low` is the least byte, `high` the one behind
-    the last."""
-
-    starts: Ints
-    length: int
-    low: int
-    high: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from pyptx.sim.base.events import Access, Ints, Place, Space
 from pyptx.sim.hazards.barriers import Barriers
 from pyptx.sim.hazards.boxes import Boxes
 from pyptx.sim.hazards.copies import Copies
-from pyptx.sim.hazards.findings import Ledger
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.hang import Hangs
 from pyptx.sim.hazards.layouts import Layouts
@@ -30,6 +29,7 @@ from pyptx.sim.hazards.tensormaps import TensorMaps
 from pyptx.sim.hazards.tiles import Tiles
 from pyptx.sim.hazards.warps import Warps
 from pyptx.sim.hazards.wgmma import Wgmma
+from pyptx.sim.reports.findings import Ledger
 
 
 def _merge_runs(slots: Sequence[int]) -> list[tuple[int, int]]:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pyptx.sim import rules
 from pyptx.sim.base.events import Ints, Place, Space
 from pyptx.sim.hazards.barriers import Barriers
-from pyptx.sim.hazards.graph import HangReport, Standing, Subject, Waiting, explain
 from pyptx.sim.hazards.mbarriers import MBarriers
 from pyptx.sim.hazards.state import State
+from pyptx.sim.reports.graph import HangReport, Standing, Subject, Waiting, explain
 from pyptx.sim.rules import advice
 
 _NAMES = {
@@ -79,7 +79,7 @@ class Hangs:
         barrier = self.mbarriers.live.get((grid.number, wait.key))
         if barrier is None:
             return Subject(key, f"mbarrier at {where}", "it is not initialized", helpers=helpers)
-        missing = phase_missing(barrier.phase, barrier.pending, barrier.count, barrier.tx, wait.parity)
+        missing = advice.phase_missing(barrier.phase, barrier.pending, barrier.count, barrier.tx, wait.parity)
         history = tuple(f"{doing} by {self.state.agent(thread)} at {place}" for place, thread, doing in barrier.history)
         name = f"mbarrier at {where}, phase {barrier.phase}"
         lacks = barrier.pending, barrier.count, barrier.tx
@@ -124,17 +124,3 @@ class Hangs:
             slot = grid.slot_of(thread)
             warps = {warp for warp in warps if grid.slot_of(warp * 32) == slot}
         return frozenset(warps)
-
-
-def phase_missing(phase: int, pending: int, count: int, tx: int, parity: int | None) -> str:
-    """Say what the running phase of an mbarrier lacks, and what a wait with this parity makes of it."""
-    parts: list[str] = []
-    if pending:
-        parts.append(f"{pending} of {count} arrivals missing")
-    if tx:
-        parts.append(f"{tx} bytes expected and not copied" if tx > 0 else f"{-tx} bytes copied that nobody expected")
-    if parity is not None and phase & 1 != parity:
-        parts.append(f"parity {parity} is that of the last phase, so this wait is already true")
-    elif pending == count and not tx and phase:
-        parts.append(f"phase {phase - 1} completed; nothing of phase {phase} has begun")
-    return ", ".join(parts) or "complete"

@@ -11,10 +11,10 @@ import numpy as np
 from pyptx.diagnostics import Rule
 from pyptx.sim.base.events import Family, Ints, Place, Scope, Space
 from pyptx.sim.hazards.clocks import Clocks
-from pyptx.sim.hazards.findings import Agent, Finding, Ledger
 from pyptx.sim.hazards.records import ALL_LANES, Records
 from pyptx.sim.hazards.shadow import Shadow
 from pyptx.sim.hazards.stamps import Handed, Later, Stamp
+from pyptx.sim.reports.findings import Agent, Finding, Ledger
 
 TENSOR_BYTES = 512 * 8 * 16
 """Shadow bytes of one CTA's tensor memory: a granule per column and 16 lanes."""

@@ -20,8 +20,8 @@ from pyptx.sim.program.frames import aligned, laid_out
 from pyptx.sim.program.shapes import shown_number
 from pyptx.sim.program.variables import GUARD, Allocation
 from pyptx.sim.rules import faults
-from pyptx.sim.state.memory import Region
 from pyptx.sim.state.multicasts import Multicast, Multicasts
+from pyptx.sim.state.regions import Region
 from pyptx.tensormap import TensorMap, encode, validate
 
 _TENSOR_MAP = 128

@@ -15,14 +15,14 @@ from pyptx.ir import Module
 from pyptx.isa.targets import target
 from pyptx.sim.base.formats import Array
 from pyptx.sim.execution.codegen import Source
-from pyptx.sim.execution.machine import Batch, Launch, Stats
+from pyptx.sim.execution.machine import Batch, Launch, Resources
 from pyptx.sim.execution.tracking import Tracker
 from pyptx.sim.images.binding import bind_variables
 from pyptx.sim.launch.arguments import Buffers, arrays_in, parameter_bytes
 from pyptx.sim.launch.overlaps import Span, entangled, spans
+from pyptx.sim.launch.results import Stats
 from pyptx.sim.launch.room import require
-from pyptx.sim.observers.checks import Checks
-from pyptx.sim.observers.timeline.recorder import Recorder
+from pyptx.sim.observers.observer import Observer
 from pyptx.sim.program.blocks import Program, prepare
 from pyptx.sim.program.shapes import Dim, dim3, shaped, whole_number
 from pyptx.sim.program.variables import PARAM_BASE, Globals
@@ -30,8 +30,10 @@ from pyptx.sim.rules import faults
 from pyptx.sim.scheduling.orders import SCHEDULES, reversed_ctas
 from pyptx.sim.scheduling.scheduler import Scheduler
 from pyptx.sim.state.flights import Flight
-from pyptx.sim.state.memory import Region, regions_of
+from pyptx.sim.state.memory import regions_of
 from pyptx.sim.state.printing import Printed
+from pyptx.sim.state.regions import Region
+from pyptx.sim.state.sink import fan_out
 from pyptx.sim.state.unstarted import Unstarted
 
 BATCH_LANES = 8192
@@ -87,9 +89,7 @@ class Prepared:
         """How many threads a CTA has."""
         return self.launch.block[0] * self.launch.block[1] * self.launch.block[2]
 
-    def batches(
-        self, checks: Checks | None = None, recorder: Recorder | None = None, flight: Flight | None = None
-    ) -> Iterator[Scheduler]:
+    def batches(self, observers: Sequence[Observer] = (), flight: Flight | None = None) -> Iterator[Scheduler]:
         """Yield the batches of the grid one after the other, each ready to run. `flight` is the grid's part in a stream
         of several."""
         machine: Batch | None = None
@@ -97,22 +97,26 @@ class Prepared:
         size = self.launch.cluster_size
         by = self.at_once // size if reversed_ctas(self.launch.schedule, self.launch.seed) else 0
         unstarted = self.unstarted = Unstarted(self.launch.cluster, self.launch.grid, by)
+        sink = fan_out(observers)
+        instruments = (observer.instrument(self.launch.program) for observer in observers)
+        resources = Resources(
+            self.regions, self.params, self.sources, self.stats, self.printed, unstarted, self.buffers.multicasts,
+            self.exact, sink, next((one for one in instruments if one is not None), None), flight,
+        )  # fmt: skip
         while unstarted.left:
             numbers = unstarted.start(self.at_once)
-            ctas = len(numbers)
-            if machine is None or machine.shape.ctas != ctas:
-                machine = Batch(self.launch, ctas, self.regions, self.params, self.sources, self.stats, self.printed)
-                machine.memory.tensor.exact = self.exact
-                machine.recorder, machine.flight = recorder, flight
-                if checks is not None:
-                    checks.attach(machine, self.at_once)
-                machine.memory.unstarted = unstarted
-                machine.memory.multicasts = self.buffers.multicasts
+            if machine is None or machine.shape.ctas != len(numbers):
+                machine = Batch(self.launch, len(numbers), resources)
+                for observer in observers:
+                    observer.attach(machine, self.at_once)
             machine.begin(numbers)
-            yield Scheduler(machine, int(numbers[0]))
+            scheduler = Scheduler(machine, int(numbers[0]))
+            for observer in observers:
+                observer.follow(scheduler)
+            yield scheduler
             self.stats.batches += 1
-        if checks is not None:
-            checks.finish()
+        if sink is not None:
+            sink.on_finish()
         self.stats.lanes = self.ctas * self.threads
 
     def write_back(self) -> None:

@@ -9,17 +9,14 @@ import warnings
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
 
 from pyptx.diagnostics import PtxError, UserTraceback, user_stack_level
+from pyptx.sim.launch.prepared import Prepared
 from pyptx.sim.program.assignment import successors
 from pyptx.sim.program.blocks import EXIT, RET, TRAP, Program
 from pyptx.sim.scheduling.places import report
 from pyptx.sim.scheduling.state import State
 from pyptx.sim.state.printing import Printed
-
-if TYPE_CHECKING:
-    from pyptx.sim.launch.prepared import Prepared
 
 _DELAY = 1.0
 """Seconds after which the bar appears."""

@@ -5,18 +5,41 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from pyptx.sim.base.formats import Array
-from pyptx.sim.execution.machine import Stats
+from pyptx.sim.execution.machine import Counts
 from pyptx.sim.hazards import Finding
-from pyptx.sim.hazards.findings import by_cause
 from pyptx.sim.observers.checks.choice import CLASSES, Selection
+from pyptx.sim.observers.statistics.report import Statistics
 from pyptx.sim.observers.timeline import Timeline
 from pyptx.sim.observers.watching import Change
+from pyptx.sim.reports.findings import by_cause
 from pyptx.sim.scheduling.orders import SEEDED
 
 _MOST_PRINTED = 2000
 _MOST_NAMED = 3
+
+
+@dataclass(slots=True)
+class Stats(Counts):
+    """The counts of a run, and its statistics if somebody asked for them."""
+
+    statistics: Statistics | None = None
+    """What `sim.run(statistics=True)` counted besides."""
+
+    def __str__(self) -> str:
+        counted = f"{self.lanes} threads, {self.instructions} instructions of groups, {self.lane_instructions} of lanes"
+        about = f"approximate: {', '.join(sorted(self.approximate))}" if self.approximate else ""
+        return "\n".join(part for part in (counted, about, str(self.statistics or "")) if part)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            "instructions": self.instructions, "lane_instructions": self.lane_instructions, "lanes": self.lanes,
+            "approximate": sorted(self.approximate),
+            **(self.statistics.as_json() if self.statistics is not None else {}),
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

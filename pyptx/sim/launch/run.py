@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,19 +11,25 @@ import numpy as np
 from pyptx.diagnostics import Diagnostic, PtxError, Severity, hide_frames
 from pyptx.ir import Module
 from pyptx.sim.base.formats import Array
+from pyptx.sim.execution.machine import Launch as LaunchFacts
 from pyptx.sim.hazards import Finding
-from pyptx.sim.hazards.findings import by_cause
-from pyptx.sim.hazards.graph import Hang
+from pyptx.sim.launch.outputs import report_unwritten
 from pyptx.sim.launch.prepared import BATCH_LANES, MAX_STEPS, Dim, Options, Prepared, prepared
 from pyptx.sim.launch.progress import attach, interrupted, pace_of, progress
-from pyptx.sim.launch.results import Coverage, Result
-from pyptx.sim.launch.source_lines import source_lines, text_of
+from pyptx.sim.launch.results import Coverage, Result, Stats
 from pyptx.sim.observers import watching
 from pyptx.sim.observers.checks import Checks, Selection, selection
 from pyptx.sim.observers.checks.choice import Check
-from pyptx.sim.observers.checks.outputs import report_unwritten
+from pyptx.sim.observers.observer import Observer
+from pyptx.sim.observers.statistics.report import statistics as statistics_of
+from pyptx.sim.observers.statistics.tally import Tally
+from pyptx.sim.observers.timeline import Timeline
 from pyptx.sim.observers.timeline.recorder import Recorder, recording
+from pyptx.sim.observers.watching import Watch
 from pyptx.sim.program.linking import whole
+from pyptx.sim.reports.findings import by_cause
+from pyptx.sim.reports.graph import Hang
+from pyptx.sim.reports.source_lines import source_lines, text_of
 from pyptx.sim.rules import ADDRESS_OVERFLOW, DEADLOCK, NARROWED, NOT_A_BARRIER, PHASE_UNOBSERVED, faults
 from pyptx.sim.rules.advice import COUNT
 from pyptx.sim.scheduling.orders import SEEDED
@@ -84,39 +90,83 @@ def run(
         poison=poison, parts=parts, fresh=fresh,
     )  # fmt: skip
     launch = prepared(module, entry, options, checked=selected is not None, single=bool(watch))
-    watched = watching.watch(launch, watch) if watch else None
-    checks = Checks(selected) if selected is not None else None
-    recorder = recording(launch.launch, schedule, timeline, statistics) if timeline or statistics else None
+    observers = Observers.of(launch.launch, selected, schedule, timeline, statistics, watch)
+    checks = observers.checks
     with attach([launch.printed]):
         try:
-            _run(launch, checks, recorder, watched)
+            _run(launch, observers)
         except PtxError as why:
             why = cited(module, with_findings(why, checks))
-            raise _stopped(repeatable(why, schedule, seed), recorder, checks) from None
+            raise observers.stopped(repeatable(why, schedule, seed)) from None
         if checks is not None:
             report_unwritten(checks, launch.buffers, outputs, [(checks, array) for array in fresh])
         try:
             hazards = [] if selected is None or checks is None else judged([module], selected, checks)
         except PtxError as why:
-            raise _stopped(repeatable(why, schedule, seed), recorder, checks) from None
+            raise observers.stopped(repeatable(why, schedule, seed)) from None
     launch.write_back()
-    drawn = None if recorder is None else recorder.drawn(launch.stats, hazards)
-    shown = drawn if timeline else None
-    changes = [] if watched is None else watched.changes
+    drawn = observers.draw(launch.stats, hazards)
+    changes = [] if observers.watch is None else observers.watch.changes
     covered = Coverage.of(schedule, seed, selected, launch.stats, outputs, fresh)
-    return Result(launch.outputs, launch.stats, str(launch.printed), hazards, shown, changes, covered)
+    return Result(
+        launch.outputs, launch.stats, str(launch.printed), hazards, drawn if timeline else None, changes, covered
+    )
 
 
-def _run(launch: Prepared, checks: Checks | None, recorder: Recorder | None, watched: watching.Watch | None) -> None:
+@dataclass(frozen=True, slots=True)
+class Observers:
+    """Who observes a run."""
+
+    checks: Checks | None
+    recorder: Recorder | None
+    tally: Tally | None
+    watch: Watch | None
+
+    @classmethod
+    def of(
+        cls, launch: LaunchFacts, selected: Selection | None, schedule: str, timeline: bool | int, statistics: bool,
+        watch: Sequence[str],
+    ) -> Observers:  # fmt: skip
+        """Return what somebody asked for."""
+        watched = watching.watch(launch.program, watch) if watch else None
+        checks = Checks(selected) if selected is not None else None
+        findings = None if checks is None else checks.engine.findings
+        recorder = recording(launch, schedule, timeline, findings) if timeline or statistics else None
+        return cls(checks, recorder, Tally() if statistics else None, watched)
+
+    def listeners(self) -> list[Observer]:
+        """Return all that hear events."""
+        return [one for one in (self.recorder, self.tally, self.checks) if one is not None]
+
+    def stopped(self, why: PtxError) -> PtxError:
+        """Return the error that ended the run, with the timeline up to there if one was asked for."""
+        if self.recorder is None:
+            return why
+        checks = self.checks
+        hazards = [] if checks is None else by_cause(checks.selected.chosen(checks.engine.findings))
+        return self.recorder.stopped(why, hazards)
+
+    def draw(self, stats: Stats, hazards: Sequence[Finding]) -> Timeline | None:
+        """Return the timeline, and put what was counted into the run's statistics."""
+        if self.recorder is None:
+            return None
+        recorded = self.recorder.finish()
+        if self.tally is None:
+            return Timeline(recorded, hazards)
+        stats.statistics = statistics_of(self.recorder, self.tally)
+        return Timeline(recorded, hazards, stats.statistics.marks())
+
+
+def _run(launch: Prepared, observers: Observers) -> None:
     """Run all batches of a launch."""
     batch: Scheduler | None = None
-    pace = pace_of([launch], checks is not None)
+    pace = pace_of([launch], observers.checks is not None)
     try:
         with np.errstate(all="ignore"), progress(launch.ctas * launch.threads, pace) as tell:
-            for batch in launch.batches(checks, recorder):
+            for batch in launch.batches(observers.listeners()):
                 pace.begin_batch()
-                if watched is not None:
-                    _watched(batch, watched)
+                if observers.watch is not None:
+                    _run_watched(batch, observers.watch)
                 else:
                     batch.run(tell)
                 pace.end_batch()
@@ -127,19 +177,12 @@ def _run(launch: Prepared, checks: Checks | None, recorder: Recorder | None, wat
         raise interrupted([] if batch is None else [batch], launch.stats.instructions) from None
 
 
-def _watched(batch: Scheduler, watched: watching.Watch) -> None:
+def _run_watched(batch: Scheduler, watch: Watch) -> None:
     """Run a batch instruction by instruction."""
     batch.once = True
-    watched.begin(batch)
+    watch.follow(batch)
     while batch.step():
-        watched.look(batch)
-
-
-def _stopped(why: PtxError, recorder: Recorder | None, checks: Checks | None) -> PtxError:
-    """Return the error that ended a run, with the timeline up to there if one was asked for."""
-    if recorder is None:
-        return why
-    return recorder.stopped(why, [] if checks is None else by_cause(checks.selected.chosen(checks.engine.findings)))
+        watch.look()
 
 
 def repeatable(why: PtxError, schedule: str, seed: int) -> PtxError:

@@ -13,7 +13,7 @@ from pyptx.diagnostics import PtxError, hide_frames
 from pyptx.ir import Module
 from pyptx.sim.base.formats import Array, dtype_of
 from pyptx.sim.hazards import Finding
-from pyptx.sim.hazards.findings import by_cause
+from pyptx.sim.launch.outputs import report_unwritten
 from pyptx.sim.launch.prepared import Options, prepared
 from pyptx.sim.launch.progress import attach, pace_of
 from pyptx.sim.launch.results import Coverage, Result
@@ -21,11 +21,11 @@ from pyptx.sim.launch.run import cited, judged, repeatable, with_findings
 from pyptx.sim.observers import watching
 from pyptx.sim.observers.checks import Checks, selection
 from pyptx.sim.observers.checks.choice import Check
-from pyptx.sim.observers.checks.outputs import report_unwritten
 from pyptx.sim.program.blocks import Code
 from pyptx.sim.program.linking import whole
 from pyptx.sim.program.python_names import python_names
 from pyptx.sim.program.registers import Row
+from pyptx.sim.reports.findings import by_cause
 from pyptx.sim.rules import faults
 from pyptx.sim.scheduling.places import Stand, cta_numbers, groups, stands
 from pyptx.sim.scheduling.scheduler import Scheduler
@@ -75,14 +75,14 @@ class Machine:
             raise faults.error(faults.LAUNCH_SHAPE, None, text)
         self._options, selected = Options(**options), selection(check, on_hazard)
         self._launch = prepared(self._module, entry, self._options, checked=selected is not None, single=True)
-        self._watch = watching.watch(self._launch, watch) if watch else None
+        self._watch = watching.watch(self._launch.launch.program, watch) if watch else None
         self._checks, self._outputs = None if selected is None else Checks(selected), outputs
         names = python_names(self._launch.launch.program)
         counts = Counter(names.values())
         self._variables = {name: variable for name, variable in names.items() if counts[variable] == 1}
         self._raised: set[int] = set()
         self._looked = False
-        self._batches = self._launch.batches(self._checks)
+        self._batches = self._launch.batches([] if self._checks is None else [self._checks])
         self._batch: Scheduler | None = None
         self._batch = self._next_batch()
 
@@ -215,7 +215,7 @@ class Machine:
         if batch is not None:
             batch.once = True
             if self._watch is not None:
-                self._watch.begin(batch)
+                self._watch.follow(batch)
         return batch
 
     def _advance(self, batch: Scheduler) -> None:
@@ -228,7 +228,7 @@ class Machine:
             with np.errstate(all="ignore"):
                 more = batch.step()
                 if more and self._watch is not None:
-                    self._watch.look(batch)
+                    self._watch.look()
                 more = more and batch.peek() is not None
         except PtxError as why:
             raise self._repeatable(with_findings(why, self._checks)) from None

@@ -16,13 +16,13 @@ from pyptx.diagnostics import PtxError, hide_frames
 from pyptx.ir import Module
 from pyptx.sim.base.formats import Array
 from pyptx.sim.hazards import Finding
+from pyptx.sim.launch.outputs import report_unwritten
 from pyptx.sim.launch.prepared import BATCH_LANES, MAX_STEPS, Dim, Options, Prepared, prepared_together
 from pyptx.sim.launch.progress import Pace, attach, interrupted, pace_of
 from pyptx.sim.launch.results import Coverage, Result
 from pyptx.sim.launch.run import cited, judged, repeatable, with_findings
 from pyptx.sim.observers.checks import Checks, Selection, selection
 from pyptx.sim.observers.checks.choice import Check
-from pyptx.sim.observers.checks.outputs import report_unwritten
 from pyptx.sim.program.linking import told_apart, whole
 from pyptx.sim.rules import faults
 from pyptx.sim.scheduling.dependents import go_on
@@ -80,7 +80,7 @@ class _Grid:
         """Let the first CTAs run."""
         self.flight.where = lambda: [] if self.batch is None else report(self.batch)
         self.flight.unfinished = self.unfinished
-        self.batches = self.launch.batches(self.checks, flight=self.flight)
+        self.batches = self.launch.batches([] if self.checks is None else [self.checks], self.flight)
         self.batch = next(self.batches)
 
     def step(self) -> bool:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from pyptx.sim.base.events import Place
 from pyptx.sim.base.formats import CLASSES, Array, dtype_of, suffix_of
 from pyptx.sim.execution.machine import Batch
-from pyptx.sim.hazards.findings import Cta
-from pyptx.sim.launch.prepared import Prepared
+from pyptx.sim.observers.observer import Observer
+from pyptx.sim.program.blocks import Program
 from pyptx.sim.program.python_names import python_names
 from pyptx.sim.program.registers import Row
+from pyptx.sim.reports.findings import Cta
 from pyptx.sim.rules import faults
 from pyptx.sim.scheduling.known import place_of
 from pyptx.sim.scheduling.places import cta_numbers
-from pyptx.sim.scheduling.scheduler import Scheduler
+from pyptx.sim.scheduling.state import State
 
 _MOST = 100_000
 
@@ -48,24 +49,23 @@ class Change:
         return f"{self.place}: {name} of {who} from {self.before[0]} to {self.after[0]}{more}"
 
 
-@dataclass(slots=True)
-class Watch:
+class Watch(Observer):
     """The watched registers of a launch and what has happened to them."""
 
-    rows: list[tuple[str, Row]]
-    names: dict[str, str]
-    changes: list[Change] = field(default_factory=list[Change])
-    _machine: Batch | None = None
-    _before: list[Array] = field(default_factory=list[Array])
+    def __init__(self, rows: list[tuple[str, Row]], names: dict[str, str]) -> None:
+        self.rows, self.names = rows, names
+        self.changes: list[Change] = []
+        self._state: State | None = None
+        self._before: list[Array] = []
 
-    def begin(self, batch: Scheduler) -> None:
-        """Start with the registers of a batch as they are."""
-        self._machine = batch.machine
-        self._before = [values(batch.machine, row).copy() for _, row in self.rows]
+    def follow(self, state: State) -> None:
+        self._state = state
+        self._before = [values(state.machine, row).copy() for _, row in self.rows]
 
-    def look(self, batch: Scheduler) -> None:
-        """Note what the block that has just run has changed."""
-        if batch.running is None or len(self.changes) >= _MOST:
+    def look(self) -> None:
+        """Note what the block that ran last has changed."""
+        batch = self._state
+        if batch is None or batch.running is None or len(self.changes) >= _MOST:
             return
         numbers = np.array(cta_numbers(batch))
         for at, (name, row) in enumerate(self.rows):
@@ -80,20 +80,20 @@ class Watch:
                 before[lanes] = now[lanes]
 
 
-def watch(launch: Prepared, names: Sequence[str]) -> Watch:
+def watch(program: Program, names: Sequence[str]) -> Watch:
     """Return a watch of registers, by their names in PTX or by the variables of a kernel in Python that hold them;
     PtxError when there is no such register."""
     if not isinstance(names, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise faults.error(faults.ARGUMENTS, None, f"watch is {names!r}: names of registers expected, such as ['%r1']")
     rows: list[tuple[str, Row]] = []
-    known = {name: row for code in launch.launch.program.codes for (name, _), row in code.rows.of.items()}
-    variables = python_names(launch.launch.program)
+    known = {name: row for code in program.codes for (name, _), row in code.rows.of.items()}
+    variables = python_names(program)
     for name in [names] if isinstance(names, str) else names:
         registers = [name] if name in known else [own for own, variable in variables.items() if variable == name]
         if not registers:
             some = ", ".join([*dict.fromkeys(variables.values()), *sorted(known)][:12])
             text = f"no register `{name}` is used; there are {some}"
-            raise faults.error(faults.ARGUMENTS, launch.launch.program.entry.function.origin, text)
+            raise faults.error(faults.ARGUMENTS, program.entry.function.origin, text)
         rows += [(register, known[register]) for register in registers]
     return Watch(rows, variables)
 

@@ -53,3 +53,17 @@ def of_circle(kinds: Collection[str]) -> str:
     if kinds == {"bar"}:
         return "let all warps come to these barriers in one order, or use `bar.arrive` where a warp need not wait"
     return ""
+
+
+def phase_missing(phase: int, pending: int, count: int, tx: int, parity: int | None) -> str:
+    """Say what the running phase of an mbarrier lacks, and what a wait with this parity makes of it."""
+    parts: list[str] = []
+    if pending:
+        parts.append(f"{pending} of {count} arrivals missing")
+    if tx:
+        parts.append(f"{tx} bytes expected and not copied" if tx > 0 else f"{-tx} bytes copied that nobody expected")
+    if parity is not None and phase & 1 != parity:
+        parts.append(f"parity {parity} is that of the last phase, so this wait is already true")
+    elif pending == count and not tx and phase:
+        parts.append(f"phase {phase - 1} completed; nothing of phase {phase} has begun")
+    return ", ".join(parts) or "complete"

@@ -15,11 +15,11 @@ from pyptx.check.body import Step
 from pyptx.diagnostics import PtxError
 from pyptx.isa.traits import Trait
 from pyptx.sim import rules
+from pyptx.sim.base.events import Place
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
-from pyptx.sim.hazards import Agent, Finding, Place
-from pyptx.sim.hazards.findings import Cta
 from pyptx.sim.program.blocks import Block
+from pyptx.sim.reports.findings import Agent, Cta, Finding
 from pyptx.sim.scheduling.known import place_of
 from pyptx.sim.scheduling.reach import Reach
 from pyptx.sim.scheduling.state import State
@@ -34,46 +34,6 @@ class Part:
 
     index: Array
     place: Place | None
-
-
-def told(state: State, block: Block, depth: int, lanes: Lanes) -> None:
-    """Tell the checks of lanes that come to an aligned barrier without the rest of their warps, which cannot come."""
-    checks = state.machine.checks
-    assert checks is not None
-    step = block.steps[-1]
-    if Trait.ALIGNED not in step.traits or (
-        block.pc not in state.came and checks.incomplete(checks.group(lanes)) is None
-    ):
-        return
-    parts = elsewhere(state, block, depth, _gather_arrivals(state, block.pc, lanes))
-    for part in parts:
-        # Who is kept off by the guard has been told of.
-        if part.place is not None:
-            divergence = finding(state, checks.place(step), lanes, part)
-            checks.engine.findings.add(divergence)
-            checks.parted |= set(checks.group(state.shape.of(part.index)).warps.tolist())
-
-
-def _gather_arrivals(state: State, key: int | Place, lanes: Lanes) -> Lanes:
-    """Return lanes that come to an instruction, and those of their warps that have come to it in this round."""
-    shape, came = state.shape, state.came.setdefault(key, np.zeros(state.shape.lanes, np.bool_))
-    came[lanes.sel] = True
-    here = shape.of(np.flatnonzero(came & np.isin(shape.warp, shape.warp[lanes.sel])))
-    came &= np.isin(shape.warp, shape.warp[state.alive & ~came])
-    if not came.any():
-        del state.came[key]
-    return here
-
-
-def passed(state: State, place: Place, lanes: Lanes) -> list[Finding]:
-    """Return what is wrong with an aligned instruction that runs within a block, in some of its lanes."""
-    assert state.running is not None
-    block, running = state.running
-    parts = elsewhere(state, block, state.depth, _gather_arrivals(state, place, lanes))
-    kept = np.setdiff1d(running.index, np.concatenate([lanes.index, *(part.index for part in parts)]))
-    kept = kept[np.isin(state.shape.warp[kept], state.shape.warp[lanes.sel])]
-    parts += [Part(kept, None)] if len(kept) else []
-    return [finding(state, place, lanes, part) for part in parts]
 
 
 def elsewhere(
@@ -124,11 +84,9 @@ def diverged(state: State, block: Block, depth: int, lanes: Lanes) -> PtxError |
 
 
 def overdue(state: State) -> PtxError | None:
-    """Return why lanes that wait for the rest of their warps wait in vain when nothing can run, if that is so; tell the
-    checks of those that came to barriers."""
-    for pc, came in [*state.came.items()]:
-        if isinstance(pc, int):
-            told(state, state.blocks[pc], 0, state.shape.of(np.flatnonzero(came)))
+    """Return why lanes that wait for the rest of their warps wait in vain when nothing can run, if that is so."""
+    if state.sink is not None:
+        state.sink.on_stuck()
     for pc, items in state.converging.items():
         for item in items:
             wrong = diverged(state, state.blocks[pc], item.depth, item.lanes)

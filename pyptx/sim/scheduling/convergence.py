@@ -9,7 +9,6 @@ from pyptx.check.body import Step
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.execution.operands import Operands
-from pyptx.sim.observers.checks import barriers as told
 from pyptx.sim.program.blocks import Block
 from pyptx.sim.scheduling.apart import diverged, ended, needs_all
 from pyptx.sim.scheduling.state import State
@@ -191,8 +190,8 @@ def release_warps(state: State) -> None:
         if stay is not None:
             kept.append(Waiting(stay, item.pc, item.depth, item.at))
     state.warps_waiting = kept
-    if gone and state.machine.checks is not None:
-        told.warp_barriers(state.machine.checks, gone)
+    if gone and state.sink is not None:
+        state.sink.on_warp_barriers(gone)
 
 
 def _collect_bits(warp: Array, lane: Array, warps: int) -> Array:

@@ -7,7 +7,6 @@ import numpy as np
 
 from pyptx.check.body import Step
 from pyptx.sim.base.lanes import Lanes
-from pyptx.sim.observers.checks import barriers as told
 from pyptx.sim.program.blocks import Block
 from pyptx.sim.scheduling.state import State
 from pyptx.sim.state.barriers import Waiting
@@ -23,8 +22,8 @@ def goes_on(state: State, block: Block, lanes: Lanes) -> bool:
         return flight is None
     if flight is not None and not flight.free:
         return False
-    if state.machine.checks is not None:
-        told.grid_waited(state.machine.checks, lanes)
+    if state.sink is not None:
+        state.sink.on_grid_wait(lanes)
     return True
 
 
@@ -36,8 +35,8 @@ def control(state: State, block: Block, depth: int, lanes: Lanes) -> None:
     elif flight is not None and not flight.free:
         flight.waiting.append(Waiting(lanes, block.pc + 1, depth, block.pc))
         return
-    elif state.machine.checks is not None:
-        told.grid_waited(state.machine.checks, lanes)
+    elif state.sink is not None:
+        state.sink.on_grid_wait(lanes)
     state.push(depth, block.pc + 1, lanes)
 
 
@@ -48,8 +47,8 @@ def go_on(state: State) -> bool:
         return False
     waiting, flight.waiting = flight.waiting, []
     for item in waiting:
-        if state.machine.checks is not None:
-            told.grid_waited(state.machine.checks, item.lanes)
+        if state.sink is not None:
+            state.sink.on_grid_wait(item.lanes)
         state.push(item.depth, item.pc, item.lanes)
     return True
 
@@ -65,6 +64,6 @@ def _trigger_dependents(state: State, lanes: Lanes) -> None:
         return
     numbers = state.machine.numbers[np.unique(lanes.cta)].tolist()
     first = [number not in flight.triggered for number in numbers]
-    if state.machine.checks is not None and any(first):
-        told.launches_dependents(state.machine.checks, lanes, first)
+    if state.sink is not None and any(first):
+        state.sink.on_grid_launch(lanes, first)
     flight.triggered.update(numbers)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pyptx.diagnostics import Diagnostic, PtxError
-from pyptx.sim.hazards.graph import Hang, HangReport
+from pyptx.sim.reports.graph import Hang, HangReport
 from pyptx.sim.scheduling.hang import deadlock, no_progress
 from pyptx.sim.scheduling.state import State
 

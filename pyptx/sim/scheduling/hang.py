@@ -17,8 +17,8 @@ from pyptx.ir import opcode_span
 from pyptx.sim import rules
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
-from pyptx.sim.hazards.graph import Hang, HangReport, explain
 from pyptx.sim.program.blocks import Block
+from pyptx.sim.reports.graph import Hang, HangReport, explain
 from pyptx.sim.rules import REMEDIES
 from pyptx.sim.scheduling.apart import overdue
 from pyptx.sim.scheduling.convergence import members

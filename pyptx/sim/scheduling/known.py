@@ -12,10 +12,9 @@ from pyptx.ir import opcode_span
 from pyptx.sim.base.events import Place
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
-from pyptx.sim.hazards.findings import Cta
-from pyptx.sim.hazards.graph import Standing, Subject, Waiting
-from pyptx.sim.hazards.hang import phase_missing
 from pyptx.sim.program.blocks import Block
+from pyptx.sim.reports.findings import Cta
+from pyptx.sim.reports.graph import Standing, Subject, Waiting
 from pyptx.sim.rules import advice
 from pyptx.sim.scheduling.polling import Poll
 from pyptx.sim.scheduling.reach import (
@@ -168,7 +167,7 @@ class Known:
             int(v[row]) for v in (barriers.phase, barriers.pending, barriers.expected, barriers.tx)
         )
         sources = self.reach.sources(arrival, state.program.variables.shared_symbol(address))
-        missing = phase_missing(phase, pending, count, tx, phase & 1)
+        missing = advice.phase_missing(phase, pending, count, tx, phase & 1)
         if pending > count:
             missing += f" ({count} by init, the others by cp.async.mbarrier.arrive)"
         done, init = self._find_history(wait.key)
@@ -301,7 +300,7 @@ class Known:
         """Say who holds columns, and where they were allocated."""
         shape = self.state.shape
         warp = threads_of(self.state, shape.of(np.flatnonzero(shape.warp == shape.warp[item.lane])))
-        instruction = item.site.instruction
+        instruction = item.instruction
         place = Place(opcode_span(instruction), instruction.full_opcode)
         last = item.first + item.columns - 1
         return f"{item.first} to {last} of CTA {self.cta(cta)} are held by {self.who(warp)} since {place}"

@@ -13,7 +13,6 @@ from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.execution import builtins
 from pyptx.sim.execution.calls import callee_name, parts_of_call
 from pyptx.sim.execution.codegen import DIVERGED
-from pyptx.sim.observers.checks import barriers as told
 from pyptx.sim.program.blocks import CALL, EXIT, RET, TABLE, TRAP, WAIT, Block, Code
 from pyptx.sim.program.variables import FUNCTION_BASE
 from pyptx.sim.rules import faults
@@ -39,8 +38,8 @@ def leave(state: State, block: Block, depth: int, lanes: Lanes, how: int) -> boo
             return False
         if others is not None:
             state.push(depth, block.pc + 1, others)
-        if others is not None and block.ending == WAIT and state.machine.checks is not None:
-            told.parts(state.machine.checks, step, chosen, others)
+        if others is not None and block.ending == WAIT and state.sink is not None:
+            state.sink.on_split(step, chosen, others)
         lanes = chosen
     _LEAVING[block.ending](state, block, depth, lanes)
     return True
@@ -54,8 +53,8 @@ def _jump(state: State, block: Block, depth: int, target: int, lanes: Lanes) -> 
 
 
 def _exit(state: State, block: Block, depth: int, lanes: Lanes) -> None:
-    if state.machine.checks is not None:
-        told.exits(state.machine.checks, block.steps[-1], lanes)
+    if state.sink is not None:
+        state.sink.on_exit(block.steps[-1], lanes)
     state.alive[lanes.sel] = False
     state.left[lanes.sel] = block.pc
     state.live -= lanes.n

@@ -9,7 +9,7 @@ import numpy as np
 from pyptx.diagnostics import Origin
 from pyptx.sim.base.events import Place
 from pyptx.sim.base.lanes import Lanes
-from pyptx.sim.hazards.findings import Cta
+from pyptx.sim.reports.findings import Cta
 from pyptx.sim.scheduling.hang import held
 from pyptx.sim.scheduling.known import place_of
 from pyptx.sim.scheduling.state import State

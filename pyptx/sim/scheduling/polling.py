@@ -18,7 +18,8 @@ from pyptx.sim.execution.operands import Operands, Unreadable
 from pyptx.sim.program.blocks import BRANCH, TABLE, Block
 from pyptx.sim.scheduling.reach import Reach, address_of
 from pyptx.sim.scheduling.state import State
-from pyptx.sim.state.memory import Mixed, Region, Site
+from pyptx.sim.state.memory import Mixed, Site
+from pyptx.sim.state.regions import Region
 
 
 @dataclass(frozen=True, slots=True)

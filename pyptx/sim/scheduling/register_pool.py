@@ -3,29 +3,19 @@ decreases have given enough back. Where no directive fixes the count at entry, n
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from math import prod
 
 import numpy as np
 
 from pyptx.ir import ImmediateOperand
-from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.program.blocks import Block, Program
 from pyptx.sim.scheduling.state import State
 from pyptx.sim.state.barriers import Waiting
+from pyptx.sim.state.register_pool import RegisterPool
 
 _REGISTERS = 65536
 """Registers of an SM."""
-
-
-@dataclass(slots=True)
-class RegisterPool:
-    """Per warp how many registers each of its threads has, per CTA how many are free, and who waits for some."""
-
-    counts: Array
-    free: Array
-    waiting: list[Waiting] = field(default_factory=list[Waiting])
 
 
 def entry_registers(program: Program) -> int | None:

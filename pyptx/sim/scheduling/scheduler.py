@@ -7,7 +7,6 @@ another runnable one. A group that jumps back in a loop that polls memory is par
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 from pyptx.diagnostics import PtxError
 from pyptx.ir import opcode_span
@@ -15,12 +14,11 @@ from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.execution.machine import Batch
 from pyptx.sim.program.blocks import WAIT, Block
 from pyptx.sim.rules import faults
-from pyptx.sim.scheduling.apart import passed
 from pyptx.sim.scheduling.convergence import converge
 from pyptx.sim.scheduling.hang import deadlock, no_progress
 from pyptx.sim.scheduling.leaving import leave
 from pyptx.sim.scheduling.mbarrier_waits import land_late, resume, suspend, time_out
-from pyptx.sim.scheduling.orders import PRODUCTS, Key, Order, order_of
+from pyptx.sim.scheduling.orders import Key, Order, order_of
 from pyptx.sim.scheduling.places import report
 from pyptx.sim.scheduling.stalls import Stalls
 from pyptx.sim.scheduling.state import State
@@ -45,13 +43,10 @@ class Scheduler(State):
         """How often groups have jumped back whose turn has ended."""
         fair = self.order is not None and self.order.fair
         machine.effects.hasty = frozenset() if self.order is None else self.order.hasty
-        if machine.checks is not None and "numerics" in machine.checks.selected.optional:
-            # Who looks for NaN compares accumulators before and behind every product.
-            machine.effects.hasty |= PRODUCTS
+        if machine.sink is not None:
+            machine.effects.hasty |= machine.sink.hasty
         machine.effects.chance = self.order.chance if self.order is not None and fair else None
         machine.memory.mbarriers.doubt = self.order.refuses if self.order is not None and fair else None
-        if machine.checks is not None:
-            machine.checks.apart = partial(passed, self)
         self.push(0, self.program.entry.entry, self.shape.all())
 
     def run(self, tell: Callable[[State], None] | None = None) -> None:
@@ -118,7 +113,7 @@ class Scheduler(State):
 
     def _run_group(self, key: Key, lanes: Lanes) -> None:
         machine, stats, blocks, order = self.machine, self.machine.stats, self.blocks, self.order
-        barriers = machine.memory.mbarriers
+        barriers, sink = machine.memory.mbarriers, machine.sink
         rank, depth, pc = key[0], -key[1], abs(key[2])
         sign = -1 if order is not None and order.down else 1
         turn = 1 if self.once else 0 if order is None else order.turn()
@@ -140,8 +135,8 @@ class Scheduler(State):
             else:
                 run = lanes.bound.get(pc) or machine.runner(pc, lanes)
                 after = run()
-            if machine.recorder is not None:
-                machine.recorder.ran(block, lanes)
+            if sink is not None:
+                sink.on_block(block, lanes)
             if barriers.turned:
                 resume(self)
             if block.suspends:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from pyptx.check.body import Step
 from pyptx.ir import ImmediateOperand, LabelOperand, RegisterOperand
 from pyptx.ir.operands import Operand
-from pyptx.sim.base.events import Place
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.execution.codegen import unsupported
@@ -18,11 +17,9 @@ from pyptx.sim.execution.machine import Batch
 from pyptx.sim.execution.operands import Operands, Unreadable
 from pyptx.sim.program.blocks import Block
 from pyptx.sim.scheduling.orders import Key, Order
+from pyptx.sim.scheduling.reach import Reach
 from pyptx.sim.state.barriers import ClusterBarriers, CtaBarriers, Waiting
-
-if TYPE_CHECKING:
-    from pyptx.sim.scheduling.reach import Reach
-    from pyptx.sim.scheduling.register_pool import RegisterPool
+from pyptx.sim.state.register_pool import RegisterPool
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +44,7 @@ class State:
         self.live = self.shape.lanes
         self.left = np.zeros(self.shape.lanes, np.int32)
         """The block in which a lane that lives no more has left."""
+        self.sink = machine.sink
         self.barriers = CtaBarriers(self.shape)
         self.clusters = ClusterBarriers(self.shape, machine.launch.cluster_size)
         self.warps_waiting: list[Waiting] = []
@@ -57,8 +55,6 @@ class State:
         self.registers: RegisterPool | None = None
         self.columns: list[Waiting] = []
         """Who waits for columns of tensor memory."""
-        self.came: dict[int | Place, Array] = {}
-        """Who has come to an aligned instruction without the rest of the warp, by a barrier's block, or its place."""
         self.depth = 0
         """The depth of calls of the group that runs."""
         self.reach: Reach | None = None
@@ -67,8 +63,6 @@ class State:
         """The group that ran last, and its block."""
         self.timeouts: tuple[int, int] = (0, 0)
         self.saved: dict[tuple[int, int], dict[str, Array]] = {}
-        if machine.recorder is not None:
-            machine.recorder.schedule(self)
 
     def push(self, depth: int, pc: int, lanes: Lanes) -> None:
         """Make lanes runnable at a block."""

@@ -14,10 +14,8 @@ from pyptx.sim import rules as hazards
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.execution.operands import Operands
-from pyptx.sim.observers.checks import barriers as told
 from pyptx.sim.program.blocks import Block
 from pyptx.sim.rules import faults
-from pyptx.sim.scheduling import apart
 from pyptx.sim.scheduling.convergence import complete, meet, members, release_warps, whole_warps
 from pyptx.sim.scheduling.dependents import control, goes_on
 from pyptx.sim.scheduling.state import State
@@ -30,24 +28,25 @@ def passes(state: State, block: Block, lanes: Lanes) -> bool:
     """Say whether all living lanes meet here at a plain `bar.sync`, so that none has to wait."""
     if block.steps[-1].traits[Trait.MEETS] == "grid":
         return goes_on(state, block, lanes)
-    if state.machine.recorder is not None:
+    sink = state.sink
+    if sink is not None and sink.detailed:
         return False
     number = state.plain.get(block.pc)
     if number is None:
         number = state.plain[block.pc] = _find_plain_barrier(block.steps[-1])
-    checks, step = state.machine.checks, block.steps[-1]
+    step = block.steps[-1]
     if number == _WARP:
         if state.warps_waiting or not whole_warps(state, lanes):
             return False
-        if checks is not None:
+        if sink is not None:
             mask = members(state, step, block, lanes)
             assert mask is not None
-            told.warp_barrier(checks, step, lanes, mask)
+            sink.on_warp_barrier(step, lanes, mask)
         return True
     if number < 0 or lanes.n != state.live or number in state.barriers.pending:
         return False
-    if checks is not None:
-        told.cta_barrier(checks, step, lanes, number, None)
+    if sink is not None:
+        sink.on_barrier_arrive(step, lanes, number, None)
     return True
 
 
@@ -61,20 +60,19 @@ def wait(state: State, block: Block, depth: int, lanes: Lanes) -> None:
         state.warps_waiting.append(Waiting(lanes, block.pc + 1, depth, block.pc))
         release_warps(state)
     elif modifiers[0] == "cluster":
-        if state.machine.checks is not None:
-            apart.told(state, block, depth, lanes)
+        if state.sink is not None:
+            state.sink.on_come(block, depth, lanes)
         _wait_for_cluster(state, block, depth, lanes, modifiers[1])
     else:
-        if state.machine.checks is not None:
-            apart.told(state, block, depth, lanes)
+        if state.sink is not None:
+            state.sink.on_come(block, depth, lanes)
         _wait_for_cta_barrier(state, block, depth, lanes, modifiers)
 
 
 def _wait_for_cluster(state: State, block: Block, depth: int, lanes: Lanes, kind: str) -> None:
-    checks = state.machine.checks
     if kind == "arrive":
-        if checks is not None:
-            told.cluster_arrives(checks, block.steps[-1], lanes)
+        if state.sink is not None:
+            state.sink.on_cluster_arrive(block.steps[-1], lanes, state.clusters.phase)
         state.clusters.arrive(lanes)
         state.push(depth, block.pc + 1, lanes)
     else:
@@ -93,8 +91,8 @@ def _wait_for_cta_barrier(state: State, block: Block, depth: int, lanes: Lanes, 
     numbers = state.value(operands[0], step, block, lanes)
     counts = state.value(operands[1], step, block, lanes) if len(operands) > 1 else None
     several = np.unique(numbers).tolist()
-    if len(several) > 1 and state.machine.checks is not None:
-        told.numbered(state.machine.checks, step, lanes, numbers)
+    if len(several) > 1 and state.sink is not None:
+        state.sink.on_barrier_numbers(step, lanes, numbers)
     for number in several:
         if number >= BARRIERS:
             text = f"{hazards.BARRIER_COUNT.title}: barrier {number}: a CTA has the barriers 0 to {BARRIERS - 1}"
@@ -103,8 +101,8 @@ def _wait_for_cta_barrier(state: State, block: Block, depth: int, lanes: Lanes, 
         chosen = numbers == number
         count = None if counts is None else int(counts[chosen][0])
         for arriving in _split_rounds(lanes, chosen, count):
-            if state.machine.checks is not None:
-                told.cta_barrier(state.machine.checks, step, arriving, number, count)
+            if state.sink is not None:
+                state.sink.on_barrier_arrive(step, arriving, number, count)
             true = None if predicate is None else predicate[np.isin(lanes.index, arriving.index)]
             state.barriers.arrive(arriving, number, count, true)
             if modifiers[0] == "arrive":
@@ -137,18 +135,21 @@ def _read_predicate(state: State, operand: Operand, step: Step, block: Block, la
 def release(state: State) -> None:
     for number in list(state.barriers.waiting):
         _release_barrier(state, number)
-    checks = state.machine.checks
     for item, lanes in state.clusters.release():
-        if checks is not None:
-            told.cluster_waited(checks, state.blocks[item.at].steps[-1], lanes)
+        if state.sink is not None:
+            state.sink.on_cluster_wait(state.blocks[item.at].steps[-1], lanes, state.clusters.phase)
         state.push(item.depth, item.pc, lanes)
 
 
 def _release_barrier(state: State, number: int) -> None:
-    gone, arrived, true = state.barriers.release(number)
+    gone, ctas, arrived, true = state.barriers.release(number)
     for item, lanes in gone:
+        if state.sink is not None:
+            state.sink.on_barrier_wait(state.blocks[item.at].steps[-1], lanes, number)
         _reduce(state, state.blocks[item.at], lanes, arrived, true)
         state.push(item.depth, item.pc, lanes)
+    if state.sink is not None and len(ctas):
+        state.sink.on_barrier_complete(number, ctas)
 
 
 def _reduce(state: State, block: Block, lanes: Lanes, arrived: Array, true: Array) -> None:

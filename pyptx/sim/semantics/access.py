@@ -8,8 +8,8 @@ import numpy as np
 
 from pyptx.sim.base.formats import Array, Value
 from pyptx.sim.base.lanes import Lanes
-from pyptx.sim.observers.checks.accesses import Stored
-from pyptx.sim.state.memory import Mixed, Region, Site
+from pyptx.sim.state.memory import Mixed, Site
+from pyptx.sim.state.regions import Region
 
 _UNITS = {2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8"), 16: np.dtype("c16")}
 
@@ -120,8 +120,8 @@ def store(
             where = _some(address, active)
             store(site, some, None, space, where, dtype, part)
             return
-    if site.memory.checks is not None:
-        site.memory.checks.stored = Stored(lanes, values)
+    if site.memory.sink is not None:
+        site.memory.sink.on_store(lanes, values)
     try:
         region, offsets = site.memory.resolve(site, space, lanes, address, dtype.itemsize * len(values), "w")
     except Mixed:

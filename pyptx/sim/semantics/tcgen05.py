@@ -172,14 +172,14 @@ def _alloc(
         if first is None:
             tensor.refused.append(group.index[group.shape.warp[group.sel] == group.shape.warp[one.lo]])
             continue
-        tensor.hold(cta, Holding(first, count, one.lo, site))
+        tensor.hold(cta, Holding(first, count, one.lo, site.instruction))
         store(site, one, None, space, where[at : at + 1], _U4, (np.array([first], _U4),))
 
 
 def _dealloc(site: Site, group: Lanes, mask: Any, outs: Any, address: Any, columns: Any) -> None:
     where, counts = (np.broadcast_to(v, group.n) for v in (address, columns))
     # Who wants findings, and no errors, is told by one (PTX0947): nothing is freed, and the run goes on.
-    goes_on = site.memory.checks is not None and not site.memory.checks.selected.raises
+    goes_on = site.memory.sink is not None and site.memory.sink.continues
     for at in firsts(group).tolist():
         freed = site.memory.tensor.free(int(group.cta[at]), int(where[at]) & 0xFFFF, int(counts[at]))
         if not freed and not goes_on:

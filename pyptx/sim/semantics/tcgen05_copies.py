@@ -13,11 +13,11 @@ from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines import bulk
 from pyptx.sim.engines.issuing import chosen, give
-from pyptx.sim.observers.checks.tracing import only_traced, touches
-from pyptx.sim.semantics import warpgroups as wg
 from pyptx.sim.semantics.tcgen05_places import pair_of, wrong_place
 from pyptx.sim.semantics.vocabulary import Operation, memory
+from pyptx.sim.state import warpgroups as wg
 from pyptx.sim.state.memory import Site
+from pyptx.sim.state.tracing import only_traced, touches
 
 _ROWS = np.arange(128)
 _LANES: dict[str, tuple[Array, int]] = {
@@ -76,8 +76,8 @@ def _copy(how: str, bits: int, site: Site, cta: int, address: int, descriptor: i
     shared_descriptor = Tcgen05Descriptor.decode(descriptor)
     rows = wg.shared_matrix(site.memory, cta, shared_descriptor, lanes.shape[-1], size, "u1", False, 2 * bits)
     words = np.ascontiguousarray(rows if bits == 8 else _unpack(rows, bits)).view(np.uint32)
-    touches(site.memory, cta, lanes + first, column, size // 4, writes=True)
-    if only_traced(site.memory):
+    touches(site.memory.trace, cta, lanes + first, column, size // 4, writes=True)
+    if only_traced(site.memory.trace):
         return
     site.memory.tensor.cells[cta][lanes + first, column : column + size // 4] = words
 
@@ -100,8 +100,8 @@ def _shift(site: Site, cta: int, address: int) -> None:
         raise ValueError(f"the rows to shift start at a multiple of 32 lanes, not at {first}")
     _check_allocated(site, cta, column, _SHIFTED_COLUMNS)
     for writes in (False, True):
-        touches(site.memory, cta, first + np.arange(32), column, _SHIFTED_COLUMNS, writes=writes)
-    if only_traced(site.memory):
+        touches(site.memory.trace, cta, first + np.arange(32), column, _SHIFTED_COLUMNS, writes=writes)
+    if only_traced(site.memory.trace):
         return
     part = site.memory.tensor.cells[cta][first : first + 32, column : column + _SHIFTED_COLUMNS]
     part[:-1] = part[1:].copy()

@@ -20,12 +20,12 @@ from pyptx.sim.engines import bulk
 from pyptx.sim.engines.issuing import chosen, give
 from pyptx.sim.numerics.plain_dots import integer_dot
 from pyptx.sim.numerics.products import product, scaled_product
-from pyptx.sim.observers.checks.tracing import only_traced, put_off, together, touches
 from pyptx.sim.semantics import tcgen05_operands as read
 from pyptx.sim.semantics.tcgen05_places import pair_of, wrong_place
 from pyptx.sim.semantics.tcgen05_together import multiply_together
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, memory
 from pyptx.sim.state.memory import Site
+from pyptx.sim.state.tracing import only_traced, put_off, together, touches
 
 _RESULT = {"f16": "f2", "f32": "f4", "s32": "i4"}
 
@@ -73,8 +73,8 @@ def _issue(spelling: Spelling, site: Site, group: Lanes, mask: Any, *given: Any)
 def _run(spelling: Spelling, site: Site, names: tuple[str, ...], active: Lanes, values: tuple[Any, ...]) -> None:
     """Multiply for these lanes, with the operands of these names."""
     named = dict(zip(names, values, strict=True))
-    if (active.n > 1 and together(site.memory) and _multiply_together(spelling, site, active, named)) or put_off(
-        site.memory
+    if (active.n > 1 and together(site.memory.trace) and _multiply_together(spelling, site, active, named)) or put_off(
+        site.memory.trace
     ):
         return
     for at, one in bulk.one_by_one(active):
@@ -198,9 +198,9 @@ def _accumulate(
     lanes = half.lanes.reshape(-1)
     on = np.array([not disabled[lane >> 5] >> (lane & 31) & 1 for lane in lanes.tolist()], np.bool_)
     if operands["accumulate"]:
-        touches(half.memory, half.cta, lanes[on], column, width, writes=False)
-    touches(half.memory, half.cta, lanes[on], column, width, writes=True)
-    if only_traced(half.memory):
+        touches(half.memory.trace, half.cta, lanes[on], column, width, writes=False)
+    touches(half.memory.trace, half.cta, lanes[on], column, width, writes=True)
+    if only_traced(half.memory.trace):
         return
     result = _encode(_sum(half, left, y, start, scales), descriptor.d.name).reshape(len(lanes), width)
     tensor.cells[half.cta][lanes[on], column : column + width] = result[on]

@@ -17,9 +17,9 @@ from pyptx.isa.fragments.tensor_memory import LANES, Datapath
 from pyptx.sim.base.formats import Array
 from pyptx.sim.numerics import sparse
 from pyptx.sim.numerics.formats import decode, widen
-from pyptx.sim.observers.checks.tracing import only_traced, touches
-from pyptx.sim.semantics import warpgroups as wg
+from pyptx.sim.state import warpgroups as wg
 from pyptx.sim.state.memory import Memory
+from pyptx.sim.state.tracing import only_traced, touches
 from pyptx.types import PtxType
 
 _QUARTER = 32
@@ -67,7 +67,7 @@ def words(half: Half, what: str, lanes: Array, address: int, count: int) -> Arra
     if not tensor.allocated(cta, np.array([column]), np.array([column + count - 1])).all():
         raise IndexError(f"columns {column} … {column + count - 1} of {what} are not allocated")
     if what != "D":
-        touches(half.memory, half.cta, lanes, column, count, writes=False)
+        touches(half.memory.trace, half.cta, lanes, column, count, writes=False)
     cells: Array = tensor.cells[half.cta][lanes, column : column + count]
     return cells
 
@@ -155,7 +155,7 @@ def expanded(half: Half, stored: Array, address: int) -> Array:
     good = sparse.valid(codes, kind)
     if kind != "1:2":
         good |= codes == _MORE_ORDERED
-    if only_traced(half.memory):
+    if only_traced(half.memory.trace):
         return np.zeros((*half.lanes.shape, half.found.k), stored.dtype)
     if not good.all():
         raise ValueError(f"metadata {int(codes[~good][0]):#06b} of a chunk of A has no meaning")
@@ -183,7 +183,7 @@ def scales(half: Half, which: int, address: int, count: int, vector: int) -> Arr
         lanes = np.array([part[:, None] * _QUARTER + row % _QUARTER for part in used])
         every = _read_scale_bytes(half, what, address, (lanes, row // _QUARTER), first, vector, groups)
         raw = every[:, 0]
-        if not (every == raw[:, None]).all() and not only_traced(half.memory):
+        if not (every == raw[:, None]).all() and not only_traced(half.memory.trace):
             raise ValueError(f"{what} differ between the quarters of tensor memory: each needs a copy")
     name = "ue8m0" if descriptor.scale is None else descriptor.scale.name
     return widen(raw, name)

@@ -15,9 +15,9 @@ from pyptx.sim.numerics.plain_dots import integer_dot
 from pyptx.sim.numerics.products import product
 from pyptx.sim.numerics.rounding import canonical
 from pyptx.sim.numerics.workspace import scratch
-from pyptx.sim.observers.checks.tracing import only_traced, touches
-from pyptx.sim.semantics import warpgroups as wg
+from pyptx.sim.state import warpgroups as wg
 from pyptx.sim.state.memory import Memory
+from pyptx.sim.state.tracing import only_traced, touches
 
 _ROWS = 128
 _LANES = np.arange(_ROWS)
@@ -52,8 +52,8 @@ def multiply_together(memory: Memory, ctas: Array, descriptor: InstructionDescri
     x, y = (-x if descriptor.negate_a else x), (-y if descriptor.negate_b else y)
     kept, scale = bool(operands["accumulate"]), operands.get("scale")
     for writes in (False, True) if kept else (True,):
-        touches(memory, flat, _LANES, column, descriptor.n, writes=writes)
-    if only_traced(memory):
+        touches(memory.trace, flat, _LANES, column, descriptor.n, writes=writes)
+    if only_traced(memory.trace):
         return True
     if descriptor.d.name == "f32" and not tensor.exact and not scale and x.dtype == y.dtype == np.float32:
         _add(tensor.cells, flat, column, x, y, kept)

@@ -17,7 +17,8 @@ from pyptx.sim.engines.issuing import chosen, objects, signalling, told
 from pyptx.sim.rules import faults
 from pyptx.sim.semantics.access import store
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, memory, value
-from pyptx.sim.state.memory import Region, Site
+from pyptx.sim.state.memory import Site
+from pyptx.sim.state.regions import Region
 
 _HALF = 64
 

@@ -16,7 +16,6 @@ from pyptx.numbers import FORMATS, type_bits
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines.issuing import copied, firsts, guarded
-from pyptx.sim.execution.accumulators import Held, Rows, held_for, hold, settle
 from pyptx.sim.numerics.arrays import quiet
 from pyptx.sim.numerics.fast_dot import multiplied
 from pyptx.sim.numerics.formats import decode
@@ -25,8 +24,9 @@ from pyptx.sim.numerics.products import product
 from pyptx.sim.numerics.sparse import expand
 from pyptx.sim.numerics.workspace import scratch
 from pyptx.sim.rules import faults
-from pyptx.sim.semantics import warpgroups as wg
 from pyptx.sim.semantics.vocabulary import NOTHING, Builder, Operation, Signature, memory
+from pyptx.sim.state import warpgroups as wg
+from pyptx.sim.state.accumulators import Held, Rows, held_for, hold, settle
 from pyptx.sim.state.effects import WGMMA
 from pyptx.sim.state.memory import Site
 

@@ -73,8 +73,9 @@ class CtaBarriers:
         dead = self.gone & ~came & np.isin(self.shape.warp, self.shape.warp[came])
         return np.bincount(self.shape.cta[dead], minlength=self.shape.ctas)
 
-    def release(self, number: int) -> tuple[list[tuple[Waiting, Lanes]], Array, Array]:
-        """Return the lanes that may go on, and how many lanes arrived and had a true predicate, per CTA."""
+    def release(self, number: int) -> tuple[list[tuple[Waiting, Lanes]], Array, Array, Array]:
+        """Return the lanes that may continue, in which CTAs the round has ended, and per CTA how many lanes arrived and
+        had a true predicate."""
         done = self.complete(number)
         gone: list[tuple[Waiting, Lanes]] = []
         arrived, true = self.arrived[:, number].copy(), self.true_lanes[:, number].copy()
@@ -95,7 +96,7 @@ class CtaBarriers:
             self.true_lanes[done, number] = 0
             if not self.arrived[:, number].any():
                 self.pending.discard(number)
-        return gone, arrived, true
+        return gone, np.flatnonzero(done), arrived, true
 
 
 class ClusterBarriers:

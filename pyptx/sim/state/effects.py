@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 
 import numpy as np
 
 from pyptx.sim.base.formats import Array
+from pyptx.sim.state.sink import Sink
 
 WGMMA, TCGEN05, TENSOR_STORES = "wgmma", "tcgen05", "tcgen05.st"
 """The agents of products of warpgroups, of what a thread does with tensor memory, and of its stores by warps."""
@@ -70,6 +72,7 @@ class Effects:
     """Agents whose effects land at once all the same."""
     chance: Random | None = None
     """What chooses products that land at once, where effects land at random."""
+    sink: Sink[Any] | None = None
 
     def reset(self) -> None:
         """Forget everything: a batch begins."""
@@ -93,6 +96,8 @@ class Effects:
     ) -> None:  # fmt: skip
         """Take an effect of some of `total` lanes; in the eager schedule it lands at once. `size`: bytes that it moves
         for all of them, for who keeps a record. `tells`: the rows of the mbarriers that each lane's part tells."""
+        if self.sink is not None:
+            land = self.sink.wrap_effect(agent, lanes, land, grouped, size)
         if self.landed is not None:
             land, self.landed = _then(land, self.landed), None
         if self._now(agent):
@@ -106,6 +111,8 @@ class Effects:
         tells: Array | None = None,
     ) -> None:  # fmt: skip
         """Take the effects of lanes that do the same, as one: it lands for all or for some, by position in `lanes`."""
+        if self.sink is not None:
+            land = self.sink.wrap_effects(land)
         if self.landed_each is not None:
             land, self.landed_each = _then_each(land, self.landed_each), None
         groups, positions = self._numbered(agent, lanes, total, grouped)
@@ -125,11 +132,15 @@ class Effects:
 
     def commit(self, agent: str, lanes: Array, total: int) -> None:
         """End the group that each of these lanes fills."""
+        if self.sink is not None:
+            self.sink.on_commit(agent, lanes)
         if not self.eager:
             self._counts(agent, total)[lanes] += 1
 
     def wait(self, agent: str, lanes: Array, total: int, newest: int | None) -> None:
         """Land what these lanes have committed but for their newest groups; None: everything they issued."""
+        if self.sink is not None:
+            self.sink.on_wait(agent, lanes, newest)
         if self.eager or not self.pending:
             return
         limit = np.full(total, -1)

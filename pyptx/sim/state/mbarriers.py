@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pyptx.sim.base.formats import Array
+from pyptx.sim.state.sink import Sink
 
 MOST = (1 << 20) - 1
 """The greatest count and the greatest number of bytes."""
@@ -43,7 +44,8 @@ class MBarriers:
     the number of phases that have ended; for copies that report on their bytes, whether one did so in the running phase
     and in the last one, and the number of phases that ended without a report (conditional phases)."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, sink: Sink[Any] | None = None) -> None:
+        self._sink = sink
         self._row = np.full(max(1, size // 8), -1, np.int32)
         self._used = 0
         self.expected, self.pending, self.tx, self.phase = (np.zeros(64, np.int64) for _ in range(4))
@@ -86,6 +88,8 @@ class MBarriers:
         self.reports[rows] = reports
         self.places[rows] = offsets
         self.changes += 1
+        if self._sink is not None:
+            self._sink.on_mbarrier_init(rows)
 
     def inval(self, offsets: Array) -> None:
         """End the life of objects."""
@@ -99,6 +103,10 @@ class MBarriers:
             raise Misuse(int(np.flatnonzero(rows < 0)[0]), "no mbarrier was initialized there")
         return rows
 
+    def row_at(self, offset: int) -> int:
+        """Return the row of the object at a place, -1 if there never was one."""
+        return int(self._row[offset >> 3])
+
     def living(self, low: int, high: int) -> Array:
         """Return the rows of the live objects in a part of shared memory, in the order of their places."""
         rows = np.arange(self._used)
@@ -108,6 +116,8 @@ class MBarriers:
 
     def arrive(self, rows: Array, counts: Array, drop: bool = False) -> Array:
         """Arrive with a count in each lane and return the states before; with `drop`, leave later phases too."""
+        if self._sink is not None:
+            self._sink.on_mbarrier_arrive(rows, None)
         phase, pending = self.phase[rows], self.pending[rows]
         total = np.bincount(rows, weights=counts, minlength=self._used).astype(np.int64)
         if (total > self.pending[: self._used]).any():
@@ -141,6 +151,8 @@ class MBarriers:
 
     def transfer(self, rows: Array, amounts: Array) -> None:
         """Expect more bytes (positive) or take them as arrived (negative)."""
+        if self._sink is not None:
+            self._sink.on_mbarrier_arrive(rows, amounts)
         np.add.at(self.tx, rows, amounts)
         over = np.flatnonzero(np.abs(self.tx[rows]) > MOST)
         if len(over):
@@ -168,15 +180,21 @@ class MBarriers:
             self.reported[done], self.reporting[done] = self.reporting[done], False
             self.pending[done] = self.expected[done]
             self.turned.append(done)
+            if self._sink is not None:
+                self._sink.on_mbarrier_phase(done, self.phase[done] - 1)
 
     def passed(self, rows: Array, wanted: Array, parity: bool, conditional: bool = False) -> Array:
         """Tell which lanes' phase has ended: the one of a state, or the last one with a parity, the operand's lowest
         bit: compilers pass -1 for an odd phase. Of conditional phases only those without a report count."""
         if conditional:
-            return (self.good[rows] & 1) != (wanted & 1)
-        if parity:
-            return (self.phase[rows] & 1) != (wanted & 1)
-        return (self.phase[rows] & 0xFFFFFFFFFFF) != (wanted >> np.uint64(_PENDING_BITS)).astype(np.int64)
+            ended = (self.good[rows] & 1) != (wanted & 1)
+        elif parity:
+            ended = (self.phase[rows] & 1) != (wanted & 1)
+        else:
+            ended = (self.phase[rows] & 0xFFFFFFFFFFF) != (wanted >> np.uint64(_PENDING_BITS)).astype(np.int64)
+        if self._sink is not None:
+            self._sink.on_mbarrier_test(rows, wanted, parity, ended)
+        return ended
 
 
 def pending_count(states: Array) -> Array:

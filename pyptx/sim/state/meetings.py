@@ -8,15 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
-
-if TYPE_CHECKING:
-    from pyptx.sim.execution.machine import Batch
 
 
 @dataclass(slots=True, eq=False)
@@ -34,12 +31,18 @@ class Meeting:
         return tuple(one[at] for one in _several(self.result))
 
 
+class Meeter(Protocol):
+    """A batch whose lanes meet."""
+
+    meetings: list[Meeting]
+
+
 def warp_wide(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of lanes that gives those of a meeting what this gives to all of it."""
     return partial(_at_one_place, function)
 
 
-def waiting(machine: Batch, lanes: Lanes) -> Array:
+def waiting(machine: Meeter, lanes: Lanes) -> Array:
     """Tell which lanes have met others and still want their results."""
     found = np.zeros(lanes.n, np.bool_)
     for meeting in machine.meetings:
@@ -47,7 +50,7 @@ def waiting(machine: Batch, lanes: Lanes) -> Array:
     return found
 
 
-def present(machine: Batch, lanes: Lanes) -> Lanes:
+def present(machine: Meeter, lanes: Lanes) -> Lanes:
     """Return lanes with those that they have met."""
     met = [meeting.lanes.index for meeting in machine.meetings if meeting.waiting[lanes.sel].any()]
     return lanes.shape.of(np.unique(np.concatenate([lanes.index, *met]))) if met else lanes
@@ -57,7 +60,7 @@ def _several(result: Array | tuple[Array, ...]) -> tuple[Array, ...]:
     return result if isinstance(result, tuple) else (result,)
 
 
-def _at_one_place(function: Callable[..., Any], machine: Batch, group: Lanes, *operands: Array) -> Any:
+def _at_one_place(function: Callable[..., Any], machine: Meeter, group: Lanes, *operands: Array) -> Any:
     if not machine.meetings:
         return function(machine, group, *operands)
     alone = np.ones(group.n, np.bool_)

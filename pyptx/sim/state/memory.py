@@ -1,6 +1,6 @@
 """The state spaces of a launch: where bytes lie, and which access to them is in bounds, aligned and allowed.
 
-An access resolves to a region and byte offsets in it, one per lane. `checks` is told of every access, before it takes
+An access resolves to a region and byte offsets in it, one per lane. The sink is told of every access, before it takes
 place. Knows no instruction but the place (`Site`) that errors name.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,19 +17,19 @@ from pyptx.diagnostics import Origin, PtxError
 from pyptx.ir import Instruction, opcode_span
 from pyptx.sim.base.formats import Array, Value
 from pyptx.sim.base.lanes import Lanes, Shape
-from pyptx.sim.hazards.findings import Cta
 from pyptx.sim.images.storage import Images
 from pyptx.sim.program.variables import GLOBAL_BASE, LOCAL_WINDOW, PARAM_BASE, SHARED_WINDOW, Allocation
+from pyptx.sim.reports.findings import Cta
 from pyptx.sim.rules import faults
+from pyptx.sim.state.accumulators import Held, HeldOf
 from pyptx.sim.state.effects import Effects
 from pyptx.sim.state.mbarriers import MBarriers
 from pyptx.sim.state.multicasts import Multicasts
+from pyptx.sim.state.regions import Region
+from pyptx.sim.state.sink import Sink
 from pyptx.sim.state.tensor_memory import TensorMemory
+from pyptx.sim.state.tracing import Trace
 from pyptx.sim.state.unstarted import Unstarted
-
-if TYPE_CHECKING:
-    from pyptx.sim.execution.accumulators import Held, HeldOf
-    from pyptx.sim.observers.checks import Checks
 
 RANK_SHIFT = 24
 REMOTE = 16
@@ -40,34 +40,6 @@ _LOWEST = 1 << 16
 _POINTER = "pass an array for the parameter that is the pointer, and check the offset that is added to it"
 _GUARD = "compare the index with the size of the array, or guard the access"
 _WINDOW = {PARAM_BASE >> 32: "param", SHARED_WINDOW >> 32: "shared", LOCAL_WINDOW >> 32: "local"}
-
-
-class Region:
-    """Bytes with one owner, and their views by dtype. `low` is the address of the first byte. Bytes that the caller
-    lent (`lent`) are copied before the first write; `fresh` ones are uninitialized until then."""
-
-    __slots__ = ("_views", "data", "fresh", "lent", "low", "name", "size", "space", "writable")
-
-    def __init__(
-        self, name: str, space: str, low: int, size: int, data: Array, writable: bool = True, lent: bool = False,
-        fresh: bool = False,
-    ) -> None:  # fmt: skip
-        self.name, self.space, self.low, self.size, self.data = name, space, low, size, data
-        self.writable, self.lent, self.fresh = writable, lent, fresh
-        self._views: dict[tuple[np.dtype[Any], int], Array] = {}
-
-    def view(self, dtype: np.dtype[Any], element: int = 0) -> Array:
-        """Return the bytes as elements of a dtype, from the n-th element on."""
-        found = self._views.get((dtype, element))
-        if found is None:
-            whole = len(self.data) // dtype.itemsize * dtype.itemsize
-            found = self._views[dtype, element] = self.data[:whole].view(dtype)[element:]
-        return found
-
-    def own(self) -> None:
-        """Make the bytes our own."""
-        self.data, self.lent = self.data.copy(), False
-        self._views.clear()
 
 
 _ONLY_OWN = ((".init",), (".inval",), (".test_wait",), (".try_wait",))
@@ -107,14 +79,14 @@ class Memory:
     params: Region
     shared_size: int
     ctaid: Array
-    nothing: Region
     shared_base: int = 0
     cluster: int = 1
     pairs: bool = False
     """Whether addresses of a CTA's own shared memory show its rank in its pair, for kernels that mask it off."""
-    checks: Checks | None = None
-    tally: Callable[[Site, Lanes, Region, Array, int, str], None] | None = None
-    """Counts every access, for statistics."""
+    sink: Sink[Site] | None = None
+    """Who is told what happens."""
+    trace: Trace | None = None
+    """What shows the accesses of an operation of tcgen05, while somebody follows one."""
     effects: Effects = field(default_factory=Effects)
     names: Callable[[int], str] = "shared {:#x}".format
     """Names a place of shared memory."""
@@ -126,13 +98,17 @@ class Memory:
     images: Images = field(default_factory=Images)
     words: Array = field(default_factory=lambda: np.zeros((1, 0), np.uint32))
     """The 32-bit registers of all lanes, which products of warpgroups read and write late."""
-    held: HeldOf = field(default_factory=dict[int, dict[Lanes, "Held"]])
+    held: HeldOf = field(default_factory=dict[int, dict[Lanes, Held]])
     """Accumulators that registers do not have yet."""
     dynamic: Array = field(default_factory=lambda: np.zeros(0, np.int64))
     """The bytes of local memory that each lane holds by `alloca`, from `dynamic_base` on."""
     dynamic_base: int = 0
+    exact: int = 0
+    """The target whose tensor cores' sums are imitated bit for bit, 90 for sm_90; 0 sums quickly."""
     unstarted: Unstarted = field(default_factory=Unstarted)
     multicasts: Multicasts = field(default_factory=Multicasts)
+    nothing: Region = field(init=False)
+    """Where no access hits."""
     mbarriers: MBarriers = field(init=False)
     tensor: TensorMemory = field(init=False)
     shared: Region = field(init=False)
@@ -148,8 +124,9 @@ class Memory:
         self.shape.shared_stride = stride
         if self.pairs:
             self.shape.pair = ((self.shape.cta % self.cluster & 1) << RANK_SHIFT).astype(np.uint32)
-        self.mbarriers = MBarriers(len(data))
-        self.tensor = TensorMemory(self.shape.ctas)
+        self.nothing = Region("nothing", "global", 0, 0, np.zeros(0, np.uint8))
+        self.mbarriers = MBarriers(len(data), self.sink)
+        self.tensor = TensorMemory(self.shape.ctas, self.exact, self.fresh)
         self.local = Region("local memory", "local", 0, 0, np.zeros(0, np.uint8))
 
     def reset_batch(self) -> None:
@@ -194,11 +171,9 @@ class Memory:
                 raise self._fault(faults.READ_ONLY, site, lanes, 0, address, size, f"`{region.name}` is read-only")
             if region.lent:
                 region.own()
-        if self.checks is not None:
+        if self.sink is not None:
             every = offsets if np.shape(offsets) == (lanes.n,) else np.broadcast_to(offsets, lanes.n)
-            self.checks.access(site, lanes, region, every, size, kind)
-        if self.tally is not None:
-            self.tally(site, lanes, region, offsets, size, kind)
+            self.sink.on_access(site, lanes, region, every, size, kind)
         return region, offsets
 
     def _global(self, site: Site, lanes: Lanes, address: Value, size: int, space: str) -> tuple[Region, Any]:

@@ -6,15 +6,12 @@ Manual: Tensor Memory Addressing, Allocation. An address is the lane in the uppe
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pyptx.ir import Instruction
 from pyptx.isa.fragments.tensor_memory import COLUMNS, LANES
 from pyptx.sim.base.formats import Array
-
-if TYPE_CHECKING:
-    from pyptx.sim.state.memory import Site
 
 _UNIT = 32
 
@@ -26,18 +23,15 @@ class Holding:
     first: int
     columns: int
     lane: int
-    site: Site
+    instruction: Instruction
 
 
 class TensorMemory:
     """The columns of every CTA, `[cta, lane, column]`, made when the first is allocated. `exact` is the target whose
-    tensor cores' sums are imitated bit for bit, 90 for sm_90; 0 sums quickly."""
+    tensor cores' sums are imitated bit for bit, 90 for sm_90; 0 sums quickly. `fresh` is what every cell starts as."""
 
-    def __init__(self, ctas: int) -> None:
-        self.ctas = ctas
-        self.exact = 0
-        self.fresh = 0
-        """What every cell starts as."""
+    def __init__(self, ctas: int, exact: int = 0, fresh: int = 0) -> None:
+        self.ctas, self.exact, self.fresh = ctas, exact, fresh
         self.frees = 0
         """How often columns were freed."""
         self.granted = False

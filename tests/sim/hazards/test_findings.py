@@ -14,7 +14,7 @@ from pyptx.ir import Function, Instruction
 from pyptx.parser import parse
 from pyptx.sim import rules
 from pyptx.sim.hazards import Agent, Finding, Place
-from pyptx.sim.hazards.findings import by_cause
+from pyptx.sim.reports.findings import by_cause
 from pyptx.types import u32
 from tests.sim.kernels import kernel as kernel_text
 

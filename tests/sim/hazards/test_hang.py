@@ -7,7 +7,7 @@ import json
 import pytest
 
 from pyptx.sim.hazards import HangReport, Scope, Sem
-from pyptx.sim.hazards.graph import Node, blame
+from pyptx.sim.reports.graph import Node, blame
 from tests.sim.hazards.patterns import buffers, warps
 from tests.sim.hazards.trace import Pattern, Role, Trace
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +16,7 @@ from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.hazards import Group, Sem
 from pyptx.sim.hazards.barriers import BarKind
 from pyptx.sim.observers.checks.accesses import words_of
-
-if TYPE_CHECKING:
-    from pyptx.sim.observers.checks.session import Checks
+from pyptx.sim.observers.checks.session import Session
 
 
 @cache
@@ -27,7 +25,7 @@ def _classify(modifiers: tuple[str, ...]) -> Any:
     return next(word for word in ("arrive", "red", "sync") if f".{word}" in modifiers)
 
 
-def cta_barrier(checks: Checks, step: Step, lanes: Lanes, number: int, count: int | None) -> None:
+def cta_barrier(checks: Session, step: Step, lanes: Lanes, number: int, count: int | None) -> None:
     """Lanes arrive at a barrier of their CTA. The engine is told of whole warps: lanes that come apart are kept until
     the rest of their warp is there."""
     kind = _classify(step.instruction.modifiers)
@@ -39,7 +37,7 @@ def cta_barrier(checks: Checks, step: Step, lanes: Lanes, number: int, count: in
         checks.engine.barriers.bar(group, checks.place(step), number, count, kind)
 
 
-def numbered(checks: Checks, step: Step, lanes: Lanes, numbers: Array) -> None:
+def numbered(checks: Session, step: Step, lanes: Lanes, numbers: Array) -> None:
     """Lanes come to barriers of their CTA by these numbers: those of a warp that promises to be whole name one."""
     shape = lanes.shape
     warp = shape.warp[lanes.sel]
@@ -54,7 +52,7 @@ def numbered(checks: Checks, step: Step, lanes: Lanes, numbers: Array) -> None:
 
 
 def _complete_warps(
-    checks: Checks, step: Step, group: Group, number: int, part: Array, how: tuple[int | None, BarKind]
+    checks: Session, step: Step, group: Group, number: int, part: Array, how: tuple[int | None, BarKind]
 ) -> Group:
     """Keep the lanes of incomplete warps, and return the threads of warps that are whole now."""
     whole = [group.threads[~part[group.warp_index]]]
@@ -73,7 +71,7 @@ def _complete_warps(
 
 
 def _check_join(
-    checks: Checks, step: Step, thread: int, before: tuple[Array, Step, int | None, BarKind],
+    checks: Session, step: Step, thread: int, before: tuple[Array, Step, int | None, BarKind],
     how: tuple[int | None, BarKind],
 ) -> None:  # fmt: skip
     """Lanes come to a barrier at which others of their warp are: without `.aligned`, by any instruction."""
@@ -90,7 +88,7 @@ def _check_join(
         state.report(rules.BARRIER_COUNT, place, message, thread=thread, other=other)
 
 
-def warp_barriers(checks: Checks, gone: list[tuple[Step, Lanes, Array]]) -> None:
+def warp_barriers(checks: Session, gone: list[tuple[Step, Lanes, Array]]) -> None:
     """Lanes go on behind one or several instructions, at which they met."""
     shape, step = gone[0][1].shape, gone[0][0]
     lanes = shape.merged([lanes for _, lanes, _ in gone])
@@ -98,7 +96,7 @@ def warp_barriers(checks: Checks, gone: list[tuple[Step, Lanes, Array]]) -> None
     warp_barrier(checks, step, lanes, np.concatenate([masks for _, _, masks in gone])[order])
 
 
-def warp_barrier(checks: Checks, step: Step, lanes: Lanes, masks: Array) -> None:
+def warp_barrier(checks: Session, step: Step, lanes: Lanes, masks: Array) -> None:
     """Lanes go on behind a `bar.warp.sync`."""
     for mask in np.unique(masks).tolist():
         chosen = lanes if (masks == mask).all() else lanes.subset(masks == mask)
@@ -106,20 +104,20 @@ def warp_barrier(checks: Checks, step: Step, lanes: Lanes, masks: Array) -> None
         checks.engine.barriers.warp_sync(checks.group(chosen), checks.place(step), int(mask))
 
 
-def cluster_arrives(checks: Checks, step: Step, lanes: Lanes) -> None:
+def cluster_arrives(checks: Session, step: Step, lanes: Lanes) -> None:
     """Lanes arrive at the barrier of their cluster."""
     sem = Sem.RELAXED if "relaxed" in words_of(step.instruction) else Sem.RELEASE
     for _, group in checks.by_cluster(lanes):
         checks.engine.barriers.cluster_arrive(group, checks.place(step), sem)
 
 
-def cluster_waited(checks: Checks, step: Step, lanes: Lanes) -> None:
+def cluster_waited(checks: Session, step: Step, lanes: Lanes) -> None:
     """Lanes go on behind the barrier of their cluster."""
     for _, group in checks.by_cluster(lanes):
         checks.engine.barriers.cluster_wait(group, checks.place(step), Sem.ACQUIRE)
 
 
-def launches_dependents(checks: Checks, lanes: Lanes, first: Sequence[bool]) -> None:
+def launches_dependents(checks: Session, lanes: Lanes, first: Sequence[bool]) -> None:
     """Lanes let the dependents of their grid start; `first`: those of this CTA, which count, are the first to do so.
     Of several warps any may come first, so that only one of them counts."""
     for (_, group), counts in zip(checks.by_cta(lanes), first, strict=True):
@@ -127,12 +125,7 @@ def launches_dependents(checks: Checks, lanes: Lanes, first: Sequence[bool]) -> 
             checks.engine.sync.launch_dependents(Group(group.threads[group.warp_index == 0]))
 
 
-def grid_waited(checks: Checks, lanes: Lanes) -> None:
-    """Lanes go on behind the end of the grids before theirs."""
-    checks.engine.sync.grid_wait(checks.group(lanes))
-
-
-def parts(checks: Checks, step: Step, lanes: Lanes, others: Lanes) -> None:
+def parts(checks: Session, step: Step, lanes: Lanes, others: Lanes) -> None:
     """The guard of a barrier lets some lanes come to it and others pass by."""
     if Trait.ALIGNED not in step.traits:
         return
@@ -142,7 +135,7 @@ def parts(checks: Checks, step: Step, lanes: Lanes, others: Lanes) -> None:
         checks.aligned(passing, checks.place(step))
 
 
-def exits(checks: Checks, step: Step, lanes: Lanes) -> None:
+def exits(checks: Session, step: Step, lanes: Lanes) -> None:
     """Lanes end. Those of their warps that came to a barrier without them are whole now."""
     checks.engine.exit(checks.group(lanes), checks.place(step))
     live = checks.engine.state.live

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.observers.checks.session import checks_of
+from pyptx.sim.state.memory import Site
 from pyptx.tensormap import TensorMap
-
-if TYPE_CHECKING:
-    from pyptx.sim.state.memory import Site
 
 
 def copied(site: Site, lanes_of_box: Lanes, tensor: TensorMap, at: Sequence[Any], inside: Array | None) -> None:
     """Lanes copy tiles at these coordinates, one for each dimension; `inside` are the units of a single box that lie in
     the tensor, None where all do."""
-    if site.memory.checks is None:
-        return
     checks, place = checks_of(site)
     assert checks.grid is not None
     threads, boxes = checks.group(lanes_of_box).threads, checks.engine.boxes

@@ -4,55 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-
+from pyptx.sim.base.events import Runs
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.hazards import Bytes, Place, Space, copies_together
-from pyptx.sim.hazards.copies_together import Runs
 from pyptx.sim.observers.checks import dependents, unread
-from pyptx.sim.observers.checks.session import Checks, checks_of
-
-if TYPE_CHECKING:
-    from pyptx.sim.engines.copies import Copy
-    from pyptx.sim.state.memory import Region, Site
-
-
-def region_bytes(region: Region, begin: int, size: int) -> Bytes:
-    """Return a run of bytes of shared or global memory."""
-    if region.space == "shared":
-        return Bytes.run(Space.SHARED, begin, size)
-    return Bytes.run(Space.GLOBAL, region.low + begin, size)
-
-
-def written(region: Region, begin: int, kept: Array) -> Bytes:
-    """Return the bytes of a run that a mask keeps."""
-    if kept.all():
-        return region_bytes(region, begin, len(kept))
-    return Bytes(Space.GLOBAL, region.low + begin + np.flatnonzero(kept), 1)
-
-
-def units(copy: Copy) -> Bytes:
-    """Return the bytes of a tensor that a copy touches."""
-    return Bytes(Space.GLOBAL, copy.address if copy.inside is None else copy.address[copy.inside], copy.unit)
-
-
-def held(copy: Copy, shared: Region, begin: int, size: int) -> Bytes:
-    """Return the shared bytes that a copy to a tensor reads: those of elements inside the tensor."""
-    if copy.inside is None:
-        return Bytes.run(Space.SHARED, begin, size)
-    first = int(copy.shared.min()) - begin
-    return Bytes(Space.SHARED, copy.shared[copy.inside] - first, copy.unit)
+from pyptx.sim.observers.checks.session import Session, checks_of
+from pyptx.sim.state.memory import Site
 
 
 def load_issued(
     site: Site, one: Lanes, source: Bytes, targets: list[tuple[Bytes, int]], tensor_map: Any = None
 ) -> Callable[[], None]:
     """A bulk copy to shared memory is issued; return what tells that it has landed."""
-    if site.memory.checks is None:
-        return _do_nothing
     checks, place = checks_of(site)
     thread = checks.group(one).first
     unread.read(site, source)
@@ -62,15 +28,10 @@ def load_issued(
     return partial(checks.engine.copies.land, number)
 
 
-def sent(site: Site, one: Lanes, source: Region, target: Region, end: int) -> None:
-    """A bulk copy that reduces nothing is issued; from shared to shared memory it goes to another CTA."""
-    if site.memory.checks is not None and source.space == target.space == "shared":
-        checks, place = checks_of(site)
-        checks.engine.copies.to_peer(checks.group(one).first, place, end)
-
-
-def _do_nothing() -> None:
-    pass
+def sent(site: Site, one: Lanes, end: int) -> None:
+    """A bulk copy from shared memory to that of another CTA is issued."""
+    checks, place = checks_of(site)
+    checks.engine.copies.to_peer(checks.group(one).first, place, end)
 
 
 def store_issued(
@@ -78,8 +39,6 @@ def store_issued(
 ) -> None:
     """A bulk copy to global memory is issued; `reduces`: the bytes of an element that is reduced, else 0. `seen` are
     the copies of the same instruction so far: lanes that write the same bytes from the same bytes write the same."""
-    if site.memory.checks is None:
-        return
     unread.read(site, source)
     dependents.touch(site, one, target, writes=True)
     key = source.starts.tobytes() + target.starts.tobytes()
@@ -127,7 +86,7 @@ def stores_issued(site: Site, lanes: Lanes, sources: Array, size: int, target: R
     return numbers is not None
 
 
-def _record_use(checks: Checks, place: Place, site: Site, thread: int, tensor_map: Any, operation: int) -> bool:
+def _record_use(checks: Session, place: Place, site: Site, thread: int, tensor_map: Any, operation: int) -> bool:
     """A copy uses a map; one in a parameter or in constant memory cannot change. Say whether this one can."""
     if tensor_map is None:
         return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,15 +13,13 @@ from pyptx.check.body import Step
 from pyptx.isa.traits import Trait
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.execution.machine import Batch
 from pyptx.sim.hazards import Place
 from pyptx.sim.observers.checks.accesses import words_of
-from pyptx.sim.observers.checks.session import Checks, place_of
+from pyptx.sim.observers.checks.session import Session, checks_in, place_of
 from pyptx.sim.program.blocks import Program
 from pyptx.sim.semantics.data_movement import shuffle_sources
 from pyptx.sim.state.meetings import present
-
-if TYPE_CHECKING:
-    from pyptx.sim.execution.machine import Batch
 
 _ALL = 0xFFFFFFFF
 _REGISTERS, _MOST = 65536, 255
@@ -55,13 +53,12 @@ def _check_matrix(place: Place, machine: Batch, lanes: Lanes, mask: Any, space: 
         checks.engine.warps.alike(checks.group(active), place, _select(values, lanes, active), name)
 
 
-def _mask_lanes(machine: Batch, lanes: Lanes, mask: Any) -> tuple[Checks, Lanes | None]:
-    checks = machine.checks
-    assert checks is not None
+def _mask_lanes(machine: Batch, lanes: Lanes, mask: Any) -> tuple[Session, Lanes | None]:
+    checks = checks_in(machine)
     return checks, checks.masked(lanes, mask)
 
 
-def _is_whole(checks: Checks, lanes: Lanes, masks: Any) -> bool:
+def _is_whole(checks: Session, lanes: Lanes, masks: Any) -> bool:
     """Say whether whole warps execute an instruction whose mask names all lanes: then nothing can be wrong."""
     if masks.ndim or int(masks) & _ALL != _ALL:
         return False

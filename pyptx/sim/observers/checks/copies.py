@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,16 +13,14 @@ from pyptx.isa.traits import Trait
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines.issuing import chosen, objects
+from pyptx.sim.execution.machine import Batch
 from pyptx.sim.hazards import Access, Bytes, Family, Group, Place, Scope, Sem, Space
 from pyptx.sim.observers.checks import dependents, unread
 from pyptx.sim.observers.checks.accesses import words_of
 from pyptx.sim.observers.checks.objects import barriers
-from pyptx.sim.observers.checks.session import Checks, checks_of, place_of
+from pyptx.sim.observers.checks.session import Session, checks_in, checks_of, place_of
 from pyptx.sim.semantics.access import as_tuple
-
-if TYPE_CHECKING:
-    from pyptx.sim.execution.machine import Batch
-    from pyptx.sim.state.memory import Site
+from pyptx.sim.state.memory import Site
 
 Inner = Callable[..., None]
 
@@ -205,9 +203,8 @@ def group_hook(step: Step) -> Callable[..., None] | None:
     return None
 
 
-def _mask_lanes(machine: Batch, lanes: Lanes, mask: Any) -> tuple[Checks, Lanes | None]:
-    checks = machine.checks
-    assert checks is not None
+def _mask_lanes(machine: Batch, lanes: Lanes, mask: Any) -> tuple[Session, Lanes | None]:
+    checks = checks_in(machine)
     return checks, checks.masked(lanes, mask)
 
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.hazards import Bytes, Space
 from pyptx.sim.observers.checks.session import checks_of
-
-if TYPE_CHECKING:
-    from pyptx.sim.state.memory import Site
+from pyptx.sim.state.memory import Site
 
 
 def touch(site: Site, lanes: Lanes, where: Bytes, *, writes: bool) -> None:

@@ -13,20 +13,20 @@ import numpy as np
 from pyptx.isa.swizzle import period
 from pyptx.sim import rules
 from pyptx.sim.hazards import Place
-from pyptx.sim.observers.checks.session import Checks
-from pyptx.sim.semantics import warpgroups as wg
+from pyptx.sim.observers.checks.session import Session
+from pyptx.sim.state import warpgroups as wg
 from pyptx.tensormap import Swizzle
 
 _CORE, _GROUP, _SHORT_GROUP, _GRANULE = 128, 8, 4, 16
 
 
-def report_overlap(checks: Checks, place: Place, thread: int, matrix: wg.Matrix) -> None:
+def report_overlap(checks: Session, place: Place, thread: int, matrix: wg.Matrix) -> None:
     """Report a matrix whose elements overlap."""
     message, help = _explain_overlap(matrix)
     checks.engine.state.report(rules.OVERLAPPING_OPERAND, place, message, thread=thread, help=help)
 
 
-def report_start(checks: Checks, place: Place, thread: int, matrix: wg.Matrix, low: int) -> None:
+def report_start(checks: Session, place: Place, thread: int, matrix: wg.Matrix, low: int) -> None:
     """Report a matrix that starts behind the first line of its swizzle pattern without saying so by its base offset;
     shared memory begins at the address `low`."""
     descriptor, mode = matrix.found, matrix.found.swizzle

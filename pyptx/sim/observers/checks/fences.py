@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from pyptx.check.body import Step
 from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.execution.machine import Batch
 from pyptx.sim.hazards import Group, Hazards, Scope, Sem, Space
 from pyptx.sim.observers.checks.accesses import scope_of, sem_of, words_of
-
-if TYPE_CHECKING:
-    from pyptx.sim.execution.machine import Batch
+from pyptx.sim.observers.checks.session import checks_in
 
 Event = Callable[[Hazards, Group], None]
 
@@ -46,8 +45,7 @@ def _select_proxy_event(words: set[str]) -> Callable[..., None] | None:
 
 
 def _tell(event: Event, machine: Batch, lanes: Lanes, mask: Any, *operands: Any) -> None:
-    checks = machine.checks
-    assert checks is not None
+    checks = checks_in(machine)
     active = checks.masked(lanes, mask)
     if active is not None:
         event(checks.engine, checks.group(active))
@@ -70,8 +68,7 @@ def _fence_map(
     *size: Any,
 ) -> None:  # fmt: skip
     """A fence of the tensormap proxy: an acquire names its map, a release covers the edits of its threads."""
-    checks = machine.checks
-    assert checks is not None
+    checks = checks_in(machine)
     active = checks.masked(lanes, mask)
     if active is None:
         return

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,20 +17,18 @@ from pyptx.ir import LabelOperand, RegisterOperand, VectorOperand
 from pyptx.ir.operands import Operand
 from pyptx.numbers import FORMATS, is_float
 from pyptx.sim.base.formats import Array, dtype_of
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.execution.machine import Batch
 from pyptx.sim.hazards import Place
 from pyptx.sim.numerics.formats import widen
 from pyptx.sim.numerics.rounding import rounded
 from pyptx.sim.observers.checks import addresses
 from pyptx.sim.observers.checks.addresses import SIGNED, UNSIGNED, WHOLE
-from pyptx.sim.observers.checks.session import place_of
+from pyptx.sim.observers.checks.session import checks_in, place_of
 from pyptx.sim.program.blocks import Block, Code, Program
 from pyptx.sim.semantics.bits import limits
 from pyptx.sim.semantics.conversion import WHOLE as ROUNDING
 from pyptx.types import ALL
-
-if TYPE_CHECKING:
-    from pyptx.sim.base.lanes import Lanes
-    from pyptx.sim.execution.machine import Batch
 
 Told = Callable[..., None]
 _NUMBERS = frozenset(t.name for t in ALL)
@@ -142,8 +140,7 @@ def _select_bad(mask: Any, lanes: Lanes, bad: Array) -> Array:
 
 
 def _thread_at(machine: Batch, lanes: Lanes, at: int) -> int:
-    assert machine.checks is not None
-    return int(machine.checks.threads[int(lanes.index[at])])
+    return int(checks_in(machine).threads[int(lanes.index[at])])
 
 
 def _value_at(value: Any, at: int) -> Any:
@@ -209,7 +206,6 @@ def _report_wrap(
     place: Place, opcode: str, kind: str, kinds: int, signed: tuple[bool, ...], machine: Batch, lanes: Lanes,
     wrapping: Array, operands: tuple[Any, ...],
 ) -> None:  # fmt: skip
-    assert machine.checks is not None
     at, bits = int(wrapping[0]), int(kind[1:])
     reading = bool(kinds & SIGNED) or (kind[0] == "s" and not kinds & UNSIGNED)
     flags = _choose_signs(opcode, reading, signed)
@@ -221,7 +217,7 @@ def _report_wrap(
     result = wrapped - (1 << bits) if reading and wrapped >> (bits - 1) else wrapped
     named = list(zip(_NAMES, values, strict=False))
     shown = f"{'s' if reading else 'u'}{bits}"
-    machine.checks.engine.numerics.overflows(
+    checks_in(machine).engine.numerics.overflows(
         place, _thread_at(machine, lanes, at), exact, shown, named, result, len(wrapping)
     )
 
@@ -241,12 +237,11 @@ def _check_cut(
     cut = _select_bad(mask, lanes, bad)
     if not len(cut):
         return
-    assert machine.checks is not None
     at = int(cut[0])
     before = int(_value_at(np.asarray(value), at))
     after = int(_value_at(low, at))
     after -= (1 << bits) if target[0] == "s" and after >> (bits - 1) else 0
-    machine.checks.engine.numerics.narrowed(
+    checks_in(machine).engine.numerics.narrowed(
         place, _thread_at(machine, lanes, at), before, target, after, used, len(cut)
     )
 
@@ -266,12 +261,13 @@ def _check_rounding(
     inexact = _select_bad(mask, lanes, large & (size // lowest >= most))
     if not len(inexact):
         return
-    assert machine.checks is not None
     at = int(inexact[0])
     number = int(_value_at(a, at))
     result = float(number) if target == "f64" else float(rounded(np.array(float(number)), target, mode))
     shown = int(result) if np.isfinite(result) else result
-    machine.checks.engine.numerics.inexact(place, _thread_at(machine, lanes, at), number, target, shown, len(inexact))
+    checks_in(machine).engine.numerics.inexact(
+        place, _thread_at(machine, lanes, at), number, target, shown, len(inexact)
+    )
 
 
 def _check_clamp(
@@ -290,11 +286,10 @@ def _check_clamp(
     clamped = _select_bad(mask, lanes, bad)
     if not len(clamped):
         return
-    assert machine.checks is not None
     at = int(clamped[0])
     number = _value_at(exact, at)
     empty = (1 << (int(target[1:]) - 1)) if source == "f64" or target[1:] == "64" else 0
     result = (low if target[0] == "s" and empty else empty) if number != number else high if number > 0 else low
-    machine.checks.engine.numerics.out_of_range(
+    checks_in(machine).engine.numerics.out_of_range(
         place, _thread_at(machine, lanes, at), number, target, result, len(clamped)
     )

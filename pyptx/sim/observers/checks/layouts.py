@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,12 +14,10 @@ from pyptx.sim.hazards import Group
 from pyptx.sim.hazards.rows import Rows
 from pyptx.sim.observers.checks.descriptors import report_overlap, report_start
 from pyptx.sim.observers.checks.session import checks_of
-from pyptx.sim.observers.checks.tracing import Trace
-from pyptx.sim.semantics import warpgroups as wg
+from pyptx.sim.state import warpgroups as wg
+from pyptx.sim.state.memory import Site
+from pyptx.sim.state.tracing import Trace
 from pyptx.tensormap import Swizzle, TensorMap
-
-if TYPE_CHECKING:
-    from pyptx.sim.state.memory import Site
 
 _SWIZZLE_AT = 62
 """The swizzle is in the highest bits of the descriptors of wgmma."""
@@ -27,8 +25,6 @@ _SWIZZLE_AT = 62
 
 def filled(site: Site, starts: list[int], size: int, tensor: TensorMap) -> None:
     """A tensor copy fills boxes of shared memory, from offsets in that of the batch."""
-    if site.memory.checks is None:
-        return
     checks, place = checks_of(site)
     assert checks.grid is not None
     checks.engine.layouts.filled(checks.grid, place, starts, size, tensor.swizzle, tensor.dtype)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,11 +12,9 @@ from pyptx.check.body import Step
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines.issuing import chosen
+from pyptx.sim.execution.machine import Batch
 from pyptx.sim.hazards import Place
-from pyptx.sim.observers.checks.session import Checks, place_of
-
-if TYPE_CHECKING:
-    from pyptx.sim.execution.machine import Batch
+from pyptx.sim.observers.checks.session import Session, checks_in, place_of
 
 _ROWS = 8
 """So many rows of 16 bytes are a matrix, each at the address that one lane gives."""
@@ -36,8 +34,7 @@ def _record_rows(
     place: Place, stores: bool, matrices: int, machine: Batch, lanes: Lanes, mask: Any, space: str, address: Any,
     *rest: Any,
 ) -> None:  # fmt: skip
-    checks = machine.checks
-    assert checks is not None
+    checks = checks_in(machine)
     assert checks.grid is not None
     layouts, shared = checks.engine.layouts, machine.memory.shared
     if not (stores or layouts.fillers(checks.grid)):
@@ -58,7 +55,7 @@ def _record_rows(
         layouts.rows_read(checks.grid, first, place, addresses, addresses + base)
 
 
-def _order_givers(checks: Checks, lanes: Lanes, matrices: int) -> Array:
+def _order_givers(checks: Session, lanes: Lanes, matrices: int) -> Array:
     """Return the positions of the lanes that give addresses, a row for each matrix."""
 
     def made() -> Array:

@@ -15,7 +15,7 @@ from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.hazards import Group, Place, Scope, Sem
 from pyptx.sim.observers.checks.accesses import scope_of, sem_of, words_of
 from pyptx.sim.observers.checks.objects import barriers
-from pyptx.sim.observers.checks.session import Checks, checks_of
+from pyptx.sim.observers.checks.session import Session, checks_of
 from pyptx.sim.state.memory import Site
 
 _PENDING_BITS = 20
@@ -128,7 +128,7 @@ def _wait(
 
 
 def _report_missing(
-    checks: Checks, place: Place, site: Site, lanes: Lanes, mask: Any, space: str, address: Any
+    checks: Session, place: Place, site: Site, lanes: Lanes, mask: Any, space: str, address: Any
 ) -> None:
     """Find the barrier that is not there: the finding knows more than the machine's error."""
     for group, where, _ in barriers(checks, site, lanes, mask, space, address):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -16,17 +16,15 @@ from pyptx.check.body import Step
 from pyptx.isa.model import Operand
 from pyptx.numbers import FORMATS, Special, element_of
 from pyptx.sim.base.formats import Array
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.execution.machine import Batch
 from pyptx.sim.hazards import Place
 from pyptx.sim.numerics.formats import code_dtype
-from pyptx.sim.observers.checks.session import Checks, checks_of, place_of
+from pyptx.sim.observers.checks.session import Session, checks_in, checks_of, place_of
 from pyptx.sim.semantics import atomics
 from pyptx.sim.semantics.narrow import unpacked
 from pyptx.sim.semantics.vocabulary import Kind, Operation
-
-if TYPE_CHECKING:
-    from pyptx.sim.base.lanes import Lanes
-    from pyptx.sim.execution.machine import Batch
-    from pyptx.sim.state.memory import Site
+from pyptx.sim.state.memory import Site
 
 Function = Callable[..., Any]
 _COMPUTE = frozenset((
@@ -62,11 +60,6 @@ def _check_sums(kind: str, site: Site, lanes: Lanes, chosen: Array, old: Array, 
         checks, place = checks_of(site)
         named = [("old", elements(old, kind)), ("b", elements(addends, kind))]
         _report_flaws(place, "atom", named, elements(sums, kind), checks, lanes.shape.of(lanes.index[chosen]), None)
-
-
-def asked(site: Site) -> bool:
-    """Say whether somebody looks at values."""
-    return site.memory.checks is not None and "numerics" in site.memory.checks.selected.optional
 
 
 def copied(site: Site, one: Lanes, kind: str, old: Array, new: Array, total: Array) -> None:
@@ -126,16 +119,14 @@ def _compute_checked(
     assert result.type is not None
     if not all_finite(np.asarray(result_value), result.type):
         named = [(operand.name, elements(value, operand.type)) for operand, value in zip(operands, given, strict=False)]
-        assert machine.checks is not None
-        _report_flaws(
-            place, opcode, named, elements(np.asarray(result_value), result.type), machine.checks, lanes, mask
-        )
+        parts = elements(np.asarray(result_value), result.type)
+        _report_flaws(place, opcode, named, parts, checks_in(machine), lanes, mask)
     return result_value
 
 
 def _report_flaws(
-    place: Place, opcode: str, named: list[tuple[str, list[Array]]], results: list[Array], checks: Checks, lanes: Lanes,
-    mask: Any,
+    place: Place, opcode: str, named: list[tuple[str, list[Array]]], results: list[Array], checks: Session,
+    lanes: Lanes, mask: Any,
 ) -> None:  # fmt: skip
     """Report elements that are NaN of no NaN, and infinite ones of finite operands."""
     for at, whole in enumerate(results):
@@ -167,7 +158,7 @@ def _find_flaws(values: list[Array]) -> tuple[Array, Array]:
 
 
 def _report(
-    place: Place, opcode: str, nan: bool, used: list[tuple[str, Array]], whole: Array, checks: Checks, lanes: Lanes,
+    place: Place, opcode: str, nan: bool, used: list[tuple[str, Array]], whole: Array, checks: Session, lanes: Lanes,
     positions: Array, part: str,
 ) -> None:  # fmt: skip
     at = int(positions[0])

@@ -10,12 +10,12 @@ import numpy as np
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines.issuing import chosen, objects
 from pyptx.sim.hazards import Group
-from pyptx.sim.observers.checks.session import Checks
+from pyptx.sim.observers.checks.session import Session
 from pyptx.sim.state.memory import Site
 
 
 def barriers(
-    checks: Checks, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, operand: Any = 0
+    checks: Session, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, operand: Any = 0
 ) -> Iterator[tuple[Group, int, int]]:
     """Yield the lanes that name one object with one operand: their group, the object's address, the operand."""
     active, (where, values) = chosen(lanes, mask, address, operand)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -15,25 +15,23 @@ from pyptx.check.body import Step
 from pyptx.isa.descriptors import InstructionDescriptor
 from pyptx.isa.traits import Trait
 from pyptx.sim.base.formats import Array
+from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines import bulk
 from pyptx.sim.engines.issuing import chosen
-from pyptx.sim.execution.accumulators import held_for
+from pyptx.sim.execution.machine import Batch
 from pyptx.sim.hazards import Place
 from pyptx.sim.observers.checks.numerics import all_finite, elements, shown_number
-from pyptx.sim.observers.checks.session import Checks, checks_of, place_of
-from pyptx.sim.observers.checks.tracing import put_off
+from pyptx.sim.observers.checks.session import Session, checks_in, checks_of, place_of
 from pyptx.sim.semantics import tcgen05_mma as blackwell
 from pyptx.sim.semantics import tcgen05_operands as read
-from pyptx.sim.semantics import warpgroups as wg
 from pyptx.sim.semantics import wgmma as hopper
 from pyptx.sim.semantics.vocabulary import Operation
 from pyptx.sim.semantics.warp_matrices import warp_order
+from pyptx.sim.state import warpgroups as wg
+from pyptx.sim.state.accumulators import held_for
+from pyptx.sim.state.memory import Site
+from pyptx.sim.state.tracing import put_off
 from pyptx.types import ALL
-
-if TYPE_CHECKING:
-    from pyptx.sim.base.lanes import Lanes
-    from pyptx.sim.execution.machine import Batch
-    from pyptx.sim.state.memory import Site
 
 Function = Callable[..., Any]
 _TYPES = frozenset(t.name for t in ALL)
@@ -127,9 +125,8 @@ def _multiply_in_warp(
             shown = [("c", shown_number(start[at, lane]))] if same else []
             shown += [("largest a of the warp", shown_number(_find_largest(lanes, a, types[1], lane))),
                       ("largest b of the warp", shown_number(_find_largest(lanes, b, types[2], lane)))]  # fmt: skip
-            assert machine.checks is not None
-            thread, result = int(machine.checks.threads[int(lanes.index[lane])]), shown_number(whole[at, lane])
-            numerics = machine.checks.engine.numerics
+            thread, result = int(checks_in(machine).threads[int(lanes.index[lane])]), shown_number(whole[at, lane])
+            numerics = checks_in(machine).engine.numerics
             numerics.produced(place, thread, nan, shown, result, int(bad.sum()), f"element {at} of D")
     return product
 
@@ -210,7 +207,7 @@ def _read_accumulators(site: Site, lanes: Lanes, groups: wg.Groups, d: tuple[Arr
 
 
 def _report(
-    checks: Checks, place: Place, thread: int, nan: bool, factors: tuple[Array, Array], result: Any, bad: Array,
+    checks: Session, place: Place, thread: int, nan: bool, factors: tuple[Array, Array], result: Any, bad: Array,
     at: tuple[int, int],
 ) -> None:  # fmt: skip
     named = [(f"largest {name}", shown_number(np.abs(part).max())) for name, part in zip(
@@ -228,11 +225,11 @@ def _issue(spelling: blackwell.Spelling, inner: Function, site: Site, group: Lan
     named = blackwell.named_operands(spelling, given)
     active, values = chosen(group, mask, *named.values())
     alike = active is not None and all(_is_uniform(value) for value in values)
-    if active is None or (not alike and put_off(site.memory)):
+    if active is None or (not alike and put_off(site.memory.trace)):
         return
     operands = {name: blackwell.number(value, 0) for name, value in zip(named, values, strict=True)}
     lanes = [one for _, one in bulk.one_by_one(active)]
-    halves = _split_halves(spelling, site, lanes[0], operands)
+    halves, memory = _split_halves(spelling, site, lanes[0], operands), site.memory
     column, descriptor = operands["d"] & 0xFFFF, halves[0].found if halves else None
     if descriptor is None or descriptor.d.name not in _FLOATS:
         inner(site, group, mask, *given)
@@ -244,18 +241,18 @@ def _issue(spelling: blackwell.Spelling, inner: Function, site: Site, group: Lan
         else None
     )
     inner(site, group, mask, *given)
-    if (checks.trace is not None and active.n > 1 and not checks.trace.whole) or _read_unless_finite(
+    if (memory.trace is not None and active.n > 1 and not memory.trace.whole) or _read_unless_finite(
         site, ctas, column, descriptor
     ) is None:
         return
-    trace, checks.trace = checks.trace, None
+    trace, memory.trace = memory.trace, None
     for one in lanes:
         halves = _split_halves(spelling, site, one, operands)
         for half in halves:
             at = int(np.searchsorted(ctas, half.cta))
             start = None if before is None else before[at][half.lanes, : descriptor.n // half.lanes.shape[0]]
             _check_half(spelling, halves, half, operands, start, checks, place, checks.group(one).first)
-    checks.trace = trace
+    memory.trace = trace
 
 
 def _is_uniform(value: Any) -> bool:
@@ -290,7 +287,7 @@ def _read_half(half: read.Half, operands: dict[str, Any]) -> Array:
 
 def _check_half(
     spelling: blackwell.Spelling, halves: list[read.Half], half: read.Half, operands: dict[str, Any],
-    start: Array | None, checks: Checks, place: Place, thread: int,
+    start: Array | None, checks: Session, place: Place, thread: int,
 ) -> None:  # fmt: skip
     result = _read_half(half, operands)
     if np.isfinite(result).all():

@@ -6,7 +6,7 @@ Lane `t * ctas + c` of a batch is thread `t` of the CTA in slot `c`. A lane set'
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,19 +15,19 @@ from pyptx.ir import Instruction, opcode_span
 from pyptx.isa.traits import Trait
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.execution.machine import Batch
 from pyptx.sim.hazards import Access, Finding, Group, Hazards, Place
 from pyptx.sim.hazards.barriers import BarKind
 from pyptx.sim.hazards.dependents import Early
-from pyptx.sim.hazards.findings import Cta
 from pyptx.sim.hazards.state import Grid
 from pyptx.sim.hazards.unread import Unread
 from pyptx.sim.observers.checks.accesses import Stored, description
 from pyptx.sim.observers.checks.choice import Selection
-from pyptx.sim.observers.checks.tracing import Trace
-
-if TYPE_CHECKING:
-    from pyptx.sim.execution.machine import Batch
-    from pyptx.sim.state.memory import Region, Site
+from pyptx.sim.observers.observer import Observer
+from pyptx.sim.reports.findings import Cta
+from pyptx.sim.state.effects import IN_ORDER
+from pyptx.sim.state.memory import Site
+from pyptx.sim.state.regions import Region
 
 _MOST_GROUPS = 4096
 
@@ -37,20 +37,23 @@ def place_of(instruction: Instruction) -> Place:
     return Place(opcode_span(instruction), instruction.full_opcode)
 
 
-class Checks:
-    """What the machine's hooks call. `engine` keeps the findings."""
+class Session(Observer):
+    """One checked run. `engine` keeps the findings."""
 
-    def __init__(self, selected: Selection, before: Checks | None = None, overlaps: bool = False) -> None:
+    def __init__(self, selected: Selection, before: Session | None = None, overlaps: bool = False) -> None:
         """`before`: the checks of the grid before; `overlaps`: this one may start before that one has ended."""
         self.selected = selected
+        self.continues = not selected.raises
+        self.compares_values = "numerics" in selected.optional
+        # Who looks for NaN compares accumulators before and behind every product.
+        self.hasty = IN_ORDER if self.compares_values else frozenset[str]()
         self.engine = Hazards() if before is None else before.engine
         self.overlaps = overlaps
+        self.machine: Batch | None = None
         self.grid: Grid | None = None
         self.threads: Array = np.zeros(0, np.int64)
         self.stored: Stored | None = None
         """What the latest store writes: lanes that hit the same bytes may write the same."""
-        self.trace: Trace | None = None
-        """What an operation of tcgen05 touches while it runs."""
         self.unread: Unread | None = None
         """What copies and products have brought that nobody has read, where somebody asks."""
         self.early: Early | None = None
@@ -70,7 +73,7 @@ class Checks:
 
     def attach(self, machine: Batch, slots: int) -> None:
         """A machine will run the next batches, of at most `slots` CTAs."""
-        machine.checks = machine.memory.checks = self
+        self.machine = machine
         if self.grid is None:
             self.grid = self._record_launch(machine, slots)
             waits = any(
@@ -101,21 +104,21 @@ class Checks:
             overlaps=self.overlaps, label=machine.launch.label,
         )  # fmt: skip
 
-    def begin(self, machine: Batch) -> None:
-        """A batch of CTAs begins."""
+    def on_begin(self, numbers: Array) -> None:
         assert self.grid is not None
+        assert self.machine is not None
+        machine = self.machine
         x, y, z = machine.ctaid
         width, height, _ = machine.launch.grid
-        numbers = [Cta(number, machine.launch.grid) for number in (x + width * (y + height * z)).tolist()]
+        named = [Cta(number, machine.launch.grid) for number in (x + width * (y + height * z)).tolist()]
         if "unused" in self.selected.optional:
             self._end_unread()
             self.unread = Unread(self.engine.state, self.grid)
-        self.engine.start(self.grid, range(machine.shape.ctas), numbers)
+        self.engine.start(self.grid, range(machine.shape.ctas), named)
         self.arriving.clear()
         self.parted.clear()
 
-    def finish(self) -> None:
-        """The grid has ended."""
+    def on_finish(self) -> None:
         if self.grid is not None:
             self._end_unread()
             self.engine.finish(self.grid)
@@ -193,9 +196,7 @@ class Checks:
 
     # Accesses of lanes
 
-    def access(self, site: Site, lanes: Lanes, region: Region, offsets: Array, size: int, kind: str) -> None:
-        """Take note of bytes `offsets … offsets+size-1`, one offset per lane, that are read (`r`), written (`w`) or
-        both. Other kinds, and the accesses of engines, are told by the hooks of their instructions."""
+    def on_access(self, site: Site, lanes: Lanes, region: Region, offsets: Array, size: int, kind: str) -> None:
         shared = region.space == "shared"
         if not shared and (region.space != "global" or not region.writable):
             return
@@ -222,10 +223,16 @@ class Checks:
         )  # fmt: skip
 
 
-def checks_of(site: Site) -> tuple[Checks, Place]:
+def checks_in(machine: Batch) -> Session:
+    """Return the checks of a machine's run."""
+    assert machine.sink is not None
+    return machine.sink.subscriber(Session)
+
+
+def checks_of(site: Site) -> tuple[Session, Place]:
     """Return the checks of a run and the place of an instruction that runs."""
-    checks = site.memory.checks
-    assert checks is not None
+    assert site.memory.sink is not None
+    checks = site.memory.sink.subscriber(Session)
     entry = checks.site_places.get(site)
     if entry is None:
         entry = checks.site_places[site] = place_of(site.instruction)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,12 +27,10 @@ from pyptx.isa.model import Kind
 from pyptx.sim import rules
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines.issuing import chosen
+from pyptx.sim.execution.machine import Batch
 from pyptx.sim.hazards import Place
-from pyptx.sim.observers.checks.session import place_of
+from pyptx.sim.observers.checks.session import checks_in, place_of
 from pyptx.sim.program.blocks import Code
-
-if TYPE_CHECKING:
-    from pyptx.sim.execution.machine import Batch
 
 _Origin = tuple[str, int]
 """A symbol and the bytes behind it where the indexed memory begins, or a later place of it."""
@@ -105,8 +103,7 @@ def _check_addresses(
     place: Place, wanted: list[tuple[int, _Origin]], machine: Batch, lanes: Lanes, mask: Any, *given: Any
 ) -> None:  # fmt: skip
     """Report addresses in a CTA's own shared memory that lie outside of what the subscript indexes."""
-    checks, shared, variables = machine.checks, machine.memory.shared, machine.program.variables
-    assert checks is not None
+    checks, shared, variables = checks_in(machine), machine.memory.shared, machine.program.variables
     assert checks.grid is not None
     for at, (symbol, offset) in wanted:
         active, (where,) = chosen(lanes, mask, given[2 * at + 1])

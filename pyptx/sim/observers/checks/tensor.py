@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,17 +18,15 @@ from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines import bulk
 from pyptx.sim.engines.issuing import chosen, objects
+from pyptx.sim.execution.machine import Batch
 from pyptx.sim.hazards import Group, Place, Space
 from pyptx.sim.hazards.rows import Rows, bytes_of, spread
 from pyptx.sim.observers.checks import layouts
 from pyptx.sim.observers.checks.accesses import words_of
-from pyptx.sim.observers.checks.session import Checks, checks_of, place_of
-from pyptx.sim.observers.checks.tracing import Trace
+from pyptx.sim.observers.checks.session import Session, checks_in, checks_of, place_of
 from pyptx.sim.semantics.tcgen05 import Move
 from pyptx.sim.state.memory import Site
-
-if TYPE_CHECKING:
-    from pyptx.sim.execution.machine import Batch
+from pyptx.sim.state.tracing import Trace
 
 Inner = Callable[..., None]
 
@@ -66,7 +64,7 @@ def told(step: Step) -> Callable[..., None] | None:
             return None
 
 
-def by_warp(checks: Checks, lanes: Lanes) -> list[tuple[int, int, Group]]:
+def by_warp(checks: Session, lanes: Lanes) -> list[tuple[int, int, Group]]:
     """Return the lanes of each warp, with the position of the first and its CTA."""
 
     def made() -> list[tuple[int, int, Group]]:
@@ -80,7 +78,7 @@ def by_warp(checks: Checks, lanes: Lanes) -> list[tuple[int, int, Group]]:
     return lanes.remembered("hazards by warp", made)
 
 
-def warps_of(checks: Checks, lanes: Lanes) -> tuple[Array, list[Group]]:
+def warps_of(checks: Session, lanes: Lanes) -> tuple[Array, list[Group]]:
     """Return the position of the first lane of each warp, and its lanes."""
 
     def made() -> tuple[Array, list[Group]]:
@@ -163,9 +161,9 @@ def _operate(inner: Inner, multiplies: bool, pair: int, site: Site, lanes: Lanes
         return
     tensor = checks.engine.tensor
     if active.n > 1 and multiplies:
-        trace = checks.trace = Trace(whole=True)
+        trace = site.memory.trace = Trace(whole=True)
         inner(site, lanes, mask, *given)
-        checks.trace = None
+        site.memory.trace = None
         if trace.whole:
             threads, rows = checks.group(active).threads, _collect_rows(checks, site, trace)
             tensor.operate_all(threads, place, *rows, pair)
@@ -174,9 +172,9 @@ def _operate(inner: Inner, multiplies: bool, pair: int, site: Site, lanes: Lanes
             layouts.taken_by_tensor(site, threads, [one for _, one in rows[0]], trace)
             return
     for _, one in bulk.one_by_one(active):
-        trace = checks.trace = Trace()
+        trace = site.memory.trace = Trace()
         inner(site, lanes, lanes.index == one.lo, *given)
-        checks.trace = None
+        site.memory.trace = None
         rows = _collect_rows(checks, site, trace)
         reads, writes = ([bytes_of(space, each, 0) for space, each in part] for part in rows)
         for at, used in enumerate(trace.used):
@@ -188,7 +186,7 @@ def _operate(inner: Inner, multiplies: bool, pair: int, site: Site, lanes: Lanes
 
 
 def _collect_rows(
-    checks: Checks, site: Site, trace: Trace
+    checks: Session, site: Site, trace: Trace
 ) -> tuple[list[tuple[Space, Rows]], list[tuple[Space, Rows]]]:
     """Return what an operation, or like ones, read and wrote, by the numbers of the engine."""
     assert checks.grid is not None
@@ -215,15 +213,14 @@ def _commit(
     inner(site, lanes, mask, space, address, outs, *([] if ctas is None else [ctas]))
 
 
-def _land_commits(checks: Checks, commits: list[int], positions: Array) -> None:
+def _land_commits(checks: Session, commits: list[int], positions: Array) -> None:
     """What these lanes have committed is done."""
     for at in positions:
         checks.engine.tensor.land_commit(commits[int(at)])
 
 
 def _wait(place: Place, stores: bool, machine: Batch, lanes: Lanes, mask: Any) -> None:
-    checks = machine.checks
-    assert checks is not None
+    checks = checks_in(machine)
     active = checks.masked(lanes, mask)
     if active is not None:
         checks.aligned(active, place)
@@ -231,16 +228,14 @@ def _wait(place: Place, stores: bool, machine: Batch, lanes: Lanes, mask: Any) -
 
 
 def _fence(before: bool, machine: Batch, lanes: Lanes, mask: Any) -> None:
-    checks = machine.checks
-    assert checks is not None
+    checks = checks_in(machine)
     active = checks.masked(lanes, mask)
     if active is not None:
         checks.engine.tensor.fence(checks.group(active), before=before)
 
 
 def _relinquish(place: Place, machine: Batch, lanes: Lanes, mask: Any) -> None:
-    checks = machine.checks
-    assert checks is not None
+    checks = checks_in(machine)
     active = checks.masked(lanes, mask)
     for _, group in [] if active is None else checks.by_cta(active):
         checks.engine.tensor.relinquish(group)

@@ -12,7 +12,7 @@ from pyptx.check.body import Step
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines.issuing import chosen
 from pyptx.sim.hazards import Access, Place, Space
-from pyptx.sim.observers.checks.session import Checks, checks_of, place_of
+from pyptx.sim.observers.checks.session import Session, checks_of, place_of
 from pyptx.sim.state.memory import Site
 from pyptx.tensormap import SIZE
 
@@ -27,7 +27,7 @@ def hook(step: Step, inner: Inner) -> Inner:
 
 
 def _record_accesses(
-    checks: Checks, site: Site, place: Place, by: Lanes, space: str, address: Any, kind: str
+    checks: Session, site: Site, place: Place, by: Lanes, space: str, address: Any, kind: str
 ) -> int | None:
     """Tell of all bytes of a map in shared memory, for each of these lanes; return the address of one in global
     memory."""
@@ -55,7 +55,7 @@ def _replace(
     inner(site, lanes, mask, space, address, outs, *given)
 
 
-def _record_edit(checks: Checks, place: Place, thread: int, address: int) -> None:
+def _record_edit(checks: Session, place: Place, thread: int, address: int) -> None:
     checks.engine.maps.replace(thread, place, address, checks.engine.copies.unfinished())
 
 

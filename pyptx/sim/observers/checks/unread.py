@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from pyptx.sim.base.formats import Array
@@ -11,15 +9,12 @@ from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.hazards import Bytes
 from pyptx.sim.hazards.unread import Unread
 from pyptx.sim.observers.checks.session import checks_of
-
-if TYPE_CHECKING:
-    from pyptx.sim.engines.copies import Copy
-    from pyptx.sim.state.memory import Site
+from pyptx.sim.state.memory import Site
 
 
 def of(site: Site) -> Unread | None:
     """Return what follows the bytes that nobody has read, None where nobody asks."""
-    return None if site.memory.checks is None else site.memory.checks.unread
+    return checks_of(site)[0].unread
 
 
 def bring(site: Site, one: Lanes, cells: Array, size: int) -> None:
@@ -30,11 +25,10 @@ def bring(site: Site, one: Lanes, cells: Array, size: int) -> None:
         unread.bring(place, checks.group(one).first, cells, size)
 
 
-def bring_box(site: Site, one: Lanes, copy: Copy, ends: list[int], size: int) -> None:
+def bring_box(site: Site, one: Lanes, units: Array, unit: int, ends: list[int], size: int) -> None:
     """A tensor copy brings the units of a box that lie inside the tensor: fill and padding are nobody's."""
     if of(site) is not None:
-        units = copy.shared if copy.inside is None else copy.shared[copy.inside]
-        within = (units[:, None] + np.arange(copy.unit)).reshape(-1) - site.memory.shared.low
+        within = (units[:, None] + np.arange(unit)).reshape(-1) - site.memory.shared.low
         stride = site.memory.shape.shared_stride
         for end in ends:
             bring(site, one, within + end // stride * stride, size)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,19 +19,17 @@ from pyptx.isa.descriptors import WgmmaDescriptor
 from pyptx.sim import rules as hazards
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.execution.machine import Batch
 from pyptx.sim.hazards import Group, Place
 from pyptx.sim.hazards.rows import Rows, side_by_side, spread
 from pyptx.sim.observers.checks import layouts
 from pyptx.sim.observers.checks.descriptors import report_overlap, report_start
-from pyptx.sim.observers.checks.session import Checks, checks_of, place_of
+from pyptx.sim.observers.checks.session import Session, checks_in, checks_of, place_of
 from pyptx.sim.program.blocks import names_in
 from pyptx.sim.rules import faults
-from pyptx.sim.semantics import warpgroups as wg
 from pyptx.sim.semantics.wgmma import Spelling
+from pyptx.sim.state import warpgroups as wg
 from pyptx.sim.state.memory import Site
-
-if TYPE_CHECKING:
-    from pyptx.sim.execution.machine import Batch
 
 _BITS = {"f16": 16, "bf16": 16, "tf32": 32, "e4m3": 8, "e5m2": 8, "s8": 8, "u8": 8, "b1": 1}
 _GRANULE = 16
@@ -84,7 +82,7 @@ def _intern(registers: Registers) -> Registers:
     return registers
 
 
-def warpgroups(checks: Checks, lanes: Lanes) -> list[Group]:
+def warpgroups(checks: Session, lanes: Lanes) -> list[Group]:
     """Return the lanes of each warpgroup."""
 
     def made() -> list[Group]:
@@ -225,9 +223,8 @@ def _list_granules(bits: int, rows: int, columns: int, width: int, across: bool)
     return np.unique(wg.places(descriptor, rows, columns, size, across) // _GRANULE)
 
 
-def _mask_lanes(machine: Batch, lanes: Lanes, mask: Any, place: Place) -> tuple[Checks, Lanes | None]:
-    checks = machine.checks
-    assert checks is not None
+def _mask_lanes(machine: Batch, lanes: Lanes, mask: Any, place: Place) -> tuple[Session, Lanes | None]:
+    checks = checks_in(machine)
     active = checks.masked(lanes, mask)
     if active is not None:
         checks.aligned(active, place)
@@ -254,8 +251,7 @@ def _wait(place: Place, machine: Batch, lanes: Lanes, mask: Any, pending: Any) -
 
 def touches(place: Place, registers: Registers, machine: Batch, lanes: Lanes, mask: Any) -> None:
     """Another instruction reads or writes registers that products use."""
-    checks = machine.checks
-    assert checks is not None
+    checks = checks_in(machine)
     active = checks.masked(lanes, mask)
     if active is not None:
         checks.engine.wgmma.registers(checks.group(active), place, registers)

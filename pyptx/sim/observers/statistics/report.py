@@ -6,17 +6,15 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyptx.check.body import Step
 from pyptx.isa.traits import Trait
 from pyptx.sim.observers.statistics.overlap import Overlap, overlap
 from pyptx.sim.observers.statistics.tally import Access, Tally
+from pyptx.sim.observers.timeline.recorder import Recorder
 from pyptx.sim.program.blocks import Program, is_product
 from pyptx.sim.semantics.registry import section
-
-if TYPE_CHECKING:
-    from pyptx.sim.observers.timeline.recorder import Recorder
 
 NOTE = "hints about the program, not timing"
 

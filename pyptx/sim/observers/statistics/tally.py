@@ -11,8 +11,10 @@ from pyptx.isa.lookup import traits
 from pyptx.isa.traits import Trait
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.observers.observer import Observer
 from pyptx.sim.observers.statistics.transactions import BANKS, WARP, WORD, sectors, wavefronts
-from pyptx.sim.state.memory import Region, Site
+from pyptx.sim.state.memory import Site
+from pyptx.sim.state.regions import Region
 
 _NOT_BY_LANES = frozenset((Trait.OPAQUE, Trait.ALLOCATES, Trait.HINTS))
 _BY_LANES = frozenset(("", "cp.async", "store"))
@@ -33,17 +35,17 @@ class Access:
     bytes: int = 0
 
 
-class Tally:
+class Tally(Observer):
     """The accesses of a launch."""
+
+    detailed = True
 
     def __init__(self) -> None:
         self.accesses: dict[tuple[int, str], Access] = {}
         self.bytes: dict[str, int] = {}
         self._shared_base = 0
 
-    def access(self, site: Site, lanes: Lanes, region: Region, offsets: Array, size: int, kind: str) -> None:
-        """Count bytes `offsets … offsets+size-1` of some lanes, read (`r`), written (`w`) or both. Other kinds are no
-        accesses of lanes."""
+    def on_access(self, site: Site, lanes: Lanes, region: Region, offsets: Array, size: int, kind: str) -> None:
         instruction = site.instruction
         found = traits(instruction.opcode, instruction.modifiers)
         counts = found.get(Trait.ISSUES, "") in _BY_LANES and _NOT_BY_LANES.isdisjoint(found)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,12 +20,9 @@ from pyptx.isa.model import Kind
 from pyptx.isa.traits import Trait
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.observers.timeline.record import Now, Record
 from pyptx.sim.observers.timeline.records import Track, Transfer
 from pyptx.sim.program.blocks import Block
-from pyptx.sim.state.effects import IN_ORDER, Effects
-
-if TYPE_CHECKING:
-    from pyptx.sim.observers.timeline.recorder import Now, Recorder
 
 LOADS, STORES, COPIES, WGMMA, TCGEN05 = "TMA loads", "TMA stores", "cp.async", "wgmma", "tcgen05"
 MULTIPLIERS = frozenset((WGMMA, TCGEN05))
@@ -54,8 +51,8 @@ class Work:
 class Engines:
     """The engines of the recorded CTAs of a batch."""
 
-    def __init__(self, recorder: Recorder) -> None:
-        self.recorder = recorder
+    def __init__(self, record: Record) -> None:
+        self.record = record
         self.telling: list[list[Work]] = []
         """The work that barriers are told of now, for each lane that issued it; the last one is named after them."""
         self.bytes: dict[str, int] = {}
@@ -79,14 +76,14 @@ class Engines:
 
     def close(self) -> None:
         """Write down what the batch did; what nobody waited for is drawn to the end."""
-        recorder = self.recorder
-        last = recorder.made.end
+        record = self.record
+        last = record.made.end
         for work in self._works:
             last = max(last, work.start + 1, work.end or 0)
         for work in self._works:
-            if work.count and recorder.room():
+            if work.count and record.room():
                 end = last if work.end is None else max(work.end, work.start + 1)
-                recorder.made.transfers.append(
+                record.made.transfers.append(
                     Transfer(work.track, work.start, end, work.what, work.line, work.issuer, work.bytes, work.flops,
                              work.barrier, work.count, work.end is not None)
                 )  # fmt: skip
@@ -100,14 +97,14 @@ class Engines:
 
     def add(self, engine: str, warp: int, instruction: Instruction, what: str, count: int = 0, flops: int = 0) -> Work:
         """A warp gives work to an engine, with so many bytes or operations."""
-        recorder = self.recorder
+        record = self.record
         cta = warp % self._ctas
         track = self._tracks.get((engine, cta))
         if track is None:
-            track = self._tracks[engine, cta] = len(recorder.made.tracks)
-            recorder.made.tracks.append(Track(self._first + cta, engine, True))
-        line = recorder.places.line_of(instruction)
-        work = Work(track, recorder.time(warp), what, line, recorder.rows[warp], count, flops)
+            track = self._tracks[engine, cta] = len(record.made.tracks)
+            record.made.tracks.append(Track(self._first + cta, engine, True))
+        line = record.places.line_of(instruction)
+        work = Work(track, record.time(warp), what, line, record.rows[warp], count, flops)
         self._works.append(work)
         return work
 
@@ -126,21 +123,20 @@ class Engines:
     def _issue_wgmma(self, now: Now, instruction: Instruction) -> None:
         shape_match = re.search(r"m(\d+)n(\d+)k(\d+)", instruction.full_opcode)
         flops = 2 * prod(map(int, shape_match.groups())) if shape_match else 0
-        recorder = self.recorder
-        assert recorder.batch is not None
-        shape = recorder.batch.shape
-        for warp in recorder.kept_warps(now.lanes)[0]:
+        record = self.record
+        shape = record.batch.shape
+        for warp in record.kept_warps(now.lanes)[0]:
             if warp // shape.ctas % 4 == 0:
                 work = self.add(WGMMA, warp, instruction, shape_match[0] if shape_match else "wgmma", flops=flops)
                 self._open.setdefault((WGMMA, warp), []).append(work)
 
     def _issue_tcgen05(self, now: Now, instruction: Instruction, args: tuple[Any, ...]) -> None:
         for lane in now.active.tolist():
-            warp = self.recorder.warp_of(lane)
+            warp = self.record.warp_of(lane)
             multiplies = Trait.MULTIPLIES in now.step.traits
             what, flops = _decode_product(now.step, args, lane) if multiplies else (instruction.modifiers[0][1:], 0)
             self.flops += flops
-            if not self.recorder.kept[warp]:
+            if not self.record.kept[warp]:
                 continue
             work = self.add(TCGEN05, warp, instruction, what, flops=flops)
             self._open.setdefault((TCGEN05, warp), []).append(work)
@@ -148,8 +144,8 @@ class Engines:
     def _commit_products(self, now: Now) -> None:
         """tcgen05.commit: what its thread has issued and nobody has waited for arrives at a barrier together."""
         for lane in now.active.tolist():
-            warp = self.recorder.warp_of(lane)
-            if not self.recorder.kept[warp]:
+            warp = self.record.warp_of(lane)
+            if not self.record.kept[warp]:
                 self.telling.append([])
                 continue
             before = self._committed.setdefault(warp, [])
@@ -167,15 +163,15 @@ class Engines:
         self, agent: str, lanes: Array, land: Callable[[], None], grouped: bool, size: int
     ) -> Callable[[], None]:
         """A copy is issued; return what lands it with a record."""
-        recorder = self.recorder
-        now = recorder.now
+        record = self.record
+        now = record.now
         if now is None:
             return land
         instruction = now.site.instruction
         if Trait.SIGNALS in now.step.traits and now.step.traits.get(Trait.COMMITS) == "cp.async":
             return self._deliver_copies(lanes, land)
-        warps = {recorder.warp_of(int(lane)) for lane in lanes}
-        kept = [warp for warp in sorted(warps) if recorder.kept[warp]]
+        warps = {record.warp_of(int(lane)) for lane in lanes}
+        kept = [warp for warp in sorted(warps) if record.kept[warp]]
         engine = COPIES if agent == "cp.async" else STORES if grouped else LOADS
         self.bytes[engine] = self.bytes.get(engine, 0) + size
         works: dict[int, list[Work]] = {}
@@ -189,8 +185,8 @@ class Engines:
     def _deliver_copies(self, lanes: Array, land: Landing) -> Landing:
         """cp.async.mbarrier.arrive: the lanes' copies end with a phase."""
         works: dict[int, list[Work]] = {}
-        for warp in sorted({self.recorder.warp_of(int(lane)) for lane in lanes}):
-            joined = self._join(self._open.pop((COPIES, warp), [])) if self.recorder.kept[warp] else None
+        for warp in sorted({self.record.warp_of(int(lane)) for lane in lanes}):
+            joined = self._join(self._open.pop((COPIES, warp), [])) if self.record.kept[warp] else None
             if joined is not None:
                 works[warp] = [joined]
         return self._attribute_landing(works, lanes, land)
@@ -199,7 +195,7 @@ class Engines:
         """Return what lands the work of warps, for these lanes, and says whose it is."""
         if not works:
             return land
-        each = [works.get(self.recorder.warp_of(int(lane)), []) for lane in lanes]
+        each = [works.get(self.record.warp_of(int(lane)), []) for lane in lanes]
 
         def landing() -> None:
             before, self.telling = self.telling, each
@@ -229,8 +225,8 @@ class Engines:
 
     def commit(self, agent: str, lanes: Array) -> None:
         """Lanes end a group of copies."""
-        for warp in sorted({self.recorder.warp_of(int(lane)) for lane in lanes}):
-            if self.recorder.kept[warp]:
+        for warp in sorted({self.record.warp_of(int(lane)) for lane in lanes}):
+            if self.record.kept[warp]:
                 self._commit((agent, warp), None)
 
     def _commit(self, key: Key, until: int | None) -> None:
@@ -253,9 +249,9 @@ class Engines:
 
     def wait(self, agent: str, lanes: Array, newest: int | None) -> None:
         """Lanes wait for all but their newest groups."""
-        for warp in sorted({self.recorder.warp_of(int(lane)) for lane in lanes}):
-            if self.recorder.kept[warp]:
-                self._wait((agent, warp), newest or 0, self.recorder.time(warp))
+        for warp in sorted({self.record.warp_of(int(lane)) for lane in lanes}):
+            if self.record.kept[warp]:
+                self._wait((agent, warp), newest or 0, self.record.time(warp))
 
     def _wait(self, key: Key, newest: int, time: int) -> None:
         groups = self._groups.get(key, [])
@@ -277,38 +273,6 @@ class Engines:
                 self._commit((WGMMA, warp), start + at)
             else:
                 self._wait((WGMMA, warp), newest, start + at)
-
-
-class RecordedEffects(Effects):
-    """The queue of effects, with a record of every one. Products are recorded when their instructions run."""
-
-    def __init__(self, plain: Effects, engines: Engines) -> None:
-        super().__init__(**{field.name: getattr(plain, field.name) for field in fields(plain) if field.init})
-        self._engines = engines
-
-    def issue(
-        self, agent: str, lanes: Array, total: int, land: Callable[[], None], grouped: bool = True, size: int = 0,
-        tells: Array | None = None,
-    ) -> None:  # fmt: skip
-        if agent not in IN_ORDER:
-            land = self._engines.effect(agent, lanes, land, grouped, size)
-        super().issue(agent, lanes, total, land, grouped, size, tells)
-
-    def issue_each(
-        self, agent: str, lanes: Array, total: int, land: Callable[[Array], None], grouped: bool = True,
-        tells: Array | None = None,
-    ) -> None:  # fmt: skip
-        super().issue_each(agent, lanes, total, self._engines.carried(land), grouped, tells)
-
-    def commit(self, agent: str, lanes: Array, total: int) -> None:
-        if agent not in IN_ORDER:
-            self._engines.commit(agent, lanes)
-        super().commit(agent, lanes, total)
-
-    def wait(self, agent: str, lanes: Array, total: int, newest: int | None) -> None:
-        if agent not in IN_ORDER:
-            self._engines.wait(agent, lanes, newest)
-        super().wait(agent, lanes, total, newest)
 
 
 def _describe_copy(instruction: Instruction) -> str:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from pyptx.diagnostics import Diagnostic, Origin, PythonFrame
 from pyptx.sim.hazards import Finding
-from pyptx.sim.hazards.findings import Agent, Cta
 from pyptx.sim.observers.timeline.records import Recorded
+from pyptx.sim.reports.findings import Agent, Cta
 
 
 @dataclass(frozen=True, slots=True)

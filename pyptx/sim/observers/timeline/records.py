@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from pyptx.sim.hazards.findings import Cta
+from pyptx.sim.reports.findings import Cta
 
 UNIT = "steps of the simulated program, not time: one instruction of a warp is one step, a copy takes none"
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from pyptx.diagnostics import Diagnostic, PtxError
 from pyptx.sim.hazards import Finding
-from pyptx.sim.hazards.graph import Hang
 from pyptx.sim.observers.timeline.records import UNIT, Recorded
+from pyptx.sim.reports.graph import Hang
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from pyptx import sim
 from pyptx.parser import parse
-from pyptx.sim.execution.machine import Stats
+from pyptx.sim.launch.results import Stats
 from pyptx.sim.observers.statistics import Statistics
 from tests.sim.observers.timeline.runs import BULK, HAND_OVER, HEAD
 

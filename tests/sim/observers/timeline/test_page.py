@@ -18,8 +18,8 @@ from pyptx import Tile, kernel, ptx, sim, smem
 from pyptx.diagnostics import Span
 from pyptx.sim import rules
 from pyptx.sim.hazards import Finding, Place
-from pyptx.sim.hazards.findings import Agent
 from pyptx.sim.observers.timeline import Stopped, Timeline
+from pyptx.sim.reports.findings import Agent
 from pyptx.types import u32
 from tests.sim.observers.timeline.runs import BULK, HAND_OVER, HEAD, timeline
 

@@ -4,45 +4,60 @@ lanes each."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pyptx.isa.descriptors import Tcgen05Descriptor, WgmmaDescriptor
 from pyptx.sim.base.formats import Array
-
-if TYPE_CHECKING:
-    from pyptx.sim.semantics.warpgroups import Matrix
-    from pyptx.sim.state.memory import Memory
 
 _GRANULE = 16
 Cells = list[tuple[Array, Array]]
 """CTAs, and the numbers of the granules that are touched in each, counted from its memory."""
 
 
-def together(memory: Memory) -> bool:
+Descriptor = WgmmaDescriptor | Tcgen05Descriptor
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """An operand in shared memory: its name, the type of its elements, its descriptor, rows of M or N, columns of K,
+    the bytes of an element, and whether it is contiguous along M or N."""
+
+    name: str
+    kind: str
+    found: Descriptor
+    rows: int
+    columns: int
+    size: int
+    across: bool
+
+    def overlaps(self, granules: int) -> bool:
+        """Say whether it has more bytes than the 16-byte granules that it lies in."""
+        return granules * _GRANULE < self.rows * self.columns * self.size
+
+
+def together(trace: Trace | None) -> bool:
     """Say whether an instruction may run for many lanes as one: nobody looks, or who does takes it so."""
-    checks = memory.checks
-    return checks is None or checks.trace is None or checks.trace.whole
+    return trace is None or trace.whole
 
 
-def put_off(memory: Memory) -> bool:
+def put_off(trace: Trace | None) -> bool:
     """Say whether an instruction that does not run for many lanes as one shall not run now: it will, for each lane."""
-    trace = None if memory.checks is None else memory.checks.trace
     if trace is None or not trace.whole:
         return False
     trace.whole = False
     return True
 
 
-def touches(memory: Memory, cta: int | Array, lanes: Array, column: int, count: int, *, writes: bool) -> None:
+def touches(trace: Trace | None, cta: int | Array, lanes: Array, column: int, count: int, *, writes: bool) -> None:
     """Columns of tensor memory are read or written in some lanes; nobody asks in unchecked runs."""
-    if memory.checks is not None and memory.checks.trace is not None:
-        memory.checks.trace.touches(cta, lanes, column, count, writes=writes)
+    if trace is not None:
+        trace.touches(cta, lanes, column, count, writes=writes)
 
 
-def only_traced(memory: Memory) -> bool:
+def only_traced(trace: Trace | None) -> bool:
     """Say whether an operation that runs shows what it touches and changes nothing: it takes effect later."""
-    return memory.checks is not None and memory.checks.trace is not None and memory.checks.trace.later
+    return trace is not None and trace.later
 
 
 @dataclass(slots=True)
@@ -53,9 +68,9 @@ class Trace:
     whole: bool = False
     later: bool = False
     shared: Cells = field(default_factory=list[tuple[Array, Array]])
-    matrices: list[Matrix] = field(default_factory=list["Matrix"])
+    matrices: list[Matrix] = field(default_factory=list[Matrix])
     """What the descriptor of each of `shared` says."""
-    overlapping: list[Matrix] = field(default_factory=list["Matrix"])
+    overlapping: list[Matrix] = field(default_factory=list[Matrix])
     """Those whose elements share bytes."""
     used: list[int] = field(default_factory=list[int])
     """How many bytes of its granules each of `shared` reads, from their beginning: padding may follow."""

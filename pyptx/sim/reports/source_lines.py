@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from pyptx.diagnostics import Diagnostic, Origin, Span
 from pyptx.emitter import emit
 from pyptx.ir import FileDirective, Function, Instruction, LocDirective, Module, opcode_span, visit
-from pyptx.sim.hazards import Finding
+from pyptx.sim.reports.findings import Finding
 
 _Loc = tuple[int, int, int]
 _MOST_CALLERS = 8

@@ -6,7 +6,6 @@ for each warpgroup of each CTA.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -16,33 +15,15 @@ from pyptx.isa.descriptors import Tcgen05Descriptor, WgmmaDescriptor
 from pyptx.isa.swizzle import xor_terms
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.state.tracing import Descriptor, Matrix
 from pyptx.tensormap import Swizzle
 
-Descriptor = WgmmaDescriptor | Tcgen05Descriptor
 THREADS = 128
 _CORE = 16
 _KEPT = 1 << 25
 """Bytes of places of operands that are kept for warpgroups."""
 _LINE = 128
 """Bytes of a row of a core matrix."""
-
-
-@dataclass(frozen=True, slots=True)
-class Matrix:
-    """An operand in shared memory: its name, the type of its elements, its descriptor, rows of M or N, columns of K,
-    the bytes of an element, and whether it is contiguous along M or N."""
-
-    name: str
-    kind: str
-    found: Descriptor
-    rows: int
-    columns: int
-    size: int
-    across: bool
-
-    def overlaps(self, granules: int) -> bool:
-        """Say whether it has more bytes than the 16-byte granules that it lies in."""
-        return granules * _CORE < self.rows * self.columns * self.size
 
 
 class Groups:
@@ -220,10 +201,10 @@ def shared_matrix(
     16 bytes, the rest is padding. `operand` is its name and the type of its elements, for checks."""
     inside, unit = _units(memory, found, rows, columns, dtype, transposed)
     shared = memory.shared
-    if memory.checks is not None and memory.checks.trace is not None:
+    if memory.trace is not None:
         addresses = inside * np.dtype(unit).itemsize + shared.low
         size = np.dtype(dtype).itemsize
-        memory.checks.trace.reads_shared(cta, addresses, used, Matrix(*operand, found, rows, columns, size, transposed))
+        memory.trace.reads_shared(cta, addresses, used, Matrix(*operand, found, rows, columns, size, transposed))
     data = shared.data.view(unit).reshape(memory.shape.ctas, -1)
     made: Array = data[cta, inside]
     return made.view(dtype)

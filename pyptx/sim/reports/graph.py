@@ -14,7 +14,7 @@ from typing import Protocol
 from pyptx.diagnostics import Diagnostic, PtxError
 from pyptx.sim import rules
 from pyptx.sim.base.events import Place
-from pyptx.sim.hazards.findings import Finding
+from pyptx.sim.reports.findings import Finding
 from pyptx.sim.rules import advice
 
 _MOST_SHOWN, _MOST_WAITING = 6, 3

@@ -1,0 +1,37 @@
+"""Which arrays of a launch are looked through for elements that nobody has written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from pyptx.sim.base.formats import Array
+from pyptx.sim.launch.arguments import Buffers
+from pyptx.sim.observers.checks import outputs as checked
+from pyptx.sim.observers.checks.session import Session
+from pyptx.sim.rules import faults
+
+_COVER = "let the grid cover the whole output, tail included"
+
+
+def report_unwritten(
+    checks: Session, buffers: Buffers, outputs: Sequence[Array] | None, fresh: Iterable[tuple[Session, Array]]
+) -> None:
+    """Report elements of `outputs`, None for all arrays of the launch, and of uninitialized arrays, each with the
+    checks of its grid."""
+    wanted = [(owner, array, "") for owner, array in fresh]
+    if "outputs" in checks.selected.optional:
+        every = [array for array, _ in buffers.arrays] if outputs is None else outputs
+        wanted += [(checks, array, _COVER) for array in every]
+    if not all(isinstance(array, np.ndarray) for _, array, _ in wanted):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise faults.error(faults.ARGUMENTS, None, "`outputs` takes arrays that are among the arguments, as a list")
+    places: dict[int | None, tuple[Session, Array, str]] = {}
+    for owner, array, help in wanted:
+        places.setdefault(buffers.known(array), (owner, array, help))
+    for address, (owner, array, help) in places.items():
+        if address is None:
+            raise faults.error(faults.ARGUMENTS, None, "one of `outputs` is no array among the arguments")
+        if array.size:
+            home = next(item for item in buffers.allocations if item.address <= address < item.address + item.size)
+            checked.report_unwritten(owner, home.name, address, array, help)

@@ -1,0 +1,65 @@
+"""Aligned barriers and instructions that a part of a warp never reaches: reported where the others come to them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyptx.isa.traits import Trait
+from pyptx.sim.base.events import Place
+from pyptx.sim.base.formats import Array
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.observers.checks.session import Session
+from pyptx.sim.program.blocks import Block
+from pyptx.sim.reports.findings import Finding
+from pyptx.sim.scheduling.apart import Part, elsewhere, finding
+from pyptx.sim.scheduling.state import State
+
+
+class Divergence:
+    """The lanes of one batch that came to aligned instructions without the rest of their warps."""
+
+    def __init__(self, checks: Session, state: State) -> None:
+        self._checks, self._state = checks, state
+        self._came: dict[int | Place, Array] = {}
+        """Who has come to an aligned instruction in this round, by a barrier's block, or its place."""
+
+    def check_barrier(self, block: Block, depth: int, lanes: Lanes) -> None:
+        """Report lanes that come to an aligned barrier without the rest of their warps, which cannot come."""
+        checks, state, step = self._checks, self._state, block.steps[-1]
+        if Trait.ALIGNED not in step.traits or (
+            block.pc not in self._came and checks.incomplete(checks.group(lanes)) is None
+        ):
+            return
+        for part in elsewhere(state, block, depth, self._gather_arrivals(block.pc, lanes)):
+            # Lanes that the guard keeps off have been reported.
+            if part.place is not None:
+                checks.engine.findings.add(finding(state, checks.place(step), lanes, part))
+                checks.parted |= set(checks.group(state.shape.of(part.index)).warps.tolist())
+
+    def check_waiting(self) -> None:
+        """Nothing can run: report those that came to barriers."""
+        for pc, came in [*self._came.items()]:
+            if isinstance(pc, int):
+                self.check_barrier(self._state.blocks[pc], 0, self._state.shape.of(np.flatnonzero(came)))
+
+    def explain(self, place: Place, lanes: Lanes) -> list[Finding]:
+        """Return what is wrong with an aligned instruction that runs within a block, in some of its lanes."""
+        state = self._state
+        assert state.running is not None
+        block, running = state.running
+        parts = elsewhere(state, block, state.depth, self._gather_arrivals(place, lanes))
+        kept = np.setdiff1d(running.index, np.concatenate([lanes.index, *(part.index for part in parts)]))
+        kept = kept[np.isin(state.shape.warp[kept], state.shape.warp[lanes.sel])]
+        parts += [Part(kept, None)] if len(kept) else []
+        return [finding(state, place, lanes, part) for part in parts]
+
+    def _gather_arrivals(self, key: int | Place, lanes: Lanes) -> Lanes:
+        """Return lanes that come to an instruction, and those of their warps that have come to it in this round."""
+        state, shape = self._state, self._state.shape
+        came = self._came.setdefault(key, np.zeros(shape.lanes, np.bool_))
+        came[lanes.sel] = True
+        here = shape.of(np.flatnonzero(came & np.isin(shape.warp, shape.warp[lanes.sel])))
+        came &= np.isin(shape.warp, shape.warp[state.alive & ~came])
+        if not came.any():
+            del self._came[key]
+        return here

@@ -1,0 +1,24 @@
+"""What a launch expects of an observer beyond hearing the machine's events."""
+
+from __future__ import annotations
+
+from pyptx.sim.execution.codegen import Instrument
+from pyptx.sim.execution.machine import Batch
+from pyptx.sim.program.blocks import Program
+from pyptx.sim.scheduling.state import State
+from pyptx.sim.state.memory import Site
+from pyptx.sim.state.sink import Sink
+
+
+class Observer(Sink[Site]):
+    """A listener that may look at the machine and its schedule, too."""
+
+    def instrument(self, program: Program) -> Instrument | None:
+        """Return what adds calls to the generated code of a program, None for nothing."""
+        return None
+
+    def attach(self, machine: Batch, slots: int) -> None:
+        """A machine will run the next batches, of at most `slots` CTAs."""
+
+    def follow(self, state: State) -> None:
+        """This schedules the lanes of the batch that begins."""

@@ -1,0 +1,37 @@
+"""Regions: bytes of one state space with one owner."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyptx.sim.base.formats import Array
+
+
+class Region:
+    """Bytes with one owner, and their views by dtype. `low` is the address of the first byte. Bytes that the caller
+    lent (`lent`) are copied before the first write; `fresh` ones are uninitialized until then."""
+
+    __slots__ = ("_views", "data", "fresh", "lent", "low", "name", "size", "space", "writable")
+
+    def __init__(
+        self, name: str, space: str, low: int, size: int, data: Array, writable: bool = True, lent: bool = False,
+        fresh: bool = False,
+    ) -> None:  # fmt: skip
+        self.name, self.space, self.low, self.size, self.data = name, space, low, size, data
+        self.writable, self.lent, self.fresh = writable, lent, fresh
+        self._views: dict[tuple[np.dtype[Any], int], Array] = {}
+
+    def view(self, dtype: np.dtype[Any], element: int = 0) -> Array:
+        """Return the bytes as elements of a dtype, from the n-th element on."""
+        found = self._views.get((dtype, element))
+        if found is None:
+            whole = len(self.data) // dtype.itemsize * dtype.itemsize
+            found = self._views[dtype, element] = self.data[:whole].view(dtype)[element:]
+        return found
+
+    def own(self) -> None:
+        """Make the bytes our own."""
+        self.data, self.lent = self.data.copy(), False
+        self._views.clear()

@@ -1,0 +1,275 @@
+"""The events of a run: what the machine tells its listeners, and nothing of what they make of it.
+
+A machine has one sink or none. `fan_out` puts several listeners behind one. A listener overrides the events that it
+wants; those whose name begins with `wrap_` return what runs in place of what they are given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+from pyptx.check.body import Step
+from pyptx.sim.base.events import Bytes, Runs
+from pyptx.sim.base.formats import Array, Value
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.program.blocks import Block
+from pyptx.sim.state.regions import Region
+from pyptx.tensormap import TensorMap
+
+S = TypeVar("S")
+"""The type of `site`: an instruction that runs, in the machine's own terms."""
+T = TypeVar("T")
+Landing = Callable[[], None]
+LandingOf = Callable[[Array], None]
+"""Takes the positions of the lanes for which something lands."""
+
+
+class Sink(Generic[S]):
+    """A listener that ignores everything."""
+
+    detailed = False
+    """Whether every copy and every arrival is told by itself, also where the machine could do many at once."""
+    compares_values = False
+    """Whether copies that add numbers keep the old ones, for `on_sum`."""
+    continues = False
+    """Whether a run goes on behind a mistake that the listener reports."""
+    hasty: frozenset[str] = frozenset()
+    """Agents whose effects have to land at once."""
+
+    def subscriber(self, kind: type[T]) -> T:
+        """Return the listener of a type."""
+        assert isinstance(self, kind)
+        return self
+
+    # The batch and its blocks
+
+    def on_begin(self, numbers: Array) -> None:
+        """A batch of CTAs with these numbers begins."""
+
+    def on_finish(self) -> None:
+        """The grid has ended."""
+
+    def on_block(self, block: Block, lanes: Lanes) -> None:
+        """Lanes have run a block."""
+
+    def wrap_calls(self, constants: dict[str, Any]) -> dict[str, Any]:
+        """Return what the source of a block names, with functions that the listener looks into replaced."""
+        return constants
+
+    # Lanes and memory
+
+    def on_access(self, site: S, lanes: Lanes, region: Region, offsets: Array, size: int, kind: str) -> None:
+        """Lanes are about to access `size` bytes each, which are read (`r`), written (`w`) or both. Other kinds are
+        accesses of engines, which have events of their own."""
+
+    def on_store(self, lanes: Lanes, values: tuple[Value | None, ...]) -> None:
+        """The next access of these lanes stores these values."""
+
+    def on_unwritten_register(self, step: Step, lanes: Lanes, name: str) -> bool:
+        """Lanes read a register that they have not written. Return whether that is reported."""
+        return False
+
+    # Warps, barriers, grids
+
+    def on_come(self, block: Block, depth: int, lanes: Lanes) -> None:
+        """Lanes come to the barrier that ends a block, at a depth of calls."""
+
+    def on_stuck(self) -> None:
+        """Nothing can run: lanes that came to barriers alone stay alone."""
+
+    def on_split(self, step: Step, lanes: Lanes, others: Lanes) -> None:
+        """The guard of a barrier lets some lanes come to it and others pass."""
+
+    def on_exit(self, step: Step, lanes: Lanes) -> None:
+        """Lanes end."""
+
+    def on_warp_barrier(self, step: Step, lanes: Lanes, masks: Array) -> None:
+        """Lanes continue behind a `bar.warp.sync`."""
+
+    def on_warp_barriers(self, parts: list[tuple[Step, Lanes, Array]]) -> None:
+        """Lanes continue behind the several `bar.warp.sync` at which they met."""
+
+    def on_barrier_arrive(self, step: Step, lanes: Lanes, number: int, count: int | None) -> None:
+        """Lanes arrive at a barrier of their CTA."""
+
+    def on_barrier_numbers(self, step: Step, lanes: Lanes, numbers: Array) -> None:
+        """Lanes of one instruction arrive at barriers of different numbers."""
+
+    def on_barrier_wait(self, step: Step, lanes: Lanes, number: int) -> None:
+        """Lanes continue behind a barrier of their CTA."""
+
+    def on_barrier_complete(self, number: int, ctas: Array) -> None:
+        """A round of a barrier has ended in these CTAs of the batch."""
+
+    def on_cluster_arrive(self, step: Step, lanes: Lanes, phases: Array) -> None:
+        """Lanes arrive at the barrier of their cluster; `phases` are those of all clusters."""
+
+    def on_cluster_wait(self, step: Step, lanes: Lanes, phases: Array) -> None:
+        """Lanes continue behind the barrier of their cluster."""
+
+    def on_grid_wait(self, lanes: Lanes) -> None:
+        """Lanes continue behind the end of the grids before theirs."""
+
+    def on_grid_launch(self, lanes: Lanes, first: Sequence[bool]) -> None:
+        """Lanes let dependent grids start; `first` says of each CTA whether these are its first lanes to do so."""
+
+    # mbarrier objects, by row
+
+    def on_mbarrier_init(self, rows: Array) -> None:
+        """Objects were initialized."""
+
+    def on_mbarrier_arrive(self, rows: Array, amounts: Array | None) -> None:
+        """Arrivals are about to be counted; with `amounts`, bytes that are expected (positive) or have arrived."""
+
+    def on_mbarrier_phase(self, rows: Array, phases: Array) -> None:
+        """These phases of objects have ended."""
+
+    def on_mbarrier_test(self, rows: Array, wanted: Array, parity: bool, ended: Array) -> None:
+        """Lanes test whether phases have ended."""
+
+    # Engines
+
+    def wrap_effect(self, agent: str, lanes: Array, land: Landing, grouped: bool, size: int) -> Landing:
+        """Lanes give an engine work, `size` bytes of it for all of them. Return what lands it."""
+        return land
+
+    def wrap_effects(self, land: LandingOf) -> LandingOf:
+        """Lanes give an engine work that lands lane by lane. Return what lands it."""
+        return land
+
+    def on_commit(self, agent: str, lanes: Array) -> None:
+        """Lanes end a group of work."""
+
+    def on_wait(self, agent: str, lanes: Array, newest: int | None) -> None:
+        """Lanes wait for all but their newest groups; None: for everything."""
+
+    def on_peer_copy(self, site: S, lane: Lanes, target: int) -> None:
+        """A lane copies shared memory to that of another CTA, at an offset in the batch's."""
+
+    def on_load(
+        self, site: S, lane: Lanes, source: Bytes, targets: list[tuple[Bytes, int]], tensor_map: Any
+    ) -> Landing:
+        """A lane issues a bulk copy to shared memory, each target with its mbarrier. Return what to call when it has
+        landed."""
+        return _ignore
+
+    def on_loads(
+        self, site: S, lanes: Lanes, source: Runs, targets: Array, barriers: Array, size: int, tensor_map: Any
+    ) -> LandingOf | None:
+        """Lanes issue a bulk copy to shared memory each. Return what to call when copies have landed; None to be told
+        of each by `on_load`."""
+        return _ignore_lanes
+
+    def on_write_back(
+        self, site: S, lane: Lanes, source: Bytes, target: Bytes, reduces: int, seen: set[bytes], tensor_map: Any
+    ) -> None:
+        """A lane issues a bulk copy to global memory. `reduces`: the bytes of an element that is reduced, 0 for a copy.
+        `seen` is kept from lane to lane of one instruction."""
+
+    def on_write_backs(self, site: S, lanes: Lanes, sources: Array, size: int, target: Runs, tensor_map: Any) -> bool:
+        """Lanes issue a bulk copy to global memory each. Return False to be told of each by `on_write_back`."""
+        return True
+
+    def on_box(self, site: S, lanes: Lanes, tensor: TensorMap, at: Sequence[Any], inside: Array | None) -> None:
+        """Lanes copy boxes of a tensor at these coordinates; `inside` are the units of a single box that lie in the
+        tensor, None where all do."""
+
+    def on_fill(self, site: S, starts: list[int], size: int, tensor: TensorMap) -> None:
+        """Boxes of a tensor fill shared memory at these offsets."""
+
+    def on_bring(self, site: S, lane: Lanes, cells: Array, size: int) -> None:
+        """A copy of `size` bytes writes these bytes of shared memory."""
+
+    def on_bring_box(self, site: S, lane: Lanes, units: Array, unit: int, ends: list[int], size: int) -> None:
+        """A copy of a box writes these units of `unit` bytes, at several ends."""
+
+    def on_bring_boxes(self, site: S, lanes: Lanes, units: Array, unit: int, ends: list[Array], size: int) -> None:
+        """Lanes copy a box each, to one or several ends."""
+
+    def on_sum(self, site: S, lane: Lanes, kind: str, old: Array, new: Array, total: Array) -> None:
+        """A copy has added floating-point numbers of a kind."""
+
+
+class _FanOut(Sink[Any]):
+    """Several listeners as one."""
+
+    def __init__(self, listeners: Sequence[Sink[Any]]) -> None:
+        self._listeners = listeners
+        self.detailed = any(one.detailed for one in listeners)
+        self.compares_values = any(one.compares_values for one in listeners)
+        self.continues = any(one.continues for one in listeners)
+        self.hasty = frozenset(agent for one in listeners for agent in one.hasty)
+        for name in _NOTICES:
+            setattr(self, name, _each([getattr(one, name) for one in listeners if _overrides(one, name)]))
+
+    def subscriber(self, kind: type[T]) -> T:
+        return next(one for one in self._listeners if isinstance(one, kind))
+
+    def on_unwritten_register(self, step: Step, lanes: Lanes, name: str) -> bool:
+        reported = [one.on_unwritten_register(step, lanes, name) for one in self._listeners]
+        return any(reported)
+
+    def wrap_calls(self, constants: dict[str, Any]) -> dict[str, Any]:
+        for one in self._listeners:
+            constants = one.wrap_calls(constants)
+        return constants
+
+    def wrap_effect(self, agent: str, lanes: Array, land: Landing, grouped: bool, size: int) -> Landing:
+        for one in self._listeners:
+            land = one.wrap_effect(agent, lanes, land, grouped, size)
+        return land
+
+    def wrap_effects(self, land: LandingOf) -> LandingOf:
+        for one in self._listeners:
+            land = one.wrap_effects(land)
+        return land
+
+    def on_load(
+        self, site: Any, lane: Lanes, source: Bytes, targets: list[tuple[Bytes, int]], tensor_map: Any
+    ) -> Landing:
+        return _each([one.on_load(site, lane, source, targets, tensor_map) for one in self._listeners])
+
+    def on_loads(
+        self, site: Any, lanes: Lanes, source: Runs, targets: Array, barriers: Array, size: int, tensor_map: Any
+    ) -> LandingOf | None:
+        return None
+
+    def on_write_backs(self, site: Any, lanes: Lanes, sources: Array, size: int, target: Runs, tensor_map: Any) -> bool:
+        return False
+
+
+SILENT: Sink[Any] = Sink()
+"""Listens to nothing."""
+
+
+def fan_out(listeners: Sequence[Sink[S]]) -> Sink[S] | None:
+    """Return one sink for several listeners, None for none."""
+    return (listeners[0] if len(listeners) == 1 else _FanOut(listeners)) if listeners else None
+
+
+_NOTICES = tuple(name for name in vars(Sink) if name.startswith("on_") and name not in vars(_FanOut))
+"""The events that return nothing."""
+
+
+def _overrides(listener: Sink[Any], name: str) -> bool:
+    return getattr(type(listener), name) is not getattr(Sink, name)
+
+
+def _each(functions: Sequence[Callable[..., None]]) -> Callable[..., None]:
+    if len(functions) == 1:
+        return functions[0]
+
+    def call(*args: Any) -> None:
+        for function in functions:
+            function(*args)
+
+    return call
+
+
+def _ignore() -> None:
+    pass
+
+
+def _ignore_lanes(_: Array) -> None:
+    pass

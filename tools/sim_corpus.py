@@ -23,16 +23,13 @@ from pyptx import sim, tensormap
 from pyptx.diagnostics import PtxError
 from pyptx.ir import Module
 from pyptx.isa.swizzle import by_name
+from pyptx.numbers import FORMATS
 from pyptx.parser import parse
 from pyptx.sim.hazards import RULES, Finding
 from pyptx.sim.rules.faults import UNSUPPORTED
+from pyptx.types import from_name
 from tools.corpus import inputs, manifest
 from tools.corpus.manifest import Array, Entry, File, Run, Scalar, TensorMap
-
-_ELEMENT = {
-    "bfloat16": tensormap.ElementType.BF16, "float16": tensormap.ElementType.F16, "float32": tensormap.ElementType.F32,
-    "float8_e4m3fn": tensormap.ElementType.U8,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -73,7 +70,8 @@ def passed(run: Run, values: dict[str, Any]) -> list[Any]:
 
 def tensor_map(argument: TensorMap) -> tensormap.TensorMap:
     """Return the tensor map of a contiguous array."""
-    kind = _ELEMENT[argument.dtype]
+    name = next(form.name for form in FORMATS.values() if argument.dtype in form.arrays)
+    kind = tensormap.element_type(from_name(name))
     strides = tuple(prod(argument.dims[:axis]) * kind.bits // 8 for axis in range(1, len(argument.dims)))
     mode = by_name("NONE" if argument.swizzle == "none" else argument.swizzle)
     return tensormap.TensorMap(kind, 0, argument.dims, strides, argument.box, swizzle=mode)

@@ -16,7 +16,6 @@ ADDRESS_REGISTERS = _INTEGERS
 """The registers that may hold an address."""
 
 _WIDTHS = (8, 16, 32, 64, 128)
-_REGISTER_BITS = {1: 8, 4: 8, 6: 8}
 
 
 @cache
@@ -25,7 +24,7 @@ def accepted(type_name: str, widenable: bool = False) -> frozenset[str]:
     wanted = from_name(type_name)
     if wanted.kind == "pred":
         return frozenset(("pred",))
-    bits = _REGISTER_BITS.get(wanted.bits, wanted.bits)
+    bits = max(wanted.bits, 8)
     widths = [w for w in _WIDTHS if w == bits or (widenable and w > bits)]
     names = {f"b{w}" for w in widths}
     if wanted.kind in "us":

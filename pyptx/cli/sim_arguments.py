@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from pyptx.numbers import FORMATS, Kind
+from pyptx.runtime.arrays import numpy_dtype
 from pyptx.sim import Tensor
-from pyptx.tensormap import ElementType, Swizzle, TensorMap
+from pyptx.tensormap import Swizzle, TensorMap, element_type
+from pyptx.types import from_name
 
 Array = NDArray[Any]
 Value = Array | Tensor | np.generic
@@ -31,9 +33,8 @@ class Unusable(ValueError):
 DTYPES: dict[str, np.dtype[Any]] = {
     **{f"{letter}{bits}": np.dtype(f"{kind}{bits // 8}")
        for letter, kind in (("i", "i"), ("s", "i"), ("u", "u"), ("b", "u")) for bits in (8, 16, 32, 64)},
-    "f16": np.dtype(np.float16), "f32": np.dtype(np.float32), "f64": np.dtype(np.float64),
-    "bf16": np.dtype(ml_dtypes.bfloat16), "e4m3": np.dtype(ml_dtypes.float8_e4m3fn),
-    "e5m2": np.dtype(ml_dtypes.float8_e5m2),
+    **{form.name: numpy_dtype(form.arrays[0]) for form in FORMATS.values()
+       if form.kind is Kind.FLOAT and form.arrays and form.bits == form.width >= 8},
 }  # fmt: skip
 _MOST_BYTES = 1 << 32
 _LONGEST_SHOWN = 100
@@ -50,10 +51,8 @@ _BAD_HEADER = (
 """What NumPy raises for invalid headers."""
 _NAMED = ("zeros", "ones", "arange", "randn", "uniform(low,high)", "randint(low,high)", "a number", "a file.npy")
 _ELEMENTS = {
-    "u8": ElementType.U8, "u16": ElementType.U16, "u32": ElementType.U32, "i32": ElementType.S32,
-    "s32": ElementType.S32, "u64": ElementType.U64, "i64": ElementType.S64, "s64": ElementType.S64,
-    "f16": ElementType.F16, "f32": ElementType.F32, "f64": ElementType.F64, "bf16": ElementType.BF16,
-    "e4m3": ElementType.U8, "e5m2": ElementType.U8,
+    name: element_type(from_name(name.replace("i", "s"))) for name in DTYPES
+    if (name in FORMATS and FORMATS[name].kind is Kind.FLOAT) or re.fullmatch(r"u\d+|[is](32|64)", name)
 }  # fmt: skip
 _SWIZZLES = {"none": Swizzle.NONE, "32B": Swizzle.B32, "64B": Swizzle.B64, "128B": Swizzle.B128}
 

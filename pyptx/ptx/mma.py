@@ -12,6 +12,7 @@ from pyptx.dsl.ranges import RegArray
 from pyptx.dsl.registers import Dtype, Pred, Reg, destination, type_of
 from pyptx.dsl.trace import current, fail
 from pyptx.dsl.values import is_integer
+from pyptx.numbers import FORMATS, is_float
 from pyptx.ptx.fragments import hashable, shape_word, vector
 from pyptx.ptx.signatures import arranged
 from pyptx.types import PtxType
@@ -85,7 +86,6 @@ def sync(
 
 
 _REMEDY = "pass sparse_metadata for a sparse product, or scale_a and scale_b for a block-scaled one"
-_NARROW = frozenset(("e3m2", "e2m3", "e2m1"))
 _SCALED_KINDS = ("mxf8f6f4", "mxf4", "mxf4nvf4")
 
 
@@ -124,7 +124,7 @@ def _kind_words(kind: str | None, types: tuple[str, ...], scaled: bool, scale_ve
             f"kind {kind!r} {'takes no' if scaled else 'needs'} `scale_a` and `scale_b`",
             help=f"the block-scaled kinds are {', '.join(_SCALED_KINDS)}; pass both scale_a and scale_b",
         )
-    if kind is None and _NARROW.intersection(types[1:3]):
+    if kind is None and any(is_float(name) and FORMATS[name].width < 8 for name in types[1:3]):
         kind = "f8f6f4"
     words = [] if kind is None else [f"kind::{kind}"]
     if not scaled:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+import ml_dtypes
+
+from pyptx.numbers import FORMATS
 from pyptx.runtime.arrays import Array, Unusable, numpy_dtype
 
 # PyTorch's stubs are as large as this package, and nothing here needs them.
@@ -21,7 +24,7 @@ def view(tensor: Any) -> Array | Unusable:
         return Unusable(problem)
     plain, name = tensor.detach(), str(tensor.dtype).removeprefix("torch.")
     try:
-        if name not in _UNKNOWN_TO_NUMPY:
+        if not _is_unknown_to_numpy(name):
             return plain.numpy()
         bits = plain.view(getattr(torch, _BITS[tensor.element_size()])).numpy()
     except (RuntimeError, TypeError) as error:
@@ -29,10 +32,12 @@ def view(tensor: Any) -> Array | Unusable:
     return bits if name == _PACKED else bits.view(numpy_dtype(name))
 
 
-_PACKED = "float4_e2m1fn_x2"
-_UNKNOWN_TO_NUMPY = frozenset(
-    ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu", "float8_e4m3fnuz", "float8_e5m2fnuz", _PACKED)
-)
+_PACKED = FORMATS["e2m1"].pair
+
+
+def _is_unknown_to_numpy(name: str) -> bool:
+    """Tell whether a floating-point dtype is PyTorch's and ml_dtypes' only."""
+    return name == _PACKED or ("float" in name and hasattr(ml_dtypes, name))
 
 
 def _find_problem(tensor: Any) -> str | None:
@@ -57,7 +62,7 @@ def _find_problem(tensor: Any) -> str | None:
 def tensor(array: Array) -> Any:
     """Return an array as a tensor over its memory."""
     name = array.dtype.name
-    if name not in _UNKNOWN_TO_NUMPY:
+    if not _is_unknown_to_numpy(name):
         return torch.from_numpy(array)
     return torch.from_numpy(array.view(_BITS[array.itemsize])).view(getattr(torch, name))
 

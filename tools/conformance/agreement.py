@@ -7,13 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyptx.diagnostics import PtxError
+from pyptx.numbers import FORMATS, element_of, is_float
 from pyptx.sim.rules.faults import UNSUPPORTED
 from tools.conformance.forms import Array, Case
 from tools.conformance.modules import TUPLES
-
-_LANES = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64, "f16x2": 16, "bf16x2": 16, "f32x2": 32, "tf32": 32}
-_EXPONENT = {"f16": (10, 0x7C00), "bf16": (7, 0x7F80), "f32": (23, 0x7F800000), "f64": (52, 0x7FF << 52),
-             "tf32": (23, 0x7F800000)}  # fmt: skip
 
 
 @dataclass
@@ -73,14 +70,14 @@ def failure(case: Case, why: Exception) -> Agreement:
 
 def _numberless(words: Array, kind: str | None) -> Array:
     """Return which words hold a NaN in at least one lane."""
-    lane = {"f16x2": "f16", "bf16x2": "bf16", "f32x2": "f32"}.get(kind or "", kind or "")
-    if lane not in _EXPONENT:
+    lane = element_of(kind or "")[0]
+    if not is_float(lane) or FORMATS[lane].bits < 16:
         return np.zeros(len(words), bool)
-    fraction, infinity = _EXPONENT[lane]
-    width = _LANES[lane]
-    mask = (1 << width) - 1
+    # The bits of a tf32 below its code count as a part of the fraction.
+    form = FORMATS[lane]
+    width, mask, infinity = form.width, (1 << form.width) - 1, form.exponent_mask << form.shift
     result = np.zeros(len(words), bool)
     for part in range(64 // width):
         piece = (words >> np.uint64(part * width)) & np.uint64(mask)
-        result |= (piece & np.uint64(infinity | ((1 << fraction) - 1))) > np.uint64(infinity)
+        result |= (piece & np.uint64(mask >> 1)) > np.uint64(infinity)
     return result

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 
+from pyptx.numbers import FORMATS, element_of, encode, is_float
 from pyptx.types import from_name
 from tools.conformance.forms import Array, Case, Column
 
-_BITS = {"pred": 1, "b8": 8, "b16": 16, "f16": 16, "b32": 32, "f32": 32, "f16x2": 32, "b64": 64, "f64": 64, "b128": 128}
+
+def _list_special(name: str, values: tuple[float, ...] = ()) -> tuple[int, ...]:
+    """Return the codes around zero, the smallest normal number, one and infinity, NaN, and those of some values."""
+    form = FORMATS[name]
+    smallest, infinity = 1 << form.mantissa, form.exponent_mask
+    codes = [0, 1, smallest - 1, smallest, form.one - 1, form.one, form.one + 1, form.largest, infinity]
+    codes += [form.sign, form.sign | 1, form.sign | infinity, form.magnitude, infinity | smallest >> 1]
+    return (*codes, *(code for value in values if (code := encode(value, form)) is not None))
+
+
+_ENDS_OF_INTEGERS = (2.0**31, -(2.0**31), 0.5, 1.5, 2.5)
 _SPECIAL = {
-    "f16": (0, 0x8000, 1, 0x3FF, 0x400, 0x3C00, 0x3C01, 0x3BFF, 0x7BFF, 0x7C00, 0xFC00, 0x7E00, 0x8001, 0x7FFF),
-    "bf16": (0, 0x8000, 1, 0x7F, 0x80, 0x3F80, 0x3F81, 0x3F7F, 0x7F7F, 0x7F80, 0xFF80, 0x7FC0, 0x8001, 0x7FFF),
-    "f32": (0, 1 << 31, 1, 0x7FFFFF, 0x800000, 0x3F800000, 0x3F800001, 0x3F7FFFFF, 0x7F7FFFFF, 0x7F800000, 0xFF800000,
-            0x7FC00000, 0x80000001, 0x4F000000, 0xCF000000, 0x3F000000, 0x3FC00000, 0x40200000),
-    "f64": (0, 1 << 63, 1, (1 << 52) - 1, 1 << 52, 1023 << 52, (1023 << 52) + 1, 0x7FEFFFFFFFFFFFFF, 0x7FF << 52,
-            0xFFF << 52, 0x7FF8 << 48, 0x41E0000000000000, 0xC1E0000000000000, 0x3FE0000000000000),
+    "f16": _list_special("f16"), "bf16": _list_special("bf16"), "f32": _list_special("f32", _ENDS_OF_INTEGERS),
+    "f64": _list_special("f64", _ENDS_OF_INTEGERS),
 }  # fmt: skip
-_PACKED = {"f16x2": "f16", "bf16x2": "bf16", "f32x2": "f32"}
 
 
 def draw(case: Case, count: int, seed: int) -> list[Array]:
@@ -36,7 +42,7 @@ def draw(case: Case, count: int, seed: int) -> list[Array]:
 
 def column_of(column: Column, count: int, rng: np.random.Generator) -> Array:
     """Return random operands of one register; metadata and selectors of sparse and scaled products are legal."""
-    bits = _BITS[column.kind]
+    bits = from_name(column.kind).bits
     if column.name == "meta":
         nibbles = rng.choice(np.array([0x4, 0xE], np.uint64), (count, 8))
         return np.bitwise_or.reduce(nibbles << np.arange(0, 32, 4, dtype=np.uint64), axis=1)
@@ -46,7 +52,7 @@ def column_of(column: Column, count: int, rng: np.random.Generator) -> Array:
         return rng.integers(0, 2, count, np.uint64)
     if bits == 128:
         return rng.integers(0, 1 << 64, (count, 2), np.uint64, endpoint=False)
-    lane = _PACKED.get(column.type or "", column.type or "")
+    lane = element_of(column.type or "")[0]
     if lane in _SPECIAL and bits > from_name(lane).bits:
         width = from_name(lane).bits
         parts = [_numbers(lane, width, count, rng) << np.uint64(n * width) for n in range(bits // width)]
@@ -56,15 +62,13 @@ def column_of(column: Column, count: int, rng: np.random.Generator) -> Array:
 
 _INDICES = (0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b1110)
 """The pairs of positions in a chunk of a sparse row; with tf32 only the first and the last are meaningful."""
-_FRACTIONS = {"f64": (64, 52), "f32": (32, 23), "tf32": (32, 23), "f16": (16, 10), "bf16": (16, 7), "e5m2": (8, 2),
-              "e4m3": (8, 3)}  # fmt: skip
 
 
 def _of_matrix(case: Case, column: Column, count: int, rng: np.random.Generator) -> Array:
     """Return operands of a product. Floats are mostly finite, since otherwise every sum would be NaN; every other warp
     has exponents near that of 1.0, since otherwise every sum would have only one significant term."""
     kinds = case.modifiers[case.modifiers.index(next(m for m in case.modifiers if m[0] == "m" and "n8k" in m)) :]
-    names = [m for m in kinds if m in _FRACTIONS or (m[0] in "usbe" and m[1].isdigit())]
+    names = [m for m in kinds if m in FORMATS]
     if column.name == "meta":
         indices = (0b0100, 0b1110) if names[1] == "tf32" else _INDICES
         nibbles = rng.choice(np.array(indices, np.uint64), (count, 8))
@@ -76,15 +80,18 @@ def _of_matrix(case: Case, column: Column, count: int, rng: np.random.Generator)
     if column.name not in ("a", "b", "c"):
         return column_of(column, count, rng)
     name = names[{"a": 1, "b": 2, "c": 3}[column.name]]
-    whole = rng.integers(0, 1 << 64, count, np.uint64, endpoint=False) & np.uint64((1 << _BITS[column.kind]) - 1)
-    if name not in _FRACTIONS:
+    whole = rng.integers(0, 1 << 64, count, np.uint64, endpoint=False) & np.uint64(
+        (1 << from_name(column.kind).bits) - 1
+    )
+    form = FORMATS[name]
+    if not is_float(name) or form.width < 8:
         fours = "mxf4" in case.text
         unused = {"e2m1": 0 if fours else 0xC3C3C3C3, "e2m3": 0xC0C0C0C0, "e3m2": 0xC0C0C0C0}.get(name, 0)
         return whole & np.uint64(0xFFFFFFFFFFFFFFFF ^ unused)
-    width = _FRACTIONS[name][0]
+    width = form.width
     near = np.arange(count) // 32 % 2 == 0
     made = np.zeros(count, np.uint64)
-    for part in range(_BITS[column.kind] // width):
+    for part in range(from_name(column.kind).bits // width):
         bits = whole >> np.uint64(part * width) & np.uint64((1 << width) - 1)
         made |= _mostly_finite(bits, name, near, rng) << np.uint64(part * width)
     return made
@@ -92,15 +99,15 @@ def _of_matrix(case: Case, column: Column, count: int, rng: np.random.Generator)
 
 def _mostly_finite(bits: Array, name: str, near: Array, rng: np.random.Generator) -> Array:
     """Return codes, few of them not finite; where `near` is true, exponents are close to that of 1.0."""
-    width, fraction = _FRACTIONS[name]
-    exponents = width - 1 - fraction
-    top, bias = (1 << exponents) - 1, (1 << exponents - 1) - 1
+    form = FORMATS[name]
+    width, fraction, bias = form.width, form.mantissa + form.shift, form.bias
+    top = form.exponent_mask >> form.mantissa
     exponent = (bits >> np.uint64(fraction) & np.uint64(top)).astype(np.int64)
     spread = min(bias - 1, 6)
     exponent = np.where(near, bias + rng.integers(-spread, spread + 1, len(bits)), exponent)
     exponent = np.where((exponent == top) & (rng.integers(0, 8, len(bits)) > 0), bias, exponent)
     kept = bits & np.uint64((1 << width) - 1 ^ top << fraction) | exponent.astype(np.uint64) << np.uint64(fraction)
-    return kept & np.uint64(0xFFFFE000) if name == "tf32" else kept
+    return kept >> np.uint64(form.shift) << np.uint64(form.shift)
 
 
 def _numbers(lane: str, bits: int, count: int, rng: np.random.Generator) -> Array:
@@ -111,8 +118,7 @@ def _numbers(lane: str, bits: int, count: int, rng: np.random.Generator) -> Arra
     special = np.array([v & int(full) for v in _SPECIAL.get(lane, tuple(edges))], np.uint64)
     near = rng.integers(0, 300, count, np.uint64)
     if lane in _SPECIAL:
-        exponent = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52}[lane]
-        one = _SPECIAL[lane][5]
+        exponent, one = FORMATS[lane].mantissa, FORMATS[lane].one
         spread = rng.integers(-(8 << exponent), 8 << exponent, count)
         near = (np.uint64(one) + spread.astype(np.uint64)) & full
         near |= rng.integers(0, 2, count, np.uint64) << np.uint64(bits - 1)

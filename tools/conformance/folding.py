@@ -23,6 +23,7 @@ import numpy as np
 from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.isa.targets import ASSEMBLED, Target, Version
+from pyptx.numbers import FORMATS, is_float
 from pyptx.parser import parse
 from pyptx.toolchain import Cubin, assemble
 from tools.conformance.agreement import Agreement, compare, judged
@@ -39,7 +40,6 @@ SECTIONS = tuple(name for name in ALL if name not in ("mma", "matrix_move", "syn
 TARGETS = ("sm_75", "sm_80", "sm_90a", "sm_100a", "sm_120a")
 OF_WARPS = frozenset(("shfl", "vote", "match", "redux"))
 """Opcodes whose results depend on other threads."""
-_FRACTION = {"f16": (16, 0x8000), "bf16": (16, 0x8000), "f32": (32, 1 << 31), "f64": (64, 1 << 63)}
 
 
 @dataclass
@@ -205,10 +205,10 @@ def _excuses(case: Case, asked: Array, mine: Array, theirs: Array) -> Counter[st
 
 def _distance(case: Case, mine: list[int], theirs: list[int]) -> int:
     """Return the largest distance between two results, counted in representable numbers across zero."""
-    name = case.outputs[0].type
-    if name not in _FRACTION:
+    name = case.outputs[0].type or ""
+    if not is_float(name):
         return 0
-    sign = _FRACTION[name][1]
+    sign = 1 << FORMATS[name].width - 1
     pairs = [[sign - bits if bits & sign else bits for bits in pair] for pair in zip(mine, theirs, strict=True)]
     return max(abs(first - second) for first, second in pairs)
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pyptx.numbers import FORMATS
 from pyptx.toolchain import find_tool
 from pyptx.toolchain.process import private_folder
 from tools.conformance.agreement import compare
@@ -58,9 +59,7 @@ int main() {
 """
 _ON_HOST = "#define NV_IF_ELSE_TARGET(condition, here, ...) { __VA_ARGS__ }\n"
 """Replaces a header of another package that chooses between GPU and host code."""
-_NARROW = {"e4m3": ("fp8", 8), "e5m2": ("fp8", 8), "e2m3": ("fp6", 8), "e3m2": ("fp6", 8), "e2m1": ("fp4", 4),
-           "ue8m0": ("e8m0", 8)}  # fmt: skip
-_FULL = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
+_NARROW = {"e4m3": "fp8", "e5m2": "fp8", "e2m3": "fp6", "e3m2": "fp6", "e2m1": "fp4", "ue8m0": "e8m0"}
 _WHOLE = {"s8": "char", "u8": "uchar", "s16": "short", "u16": "ushort", "s32": "int", "u32": "uint", "s64": "ll",
           "u64": "ull"}  # fmt: skip
 _ROUNDINGS = {"rn": "rn", "rz": "rz", "rm": "rd", "rp": "ru"}
@@ -68,11 +67,6 @@ _READ = {"f32": "F(a)", "f64": "D(a)", "f16": "H(a)", "bf16": "B(a)"}
 _RAW = {"f32": ("float", "F(a)"), "f16": ("halfraw", "HR(a)"), "bf16": ("bfloat16raw", "BR(a)")}
 _NAMES = {"f16": "half", "bf16": "bfloat16", "f32": "float", "f64": "double"}
 _MADE = {"f16": "h(%s)", "bf16": "b16(%s)", "f32": "f(%s)"}
-_POSITIVE = {
-    "f32": "0x80000000, 0x7f800000", "f16": "0x8000, 0x7c00", "bf16": "0x8000, 0x7f80", "e4m3": "0x80, 0x7e",
-    "e5m2": "0x80, 0x7c", "e2m3": "0x20, 0x1f", "e3m2": "0x20, 0x1f", "e2m1": "8, 7",
-}  # fmt: skip
-"""The sign bit and the largest number of a format, for `.relu`, which turns negative numbers into zero."""
 _ORDERS = ("eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu")
 
 
@@ -115,7 +109,9 @@ def _conversion(case: Case) -> Plan | None:
     one = _unsigned(made, source, flags - {"relu"})
     if one is None or "relu" not in flags:
         return one
-    return replace(one, expression=f"a = P(a, {_POSITIVE[source.removesuffix('x2')]}), {one.expression}")
+    # Of negative numbers `.relu` makes zero: the expression takes the sign bit and the greatest code of a number.
+    form = FORMATS[source.removesuffix("x2")]
+    return replace(one, expression=f"a = P(a, {form.sign:#x}, {form.infinity or form.largest:#x}), {one.expression}")
 
 
 def _unsigned(made: str, source: str, flags: set[str]) -> Plan | None:
@@ -129,13 +125,13 @@ def _unsigned(made: str, source: str, flags: set[str]) -> Plan | None:
         return _pair(made, source, rounding) if lanes == 2 and flags <= set(_ROUNDINGS) and source == "f32" else None
     if made in _NARROW:
         call = _to_narrow(made, source, rounding, "satfinite" in flags)
-        return Plan(call, _FULL[source], _NARROW[made][1], lanes) if call else None
+        return Plan(call, FORMATS[source].width, FORMATS[made].lane, lanes) if call else None
     if source in _NARROW:
         if made not in ("f16", "bf16") or "satfinite" in flags:
             return None
-        family, width = _NARROW[source]
+        family = _NARROW[source]
         raw, kind = "bf16raw" if made == "bf16" else "halfraw", "" if family == "e8m0" else f", __NV_{source.upper()}"
-        return Plan(f"__nv_cvt_{family}_to_{raw}(a{kind}).x", width, 16, lanes)
+        return Plan(f"__nv_cvt_{family}_to_{raw}(a{kind}).x", FORMATS[source].lane, 16, lanes)
     return _scalar(made, source, rounding, flags)
 
 
@@ -143,7 +139,7 @@ def _to_narrow(made: str, source: str, rounding: str, saturates: bool) -> str:
     """Return the call that converts to a narrow format; the headers round to nearest, powers of two as requested."""
     if source not in _RAW or (made != "ue8m0" and rounding != "rn"):
         return ""
-    family, (name, read) = _NARROW[made][0], _RAW[source]
+    family, (name, read) = _NARROW[made], _RAW[source]
     limit = "__NV_SATFINITE" if saturates else "__NV_NOSAT"
     if family == "e8m0":
         return f"__nv_cvt_{name}_to_e8m0({read}, {limit}, {'cudaRoundZero' if rounding == 'rz' else 'cudaRoundPosInf'})"
@@ -174,7 +170,7 @@ def _scalar(made: str, source: str, rounding: str, flags: set[str]) -> Plan | No
         return Plan(_MADE[made] % call, int(source[1:]), 16, 1)
     else:
         return None
-    return Plan(_MADE[made] % call, _FULL[source], _FULL[made], 1)
+    return Plan(_MADE[made] % call, FORMATS[source].width, FORMATS[made].width, 1)
 
 
 def lanes(case: Case, one: Plan, operands: Array) -> Iterator[tuple[Array, Array]]:

@@ -112,8 +112,6 @@ def _inverse(fragment: Fragment) -> dict[tuple[int, int, int], tuple[Place, ...]
 def element_bits(dtype: PtxType, kind: str | None = None) -> int:
     """Return the bits that an element of A or B occupies in a register: TF32 fills 32, and 4- and 6-bit floats are held
     in bytes (E2M1 in bits 2 to 5, the others in bits 0 to 5) except in the kinds with only 4-bit floats."""
-    if dtype.name == "tf32":
-        return 32
-    if dtype.kind == "f" and dtype.bits in (4, 6):
+    if dtype.kind == "f" and dtype.bits < 8:
         return 4 if kind in ("mxf4", "mxf4nvf4") else 8
     return dtype.bits

@@ -22,8 +22,8 @@ _SOME_ROWS = 4
 
 
 _KINDS = {
-    ElementType.F16: "f16", ElementType.BF16: "bf16", ElementType.F32: "tf32", ElementType.F32_FTZ: "tf32",
-    ElementType.TF32: "tf32", ElementType.TF32_FTZ: "tf32", ElementType.F64: "f64",
+    element: "tf32" if element.format.name == "f32" else element.format.name for element in ElementType
+    if element.format is not None and element.is_float
 }  # fmt: skip
 """The types of elements that products read maps of floating-point numbers as. Integers stand for any bits."""
 _Filler = tuple[Place, Swizzle, ElementType | None]

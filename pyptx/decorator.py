@@ -104,9 +104,9 @@ class Kernel:
     def ptx(self, *, lineinfo: bool = False, annotate: bool = False, **kwargs: Any) -> str:
         """Return the PTX for these template parameters and shape variables. `lineinfo` adds `.file`/`.loc`, so that
         profilers and debuggers show the Python lines; `annotate` appends each Python line to its statements."""
-        made = self._specialised(kwargs)
-        _warn(made.traced, 4)
-        return self._written(made, lineinfo, annotate)[1]
+        trace = self._specialised(kwargs)
+        _warn(trace.traced, 4)
+        return self._written(trace, lineinfo, annotate)[1]
 
     @hide_frames
     def module(self, *, lineinfo: bool = False, annotate: bool = False, **kwargs: Any) -> Module:
@@ -116,9 +116,9 @@ class Kernel:
     @hide_frames
     def check(self, **kwargs: Any) -> list[Diagnostic]:
         """Return the findings of the checks, at the Python lines."""
-        found = self._specialised(kwargs)
-        findings = lenient(check_module(found.traced.module), found.traced.unchecked)
-        return [*grouped(findings), *found.traced.warnings]
+        trace = self._specialised(kwargs)
+        findings = lenient(check_module(trace.traced.module), trace.traced.unchecked)
+        return [*grouped(findings), *trace.traced.warnings]
 
     @hide_frames
     def cubin(self, *, lineinfo: bool = False, **kwargs: Any) -> Cubin:
@@ -233,26 +233,26 @@ class Kernel:
         inputs, outputs = tensors[: len(self.in_specs)], tensors[len(self.in_specs) :]
         if "out" in self.raw_parameters and not self.out_specs and out is not None:
             kwargs, out = {**kwargs, "out": out}, None
-        given: list[Any] = [] if out is None else [*out] if isinstance(out, tuple | list) else [out]
-        said = {name: value for name, value in kwargs.items() if name in self.shape_variables}
-        views, into = arrays.adopted(args), arrays.adopted(given, written=True)
-        env = arguments.agreed(arguments.bind(inputs, views, outputs, into), said)
-        made: list[Any] = into or arguments.allocated(outputs, env)
+        targets: list[Any] = [] if out is None else [*out] if isinstance(out, tuple | list) else [out]
+        sizes = {name: value for name, value in kwargs.items() if name in self.shape_variables}
+        views, into = arrays.adopted(args), arrays.adopted(targets, written=True)
+        env = arguments.agreed(arguments.bind(inputs, views, outputs, into), sizes)
+        results: list[Any] = into or arguments.allocated(outputs, env)
         library = arrays.library_of(args)
-        arrays.check_results(library, [] if given else made)
+        arrays.check_results(library, [] if targets else results)
         scalars = arguments.scalars(self._definition.raw_params, listed, kwargs, RESERVED)
         template = {name: value for name, value in kwargs.items() if name not in scalars and name not in env}
         known = {name: value for name, value in env.items() if name in self.shape_variables}
         module = self.module(**known, **template)
-        memory: dict[str, Any] = dict(zip((name for name, _ in tensors), (*views, *made), strict=True))
+        memory: dict[str, Any] = dict(zip((name for name, _ in tensors), (*views, *results), strict=True))
         traced = self._specialised({**known, **template}).traced
         _warn(traced, depth + 1)
         launch = simulation.launch_of(
             module, self._definition, memory, scalars, known,
             grid=arguments.grid_of(self.grid if grid is None else grid, known), shared=traced.dynamic_shared,
-            parts=traced.parts, fresh=() if into else made,
+            parts=traced.parts, fresh=() if into else results,
         )  # fmt: skip
-        return _Bound(launch, made, given, library)
+        return _Bound(launch, results, targets, library)
 
     def __repr__(self) -> str:
         return f"<kernel {self.name} for {self.arch}>"
@@ -278,10 +278,10 @@ class Kernel:
     def _repr_html_(self) -> str:
         """Show the PTX in a notebook: of the latest trace, or of the first if the kernel takes no arguments."""
         try:
-            made = self._latest or self._specialised({})
+            trace = self._latest or self._specialised({})
         except PtxError as error:
             return f"<pre>{escape(repr(self))}\n{escape(str(error))}</pre>"
-        return html(self._written(made, False, False)[1])
+        return html(self._written(trace, False, False)[1])
 
     @hide_frames
     def for_arch(self, arch: str) -> Kernel:
@@ -317,17 +317,17 @@ class Kernel:
         captured = snapshot(self._definition.function)
         key = (arch, fingerprint(template))
         known = self._traces.setdefault(key, [])
-        for made in known:
-            if made.captured == captured and all(dims[name] == value for name, value in made.dims.items()):
-                return made
+        for trace in known:
+            if trace.captured == captured and all(dims[name] == value for name, value in trace.dims.items()):
+                return trace
         with without_collector():
             traced, used = trace_kernel(self._definition, arch, dims, template)
-        made = _Specialisation({name: dims[name] for name in used}, captured, traced)
+        trace = _Specialisation({name: dims[name] for name in used}, captured, traced)
         if len(known) >= _MOST_TRACES:
             del known[0]
-        known.append(made)
-        self._latest = made
-        return made
+        known.append(trace)
+        self._latest = trace
+        return trace
 
     def _arguments(self, kwargs: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, Any]]:
         variables = self.shape_variables
@@ -339,8 +339,8 @@ class Kernel:
             parts = [
                 f"{label}: {', '.join(names)}" for label, names in (("missing", missing), ("unknown", unknown)) if names
             ]
-            wanted = ", ".join([*variables, *self.template_params]) or "nothing"
-            fail(rules.SPECIALISATION, f"kernel `{self.name}`: {'; '.join(parts)}", help=f"pass by keyword: {wanted}")
+            expected = ", ".join([*variables, *self.template_params]) or "nothing"
+            fail(rules.SPECIALISATION, f"kernel `{self.name}`: {'; '.join(parts)}", help=f"pass by keyword: {expected}")
         dims = {name: kwargs[name] for name in variables}
         wrong = [f"{n}={v!r}" for n, v in dims.items() if isinstance(v, bool) or not isinstance(v, int) or v < 1]
         if wrong:
@@ -363,20 +363,20 @@ class Kernel:
 
 def _warn(traced: Traced, depth: int) -> None:
     """Show a warning. `depth`: how many calls away the caller is to whom it is shown."""
-    for found in traced.warnings:
-        warnings.warn(f"{found}; {found.help}", stacklevel=depth)
+    for warning in traced.warnings:
+        warnings.warn(f"{warning}; {warning.help}", stacklevel=depth)
 
 
 @hide_frames
 def combine(*kernels: Kernel | tuple[Kernel, Mapping[str, Any]]) -> Module:
     """Return one module with several kernels, each alone or as (kernel, arguments); they share device functions, tables
     and strings."""
-    unit, made = Unit(), list[tuple[Trace, Function]]()
+    unit, entries = Unit(), list[tuple[Trace, Function]]()
     for item in kernels:
-        one, arguments = item if isinstance(item, tuple) else (item, dict[str, Any]())
-        made.append(one.entry_in(unit, **arguments))
-    targets = {trace.target.name for trace, _ in made}
-    names = [function.name for _, function in made]
+        member, arguments = item if isinstance(item, tuple) else (item, dict[str, Any]())
+        entries.append(member.entry_in(unit, **arguments))
+    targets = {trace.target.name for trace, _ in entries}
+    names = [function.name for _, function in entries]
     if len(targets) != 1 or len(set(names)) != len(names):
         fail(
             rules.DECLARATION,
@@ -384,7 +384,7 @@ def combine(*kernels: Kernel | tuple[Kernel, Mapping[str, Any]]) -> Module:
             f"{', '.join(sorted(targets)) or 'nothing'} and {', '.join(names)}",
             help="build a module for each target",
         )
-    return module_of([trace for trace, _ in made], [function for _, function in made])
+    return module_of([trace for trace, _ in entries], [function for _, function in entries])
 
 
 @overload
@@ -434,14 +434,14 @@ def kernel(
     With `exact` the body is emitted as written: nothing is hoisted, added, folded or commented, and registers are
     declared by `ptx.decl.reg`.
     """
-    given: dict[str, Any] = {
+    options: dict[str, Any] = {
         "in_specs": declaration.tiles(in_specs, "in_specs"), "out_specs": declaration.tiles(out_specs, "out_specs"),
         "grid": grid,
     }  # fmt: skip
 
     @hide_frames
     def decorate(function: Callable[..., Any]) -> Kernel:
-        tiles = (*given["in_specs"], *given["out_specs"])
+        tiles = (*options["in_specs"], *options["out_specs"])
         names, template = _signature(function, len(tiles), tiles)
         definition = Definition(
             function, function.__name__, declaration.checked_arch(arch), declaration.checked_version(version, arch),
@@ -450,7 +450,7 @@ def kernel(
             "smem" if extern_smem is True else extern_smem or None, declaration.directives(reqntid, raw_directives),
             exact,
         )  # fmt: skip
-        return Kernel(function, definition, template_params=template, **given)
+        return Kernel(function, definition, template_params=template, **options)
 
     return decorate if fn is None else decorate(fn)
 
@@ -458,8 +458,8 @@ def kernel(
 def _signature(function: Callable[..., Any], tensors: int, tiles: Sequence[Tile]) -> tuple[list[str], dict[str, Any]]:
     """Return the names of the tensors, and the template parameters with their defaults."""
     if not _NAME.fullmatch(getattr(function, "__name__", "")):
-        found = getattr(function, "__name__", function)
-        fail(rules.DECLARATION, f"a kernel name must be valid in PTX, found {found!r}", help="define it with def")
+        own_name = getattr(function, "__name__", function)
+        fail(rules.DECLARATION, f"a kernel name must be valid in PTX, found {own_name!r}", help="define it with def")
     refuse_deferred(function, "kernel")
     parameters = inspect.signature(function).parameters.values()
     positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
@@ -474,13 +474,13 @@ def _signature(function: Callable[..., Any], tensors: int, tiles: Sequence[Tile]
         )
     template = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
     dims = {name for tile in tiles for name in tile.symbolic_dims}
-    taken = sorted((set(template) | dims) & RESERVED)
-    if taken or set(template) & dims:
+    reserved = sorted((set(template) | dims) & RESERVED)
+    if reserved or set(template) & dims:
         both = sorted(set(template) & dims)
-        what = (
-            f"reserved: {', '.join(taken)}"
-            if taken
+        why = (
+            f"reserved: {', '.join(reserved)}"
+            if reserved
             else f"both a dimension and a template parameter: {', '.join(both)}"
         )
-        fail(rules.DECLARATION, f"`{function.__name__}` cannot use these names, {what}", help="rename them")
+        fail(rules.DECLARATION, f"`{function.__name__}` cannot use these names, {why}", help="rename them")
     return positional, template

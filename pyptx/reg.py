@@ -32,10 +32,10 @@ __all__ = [
 def scalar(dtype: Dtype, init: int | float | tuple[float, float] | None = None, name: str | None = None) -> Reg:
     """Return one register, initialized by a `mov` if `init` is passed. Pair types such as f16x2 take (low, high) or one
     number for both halves."""
-    made = fresh(dtype, name)
+    register = fresh(dtype, name)
     if init is not None:
-        move(made, init)
-    return made
+        move(register, init)
+    return register
 
 
 def array(dtype: Dtype, count: int, name: str | None = None) -> RegArray:
@@ -45,9 +45,9 @@ def array(dtype: Dtype, count: int, name: str | None = None) -> RegArray:
 
 def from_(src: Any, dtype: Dtype) -> Reg:
     """Return a new register with a copy of a register, number or symbol's address: one `mov`."""
-    made = fresh(dtype)
-    move(made, src)
-    return made
+    register = fresh(dtype)
+    move(register, src)
+    return register
 
 
 def wgmma_frag(*, m: int, n: int, dtype: Dtype, name: str | None = None) -> RegArray:

@@ -52,9 +52,9 @@ def wgmma_tile(
     if len(dims) < 2 or not all(is_integer(dim, 1) for dim in dims):
         fail(rules.ARGUMENT, f"a tile has two dimensions, found shape {shape!r}", help="write (64, 64) for 64 x 64")
     layout = tile_layout(dtype, dims, Major.of(major))
-    made = _shared.allocate(dtype, dims, layout.smem_swizzle, align or 1024, name)
-    made.gmma_layout, made.gmma_major = layout, major
-    return made
+    tile = _shared.allocate(dtype, dims, layout.smem_swizzle, align or 1024, name)
+    tile.gmma_layout, tile.gmma_major = layout, major
+    return tile
 
 
 def mbarrier(count: int, name: str | None = None) -> MbarrierArray:

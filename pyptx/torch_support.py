@@ -53,11 +53,11 @@ def differentiable_kernel(
 
 def _split(options: Mapping[str, Any], *kernels: Kernel) -> tuple[dict[str, Any], ...]:
     """Return the options that each kernel takes."""
-    taken = [{*one.template_params, *one.shape_variables, *one.raw_parameters, "grid"} for one in kernels]
-    unknown = [name for name in options if not any(name in names for names in taken)]
+    accepted = [{*one.template_params, *one.shape_variables, *one.raw_parameters, "grid"} for one in kernels]
+    unknown = [name for name in options if not any(name in names for names in accepted)]
     if unknown:
         raise PtxError([GRADIENTS.found(None, f"neither kernel takes {', '.join(unknown)}")])
-    return tuple({name: value for name, value in options.items() if name in names} for names in taken)
+    return tuple({name: value for name, value in options.items() if name in names} for names in accepted)
 
 
 def _autograd(forward_kernel: Kernel, backward_kernel: Kernel, saved: tuple[int, ...], count: int) -> Any:
@@ -71,8 +71,8 @@ def _autograd(forward_kernel: Kernel, backward_kernel: Kernel, saved: tuple[int,
 
     def backward(context: Any, *gradients: Any) -> tuple[Any, ...]:
         dense = [gradient.contiguous() for gradient in gradients]
-        made = backward_kernel(*context.saved_tensors, *dense, **context.options[1])
-        gradients = cast("tuple[Any, ...]", made) if isinstance(made, tuple) else (made,)
+        results = backward_kernel(*context.saved_tensors, *dense, **context.options[1])
+        gradients = cast("tuple[Any, ...]", results) if isinstance(results, tuple) else (results,)
         return (None, *gradients, *([None] * context.others))
 
     once: Any = torch.autograd.function.once_differentiable

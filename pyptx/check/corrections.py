@@ -45,13 +45,13 @@ def corrections(opcode: str, words: Words, count: int, where: Target, version: V
     }
     every = (rank for edit in edits for rank in _rank_results(edit, words, _list_words(opcode)))
     ranked = sorted(every, key=lambda rank: (rank[0], rank[2].at, rank[1], rank[3]))
-    found: list[tuple[float, _Edit, Words]] = []
+    likeliest: list[tuple[float, _Edit, Words]] = []
     for unlikely, _, edit, edited in ranked[:_MOST_TRIED]:
-        if found and (edit.at != found[0][1].at or unlikely > found[0][0] + _SAME_RANK):
+        if likeliest and (edit.at != likeliest[0][1].at or unlikely > likeliest[0][0] + _SAME_RANK):
             continue
-        if _is_legal(opcode, edited, count, where, version) and edited not in (known for _, _, known in found):
-            found.append((unlikely, edit, edited))
-    return [edited for _, _, edited in found[:_MOST_GIVEN]]
+        if _is_legal(opcode, edited, count, where, version) and edited not in (known for _, _, known in likeliest):
+            likeliest.append((unlikely, edit, edited))
+    return [edited for _, _, edited in likeliest[:_MOST_GIVEN]]
 
 
 def _is_legal(opcode: str, words: Words, count: int, where: Target, version: Version) -> bool:

@@ -167,14 +167,14 @@ def _describe_unwritten(step: Step, names: list[str], somewhere: bool) -> Diagno
     origin = opcode_span(step.instruction)
     shown = ", ".join(f"`{name}`" for name in names[:_MOST_NAMED])
     shown += f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    one = len(names) == 1
+    single = len(names) == 1
     if not somewhere:
-        text = f"{shown} {'is' if one else 'are'} read here but never written"
-        return NEVER_WRITTEN.found(origin, text, help=f"write {'it' if one else 'them'} first")
+        text = f"{shown} {'is' if single else 'are'} read here but never written"
+        return NEVER_WRITTEN.found(origin, text, help=f"write {'it' if single else 'them'} first")
     return MAYBE_UNWRITTEN.found(
         origin,
-        f"{shown} may be read here before {'it is' if one else 'they are'} written: some path skips the write",
-        help=f"write {'it' if one else 'them'} before the branch that skips the write",
+        f"{shown} may be read here before {'it is' if single else 'they are'} written: some path skips the write",
+        help=f"write {'it' if single else 'them'} before the branch that skips the write",
     )
 
 

@@ -89,7 +89,7 @@ def _is_wait(step: Step) -> bool:
 
 def _report(use: _Use, again: _Use) -> Diagnostic:
     where = opcode_span(again.step.instruction)
-    verbs = ["writes" if one.writes else "reads" for one in (use, again)]
+    verbs = ["writes" if access.writes else "reads" for access in (use, again)]
     return BEFORE_WAIT.found(
         opcode_span(use.step.instruction),
         f"`{use.step.instruction.full_opcode}` {verbs[0]} memory of `{use.param}` before `griddepcontrol.wait`, and "
@@ -108,16 +108,16 @@ def _find_pointers(runs: list[Run]) -> dict[Register, str]:
         changed = False
         for step, (reads, writes) in steps:
             loaded = _find_loaded_parameter(step)
-            found = {loaded} if loaded else set[str]()
+            origins = {loaded} if loaded else set[str]()
             if step.instruction.opcode in _ADDRESSES:
-                found = found.union(*(names.get(register, ()) for register in reads))
+                origins = origins.union(*(names.get(register, ()) for register in reads))
             elif not loaded:
                 others.update(writes)
             for register in writes:
-                held = names.setdefault(register, set())
-                changed = changed or not found <= held
-                held |= found
-    return {register: min(held) for register, held in names.items() if len(held) == 1 and register not in others}
+                known = names.setdefault(register, set())
+                changed = changed or not origins <= known
+                known |= origins
+    return {register: min(known) for register, known in names.items() if len(known) == 1 and register not in others}
 
 
 def _find_loaded_parameter(step: Step) -> str:
@@ -136,11 +136,11 @@ def _find_uses(steps: list[Step], pointers: dict[Register, str]) -> Iterator[_Us
     for step in steps:
         if _ACCESSES.isdisjoint(step.traits):
             continue
-        for wanted, given in zip(step.signature or (), step.instruction.operands, strict=False):
-            if wanted.kind is not OperandKind.ADDRESS or not isinstance(given, AddressOperand):
+        for wanted, operand in zip(step.signature or (), step.instruction.operands, strict=False):
+            if wanted.kind is not OperandKind.ADDRESS or not isinstance(operand, AddressOperand):
                 continue
-            symbol = step.scope.find(given.base) if wanted.space in (None, "", "global") else None
-            param = pointers.get((given.base, id(symbol)))
+            symbol = step.scope.find(operand.base) if wanted.space in (None, "", "global") else None
+            param = pointers.get((operand.base, id(symbol)))
             if param is not None:
                 yield _Use(step, param, wanted.access != "r")
 

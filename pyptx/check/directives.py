@@ -14,16 +14,16 @@ from pyptx.isa.targets import Target, Version
 def pragmas(statement: PragmaDirective, where: Target, version: Version) -> Iterator[Diagnostic]:
     """Yield the known strings of a `.pragma` that this target and version do not support."""
     for text in (statement.value, *statement.more):
-        found = known.pragma(text)
-        if found is not None and not found.available.on(where, version):
-            rule = OTHER_TARGET if found.available.first_version(where) is None else NEWER_VERSION
-            yield rule.found(statement.origin, f'`.pragma "{found.name}"` needs {found.available}')
+        entry = known.pragma(text)
+        if entry is not None and not entry.available.on(where, version):
+            rule = OTHER_TARGET if entry.available.first_version(where) is None else NEWER_VERSION
+            yield rule.found(statement.origin, f'`.pragma "{entry.name}"` needs {entry.available}')
 
 
 def directives(function: Function, where: Target, version: Version) -> Iterator[Diagnostic]:
     """Yield the findings of one function, declared or defined."""
-    for given in function.directives:
-        found = known.directive(f".{given.name}")
-        if found is not None and not found.available.on(where, version):
-            rule = OTHER_TARGET if found.available.first_version(where) is None else NEWER_VERSION
-            yield rule.found(function.origin, f"`.{given.name}` needs {found.available}")
+    for directive in function.directives:
+        entry = known.directive(f".{directive.name}")
+        if entry is not None and not entry.available.on(where, version):
+            rule = OTHER_TARGET if entry.available.first_version(where) is None else NEWER_VERSION
+            yield rule.found(function.origin, f"`.{directive.name}` needs {entry.available}")

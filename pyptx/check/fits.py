@@ -21,18 +21,18 @@ _WIDTHS = (8, 16, 32, 64, 128)
 @cache
 def accepted(type_name: str, widenable: bool = False) -> frozenset[str]:
     """Return the declared register types that an operand of this type accepts."""
-    wanted = from_name(type_name)
-    if wanted.kind == "pred":
+    instruction_type = from_name(type_name)
+    if instruction_type.kind == "pred":
         return frozenset(("pred",))
-    bits = max(wanted.bits, 8)
+    bits = max(instruction_type.bits, 8)
     widths = [w for w in _WIDTHS if w == bits or (widenable and w > bits)]
     names = {f"b{w}" for w in widths}
-    if wanted.kind in "us":
+    if instruction_type.kind in "us":
         names |= {f"{kind}{w}" for w in widths for kind in "us"}
-    elif wanted.kind == "b":
+    elif instruction_type.kind == "b":
         names |= {f"{kind}{w}" for w in widths for kind in "usf"}
     else:
         names.add(type_name)
-    if (bits <= 32 and (32 in widths) and wanted.kind in "bus") or type_name == "f16x2":
+    if (bits <= 32 and (32 in widths) and instruction_type.kind in "bus") or type_name == "f16x2":
         names.add("f16x2")
     return frozenset(names & DECLARABLE)

@@ -60,21 +60,21 @@ class Run:
 
 def runs(body: Body) -> list[Run]:
     """Return the function's runs: the first is the entry, the last is the empty exit."""
-    made = [Run(0)]
+    blocks = [Run(0)]
     at_label: dict[tuple[str, int], int] = {}
     for item in body.items:
         if isinstance(item, Place):
-            if made[-1].steps:
-                made.append(Run(len(made)))
-            at_label[item.label.name, id(item.scope)] = made[-1].index
+            if blocks[-1].steps:
+                blocks.append(Run(len(blocks)))
+            at_label[item.label.name, id(item.scope)] = blocks[-1].index
             continue
-        made[-1].steps.append(item)
-        made[-1].accesses.append(reads_and_writes(item))
+        blocks[-1].steps.append(item)
+        blocks[-1].accesses.append(reads_and_writes(item))
         if not _SPLITS.isdisjoint(item.traits):
-            made.append(Run(len(made)))
-    made.append(Run(len(made)))
-    _connect(made, at_label, Places(body))
-    return made
+            blocks.append(Run(len(blocks)))
+    blocks.append(Run(len(blocks)))
+    _connect(blocks, at_label, Places(body))
+    return blocks
 
 
 class Places(dict[tuple[str, int], Place]):
@@ -126,9 +126,9 @@ def _find_label(name: str, scope: Scope, places: Places) -> tuple[str, int]:
     while inner is not None and (name, id(inner)) not in places.seen:
         passed.append((name, id(inner)))
         inner = inner.parent
-    found = places.seen[name, id(inner)] if inner is not None else (name, 0)
-    places.seen.update(dict.fromkeys(passed, found))
-    return found
+    key = places.seen[name, id(inner)] if inner is not None else (name, 0)
+    places.seen.update(dict.fromkeys(passed, key))
+    return key
 
 
 def reads_and_writes(step: Step) -> Access:
@@ -141,14 +141,14 @@ def reads_and_writes(step: Step) -> Access:
     if plan is None:
         _assume_written(step, writes)
         return reads, writes
-    found = scope.found
+    symbols = scope.found
     for wanted, actual in zip(plan.signature, instruction.operands, strict=True):
         if isinstance(actual, ImmediateOperand):
             continue
         if not isinstance(actual, RegisterOperand):
             _collect(wanted, actual, scope, reads, writes)
             continue
-        symbol = found.get(actual.name)
+        symbol = symbols.get(actual.name)
         if symbol is None or not symbol.plain:
             _collect(wanted, actual, scope, reads, writes)
         elif wanted.access == "r":

@@ -106,8 +106,8 @@ def _check_value(
         return f"a constant expression in the value of `{item.name}` cannot be evaluated"
     kind = statement.type.ptx[1]
     if (kind == "f" and isinstance(number, int)) or (kind in "us" and isinstance(number, float)):
-        wanted = "floating-point numbers, such as 1.0" if kind == "f" else "integers"
-        return f"`{item.name}` is {statement.type.ptx}, which takes {wanted}"
+        expected = "floating-point numbers, such as 1.0" if kind == "f" else "integers"
+        return f"`{item.name}` is {statement.type.ptx}, which takes {expected}"
     return None
 
 

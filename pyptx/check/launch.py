@@ -74,28 +74,28 @@ _PAIRS = (("maxntid", "reqntid"), ("reqnctapercluster", "maxclusterrank"))
 def launch(body: Body) -> Iterator[Diagnostic]:
     """Yield the findings of one function."""
     function = body.function
-    given = {d.name: d.values for d in function.directives}
+    directives = {d.name: d.values for d in function.directives}
     for first, second in _PAIRS:
-        if first in given and second in given:
+        if first in directives and second in directives:
             yield EXCLUSIVE.found(
                 function.origin, f"`.{first}` and `.{second}` cannot be combined", help=f"remove `.{first}`"
             )
-    if "blocksareclusters" in given and not {"reqntid", "reqnctapercluster"} <= given.keys():
+    if "blocksareclusters" in directives and not {"reqntid", "reqnctapercluster"} <= directives.keys():
         yield NEEDS_OTHER.found(
             function.origin, "`.blocksareclusters` needs `.reqntid` and `.reqnctapercluster`", help="add both"
         )
-    sized = "maxntid" in given or "reqntid" in given
+    sized = "maxntid" in directives or "reqntid" in directives
     for name in ("minnctapersm", "maxnctapersm"):
-        if name in given and not sized:
+        if name in directives and not sized:
             yield IGNORED.found(
                 function.origin,
                 f"`.{name}` is ignored without `.maxntid` or `.reqntid`",
                 help="add `.maxntid` or `.reqntid`",
             )
-    if "maxnreg" not in given and not ("minnctapersm" in given and sized):
-        yield from _check_setmaxnreg(body, "maxntid" in given)
+    if "maxnreg" not in directives and not ("minnctapersm" in directives and sized):
+        yield from _check_setmaxnreg(body, "maxntid" in directives)
     for name in ("maxntid", "reqntid"):
-        threads = prod(int(v) for v in given.get(name, ()))
+        threads = prod(int(v) for v in directives.get(name, ()))
         if threads > THREADS_PER_CTA:
             yield TOO_MANY_THREADS.found(
                 function.origin,

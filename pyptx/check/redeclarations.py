@@ -58,15 +58,15 @@ def function_difference(before: Function, now: Function) -> str | None:
     if _returns(before) is not _returns(now):
         return "only one of the declarations is `.noreturn`"
     pairs = (("parameter", before.params, now.params), ("result", before.return_params or (), now.return_params or ()))
-    for what, first, second in pairs:
+    for noun, first, second in pairs:
         if len(first) != len(second):
             return (
-                f"it was declared with {len(first)} {what}{'s' if len(first) != 1 else ''}, and now with {len(second)}"
+                f"it was declared with {len(first)} {noun}{'s' if len(first) != 1 else ''}, and now with {len(second)}"
             )
         for earlier, later in zip_longest(first, second):
             if _compute_shape(earlier) != _compute_shape(later):
                 return (
-                    f"the {what} `{later.name}` was declared {_format_param(earlier)}, and now {_format_param(later)}"
+                    f"the {noun} `{later.name}` was declared {_format_param(earlier)}, and now {_format_param(later)}"
                 )
     return None
 

@@ -101,7 +101,7 @@ def _compute_guard_truth(runs: Sequence[Run]) -> dict[Register, Truth]:
     needed = _find_needed(runs)
     indices: dict[Register, list[int]] = {}
     known: dict[Register, Truth] = {}
-    for step, (reads, writes), held in held_constants(runs, [_find_exposed(run, needed) for run in runs]):
+    for step, (reads, writes), constants in held_constants(runs, [_find_exposed(run, needed) for run in runs]):
         instruction = step.instruction
         alone = len(writes) == 1 or instruction.opcode == "shfl"  # its predicate comes second
         if not alone or writes[0] not in needed or instruction.predicate is not None:
@@ -109,7 +109,7 @@ def _compute_guard_truth(runs: Sequence[Run]) -> dict[Register, Truth]:
         if instruction.modifiers[-1:] == (".pred",):
             known[writes[0]] = _evaluate_logic(instruction, [known.get(register, _UNKNOWN) for register in reads])
             continue
-        registers = {register[0]: indices.get(register, held.get(register)) for register in reads}
+        registers = {register[0]: indices.get(register, constants.get(register)) for register in reads}
         sources = [_read_source(operand, registers) for operand in instruction.operands[1:]]
         if instruction.opcode == "setp":
             known[writes[0]] = _evaluate_comparison(instruction, sources)

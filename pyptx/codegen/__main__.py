@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"{args.file}: byte {error.start} is not UTF-8 text\n")
         return WRONG
     try:
-        made = ptx_to_python(source, sugar=args.sugar, kernel_name=args.name)
+        text = ptx_to_python(source, sugar=args.sugar, kernel_name=args.name)
     except PtxError as error:
         shown = "<stdin>" if args.file == "-" else args.file
         named = [d.at(d.origin._replace(file=shown)) if isinstance(d.origin, Span) else d for d in error.diagnostics]
@@ -41,9 +41,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return WRONG
     try:
         if args.output is None:
-            sys.stdout.write(made)
+            sys.stdout.write(text)
         else:
-            Path(args.output).write_text(made, "utf-8", newline="\n")
+            Path(args.output).write_text(text, "utf-8", newline="\n")
     except OSError as error:
         sys.stderr.write(f"{args.output}: {error.strerror or error}\n")
         return USAGE

@@ -96,7 +96,9 @@ def header(module: Module, style: Style, newline: str) -> Expr:
     numbers = spelling(version.major), spelling(version.minor)
     plain = [integer(number) for number in numbers]
     exact = all(number is not None for number in plain)
-    said = Tuple(tuple([number for number in plain if number is not None])) if exact else Literal(".".join(numbers))
+    version_expr = (
+        Tuple(tuple([number for number in plain if number is not None])) if exact else Literal(".".join(numbers))
+    )
     names = literal(target.targets[0] if len(target.targets) == 1 else target.targets)
     before, layouts = _find_spacing(module)
     keywords: dict[str, Expr | None] = {
@@ -107,7 +109,7 @@ def header(module: Module, style: Style, newline: str) -> Expr:
         "ending": Literal(module.layout[0]) if module.layout and module.layout[0] else None,
         "newline": Literal(newline) if newline != "\n" else None,
     }
-    return call(dotted("ptx.module"), said, names, **keywords)
+    return call(dotted("ptx.module"), version_expr, names, **keywords)
 
 
 def _build_size(size: AddressSize) -> Expr:

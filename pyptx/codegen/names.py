@@ -24,9 +24,9 @@ _OTHER = re.compile(r"[^A-Za-z0-9_]+")
 def identifier(name: str) -> str:
     """Return a Python identifier derived from a PTX name: ASCII letters, digits and `_`, at most LONGEST of them. Two
     names may yield the same one."""
-    made = _OTHER.sub("_", name.lstrip("%$"))[:LONGEST].strip("_") or "x"
-    made = f"x{made}" if made[0].isdigit() else made
-    return f"{made}_" if made in RESERVED else made
+    text = _OTHER.sub("_", name.lstrip("%$"))[:LONGEST].strip("_") or "x"
+    text = f"x{text}" if text[0].isdigit() else text
+    return f"{text}_" if text in RESERVED else text
 
 
 class Names:
@@ -50,16 +50,16 @@ class Names:
     def block(self) -> Names:
         """Return the scope of a nested block. The function holds its identifiers until the block is left: a chain of
         scopes would cost time at every level."""
-        made = Names(self.outer)
-        made.taken, made.numbers = self.taken, self.numbers
-        return made
+        inner = Names(self.outer)
+        inner.taken, inner.numbers = self.taken, self.numbers
+        return inner
 
     def leave(self) -> None:
         """Release the identifiers of a block."""
-        for stem, made in self.own:
-            self.taken.discard(made)
-            if made != stem:
-                self.numbers[stem] = min(self.numbers[stem], int(made[len(stem) :].lstrip("_")))
+        for stem, own in self.own:
+            self.taken.discard(own)
+            if own != stem:
+                self.numbers[stem] = min(self.numbers[stem], int(own[len(stem) :].lstrip("_")))
 
     def has(self, made: str) -> bool:
         """Tell whether an identifier is in use here."""
@@ -72,12 +72,12 @@ class Names:
 
     def fresh(self, wanted: str) -> str:
         """Return an unused identifier as close to the requested one as possible."""
-        stem = made = identifier(wanted)
-        if self.has(made):
+        stem = candidate = identifier(wanted)
+        if self.has(candidate):
             number = self.numbers.get(stem, 2)
-            while self.has(made := f"{stem}{'_' if stem[-1] != '_' else ''}{number}"):
+            while self.has(candidate := f"{stem}{'_' if stem[-1] != '_' else ''}{number}"):
                 number += 1
             self.numbers[stem] = number + 1
-        self.taken.add(made)
-        self.own.append((stem, made))
-        return made
+        self.taken.add(candidate)
+        self.own.append((stem, candidate))
+        return candidate

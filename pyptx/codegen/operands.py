@@ -54,8 +54,8 @@ class Operands:
     def expr(self, operand: Operand, scope: Scope, bracketed: bool = False) -> Expr:
         """Return an operand's expression; `bracketed` if the position would put a plain name or number in brackets."""
         if isinstance(operand, RegisterOperand | LabelOperand):
-            made = self.named(operand.name, scope)
-            return Call(_OP["bare"], (made,)) if bracketed and made is not NONE else made
+            expression = self.named(operand.name, scope)
+            return Call(_OP["bare"], (expression,)) if bracketed and expression is not NONE else expression
         if isinstance(operand, ImmediateOperand):
             return Call(IMM, (Literal(operand.text),)) if bracketed else self.number(operand.text)
         if isinstance(operand, AddressOperand) and not operand.rest and operand.offset_expression is None:
@@ -66,25 +66,25 @@ class Operands:
         """Return the expression of a register or symbol."""
         if name == "_":
             return NONE
-        found = scope.find(name)
-        if found is not None:
-            return found
+        register = scope.find(name)
+        if register is not None:
+            return register
         base, dot, part = name.partition(".")
         if dot and base:
-            found = scope.find(base)
-            if found is not None:
-                return Call(SEL, (found, Literal(part)))
-        made = self.symbols.get(name)
-        if made is None:
-            made = self.symbols[name] = Literal(name)
-        return made
+            register = scope.find(base)
+            if register is not None:
+                return Call(SEL, (register, Literal(part)))
+        symbol = self.symbols.get(name)
+        if symbol is None:
+            symbol = self.symbols[name] = Literal(name)
+        return symbol
 
     def number(self, text: str) -> Expr:
         """Return the expression of a number: a Python integer if its spelling is the same."""
-        made = self.numbers.get(text)
-        if made is None:
-            made = self.numbers[text] = integer(text) or Call(IMM, (Literal(text),))
-        return made
+        expression = self.numbers.get(text)
+        if expression is None:
+            expression = self.numbers[text] = integer(text) or Call(IMM, (Literal(text),))
+        return expression
 
     def value(self, number: int | None) -> Expr:
         """Return the expression of an integer in a declaration; None for empty brackets."""
@@ -121,10 +121,10 @@ class Operands:
                 continue
             parts = [done.pop() for _ in inside][::-1]
             depth = 1 + max((deep for _, deep in parts), default=0)
-            made = self._build_one(item, [expr for expr, _ in parts], scope)
+            expression = self._build_one(item, [expr for expr, _ in parts], scope)
             if depth > DEEPEST:
-                made, depth = self._make_variable(made, scope), 0
-            done.append((made, depth))
+                expression, depth = self._make_variable(expression, scope), 0
+            done.append((expression, depth))
         return done[0][0]
 
     def _make_variable(self, expr: Expr, scope: Scope) -> Expr:

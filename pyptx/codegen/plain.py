@@ -49,9 +49,9 @@ OPEN, CLOSE = Call(dotted("ptx.open_block")), Call(dotted("ptx.close_block"))
 def plain_plan(module: Module, *, kernel_name: str, source: str, newline: str = "\n", bare: bool = False) -> Plan:
     """Return the plan of the plain file; a `bare` plan leaves spacing and instructions to the caller."""
     style = DEFAULT if bare else detected(module)
-    made = _Writer(module, style, kernel_name, bare)
-    body = made.module(module)
-    return framed(module, style, source, newline, body, made.statements.operands.types, made.functions)
+    writer = _Writer(module, style, kernel_name, bare)
+    body = writer.module(module)
+    return framed(module, style, source, newline, body, writer.statements.operands.types, writer.functions)
 
 
 class _Frame:
@@ -116,10 +116,10 @@ class _Writer:
         if not isinstance(node, Section):
             self._write_layout(node, gaps_of(node, item.before), frame)
         if type(node) is Instruction:
-            made = NONE if self.bare else self.statements.instruction(node, frame.scope)
+            expression = NONE if self.bare else self.statements.instruction(node, frame.scope)
             if self.statements.operands.pending:
                 self._write_pending(frame)
-            frame.steps.append(Line(made, (node,)))
+            frame.steps.append(Line(expression, (node,)))
             place.last = "inst"
             return None
         if isinstance(node, Section):
@@ -134,20 +134,20 @@ class _Writer:
 
     def _write_simple(self, node: Statement, frame: _Frame) -> None:
         inside = frame.scope.outer is not None
-        made, scope = self.statements, frame.scope
+        statements, scope = self.statements, frame.scope
         if isinstance(node, RegDecl):
             variables = scope.declare(node)
             frame.declared.append((len(frame.steps), variables))
-            expr = made.registers(node, inside)
+            expr = statements.registers(node, inside)
         elif isinstance(node, VarDecl):
-            expr = made.variable(node, scope, inside)
+            expr = statements.variable(node, scope, inside)
         elif isinstance(node, Label):
-            expr = made.label(node, inside)
+            expr = statements.label(node, inside)
         elif isinstance(node, Function):
-            expr = made.header(node)
+            expr = statements.header(node)
         else:
-            expr = made.directive(node, inside)
-        if made.operands.pending:
+            expr = statements.directive(node, inside)
+        if statements.operands.pending:
             self._write_pending(frame)
         frame.steps.append(Line(expr, (node,)))
 
@@ -175,14 +175,14 @@ class _Writer:
         place.open()
         inner, rest = items(inside, first, place.depth)
         if isinstance(node, Function):
-            scope, what = Scope(self.names.inner(), frame.scope), "function"
+            scope, noun = Scope(self.names.inner(), frame.scope), "function"
         else:
-            scope, what = frame.scope.inner(), "block" if place.depth <= DEEPEST else "open"
-        made = _Frame(iter(inner), scope, what, node, (rest, last))
-        if what == "open":
+            scope, noun = frame.scope.inner(), "block" if place.depth <= DEEPEST else "open"
+        opened = _Frame(iter(inner), scope, noun, node, (rest, last))
+        if noun == "open":
             frame.steps.append(Line(OPEN, (node,)))
-            made.steps = frame.steps
-        return made
+            opened.steps = frame.steps
+        return opened
 
     def _close(self, frame: _Frame, outer: _Frame) -> None:
         node = frame.node
@@ -206,10 +206,10 @@ class _Writer:
             self._write_function(node, body, outer)
 
     def _write_function(self, node: Function, body: tuple[Step, ...], outer: _Frame) -> None:
-        wanted = identifier(node.name)
+        stem = identifier(node.name)
         if node.is_entry and self.kernel_name:
-            wanted, self.kernel_name = self.kernel_name, None
-        name = self.names.fresh(wanted)
+            stem, self.kernel_name = self.kernel_name, None
+        name = self.names.fresh(stem)
         self.functions.append(name)
         decorator = self.statements.header(node)
         layout = outer.steps.pop() if outer.steps and _is_layout(outer.steps[-1]) else None

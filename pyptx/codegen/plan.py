@@ -280,10 +280,10 @@ def call(function: Expr, *arguments: Expr, **keywords: Expr | None) -> Call:
 def dotted(path: str) -> Expr:
     """Return `a.b.c`, every part checked by the printer. For names of our own API."""
     first, *rest = path.split(".")
-    made: Expr = Name(first)
+    expression: Expr = Name(first)
     for name in rest:
-        made = Attribute(made, name)
-    return made
+        expression = Attribute(expression, name)
+    return expression
 
 
 def text_path(expr: Expr) -> str:
@@ -364,10 +364,10 @@ def stream(statements: Module | Iterable[Statement]) -> Iterator[Emitted]:
 
 def broken_promise(plan: Plan | Iterable[Step], of: Module | Iterable[Statement]) -> str | None:
     """Return where a plan does not emit the statements of its module, or None."""
-    emitted, wanted = flatten(plan), stream(of)
+    emitted, expected = flatten(plan), stream(of)
     at = 0
     while True:
-        mine, theirs = next(emitted, None), next(wanted, None)
+        mine, theirs = next(emitted, None), next(expected, None)
         if mine is None and theirs is None:
             return None
         if not _is_same(mine, theirs):

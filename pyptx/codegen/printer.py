@@ -72,11 +72,11 @@ def printed(plan: Plan) -> str:
 
 def text_of(expr: Expr) -> str:
     """Return an expression on one line."""
-    made = expr._text  # pyright: ignore[reportPrivateUsage]
-    if made is None:
-        made = _TEXTS[type(expr)](expr)
-        cast("Any", type(expr))._text.__set__(expr, made)
-    return made
+    text = expr._text  # pyright: ignore[reportPrivateUsage]
+    if text is None:
+        text = _TEXTS[type(expr)](expr)
+        cast("Any", type(expr))._text.__set__(expr, text)
+    return text
 
 
 def _check_name(name: str) -> str:
@@ -259,7 +259,7 @@ def _fill(parts: Sequence[tuple[str, Expr]], indent: str) -> str:
             line = ""
     if line:
         lines.append(line)
-    return "\n".join([f"{indent}{made}" for made in lines])
+    return "\n".join([f"{indent}{row}" for row in lines])
 
 
 def _split_text(text: str, indent: str, dense: bool) -> str:

@@ -66,7 +66,7 @@ def _assemble(module: ExactModule) -> int:
     from pyptx.toolchain import ToolMissing
 
     try:
-        found = module.resources()
+        resources = module.resources()
     except ToolMissing as missing:
         _say("; ".join(f"not assembled: {d.message}" for d in missing.diagnostics))
         return FINE
@@ -74,7 +74,7 @@ def _assemble(module: ExactModule) -> int:
         serious = [d for d in error.diagnostics if d.severity is Severity.ERROR] or list(error.diagnostics)
         _say(render(serious[:10]))
         return WRONG
-    for name, used in found.items():
+    for name, used in resources.items():
         spilled = f", {used.spill_stores} bytes spilled" if used.spill_stores else ""
         _say(f"{name}: {used.registers} registers, {used.shared} bytes of shared memory{spilled}")
     return FINE

@@ -29,10 +29,10 @@ class Scope:
 
     def declare(self, node: RegDecl) -> list[Name]:
         """Bind every name of a declaration; return the Python variables."""
-        made: list[Name] = []
+        variables: list[Name] = []
         for item in node.declarators:
             variable = Name(self.names.fresh(item.name.lower()))
-            made.append(variable)
+            variables.append(variable)
             if item.count is None:
                 self.singles[item.name] = variable
             else:
@@ -40,22 +40,22 @@ class Scope:
             if node.type.name == "PRED":
                 self.predicates.add(variable)
         self.known.clear()
-        return made
+        return variables
 
     def find(self, name: str) -> Expr | None:
         """Return the expression of a declared register, or None for any other name."""
         scope: Scope | None = self
         passed: list[Scope] = []
-        made: Expr | None = None
+        expression: Expr | None = None
         while scope is not None and name not in scope.known:
             passed.append(scope)
-            made = scope._find_here(name)
-            scope = scope.outer if made is None else None
+            expression = scope._find_here(name)
+            scope = scope.outer if expression is None else None
         if scope is not None:
-            made = scope.known[name]
+            expression = scope.known[name]
         for scope in passed:
-            scope.known[name] = made
-        return made
+            scope.known[name] = expression
+        return expression
 
     def _find_here(self, name: str) -> Expr | None:
         single = self.singles.get(name)
@@ -65,10 +65,10 @@ class Scope:
         if not self.ranges or not name[-1].isdigit():
             return None
         for base, digits in _find_splits(name):
-            found = self.ranges.get(base)
-            if found is not None and int(digits) < found[1]:
-                self.used.add(found[0].id)
-                return Item(found[0], Literal(int(digits)))
+            declared = self.ranges.get(base)
+            if declared is not None and int(digits) < declared[1]:
+                self.used.add(declared[0].id)
+                return Item(declared[0], Literal(int(digits)))
         return None
 
     def is_predicate(self, expr: Expr) -> bool:

@@ -71,25 +71,27 @@ class Statements:
         function, places, keywords = known
         expr = self.operands.expr
         if places:
-            made = tuple([expr(o, scope, place) for o, place in zip(node.operands, places, strict=True)])
+            operands = tuple([expr(o, scope, place) for o, place in zip(node.operands, places, strict=True)])
         else:
-            made = tuple([expr(o, scope) for o in node.operands])
+            operands = tuple([expr(o, scope) for o in node.operands])
         if node.predicate is not None:
             guard = self.guard(node.predicate.register, node.predicate.negated, scope)
             keywords = (("pred", guard), *keywords)
-        return Call(function, made, keywords)
+        return Call(function, operands, keywords)
 
     def guard(self, name: str, negated: bool, scope: Scope) -> Expr:
         """Return a guard's expression."""
-        made = self.operands.named(name, scope)
+        expression = self.operands.named(name, scope)
         if not negated:
-            return made
-        return Unary("~", made) if scope.is_predicate(made) else Call(dotted("ptx.op.negated"), (made,))
+            return expression
+        return (
+            Unary("~", expression) if scope.is_predicate(expression) else Call(dotted("ptx.op.negated"), (expression,))
+        )
 
     def _spell(self, opcode: str, modifiers: tuple[str, ...], count: int) -> tuple[Expr, tuple[bool, ...], Keywords]:
         words = tuple([m[1:] for m in modifiers])
-        found = None if self.target is None else known(spelled(opcode, *words), count, self.target, self.version)
-        match = lookup(opcode, words) if found is not None else None
+        entry = None if self.target is None else known(spelled(opcode, *words), count, self.target, self.version)
+        match = lookup(opcode, words) if entry is not None else None
         names = [attribute(w) for w in (opcode, *words)]
         usual = isinstance(match, Match) and match.canonical is None
         if usual and None not in names and sum(map(len, words)) < _LONGEST_CHAIN:
@@ -98,8 +100,8 @@ class Statements:
                 function = Attribute(function, str(name))
         else:
             function = Item(INST, Literal(opcode + "".join(modifiers)))
-        places = () if found is None or not any(found[0]) else found[0]
-        return function, places, () if found is not None else _UNCHECKED
+        places = () if entry is None or not any(entry[0]) else entry[0]
+        return function, places, () if entry is not None else _UNCHECKED
 
     def registers(self, node: RegDecl, inside: bool) -> Expr:
         """Return `ptx.decl.reg(…)`."""
@@ -129,8 +131,8 @@ class Statements:
 
     def _build_item(self, item: Declarator, scope: Scope) -> Expr:
         shape = self._build_shape(item)
-        made = [("init", self._build_init(item, scope)), ("count", self._build_number(item.count))]
-        keywords = [(name, expr) for name, expr in (*made, ("braces", _build_bool(item.braces))) if expr is not None]
+        fields = [("init", self._build_init(item, scope)), ("count", self._build_number(item.count))]
+        keywords = [(name, expr) for name, expr in (*fields, ("braces", _build_bool(item.braces))) if expr is not None]
         arguments = (Literal(item.name),) if shape is None else (Literal(item.name), shape)
         return Call(dotted("ptx.decl.item"), arguments, tuple(keywords))
 
@@ -185,18 +187,18 @@ class Statements:
         )  # fmt: skip
 
     def _build_directives(self, given: Sequence[FunctionDirective]) -> Expr | None:
-        made: list[Expr] = []
+        directives: list[Expr] = []
         for item in given:
             values = [Literal(v) if isinstance(v, str) else self.operands.value(v) for v in item.values]
-            made.append(Tuple((Literal(item.name), *values)) if values else Literal(item.name))
-        return List(tuple(made)) if made else None
+            directives.append(Tuple((Literal(item.name), *values)) if values else Literal(item.name))
+        return List(tuple(directives)) if directives else None
 
     def _build_attributes(self, given: Sequence[VariableAttribute]) -> Expr | None:
-        made: list[Expr] = []
+        attributes: list[Expr] = []
         for item in given:
             name = Literal(item.name.removeprefix("."))
-            made.append(Tuple((name, *map(self.operands.value, item.values))) if item.values else name)
-        return List(tuple(made)) if made else None
+            attributes.append(Tuple((name, *map(self.operands.value, item.values))) if item.values else name)
+        return List(tuple(attributes)) if attributes else None
 
     def label(self, node: Label, inside: bool) -> Expr:
         """Return `ptx.label(…)`."""
@@ -247,8 +249,8 @@ class Statements:
     def prototype(self, node: CallPrototype) -> tuple[str, list[Expr], dict[str, Expr | None]]:
         """Return the arguments of `.callprototype`."""
         params, returns = (
-            None if given is None else List(tuple([self.parameter(param) for param in given]))
-            for given in (node.params or None, node.return_params)
+            None if parameters is None else List(tuple([self.parameter(param) for param in parameters]))
+            for parameters in (node.params or None, node.return_params)
         )
         parens = None if node.parens or node.params else FALSE
         more = {
@@ -261,11 +263,11 @@ class Statements:
 
     def branches(self, node: BranchTargets) -> tuple[str, list[Expr], dict[str, Expr | None]]:
         """Return the arguments of `.branchtargets`."""
-        made: list[Expr] = []
+        labels: list[Expr] = []
         for item in node.targets:
             name = Literal(item.name)
-            made.append(name if item.count is None else Tuple((name, self.operands.value(item.count))))
-        return "branchtargets", made, {}
+            labels.append(name if item.count is None else Tuple((name, self.operands.value(item.count))))
+        return "branchtargets", labels, {}
 
     def dwarf(self, node: DwarfDirective) -> tuple[str, list[Expr], dict[str, Expr | None]]:
         """Return the arguments of `@@DWARF`."""

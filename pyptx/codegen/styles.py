@@ -38,10 +38,10 @@ def detected(module: Module) -> Style:
 def _has_loc_comments(spots: Spots, files: dict[int, str]) -> bool:
     """Tell whether most `.loc` directives repeat their place in a comment."""
     votes = 0
-    for seen in spots:
-        if isinstance(seen.node, LocDirective):
-            made = loc_comment(seen.node, tokens(seen.node), seen.gaps, files)
-            votes += 1 if made == seen.gaps[-1] else -1
+    for item in spots:
+        if isinstance(item.node, LocDirective):
+            comment = loc_comment(item.node, tokens(item.node), item.gaps, files)
+            votes += 1 if comment == item.gaps[-1] else -1
     return votes > 0
 
 
@@ -62,22 +62,22 @@ def _make_votes() -> _Votes:
 def _find_spacing(spots: Spots) -> Style:
     code, asm = _make_votes(), _make_votes()
     alike: dict[Any, tuple[Seen, list[int]]] = {}
-    for seen in spots:
-        node = seen.node
+    for item in spots:
+        node = item.node
         if type(node) is Instruction:
             # Statements of one form are counted together; the others one by one.
             form = node.layout.form if node.layout is not None else None
-            key = (form, seen.gaps[0], seen.asm, seen.depth) if form else seen.gaps
+            key = (form, item.gaps[0], item.asm, item.depth) if form else item.gaps
             known = alike.get(key) if form else None
             if known is not None:
                 known[1][0] += 1
             elif form:
-                alike[key] = seen, [1]
+                alike[key] = item, [1]
             else:
-                _count(seen, node, 1, asm if seen.asm else code)
-    for seen, (times,) in alike.values():
-        assert isinstance(seen.node, Instruction)
-        _count(seen, seen.node, times, asm if seen.asm else code)
+                _count(item, node, 1, asm if item.asm else code)
+    for item, (times,) in alike.values():
+        assert isinstance(item.node, Instruction)
+        _count(item, item.node, times, asm if item.asm else code)
     indent = _choose_most_frequent(code.indent, "\t")
     flat = sum(n for (tail, _), n in code.deeper.items() if tail == indent)
     nested = sum(n for (tail, depth), n in code.deeper.items() if tail == indent * depth and indent)
@@ -143,26 +143,26 @@ def _choose_most_frequent(counted: Counter[Any], usual: str) -> Any:  # noqa: AN
 
 def _make_tables() -> tuple[Any, Any]:
     """Return counters by key, for code and for inline assembly."""
-    one: defaultdict[Any, Counter[Any]] = defaultdict(Counter)
+    code_counts: defaultdict[Any, Counter[Any]] = defaultdict(Counter)
     two: defaultdict[Any, Counter[Any]] = defaultdict(Counter)
-    return one, two
+    return code_counts, two
 
 
 def _add_contexts(spots: Spots, style: Style) -> Style:
     """Count the gaps before statements."""
-    counted = Counter([(seen.asm, seen.depth, seen.last, seen.kind, seen.gaps[0]) for seen in spots])
+    counted = Counter([(item.asm, item.depth, item.last, item.kind, item.gaps[0]) for item in spots])
     special, general = _make_tables(), _make_tables()
     leads: tuple[dict[str, str], dict[str, str]] = ({}, {})
     place = Place(style)
     for (asm, depth, last, kind, gap), times in counted.items():
         place.asm, place.depth, place.last = asm, depth, last
-        one, two = place.keys(kind)
-        special[asm][one, two][gap] += times
+        special_key, two = place.keys(kind)
+        special[asm][special_key, two][gap] += times
         general[asm][two][gap] += times
         leads[asm][two] = place.before(kind)
-    made = [_choose_befores(special[asm], general[asm], leads[asm]) for asm in (False, True)]
-    inner = style.asm and style.asm._replace(before=made[1])
-    return style._replace(before=made[0], asm=inner)
+    befores = [_choose_befores(special[asm], general[asm], leads[asm]) for asm in (False, True)]
+    inner = style.asm and style.asm._replace(before=befores[1])
+    return style._replace(before=befores[0], asm=inner)
 
 
 _ONCE = frozenset(("reg inst", "reg loc", "function}", "function}@0"))
@@ -200,9 +200,9 @@ def _add_forms(spots: Spots, style: Style, files: dict[int, str]) -> Style:
         head = _find_head(node)
         heads[asm][head][difference] += 1
         sized[asm][head, len(gaps) - 1][difference] += 1
-    made = [_choose_forms(heads[asm], sized[asm]) for asm in (False, True)]
-    inner = style.asm and style.asm._replace(forms=made[1])
-    return style._replace(forms=made[0], asm=inner)
+    forms = [_choose_forms(heads[asm], sized[asm]) for asm in (False, True)]
+    inner = style.asm and style.asm._replace(forms=forms[1])
+    return style._replace(forms=forms[0], asm=inner)
 
 
 def _find_head(node: Statement) -> str:

@@ -52,12 +52,12 @@ def sugared(plan: Plan, module: Module) -> Plan:
     setting = Setting(
         target, version, Statements(target, version, "module"), names, waits, {} if lines else files_of(module), lines
     )
-    made = {id(body.function): body for body in bodies(module)[0]}
+    function_bodies = {id(body.function): body for body in bodies(module)[0]}
     out: list[Step] = []
     for step in plan.body:
         if isinstance(step, Define) and step.opens and isinstance(step.opens[0], Function):
             named = step.replace(name=_choose_function_name(step, step.opens[0], names))
-            out.append(drop_unused(readable(named, made[id(step.opens[0])], setting)))
+            out.append(drop_unused(readable(named, function_bodies[id(step.opens[0])], setting)))
         elif not _is_spacing(step):
             out.append(_drop_spacing(step))
     written, constants = shorten_symbols(out, list(_find_symbols(module)), names)
@@ -80,11 +80,11 @@ def _find_symbols(module: Module) -> Iterator[str]:
 
 def _choose_function_name(step: Define, function: Function, names: Names) -> str:
     """Return the readable name of a function, unless the user chose one."""
-    given = step.name.strip("_") != identifier(function.name).strip("_") and step.name.rstrip("0123456789_") != (
+    renamed = step.name.strip("_") != identifier(function.name).strip("_") and step.name.rstrip("0123456789_") != (
         identifier(function.name).rstrip("0123456789_")
     )
-    wanted = identifier(readable_name(function.name).strip("_")).lower()
-    return step.name if given or wanted == step.name else names.fresh(wanted)
+    stem = identifier(readable_name(function.name).strip("_")).lower()
+    return step.name if renamed or stem == step.name else names.fresh(stem)
 
 
 def _find_module_names(steps: Sequence[Step]) -> Iterator[str]:

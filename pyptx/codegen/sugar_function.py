@@ -82,7 +82,7 @@ def readable(define: Define, body: Body, setting: Setting) -> Define:
     writer = _Writer(draft, define, setting)
     raised = Raised()
     steps: Sequence[Written] = ()
-    kept = tuple(writer.kept(body.function.body))
+    emitted_before = tuple(writer.kept(body.function.body))
     passes: tuple[tuple[str, Callable[[Sequence[Written]], Sequence[Written]]], ...] = (
         ("raise_control_flow", lambda _: writer.body(body.function.body, raised, 2)),
         ("fold_expressions", lambda made: fold_expressions(made, draft.once)),
@@ -93,7 +93,7 @@ def readable(define: Define, body: Body, setting: Setting) -> Define:
     )
     for name, run in passes:
         steps = run(steps)
-        _check_statements(name, steps, kept)
+        _check_statements(name, steps, emitted_before)
     return define.replace(body=_frame(draft, steps, raised))
 
 
@@ -140,12 +140,12 @@ class _Writer:
 
     def body(self, statements: Sequence[Statement], raised: Raised, depth: int) -> tuple[Written, ...]:
         """Return the steps of a body."""
-        kept = [s for s in statements if self.setting.lines or not isinstance(s, LocDirective)]
+        remaining = [s for s in statements if self.setting.lines or not isinstance(s, LocDirective)]
 
         def write(statement: Statement, inner: int) -> Sequence[Written]:
             return self.statement(statement, raised, inner)
 
-        return raise_control_flow(kept, write, self.guard, self.waits, raised, depth)
+        return raise_control_flow(remaining, write, self.guard, self.waits, raised, depth)
 
     def kept(self, statements: Sequence[Statement]) -> Iterator[Emitted]:
         """Yield all that the function emits, in order."""
@@ -163,8 +163,8 @@ class _Writer:
         """Return the predicate of a branch."""
         step = self.step(branch)
         assert branch.predicate is not None
-        made = Operands(self.draft, step.scope).named(branch.predicate.register) or Literal(None)
-        return Unary("~", made) if branch.predicate.negated else made
+        expression = Operands(self.draft, step.scope).named(branch.predicate.register) or Literal(None)
+        return Unary("~", expression) if branch.predicate.negated else expression
 
     def step(self, instruction: Instruction) -> Step:
         return self.draft.usage.steps[self.draft.usage.at[id(instruction)]]
@@ -203,11 +203,11 @@ class _Writer:
     def fallback(self, instruction: Instruction) -> list[Written]:
         """Write an instruction as the plain transpiler does, with the variables of this function."""
         scope = _Seen(self.draft, self.step(instruction))
-        made = self.setting.statements.instruction(instruction, scope)
+        expression = self.setting.statements.instruction(instruction, scope)
         pending = self.setting.statements.operands.pending
         before = list(pending)
         pending.clear()
-        return [*before, Line(made, (instruction,))]
+        return [*before, Line(expression, (instruction,))]
 
 
 class _Seen(Scope):

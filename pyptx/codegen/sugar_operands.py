@@ -48,11 +48,11 @@ class Operands:
 
     def expr(self, operand: Operand) -> Expr | None:
         """Return an operand as an expression, or None if Python cannot express it."""
-        made = _MADE.get(type(operand))
-        if made is None or self.depth > DEEPEST:
+        build = _MADE.get(type(operand))
+        if build is None or self.depth > DEEPEST:
             return None
         self.depth += 1
-        result = made(self, operand)
+        result = build(self, operand)
         self.depth -= 1
         return result
 
@@ -98,13 +98,13 @@ def _build_immediate(_: Operands, operand: ImmediateOperand) -> Expr:
 
 
 def _build_vector(operands: Operands, operand: VectorOperand) -> Expr | None:
-    made = [operands.expr(element) for element in operand.elements]
-    return None if None in made else operands.gathered(tuple([m for m in made if m is not None]))
+    elements = [operands.expr(element) for element in operand.elements]
+    return None if None in elements else operands.gathered(tuple([m for m in elements if m is not None]))
 
 
 def _build_tuple(operands: Operands, operand: ParenthesizedOperand) -> Expr | None:
-    made = [operands.expr(element) for element in operand.elements]
-    return None if None in made else Tuple(tuple([m for m in made if m is not None]))
+    elements = [operands.expr(element) for element in operand.elements]
+    return None if None in elements else Tuple(tuple([m for m in elements if m is not None]))
 
 
 def _build_address(operands: Operands, operand: AddressOperand) -> Expr | None:
@@ -176,10 +176,10 @@ def shortest(value: float) -> float:
     """Return the number with the fewest digits that has the same single-precision value."""
     bits = struct.pack(">f", value)
     for digits in range(1, 10):
-        made = float(f"{value:.{digits}g}")
+        rounded = float(f"{value:.{digits}g}")
         try:
-            if struct.pack(">f", made) == bits:
-                return made
+            if struct.pack(">f", rounded) == bits:
+                return rounded
         except OverflowError:
             continue
     return value
@@ -193,24 +193,24 @@ def viewed(expr: Expr, dtype: PtxType) -> Expr:
 @lru_cache(maxsize=1 << 12)
 def chained(opcode: str, modifiers: tuple[str, ...]) -> Expr:
     """Return `ptx.inst.op.mod…`; modifiers that are not valid attributes go in brackets."""
-    found = lookup(opcode, tuple([modifier[1:] for modifier in modifiers]))
-    if isinstance(found, Match) and found.canonical is not None:
+    match = lookup(opcode, tuple([modifier[1:] for modifier in modifiers]))
+    if isinstance(match, Match) and match.canonical is not None:
         return Item(dotted("ptx.inst"), Literal(opcode + "".join(modifiers)))
-    made: Expr = Attribute(dotted("ptx.inst"), worded(opcode) or "")
+    expression: Expr = Attribute(dotted("ptx.inst"), worded(opcode) or "")
     for modifier in modifiers:
         word = worded(modifier[1:])
-        made = Item(made, Literal(modifier[1:])) if word is None else Attribute(made, word)
-    return made
+        expression = Item(expression, Literal(modifier[1:])) if word is None else Attribute(expression, word)
+    return expression
 
 
 def worded(modifier: str) -> str | None:
     """Return the Python name of a modifier, or None."""
-    made = modifier.replace("::", "__")
-    if made[:1].isdigit():
-        made = f"_{made}"
-    if keyword.iskeyword(made) or made in ("global", "nonlocal"):
-        made = f"{made}_"
-    return made if made.isidentifier() and made.isascii() and ":" not in made and not made.endswith("__") else None
+    name = modifier.replace("::", "__")
+    if name[:1].isdigit():
+        name = f"_{name}"
+    if keyword.iskeyword(name) or name in ("global", "nonlocal"):
+        name = f"{name}_"
+    return name if name.isidentifier() and name.isascii() and ":" not in name and not name.endswith("__") else None
 
 
 def typed(dtype: PtxType) -> Expr:

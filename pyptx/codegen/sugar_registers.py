@@ -34,13 +34,13 @@ def declare(draft: Draft, statements: Sequence[Statement]) -> None:
 
 def declaration(draft: Draft, statement: RegDecl) -> Expr | None:
     """Return the assignment target of a register declaration."""
-    made: list[Expr] = []
+    targets: list[Expr] = []
     for item in statement.declarators:
         if item.count is not None:
-            made.append(draft.ranges[id(statement), item.name][0])
+            targets.append(draft.ranges[id(statement), item.name][0])
         else:
-            made.append(draft.singles.get((id(statement), item.name)) or Name("_"))
-    return made[0] if len(made) == 1 else Tuple(tuple(made))
+            targets.append(draft.singles.get((id(statement), item.name)) or Name("_"))
+    return targets[0] if len(targets) == 1 else Tuple(tuple(targets))
 
 
 def given_names(draft: Draft, emitted: Sequence[Instruction]) -> list[Expr]:
@@ -84,7 +84,7 @@ def mentioned(draft: Draft, steps: Sequence[Step]) -> Iterator[Step]:
     for identifier, (whole, first, last, home) in draft.arrays.items():
         if identifier in used:
             yield Line(_build_part(draft, whole, first, last, home), (), Name(identifier))
-    found: dict[tuple[str, str], list[tuple[int, Variable]]] = {}
+    groups: dict[tuple[str, str], list[tuple[int, Variable]]] = {}
     for variable in draft.variables.values():
         if variable.fresh or variable.inner or variable.identifier not in used or not isinstance(variable.expr, Name):
             continue
@@ -92,8 +92,8 @@ def mentioned(draft: Draft, steps: Sequence[Step]) -> Iterator[Step]:
         if isinstance(element, Item) and isinstance(element.value, Name) and isinstance(element.index, Literal):
             index = element.index.value
             assert isinstance(index, int)
-            found.setdefault((element.value.id, variable.home.name), []).append((index, variable))
-    for (name, _), members in found.items():
+            groups.setdefault((element.value.id, variable.home.name), []).append((index, variable))
+    for (name, _), members in groups.items():
         yield from _join_members(draft, Name(name), sorted(members, key=lambda member: member[0]))
 
 
@@ -110,10 +110,10 @@ def _join_members(draft: Draft, whole: Name, members: list[tuple[int, Variable]]
             stop += 1
         targets = tuple([member.expr for _, member in members[at:stop]])
         if len(targets) == 1:
-            made: Expr = Item(whole, Literal(first))
+            expression: Expr = Item(whole, Literal(first))
             if variable.home is not variable.declared:
-                made = Attribute(made, variable.home.name)
-            yield Line(made, (), targets[0])
+                expression = Attribute(expression, variable.home.name)
+            yield Line(expression, (), targets[0])
         else:
             yield Line(_build_part(draft, whole, first, first + stop - at, variable.home), (), Tuple(targets))
         at = stop

@@ -43,8 +43,8 @@ class Site:
         guard = self.step.instruction.predicate
         if guard is None:
             return None
-        made = self.operands.named(guard.register) or NONE
-        return Unary("~", made) if guard.negated else made
+        expression = self.operands.named(guard.register) or NONE
+        return Unary("~", expression) if guard.negated else expression
 
     def guard(self) -> tuple[tuple[str, Expr], ...]:
         """Return the guard as a keyword."""
@@ -56,7 +56,7 @@ class Site:
 
     def values(self, first: int) -> tuple[Expr | None, ...]:
         """Return the operands from an index on."""
-        return tuple([self.operands.expr(given) for given in self.given[first:]])
+        return tuple([self.operands.expr(operand) for operand in self.given[first:]])
 
     def call(self, path: str, *arguments: Expr | None, **keywords: Expr | None) -> Expr | None:
         """Return a call with the guard; None if an argument is None."""
@@ -78,22 +78,22 @@ class Site:
 
     def made(self, index: int) -> Expr | None:
         """Return the types of new destination registers in place of the registers."""
-        given = self.given[index] if index < len(self.given) else None
-        if isinstance(given, VectorOperand):
-            kinds = [self.home(element) for element in given.elements]
+        operand = self.given[index] if index < len(self.given) else None
+        if isinstance(operand, VectorOperand):
+            kinds = [self.home(element) for element in operand.elements]
             known = [kind for kind in kinds if kind is not None]
             if len(known) < len(kinds):
                 return None
             return (
                 repeated(known[0], len(known)) if len(set(known)) == 1 else List(tuple([Name(k.name) for k in known]))
             )
-        if isinstance(given, PipeOperand):
+        if isinstance(operand, PipeOperand):
             sides = [
                 NONE if getattr(side, "name", "") == "_" else self._find_type(side)
-                for side in (given.left, given.right)
+                for side in (operand.left, operand.right)
             ]
             return None if None in sides else call(PIPE, *[side for side in sides if side is not None])
-        return None if given is None else self._find_type(given)
+        return None if operand is None else self._find_type(operand)
 
     def _find_type(self, given: Operand) -> Expr | None:
         kind = self.home(given)

@@ -85,14 +85,14 @@ def pointers_of(entry: Function) -> set[Field]:
     """Return the parameters, or offsets in them, whose value reaches an address through moves and sums."""
     instructions = [node for node in visit(entry) if isinstance(node, Instruction)]
     origin: dict[str, set[Field]] = {}
-    found: set[Field] = set()
+    pointers: set[Field] = set()
     for _ in range(4):
         known = sum(map(len, origin.values()))
         for node in instructions:
-            _follow(node, origin, found)
+            _follow(node, origin, pointers)
         if sum(map(len, origin.values())) == known:
             break
-    return found
+    return pointers
 
 
 def _follow(node: Instruction, origin: dict[str, set[Field]], pointers: set[Field]) -> None:
@@ -121,8 +121,8 @@ def _choose_block(entry: Function) -> tuple[int, ...]:
         if directive.name == "reqntid" and values:
             return values
         if directive.name == "maxntid" and values:
-            one, *more = values
-            return values if more and more[0] > 1 else (min(THREADS, one),)
+            first, *more = values
+            return values if more and more[0] > 1 else (min(THREADS, first),)
     return (THREADS,)
 
 

@@ -18,8 +18,8 @@ _INTEGER_BITS = (16, 32, 64)
 
 def common_type(operation: str, left: PtxType, right: PtxType, symbol: str) -> PtxType:
     """Return the type of an operation on two registers; the narrower integer is widened."""
-    for one in (left, right):
-        check_operand(operation, one, symbol)
+    for dtype in (left, right):
+        check_operand(operation, dtype, symbol)
     if left.kind == "f" or right.kind == "f":
         if left != right:
             fail(

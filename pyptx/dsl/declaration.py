@@ -32,32 +32,32 @@ def checked_version(version: Any, arch: str) -> Version | None:
     """Return the requested PTX version, or None for the lowest that works."""
     if version is None:
         return None
-    asked = _to_tuple(version)
-    if asked not in PTX_VERSIONS:
+    requested = _to_tuple(version)
+    if requested not in PTX_VERSIONS:
         fail(
             rules.DECLARATION, f"there is no PTX version {shown(version)}",
             help=f"write version=(8, 0), up to {NEWEST_PTX}, or omit it to use the lowest that works",
         )  # fmt: skip
     first = FIRST_PTX[target(arch).name] if arch != "auto" else (1, 0)
-    if asked < first:
-        fail(rules.DECLARATION, f"{arch} needs PTX {first[0]}.{first[1]}, found version={asked}",
+    if requested < first:
+        fail(rules.DECLARATION, f"{arch} needs PTX {first[0]}.{first[1]}, found version={requested}",
              help="omit version to use the lowest that works")  # fmt: skip
-    return asked[0], asked[1]
+    return requested[0], requested[1]
 
 
 def three(dims: Any, what: str) -> tuple[int, int, int]:
     """Return the dimensions of a block or cluster; a single number is the first dimension."""
-    given = _to_tuple(dims)
-    made = (*given, 1, 1)[:3]
-    if len(given) > 3 or not all(is_integer(d, 1) for d in made):
+    values = _to_tuple(dims)
+    padded = (*values, 1, 1)[:3]
+    if len(values) > 3 or not all(is_integer(d, 1) for d in padded):
         fail(rules.DECLARATION, f"`{what}` must be up to three positive integers, found {shown(dims)}",
              help=f"write {what}=(128, 1, 1)")  # fmt: skip
     most, things = (_LARGEST_CLUSTER, "CTAs") if what == "cluster" else (THREADS_PER_CTA, "threads")
     # The checks judge what `reqntid` may be.
-    if prod(made) > most and what != "reqntid":
-        fail(rules.DECLARATION, f"`{what}` has {prod(made):,} {things}, but no GPU supports more than {most:,}",
+    if prod(padded) > most and what != "reqntid":
+        fail(rules.DECLARATION, f"`{what}` has {prod(padded):,} {things}, but no GPU supports more than {most:,}",
              help="make it smaller and the grid larger")  # fmt: skip
-    return made[0], made[1], made[2]
+    return padded[0], padded[1], padded[2]
 
 
 def _to_tuple(value: Any) -> tuple[Any, ...]:
@@ -66,41 +66,41 @@ def _to_tuple(value: Any) -> tuple[Any, ...]:
 
 def tiles(specs: Any, what: str) -> tuple[Tile, ...]:
     """Return the tensor descriptions."""
-    given = () if specs is None else _to_tuple(specs)
-    for one in given:
-        if not isinstance(one, Tile):
-            fail(rules.DECLARATION, f"`{what}` must be a sequence of Tile, found {shown(one)}",
+    items = () if specs is None else _to_tuple(specs)
+    for item in items:
+        if not isinstance(item, Tile):
+            fail(rules.DECLARATION, f"`{what}` must be a sequence of Tile, found {shown(item)}",
                  help=f"write {what}=[Tile('M', 'N', f32)]")  # fmt: skip
-    return given
+    return items
 
 
 def raw_parameters(given: Any) -> tuple[tuple[str, str], ...]:
     """Return the raw parameters, each (type, name)."""
-    made: list[tuple[str, str]] = []
-    for one in given or ():
-        pair = _to_tuple(one)
+    parameters: list[tuple[str, str]] = []
+    for item in given or ():
+        pair = _to_tuple(item)
         pair = tuple([part.name if isinstance(part, PtxType) else part for part in pair])
         if len(pair) != 2 or not all(isinstance(part, str) for part in pair):
-            fail(rules.DECLARATION, f"a raw parameter must be (type, name), found {shown(one)}",
+            fail(rules.DECLARATION, f"a raw parameter must be (type, name), found {shown(item)}",
                  help="write raw_params=[('u32', 'n')]")  # fmt: skip
         raw_parameter(*pair)
-        made.append((pair[0], pair[1]))
-    return tuple(made)
+        parameters.append((pair[0], pair[1]))
+    return tuple(parameters)
 
 
 def directives(reqntid: Any, raw: Any) -> tuple[FunctionDirective, ...]:
     """Return the performance directives."""
-    made: list[FunctionDirective] = []
+    nodes: list[FunctionDirective] = []
     if reqntid is not None:
         three(reqntid, "reqntid")
-        made.append(FunctionDirective("reqntid", _to_tuple(reqntid)))
+        nodes.append(FunctionDirective("reqntid", _to_tuple(reqntid)))
     for name, values in raw or ():
         known = directive(f".{name.removeprefix('.')}")
         if known is None or Place.KERNEL not in known.places:
             fail(rules.DECLARATION, f"`{name}` is not a kernel directive",
                  help="use maxnreg, maxntid, reqntid, minnctapersm, maxclusterrank, …: see docs/isa")  # fmt: skip
-        made.append(FunctionDirective(name.removeprefix("."), tuple(values)))
-    return tuple(made)
+        nodes.append(FunctionDirective(name.removeprefix("."), tuple(values)))
+    return tuple(nodes)
 
 
 def shared_bytes(size: Any) -> int:

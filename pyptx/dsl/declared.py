@@ -33,41 +33,41 @@ class DeclaredRange(RegArray):
         self._kept: dict[int, Reg] = {}
 
     def __getitem__(self, idx: Any) -> Any:
-        made = self._kept.get(idx) if type(idx) is int else None
-        if made is not None:
-            return made
+        item = self._kept.get(idx) if type(idx) is int else None
+        if item is not None:
+            return item
         if isinstance(idx, slice):
             return [self[at] for at in range(*idx.indices(self.size))]
         at = self._check_index(idx) % self.size
-        made = self._kept[idx] = self._kept[at] = register(f"{self.base}{at}", self.dtype)
-        return made
+        item = self._kept[idx] = self._kept[at] = register(f"{self.base}{at}", self.dtype)
+        return item
 
     def __getattr__(self, name: str) -> Any:
         if name == "__members__":
-            made: Any = tuple([self[at] for at in range(self.size)])
+            registers: Any = tuple([self[at] for at in range(self.size)])
         elif name == "__node__":
-            made = VectorOperand(tuple([member.__node__ for member in self.__members__]))
+            registers = VectorOperand(tuple([member.__node__ for member in self.__members__]))
         else:
             raise AttributeError(name)
-        object.__setattr__(self, name, made)
-        return made
+        object.__setattr__(self, name, registers)
+        return registers
 
     def __iter__(self) -> Any:
         return iter([self[at] for at in range(self.size)])
 
     def view(self, dtype: Dtype) -> DeclaredRange:
         """Return the same registers viewed as another type: `r.view(f32)[4:8]`. Emits nothing."""
-        made = DeclaredRange(self.base, self.size, type_of(dtype))
-        made.__trace__ = self.__trace__
-        return made
+        viewed = DeclaredRange(self.base, self.size, type_of(dtype))
+        viewed.__trace__ = self.__trace__
+        return viewed
 
 
 def register(name: str, dtype: PtxType) -> Reg:
     """Return a register declared under this name; the parser reads one without `%` as a symbol too."""
-    made = Reg(name, dtype)
+    reg = Reg(name, dtype)
     if name[0] != "%":
-        made.__node__ = LabelOperand(name)  # pyright: ignore[reportAttributeAccessIssue]
-    return made
+        reg.__node__ = LabelOperand(name)  # pyright: ignore[reportAttributeAccessIssue]
+    return reg
 
 
 def scalar(dtype: Any) -> ScalarType:
@@ -80,9 +80,9 @@ def number(value: Any) -> int:
     if value is None:
         return UNSIZED
     if isinstance(value, ImmediateOperand):
-        made = value.value
-        if isinstance(made, int):
-            return made if value.text == str(made) else Number(made, value.text)
+        plain = value.value
+        if isinstance(plain, int):
+            return plain if value.text == str(plain) else Number(plain, value.text)
     if isinstance(value, bool) or not isinstance(value, int):
         fail(rules.ARGUMENT, f"expected an integer, found {shown(value)}")
     return value
@@ -111,16 +111,16 @@ def registers(dtype: Dtype, specs: Sequence[Any], vector: int | None, align: Any
     kind = scalar(dtype)
     names: list[tuple[str, int | None]] = []
     for spec in specs:
-        found = _REGISTERS.fullmatch(spec) if isinstance(spec, str) else None
-        if found is None:
+        match = _REGISTERS.fullmatch(spec) if isinstance(spec, str) else None
+        if match is None:
             fail(rules.NAME, f"expected registers such as '%x' or '%r<24>', found {shown(spec)}")
-        names.append((checked_name(found[1]), None if found[2] is None else _count(found[2])))
+        names.append((checked_name(match[1]), None if match[2] is None else _count(match[2])))
     if not names:
         fail(rules.ARGUMENT, "`ptx.decl.reg` needs a name: ptx.decl.reg(b32, '%r<24>')")
     first, *more = names
     node = RegDecl(kind, *first, maybe(vector), maybe(align), tuple([Declarator(*item) for item in more]))
-    made = [register(name, dtype) if count is None else DeclaredRange(name, count, dtype) for name, count in names]
-    return node, made
+    declared = [register(name, dtype) if count is None else DeclaredRange(name, count, dtype) for name, count in names]
+    return node, declared
 
 
 def _count(spelled: str) -> int:
@@ -161,10 +161,10 @@ def _value(value: Any) -> str | Operand:
 
 
 def _element(value: Any) -> Operand:
-    made = _value(value)
-    if isinstance(made, Operand):
-        return made
-    return LabelOperand(made) if isinstance(value, str) else ImmediateOperand(made)
+    element = _value(value)
+    if isinstance(element, Operand):
+        return element
+    return LabelOperand(element) if isinstance(value, str) else ImmediateOperand(element)
 
 
 def variable(
@@ -213,12 +213,12 @@ def linking(name: str | None) -> LinkingDirective | None:
 
 def attribute_list(given: Sequence[Any]) -> tuple[Attribute, ...]:
     """Return `.attribute(…)` from names or (name, value, …)."""
-    made: list[Attribute] = []
+    attributes: list[Attribute] = []
     for item in given:
         name, *values = (item,) if isinstance(item, str) else item
         word = dotted(f".{name}", "an attribute such as 'managed'")
-        made.append(Attribute(word, tuple([number(value) for value in values])))
-    return tuple(made)
+        attributes.append(Attribute(word, tuple([number(value) for value in values])))
+    return tuple(attributes)
 
 
 def parameter(dtype: Dtype, name: str, shape: Any, **given: Any) -> Param:
@@ -235,14 +235,14 @@ def parameter(dtype: Dtype, name: str, shape: Any, **given: Any) -> Param:
 
 def function_directives(given: Sequence[Any]) -> tuple[FunctionDirective, ...]:
     """Return the directives of a function from names or (name, value, …)."""
-    made: list[FunctionDirective] = []
+    nodes: list[FunctionDirective] = []
     for item in given:
         name, *values = (item,) if isinstance(item, str) else item
         if not isinstance(name, str) or not re.fullmatch(r"[a-z]\w*", name, re.ASCII):
             fail(rules.ARGUMENT, f"expected the name of a directive such as 'maxntid', found {shown(name)}")
         words = [text(value) if isinstance(value, str) else number(value) for value in values]
-        made.append(FunctionDirective(name, tuple(words)))
-    return tuple(made)
+        nodes.append(FunctionDirective(name, tuple(words)))
+    return tuple(nodes)
 
 
 def label_place(value: Any) -> SectionLabel:

@@ -113,9 +113,9 @@ def plans_of(trace: Trace, spelling: Spelling, count: int = 0) -> Plans:
     `count` operands."""
     plans = judged(spelling, trace.target, trace.judged_at)
     if not plans:
-        found = spellings.verdict(spelling.opcode, spelling.modifiers, trace.target, trace.judged_at, count)
-        assert found.complaint is not None
-        refuse(trace, found.complaint)
+        verdict = spellings.verdict(spelling.opcode, spelling.modifiers, trace.target, trace.judged_at, count)
+        assert verdict.complaint is not None
+        refuse(trace, verdict.complaint)
     trace.plans[spelling] = plans
     return plans
 
@@ -266,11 +266,11 @@ def place(value: Any, wanted: Wanted, trace: Trace) -> Operand | Complaint:
     if number is not value:
         return place(number, wanted, trace)
     operand = convert(value, wanted, trace)
-    found = misfit(wanted, operand, trace.scope)
-    if found is None:
+    complaint = misfit(wanted, operand, trace.scope)
+    if complaint is None:
         return operand
     remedy = remedy_of(cast("Any", value))
-    return found if remedy is None else Complaint(found.rule, found.message, remedy)
+    return complaint if remedy is None else Complaint(complaint.rule, complaint.message, remedy)
 
 
 def _place_address(value: Value | AddressOperand, wanted: Wanted, trace: Trace) -> Operand | Complaint:
@@ -282,10 +282,10 @@ def _place_address(value: Value | AddressOperand, wanted: Wanted, trace: Trace) 
     key = (id(wanted), operand.base, *map(text_of, rest)) if rest else (id(wanted), operand.base)
     if key in trace.fitting:
         return operand
-    found = misfit(wanted, operand, trace.scope)
-    if found is not None:
-        remedy = remedy_of(value) if found.rule is STATE_SPACE else None
-        return found if remedy is None else Complaint(found.rule, found.message, remedy)
+    complaint = misfit(wanted, operand, trace.scope)
+    if complaint is not None:
+        remedy = remedy_of(value) if complaint.rule is STATE_SPACE else None
+        return complaint if remedy is None else Complaint(complaint.rule, complaint.message, remedy)
     trace.fitting.add(key)
     return operand
 
@@ -367,20 +367,20 @@ def _place_list(values: list[Any], wanted: Wanted, trace: Trace) -> Operand | Co
     known = trace.vectors.get(key)
     if known is None and all(isinstance(v, Register) and v.__trace__ is trace for v in values):
         kinds = frozenset([v.__type_name__ for v in values])
-        made = VectorOperand(tuple([v.__node__ for v in values]))
-        known = trace.vectors[key] = made, kinds, values
+        operand = VectorOperand(tuple([v.__node__ for v in values]))
+        known = trace.vectors[key] = operand, kinds, values
     if known is not None and wanted.type is not None:
         fitting = takes(wanted.type, wanted.widenable)
         if known[1] <= fitting:
             return known[0]
         return wrong_type(wanted, next(v for v in values if v.__type_name__ not in fitting))
-    one = wanted.scalar()
+    scalar = wanted.scalar()
     elements: list[Operand] = []
     for value in values:
         if value is None and "w" in wanted.access:
             elements.append(SINK)
             continue
-        placed = place(value, one, trace)
+        placed = place(value, scalar, trace)
         if isinstance(placed, Complaint):
             return placed
         elements.append(placed)

@@ -152,11 +152,11 @@ class Exact:
         if unchecked:
             return (False,) * count
         trace = self.trace
-        found = known(spelling, count, trace.target, trace.judged_at)
-        if found is None:
+        entry = known(spelling, count, trace.target, trace.judged_at)
+        if entry is None:
             refuse_count(trace, spelling, plans_of(trace, spelling, count), count)
         plans_of(trace, spelling, count)
-        places, version = found
+        places, version = entry
         if version > trace.needed:
             trace.need(version, f"`{spelling}`")
         self.places[spelling, count] = places
@@ -165,9 +165,9 @@ class Exact:
     def _place(self, spelling: Spelling, at: int, value: Any, bracketed: bool, count: int) -> Operand:
         if isinstance(value, float):
             for plan in self.trace.plans.get(spelling, {}).get(count, ()):
-                made = place(value, plan.signature[at], self.trace)
-                if isinstance(made, Operand):
-                    return made
+                operand = place(value, plan.signature[at], self.trace)
+                if isinstance(operand, Operand):
+                    return operand
         if bracketed and isinstance(value, str | int) and not isinstance(value, bool):
             return AddressOperand(str(value))
         if bracketed and isinstance(value, Value):
@@ -236,9 +236,9 @@ class Exact:
             return pred.__guard__(False)
         if isinstance(pred, Negation):
             return pred.reg.__guard__(True)
-        made = self.operand(pred) if isinstance(pred, str | Operand) else None
-        negated = isinstance(made, NegatedOperand)
-        inner = made.operand if isinstance(made, NegatedOperand) else made
+        operand = self.operand(pred) if isinstance(pred, str | Operand) else None
+        negated = isinstance(operand, NegatedOperand)
+        inner = operand.operand if isinstance(operand, NegatedOperand) else operand
         if not isinstance(inner, RegisterOperand | LabelOperand):
             refuse(self.trace, Complaint(GUARD, f"`pred` must be a predicate register, found {shown(pred)}"))
         return Predicate(inner.name, negated)
@@ -260,8 +260,8 @@ class Exact:
         """Return the statements, preceded by declarations of what was created without one: registers without a given
         name, and shared memory of `smem.alloc`."""
         trace = self.trace
-        made = (*trace.top.statements(), *trace.variables, *trace.prologue, *trace.statements)
-        return made if self.style is None else tuple(settled(made, self.style, 1))
+        statements = (*trace.top.statements(), *trace.variables, *trace.prologue, *trace.statements)
+        return statements if self.style is None else tuple(settled(statements, self.style, 1))
 
 
 @lru_cache(maxsize=1 << 14)

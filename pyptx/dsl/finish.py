@@ -97,7 +97,7 @@ def _refuse_open(trace: Trace) -> None:
             for _, what, place in trace.unopened.values()
         )
     if trace.open:
-        found = [
+        findings = [
             rules.UNCLOSED.found(
                 opened.origin,
                 f"`{opened.what}` is opened here but never closed",
@@ -105,7 +105,7 @@ def _refuse_open(trace: Trace) -> None:
             )
             for opened in trace.open
         ]
-        raise PtxError(found)
+        raise PtxError(findings)
 
 
 def _refuse_missing_labels(trace: Trace) -> None:
@@ -129,5 +129,5 @@ def _ends(statements: list[Statement]) -> bool:
         last = last.body[-1]
     if not isinstance(last, Instruction) or last.predicate is not None:
         return False
-    found = traits(last.opcode, last.modifiers)
-    return found.get(Trait.JUMPS) == "" or not LEAVES.isdisjoint(found)
+    last_traits = traits(last.opcode, last.modifiers)
+    return last_traits.get(Trait.JUMPS) == "" or not LEAVES.isdisjoint(last_traits)

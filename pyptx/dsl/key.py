@@ -47,8 +47,8 @@ def fingerprint(value: object, around: tuple[int, ...] = ()) -> object:
     if isinstance(value, _BY_VALUE):
         return type(value), repr(value) if isinstance(value, float) else value
     if isinstance(value, SimpleNamespace) or (is_dataclass(value) and not isinstance(value, type)):
-        held = {name: getattr(value, name, None) for name in _fields(value)}
-        return type(cast("object", value)), fingerprint(held, around)
+        members = {name: getattr(value, name, None) for name in _fields(value)}
+        return type(cast("object", value)), fingerprint(members, around)
     if not isinstance(value, list | tuple | set | frozenset | dict):
         return _contents(value)
     kind: type = type(cast("object", value))
@@ -59,9 +59,9 @@ def fingerprint(value: object, around: tuple[int, ...] = ()) -> object:
     inside = (*around, id(cast("object", value)))
     if isinstance(value, dict):
         items = cast("dict[object, object]", value).items()
-        return dict, tuple((fingerprint(key, inside), fingerprint(held, inside)) for key, held in items)
-    made = [fingerprint(item, inside) for item in cast("list[object]", value)]
-    return kind, tuple(made) if isinstance(value, list | tuple) else frozenset(made)
+        return dict, tuple((fingerprint(key, inside), fingerprint(members, inside)) for key, members in items)
+    prints = [fingerprint(item, inside) for item in cast("list[object]", value)]
+    return kind, tuple(prints) if isinstance(value, list | tuple) else frozenset(prints)
 
 
 _DEEPEST = 64
@@ -91,12 +91,12 @@ def _iterate_captures(function: object, seen: set[int]) -> Iterator[object]:
         yield from _value(value, seen)
     for name, cell in zip(plain.__code__.co_freevars, plain.__closure__ or (), strict=True):
         try:
-            held = cell.cell_contents
+            content = cell.cell_contents
         except ValueError:
             continue
         yield name
-        yield from _value(held, seen)
-        yield from _attributes(plain.__code__, held, seen)
+        yield from _value(content, seen)
+        yield from _attributes(plain.__code__, content, seen)
     yield from _globals(plain.__code__, plain.__globals__, seen)
 
 

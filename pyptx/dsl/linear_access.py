@@ -78,17 +78,17 @@ def _loads(instruction: Instruction) -> bool:
 
 def _places(operand: Node, sources: Mapping[str, _Places]) -> _Places:
     """Return the places that an operand's value is derived from."""
-    found, counted = _NOWHERE, set[int]()
+    places, counted = _NOWHERE, set[int]()
     for part in parts_of(operand):
         if isinstance(part, RegisterOperand):
-            found |= sources.get(part.name, _NOWHERE)
+            places |= sources.get(part.name, _NOWHERE)
         elif isinstance(part, AddressOperand):
             known = sources.get(part.base)
-            found |= known if known is not None else {(part.base, int(part.offset or 0))}
+            places |= known if known is not None else {(part.base, int(part.offset or 0))}
         elif isinstance(part, BinaryOperand) and isinstance(part.left, LabelOperand):
             right = part.right.value if isinstance(part.right, ImmediateOperand) else 0
-            found |= {(part.left.name, int(right) if part.operator == "+" else 0)}
+            places |= {(part.left.name, int(right) if part.operator == "+" else 0)}
             counted.add(id(part.left))
         elif isinstance(part, LabelOperand) and id(part) not in counted:
-            found |= {(part.name, 0)}
-    return found
+            places |= {(part.name, 0)}
+    return places

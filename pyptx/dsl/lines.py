@@ -103,11 +103,11 @@ class _LineWriter:
         file, line, column = self.places.of(frame)
         start = None if inlined_at is None else self._name(frame.code.co_name)
         key = self._file(file), line, column, start, inlined_at
-        made = self.made.get(key)
-        if made is None:
+        loc = self.made.get(key)
+        if loc is None:
             name = None if start is None else SectionLabel("$pyptx_functions", start)
-            made = self.made[key] = LocDirective(key[0], line, column, name, inlined_at)
-        return made
+            loc = self.made[key] = LocDirective(key[0], line, column, name, inlined_at)
+        return loc
 
     def _file(self, path: str) -> int:
         known = self.indices.get(path)
@@ -170,18 +170,18 @@ def origins_by_line(module: Module) -> dict[int, Origin | None]:
 
 def statements_by_line(module: Module) -> dict[int, Statement]:
     """Return the statement of each line of the module's text. Without layouts, a statement is one line."""
-    found: dict[int, Statement] = {}
+    statements: dict[int, Statement] = {}
     line = len([s for s in (module.version, module.target, module.address_size) if s is not None]) + 1
     for statement in module.directives:
         if isinstance(statement, Function):
             head = emit_statement(statement.replace(body=())).count("\n") - 1
-            line = _number(statement.body, line + head, found) + 1
+            line = _number(statement.body, line + head, statements) + 1
         elif isinstance(statement, Section):
             line += emit_statement(statement).count("\n")
         else:
-            found[line] = statement
+            statements[line] = statement
             line += 1
-    return found
+    return statements
 
 
 def _number(statements: Sequence[Statement], line: int, found: dict[int, Statement]) -> int:

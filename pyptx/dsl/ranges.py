@@ -86,18 +86,18 @@ def fresh_range(dtype: Dtype, count: int, name: str | None = None) -> RegArray:
     dtype = type_of(dtype)
     if not is_integer(count, 1):
         fail(rules.ARGUMENT, f"expected a count of at least 1, found {shown(count)}")
-    _, kept = storage(dtype)
-    wanted = None if name is None else prefixed(name)
-    base = _range_base(trace, wanted, count)
+    _, storage_type = storage(dtype)
+    requested = None if name is None else prefixed(name)
+    base = _range_base(trace, requested, count)
     trace.taken.update([base, *(f"{base}{i}" for i in range(count))])
-    trace.declarations.ranges.append((kept, base, count))
-    made = RegArray(base, count, dtype)
+    trace.declarations.ranges.append((storage_type, base, count))
+    array = RegArray(base, count, dtype)
     symbol = symbol_of(dtype)
-    for register in made.__members__:
+    for register in array.__members__:
         trace.scope.put(register.name, symbol)
     if trace.declarations is not trace.top:
-        trace.declarations.owned += [made, *made.__members__]
-    return made
+        trace.declarations.owned += [array, *array.__members__]
+    return array
 
 
 def _range_base(trace: Trace, wanted: str | None, count: int) -> str:

@@ -43,13 +43,13 @@ class Bindings(NamedTuple):
 
 def bindings(trace: Trace) -> list[Bindings]:
     """Return the registers that the user's variables hold, from the innermost frame to the kernel function's."""
-    made: list[Bindings] = []
+    frames: list[Bindings] = []
     frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None and frame.f_code is not trace.root:
         if not is_ours(frame.f_code):
-            made.append(Bindings(frame, dict(_values((), frame.f_locals, 0))))
+            frames.append(Bindings(frame, dict(_values((), frame.f_locals, 0))))
         frame = frame.f_back
-    return made
+    return frames
 
 
 def lost_updates(
@@ -59,9 +59,9 @@ def lost_updates(
     writes it."""
     after = {id(frame): values for frame, values in bindings(trace)}
     effects: _Effects | None = None
-    for frame, held in before:
+    for frame, variables in before:
         now = after.get(id(frame), {})
-        for path, old in held.items():
+        for path, old in variables.items():
             new = now.get(path)
             if not isinstance(new, Register) or (isinstance(old, Register) and new.name == old.name):
                 continue
@@ -71,7 +71,7 @@ def lost_updates(
             if not isinstance(old, Register):
                 if new.name in effects.writes and trace.from_numbers.get(new.name) == old:
                     yield _number_warning(path, old, new, place)
-            elif old.name in effects.reads and old.name not in effects.writes and not _keeps(held, now, path, old):
+            elif old.name in effects.reads and old.name not in effects.writes and not _keeps(variables, now, path, old):
                 in_place = _in_place(trace.operators.get(new.name), writer, old)
                 yield _warning(path, old, in_place, place)
 
@@ -149,8 +149,8 @@ def _inside(path: Path, value: object, depth: int) -> Iterator[tuple[Path, Held]
     elif isinstance(value, dict):
         yield from _values(path, cast("dict[object, object]", value), depth + 1)
     elif is_dataclass(value) and not isinstance(value, type):
-        held = {_Field(field.name): getattr(value, field.name, None) for field in fields(value)}
-        yield from _values(path, held, depth + 1)
+        members = {_Field(field.name): getattr(value, field.name, None) for field in fields(value)}
+        yield from _values(path, members, depth + 1)
 
 
 def _first(items: Iterable[Any]) -> list[Any]:

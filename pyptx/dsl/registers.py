@@ -64,18 +64,18 @@ class Reg(Register):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         """Support NumPy numbers and arrays as the left operand of an operator; refuse NumPy functions."""
-        found = method == "__call__" and hasattr(inputs[0], "ndim") and not options
-        operation = _OF_NUMPY.get(ufunc.__name__) if found else None
+        is_operator = method == "__call__" and hasattr(inputs[0], "ndim") and not options
+        operation = _OF_NUMPY.get(ufunc.__name__) if is_operator else None
         if operation is None:
             name = ufunc.__name__
             fail(rules.TRUTH, f"`np.{name}` computes in Python, where `{self.name}` has no value",
                  help="use an operator, a method or an instruction: x.max(y), abs(x), ptx.sin(f32, x)")  # fmt: skip
         if not inputs[0].ndim:
             return operation(inputs[0].item(), self)
-        made = inputs[0].astype(object)
-        for at, value in enumerate(made.flat):
-            made.flat[at] = operation(value, self)
-        return made
+        objects = inputs[0].astype(object)
+        for at, value in enumerate(objects.flat):
+            objects.flat[at] = operation(value, self)
+        return objects
 
     def __add__(self, other: Any) -> Reg:
         return binary("add", "+", self, other)
@@ -315,20 +315,20 @@ def fresh(dtype: Dtype, name: str | None = None, trace: Trace | None = None) -> 
     """Return a new register of the trace with a unique name."""
     trace = trace or current()
     dtype = type_of(dtype)
-    given = None if trace.exact is None else trace.exact.take(dtype)
-    if given is not None:
-        return Reg(given, dtype)
-    letter, kept = storage(dtype)
+    given_name = None if trace.exact is None else trace.exact.take(dtype)
+    if given_name is not None:
+        return Reg(given_name, dtype)
+    letter, storage_type = storage(dtype)
     if name is None:
-        full = trace.declarations.fresh(letter, kept)
+        full = trace.declarations.fresh(letter, storage_type)
     else:
         full = trace.name_for(prefixed(name), "reg")
-        trace.declarations.named.append((kept, full))
+        trace.declarations.named.append((storage_type, full))
     trace.scope.put(full, symbol_of(dtype))
-    made = Reg(full, dtype)
+    register = Reg(full, dtype)
     if trace.declarations is not trace.top:
-        trace.declarations.owned.append(made)
-    return made
+        trace.declarations.owned.append(register)
+    return register
 
 
 def destination(value: Any) -> Any:
@@ -387,16 +387,16 @@ def _source(dst: Reg, src: Any) -> Any:
 
 
 def _result(opcode: str, kind: PtxType, into: Reg | PtxType, *sources: Any) -> Reg:
-    made = into if isinstance(into, Reg) else fresh(into)
-    emit(spelled(opcode, kind.name), (made, *sources))
-    return made
+    register = into if isinstance(into, Reg) else fresh(into)
+    emit(spelled(opcode, kind.name), (register, *sources))
+    return register
 
 
 def _written_by(symbol: str, dtype: PtxType, trace: Trace) -> Reg:
     """Return a new register for the result of a binary operator."""
-    made = fresh(dtype, None, trace)
-    trace.operators[made.name] = symbol
-    return made
+    register = fresh(dtype, None, trace)
+    trace.operators[register.name] = symbol
+    return register
 
 
 def _changeable(register: Reg, symbol: str) -> Reg:
@@ -450,20 +450,20 @@ def binary(operation: str, symbol: str, left: Any, right: Any, into: Reg | None 
     else:
         return _of_number(operation, symbol, left, right)
     trace = current()
-    made = _written_by(symbol, dtype, trace) if into is None else into
-    emit(spelling, (made, left, right), None, trace)
-    return made
+    result = _written_by(symbol, dtype, trace) if into is None else into
+    emit(spelling, (result, left, right), None, trace)
+    return result
 
 
 def _of_number(operation: str, symbol: str, number: Any, right: Register) -> Reg:
     """Emit an arithmetic instruction whose left operand is a Python number."""
     dtype, spelling = _arithmetic(operation, symbol, right.dtype, None)
     left, trace = constant(right, number, symbol), current()
-    made = _written_by(symbol, dtype, trace)
-    emit(spelling, (made, left, right), None, trace)
+    result = _written_by(symbol, dtype, trace)
+    emit(spelling, (result, left, right), None, trace)
     if isinstance(number, int | float):
-        trace.from_numbers[made.name] = number
-    return made
+        trace.from_numbers[result.name] = number
+    return result
 
 
 def compare(operation: str, symbol: str, left: Any, right: Any) -> Reg:
@@ -471,14 +471,14 @@ def compare(operation: str, symbol: str, left: Any, right: Any) -> Reg:
     if isinstance(right, Register) and right.dtype.kind == "pred" and _is_pred(left):
         fail(rules.TYPES, f"`{symbol}` on predicates", help="use p ^ q, which is true where they differ")
     left, right, dtype = _operands(operation, symbol, left, right)
-    made = fresh(pred)
+    result = fresh(pred)
     kind = dtype
     if dtype.kind == "b" and operation not in ("eq", "ne"):
         kind = unsigned(dtype)
     # `!=` means the unordered `ne`, for operands that may be NaN.
     word = "neu" if operation == "ne" and dtype.kind == "f" else operation
-    emit(spelled("setp", word, kind.name), (made, left, right))
-    return made
+    emit(spelled("setp", word, kind.name), (result, left, right))
+    return result
 
 
 def logic(operation: str, symbol: str, left: Any, right: Any, into: Reg | None = None) -> Reg:
@@ -492,12 +492,12 @@ def logic(operation: str, symbol: str, left: Any, right: Any, into: Reg | None =
                 sides.append(side)
             else:
                 fail(rules.TYPES, f"`{symbol}` of a predicate and {shown(side)}", help="compare it first: x != 0")
-        made = _written_by(symbol, pred, current()) if into is None else into
-        emit(spelled(operation, "pred"), (made, *sides))
-        return made
+        result = _written_by(symbol, pred, current()) if into is None else into
+        emit(spelled(operation, "pred"), (result, *sides))
+        return result
     left, right, dtype = _operands(operation, symbol, left, right, into)
-    made = _written_by(symbol, dtype, current()) if into is None else into
-    return _result(operation, untyped(dtype), made, left, right)
+    result = _written_by(symbol, dtype, current()) if into is None else into
+    return _result(operation, untyped(dtype), result, left, right)
 
 
 def shift(operation: str, symbol: str, left: Any, right: Any, into: Reg | None = None) -> Reg:
@@ -522,17 +522,17 @@ def shift(operation: str, symbol: str, left: Any, right: Any, into: Reg | None =
             fail(rules.LITERAL, f"`{symbol}` on .{dtype} shifts by 0 to {dtype.bits - 1}, found {right}",
                  help="shifting out all bits gives 0, or -1 for negative numbers: use that value instead")  # fmt: skip
     kind = untyped(dtype) if operation == "shl" else unsigned(dtype)
-    made = _written_by(symbol, dtype, current()) if into is None else into
-    return _result(operation, kind, made, left, right)
+    result = _written_by(symbol, dtype, current()) if into is None else into
+    return _result(operation, kind, result, left, right)
 
 
 def widen(source: Register, to: PtxType) -> Reg:
     """Emit the `cvt` that extends an integer according to its own signedness."""
     own = unsigned(source.dtype)
     kind = from_name(f"{own.kind}{to.bits}")
-    made = fresh(kind)
-    emit(spelled("cvt", kind.name, own.name), (made, source))
-    return made
+    result = fresh(kind)
+    emit(spelled("cvt", kind.name, own.name), (result, source))
+    return result
 
 
 def _is_pred(value: Any) -> bool:
@@ -585,9 +585,9 @@ def constant(known: Register, other: Any, symbol: str, lenient: bool = False) ->
     number = _literal(kind, value, dtype, lenient) if remembered else literal(value, dtype, lenient=lenient)
     if dtype.kind != "f" or dtype.name in ("f32", "f64"):
         return number
-    made = fresh(dtype)
-    emit(spelled("mov", untyped(dtype).name), (made, number))
-    return made
+    register = fresh(dtype)
+    emit(spelled("mov", untyped(dtype).name), (register, number))
+    return register
 
 
 @lru_cache(maxsize=4096)

@@ -15,9 +15,11 @@ _REGISTER = re.compile(r"`(%[\w$]*?)(\d+)`")
 def lenient(found: Iterable[Diagnostic], unchecked: Set[PythonFrame | None]) -> Iterator[Diagnostic]:
     """Return the findings with errors in spelling, operands or target at these places as warnings: there the user
     requested an instruction that the table does not have."""
-    for one in found:
-        asked = one.origin in unchecked and one.severity is Severity.ERROR and _OF_THE_TABLE.match(one.code)
-        yield replace(one, severity=Severity.WARNING) if asked else one
+    for finding in found:
+        unchecked_error = (
+            finding.origin in unchecked and finding.severity is Severity.ERROR and _OF_THE_TABLE.match(finding.code)
+        )
+        yield replace(finding, severity=Severity.WARNING) if unchecked_error else finding
 
 
 _OF_THE_TABLE = re.compile("PTX0[123]")
@@ -26,13 +28,13 @@ _OF_THE_TABLE = re.compile("PTX0[123]")
 def grouped(found: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Return the findings; those that differ only in register numbers on one line are merged."""
     groups: dict[tuple[object, ...], list[Diagnostic]] = {}
-    for one in found:
-        named = _REGISTER.search(one.message)
+    for finding in found:
+        named = _REGISTER.search(finding.message)
         key: tuple[object, ...] = (len(groups),)
-        if named is not None and one.origin is not None:
-            text = one.message.replace(named[0], f"`{named[1]}`")
-            key = (one.code, one.severity, one.origin.file, one.line, text, one.help)
-        groups.setdefault(key, []).append(one)
+        if named is not None and finding.origin is not None:
+            text = finding.message.replace(named[0], f"`{named[1]}`")
+            key = (finding.code, finding.severity, finding.origin.file, finding.line, text, finding.help)
+        groups.setdefault(key, []).append(finding)
     return [_merge(group) for group in groups.values()]
 
 

@@ -60,10 +60,10 @@ def note_exit(trace: Trace, frame: FrameType, what: str, place: PythonFrame | No
     if not around:
         return
     exits = trace.exits.setdefault(id(frame), (frame, []))[1]
-    made = Exit(around[-1], what, place, before, len(trace.body))
-    if exits and exits[-1].block is made.block and exits[-1].after == before:
-        made = made._replace(what=exits[-1].what, place=exits[-1].place, before=exits.pop().before)
-    exits.append(made)
+    exit = Exit(around[-1], what, place, before, len(trace.body))
+    if exits and exits[-1].block is exit.block and exits[-1].after == before:
+        exit = exit._replace(what=exits[-1].what, place=exits[-1].place, before=exits.pop().before)
+    exits.append(exit)
 
 
 def refuse_returns(trace: Trace) -> None:
@@ -123,8 +123,8 @@ def _functions(source: str) -> dict[tuple[str, int], ast.FunctionDef | ast.Async
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
         return {}
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    return {(node.name, min([node.lineno, *(d.lineno for d in node.decorator_list)])): node for node in found}
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return {(node.name, min([node.lineno, *(d.lineno for d in node.decorator_list)])): node for node in functions}
 
 
 def _blocks(body: list[ast.stmt], goes_on: tuple[tuple[int, bool], ...]) -> Iterator[Block]:

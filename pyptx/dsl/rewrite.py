@@ -72,9 +72,9 @@ def _writing(statement: Statement, name: str, destination: Operand) -> Statement
 
 def _writes(instruction: Instruction, index: int) -> bool:
     """Tell whether every interpretation of the instruction writes this operand without reading it."""
-    found = lookup.matches_of(instruction.opcode, tuple(word[1:] for word in instruction.modifiers))
+    matches = lookup.matches_of(instruction.opcode, tuple(word[1:] for word in instruction.modifiers))
     count = len(instruction.operands)
-    signatures = [signature for match in found for signature in match.signatures if len(signature) == count]
+    signatures = [signature for match in matches for signature in match.signatures if len(signature) == count]
     return bool(signatures) and all(signature[index].access == "w" for signature in signatures)
 
 

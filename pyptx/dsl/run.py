@@ -109,11 +109,11 @@ def _parameters(trace: Trace, definition: Definition) -> tuple[Param, ...]:
             Param(StateSpace.PARAM, ScalarType.U64, name, ptr_state_space=StateSpace.GLOBAL, ptr_alignment=TENSOR_ALIGN)
         )
     for kind, name in definition.raw_params:
-        made = raw_parameter(kind, name)
-        trace.parameter(trace.claim(made.name, "parameter"), made.type.ptx[1:])
-        if made.array_size is not None:
-            trace.array_parameters.add(made.name)
-        params.append(made)
+        parameter = raw_parameter(kind, name)
+        trace.parameter(trace.claim(parameter.name, "parameter"), parameter.type.ptx[1:])
+        if parameter.array_size is not None:
+            trace.array_parameters.add(parameter.name)
+        params.append(parameter)
     return tuple(params)
 
 

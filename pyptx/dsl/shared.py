@@ -124,9 +124,9 @@ class SharedView(Value):
         """Return a register with the address: emits a `mov`, or nothing if a register already holds it."""
         if self.register is not None:
             return self.register
-        made = fresh(u32)
-        move(made, self.__operand__())
-        return made
+        result = fresh(u32)
+        move(result, self.__operand__())
+        return result
 
     def __ring_base__(self) -> tuple[str | Register, int]:
         return (self.name, self.byte_offset) if self.register is None else (self.register, 0)
@@ -202,10 +202,10 @@ class SharedView(Value):
 
     def _slice(self, indices: tuple[Any, ...]) -> SharedSlice:
         where = self.__locate__(indices)
-        made = SharedSlice(self.__owner__(), indices[0])
-        made.shape = self.shape[len(indices) :]
-        made.byte_offset, made.register = where.byte_offset, where.register
-        return made
+        view = SharedSlice(self.__owner__(), indices[0])
+        view.shape = self.shape[len(indices) :]
+        view.byte_offset, view.register = where.byte_offset, where.register
+        return view
 
     def __owner__(self) -> SharedAlloc:
         """Return the whole allocation."""
@@ -405,9 +405,9 @@ def index32(index: Reg) -> Reg:
         return widen(index, u32)
     if index.dtype.bits == 32:
         return index
-    made = fresh(u32)
-    emit(spelled("cvt", "u32", "u64"), (made, index))
-    return made
+    result = fresh(u32)
+    emit(spelled("cvt", "u32", "u64"), (result, index))
+    return result
 
 
 def allocate(
@@ -447,9 +447,9 @@ def symbol_of_last(memory: SharedMemory, name: str) -> tuple[str, int]:
 
 def load(dtype: Dtype, address: Any) -> Reg:
     """Emit `ld.shared.T` into a new register."""
-    made = fresh(dtype)
-    emit(spelled("ld", "shared", memory_type(dtype)), (made, address))
-    return made
+    result = fresh(dtype)
+    emit(spelled("ld", "shared", memory_type(dtype)), (result, address))
+    return result
 
 
 def store(dtype: Dtype, address: Any, value: Any) -> None:
@@ -478,9 +478,9 @@ def dynamic_base(name: str | None) -> Reg:
         memory.symbol = name
     memory.addressed = True
     declare_dynamic(trace, memory)
-    made = fresh(u32)
-    move(made, LabelOperand(memory.symbol))
-    return made
+    result = fresh(u32)
+    move(result, LabelOperand(memory.symbol))
+    return result
 
 
 def declare_dynamic(trace: Trace, memory: SharedMemory) -> None:

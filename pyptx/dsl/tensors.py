@@ -140,9 +140,9 @@ def descriptor_address(trace: Trace, tensor: str) -> Reg:
     trace.maps.append(name)
     trace.parameter(name, "b8")
     with trace.in_prologue():
-        plain, made = fresh(b64), fresh(b64)
+        plain, generic = fresh(b64), fresh(b64)
         emit(spelled("mov", "b64"), (plain, LabelOperand(name)))
-        emit(spelled("cvta", "param", "u64"), (made, plain))
-    made.__held__ = f"the address of the tensor map of `{tensor}`, which pyptx caches"
-    trace.once[key] = made
-    return made
+        emit(spelled("cvta", "param", "u64"), (generic, plain))
+    generic.__held__ = f"the cached address of the tensor map of `{tensor}`"
+    trace.once[key] = generic
+    return generic

@@ -381,8 +381,8 @@ def _spelled_alike(name: object) -> str:
     """Return a valid PTX name as similar as possible."""
     if not isinstance(name, str):
         return "a name must be a string"
-    made = re.sub(r"[^\w$]", "_", name, flags=re.ASCII) or "_"
-    return f"write {'_' + made if made[0].isdigit() else made!r}"
+    spelling = re.sub(r"[^\w$]", "_", name, flags=re.ASCII) or "_"
+    return f"write {'_' + spelling if spelling[0].isdigit() else spelling!r}"
 
 
 _STEM = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)

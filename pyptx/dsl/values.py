@@ -221,16 +221,16 @@ def takes(wanted: str, widenable: bool) -> frozenset[str]:
 
 def _holds(have: PtxType, wanted: str, widenable: bool) -> bool:
     allowed, want = accepted(wanted, widenable), from_name(wanted)
-    kept = storage(have)[1].ptx[1:]
-    if have.name == wanted and kept in allowed:
+    storage_type = storage(have)[1].ptx[1:]
+    if have.name == wanted and storage_type in allowed:
         return True
     if have.kind in ("b", "u", "s"):
-        if kept not in allowed:
+        if storage_type not in allowed:
             return False
         return want.kind in ("b", "u", "s") or wanted not in _ARITHMETIC_FLOATS or have.kind == "b"
     if have.name in ("f16x2", "f32", "f64") and have.name in allowed:
         return True
-    return want.kind == "b" and kept in allowed
+    return want.kind == "b" and storage_type in allowed
 
 
 def plain(value: Any) -> Any:

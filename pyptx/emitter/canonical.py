@@ -86,16 +86,16 @@ def _write_before(gap: str, out: list[str], lead: str, *, last: bool = False) ->
 
 def _choose_gap(gap: str, default: str, lead: str) -> str:
     """Return the gap between two tokens: its comments and line break, else the style's gap."""
-    kept = list(_KEPT.finditer(gap))
-    if not kept:
+    comments = list(_KEPT.finditer(gap))
+    if not comments:
         return default if "\n" in default or "\n" not in gap else f"\n{lead}"
     text, at = "", 0
-    for match in kept:
+    for match in comments:
         comment = match[0].strip()
         own_line = "\n" in gap[at : match.start()] or comment[0] == "#"
         text += f"\n{'' if comment[0] == '#' else lead}{comment}" if own_line else f" {comment}"
         at = match.end()
-    if kept[-1][0].lstrip()[0:2] != "/*" or "\n" in gap[at:] or "\n" in default:
+    if comments[-1][0].lstrip()[0:2] != "/*" or "\n" in gap[at:] or "\n" in default:
         return text + (default if "\n" in default else f"\n{lead}")
     return text + " "
 

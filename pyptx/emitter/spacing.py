@@ -85,10 +85,10 @@ class Place:
         style = self.current
         if style.before:
             special, general = self.keys(kind)
-            found = style.before.get(special)
-            found = style.before.get(general) if found is None else found
-            if found is not None:
-                return found
+            gap = style.before.get(special)
+            gap = style.before.get(general) if gap is None else gap
+            if gap is not None:
+                return gap
         return "" if kind in ("asm", "end") else style.indent * self.level
 
     def gaps(self, node: Node, words: Sequence[str]) -> list[str]:

@@ -20,12 +20,12 @@ class Style(NamedTuple):
     """`indent` is written once per open body (`flat`: once, however deep), `after_opcode` before the operands;
     `param_lines` puts each parameter of a function on its own line.
 
-    What producers do beyond that: `around` spaces the punctuation of operands (`{"{_": " "}`: after an opening brace;
-    `_` is any word). `forms` changes single gaps of one kind of statement, named by its first word or opcode, with `/n`
-    only of those with n tokens: by index, by `"op"` before the operands, by -1 after the statement. `before` is what
-    stands before a statement, by its kind and where that matters the kind before it (`{"label": "\\n"}`,
+    For the habits of producers: `around` spaces the punctuation of operands (`{"{_": " "}`: after an opening brace;
+    `_` is any word). `forms` changes single gaps of one kind of statement, identified by its first word or opcode, with
+    `/n` only of those with n tokens: by index, by `"op"` before the operands, by -1 after the statement. `before` is
+    the gap before a statement, by its kind and optionally the preceding kind (`{"label": "\\n"}`,
     `{"label inst": "\\n\\t"}`). `asm` is the style between `// begin inline asm` and `// end inline asm`.
-    `loc_comments` puts LLVM's `// file:line:column` behind `.loc`. These three are read where statements are placed
+    `loc_comments` appends LLVM's `// file:line:column` to `.loc`. The last three apply only where statements are placed
     (`spacing.py`): `emit` alone uses `around` and `forms`.
     """
 

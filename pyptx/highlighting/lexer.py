@@ -60,8 +60,8 @@ class PtxLexer(Lexer):
     @staticmethod
     def analyse_text(text: str) -> float:
         """Return how likely the text is PTX."""
-        found = [re.search(rf"^\s*\.{word}\s", text, re.MULTILINE) for word in ("version", "target")]
-        return 0.5 * sum(match is not None for match in found)
+        matches = [re.search(rf"^\s*\.{word}\s", text, re.MULTILINE) for word in ("version", "target")]
+        return 0.5 * sum(match is not None for match in matches)
 
 
 @cache

@@ -22,11 +22,11 @@ class _DataclassFields:
     """Builds `__dataclass_fields__` of a class on first use."""
 
     def __get__(self, instance: object, owner: type[Node]) -> dict[str, dataclasses.Field[Any]]:
-        made = owner.__dict__.get("_dataclass_fields")
-        if made is None:
-            made = {name: _make_field(owner, name) for name in field_names(owner)}
-            type.__setattr__(owner, "_dataclass_fields", made)
-        return made
+        fields = owner.__dict__.get("_dataclass_fields")
+        if fields is None:
+            fields = {name: _make_field(owner, name) for name in field_names(owner)}
+            type.__setattr__(owner, "_dataclass_fields", fields)
+        return fields
 
 
 def field_names(owner: type[Node]) -> tuple[str, ...]:

@@ -25,11 +25,11 @@ _interned: dict[tuple[str, ...], Layout] = {}
 def layout_of(gaps: Iterable[str]) -> Layout:
     """Return the shared layout of these gaps."""
     key = tuple(gaps)
-    made = _interned.get(key)
-    if made is None:
-        made = Layout(key)
+    layout = _interned.get(key)
+    if layout is None:
+        layout = Layout(key)
         if sum(map(len, key)) < _LONGEST:
             if len(_interned) >= _MOST:
                 _interned.clear()
-            _interned[key] = made
-    return made
+            _interned[key] = layout
+    return layout

@@ -256,11 +256,11 @@ def number_value(text: str) -> int | float:
 
 def text_of(operand: Operand) -> str:
     """Return the operand with the default spacing: a space after each comma, none elsewhere."""
-    made = operand._text  # pyright: ignore[reportPrivateUsage]
-    if made is None:
-        made = _format_plain(operand) or spaced(tokens(operand))
-        cast("Any", type(operand))._text.__set__(operand, made)
-    return made
+    text = operand._text  # pyright: ignore[reportPrivateUsage]
+    if text is None:
+        text = _format_plain(operand) or spaced(tokens(operand))
+        cast("Any", type(operand))._text.__set__(operand, text)
+    return text
 
 
 def _format_plain(operand: Operand) -> str | None:

@@ -106,10 +106,10 @@ def _steps(row: Form) -> tuple[tuple[Step, ...], ...]:
 
 @cache
 def _by_first(slot: Slot) -> dict[str, list[Choice]]:
-    found: dict[str, list[Choice]] = {}
+    by_first: dict[str, list[Choice]] = {}
     for choice in slot.choices:
-        found.setdefault(choice.modifiers[0], []).append(choice)
-    return found
+        by_first.setdefault(choice.modifiers[0], []).append(choice)
+    return by_first
 
 
 def _fill(steps: tuple[Step, ...], modifiers: tuple[str, ...]) -> Iterator[Bindings]:
@@ -133,10 +133,10 @@ def _reordered(row: Form, modifiers: tuple[str, ...]) -> Iterator[Bindings]:
     """Yield the fillings that use every modifier of the text, in any order, with flags possibly repeated."""
     if len(modifiers) > _LONGEST_REORDERED:
         return
-    wanted = list(modifiers)
+    remaining = list(modifiers)
     for sequence in sequences(row):
         bound: list[tuple[str, Choice]] = []
-        left = list(wanted)
+        left = list(remaining)
         for slot in sequence:
             choice = _first_fitting(slot, left)
             if choice is None:
@@ -316,14 +316,14 @@ class _Resolver:
 @cache
 def _factor(text: str) -> tuple[str, str, str, int]:
     """Parse `vec`, `dim-2`, `shape.n/2` of a vector's count: position, side of a shape, operator, number."""
-    found = re.fullmatch(r"(\w+)(?:\.([mnk]))?(?:([-/])(\d+))?", text)
-    assert found is not None, text
-    by = int(found[4]) if found[4] else 0 if found[3] == "-" else 1
-    return found[1], found[2] or "", found[3] or "", by
+    match = re.fullmatch(r"(\w+)(?:\.([mnk]))?(?:([-/])(\d+))?", text)
+    assert match is not None, text
+    by = int(match[4]) if match[4] else 0 if match[3] == "-" else 1
+    return match[1], match[2] or "", match[3] or "", by
 
 
 def _side(shape: str, side: str) -> int:
     """Return the rows (m), columns (n) or depth (k) of a shape such as `m64n256k16`."""
-    found = re.search(rf"{side}(\d+)", shape)
-    assert found is not None, shape
-    return int(found[1])
+    match = re.search(rf"{side}(\d+)", shape)
+    assert match is not None, shape
+    return int(match[1])

@@ -155,11 +155,11 @@ class _Operands:
         return False
 
     def _name(self) -> str:
-        found = _NAME.match(self.text, self.at)
-        if found is None:
+        match = _NAME.match(self.text, self.at)
+        if match is None:
             raise self._wrong("a name")
-        self.at = found.end()
-        return found[0]
+        self.at = match.end()
+        return match[0]
 
     def _list(self, closing: str) -> tuple[OperandPattern | OperandGroup, ...]:
         items: list[OperandPattern | OperandGroup] = []
@@ -243,29 +243,29 @@ class _Operands:
         space = None
         if address and self._take("@"):
             space = self._space()
-        found = _SPEC.match(self.text, self.at + 1) if self.text.startswith(":", self.at) else None
-        if found is None:
+        match = _SPEC.match(self.text, self.at + 1) if self.text.startswith(":", self.at) else None
+        if match is None:
             return OperandPattern(name, Kind.VALUE, access or ("w" if name == "d" else "r"), space=space)
-        self.at = found.end()
-        kind = Kind(found["kind"]) if found["kind"] else Kind.VALUE
-        low, high = found["low"], found["high"]
+        self.at = match.end()
+        kind = Kind(match["kind"]) if match["kind"] else Kind.VALUE
+        low, high = match["low"], match["high"]
         return OperandPattern(
             name,
             kind,
-            found["access"] or access or ("w" if name == "d" else "r"),
-            found["type"],
-            tuple(found["count"].split("*")[1:]),
-            (int(low), int(high), int(found["step"] or 1)) if low is not None else None,
+            match["access"] or access or ("w" if name == "d" else "r"),
+            match["type"],
+            tuple(match["count"].split("*")[1:]),
+            (int(low), int(high), int(match["step"] or 1)) if low is not None else None,
             space,
-            discardable=bool(found["discard"]),
-            widenable=bool(found["wide"]),
-            selectable=found["select"],
-            braceable=bool(found["brace"]),
+            discardable=bool(match["discard"]),
+            widenable=bool(match["wide"]),
+            selectable=match["select"],
+            braceable=bool(match["brace"]),
         )
 
     def _space(self) -> str:
-        found = re.compile(r"[A-Za-z0-9_]+(::[A-Za-z0-9_]+)?").match(self.text, self.at)
-        if found is None:
+        match = re.compile(r"[A-Za-z0-9_]+(::[A-Za-z0-9_]+)?").match(self.text, self.at)
+        if match is None:
             raise self._wrong("a state space")
-        self.at = found.end()
-        return found[0]
+        self.at = match.end()
+        return match[0]

@@ -59,9 +59,9 @@ def parse_format(text: bytes) -> Parts:
     """Return the literal parts and the fields of a format."""
     parts: Parts = []
     end = 0
-    for found in _FIELD.finditer(text):
-        parts += [text[end : found.start()], b"%" if found[0] == b"%%" else _field(found)]
-        end = found.end()
+    for match in _FIELD.finditer(text):
+        parts += [text[end : match.start()], b"%" if match[0] == b"%%" else _field(match)]
+        end = match.end()
     count = sum(len(part.dtypes) for part in parts if isinstance(part, Field))
     if count > _MOST_ARGUMENTS:
         raise Unprintable(
@@ -91,8 +91,8 @@ def _field(found: re.Match[bytes]) -> Field:
     if not kind or kind not in SIGNED + UNSIGNED + FLOATS + "csp" or wide_text:
         raise Unprintable(f"printf in device code has no conversion `{text}`; it supports %cdiouxXpeEfFgGaAs")
     precision = None if found["precision"] is None else precision or "0"
-    made = Field(text, flags, _count(width or None, text), None, size, kind)
-    return Field(text, flags, made.width, _count(precision, text, bounded=kind != "s"), size, kind)
+    field = Field(text, flags, _count(width or None, text), None, size, kind)
+    return Field(text, flags, field.width, _count(precision, text, bounded=kind != "s"), size, kind)
 
 
 def _count(given: str | None, text: str, *, bounded: bool = True) -> int | str | None:

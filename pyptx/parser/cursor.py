@@ -78,8 +78,8 @@ class Cursor:
     def missing_semicolon(self, where: str, also: str = "") -> NoReturn:
         """Fail for an unterminated statement: if the next token is on a new line, the `;` is missing."""
         if self.kind != "STRAY" and ("\n" in self.gap or self.kind == "END" or self.token in ("}", "@")):
-            found = "the end of the file" if self.kind == "END" else f"`{shortened(self.token)}`"
-            message = f"expected `;` {where}, found {found}"
+            follower = "the end of the file" if self.kind == "END" else f"`{shortened(self.token)}`"
+            message = f"expected `;` {where}, found {follower}"
             raise Failure(rules.SEMICOLON, self.taken_end, 1, message, "end the statement with `;`")
         self.fail(f"{also}`;` {where}")
 
@@ -106,11 +106,11 @@ class Cursor:
 
     def finish(self) -> Layout:
         """End the statement after the last token taken: the rest of its line belongs to it."""
-        found = tail_at(self.text, self.taken_end)
-        assert found is not None
-        gaps, self.gaps = [*self.gaps, found[0]], []
-        if found[0]:
-            self.skip_to(found.end())
+        tail = tail_at(self.text, self.taken_end)
+        assert tail is not None
+        gaps, self.gaps = [*self.gaps, tail[0]], []
+        if tail[0]:
+            self.skip_to(tail.end())
         return layout_of(gaps)
 
     def fail(self, expected: str, help: str | None = None) -> NoReturn:

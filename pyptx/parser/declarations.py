@@ -89,11 +89,11 @@ def attributes(cursor: Cursor) -> tuple[Attribute, ...]:
     if not cursor.accept(".attribute"):
         return ()
     cursor.expect("(", "after `.attribute`")
-    found = [_parse_attribute(cursor)]
+    entries = [_parse_attribute(cursor)]
     while cursor.accept(","):
-        found.append(_parse_attribute(cursor))
+        entries.append(_parse_attribute(cursor))
     cursor.expect(")", "after the attributes")
-    return tuple(found)
+    return tuple(entries)
 
 
 def param_list(cursor: Cursor) -> tuple[Param, ...]:
@@ -101,18 +101,18 @@ def param_list(cursor: Cursor) -> tuple[Param, ...]:
     cursor.expect("(", "before the parameters")
     if cursor.accept(")"):
         return ()
-    found = [_parse_param(cursor)]
+    params = [_parse_param(cursor)]
     while cursor.accept(","):
-        found.append(_parse_param(cursor))
+        params.append(_parse_param(cursor))
     if cursor.token != ")":
         cursor.fail("`,` or `)`")
     cursor.take()
-    return tuple(found)
+    return tuple(params)
 
 
 def function_directives(cursor: Cursor, known: dict[str, int]) -> tuple[FunctionDirective, ...]:
     """Take the directives between a header and its body."""
-    found: list[FunctionDirective] = []
+    directives: list[FunctionDirective] = []
     while cursor.kind == "DOTTED":
         if cursor.token == ".pragma" and ".pragma" in known:
             cursor.take()
@@ -120,7 +120,7 @@ def function_directives(cursor: Cursor, known: dict[str, int]) -> tuple[Function
             while cursor.accept(","):
                 texts.append(cursor.string("a string"))
             cursor.expect(";", "after `.pragma`")
-            found.append(FunctionDirective("pragma", tuple(texts)))
+            directives.append(FunctionDirective("pragma", tuple(texts)))
             continue
         most = known.get(cursor.token)
         if most is None:
@@ -133,8 +133,8 @@ def function_directives(cursor: Cursor, known: dict[str, int]) -> tuple[Function
         values = [cursor.number("an integer")] if most else []
         while len(values) < most and cursor.accept(","):
             values.append(cursor.number("an integer"))
-        found.append(FunctionDirective(name, tuple(values)))
-    return tuple(found)
+        directives.append(FunctionDirective(name, tuple(values)))
+    return tuple(directives)
 
 
 def _parse_alignment(cursor: Cursor) -> int | None:

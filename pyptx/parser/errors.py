@@ -20,11 +20,11 @@ class PtxSyntaxError(PtxError):
         diagnostics: Sequence[Diagnostic] = (),
         source: str | None = None,
     ) -> None:
-        found = diagnostics or (rules.UNEXPECTED.found(Span(line, col) if line else None, message),)
-        super().__init__(found, source)
+        findings = diagnostics or (rules.UNEXPECTED.found(Span(line, col) if line else None, message),)
+        super().__init__(findings, source)
         self.message = message
-        self.line = found[0].line
-        self.col = found[0].col
+        self.line = findings[0].line
+        self.col = findings[0].col
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (self.message, self.diagnostics, self.source)

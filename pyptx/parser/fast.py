@@ -87,8 +87,8 @@ class Heads(dict[str, tuple[str, tuple[str, ...], dict[tuple[str, ...], _Entry]]
         if len(self) >= _LARGEST:
             raise TablesFull
         opcode, *modifiers = head.split(".")
-        made = self[head] = (opcode, tuple(["." + word for word in modifiers]), {})
-        return made
+        entry = self[head] = (opcode, tuple(["." + word for word in modifiers]), {})
+        return entry
 
 
 class Operands(dict[str, Operand]):
@@ -294,10 +294,10 @@ class Plain:
         for match in _data_lines(text, at):
             if match.start() != at:
                 break
-            made = self.data.get(match[0]) or self.data_line(match[0])
-            if made is None:
+            entry = self.data.get(match[0]) or self.data_line(match[0])
+            if entry is None:
                 break
-            node, (layout, newlines, indent, total) = made
+            node, (layout, newlines, indent, total) = entry
             copy = SectionData(node.type, node.values)
             _complete(copy, layout, (line + newlines) << COLUMN_BITS | indent)
             append(copy)
@@ -315,10 +315,10 @@ class Plain:
             return None
         if cursor.taken_end != len(text) or not isinstance(node, SectionData) or node.layout is None:
             return None
-        made = (node, _measure(node.layout))
+        entry = (node, _measure(node.layout))
         if len(text) < _LONGEST and len(self.data) < _LARGEST:
-            self.data[text] = made
-        return made
+            self.data[text] = entry
+        return entry
 
     def declaration(self, key: tuple[str, str, str]) -> _Declared:
         """Parse a declaration with the full grammar and cache it: most functions repeat the same few."""
@@ -328,12 +328,12 @@ class Plain:
         if cursor.taken_end != sum(map(len, key)) or node.layout is None:
             raise _NotPlain
         fields = tuple([getattr(node, name) for name in field_names(type(node)) if name not in NOT_COMPARED])
-        made = (type(node), fields, _measure(node.layout))
+        entry = (type(node), fields, _measure(node.layout))
         if len(self.declared) >= _LARGEST:
             raise TablesFull
         if sum(map(len, key)) < _LONGEST:
-            self.declared[key] = made
-        return made
+            self.declared[key] = entry
+        return entry
 
     def arguments(self, listing: str) -> tuple[tuple[Operand, ...], str]:
         """Split operands, some of which contain brackets."""
@@ -345,8 +345,8 @@ class Plain:
 
     def guard(self, text: str) -> tuple[Predicate, str]:
         """Return the predicate of `@!%p `, and the rest of its layout."""
-        made = self.guards.get(text)
-        if made is None:
+        entry = self.guards.get(text)
+        if entry is None:
             if len(self.guards) >= _LARGEST:
                 raise TablesFull
             negated = text[1] == "!"
@@ -354,17 +354,17 @@ class Plain:
             if register == "_" or not _is_name(register):
                 raise _NotPlain
             gap = text[1 + negated + len(register) :]
-            made = self.guards[text] = (Predicate(register, negated), "!" * negated + gap)
-        return made
+            entry = self.guards[text] = (Predicate(register, negated), "!" * negated + gap)
+        return entry
 
     def label(self, gaps: tuple[str, ...]) -> _Entry:
         """Return the cached layout of a label or `.loc`."""
         if len(self.labels) >= _LARGEST:
             raise TablesFull
-        made = _measure(layout_of(gaps))
+        layout = _measure(layout_of(gaps))
         if len(gaps[0]) + len(gaps[-1]) < _LONGEST:
-            self.labels[gaps] = made
-        return made
+            self.labels[gaps] = layout
+        return layout
 
     def layout(
         self, layouts: dict[tuple[str, ...], _Entry], opcode: str, modifiers: int, key: tuple[str, ...]
@@ -390,10 +390,10 @@ class Plain:
                 gaps[-1] += own[0]
             gaps += own[1:]
             form += f"{own[0]}%s{own[-1]}"
-        made = Layout([*gaps, tail])
+        candidate = Layout([*gaps, tail])
         if plain:
-            made.form, made.guarded, made.arity = f"{form};{_escape(tail)}", bool(guard), len(shape)
-        entry = _measure(made)
+            candidate.form, candidate.guarded, candidate.arity = f"{form};{_escape(tail)}", bool(guard), len(shape)
+        entry = _measure(candidate)
         if len(lead) + len(tail) < _LONGEST:
             layouts[key] = entry
             self.layouts += 1

@@ -67,13 +67,13 @@ def tokenize(source: str) -> list[Token]:
     out: list[Token] = []
     at, line, line_start = 0, 1, 0
     while True:
-        found = next_token(source, at)
-        assert found is not None
-        gap, start = found[1], found.end(1)
+        match = next_token(source, at)
+        assert match is not None
+        gap, start = match[1], match.end(1)
         if "\n" in gap:
             line += gap.count("\n")
             line_start = source.rindex("\n", at, start) + 1
-        kind = found.lastgroup
+        kind = match.lastgroup
         if kind is None:
             if start < len(source):
                 if start < padding(source):
@@ -81,9 +81,9 @@ def tokenize(source: str) -> list[Token]:
                 gap += source[start:]
             out.append(Token(TokenKind.END, "", line, start - line_start + 1, gap))
             return out
-        text = found[kind]
+        text = match[kind]
         out.append(Token(TokenKind[kind], text, line, start - line_start + 1, gap))
-        at = found.end()
+        at = match.end()
         if "\n" in text:
             line += text.count("\n")
             line_start = source.rindex("\n", start, at) + 1

@@ -200,8 +200,8 @@ def _instead(name: str) -> str:
         return ""
     from pyptx.isa.table import rows
 
-    found = f"ptx.inst.{name}" if rows(name.rstrip("_")) else _ELSEWHERE.get(name)
-    return f"; write {found}" if found else ""
+    replacement = f"ptx.inst.{name}" if rows(name.rstrip("_")) else _ELSEWHERE.get(name)
+    return f"; write {replacement}" if replacement else ""
 
 
 def __dir__() -> list[str]:

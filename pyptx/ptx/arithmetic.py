@@ -51,18 +51,18 @@ def _arrange(name: str, known: Computation, operands: tuple[Any, ...], named: di
     total = len(operands) + len(named)
     first = ("dst",) if "dst" in named or total > len(known.sources[0]) else ()
     places = (*first, *next((s for s in known.sources if len(s) + len(first) == total), known.sources[-1]))
-    given = dict(zip(places, operands, strict=False)) | named
-    if len(given) != total or set(given) - set(places):
+    values = dict(zip(places, operands, strict=False)) | named
+    if len(values) != total or set(values) - set(places):
         wrong = next(n for n in named if n not in places[len(operands) :])
         operands_, words = ", ".join(("dst", *known.sources[-1])), ", ".join((*known.positions, *known.flags, "pred"))
         fail(rules.ARGUMENT, f"`ptx.{name}` has no operand `{wrong}`",
              help=f"its operands are {operands_}; keyword arguments: {words}")  # fmt: skip
-    return tuple(given[place] for place in places if place in given)
+    return tuple(values[place] for place in places if place in values)
 
 
 def __getattr__(name: str) -> Callable[..., Reg]:
     known = computations().get(name.rstrip("_"))
     if known is None or name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    made = globals()[name] = _function(name, known)
-    return made
+    function = globals()[name] = _function(name, known)
+    return function

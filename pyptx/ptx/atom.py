@@ -35,9 +35,9 @@ class _Atom:
     ) -> Any:
         """Emit `atom[.sem][.scope][.space].op[.noftz][.L2::cache_hint][.vN].T d, [a], b[, policy]`; f16 and bf16 have
         `.noftz`. A type as `dst` makes a fresh register; the destination is returned."""
-        made = destination(dst)
-        emit_atomic("atom", self._op, dtype, (made, addr, value), (sem, scope, space), cache_hint, pred)
-        return made
+        result = destination(dst)
+        emit_atomic("atom", self._op, dtype, (result, addr, value), (sem, scope, space), cache_hint, pred)
+        return result
 
     def __repr__(self) -> str:
         return f"ptx.atom.{self._op}"
@@ -63,9 +63,9 @@ def cas(
 ) -> Any:
     """Emit `atom[.sem][.scope][.space].cas.bN d, [a], b, c`: store `value` if the old value equals `compare`. A type as
     `dst` makes a fresh register; the destination is returned."""
-    made = destination(dst)
-    emit_atomic("atom", "cas", dtype, (made, addr, compare, value), (sem, scope, space), None, pred)
-    return made
+    result = destination(dst)
+    emit_atomic("atom", "cas", dtype, (result, addr, compare, value), (sem, scope, space), None, pred)
+    return result
 
 
 def __dir__() -> list[str]:

@@ -29,25 +29,25 @@ def arrive(n: Any, count: Any, *, pred: Pred | None = None) -> None:
 def red_popc(value: Pred, n: Any = 0, count: Any | None = None, *, pred: Pred | None = None) -> Reg:
     """Emit `bar.red.popc.u32 d, n[, count], p`: wait; return the number of threads for which the predicate holds.
     `count` counts threads, a multiple of 32."""
-    made = fresh(u32)
-    emit(spelled("bar", "red", "popc", "u32"), (made, *_list_operands(n, count), value), pred)
-    return made
+    result = fresh(u32)
+    emit(spelled("bar", "red", "popc", "u32"), (result, *_list_operands(n, count), value), pred)
+    return result
 
 
 def red_and(value: Pred, n: Any = 0, count: Any | None = None, *, pred: Pred | None = None) -> Reg:
     """Emit `bar.red.and.pred q, n[, count], p`: wait; return whether the predicate holds for all threads. `count`
     counts threads, a multiple of 32."""
-    made = fresh(pred_type)
-    emit(spelled("bar", "red", "and", "pred"), (made, *_list_operands(n, count), value), pred)
-    return made
+    result = fresh(pred_type)
+    emit(spelled("bar", "red", "and", "pred"), (result, *_list_operands(n, count), value), pred)
+    return result
 
 
 def red_or(value: Pred, n: Any = 0, count: Any | None = None, *, pred: Pred | None = None) -> Reg:
     """Emit `bar.red.or.pred q, n[, count], p`: wait; return whether the predicate holds for any thread. `count` counts
     threads, a multiple of 32."""
-    made = fresh(pred_type)
-    emit(spelled("bar", "red", "or", "pred"), (made, *_list_operands(n, count), value), pred)
-    return made
+    result = fresh(pred_type)
+    emit(spelled("bar", "red", "or", "pred"), (result, *_list_operands(n, count), value), pred)
+    return result
 
 
 def warp_sync(membermask: Any = 0xFFFFFFFF, *, pred: Pred | None = None) -> None:

@@ -45,10 +45,10 @@ def createpolicy_fractional(
 
     `primary` is "evict_last", "evict_normal", "evict_first" or "evict_unchanged"; `secondary` is one of the last two.
     """
-    made = fresh(b64)
+    policy = fresh(b64)
     words = ("fractional", f"L2::{primary}", *(() if secondary is None else (f"L2::{secondary}",)), "b64")
-    emit(spelled("createpolicy", *words), (made,) if fraction is None else (made, fraction), pred)
-    return made
+    emit(spelled("createpolicy", *words), (policy,) if fraction is None else (policy, fraction), pred)
+    return policy
 
 
 def createpolicy_range(
@@ -62,14 +62,14 @@ def createpolicy_range(
 ) -> Reg:
     """Emit `createpolicy.range.global.L2::primary[.L2::secondary].b64 d, [a], primary_size, total_size`. Both sizes are
     in bytes."""
-    made = fresh(b64)
+    policy = fresh(b64)
     words = ("range", "global", f"L2::{primary}", *(() if secondary is None else (f"L2::{secondary}",)), "b64")
-    emit(spelled("createpolicy", *words), (made, addr, primary_size, total_size), pred)
-    return made
+    emit(spelled("createpolicy", *words), (policy, addr, primary_size, total_size), pred)
+    return policy
 
 
 def createpolicy_cvt(access_property: Reg, *, pred: Pred | None = None) -> Reg:
     """Emit `createpolicy.cvt.L2.b64 d, a`: a policy from an access property of the CUDA API."""
-    made = fresh(b64)
-    emit(spelled("createpolicy", "cvt", "L2", "b64"), (made, access_property), pred)
-    return made
+    policy = fresh(b64)
+    emit(spelled("createpolicy", "cvt", "L2", "b64"), (policy, access_property), pred)
+    return policy

@@ -74,9 +74,9 @@ class Root:
     def __getattr__(self, name: str) -> Chain:
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(name)
-        made = Chain(spelled(word(name)))
-        self.__dict__[name] = made
-        return made
+        chain = Chain(spelled(word(name)))
+        self.__dict__[name] = chain
+        return chain
 
     def __getitem__(self, spelling: str) -> Chain:
         opcode, *modifiers = modifier_words(spelling)

@@ -58,9 +58,9 @@ def rank(cta_rank: int | Reg) -> Reg:
 
 def map_shared_u32(bar_addr: Any, cta_id: Reg | int, *, pred: Pred | None = None) -> Reg:
     """Emit `mapa.shared::cluster.u32 d, address, cta`: the corresponding address in another CTA's shared memory."""
-    made = fresh(u32)
-    emit(_MAPA, (made, bar_addr, cta_id), pred)
-    return made
+    result = fresh(u32)
+    emit(_MAPA, (result, bar_addr, cta_id), pred)
+    return result
 
 
 _MAPA = spelled("mapa", "shared::cluster", "u32")
@@ -68,9 +68,9 @@ _MAPA = spelled("mapa", "shared::cluster", "u32")
 
 def getctarank(address: Any, *, pred: Pred | None = None) -> Reg:
     """Emit `getctarank.shared::cluster.u32 d, address`: the rank of the CTA that the address belongs to."""
-    made = fresh(u32)
-    emit(spelled("getctarank", "shared::cluster", "u32"), (made, address), pred)
-    return made
+    result = fresh(u32)
+    emit(spelled("getctarank", "shared::cluster", "u32"), (result, address), pred)
+    return result
 
 
 def _address(barrier: Any) -> Any:

@@ -22,9 +22,9 @@ def try_cancel(dst: Any, mbar: Any, *, multicast: bool = False, pred: Pred | Non
 
 def is_canceled(answer: Reg, *, pred: Pred | None = None) -> Reg:
     """Emit `clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p, answer`."""
-    made = fresh(pred_type)
-    emit(spelled("clusterlaunchcontrol", "query_cancel", "is_canceled", "pred", "b128"), (made, answer), pred)
-    return made
+    result = fresh(pred_type)
+    emit(spelled("clusterlaunchcontrol", "query_cancel", "is_canceled", "pred", "b128"), (result, answer), pred)
+    return result
 
 
 def get_first_ctaid(answer: Reg, *, pred: Pred | None = None) -> tuple[Reg, Reg, Reg]:
@@ -37,10 +37,10 @@ def get_first_ctaid(answer: Reg, *, pred: Pred | None = None) -> tuple[Reg, Reg,
 
 def get_first_ctaid_dim(answer: Reg, dim: str, *, pred: Pred | None = None) -> Reg:
     """Emit `clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 d, answer`; or `y`, `z`."""
-    made = fresh(u32)
+    result = fresh(u32)
     words = ("query_cancel", f"get_first_ctaid::{dim}", "b32", "b128")
-    emit(spelled("clusterlaunchcontrol", *words), (made, answer), pred)
-    return made
+    emit(spelled("clusterlaunchcontrol", *words), (result, answer), pred)
+    return result
 
 
 def __dir__() -> list[str]:

@@ -241,8 +241,10 @@ class _Round(Body):
         trace = self.trace
         trace.loops.pop()
         if self.bound:
-            found = lost_updates(trace, self.bound, trace.body[self.opened.mark :], self.opened.origin)
-            trace.warnings += [one for one in found if all(one.origin != known.origin for known in trace.warnings)]
+            warnings = lost_updates(trace, self.bound, trace.body[self.opened.mark :], self.opened.origin)
+            trace.warnings += [
+                warning for warning in warnings if all(warning.origin != known.origin for known in trace.warnings)
+            ]
         self.bound = ()
 
     def abandoned(self) -> None:
@@ -464,8 +466,8 @@ def pragma(value: str) -> None:
     trace = current()
     if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         fail(rules.ARGUMENT, f"`ptx.pragma` takes a string, found {shown(value)}", help='write ptx.pragma("nounroll")')
-    found = known_pragma(value)
-    first = found.available.first_version(trace.target) if found is not None and trace.exact is None else None
+    entry = known_pragma(value)
+    first = entry.available.first_version(trace.target) if entry is not None and trace.exact is None else None
     if first is not None:
         trace.need(first, f'`.pragma "{value}"`')
     trace.append(PragmaDirective(_quotable(value), origin=trace.here(2)))

@@ -59,28 +59,28 @@ def _rounds(trace: Trace, dtype: Any, bounds: list[Any]) -> Generator[Reg, None,
     start, stop, step = bounds
     counter = fresh(dtype)
     move(counter, start)
-    counter.__held__ = "the counter of `ptx.range_`, which the loop increments"
+    counter.__held__ = "the counter of `ptx.range_`, incremented by the loop"
     known = [bound for bound in bounds if isinstance(bound, int)]
-    made = Counted(counter, stop, step, isinstance(step, int) and step < 0, len(known) == 3 and len(range(*known)) > 0)
-    made.__enter__()
+    loop = Counted(counter, stop, step, isinstance(step, int) and step < 0, len(known) == 3 and len(range(*known)) > 0)
+    loop.__enter__()
     here, mark = trace.here(2), len(trace.body)
     try:
         yield counter
     except GeneratorExit:
         # Nothing can be raised from a generator that is being closed; the next statement raises it.
-        trace.pop(made.opened, keep=False)
-        made.abandoned()
+        trace.pop(loop.opened, keep=False)
+        loop.abandoned()
         trace.pending.append(rules.PYTHON_EXIT.found(
             here, "`break` or `return` in the body of `ptx.range_` ended tracing, not the loop",
             help="use ptx.break_() or ptx.break_(pred=p)",
         ))  # fmt: skip
         raise
     if all(_origin(statement) is here for statement in trace.body[mark:]) and not _is_held(trace, counter):
-        trace.pop(made.opened, keep=False)
-        made.abandoned()
+        trace.pop(loop.opened, keep=False)
+        loop.abandoned()
         fail(rules.NESTING, "`ptx.range_` works only in a `for` statement: list() and * leave its body empty",
              help="write `for i in ptx.range_(…):`, or Python's range for numbers")  # fmt: skip
-    made.end()
+    loop.end()
 
 
 def _is_held(trace: Trace, counter: Reg) -> bool:

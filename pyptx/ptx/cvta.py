@@ -16,9 +16,9 @@ __all__ = [
 
 
 def _convert(words: tuple[str, ...], src: Any, dst: Reg | None, pred: Pred | None) -> Reg:
-    made = fresh(b64) if dst is None else dst
-    emit(spelled("cvta", *words, "u64"), (made, src), pred)
-    return made
+    result = fresh(b64) if dst is None else dst
+    emit(spelled("cvta", *words, "u64"), (result, src), pred)
+    return result
 
 
 def param(src: Any, dst: Reg | None = None, *, pred: Pred | None = None) -> Reg:
@@ -73,9 +73,9 @@ def const(src: Any, dst: Reg | None = None, *, pred: Pred | None = None) -> Reg:
 
 def isspacep(space: str, address: Reg, *, pred: Pred | None = None) -> Reg:
     """Emit `isspacep.space p, a`: whether a generic address is in the state space."""
-    made = fresh(pred_type)
-    emit(spelled("isspacep", space), (made, address), pred)
-    return made
+    result = fresh(pred_type)
+    emit(spelled("isspacep", space), (result, address), pred)
+    return result
 
 
 def __dir__() -> list[str]:

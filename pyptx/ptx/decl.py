@@ -17,15 +17,15 @@ def reg(dtype: Dtype, *names: str, vector: int | None = None, align: Any = None)
     """Declare registers: `.reg .b32 %r<24>, %x;`. Returns a register for each name, and for `%r<24>` an array of 24.
     `align` is in bytes."""
     exact = exact_of("ptx.decl.reg")
-    node, made = declared.registers(dtype, names, vector, align)
+    node, registers = declared.registers(dtype, names, vector, align)
     exact.trace.append(node.replace(origin=exact.trace.here(2)))
-    for one in made:
-        if isinstance(one, Reg):
-            exact.declare(node.type, one.name, None)
+    for register in registers:
+        if isinstance(register, Reg):
+            exact.declare(node.type, register.name, None)
         else:
-            array: DeclaredRange = one
+            array: DeclaredRange = register
             exact.declare(node.type, array.base, array.count)
-    return made[0] if len(made) == 1 else tuple(made)
+    return registers[0] if len(registers) == 1 else tuple(registers)
 
 
 def var(

@@ -76,26 +76,26 @@ def with_address(base: Any, offset: int, bits: int, mask: int = START) -> Reg:
         fail(rules.ARGUMENT, f"`mask` must be an integer, found {shown(mask)}", help="it selects bits of the address")
     check_field("const_bits", bits, (1 << 64) - 1, "the bits of a descriptor above its start address")
     address = _address(base, offset)
-    kept, start, wide, made = fresh(b32), fresh(u32), fresh(u64), fresh(b64)
-    emit(spelled("and", "b32"), (kept, address, ImmediateOperand(f"{mask & 0xFFFFFFFF:#x}")))
-    emit(spelled("shr", "u32"), (start, kept, 4))
+    masked, start, wide, result = fresh(b32), fresh(u32), fresh(u64), fresh(b64)
+    emit(spelled("and", "b32"), (masked, address, ImmediateOperand(f"{mask & 0xFFFFFFFF:#x}")))
+    emit(spelled("shr", "u32"), (start, masked, 4))
     emit(spelled("cvt", "u64", "u32"), (wide, start))
-    emit(spelled("or", "b64"), (made, wide, ImmediateOperand(f"{bits:#x}")))
-    return made
+    emit(spelled("or", "b64"), (result, wide, ImmediateOperand(f"{bits:#x}")))
+    return result
 
 
 def _address(base: Any, offset: int) -> Any:
     """Return a 32-bit register with an address in shared memory plus a byte offset."""
     if isinstance(base, str) or (isinstance(base, SharedView) and base.register is None):
         name, start = (base, 0) if isinstance(base, str) else (base.name, base.byte_offset)
-        made = fresh(u32)
-        move(made, symbol_plus(name, start + offset))
-        return made
+        result = fresh(u32)
+        move(result, symbol_plus(name, start + offset))
+        return result
     register = base.register if isinstance(base, SharedView) else base
     if isinstance(register, int) and is_integer(register, 0):
-        made = fresh(u32)
-        move(made, register + offset)
-        return made
+        result = fresh(u32)
+        move(result, register + offset)
+        return result
     if not isinstance(register, Register) or register.dtype.bits not in (32, 64) or register.dtype.kind not in "bus":
         fail(
             rules.ARGUMENT,
@@ -108,9 +108,9 @@ def _address(base: Any, offset: int) -> Any:
         register = narrow
     if not offset:
         return register
-    made = fresh(u32)
-    emit(spelled("add", "s32"), (made, register, offset))
-    return made
+    result = fresh(u32)
+    emit(spelled("add", "s32"), (result, register, offset))
+    return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,9 +262,9 @@ def stepped(name: str, value: Any, offset: int) -> Reg:
              help="pass smem.wgmma_tile(…), or a descriptor that starts at the offset")  # fmt: skip
     _check_unit(name, offset)
     with Named("descriptor_step", f"{value.name}, {offset}"):
-        made = fresh(b64)
-        emit(spelled("add", "s64"), (made, value, offset >> 4))
-    return made
+        result = fresh(b64)
+        emit(spelled("add", "s64"), (result, value, offset >> 4))
+    return result
 
 
 def descriptor_of(found: Matrix, offset: int, encode: Encode, what: str) -> Reg:
@@ -281,5 +281,5 @@ def descriptor_of(found: Matrix, offset: int, encode: Encode, what: str) -> Reg:
     if known is None:
         with trace.in_prologue(), Named(what, f"{view.name}+{start}" if start else view.name):
             known = trace.once[key] = with_address(view, offset, bits)
-        known.__held__ = f"the descriptor of `{view.name}`, which pyptx caches"
+        known.__held__ = f"the cached descriptor of `{view.name}`"
     return known

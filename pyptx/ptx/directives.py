@@ -53,8 +53,8 @@ def directive_node(name: str, *values: Any, **given: Any) -> Any:
 
 def data_node(dtype: Dtype, *values: Any) -> SectionData:
     """Return a line of a section: numbers, labels, (label, offset), (label, "-", label)."""
-    made = [label_place(value) if isinstance(value, str | tuple) else number(value) for value in values]
-    return SectionData(scalar(dtype), tuple(made))
+    parts = [label_place(value) if isinstance(value, str | tuple) else number(value) for value in values]
+    return SectionData(scalar(dtype), tuple(parts))
 
 
 def _loc(
@@ -96,13 +96,13 @@ def _label_range(label: Any) -> LabelRange:
 def _dwarf(keyword: Any, *values: Any) -> Directive:
     if keyword == ":":
         return DwarfDirective(":", (checked_name(values[0]),))
-    made: list[Any] = []
+    items: list[Any] = []
     for value in values:
         if isinstance(value, str) and value[:1] == '"':
-            made.append(f'"{text(value[1:-1])}"')
+            items.append(f'"{text(value[1:-1])}"')
         else:
-            made.append(label_place(value) if isinstance(value, str | tuple) else number(value))
-    return DwarfDirective(dotted(keyword, "a keyword such as '.byte'"), tuple(made))
+            items.append(label_place(value) if isinstance(value, str | tuple) else number(value))
+    return DwarfDirective(dotted(keyword, "a keyword such as '.byte'"), tuple(items))
 
 
 def _alias(name: str, aliasee: str) -> Directive:

@@ -82,10 +82,12 @@ class DeviceFunction:
                 fail(rules.NAME, f"two device functions are named `{self.name}`", help="rename one of them")
             return
         trace.unit.once["function", self.name] = self
-        taken = [Param(StateSpace.PARAM, _parameter_type(t), f"{self.name}_{i}") for i, t in enumerate(params)]
-        given = [Param(StateSpace.PARAM, _parameter_type(t), f"{self.name}_result{i}") for i, t in enumerate(returns)]
+        param_decls = [Param(StateSpace.PARAM, _parameter_type(t), f"{self.name}_{i}") for i, t in enumerate(params)]
+        return_decls = [
+            Param(StateSpace.PARAM, _parameter_type(t), f"{self.name}_result{i}") for i, t in enumerate(returns)
+        ]
         head = Function(
-            False, self.name, tuple(taken), tuple(given) or None, origin=definition_of(self.function)
+            False, self.name, tuple(param_decls), tuple(return_decls) or None, origin=definition_of(self.function)
         )  # fmt: skip
         declare(trace, head)
         body = self._body(trace, params, returns)
@@ -165,7 +167,7 @@ def _argument(kind: PtxType, value: Any) -> Any:
 
 def call(trace: Trace, name: str, args: list[tuple[PtxType, Any]], returns: Sequence[PtxType]) -> list[Reg]:
     """Emit a call in its own block: declare and store the parameters, call, load the results."""
-    made = [fresh(kind) for kind in returns]
+    outputs = [fresh(kind) for kind in returns]
     with Named("call", name), Scope():
         for prefix, kinds in (("arg", [kind for kind, _ in args]), ("result", returns)):
             for index, kind in enumerate(kinds):
@@ -177,11 +179,11 @@ def call(trace: Trace, name: str, args: list[tuple[PtxType, Any]], returns: Sequ
             tuple(LabelOperand(f"{prefix}{i}") for i in range(count))
             for prefix, count in (("result", len(returns)), ("arg", len(args)))
         )
-        given: tuple[Any, ...] = (name,) if not args and not returns else (name, arguments)
-        emit(spelled("call", "uni"), (results, *given) if returns else given, None, trace)
-        for index, register in enumerate(made):
+        operands: tuple[Any, ...] = (name,) if not args and not returns else (name, arguments)
+        emit(spelled("call", "uni"), (results, *operands) if returns else operands, None, trace)
+        for index, register in enumerate(outputs):
             emit(spelled("ld", "param", memory_type(register.dtype)), (register, AddressOperand(f"result{index}")))
-    return made
+    return outputs
 
 
 def const(dtype: Dtype, values: Sequence[int | float], *, name: str | None = None, space: str = "const") -> str:

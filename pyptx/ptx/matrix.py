@@ -23,8 +23,8 @@ GROUP = 8
 
 def _words(layout: str, shape: str) -> tuple[str, ...]:
     """Return shape and count: `layout` is "x4", or both combined as in "m8n8.x4"."""
-    found = [word for word in str(layout).split(".") if word]
-    return tuple(found) if len(found) > 1 else (shape, *found)
+    words = [word for word in str(layout).split(".") if word]
+    return tuple(words) if len(words) > 1 else (shape, *words)
 
 
 def _space(space: str | None) -> tuple[str, ...]:
@@ -52,9 +52,9 @@ def ldmatrix(
     for a generic address. `dst=[b32] * 4` creates registers; the destination is returned.
     """
     words = (*_words(layout, "m8n8"), *(("trans",) if trans else ()), *_space(space), *_format(dtype))
-    made = destination(dst)
-    emit(spelled("ldmatrix", "sync", "aligned", *words), (vector(made), src), pred)
-    return made
+    result = destination(dst)
+    emit(spelled("ldmatrix", "sync", "aligned", *words), (vector(result), src), pred)
+    return result
 
 
 def stmatrix(
@@ -165,14 +165,14 @@ def _check_room(base: Any, rows: int, row_stride: int) -> None:
 def _temporaries(given: Any, name: str, least: int, dtype: str) -> list[Register]:
     if given is None:
         return []
-    found = registers(given, name)
-    if len(found) < least or len(found) % least:
+    temporaries = registers(given, name)
+    if len(temporaries) < least or len(temporaries) % least:
         fail(
             rules.ARGUMENT,
-            f"`{name}` must be a multiple of {least} registers, found {len(found)}",
+            f"`{name}` must be a multiple of {least} registers, found {len(temporaries)}",
             help=f"pass {name}=reg.array({dtype}, {least}), or omit it",
         )
-    return found
+    return temporaries
 
 
 def _pack(packed: Register, low: Register, high: Register, halves: list[Register], first: int) -> None:

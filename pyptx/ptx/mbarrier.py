@@ -166,16 +166,16 @@ def complete_tx(mbar: Any, tx_count: int | Reg, *, space: str = "shared", pred: 
 
 def pending_count(state: Reg) -> Reg:
     """Emit `mbarrier.pending_count.b64 n, state`; return the count."""
-    made = fresh(u32)
-    emit(spelled("mbarrier", "pending_count", "b64"), (made, state))
-    return made
+    result = fresh(u32)
+    emit(spelled("mbarrier", "pending_count", "b64"), (result, state))
+    return result
 
 
 def check_layout(mbar: Any, layout: str, *, pred: Pred | None = None) -> Reg:
     """Emit `mbarrier.check_layout.layout::v0.shared.b64 p, [m]`, or `v1`; return the predicate."""
-    made = fresh(pred_type)
-    emit(spelled("mbarrier", "check_layout", f"layout::{layout}", "shared", "b64"), (made, mbar), pred)
-    return made
+    result = fresh(pred_type)
+    emit(spelled("mbarrier", "check_layout", f"layout::{layout}", "shared", "b64"), (result, mbar), pred)
+    return result
 
 
 def try_wait(
@@ -262,9 +262,9 @@ class Barrier(Value):
 
     def address_operand(self) -> AddressOperand:
         """Return its address in brackets."""
-        made = self.__address__()
-        assert isinstance(made, AddressOperand)
-        return made
+        address = self.__address__()
+        assert isinstance(address, AddressOperand)
+        return address
 
     def init(self, count: int | Reg, *, pred: Pred | None = None) -> None:
         """Emit what `ptx.mbarrier.init` emits."""
@@ -363,9 +363,9 @@ class BarrierSlot(Barrier):
         """Return a register with the address: a `mov` of a symbol, an `add` to a register, or nothing for an offset of
         0."""
         if isinstance(self._base, str):
-            made = fresh(u32)
-            move(made, symbol_plus(self._base, self._offset))
-            return made
+            result = fresh(u32)
+            move(result, symbol_plus(self._base, self._offset))
+            return result
         return self._base + self._offset if self._offset else self._base
 
     address = addr_reg
@@ -411,9 +411,9 @@ class BarrierArray:
                 move(first, symbol_plus(base, offset))
                 base, offset = first, 0
             wide = base.dtype.bits == 64
-            made = fresh(base.dtype)
-            emit(spelled("mad", "wide" if wide else "lo", "u32"), (made, narrow, 8, base))
-        return BarrierSlot(made, offset, self.byte_offset)
+            address = fresh(base.dtype)
+            emit(spelled("mad", "wide" if wide else "lo", "u32"), (address, narrow, 8, base))
+        return BarrierSlot(address, offset, self.byte_offset)
 
     @intrinsic
     def init_all(self, count: int | Reg, *, pred: Pred | None = None) -> None:

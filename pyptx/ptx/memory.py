@@ -44,12 +44,12 @@ def param(dtype: Dtype, name: str, dst: Reg | None = None) -> Reg:
     if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         fail(rules.ARGUMENT, f"`ptx.param` takes the name of a parameter, found {shown(name)}",
              help="use ptx.global_ptrs to get the addresses of tensors")  # fmt: skip
-    made = dst if dst is not None else fresh(dtype)
+    result = dst if dst is not None else fresh(dtype)
     if name in trace.array_parameters:
-        emit(spelled("mov", move_type(dtype)), (made, LabelOperand(name)))
+        emit(spelled("mov", move_type(dtype)), (result, LabelOperand(name)))
     else:
-        emit(spelled("ld", "param", memory_type(dtype)), (made, AddressOperand(name)))
-    return made
+        emit(spelled("ld", "param", memory_type(dtype)), (result, AddressOperand(name)))
+    return result
 
 
 def addr(base: Any, offset: Any = None, *more: Any) -> AddressOperand:
@@ -144,22 +144,22 @@ def var(
         fail(rules.ARGUMENT, str(wrong))
     trace.claim(name, "variable")
     extent = UNSIZED if size is None and link is LinkingDirective.EXTERN and space is StateSpace.SHARED else size
-    made = VarDecl(space, kind, name, extent, align, linking=link, origin=trace.here(2))
+    node = VarDecl(space, kind, name, extent, align, linking=link, origin=trace.here(2))
     if link is not None:
-        trace.module_variable(made)
+        trace.module_variable(node)
     else:
-        trace.variable(made)
+        trace.variable(node)
     return name
 
 
 def imm(text: str) -> ImmediateOperand:
     """Return a number with its spelling: `ptx.imm("0x10")`."""
-    made = ImmediateOperand(text)
+    operand = ImmediateOperand(text)
     try:
-        _ = made.value
+        _ = operand.value
     except ValueError:
         fail(rules.ARGUMENT, f"{text!r} is not a PTX number", help="write it as in PTX: 16, 0x10, 1.5, 0f3F800000")
-    return made
+    return operand
 
 
 def sel(reg: Register, part: str) -> RegisterOperand:

@@ -70,9 +70,9 @@ def sync(
         hashable(scale_vec), scale_type,
     )  # fmt: skip
     d = destination(d)
-    given: dict[str, Any] = {"d": vector(d), "a": vector(a), "b": vector(b), "c": vector(c)}
+    operands: dict[str, Any] = {"d": vector(d), "a": vector(a), "b": vector(b), "c": vector(c)}
     if sparse_metadata is not None:
-        given |= {"meta": sparse_metadata, "selector": sparsity_selector}
+        operands |= {"meta": sparse_metadata, "selector": sparsity_selector}
     elif not (is_integer(sparsity_selector) and sparsity_selector == 0):
         fail(
             rules.ARGUMENT, "`sparsity_selector` without `sparse_metadata`", help="pass the register with the metadata"
@@ -80,8 +80,13 @@ def sync(
     if scaled:
         if scale_a is None or scale_b is None:
             fail(rules.ARGUMENT, "block scaling needs two registers, found one", help="pass scale_a and scale_b")
-        given |= {"scale_a": scale_a, "which_a": vector(scale_a_id), "scale_b": scale_b, "which_b": vector(scale_b_id)}
-    emit(spelling, arranged(trace, spelling, given, {}, _REMEDY), pred, trace)
+        operands |= {
+            "scale_a": scale_a,
+            "which_a": vector(scale_a_id),
+            "scale_b": scale_b,
+            "which_b": vector(scale_b_id),
+        }
+    emit(spelling, arranged(trace, spelling, operands, {}, _REMEDY), pred, trace)
     return d
 
 

@@ -136,10 +136,10 @@ def generic(symbol: str) -> Operand:
 
 def mask(bits: Any, value: Any) -> Operand:
     """Return `0xFF00(x)`, selected bytes of an address, in an initializer."""
-    made = operand(bits)
-    if not isinstance(made, ImmediateOperand):
+    number = operand(bits)
+    if not isinstance(number, ImmediateOperand):
         fail(rules.OPERAND, f"a mask must be a number, found {shown(bits)}")
-    return MaskOperand(made.text, operand(value))
+    return MaskOperand(number.text, operand(value))
 
 
 def field(name: str, value: Any) -> Operand:

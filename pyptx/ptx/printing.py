@@ -85,9 +85,9 @@ def _argument(number: int, field: Field, kind: PtxType, value: Any, trace: Trace
         low, high = integer_range(kind, lenient=True)
         if not low <= value <= high:
             _mismatch(number, field, kind, value)
-    made = fresh(kind if kind is f64 or value >= 0 else s32 if kind.bits == 32 else s64)
-    move(made, value)
-    return made
+    result = fresh(kind if kind is f64 or value >= 0 else s32 if kind.bits == 32 else s64)
+    move(result, value)
+    return result
 
 
 def _mismatch(number: int, field: Field, kind: PtxType, value: Any) -> None:
@@ -111,13 +111,13 @@ def _conversion(value: Any) -> str:
 def _promote(value: Register) -> Reg:
     """Return a register promoted as C does for a function without a prototype."""
     if value.dtype.kind == "f" and value.dtype.bits < 64:
-        made = fresh(f64)
-        emit(spelled("cvt", "f64", value.dtype.name), (made, value))
-        return made
+        result = fresh(f64)
+        emit(spelled("cvt", "f64", value.dtype.name), (result, value))
+        return result
     if value.dtype.kind == "pred":
-        made = fresh(u32)
-        emit(spelled("selp", "u32"), (made, 1, 0, value))
-        return made
+        result = fresh(u32)
+        emit(spelled("selp", "u32"), (result, 1, 0, value))
+        return result
     return widen(value, s32 if value.dtype.kind == "s" else u32) if value.dtype.bits < 32 else value  # pyright: ignore[reportReturnType]
 
 
@@ -129,10 +129,10 @@ def _text(trace: Trace, text: str) -> Reg:
         name = trace.unit.once["text", text] = trace.module_name_for(None, "$text")
         initial = tuple(map(str, data))
         trace.module_variable(VarDecl(StateSpace.GLOBAL, ScalarType.B8, name, len(data), 1, initial))
-    address, made = fresh(b64), fresh(b64)
+    address, result = fresh(b64), fresh(b64)
     move(address, LabelOperand(name))
-    emit(spelled("cvta", "global", "u64"), (made, address))
-    return made
+    emit(spelled("cvta", "global", "u64"), (result, address))
+    return result
 
 
 def _external(
@@ -141,16 +141,16 @@ def _external(
     """Declare a function provided by the driver."""
     if name in trace.unit.functions:
         return
-    taken, given = (
+    parameters, results = (
         tuple(Param(StateSpace.PARAM, kind, f"{name}_{prefix}{i}") for i, kind in enumerate(kinds))
         for prefix, kinds in (("", params), ("result", returns))
     )
-    made = Function(
-        False, name, taken, given or None, linking=LinkingDirective.EXTERN, definition=False,
+    function = Function(
+        False, name, parameters, results or None, linking=LinkingDirective.EXTERN, definition=False,
         directives=tuple(FunctionDirective(word) for word in words),
     )  # fmt: skip
-    declare(trace, made)
-    trace.unit.functions[name] = made
+    declare(trace, function)
+    trace.unit.functions[name] = function
 
 
 @intrinsic

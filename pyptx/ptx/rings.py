@@ -22,8 +22,8 @@ class PipelineState:
         if not is_integer(n_stages, 1):
             fail(rules.ARGUMENT, f"expected the number of stages, found {shown(n_stages)}")
         self.n_stages = n_stages
-        self.cursor = cursor if cursor is not None else _zero("the stage of a ring, which advance() changes")
-        self.phase = phase if phase is not None else _zero("the phase of a ring, which advance() changes")
+        self.cursor = cursor if cursor is not None else _zero("the stage of a ring, updated by advance()")
+        self.phase = phase if phase is not None else _zero("the phase of a ring, updated by advance()")
 
     @property
     def stage(self) -> Reg:
@@ -47,10 +47,10 @@ class PipelineState:
 
 
 def _zero(held: str) -> Reg:
-    made = fresh(u32)
-    move(made, 0)
-    made.__held__ = held
-    return made
+    register = fresh(u32)
+    move(register, 0)
+    register.__held__ = held
+    return register
 
 
 def pipeline(n_stages: int, *, cursor: Reg | None = None, phase: Reg | None = None) -> PipelineState:

@@ -24,16 +24,18 @@ def sreg(name: str) -> Reg:
     if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         fail(UNDECLARED, f"the name of a special register must be a string, found {shown(name)}", help="write %tid.x")
     full = name if name.startswith("%") else f"%{name}"
-    found = special_register(full)
-    if found is None or (found.vector and "." not in full):
+    special = special_register(full)
+    if special is None or (special.vector and "." not in full):
         names = [register.name for register in SPECIAL_REGISTERS]
         close = get_close_matches(full, names, 1)
-        help = f"name a component: {full}.x" if found is not None else f"did you mean `{close[0]}`?" if close else None
+        help = (
+            f"name a component: {full}.x" if special is not None else f"did you mean `{close[0]}`?" if close else None
+        )
         fail(UNDECLARED, f"there is no readable special register `{full}`", help=help)
-    need_special(trace, found)
-    made = fresh(found.type)
-    emit(spelled("mov", found.type.name), (made, RegisterOperand(full)), None, trace)
-    return made
+    need_special(trace, special)
+    result = fresh(special.type)
+    emit(spelled("mov", special.type.name), (result, RegisterOperand(full)), None, trace)
+    return result
 
 
 def ctaid_x() -> Reg:
@@ -65,9 +67,9 @@ def bitcast(dtype: Dtype, src: Any, *, pred: Pred | None = None) -> Reg:
     """Emit `mov.bN`: copies the bits of a register into a new one of another type, `ptx.bitcast(f32, x)`; a list of
     registers is packed. Returns the new register."""
     dtype = type_of(dtype)
-    made = fresh(dtype)
-    emit(spelled("mov", untyped(dtype).name), (made, src), pred)
-    return made
+    result = fresh(dtype)
+    emit(spelled("mov", untyped(dtype).name), (result, src), pred)
+    return result
 
 
 def mad(*args: Any, mode: str = "lo", pred: Pred | None = None) -> Reg:

@@ -56,9 +56,9 @@ class MbarrierRef(Barrier):
         """Return a register with the address: emits a `mov`, or nothing if a register already holds it."""
         if self.register is not None:
             return self.register
-        made = fresh(u32)
-        move(made, self.__operand__())
-        return made
+        result = fresh(u32)
+        move(result, self.__operand__())
+        return result
 
     address = addr_reg
 

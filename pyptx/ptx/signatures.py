@@ -36,10 +36,14 @@ def _choose_names(
     signatures = [plan.signature for count in sorted(plans) for plan in plans[count]]
     fitting = [s for s in signatures if all(given.get(o.name, o.count > 0) == (o.count > 0) for o in s)]
     lists = [tuple(operand.name for operand in signature) for signature in fitting or signatures]
-    found = [([n for n in given if n not in names], [n for n in names if n not in given | defaults]) for names in lists]
-    best = min(range(len(lists)), key=lambda i: len(found[i][0]) + len(found[i][1]))
+    mismatches = [
+        ([n for n in given if n not in names], [n for n in names if n not in given | defaults]) for names in lists
+    ]
+    best = min(range(len(lists)), key=lambda i: len(mismatches[i][0]) + len(mismatches[i][1]))
     parts = [
-        f"{word} {_join_names(names)}" for word, names in zip(("has no", "needs"), found[best], strict=True) if names
+        f"{word} {_join_names(names)}"
+        for word, names in zip(("has no", "needs"), mismatches[best], strict=True)
+        if names
     ]
     if parts:
         fail(rules.ARGUMENT, f"`{spelling}` {' and '.join(parts)}", help=remedy)

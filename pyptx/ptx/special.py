@@ -23,8 +23,8 @@ class Special:
         return Special(f"{self._name}.{component}")
 
     def __dir__(self) -> list[str]:
-        found = special_register(self._name)
-        return list(COMPONENTS) if found is not None and found.vector and "." not in self._name else []
+        register = special_register(self._name)
+        return list(COMPONENTS) if register is not None and register.vector and "." not in self._name else []
 
     def __repr__(self) -> str:
         return f"ptx.special.{self._name[1:]}"

@@ -52,8 +52,8 @@ def _adopt(statement: Statement, trace: Trace, here: PythonFrame | None, *, oute
         trace.taken.add(statement.name)
     elif isinstance(statement, RegDecl | VarDecl) and outer:
         _make_room(statement, trace)
-        for found in symbols.declare(statement, trace.scope):
-            raise PtxError([found.at(here)])
+        for finding in symbols.declare(statement, trace.scope):
+            raise PtxError([finding.at(here)])
         trace.taken.update(item.name for item in statement.declarators)
     changes = {name: None for name in ("layout",) if name in statement.__match_args__}
     return statement.replace(**changes, origin=here)

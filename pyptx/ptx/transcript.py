@@ -87,9 +87,9 @@ class ExactModule:
     @property
     def arch(self) -> str:
         """The target, without options."""
-        made = self.header[1]
-        assert isinstance(made, Target)
-        return made.targets[0]
+        target = self.header[1]
+        assert isinstance(target, Target)
+        return target.targets[0]
 
     def _add(self, item: Any) -> None:
         self._made = None
@@ -103,9 +103,9 @@ class ExactModule:
 
     def reg(self, dtype: Dtype, *names: str, vector: int | None = None, align: Any = None) -> Any:
         """Declare registers of the module; returns what `ptx.decl.reg` returns."""
-        node, made = declared.registers(dtype, names, vector, align)
+        node, registers = declared.registers(dtype, names, vector, align)
         self._add(node.replace(origin=place()))
-        return made[0] if len(made) == 1 else tuple(made)
+        return registers[0] if len(registers) == 1 else tuple(registers)
 
     def var(self, space: str, dtype: Dtype, name: str, shape: Any = None, *more: Declarator, **given: Any) -> str:
         """Declare a variable, as `ptx.decl.var` does in a function."""
@@ -153,15 +153,15 @@ class ExactModule:
             fail(rules.NESTING, f"a section is only allowed at module level, {_NOT_SECTION}")
         here = place()
         try:
-            found = parse(f"{_SECTION_HEAD}{text}")
+            module = parse(f"{_SECTION_HEAD}{text}")
         except PtxSyntaxError as wrong:
             at = _SECTION_HEAD.count("\n")
             raise PtxError(
                 rules.PTX_TEXT.found(here, f"line {max(1, d.line - at)} of the section: {d.message}", help=d.help)
                 for d in wrong.diagnostics
             ) from None
-        section, *more = found.directives or (None,)
-        if not isinstance(section, Section) or more or (found.layout and found.layout[0]):
+        section, *more = module.directives or (None,)
+        if not isinstance(section, Section) or more or (module.layout and module.layout[0]):
             fail(rules.PTX_TEXT, f"expected one section, found {shown(text)}", help="'.section .debug_str { … }'")
         lines: list[Any] = [line.replace(origin=here) for line in section.body]
         self._add(section.replace(body=tuple(lines), origin=here))
@@ -181,9 +181,9 @@ class ExactModule:
         head = head.replace(origin=place())
 
         def decorate(body: Callable[[], object]) -> ExactFunction:
-            made = ExactFunction(self, body, head)
-            self._add(made)
-            return made
+            function = ExactFunction(self, body, head)
+            self._add(function)
+            return function
 
         return decorate
 
@@ -253,8 +253,8 @@ def _head(
     unknown = set(given) - {"linking", "directives", "attributes", "parens"}
     every: tuple[Any, ...] = (*params, *(returns or ()))
     if unknown or not all(isinstance(param, Param) for param in every):
-        found = ", ".join(sorted(unknown)) or "every parameter must be a ptx.decl.param(…)"
-        fail(rules.ARGUMENT, f"`{shown(name)}` is declared with {found}")
+        problem = ", ".join(sorted(unknown)) or "a parameter that is not ptx.decl.param(…)"
+        fail(rules.ARGUMENT, f"`{shown(name)}` is declared with {problem}")
     return Function(
         is_entry, checked_name(name), tuple(params), None if returns is None else tuple(returns), (),
         declared.linking(given.get("linking")), declared.function_directives(given.get("directives", ())),

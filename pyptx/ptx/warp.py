@@ -49,8 +49,8 @@ def _exchange(mode: str, value: Any, lane: Any, clamp: int, valid: Reg | None, m
         else:
             emit(spelled("mov", "b64"), (parts, value), pred)
         for index, (part, other) in enumerate(zip(parts, there, strict=True)):
-            one: Any = other if valid is None or index else Pair(other, valid)
-            emit(spelling, (one, part, lane, clamp, mask), pred)
+            dst: Any = other if valid is None or index else Pair(other, valid)
+            emit(spelling, (dst, part, lane, clamp, mask), pred)
         if bits == 16:
             emit(spelled("mov", "b32"), ([moved, None], there[0]), pred)
         else:
@@ -63,8 +63,8 @@ def shfl(
 ) -> Any:
     """Emit `shfl.sync.mode.b32 d[|p], a, b, c, mask` as in PTX: `clamp` is the operand that `shfl_bfly` derives from
     `width`. Returns the new register; with `valid`, also the predicate whether the source lane was in range."""
-    made: Any = fresh(value.dtype) if isinstance(value, Reg) else fresh(b32)
-    target: Any = PipeRef(made, fresh(pred_type)) if valid else made
+    result: Any = fresh(value.dtype) if isinstance(value, Reg) else fresh(b32)
+    target: Any = PipeRef(result, fresh(pred_type)) if valid else result
     emit(spelled("shfl", "sync", mode, "b32"), (target, value, lane, clamp, mask), pred)
     return target
 
@@ -116,15 +116,15 @@ def shfl_idx(
 def elect(mask: Any = _ALL, *, leader: bool = True, pred: Any = None) -> Any:
     """Emit `elect.sync d|p, mask`: return the elected lane and whether it is this one; with `leader=False` only the
     latter, `elect.sync _|p, mask`."""
-    made = PipeRef(fresh(b32) if leader else None, fresh(pred_type))
-    emit(spelled("elect", "sync"), (made, mask), pred)
-    return made if leader else made.right
+    pair = PipeRef(fresh(b32) if leader else None, fresh(pred_type))
+    emit(spelled("elect", "sync"), (pair, mask), pred)
+    return pair if leader else pair.right
 
 
 def _vote(mode: str, value: Pred, mask: Any, pred: Pred | None) -> Reg:
-    made = fresh(b32 if mode == "ballot" else pred_type)
-    emit(spelled("vote", "sync", mode, "b32" if mode == "ballot" else "pred"), (made, value, mask), pred)
-    return made
+    result = fresh(b32 if mode == "ballot" else pred_type)
+    emit(spelled("vote", "sync", mode, "b32" if mode == "ballot" else "pred"), (result, value, mask), pred)
+    return result
 
 
 def vote_all(value: Pred, *, mask: Any = _ALL, pred: Pred | None = None) -> Reg:
@@ -149,23 +149,23 @@ def ballot(value: Pred, *, mask: Any = _ALL, pred: Pred | None = None) -> Reg:
 
 def match_any(value: Reg, *, mask: Any = _ALL, pred: Pred | None = None) -> Reg:
     """Emit `match.any.sync.bN d, a, mask`; return the mask of the lanes with the same value."""
-    made = fresh(b32)
-    emit(spelled("match", "any", "sync", untyped(value.dtype).name), (made, value, mask), pred)
-    return made
+    result = fresh(b32)
+    emit(spelled("match", "any", "sync", untyped(value.dtype).name), (result, value, mask), pred)
+    return result
 
 
 def match_all(value: Reg, *, mask: Any = _ALL, pred: Pred | None = None) -> tuple[Reg, Reg]:
     """Emit `match.all.sync.bN d|p, a, mask`; return the mask (0 if any differs) and the predicate."""
-    made, same = fresh(b32), fresh(pred_type)
-    emit(spelled("match", "all", "sync", untyped(value.dtype).name), (Pair(made, same), value, mask), pred)
-    return made, same
+    result, same = fresh(b32), fresh(pred_type)
+    emit(spelled("match", "all", "sync", untyped(value.dtype).name), (Pair(result, same), value, mask), pred)
+    return result, same
 
 
 def activemask() -> Reg:
     """Emit `activemask.b32 d`."""
-    made = fresh(b32)
-    emit(spelled("activemask", "b32"), (made,))
-    return made
+    result = fresh(b32)
+    emit(spelled("activemask", "b32"), (result,))
+    return result
 
 
 def sync(mask: Any = _ALL, *, pred: Pred | None = None) -> None:
@@ -184,9 +184,9 @@ def redux(
     pred: Pred | None = None,
 ) -> Reg:
     """Emit `redux.sync.op[.abs][.NaN].T d, a, mask`: integers, and `min`, `max` of f32 if the target has them."""
-    made = fresh(value.dtype) if dst is None else dst
-    emit(_redux(op, value.dtype, abs_, nan), (made, value, mask), pred)
-    return made
+    result = fresh(value.dtype) if dst is None else dst
+    emit(_redux(op, value.dtype, abs_, nan), (result, value, mask), pred)
+    return result
 
 
 def _redux(op: str, dtype: PtxType, abs_: bool = False, nan: bool = False) -> Spelling:

@@ -95,14 +95,14 @@ def mma_async(
     m, n, k = shape
     a, trans_a = _operand("a", a, type_a, int(trans_a), a_k_offset, (m, k // 2 if sparse else k))
     b, trans_b = _operand("b", b, type_b, int(trans_b), b_k_offset, (n, k))
-    given: dict[str, Any] = {"d": vector(d), "a": a, "b": b, "scale_d": scale_d}
+    operands: dict[str, Any] = {"d": vector(d), "a": a, "b": b, "scale_d": scale_d}
     if sparse:
-        given["meta"] = sparse_metadata
+        operands["meta"] = sparse_metadata
     for name, value in zip(_DEFAULTS, (scale_a, scale_b, trans_a, trans_b, sparsity_selector), strict=True):
         # Compared by identity: `==` on a register would add a comparison to the kernel, and small numbers are shared.
         if value is not _DEFAULTS[name]:
-            given[name] = value
-    emit(spelling, arranged(trace, spelling, given, _DEFAULTS, _REMEDY), pred, trace)
+            operands[name] = value
+    emit(spelling, arranged(trace, spelling, operands, _DEFAULTS, _REMEDY), pred, trace)
 
 
 _DEFAULTS = {"scale_a": 1, "scale_b": 1, "transpose_a": 0, "transpose_b": 0, "selector": 0}
@@ -151,12 +151,12 @@ def _from_shared(
 def _describe_operand(
     name: str, view: SharedView, dtype: PtxType, transposed: int, offset: int, extents: tuple[int, int]
 ) -> tuple[Reg, int]:
-    found = matrix(view, dtype, bool(transposed), name)
-    if found.major is Major.MN and dtype.name not in _TRANSPOSABLE:
+    operand = matrix(view, dtype, bool(transposed), name)
+    if operand.major is Major.MN and dtype.name not in _TRANSPOSABLE:
         fail(rules.ARGUMENT, f"operand `{name}`: wgmma reads MN-major operands only of f16 and bf16, found {dtype}",
              help=f"store it with contiguous K: smem.wgmma_tile({dtype}, (rows, k), 'K')")  # fmt: skip
-    found.check_start(name, offset, *extents)
-    return descriptor_of(found, offset, _bits, "wgmma_descriptor"), int(found.major)
+    operand.check_start(name, offset, *extents)
+    return descriptor_of(operand, offset, _bits, "wgmma_descriptor"), int(operand.major)
 
 
 def _bits(layout: GmmaLayout) -> int:

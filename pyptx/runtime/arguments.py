@@ -21,9 +21,9 @@ def bind(inputs: Tensors, arrays: Sequence[Any], outputs: Tensors, given: Sequen
     """Return the values of the named dimensions; PtxError with every mismatch. `given` are arrays for the outputs, or
     none to allocate them."""
     if len(arrays) != len(inputs):
-        wanted = ", ".join(name for name, _ in inputs) or "none"
+        names = ", ".join(name for name, _ in inputs) or "none"
         raise PtxError(
-            [ARRAYS.found(None, f"expected {counted('input array', len(inputs))} ({wanted}), found {len(arrays)}")]
+            [ARRAYS.found(None, f"expected {counted('input array', len(inputs))} ({names}), found {len(arrays)}")]
         )
     if given and len(given) != len(outputs):
         raise PtxError([ARRAYS.found(None, f"expected {counted('array', len(outputs))} in `out=`, found {len(given)}")])
@@ -75,30 +75,30 @@ def scalars(
     if listed is not None and len(listed) != len(names):
         text = f"expected {counted('value', len(names))} in `args=` ({', '.join(names) or 'none'}), found {len(listed)}"
         raise PtxError([ARRAYS.found(None, text)])
-    given = dict(zip(names, listed or (), strict=False)) | {name: named[name] for name in names if name in named}
-    hidden = [name for name in names if name not in given and name in options]
+    values = dict(zip(names, listed or (), strict=False)) | {name: named[name] for name in names if name in named}
+    hidden = [name for name in names if name not in values and name in options]
     if hidden:
         text = f"the raw parameter `{hidden[0]}` has no value: `{hidden[0]}=` is an option of the call"
         raise PtxError([ARRAYS.found(None, text, help=f"pass all raw parameters in order: args=[{', '.join(names)}]")])
-    made: dict[str, Any] = {}
-    for name, value in given.items():
-        made[name] = adopted([value])[0] if hasattr(value, "shape") and getattr(value, "shape", ()) else value
-        if isinstance(made[name], Unusable):
-            raise PtxError([ARRAYS.found(None, f"`{name}`: {made[name].problem}")])
-    return made
+    parameters: dict[str, Any] = {}
+    for name, value in values.items():
+        parameters[name] = adopted([value])[0] if hasattr(value, "shape") and getattr(value, "shape", ()) else value
+        if isinstance(parameters[name], Unusable):
+            raise PtxError([ARRAYS.found(None, f"`{name}`: {parameters[name].problem}")])
+    return parameters
 
 
 def allocated(outputs: Tensors, env: Mapping[str, int]) -> list[Array]:
     """Return arrays for the outputs, filled with values that a kernel should not use: `_allocate_uninitialized`."""
-    made: list[Array] = []
+    arrays: list[Array] = []
     for name, tile in outputs:
         lost = [dim for dim in tile.shape if isinstance(dim, str) and dim not in env]
         if lost:
             text = f"`{name}`: its dimension {lost[0]} does not occur in any input"
             raise PtxError([ARRAYS.found(None, text, help=f"pass {lost[0]}= by keyword, or the array as out=")])
         shape = tile.resolve_shape(dict(env))
-        made.append(_allocate_uninitialized(shape, numpy_dtype(array_dtype_names(tile.dtype)[0])))
-    return made
+        arrays.append(_allocate_uninitialized(shape, numpy_dtype(array_dtype_names(tile.dtype)[0])))
+    return arrays
 
 
 def _allocate_uninitialized(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
@@ -124,9 +124,11 @@ def grid_of(grid: Any, env: Mapping[str, int]) -> tuple[int, ...]:
     """Return the grid for these dimensions: a tuple, or the result of a function of the dimensions."""
     if grid is None:
         raise PtxError([GRID.found(None, "the kernel has no grid", help="pass grid= to @kernel or to the call")])
-    made: Any = _call(grid, env) if callable(grid) else grid
-    dims = tuple(cast("Sequence[Any]", made)) if isinstance(made, tuple | list) else (made,)
+    extents: Any = _call(grid, env) if callable(grid) else grid
+    dims = tuple(cast("Sequence[Any]", extents)) if isinstance(extents, tuple | list) else (extents,)
     if not 1 <= len(dims) <= 3 or not all(isinstance(d, int | np.integer) and d > 0 for d in dims):
         where = f" for {', '.join(f'{name}={size}' for name, size in env.items())}" if callable(grid) else ""
-        raise PtxError([GRID.found(None, f"the grid{where}: expected one to three positive integers, found {made!r}")])
+        raise PtxError(
+            [GRID.found(None, f"the grid{where}: expected one to three positive integers, found {extents!r}")]
+        )
     return tuple(int(d) for d in dims)

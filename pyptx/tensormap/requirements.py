@@ -27,8 +27,8 @@ def problems(tensor: TensorMap) -> list[Diagnostic]:
 
 def validate(tensor: TensorMap) -> TensorMap:
     """Return the map itself; PtxError with every finding if the driver would reject it."""
-    if found := problems(tensor):
-        raise PtxError(found)
+    if findings := problems(tensor):
+        raise PtxError(findings)
     return tensor
 
 

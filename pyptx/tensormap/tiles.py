@@ -41,8 +41,10 @@ def _choose_interleave(tile: Tile, bits: int, box_bits: int) -> tuple[Interleave
     """Return the interleave for slices of this many bits, and the swizzle that it needs."""
     slices = {16 * 8: (Interleave.B16, Swizzle.NONE), 32 * 8: (Interleave.B32, Swizzle.B32)}
     if bits not in slices or tile.tma_rank != 2:
-        what = f"it is {bits / 8:g} bytes" if bits not in slices else f"tma_rank is {tile.tma_rank}"
-        message = f"the last dimension of an interleaved tensor must be a slice of 16 or 32 bytes: {what} in {tile!r}"
+        problem = f"it is {bits / 8:g} bytes" if bits not in slices else f"tma_rank is {tile.tma_rank}"
+        message = (
+            f"the last dimension of an interleaved tensor must be a slice of 16 or 32 bytes: {problem} in {tile!r}"
+        )
         widths = " or ".join(str(width // tile.dtype.bits) for width in slices)
         remedy = f"reshape the channels into slices of {widths} elements: (N, C/{128 // tile.dtype.bits}, H, W, …)"
         raise PtxError([rules.INTERLEAVE.found(None, message, help=remedy)])

@@ -67,16 +67,16 @@ def assemble_with_ptxas(
     with private_folder() as folder:
         (folder / INPUT_NAME).write_bytes(text)
         done = run([tool.path, "-arch", name, *flags, "-o", "out.cubin", INPUT_NAME], cwd=folder, timeout=timeout)
-        made = folder / "out.cubin"
-        cubin = made.read_bytes() if made.exists() else b""
-    found = parse_log(done.messages, ptx, origin_of)
+        output = folder / "out.cubin"
+        cubin = output.read_bytes() if output.exists() else b""
+    findings = parse_log(done.messages, ptx, origin_of)
     if done.status != 0:
-        if not any(is_error(d) for d in found):
+        if not any(is_error(d) for d in findings):
             raise done.failure()
-        raise AssemblyError(_add_remedy(found, tool), ptx, done.messages)
+        raise AssemblyError(_add_remedy(findings, tool), ptx, done.messages)
     if not cubin.startswith(ELF_MAGIC[:4]):
         raise done.useless("machine code")
-    return Cubin(cubin, name, str(tool), done.messages, found)
+    return Cubin(cubin, name, str(tool), done.messages, findings)
 
 
 def assemble_with_nvjitlink(
@@ -95,13 +95,13 @@ def assemble_with_nvjitlink(
     flags = [f"-arch={name}", "-verbose", *(["-lineinfo"] if lineinfo else []), *(["-r"] if relocatable else [])]
     flags += [f"-Xptxas={option}" for option in checked_options(options)]
     cubin, log = nvjitlink.link(text, flags)
-    found = parse_log(log, ptx, origin_of)
+    findings = parse_log(log, ptx, origin_of)
     if cubin is not None:
-        return Cubin(cubin, name, producer, log, found)
-    if not any(is_error(d) for d in found):
+        return Cubin(cubin, name, producer, log, findings)
+    if not any(is_error(d) for d in findings):
         message = "nvJitLink does not recognize this text as PTX: only comments may precede `.version`"
-        found = (*found, rules.STOPPED.found(Span(1, 1), message, notes=log.splitlines()))
-    raise AssemblyError(found, ptx, log)
+        findings = (*findings, rules.STOPPED.found(Span(1, 1), message, notes=log.splitlines()))
+    raise AssemblyError(findings, ptx, log)
 
 
 def validate(
@@ -118,10 +118,10 @@ def validate(
     with private_folder() as folder:
         (folder / INPUT_NAME).write_bytes(text)
         done = run([tool.path, "-arch", virtual, INPUT_NAME], cwd=folder, timeout=timeout)
-    found = parse_log(done.messages, ptx, origin_of)
-    if done.status != 0 and not any(is_error(d) for d in found):
+    findings = parse_log(done.messages, ptx, origin_of)
+    if done.status != 0 and not any(is_error(d) for d in findings):
         raise done.failure()
-    return _add_remedy(found, tool)
+    return _add_remedy(findings, tool)
 
 
 def _add_remedy(diagnostics: Sequence[Diagnostic], tool: Tool) -> tuple[Diagnostic, ...]:
@@ -158,8 +158,8 @@ def encoded(ptx: str) -> bytes:
     nul = text.find("\0")
     if nul >= 0:
         line, start = text.count("\n", 0, nul) + 1, text.rfind("\n", 0, nul) + 1
-        found = rules.BAD_TEXT.found(Span(line, nul - start + 1), "the PTX text contains a NUL character")
-        raise PtxError([found], ptx)
+        finding = rules.BAD_TEXT.found(Span(line, nul - start + 1), "the PTX text contains a NUL character")
+        raise PtxError([finding], ptx)
     return text.encode("utf-8", "surrogatepass")
 
 

@@ -21,9 +21,9 @@ def extract_ptx(data: bytes, *, timeout: float = DEFAULT_TIMEOUT) -> dict[str, s
     with private_folder() as folder:
         (folder / "in").write_bytes(data)
         done = run([tool.path, "--extract-ptx", "all", "in"], cwd=folder, timeout=timeout)
-        found = sorted(folder.glob("*.ptx"))
-        if found:
-            return {path.name: path.read_bytes().rstrip(b"\0").decode("utf-8", "replace") for path in found}
+        files = sorted(folder.glob("*.ptx"))
+        if files:
+            return {path.name: path.read_bytes().rstrip(b"\0").decode("utf-8", "replace") for path in files}
     if done.status != 0:
         raise done.failure()
     message = "no PTX in this file: it contains only machine code"

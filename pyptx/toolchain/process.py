@@ -47,10 +47,10 @@ class Completed:
     def failure(self) -> ToolFailed:
         """Return the error for a run that failed without a message about the PTX."""
         help = "it was probably killed because the system ran out of memory" if self.status == -signal.SIGKILL else None
-        found = rules.TOOL_FAILED.found(
+        finding = rules.TOOL_FAILED.found(
             None, f"{self.command} failed: {self.ending}", notes=self._select_last_lines(), help=help
         )
-        return ToolFailed([found])
+        return ToolFailed([finding])
 
     def useless(self, wanted: str) -> ToolFailed:
         """Return the error for a run that succeeded without writing its output."""
@@ -97,10 +97,10 @@ def run(command: Sequence[str], *, cwd: Path | None = None, timeout: float = DEF
                 raise subprocess.TimeoutExpired(command, timeout)
             status = process.wait(timeout)
         except subprocess.TimeoutExpired:
-            found = rules.TOOL_TIMEOUT.found(
+            finding = rules.TOOL_TIMEOUT.found(
                 None, f"{name} did not finish within {timeout:g} s", help="pass a larger timeout="
             )
-            raise ToolFailed([found]) from None
+            raise ToolFailed([finding]) from None
         finally:
             if process.returncode is None:
                 _kill(process)

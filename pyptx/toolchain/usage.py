@@ -60,13 +60,13 @@ def resources(
     elf = read_elf(bytes(cubin))
     spills = {m["name"]: m for m in _SPILLS.finditer(cubin.log)} if isinstance(cubin, Cubin) else {}
     numbers = _read_numbers_by_symbol(elf)
-    found: dict[str, Resources] = {}
+    by_name: dict[str, Resources] = {}
     for index, symbol in enumerate(elf.symbols):
         if symbol.is_entry and symbol.section:
             needs = _read_entry(elf, symbol.name, numbers.get(index, {}), spills.get(symbol.name))
             shared = needs.shared + dynamic_shared
-            found[symbol.name] = replace(needs, shared=shared, dynamic_shared=dynamic_shared)
-    return found
+            by_name[symbol.name] = replace(needs, shared=shared, dynamic_shared=dynamic_shared)
+    return by_name
 
 
 def _read_numbers_by_symbol(elf: Elf) -> dict[int, dict[int, int]]:

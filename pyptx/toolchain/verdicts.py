@@ -204,10 +204,10 @@ class _Session:
         command = [self.frame.ptxas, *self.frame.flags, "-optf", "files"]
         done = run(command, cwd=self.folder, timeout=self.frame.timeout)
         blame: dict[Group, _Blame] = {}
-        for found in parse_log(done.messages) if done.status else ():
-            number = _find_file_number(found) if is_error(found) else None
+        for finding in parse_log(done.messages) if done.status else ():
+            number = _find_file_number(finding) if is_error(finding) else None
             if number in by_number:
-                place, moved = _locate(found, self.starts[number])
+                place, moved = _locate(finding, self.starts[number])
                 blame.setdefault(by_number[number], _Blame({})).by_place.setdefault(place, []).append(moved)
         return done, blame
 

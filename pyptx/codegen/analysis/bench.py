@@ -65,10 +65,10 @@ class Bench:
         """Tell whether a new register of a type takes its name from the registers declared as another."""
         known = self._reached.get((dtype, declared))
         if known is None:
-            given = Given(self.exact, (), ())
-            given.queues = {key: deque((repr(key),)) for key in self._queues}
-            wanted = self.exact.class_of(Reg("_", declared))
-            known = self._reached[dtype, declared] = given.take(dtype) == repr(wanted)
+            names = Given(self.exact, (), ())
+            names.queues = {key: deque((repr(key),)) for key in self._queues}
+            register_class = self.exact.class_of(Reg("_", declared))
+            known = self._reached[dtype, declared] = names.take(dtype) == repr(register_class)
         return known
 
     def register(self, name: str, dtype: PtxType) -> Reg:
@@ -82,8 +82,8 @@ class Bench:
 
     def changes(self, target: Expr, symbol: str, value: Expr, wanted: Statement) -> bool:
         """Tell whether `target += value`, or another in-place operator, emits exactly the expected statement."""
-        made = self.emitted(Tuple((target, value)), (), None)
-        return made is not DIFFERENT and self._try(lambda: _IN_PLACE[symbol](*made), wanted) is not DIFFERENT
+        result = self.emitted(Tuple((target, value)), (), None)
+        return result is not DIFFERENT and self._try(lambda: _IN_PLACE[symbol](*result), wanted) is not DIFFERENT
 
     def emitted(self, expr: Expr, fresh: Sequence[Reg], wanted: Statement | None) -> Any:
         """Return the value of an expression if it emits exactly the expected statement and its new registers take
@@ -91,9 +91,9 @@ class Bench:
         queues = self._handed.queues
         for key in self._queues:
             queues[key] = deque(("_wrong",))
-        for made in fresh:
-            queue = queues.setdefault(self.exact.class_of(made), deque(("_wrong",)))
-            queue.insert(len(queue) - 1, made.name)
+        for item in fresh:
+            queue = queues.setdefault(self.exact.class_of(item), deque(("_wrong",)))
+            queue.insert(len(queue) - 1, item.name)
         self.exact.given = [self._handed]
         return self._try(lambda: self.value(expr), wanted)
 
@@ -106,10 +106,10 @@ class Bench:
         token = CURRENT.set(trace)
         try:
             value = evaluate()
-            taken = all(len(queue) == 1 for queue in queues.values())
+            exhausted = all(len(queue) == 1 for queue in queues.values())
             body = trace.body
             same = not body if wanted is None else _are_alike(body, wanted)
-            return value if taken and same else DIFFERENT
+            return value if exhausted and same else DIFFERENT
         except (PtxError, AttributeError, TypeError, ValueError, IndexError, KeyError):
             return DIFFERENT
         finally:

@@ -34,24 +34,24 @@ class Branches:
 
 def branches_of(body: Sequence[Statement], reached_from_outside: frozenset[str] = frozenset()) -> Branches:
     """Return the labels and branches of a body."""
-    found = Branches()
+    branches = Branches()
     for at, statement in enumerate(body):
         if isinstance(statement, Label):
-            found.labels[statement.name] = at
-    for name in reached_from_outside & found.labels.keys():
-        found.sources.setdefault(found.labels[name], []).append(-1)
+            branches.labels[statement.name] = at
+    for name in reached_from_outside & branches.labels.keys():
+        branches.sources.setdefault(branches.labels[name], []).append(-1)
     for at, statement in enumerate(body):
         if isinstance(statement, Instruction):
-            _note(statement, at, found)
+            _note(statement, at, branches)
         elif isinstance(statement, Block | IntrinsicScope):
             for name in named_inside(statement):
-                if name in found.labels:
-                    found.sources.setdefault(found.labels[name], []).append(at)
+                if name in branches.labels:
+                    branches.sources.setdefault(branches.labels[name], []).append(at)
         elif isinstance(statement, BranchTargets):
             for name in listed(statement):
-                if name in found.labels:
-                    found.sources.setdefault(found.labels[name], []).append(-1)
-    return found
+                if name in branches.labels:
+                    branches.sources.setdefault(branches.labels[name], []).append(-1)
+    return branches
 
 
 def _note(instruction: Instruction, at: int, branches: Branches) -> None:

@@ -24,10 +24,10 @@ def readable(name: str) -> str:
     reader = _Reader(name)
     try:
         reader.at = 2
-        found = reader.encoding()
+        component = reader.encoding()
     except (_Unknown, RecursionError):
         return reader.last or name
-    return found or reader.last or name
+    return component or reader.last or name
 
 
 class _Unknown(Exception):
@@ -67,10 +67,10 @@ class _Reader:
             return self.name()
         if self.peek(2) == "St":
             self.at += 2
-        found = self.component()
+        component = self.component()
         if self.peek() == "I":
             self.arguments()
-        return found
+        return component
 
     def inside_function(self) -> None:
         """Parse the function that contains a local entity, with its argument types, up to its `E`."""
@@ -79,7 +79,7 @@ class _Reader:
             self.type()
 
     def nested(self) -> str:
-        found = ""
+        last = ""
         while self.peek() in _QUALIFIERS and not self.peek().isdigit():
             self.at += 1
         while not self.take("E"):
@@ -90,9 +90,9 @@ class _Reader:
             elif self.peek() == "T":
                 self.parameter()
             else:
-                made = self.component()
-                found = found if _HASH.fullmatch(made) and found else made
-        return found
+                component = self.component()
+                last = last if _HASH.fullmatch(component) and last else component
+        return last
 
     def component(self) -> str:
         """Parse one identifier, constructor, destructor, operator or lambda."""
@@ -185,9 +185,9 @@ class _Reader:
         self.depth += 1
         if self.depth > _DEEPEST or self.at >= len(self.text):
             raise _Unknown
-        kept = self.last
+        outer_last = self.last
         self._parse_type()
-        self.last = kept
+        self.last = outer_last
         self.depth -= 1
 
     def _parse_type(self) -> None:

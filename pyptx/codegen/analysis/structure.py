@@ -78,17 +78,17 @@ class _Search:
         out: list[Part] = []
         at = low
         while at < high:
-            made = (
+            part = (
                 self._find_cycle(at, high, depth) or self._find_choice(at, high, end, depth)
                 if depth < self.deepest
                 else None
             )
-            if made is None:
+            if part is None:
                 out.append(Leaf(at))
                 at += 1
                 continue
-            out.append(made)
-            at = _find_end(made)
+            out.append(part)
+            at = _find_end(part)
         return out
 
     def _find_cycle(self, at: int, high: int, depth: int) -> Cycle | None:
@@ -99,17 +99,17 @@ class _Search:
         placed = behind < high and isinstance(self.body[behind], Label) and behind not in self.cycles
         done = behind if placed else None
         leaving = self._find_leaving(at, tail, behind) if done is not None else []
-        made = Cycle(at, self.parts(at + 1, tail, None, depth + 1), tail, done if leaving else None)
-        inner = [range(c.label, c.tail + 1) for c in _collect_cycles(made.body)]
+        cycle = Cycle(at, self.parts(at + 1, tail, None, depth + 1), tail, done if leaving else None)
+        inner = [range(c.label, c.tail + 1) for c in _collect_cycles(cycle.body)]
         for place in leaving:
             if not any(place in stretch for stretch in inner):
                 self.shape.leaves[place] = "break"
         if done is not None and not any(self.shape.leaves.get(p) == "break" for p in leaving):
-            made.done = None
+            cycle.done = None
         for place in self._find_leaving(at + 1, tail, at):
             if not any(place in stretch for stretch in inner):
                 self.shape.leaves[place] = "continue"
-        return made
+        return cycle
 
     def _find_leaving(self, first: int, last: int, target: int) -> list[int]:
         inside = self.places[bisect_left(self.places, first) : bisect_left(self.places, last)]

@@ -43,16 +43,16 @@ class Usage:
 def usage_of(body: Body) -> Usage:
     """Return the writes and reads of a function. An unknown instruction may both read and write everything that it
     names."""
-    found = Usage(steps=body.steps)
+    usage = Usage(steps=body.steps)
     for place, step in enumerate(body.steps):
         reads, writes = reads_and_writes(step) if step.plan is not None else _assume_all(step)
-        found.at[id(step.instruction)] = place
-        found.access.append((reads, writes))
+        usage.at[id(step.instruction)] = place
+        usage.access.append((reads, writes))
         for register in writes:
-            found.registers.setdefault(register, Use()).writes.append(place)
+            usage.registers.setdefault(register, Use()).writes.append(place)
         for register in reads:
-            found.registers.setdefault(register, Use()).reads.append(place)
-    return found
+            usage.registers.setdefault(register, Use()).reads.append(place)
+    return usage
 
 
 def _assume_all(step: Step) -> tuple[list[Register], list[Register]]:

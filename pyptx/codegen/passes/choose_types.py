@@ -24,14 +24,14 @@ def choose_types(draft: Draft) -> None:
     for place in range(len(draft.usage.steps) - 1, -1, -1):
         step = draft.usage.steps[place]
         reads, writes = draft.usage.access[place]
-        wanted = ""
+        type_name = ""
         for register in writes:
             variable = variable_of(draft, register, step)
-            wanted = wanted or decide(draft, variable).name
+            type_name = type_name or decide(draft, variable).name
         for register in reads:
             variable_of(draft, register, step)
         if step.plan is not None:
-            _vote(draft, step, wanted)
+            _vote(draft, step, type_name)
     for variable in draft.variables.values():
         variable.home = decide(draft, variable)
 
@@ -72,8 +72,8 @@ def _is_outermost(draft: Draft, name: str, symbol: Symbol) -> bool:
 def _vote(draft: Draft, step: Step, wanted: str) -> None:
     assert step.plan is not None
     opcode = step.instruction.opcode
-    for index, (place, given) in enumerate(zip(step.plan.signature, step.instruction.operands, strict=True)):
-        name = getattr(given, "name", None)
+    for index, (place, operand) in enumerate(zip(step.plan.signature, step.instruction.operands, strict=True)):
+        name = getattr(operand, "name", None)
         if name is None or place.kind is Kind.ADDRESS or place.type is None or place.count:
             continue
         symbol = step.scope.find(name)

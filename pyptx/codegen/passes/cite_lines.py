@@ -22,8 +22,8 @@ Places = Mapping[int, str]
 
 def files_of(module: Module) -> dict[int, str]:
     """Return the names of the source files by number, without directories."""
-    found = (statement for statement in visit(module) if isinstance(statement, FileDirective))
-    return {int(item.index): item.path.replace("\\", "/").rpartition("/")[2] for item in found}
+    directives = (statement for statement in visit(module) if isinstance(statement, FileDirective))
+    return {int(item.index): item.path.replace("\\", "/").rpartition("/")[2] for item in directives}
 
 
 def places_of(function: Function, files: Mapping[int, str]) -> dict[int, str]:

@@ -45,9 +45,9 @@ def _describe(steps: Sequence[Step], around: str) -> Iterator[Step]:
         if not isinstance(step, Block):
             yield step
             continue
-        said = _describe_block(step)
-        inside = tuple(_describe(step.body, said or around))
-        new = said if said and said != around and step.opens else None
+        description = _describe_block(step)
+        inside = tuple(_describe(step.body, description or around))
+        new = description if description and description != around and step.opens else None
         yield step.replace(body=inside, comment=step.comment or new)
 
 
@@ -56,12 +56,12 @@ def _describe_block(step: Block) -> str:
     instructions = [item for item in flatten([step]) if isinstance(item, Instruction)]
     if len(instructions) < SHORTEST:
         return ""
-    found: dict[str, None] = {}
+    phrases: dict[str, None] = {}
     for instruction in instructions:
         for words, opcode, needs, lacks in _SAYS:
             if instruction.opcode == opcode and _fits(instruction.modifiers, needs, lacks):
-                found[words] = None
-    return ", ".join(found)
+                phrases[words] = None
+    return ", ".join(phrases)
 
 
 def _fits(modifiers: tuple[str, ...], needs: tuple[str, ...], lacks: tuple[str, ...]) -> bool:

@@ -78,10 +78,10 @@ class _Folding:
         keywords = dict(header.keywords) if isinstance(header, Call) else {}
         test = keywords.get("pred")
         if test is not None and isinstance(header, Call) and closes:
-            made, late = self.absorbed(test, body)
-            if not isinstance(made, Lambda) and (late or self.late(made, body)):
-                made = Lambda(made)
-            keywords["pred"] = made
+            folded, late = self.absorbed(test, body)
+            if not isinstance(folded, Lambda) and (late or self.late(folded, body)):
+                folded = Lambda(folded)
+            keywords["pred"] = folded
             header, closes = header.replace(keywords=tuple(keywords.items())), (*late, *closes)
         return step.replace(header=header, body=tuple(body), opens=(*before, *step.opens), closes=closes)
 
@@ -103,12 +103,12 @@ class _Folding:
             if not self.once(name) or not self.first(value, name):
                 break
             depth = 1 + max(self.depths.get(id(last.value), 0), self.depths.get(id(value), 0) - 1)
-            made = replaced(value, name, last.value)
-            if depth > DEEPEST or len(text_of(made)) > LONGEST:
+            folded = replaced(value, name, last.value)
+            if depth > DEEPEST or len(text_of(folded)) > LONGEST:
                 break
-            self.depths[id(made)] = depth
+            self.depths[id(folded)] = depth
             self.emitting[id(last.value)] = last.value
-            value, before = made, (*last.emits, *before)
+            value, before = folded, (*last.emits, *before)
             out.pop()
         return value, before
 
@@ -163,14 +163,14 @@ def replaced(value: Expr, name: str, by: Expr) -> Expr:
         same = left is value.left and right is value.right
         return value if same else Binary(value.operator, left, right)
     if isinstance(value, Unary):
-        made = replaced(value.operand, name, by)
-        return value if made is value.operand else Unary(value.operator, made)
+        operand = replaced(value.operand, name, by)
+        return value if operand is value.operand else Unary(value.operator, operand)
     if isinstance(value, Attribute):
-        made = replaced(value.value, name, by)
-        return value if made is value.value else Attribute(made, value.name)
+        operand = replaced(value.value, name, by)
+        return value if operand is value.value else Attribute(operand, value.name)
     if isinstance(value, Item):
-        made, index = replaced(value.value, name, by), replaced(value.index, name, by)
-        return value if made is value.value and index is value.index else Item(made, index)
+        operand, index = replaced(value.value, name, by), replaced(value.index, name, by)
+        return value if operand is value.value and index is value.index else Item(operand, index)
     if isinstance(value, Call):
         arguments = tuple([replaced(argument, name, by) for argument in value.arguments])
         keywords = tuple([(key, replaced(v, name, by)) for key, v in value.keywords])

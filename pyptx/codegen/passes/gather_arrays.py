@@ -18,15 +18,15 @@ _NAMES = {"wgmma": "acc", "mma": "acc", "tcgen05": "tmem", "ldmatrix": "frag", "
 
 def gather_arrays(draft: Draft) -> None:
     """Create arrays, the longest first."""
-    found: list[tuple[list[Variable], str]] = []
+    arrays: list[tuple[list[Variable], str]] = []
     for step in draft.usage.steps:
-        for given in step.instruction.operands:
-            if isinstance(given, VectorOperand) and len(given.elements) >= _LEAST:
-                variables = _find_members(draft, step, given)
+        for operand in step.instruction.operands:
+            if isinstance(operand, VectorOperand) and len(operand.elements) >= _LEAST:
+                variables = _find_members(draft, step, operand)
                 if variables is not None:
-                    found.append((variables, _NAMES.get(step.instruction.opcode, "v")))
-    found.sort(key=lambda item: -len(item[0]))
-    for variables, name in found:
+                    arrays.append((variables, _NAMES.get(step.instruction.opcode, "v")))
+    arrays.sort(key=lambda item: -len(item[0]))
+    for variables, name in arrays:
         if not any(variable.identifier for variable in variables):
             _make(draft, variables, name)
 

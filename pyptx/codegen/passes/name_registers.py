@@ -39,9 +39,15 @@ def name_registers(draft: Draft) -> None:
     for register in sorted(draft.variables, key=lambda key: _find_first(draft, key)):
         variable = draft.variables[register]
         if not variable.identifier:
-            made = _GENERATED.fullmatch(variable.name)
+            generated = _GENERATED.fullmatch(variable.name)
             use = draft.usage.registers[register]
-            _name(draft, variable, roles.get(register) if made else None, bool(made), len(use.reads) + len(use.writes))
+            _name(
+                draft,
+                variable,
+                roles.get(register) if generated else None,
+                bool(generated),
+                len(use.reads) + len(use.writes),
+            )
 
 
 def _is_single(draft: Draft, variable: Variable) -> bool:
@@ -73,8 +79,8 @@ def _name(draft: Draft, variable: Variable, role: str | None, generated: bool, m
         if unnamed and mentions <= FEW:
             variable.expr = Attribute(element, variable.home.name)
             return
-    made = draft.names.fresh((role or variable.name).lower())
-    variable.identifier, variable.expr = made, Name(made)
+    fresh_name = draft.names.fresh((role or variable.name).lower())
+    variable.identifier, variable.expr = fresh_name, Name(fresh_name)
     if element is None:
         draft.singles[id(variable.declaration), variable.name] = variable.expr
 
@@ -108,10 +114,10 @@ def _find_roles(
     if target is not None and role:
         roles_of_step.append((target, role))
     if instruction.opcode == "mbarrier":
-        roles_of_step += [(key, "mbar") for given in operands if (key := _find_base(step, given)) is not None]
+        roles_of_step += [(key, "mbar") for operand in operands if (key := _find_base(step, operand)) is not None]
     if instruction.opcode == "wgmma" and len(operands) > 3:
-        for given, name in zip(operands[1:3], ("desc_a", "desc_b"), strict=True):
-            key = _find_register(step, given)
+        for operand, name in zip(operands[1:3], ("desc_a", "desc_b"), strict=True):
+            key = _find_register(step, operand)
             if key is not None:
                 roles_of_step.append((key, name))
     if _counts(instruction) and target is not None and not draft.usage.registers[target].fresh:
@@ -205,8 +211,8 @@ def _gather_fragment(draft: Draft, place: int, step: Step, roles: dict[tuple[str
     writes = draft.usage.access[place][1]
     if len(variables) < 2 or len(writes) != len(variables) or len({v.home.name for v in variables}) > 1:
         return False
-    made = draft.names.fresh(_LISTS[step.instruction.opcode])
-    whole = Name(made)
+    list_name = draft.names.fresh(_LISTS[step.instruction.opcode])
+    whole = Name(list_name)
     for index, variable in enumerate(variables):
-        variable.identifier, variable.expr = made, Item(whole, Literal(index))
+        variable.identifier, variable.expr = list_name, Item(whole, Literal(index))
     return True

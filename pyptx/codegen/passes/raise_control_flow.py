@@ -54,13 +54,13 @@ class _Body:
 
     def leaf(self, at: int, depth: int) -> Sequence[Step]:
         statement = self.statements[at]
-        what = self.shape.leaves.get(at)
-        if what is None or not isinstance(statement, Instruction):
+        exit = self.shape.leaves.get(at)
+        if exit is None or not isinstance(statement, Instruction):
             return self.write(statement, depth)
         keywords = _build_uni(statement)
         if statement.predicate is not None:
             keywords = (*keywords, ("pred", self.guard(statement)))
-        return [Line(Call(dotted(f"ptx.{what}_"), (), keywords), (statement,))]
+        return [Line(Call(dotted(f"ptx.{exit}_"), (), keywords), (statement,))]
 
     def choice(self, part: Choice, depth: int) -> list[Step]:
         head, label = self.branch(part.head), self.statements[part.label]
@@ -96,9 +96,9 @@ class _Body:
         return Block(header, self.steps(part.body, depth + 1), (label,), closes)
 
     def branch(self, at: int) -> Instruction:
-        made = self.statements[at]
-        assert isinstance(made, Instruction)
-        return made
+        statement = self.statements[at]
+        assert isinstance(statement, Instruction)
+        return statement
 
 
 def _get_name(label: Statement) -> str:

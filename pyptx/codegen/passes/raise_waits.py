@@ -19,25 +19,25 @@ _ORDERS = {"acquire": "sem", "relaxed": "sem", "cta": "scope", "cluster": "scope
 
 def block_wait(draft: Draft, block: Block) -> Line | None:
     """Return the line of a block that waits."""
-    found = wait_of(block)
-    operands = None if found is None else _build_operands(draft, found.test)
-    said = None if found is None else _read_modifiers(found.test)
-    if found is None or operands is None or said is None:
+    wait = wait_of(block)
+    operands = None if wait is None else _build_operands(draft, wait.test)
+    modifiers = None if wait is None else _read_modifiers(wait.test)
+    if wait is None or operands is None or modifiers is None:
         return None
-    labels = (found.label,) if found.done is None else (found.label, found.done)
-    given: dict[str, Expr] = {"labels": literal(labels), "predicate": Literal(found.pred)}
-    given |= {"space": Literal(said.pop("space")), **literals(said)}
-    if found.uni:
-        given["uni"] = Literal(True)
-    loop = Call(LOOP, (), tuple([(key, value) for key, value in given.items() if value != _USUAL.get(key)]))
-    made = call(WAIT, *operands[:2], suspend_hint=operands[2] if len(operands) == 3 else None, loop=loop)
-    if draft.bench.emitted(made, (), found.block) is DIFFERENT:
+    labels = (wait.label,) if wait.done is None else (wait.label, wait.done)
+    options: dict[str, Expr] = {"labels": literal(labels), "predicate": Literal(wait.pred)}
+    options |= {"space": Literal(modifiers.pop("space")), **literals(modifiers)}
+    if wait.uni:
+        options["uni"] = Literal(True)
+    loop = Call(LOOP, (), tuple([(key, value) for key, value in options.items() if value != _USUAL.get(key)]))
+    expression = call(WAIT, *operands[:2], suspend_hint=operands[2] if len(operands) == 3 else None, loop=loop)
+    if draft.bench.emitted(expression, (), wait.block) is DIFFERENT:
         return None
     name = draft.waits.get(loop)
     if name is None:
         name = draft.waits[loop] = Name(draft.outer.fresh("WAIT"))
-    keywords = tuple([(key, name if key == "loop" else value) for key, value in made.keywords])
-    return Line(Call(WAIT, made.arguments, keywords), found.emits)
+    keywords = tuple([(key, name if key == "loop" else value) for key, value in expression.keywords])
+    return Line(Call(WAIT, expression.arguments, keywords), wait.emits)
 
 
 _USUAL = {
@@ -55,18 +55,18 @@ def _read_modifiers(test: Instruction) -> dict[str, str] | None:
     words = [modifier[1:] for modifier in test.modifiers]
     if words[:2] != ["try_wait", "parity"] or words[-1] != "b64":
         return None
-    said: dict[str, str] = {"space": ""}
+    options: dict[str, str] = {"space": ""}
     for word in words[2:-1]:
         if word in _ORDERS:
-            said[_ORDERS[word]] = word
+            options[_ORDERS[word]] = word
         else:
-            said["space"] = word
-    return said
+            options["space"] = word
+    return options
 
 
 def _build_operands(draft: Draft, test: Instruction) -> list[Expr] | None:
     operands = Operands(draft, draft.usage.steps[draft.usage.at[id(test)]].scope)
-    exprs = [operands.expr(given) for given in test.operands[1:]]
+    exprs = [operands.expr(operand) for operand in test.operands[1:]]
     known = [expr for expr in exprs if expr is not None]
     return known if len(known) == len(exprs) else None
 
@@ -80,18 +80,18 @@ def loop_wait(draft: Draft, label: Label, test: Instruction, tail: Instruction) 
     if operands is None or tail.modifiers not in ((), (".uni",)):
         return None
     variable = Operands(draft, draft.usage.steps[draft.usage.at[id(test)]].scope).variable(guard.register)
-    said = _read_modifiers(test)
-    if variable is None or said is None:
+    modifiers = _read_modifiers(test)
+    if variable is None or modifiers is None:
         return None
     once = variable.fresh and draft.reads(variable.identifier) == 1
-    space = said.pop("space")
-    made = call(
+    space = modifiers.pop("space")
+    expression = call(
         WAIT, *operands[:2], suspend_hint=operands[2] if len(operands) == 3 else None, labels=literal((label.name,)),
         predicate=None if once else variable.expr, space=None if space == "shared" else Literal(space),
-        uni=Literal(True) if tail.modifiers else None, **literals(said),
+        uni=Literal(True) if tail.modifiers else None, **literals(modifiers),
     )  # fmt: skip
     if variable.fresh and not once:
         return None
     registers = [draft.bench.register(variable.name, variable.home)] if once else []
     emits = (label, test, tail)
-    return Line(made, emits) if draft.bench.emits_all(made, registers, emits) else None
+    return Line(expression, emits) if draft.bench.emits_all(expression, registers, emits) else None

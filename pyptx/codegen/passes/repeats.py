@@ -91,8 +91,8 @@ def rebuilt(value: Expr, parts: Sequence[Expr]) -> Expr:
     if isinstance(value, Lambda):
         return Lambda(parts[0])
     if isinstance(value, Slice):
-        given = iter(parts)
-        return Slice(*[None if end is None else next(given) for end in (value.start, value.stop, value.step)])
+        remaining = iter(parts)
+        return Slice(*[None if end is None else next(remaining) for end in (value.start, value.stop, value.step)])
     return value
 
 
@@ -133,9 +133,13 @@ def substituted(value: Expr, values: Mapping[str, Expr]) -> Expr:
     if isinstance(value, Name):
         return values.get(value.id, value)
     parts = inside(value)
-    made = [substituted(part, values) for part in parts]
+    new_parts = [substituted(part, values) for part in parts]
     if isinstance(value, Binary):
-        left, right = (part.value if isinstance(part, Literal) else None for part in made)
+        left, right = (part.value if isinstance(part, Literal) else None for part in new_parts)
         if type(left) is int and type(right) is int and value.operator in ("+", "*"):
             return Literal(left + right if value.operator == "+" else left * right)
-    return value if all(mine is theirs for mine, theirs in zip(made, parts, strict=True)) else rebuilt(value, made)
+    return (
+        value
+        if all(mine is theirs for mine, theirs in zip(new_parts, parts, strict=True))
+        else rebuilt(value, new_parts)
+    )

@@ -97,23 +97,23 @@ def _roll(run: Sequence[Line], loops: Loops) -> Iterator[Step]:
     stretch, periods = _Stretch(run, loops), _Periods(shapes)
     at = 0
     while at < len(run):
-        made: tuple[int, Step] | None = None
+        rolled: tuple[int, Step] | None = None
         for length, count in periods.at(at):
             fewest = max(LEAST, -(-SHORTEST // length))
             if count < fewest or stretch.loop(at, length, fewest) is None:
                 continue
             count = stretch.most(at, length, count, fewest)
-            while made is None and count >= fewest:
-                made = stretch.loop(at, length, count)
+            while rolled is None and count >= fewest:
+                rolled = stretch.loop(at, length, count)
                 count //= 2
-            if made is not None:
+            if rolled is not None:
                 break
-        if made is None:
+        if rolled is None:
             yield run[at]
             at += 1
         else:
-            yield made[1]
-            at += made[0]
+            yield rolled[1]
+            at += rolled[0]
 
 
 def _compute_shape(line: Line) -> object:
@@ -131,7 +131,7 @@ class _Periods:
 
     def at(self, at: int) -> list[tuple[int, int]]:
         """Return possible iteration lengths and counts at a position, the most statements first."""
-        shapes, found = self.shapes, list[tuple[int, int]]()
+        shapes, periods = self.shapes, list[tuple[int, int]]()
         for length in range(1, min(LONGEST, (len(shapes) - at) // LEAST) + 1):
             end = max(self.ends[length], at + length)
             while end < len(shapes) and shapes[end] == shapes[end - length]:
@@ -139,8 +139,8 @@ class _Periods:
             self.ends[length] = end
             count = min((end - at) // length, MOST)
             if count >= LEAST:
-                found.append((length, count))
-        return sorted(found, key=lambda item: (-item[0] * item[1], item[0]))[:TRIES]
+                periods.append((length, count))
+        return sorted(periods, key=lambda item: (-item[0] * item[1], item[0]))[:TRIES]
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,8 +209,8 @@ class _Stretch:
             return None
         if not columns and _UNUSED in holes[0]:
             return None
-        made = {text_of(line.target) for line in self.run[at : at + length * count] if line.target is not None}
-        if any(_find_names(value) & made for column in columns for value in column.values):
+        assigned = {text_of(line.target) for line in self.run[at : at + length * count] if line.target is not None}
+        if any(_find_names(value) & assigned for column in columns for value in column.values):
             return None
         target, values, by_place = _build_header(columns, count, self.loops)
         body: list[Line] = []
@@ -269,7 +269,7 @@ class _Stretch:
 
     def columns(self, holes: Sequence[Sequence[Key]], renamed: Sequence[dict[str, str]]) -> list[_Column] | None:
         """Return the varying values; positions with the same values are merged."""
-        found: dict[tuple[Key, ...], list[int]] = {}
+        groups: dict[tuple[Key, ...], list[int]] = {}
         for place, first in enumerate(holes[0]):
             if first[0] == "name":
                 values = tuple([_rename(round_[place], known) for round_, known in zip(holes, renamed, strict=True)])
@@ -278,8 +278,8 @@ class _Stretch:
             if values.count(values[0]) != len(values):
                 if first[0].startswith(("bool", "NoneType")):
                     return None
-                found.setdefault(values, []).append(place)
-        return [_Column(tuple(at), tuple([self.exprs[key] for key in keys])) for keys, at in found.items()]
+                groups.setdefault(values, []).append(place)
+        return [_Column(tuple(at), tuple([self.exprs[key] for key in keys])) for keys, at in groups.items()]
 
     def worth(self, columns: Sequence[_Column], rounds: Sequence[range]) -> bool:
         """Tell whether a loop is shorter than its iterations and no harder to read."""
@@ -299,8 +299,8 @@ class _Stretch:
         columns = self.columns(holes, [{} for _ in lines])
         if not columns or not self.worth(columns, rounds):
             return None
-        made = {text_of(target) for target in targets}
-        if any(_find_names(value) & made for column in columns for value in column.values):
+        assigned = {text_of(target) for target in targets}
+        if any(_find_names(value) & assigned for column in columns for value in column.values):
             return None
         target, values, by_place = _build_header(columns, len(lines), self.loops)
         body = Line(filled(lines[0].value, by_place))
@@ -351,8 +351,8 @@ def _build_header(columns: Sequence[_Column], count: int, loops: Loops) -> tuple
         for column, _ in steps:
             by_place |= dict.fromkeys(column.places, counter)
         bounds = [Literal(first), Literal(first + by * count), Literal(by)]
-        given = bounds[1:2] if first == 0 and by == 1 else bounds[:2] if by == 1 else bounds
-        return counter, call(Name("range"), *given), by_place
+        arguments = bounds[1:2] if first == 0 and by == 1 else bounds[:2] if by == 1 else bounds
+        return counter, call(Name("range"), *arguments), by_place
     for column, (first, by) in steps:
         by_place |= dict.fromkeys(column.places, _build_affine(counter, first, by))
     if not tables:

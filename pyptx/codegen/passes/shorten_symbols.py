@@ -20,7 +20,7 @@ LONGEST = 40
 def shorten_symbols(steps: Sequence[Step], symbols: Sequence[str], names: Names) -> tuple[tuple[Step, ...], list[Step]]:
     """Return the steps with constants for long symbols, and the lines that define them."""
     known: dict[str, Expr] = {}
-    made: list[Step] = []
+    definitions: list[Step] = []
     for symbol in sorted(set(symbols), key=lambda word: (len(word), word)):
         if len(symbol) <= LONGEST and readable(symbol) == symbol:
             continue
@@ -30,10 +30,10 @@ def shorten_symbols(steps: Sequence[Step], symbols: Sequence[str], names: Names)
             continue
         name = Name(names.fresh(identifier(readable(symbol).strip("_")).upper()))
         known[symbol] = name
-        made.append(Line(Literal(symbol), (), name))
+        definitions.append(Line(Literal(symbol), (), name))
     if not known:
         return tuple(steps), []
-    return tuple(_shorten(steps, known)), made
+    return tuple(_shorten(steps, known)), definitions
 
 
 def _shorten(steps: Sequence[Step], known: dict[str, Expr]) -> Iterator[Step]:

@@ -46,5 +46,9 @@ def shown(value: Expr, pattern: bool) -> Expr:
         isinstance(value, Call) and text_path(value.function) in _PATTERNS
     )
     parts = inside(value)
-    made = [shown(part, bits) for part in parts]
-    return value if all(mine is theirs for mine, theirs in zip(made, parts, strict=True)) else rebuilt(value, made)
+    shown_parts = [shown(part, bits) for part in parts]
+    return (
+        value
+        if all(mine is theirs for mine, theirs in zip(shown_parts, parts, strict=True))
+        else rebuilt(value, shown_parts)
+    )

@@ -83,10 +83,10 @@ def _find_fresh_ways(site: Site) -> Iterator[Expr]:
     target = site.made(0)
     rest = site.values(1)
     if target is not None and None not in rest:
-        made = Call(
+        viewed_call = Call(
             chained(site.opcode, site.step.instruction.modifiers), (target, *[r for r in rest if r is not None])
         )
-        yield Call(made.function, made.arguments, site.guard())
+        yield Call(viewed_call.function, viewed_call.arguments, site.guard())
 
 
 def _bind(operands: Operands, operand: Operand, expr: Expr, value: Any) -> tuple[Expr | None, Expr] | None:
@@ -103,8 +103,8 @@ def _bind(operands: Operands, operand: Operand, expr: Expr, value: Any) -> tuple
     first = targets[0]
     if len(targets) == 1 and first is not None and not isinstance(operand, VectorOperand):
         register, votes = values[0], first.votes
-        wanted = votes.get(first.home.name, 0) > votes.get(register.dtype.name, 0) + _WORTH
-        if wanted and not alike(register.dtype, first.home):
+        outvoted = votes.get(first.home.name, 0) > votes.get(register.dtype.name, 0) + _WORTH
+        if outvoted and not alike(register.dtype, first.home):
             expr, register = Attribute(expr, first.home.name), register.view(first.home)
         bench.given[first.identifier] = register
         return (first.expr if draft.is_read(first) else None), expr
@@ -156,8 +156,8 @@ _IN_PLACE = {
 
 def _build_changed_line(site: Site) -> Line | None:
     """Return `x += y` if the destination is the first source."""
-    given, symbol = site.given, _IN_PLACE.get(site.opcode)
-    if symbol is None or len(given) != 3 or given[0] != given[1] or site.pred is not None:
+    operands, symbol = site.given, _IN_PLACE.get(site.opcode)
+    if symbol is None or len(operands) != 3 or operands[0] != operands[1] or site.pred is not None:
         return None
     target, value = site.value(0), site.value(2)
     if not isinstance(target, Name | Item) or value is None:

@@ -209,8 +209,8 @@ def _spell_elect(site: Site) -> Iterator[Expr | None]:
     whole = isinstance(mask, ImmediateOperand) and mask.text == str(_ALL)
     if site.fresh:
         alone = getattr(pair.left, "name", "") == "_"
-        given = () if whole else (site.value(1),)
-        yield site.call("ptx.warp.elect", *given, leader=Literal(False) if alone else None)
+        operands = () if whole else (site.value(1),)
+        yield site.call("ptx.warp.elect", *operands, leader=Literal(False) if alone else None)
     elif site.pred is None:
         left, right = site.operands.expr(pair.left), site.operands.expr(pair.right)
         yield site.call("ptx.elect_sync", left, right, site.value(1))

@@ -21,9 +21,9 @@ def wrappers(site: Site) -> Iterator[Expr]:
     """Yield calls of wrappers for an instruction."""
     ways = _WAYS.get(site.opcode) or FAMILIES.get(site.opcode)
     if ways is not None:
-        for made in ways(site):
-            if made is not None:
-                yield made
+        for candidate in ways(site):
+            if candidate is not None:
+                yield candidate
 
 
 def _spell_mov(site: Site) -> Iterator[Expr | None]:
@@ -143,10 +143,10 @@ def _spell_cvt(site: Site) -> Iterator[Expr | None]:
     flags = {word: Literal(True) for word in ("ftz", "sat") if word in words}
     rounding = ".".join(word for word in words if word not in flags)
     sources = site.values(1)
-    given: tuple[Expr | None, ...] = sources if len(sources) == 1 else (site.listed(sources),)
+    operands: tuple[Expr | None, ...] = sources if len(sources) == 1 else (site.listed(sources),)
     first = () if site.fresh else (site.value(0),)
     more = {"rounding": Literal(rounding) if rounding else None, **flags}
-    yield site.call("ptx.cvt", site.type(target), site.type(source), *first, *given, **more)
+    yield site.call("ptx.cvt", site.type(target), site.type(source), *first, *operands, **more)
 
 
 def _spell_cvta(site: Site) -> Iterator[Expr | None]:

@@ -37,13 +37,13 @@ class WgmmaDescriptor:
     @staticmethod
     def decode(bits: int) -> WgmmaDescriptor:
         """Return the descriptor in these 64 bits; unused bits are ignored, as in hardware."""
-        found = unpack(_WGMMA, bits)
+        fields = unpack(_WGMMA, bits)
         return WgmmaDescriptor(
-            found["start"] << 4,
-            found["leading"] << 4,
-            found["stride"] << 4,
-            _swizzle(_WGMMA_CODE, found["swizzle"]),
-            found["base_offset"],
+            fields["start"] << 4,
+            fields["leading"] << 4,
+            fields["stride"] << 4,
+            _swizzle(_WGMMA_CODE, fields["swizzle"]),
+            fields["base_offset"],
         )
 
 
@@ -72,17 +72,17 @@ class Tcgen05Descriptor:
     @staticmethod
     def decode(bits: int) -> Tcgen05Descriptor:
         """Return the descriptor in these 64 bits; ValueError for an invalid swizzle code or reserved bit."""
-        found = unpack(_TCGEN05, bits)
+        fields = unpack(_TCGEN05, bits)
         if stray := bits & ~mask(_TCGEN05):
             raise ValueError(f"a tcgen05 shared-memory descriptor must have 0 in bits {stray:#x}")
         return Tcgen05Descriptor(
-            found["start"] << 4,
-            found["leading"] << 4,
-            found["stride"] << 4,
-            _swizzle(_TCGEN05_CODE, found["swizzle"]),
-            found["base_offset"],
-            found["lbo_mode"],
-            found["version"],
+            fields["start"] << 4,
+            fields["leading"] << 4,
+            fields["stride"] << 4,
+            _swizzle(_TCGEN05_CODE, fields["swizzle"]),
+            fields["base_offset"],
+            fields["lbo_mode"],
+            fields["version"],
         )
 
 
@@ -93,9 +93,9 @@ def matrix_base_offset(pattern_start: int, swizzle: Swizzle) -> int:
 
 
 def _addresses(address: int, leading: int, stride: int) -> dict[str, int]:
-    for what, value in (("start address", address), ("leading byte offset", leading), ("stride byte offset", stride)):
+    for noun, value in (("start address", address), ("leading byte offset", leading), ("stride byte offset", stride)):
         if value % 16 or not 0 <= value < _LIMIT:
-            raise ValueError(f"the {what} of a matrix must be a multiple of 16 below 256 KiB, got {value}")
+            raise ValueError(f"the {noun} of a matrix must be a multiple of 16 below 256 KiB, got {value}")
     return {"start": address >> 4, "leading": leading >> 4, "stride": stride >> 4}
 
 

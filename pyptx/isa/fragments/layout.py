@@ -89,10 +89,10 @@ class Fragment:
 
     def places(self, row: int, col: int, matrix: int = 0) -> tuple[Place, ...]:
         """Return every place of an element: several if lanes hold copies."""
-        found = _inverse(self).get((row, col, matrix), ())
-        if not found:
+        matches = _inverse(self).get((row, col, matrix), ())
+        if not matches:
             raise IndexError(f"no element ({row}, {col}) in a fragment of {self.shape[0]} x {self.shape[1]}")
-        return found
+        return matches
 
     def place(self, row: int, col: int, matrix: int = 0) -> Place:
         """Return the first place of an element."""
@@ -101,12 +101,12 @@ class Fragment:
 
 @cache
 def _inverse(fragment: Fragment) -> dict[tuple[int, int, int], tuple[Place, ...]]:
-    found: dict[tuple[int, int, int], tuple[Place, ...]] = {}
+    places: dict[tuple[int, int, int], tuple[Place, ...]] = {}
     for lane in range(fragment.lane_count):
         for element in range(fragment.count):
             position = fragment.position3(lane, element)
-            found[position] = (*found.get(position, ()), Place(lane, *fragment.slot(element)))
-    return found
+            places[position] = (*places.get(position, ()), Place(lane, *fragment.slot(element)))
+    return places
 
 
 def element_bits(dtype: PtxType, kind: str | None = None) -> int:

@@ -91,7 +91,7 @@ _DATAPATHS = {
 
 def datapath(m: int, *, cta_group: int = 1, ws: bool = False, sparse: bool = False) -> Datapath:
     """Return the layout that a `tcgen05.mma` of this M uses for its accumulator; ValueError if there is none."""
-    found = _DATAPATHS.get((m, cta_group, ws, sparse))
-    if found is None:
+    layout = _DATAPATHS.get((m, cta_group, ws, sparse))
+    if layout is None:
         raise ValueError(f"tcgen05.mma{'.ws' if ws else ''} does not support M = {m} in cta_group {cta_group}")
-    return found
+    return layout

@@ -20,10 +20,10 @@ SECTIONS = (
 
 @cache
 def _by_opcode() -> dict[str, tuple[Form, ...]]:
-    found: dict[str, list[Form]] = {}
+    forms: dict[str, list[Form]] = {}
     for row in all_rows():
-        found.setdefault(row.opcode, []).append(row)
-    return {opcode: tuple(rows) for opcode, rows in found.items()}
+        forms.setdefault(row.opcode, []).append(row)
+    return {opcode: tuple(rows) for opcode, rows in forms.items()}
 
 
 @cache

@@ -55,9 +55,9 @@ def descriptor(
     check_field("base_offset", base_offset, 7, BASE_OFFSET)
     check_field("version", version, 7, "1 on every Blackwell")
     check_field("lbo_mode", lbo_mode, 1, "1: `leading_bytes` is an address, for 48 bytes of K (sm_103a)")
-    made = Tcgen05Descriptor(0, leading_bytes, stride_bytes, mode, base_offset, lbo_mode, version)
+    encoding = Tcgen05Descriptor(0, leading_bytes, stride_bytes, mode, base_offset, lbo_mode, version)
     return with_address(
-        smem_addr, byte_offset, checked("descriptor", made.encode, f"the swizzles are {', '.join(_SWIZZLES)}")
+        smem_addr, byte_offset, checked("descriptor", encoding.encode, f"the swizzles are {', '.join(_SWIZZLES)}")
     )
 
 
@@ -72,8 +72,8 @@ def masked_descriptor(
 
 def layout_bits(layout: GmmaLayout) -> int:
     """Return the constant bits for a canonical layout, whose strides are the same as for wgmma."""
-    made = Tcgen05Descriptor(0, layout.leading_byte_offset, layout.stride_byte_offset, by_name(layout.smem_swizzle))
-    return checked("the layout", made.encode)
+    encoding = Tcgen05Descriptor(0, layout.leading_byte_offset, layout.stride_byte_offset, by_name(layout.smem_swizzle))
+    return checked("the layout", encoding.encode)
 
 
 def make_instr_desc(
@@ -123,9 +123,9 @@ def _check_operation(operation: InstructionDescriptor) -> None:
     """Check the operation for each CTA group and `.ws`, which the descriptor does not encode: one of them must be
     valid."""
     ways = [(1, False), (2, False), (1, True)]
-    found = [operation.problems(cta_group=cta_group, ws=ws) for cta_group, ws in ways]
-    if all(found):
-        best = min(found, key=len)
+    problems = [operation.problems(cta_group=cta_group, ws=ws) for cta_group, ws in ways]
+    if all(problems):
+        best = min(problems, key=len)
         fail(rules.ARGUMENT, f"instruction descriptor: {'; '.join(best)}", help=_TABLES)
 
 

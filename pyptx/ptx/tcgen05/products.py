@@ -74,16 +74,16 @@ class Products:
         sparse = sparse or sparse_metadata is not None
         modes = ashift, lut_b is not None, collector_a, collector_b
         spelling = _spelling(sparse, hashable(cta_group), kind, hashable(scale_vec), *modes)
-        given = _operands(d_tmem, a_desc, b_desc, idesc, a_is_tmem, (a_k_offset, b_k_offset))
-        given["accumulate"] = _accumulate(enable_input_d, scale_d, pred_operand)
+        operands = _operands(d_tmem, a_desc, b_desc, idesc, a_is_tmem, (a_k_offset, b_k_offset))
+        operands["accumulate"] = _accumulate(enable_input_d, scale_d, pred_operand)
         if disable_output_lane is not None:
-            given["disabled"] = vector(disable_output_lane)
+            operands["disabled"] = vector(disable_output_lane)
         if scale_c is not None:
-            given["scale"] = scale_c
+            operands["scale"] = scale_c
         for name, value in (("meta", sparse_metadata), ("lut", lut_b), ("scale_a", scale_a), ("scale_b", scale_b)):
             if value is not None:
-                given[name] = tmem(value, _ARGUMENTS.get(name, name))
-        emit(spelling, arranged(trace, spelling, given, {}, _REMEDY), pred, trace)
+                operands[name] = tmem(value, _ARGUMENTS.get(name, name))
+        emit(spelling, arranged(trace, spelling, operands, {}, _REMEDY), pred, trace)
 
     def async_2sm(self, d_tmem: Any, a_desc: Any, b_desc: Any, idesc: Any, **options: Any) -> None:
         """Emit the same with `cta_group::2`: the tensor cores of this CTA and its peer compute one product."""
@@ -116,14 +116,14 @@ class Products:
         trace = current()
         words = ["ws", *(["sp"] if sparse_metadata is not None else []), "cta_group::1", *_kind_words(kind, None, [])]
         words += [f"collector::{collector_b}"] if collector_b else []
-        given = _operands(d_tmem, a_desc, b_desc, idesc, a_is_tmem, (a_k_offset, b_k_offset))
-        given["accumulate"] = _accumulate(enable_input_d, None, None)
+        operands = _operands(d_tmem, a_desc, b_desc, idesc, a_is_tmem, (a_k_offset, b_k_offset))
+        operands["accumulate"] = _accumulate(enable_input_d, None, None)
         if sparse_metadata is not None:
-            given["meta"] = tmem(sparse_metadata, "sparse_metadata")
+            operands["meta"] = tmem(sparse_metadata, "sparse_metadata")
         if zero_column_mask is not None:
-            given["columns"] = zero_column_mask
+            operands["columns"] = zero_column_mask
         spelling = spelled("tcgen05", "mma", *words)
-        emit(spelling, arranged(trace, spelling, given, {}, _REMEDY), pred, trace)
+        emit(spelling, arranged(trace, spelling, operands, {}, _REMEDY), pred, trace)
 
 
 mma = Products()
@@ -179,10 +179,10 @@ def _descriptor(name: str, value: Any, offset: Any) -> Any:
     """Return a descriptor; a 32-bit register would be interpreted as a tensor memory address."""
     start = offset_of(name, offset)
     if isinstance(value, SharedView):
-        found = matrix(value, value.dtype, False, f"{name}_desc")
+        operand = matrix(value, value.dtype, False, f"{name}_desc")
         # The number of elements read is in the instruction descriptor, which may be a register.
-        found.check_start(name, start, 1, 1)
-        return descriptor_of(found, start, layout_bits, "tcgen05_descriptor")
+        operand.check_start(name, start, 1, 1)
+        return descriptor_of(operand, start, layout_bits, "tcgen05_descriptor")
     if not isinstance(value, Register | int) or (isinstance(value, Register) and value.dtype.bits != 64):
         fail(
             rules.ARGUMENT,
@@ -195,14 +195,14 @@ def _descriptor(name: str, value: Any, offset: Any) -> Any:
 def _accumulate(enable_input_d: Any, scale_d: Any, pred_operand: Any) -> Any:
     """Return the operand, under one of its three names, that selects whether D is accumulated."""
     default = enable_input_d is True or enable_input_d is None
-    given = [value for value in (None if default else enable_input_d, scale_d, pred_operand) if value is not None]
-    if len(given) > 1:
+    values = [value for value in (None if default else enable_input_d, scale_d, pred_operand) if value is not None]
+    if len(values) > 1:
         fail(
             rules.ARGUMENT,
             "`enable_input_d`, `scale_d` and `pred_operand` name the same operand: pass only one",
             help="pass enable_input_d=p",
         )
-    value = given[0] if given else 1
+    value = values[0] if values else 1
     if isinstance(value, int) and value not in (0, 1):
         fail(rules.ARGUMENT, f"`enable_input_d` must be False, True or a predicate, found {value}",
              help="scale_c divides D by a power of two")  # fmt: skip

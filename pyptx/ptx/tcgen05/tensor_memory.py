@@ -164,10 +164,10 @@ def ld(
     if (red is None) != (red_dst is None) or (red is None and (red_abs or red_nan)):
         fail(rules.ARGUMENT, "a reducing load needs `red` and `red_dst`",
              help="pass red='max', red_dst=reg.alloc(f32), dtype='f32'")  # fmt: skip
-    made = destination(dst_regs)
-    operands = [vector(made), *([red_dst] if red else []), tmem(taddr, "taddr"), *_split(shape, split)]
+    result = destination(dst_regs)
+    operands = [vector(result), *([red_dst] if red else []), tmem(taddr, "taddr"), *_split(shape, split)]
     emit(spelled("tcgen05", "ld", *words, kind), operands, pred)
-    return made
+    return result
 
 
 def ld_spcompress(

@@ -392,7 +392,7 @@ def _plan(
 
 def _tensor_bytes(site: Site, one: Lanes, tensor: TensorMap, made: copies.Copy) -> Region:
     """Return the allocation that holds a tensor; all that is copied must lie in it."""
-    region = site.memory.region_at(tensor.address)
+    region = site.memory.space.region_at(tensor.address)
     inside = made.address if made.inside is None else made.address[made.inside]
     if region is None or (
         len(inside) and (inside.min() < region.low or inside.max() + made.unit > region.low + region.size)

@@ -149,7 +149,7 @@ def _planned(
     if first % _ALIGNED or not (places % pattern == first % pattern).all():
         return offsets, None
     plan = together(tensor, cast("tuple[Array, ...]", at), first)
-    held = memory.region_at(tensor.address)
+    held = memory.space.region_at(tensor.address)
     if plan is None or held is None or (memory.shared.low | stride) % plan.unit or len(held.data) % plan.unit:
         return offsets, None
     low, high = int(plan.start.min()) + plan.low - held.low, int(plan.start.max()) + plan.high - held.low

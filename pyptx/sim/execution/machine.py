@@ -23,9 +23,11 @@ from pyptx.sim.execution.codegen import Instrument, Source, Writer
 from pyptx.sim.execution.tracking import POISON, Tracker, poison_registers
 from pyptx.sim.images.storage import Images
 from pyptx.sim.program.blocks import Block, Program
+from pyptx.sim.program.shared_names import SharedNames
 from pyptx.sim.reports.findings import Agent, Cta, Finding
 from pyptx.sim.state import special
 from pyptx.sim.state.accumulators import settle_all
+from pyptx.sim.state.address_space import AddressSpace
 from pyptx.sim.state.effects import Effects
 from pyptx.sim.state.flights import Flight
 from pyptx.sim.state.meetings import Meeting
@@ -44,6 +46,7 @@ class Launch:
     """What stays the same during a launch."""
 
     program: Program
+    shared_names: SharedNames
     grid: Dim3
     block: Dim3
     cluster: Dim3
@@ -90,7 +93,7 @@ class Resources:
     """What the batches of a launch share: memory that outlives them, compiled blocks, counts, and who is told what
     happens."""
 
-    regions: list[Region]
+    space: AddressSpace
     params: Region
     sources: dict[int, Source]
     stats: Counts
@@ -128,9 +131,9 @@ class Batch:
         self.sp, self.dynamic = np.zeros(lanes, np.int64), np.zeros(lanes, np.int64)
         self.dynamic_base = launch.program.dynamic or 0
         self.memory = Memory(
-            self.shape, resources.regions, resources.params, shared, self.ctaid, shared_base=variables.shared_base,
+            self.shape, resources.space, resources.params, shared, self.ctaid, shared_base=variables.shared_base,
             cluster=launch.cluster_size, pairs=launch.program.pairs and launch.cluster_size > 1, sink=resources.sink,
-            effects=Effects(launch.schedule == "eager", sink=resources.sink), names=variables.shared_name,
+            effects=Effects(launch.schedule == "eager", sink=resources.sink), names=launch.shared_names.name,
             grid=launch.label, grid_shape=launch.grid, fresh=POISON if launch.poison else 0, images=launch.images,
             words=self._registers["r"], dynamic=self.dynamic, dynamic_base=self.dynamic_base,
             unstarted=resources.unstarted, multicasts=resources.multicasts, exact=resources.exact,

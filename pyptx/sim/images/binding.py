@@ -34,8 +34,9 @@ def bind_variables(module: Module, variables: Variables, given: Mapping[str, Any
             text = f"`{name}` is a {statement.type.ptx}, the image is a {type(image).__name__}"
             raise faults.error(faults.ARGUMENTS, statement.origin, text)
         symbol = variables.names.find(name)
-        if image is not None and symbol is not None:
-            images.bind(variables.address(name, symbol), image)
+        address = None if symbol is None else variables.placed.get((name, id(symbol)))
+        if image is not None and address is not None:
+            images.bind(address, image)
 
 
 def _read_sampler(statement: VarDecl, name: str) -> Sampler | None:

@@ -16,10 +16,10 @@ from pyptx.sim.base.formats import Array, Value
 from pyptx.sim.images.objects import Sampler, Surface, Texture
 from pyptx.sim.images.storage import Images
 from pyptx.sim.launch.overlaps import Span, unique
-from pyptx.sim.program.frames import aligned, laid_out
+from pyptx.sim.program.frames import laid_out
 from pyptx.sim.program.shapes import shown_number
-from pyptx.sim.program.variables import GUARD, Allocation
 from pyptx.sim.rules import faults
+from pyptx.sim.state.address_space import AddressSpace
 from pyptx.sim.state.multicasts import Multicast, Multicasts
 from pyptx.sim.state.regions import Region
 from pyptx.tensormap import TensorMap, encode, validate
@@ -71,13 +71,12 @@ class Pointer:
 class Buffers:
     """The arrays of a launch in global memory, each once however often it is passed."""
 
-    next: int
-    allocations: list[Allocation] = field(default_factory=list[Allocation])
+    space: AddressSpace
     arrays: list[tuple[Array, int]] = field(default_factory=list["tuple[Array, int]"])
     spans: Sequence[Span] = ()
     images: Images = field(default_factory=Images)
     multicasts: Multicasts = field(default_factory=Multicasts)
-    _places: dict[int, int] = field(default_factory=dict[int, int])
+    _spans: dict[int, Region] = field(default_factory=dict[int, Region])
     _pointed: dict[int, tuple[Pointer, int]] = field(default_factory=dict[int, "tuple[Pointer, int]"])
     """Where what a pointer leads to lies, by the pointer's identity; holding it keeps that from another."""
 
@@ -91,8 +90,8 @@ class Buffers:
                 help = "pass an array itself, for its address; a pointer leads to a list of arrays or a sim.Tensor"
                 raise faults.error(faults.ARGUMENTS, origin, text, help=help)
             data = b"".join(parts)
-            known = self._pointed[id(value)] = value, self.reserve(len(data), name)
-            self.allocations[-1].data[:] = np.frombuffer(data, np.uint8)
+            region = self.space.allocate(name, np.frombuffer(bytearray(data), np.uint8))
+            known = self._pointed[id(value)] = value, region.low
         return known[1]
 
     def multicast(self, value: Multicast, name: str) -> int:
@@ -103,9 +102,9 @@ class Buffers:
                 faults.ARGUMENTS, None, f"`{name}`: replicas of {sorted(sizes)} bytes, one size is needed"
             )
         replicas = tuple(self.address(array, f"{name}[{at}]") for at, array in enumerate(value.arrays))
-        address, (size,) = aligned(self.next, 256), sizes
+        (size,) = sizes
+        address = self.space.reserve(size)
         self.multicasts.windows.append((address, size, replicas))
-        self.next = address + size + GUARD
         return address
 
     def address(self, array: Array, name: str) -> int:
@@ -120,7 +119,6 @@ class Buffers:
 
     def _placed(self, array: Array, name: str) -> int:
         """Return where the bytes of an array that shares them with no other are placed."""
-        address = aligned(self.next, 256)
         try:
             data = np.ascontiguousarray(array)
         except MemoryError:
@@ -131,22 +129,17 @@ class Buffers:
         flat = data.reshape(-1).view(np.uint8)
         lent = bool(np.shares_memory(data, array)) if data.size else False
         writable = array.flags.writeable and unique(array)
-        self.allocations.append(Allocation(address, data.nbytes, name, flat, writable=writable, lent=lent))
-        self.next = address + data.nbytes + GUARD
-        return address
+        return self.space.allocate(name, flat, writable=writable, lent=lent).low
 
     def _spanned(self, span: Span, name: str) -> int:
         """Return where bytes that several arrays share are placed, once for all of them."""
-        found = self._places.get(span.low)
-        if found is None:
-            found = self._places[span.low] = self.next = aligned(self.next, 256)
-            self.allocations.append(Allocation(found, span.data.nbytes, name, span.data, "global", span.writable, True))
-            self.next += span.data.nbytes + GUARD
-            return found
-        for at, item in enumerate(self.allocations):
-            if item.address == found and name not in item.name.split(" and "):
-                self.allocations[at] = replace(item, name=f"{item.name} and {name}")
-        return found
+        region = self._spans.get(span.low)
+        if region is None:
+            region = self.space.allocate(name, span.data, writable=span.writable, lent=True)
+            self._spans[span.low] = region
+        elif name not in region.name.split(" and "):
+            region.name = f"{region.name} and {name}"
+        return region.low
 
     def known(self, array: Array) -> int | None:
         """Return where an array lies, None for one that the launch was not given."""
@@ -160,23 +153,15 @@ class Buffers:
         address = self.known(array)
         if address is None:
             raise faults.error(faults.ARGUMENTS, None, "`fresh` names an array that is not among the arguments")
-        for at, item in enumerate(self.allocations):
-            if item.address == address and item.size == array.nbytes:
-                self.allocations[at] = replace(item, fresh=True)
+        region = self.space.region_at(address)
+        if region is not None and (region.low, region.size) == (address, array.nbytes):
+            region.fresh = True
 
-    def reserve(self, size: int, name: str) -> int:
-        """Return the address of fresh zeroed memory."""
-        address = aligned(self.next, 256)
-        self.allocations.append(Allocation(address, size, name, np.zeros(size, np.uint8)))
-        self.next = address + size + GUARD
-        return address
-
-    def write_back(self, regions: list[Region]) -> None:
+    def write_back(self) -> None:
         """Copy what the launch wrote back to the arrays."""
-        written = [region for region in regions if region.writable and not region.lent]
         for array, address in self.arrays:
-            region = next((region for region in written if region.low <= address < region.low + region.size), None)
-            if region is not None and array.flags.writeable:
+            region = self.space.region_at(address)
+            if region is not None and region.writable and not region.lent and region.size and array.flags.writeable:
                 data = region.data[address - region.low :][: array.nbytes]
                 array[...] = data.view(array.dtype).reshape(array.shape)
 

@@ -33,5 +33,6 @@ def report_unwritten(
         if address is None:
             raise faults.error(faults.ARGUMENTS, None, "one of `outputs` is no array among the arguments")
         if array.size:
-            home = next(item for item in buffers.allocations if item.address <= address < item.address + item.size)
+            home = buffers.space.region_at(address)
+            assert home is not None
             checked.report_unwritten(owner, home.name, address, array, help)

@@ -29,8 +29,8 @@ from pyptx.sim.program.variables import PARAM_BASE, Globals
 from pyptx.sim.rules import faults
 from pyptx.sim.scheduling.orders import SCHEDULES, reversed_ctas
 from pyptx.sim.scheduling.scheduler import Scheduler
+from pyptx.sim.state.address_space import AddressSpace
 from pyptx.sim.state.flights import Flight
-from pyptx.sim.state.memory import regions_of
 from pyptx.sim.state.printing import Printed
 from pyptx.sim.state.regions import Region
 from pyptx.sim.state.sink import fan_out
@@ -68,7 +68,7 @@ class Prepared:
     """A launch that can begin. Callers' arrays are written by `write_back` only."""
 
     launch: Launch
-    regions: list[Region]
+    space: AddressSpace
     params: Region
     buffers: Buffers
     outputs: dict[str, Array]
@@ -100,7 +100,7 @@ class Prepared:
         sink = fan_out(observers)
         instruments = (observer.instrument(self.launch.program) for observer in observers)
         resources = Resources(
-            self.regions, self.params, self.sources, self.stats, self.printed, unstarted, self.buffers.multicasts,
+            self.space, self.params, self.sources, self.stats, self.printed, unstarted, self.buffers.multicasts,
             self.exact, sink, next((one for one in instruments if one is not None), None), flight,
         )  # fmt: skip
         while unstarted.left:
@@ -121,7 +121,7 @@ class Prepared:
 
     def write_back(self) -> None:
         """Give the callers what the launch wrote."""
-        self.buffers.write_back(self.regions)
+        self.buffers.write_back()
         self.buffers.images.write_back()
 
 
@@ -142,16 +142,14 @@ def prepared_together(
     poison = any(options.poison for _, _, options, _ in launches)
     programs = _programs([(module, entry) for module, entry, _, _ in launches], checked, single, poison)
     variables = programs[0][0].variables.globals
-    buffers = Buffers(variables.next, spans=_overlapping([options for _, _, options, _ in launches]))
+    space = AddressSpace(variables.next)
+    space.load(variables.allocations)
+    buffers = Buffers(space, spans=_overlapping([options for _, _, options, _ in launches]))
     labels = _labels([label for _, _, _, label in launches], [program for program, _, _ in programs])
-    found = [
+    return [
         _begun(made, module, options, buffers, label, number)
         for number, (made, label, (module, _, options, _)) in enumerate(zip(programs, labels, launches, strict=True))
     ]
-    regions = regions_of([*variables.allocations, *buffers.allocations])
-    for launch in found:
-        launch.regions = regions
-    return found
 
 
 def _require_types(entry: Any, options: Options) -> None:
@@ -197,7 +195,7 @@ def _labels(given: Sequence[str | None], programs: Sequence[Program]) -> list[st
 
 
 def _begun(made: _Made, module: Module, options: Options, buffers: Buffers, label: str, number: int) -> Prepared:
-    """Return a launch whose arrays and variables have addresses, but no regions yet."""
+    """Return a launch that can begin."""
     program, sources, tracker = made
     grid, block, cluster = (dim3(getattr(options, name), name) for name in ("grid", "block", "cluster"))
     shape = shaped(program, grid, block, cluster, whole_number(options.shared, "shared", 0))
@@ -213,11 +211,13 @@ def _begun(made: _Made, module: Module, options: Options, buffers: Buffers, labe
     exact = 0
     if options.precision == "hardware":
         exact = max(target(name).arch for name in module.target.targets if name.startswith("sm_"))
-    program.variables.parts = _parts(options.parts)
-    workspace = buffers.reserve(256, "grid workspace") if options.cooperative else 0
+    workspace = 0
+    if options.cooperative:
+        workspace = buffers.space.allocate("grid workspace", np.zeros(256, np.uint8)).low
     launch = Launch(
-        program, *shape, options.shared, options.max_steps, workspace, options.schedule, options.seed,
-        options.poison, tracker, images=buffers.images, label=label, number=number,
+        program, program.variables.shared_names(_parts(options.parts)), *shape, options.shared, options.max_steps,
+        workspace, options.schedule, options.seed, options.poison, tracker, images=buffers.images, label=label,
+        number=number,
     )  # fmt: skip
     bind_variables(module, program.variables, options.images or {}, buffers.images)
     function = program.entry.function
@@ -226,7 +226,7 @@ def _begun(made: _Made, module: Module, options: Options, buffers: Buffers, labe
         buffers.mark_fresh(array)
     params = Region("parameters", "param", PARAM_BASE, len(data), _padded(data), writable=False)
     at_once = _at_once(launch, options, shared_memory=bool(label))
-    return Prepared(launch, [], params, buffers, outputs, sources, exact, at_once)
+    return Prepared(launch, buffers.space, params, buffers, outputs, sources, exact, at_once)
 
 
 def _at_once(launch: Launch, options: Options, shared_memory: bool) -> int:

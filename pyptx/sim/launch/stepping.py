@@ -176,13 +176,13 @@ class Machine:
         """Return a copy of an array argument or a variable of global memory as the kernel sees it now."""
         given = self._launch.outputs.get(name)
         address = None if given is None else self._launch.buffers.known(given)
-        for region in self._launch.regions:
+        for region in self._launch.space.regions:
             if given is not None and address is not None and region.low <= address < region.low + max(1, region.size):
                 data = region.data[address - region.low :][: given.nbytes].copy()
                 return data.view(given.dtype).reshape(given.shape)
             if given is None and region.name == name:
                 return region.data.copy()
-        known = ", ".join(region.name for region in self._launch.regions)
+        known = ", ".join(region.name for region in self._launch.space.regions)
         raise faults.error(faults.ARGUMENTS, None, f"no memory `{name}`; there are {known}")
 
     @hide_frames
@@ -196,7 +196,7 @@ class Machine:
         for row in memory.mbarriers.living(own, own + shape.shared_stride).tolist():
             b = memory.mbarriers
             address = int(b.places[row]) - own + memory.shared_base
-            name = batch.program.variables.shared_name(address).replace("`", "")
+            name = batch.machine.launch.shared_names.name(address).replace("`", "")
             counts = (int(v[row]) for v in (b.phase, b.pending, b.expected, b.tx))
             found.append(MBarrier(name, address, *counts))
         bars = batch.barriers
@@ -294,7 +294,7 @@ class Machine:
 
     def _address(self, at: str) -> int:
         name, _, offset = at.partition("+")
-        places = self._launch.launch.program.variables.shared_places()
+        places = self._launch.launch.shared_names.places
         found = [start for start, known in places if known == name]
         if not found:
             known = ", ".join(known for _, known in places)

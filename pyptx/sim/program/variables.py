@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -28,6 +28,7 @@ from pyptx.ir.nodes import Declarator
 from pyptx.ir.operands import Operand, number_value
 from pyptx.sim.base.formats import Array
 from pyptx.sim.program.frames import aligned, declarator_of, size_and_alignment
+from pyptx.sim.program.shared_names import SharedNames
 from pyptx.sim.rules import faults
 
 PARAM_BASE = 0x1_0000_0000
@@ -101,8 +102,6 @@ class Variables:
     """The bytes of those of a known size, by where they start."""
     in_shared: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
     """The same by name and declaration."""
-    parts: dict[str, int] = field(default_factory=dict[str, int])
-    """Names that the caller has for places behind the dynamic symbol."""
     waiting: dict[tuple[str, int], Symbol] = field(default_factory=dict[tuple[str, int], Symbol])
     """Variables of shared memory that the program names: where they lie depends on all of them."""
 
@@ -139,27 +138,10 @@ class Variables:
             self.placed[key] = self.dynamic_base()
             self.shared.append((self.dynamic_base(), key[0]))
 
-    def shared_name(self, address: int) -> str:
-        """Name a place of shared memory by the variable that it lies in or behind."""
-        before = [(start, at, name) for at, (start, name) in enumerate(self.shared_places()) if start <= address]
-        if not before:
-            return f"shared {address:#x}"
-        start, _, name = max(before)
-        return f"`{name}`+{address - start}" if address > start else f"`{name}`"
-
-    def shared_places(self) -> list[tuple[int, str]]:
-        """Return the named places of shared memory."""
-        return [*self.shared, *((self.dynamic_base() + offset, name) for name, offset in self.parts.items())]
-
-    def shared_extent(self, symbol: str, offset: int, end: int) -> tuple[str, int, int]:
-        """Return the variable or part in which the place so many bytes behind a symbol lies: its name, where it starts,
-        and where it ends; `end` is that of all shared memory."""
-        places = self.shared_places()
-        address = next(start for start, name in places if name == symbol) + offset
-        start, at = max((start, at) for at, (start, _) in enumerate(places) if start <= address)
-        size = self.sizes.get(start)
-        following = min((other for other, _ in places if other > start), default=end)
-        return places[at][1], start, following if size is None else start + size
+    def shared_names(self, parts: Mapping[str, int]) -> SharedNames:
+        """Return the names of places of shared memory; `parts` names some behind the dynamic symbol."""
+        dynamic = ((self.dynamic_base() + offset, name) for name, offset in parts.items())
+        return SharedNames((*self.shared, *dynamic), self.sizes)
 
     def shared_symbol(self, address: int) -> str:
         """Return the variable that a place of shared memory lies in or behind, empty if there is none."""

@@ -162,7 +162,7 @@ class Known:
         row = int(barriers.rows(np.array([wait.key]))[0])
         cta, place = divmod(wait.key, state.shape.shared_stride)
         address = place + state.machine.memory.shared_base
-        named = state.program.variables.shared_name(address)
+        named = state.machine.launch.shared_names.name(address)
         phase, pending, count, tx = (
             int(v[row]) for v in (barriers.phase, barriers.pending, barriers.expected, barriers.tx)
         )

@@ -49,7 +49,7 @@ def snapshot(state: State) -> list[Any]:
     """Return copies of everything that decides what happens next; nothing if that is too much."""
     memory, barriers = state.machine.memory, state.machine.memory.mbarriers
     arrays: list[Array] = [*state.machine.registers.values(), state.machine.sp, memory.shared.data, memory.local.data]
-    arrays += [region.data for region in memory.regions if region.writable and not region.lent]
+    arrays += [region.data for region in memory.space.regions if region.writable and not region.lent]
     arrays += [barriers.pending, barriers.tx, barriers.phase, state.barriers.arrived, state.clusters.arrived]
     if sum(array.nbytes for array in arrays) > _MOST_BYTES:
         return []

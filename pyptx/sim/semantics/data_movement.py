@@ -97,7 +97,7 @@ def _is_own(low: int, machine: Value, group: Lanes, address: Array) -> Array:
 
 def _is_global(constant: bool, machine: Value, group: Lanes, address: Array) -> Array:
     inside = np.zeros(np.shape(address), np.bool_)
-    for region in machine.memory.regions:
+    for region in machine.memory.space.regions:
         if region.space == "const":
             inside |= (address >= region.low) & (address < region.low + region.size)
     return inside if constant else (address >= GLOBAL_BASE) & ~inside

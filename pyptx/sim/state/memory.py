@@ -6,7 +6,6 @@ place. Knows no instruction but the place (`Site`) that errors name.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,10 +17,11 @@ from pyptx.ir import Instruction, opcode_span
 from pyptx.sim.base.formats import Array, Value
 from pyptx.sim.base.lanes import Lanes, Shape
 from pyptx.sim.images.storage import Images
-from pyptx.sim.program.variables import GLOBAL_BASE, LOCAL_WINDOW, PARAM_BASE, SHARED_WINDOW, Allocation
+from pyptx.sim.program.variables import GLOBAL_BASE, LOCAL_WINDOW, PARAM_BASE, SHARED_WINDOW
 from pyptx.sim.reports.findings import Cta
 from pyptx.sim.rules import faults
 from pyptx.sim.state.accumulators import Held, HeldOf
+from pyptx.sim.state.address_space import AddressSpace
 from pyptx.sim.state.effects import Effects
 from pyptx.sim.state.mbarriers import MBarriers
 from pyptx.sim.state.multicasts import Multicasts
@@ -39,6 +39,7 @@ _LOWEST = 1 << 16
 """Below this lies no memory: such addresses are offsets from a null pointer."""
 _POINTER = "pass an array for the parameter that is the pointer, and check the offset that is added to it"
 _GUARD = "compare the index with the size of the array, or guard the access"
+_LIFETIME = "free memory when the last launch that uses it has ended"
 _WINDOW = {PARAM_BASE >> 32: "param", SHARED_WINDOW >> 32: "shared", LOCAL_WINDOW >> 32: "local"}
 
 
@@ -75,7 +76,7 @@ class Memory:
     """All memory of a launch; shared and local memory belong to the batch of CTAs that runs."""
 
     shape: Shape
-    regions: list[Region]
+    space: AddressSpace
     params: Region
     shared_size: int
     ctaid: Array
@@ -113,10 +114,8 @@ class Memory:
     tensor: TensorMemory = field(init=False)
     shared: Region = field(init=False)
     local: Region = field(init=False)
-    starts: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.starts = [region.low for region in self.regions]
         stride = -(-max(self.shared_size, 16) // 16) * 16
         data = np.zeros(stride * self.shape.ctas, np.uint8)
         self.shared = Region("shared memory", "shared", self.shared_base, self.shared_size, data)
@@ -179,7 +178,7 @@ class Memory:
     def _global(self, site: Site, lanes: Lanes, address: Value, size: int, space: str) -> tuple[Region, Any]:
         region = site.region
         if isinstance(address, int):
-            region = self.region_at(address)
+            region = self.space.region_at(address)
             if region is None or address + size > region.low + region.size:
                 raise self._outside(site, lanes, 0, address, size)
             return region, self._checked(site, lanes, np.array(address - region.low), address, size)
@@ -199,23 +198,18 @@ class Memory:
             raise self._fault(faults.MISALIGNED, site, lanes, bad, address, size, f"not a multiple of {size}")
         return offsets
 
-    def region_at(self, address: int) -> Region | None:
-        """Return the region of global memory that begins last before an address."""
-        at = bisect_right(self.starts, address) - 1
-        return self.regions[at] if at >= 0 else None
-
     def _search(self, site: Site, lanes: Lanes, address: Array, size: int) -> tuple[Region, Array]:
         """Find the one region that all lanes hit, or check every lane by itself."""
-        region = self.region_at(int(address[0]))
+        region = self.space.region_at(int(address[0]))
         if region is not None:
             offsets = np.subtract(address, region.low, dtype=np.uint64)
             if size <= region.size and offsets.max() <= region.size - size:
                 site.region = region
                 return region, offsets
-        if not self.regions:
+        if not self.space.regions:
             raise self._outside(site, lanes, 0, address, size)
-        at = np.searchsorted(np.array(self.starts, np.uint64), address, "right") - 1
-        ends = np.array([r.low + r.size for r in self.regions], np.uint64)
+        at = np.searchsorted(np.array(self.space.starts, np.uint64), address, "right") - 1
+        ends = np.array([r.low + r.size for r in self.space.regions], np.uint64)
         wrong = at < 0
         wrong |= (ends[at] - np.minimum(address, ends[at])) < size
         if wrong.any():
@@ -225,7 +219,7 @@ class Memory:
 
     def split(self, address: Array) -> list[Array]:
         """Return one mask per window and global region that addresses fall into."""
-        starts = np.array([PARAM_BASE, SHARED_WINDOW, LOCAL_WINDOW, *self.starts], np.uint64)
+        starts = np.array([PARAM_BASE, SHARED_WINDOW, LOCAL_WINDOW, *self.space.starts], np.uint64)
         at = np.searchsorted(starts, address, "right")
         return [at == one for one in np.unique(at)]
 
@@ -317,6 +311,7 @@ class Memory:
         if where < self.params.size and ".tensor" in site.instruction.modifiers:
             text += ", or a tensor map's address in the parameters, which `cvta.param` makes generic"
         help = _POINTER if where < _LOWEST else _GUARD if where >= GLOBAL_BASE else None
+        help = help if self.space.freed_at(where) is None else _LIFETIME
         return self._fault(
             faults.OUT_OF_BOUNDS, site, lanes, at, address, size, text, help=help if space == "global" else None
         )
@@ -340,9 +335,12 @@ class Memory:
             return known
         if address >> 32 in _WINDOW:
             return f"a generic address of {_WINDOW[address >> 32]} memory"
-        if not self.regions:
+        freed = self.space.freed_at(address)
+        if freed is not None:
+            return f"`{freed.name}`, {freed.size} bytes at {freed.low:#x}, was freed"
+        nearest = self.space.nearest(address)
+        if nearest is None:
             return "the launch has no global memory: no argument is an array, and the module has no variables there"
-        nearest = min(self.regions, key=lambda r: max(r.low - address, address - (r.low + r.size - 1), 0))
         after = address - (nearest.low + nearest.size)
         by = f"{after} bytes after its end" if after >= 0 else f"{nearest.low - address} bytes before its start"
         by = by if after >= 0 or address < nearest.low else "reaching over its end"
@@ -376,11 +374,3 @@ _joined = np.bitwise_or.reduce
 
 class Mixed(Exception):
     """The lanes of one access hit different regions: the caller splits them by `Memory.split`."""
-
-
-def regions_of(allocations: list[Allocation]) -> list[Region]:
-    """Return the regions of global memory in address order."""
-    return [
-        Region(item.name, item.space, item.address, item.size, item.data, item.writable, item.lent, item.fresh)
-        for item in sorted(allocations, key=lambda a: a.address)
-    ]

@@ -90,7 +90,7 @@ def _record_use(checks: Session, place: Place, site: Site, thread: int, tensor_m
     """A copy uses a map; one in a parameter or in constant memory cannot change. Say whether this one can."""
     if tensor_map is None:
         return False
-    region = site.memory.region_at(int(tensor_map))
+    region = site.memory.space.region_at(int(tensor_map))
     if region is None or region.space != "global" or int(tensor_map) >= region.low + region.size:
         return False
     checks.engine.maps.use(thread, place, int(tensor_map), operation)

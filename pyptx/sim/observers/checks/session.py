@@ -92,7 +92,7 @@ class Session(Observer):
         """Tell of the launch and its memory."""
         entry = machine.program.entry.function
         memory = machine.memory
-        for region in memory.regions if not self.engine.state.grids else ():
+        for region in memory.space.regions if not self.engine.state.grids else ():
             if region.writable and region.space == "global" and region.size:
                 self.engine.state.add_buffer(region.low, region.size, region.name, region.fresh)
         block = machine.launch.block
@@ -100,7 +100,7 @@ class Session(Observer):
         return self.engine.launch(
             Place(entry.origin, entry.name), block[0] * block[1] * block[2], slots=slots,
             cluster=machine.launch.cluster_size, shared_bytes=memory.shared_size, tensor=tensor,
-            names=lambda offset: machine.program.variables.shared_name(offset + memory.shared_base),
+            names=lambda offset: machine.launch.shared_names.name(offset + memory.shared_base),
             overlaps=self.overlaps, label=machine.launch.label,
         )  # fmt: skip
 

@@ -103,14 +103,14 @@ def _check_addresses(
     place: Place, wanted: list[tuple[int, _Origin]], machine: Batch, lanes: Lanes, mask: Any, *given: Any
 ) -> None:  # fmt: skip
     """Report addresses in a CTA's own shared memory that lie outside of what the subscript indexes."""
-    checks, shared, variables = checks_in(machine), machine.memory.shared, machine.program.variables
+    checks, shared, names = checks_in(machine), machine.memory.shared, machine.launch.shared_names
     assert checks.grid is not None
     for at, (symbol, offset) in wanted:
         active, (where,) = chosen(lanes, mask, given[2 * at + 1])
         if active is None:
             continue
         end = shared.low + machine.memory.shared_size
-        name, low, high = variables.shared_extent(symbol, offset, end)
+        name, low, high = names.extent(symbol, offset, end)
         addresses = where.astype(np.int64)
         outside = (addresses < low) | (addresses >= high)
         # What is out of all shared memory is an error of the access itself; a peer's addresses lie there too.
@@ -118,7 +118,7 @@ def _check_addresses(
         if outside.any():
             first = int(outside.argmax())
             address, thread = int(addresses[first]), int(checks.group(active).threads[first])
-            object_name = variables.shared_name(address)
+            object_name = names.name(address)
             message = f"byte {address - low:,} of `{name}`, which has {high - low:,} bytes; there lies {object_name}"
             checks.engine.state.report(
                 rules.SUBSCRIPT, place, message, thread=thread, where=object_name, count=int(outside.sum())

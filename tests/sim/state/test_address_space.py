@@ -1,0 +1,105 @@
+"""Global memory as regions: placed, registered at real addresses, freed, and what an access outside of them is told."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyptx.diagnostics import PtxError
+from pyptx.parser import parse
+from pyptx.sim.base.formats import Array
+from pyptx.sim.launch.prepared import Options, prepared
+from pyptx.sim.program.variables import GLOBAL_BASE, Allocation
+from pyptx.sim.state.address_space import AddressSpace
+from tests.sim.kernels import kernel
+
+LOAD = parse(kernel("ld.global.u32 %r1, [%o];"))
+
+
+def _bytes(size: int) -> Array:
+    return np.zeros(size, np.uint8)
+
+
+def test_allocations_are_aligned_and_apart() -> None:
+    space = AddressSpace()
+    one, other = space.allocate("one", _bytes(5)), space.allocate("other", _bytes(0))
+    third = space.allocate("third", _bytes(8), alignment=4096)
+    assert (one.low, other.low % 256, third.low % 4096) == (GLOBAL_BASE, 0, 0)
+    assert one.low + one.size + 256 <= other.low
+    assert other.low + 256 <= third.low
+    assert [space.region_at(address) for address in (one.low, one.low + 4, third.low + 7)] == [one, one, third]
+    assert space.region_at(GLOBAL_BASE - 1) is None
+
+
+def test_memory_that_exists_elsewhere_keeps_its_address() -> None:
+    space = AddressSpace()
+    data = np.arange(64, dtype=np.uint8)
+    region = space.register("device array", 0x7F3A_1234_5600, data)
+    assert region.low == 0x7F3A_1234_5600
+    assert region.view(np.dtype(np.uint8)).base is data
+    with pytest.raises(
+        ValueError, match=r"`twin` at 0x7f3a1234563f overlaps `device array`, which is at 0x7f3a12345600"
+    ):
+        space.register("twin", 0x7F3A_1234_563F, _bytes(1))
+    assert space.register("behind", 0x7F3A_1234_5640, _bytes(1)).size == 1
+
+
+def test_an_allocation_avoids_what_is_registered() -> None:
+    space = AddressSpace()
+    taken = space.register("taken", GLOBAL_BASE + 512, _bytes(100))
+    before = space.allocate("before", _bytes(200))
+    behind = space.allocate("behind", _bytes(4))
+    assert before.low == GLOBAL_BASE
+    assert behind.low >= taken.low + taken.size + 256
+
+
+def test_variables_keep_their_first_contents_for_the_next_launch() -> None:
+    first = np.array([1, 2, 3, 4], np.uint8)
+    space = AddressSpace(GLOBAL_BASE + 4096)
+    space.load([Allocation(GLOBAL_BASE, 4, "table", first, lent=True)])
+    region = space.region_at(GLOBAL_BASE)
+    assert region is not None
+    region.own()
+    region.data[0] = 9
+    assert first[0] == 1
+    assert space.allocate("array", _bytes(1)).low == GLOBAL_BASE + 4096
+
+
+def test_freed_memory_is_remembered_until_its_addresses_are_used_again() -> None:
+    space = AddressSpace()
+    region = space.allocate("scratch", _bytes(64))
+    low = region.low
+    space.free(low)
+    assert region.size == 0
+    assert space.region_at(low) is None
+    freed = space.freed_at(low + 63)
+    assert freed is not None
+    assert (freed.name, freed.low, freed.size) == ("scratch", low, 64)
+    assert space.freed_at(low + 64) is None
+    with pytest.raises(ValueError, match=f"no allocation starts at {low:#x}"):
+        space.free(low)
+    space.register("next", low + 32, _bytes(64))
+    assert space.freed_at(low) is None
+    assert space.nearest(low) is space.region_at(low + 32)
+
+
+def test_an_access_to_freed_memory_says_so() -> None:
+    launch = prepared(LOAD, None, Options(args=[np.zeros(4, np.uint32)]))
+    launch.space.free(launch.space.regions[0].low)
+    batch = next(launch.batches())
+    with pytest.raises(PtxError) as caught:
+        batch.run()
+    (error,) = caught.value.diagnostics
+    assert error.code == "PTX1110"
+    assert "`out`, 16 bytes at 0x7f00000000, was freed" in error.message
+    assert error.help == "free memory when the last launch that uses it has ended"
+
+
+def test_a_region_that_an_instruction_hit_before_is_not_hit_after_it_was_freed() -> None:
+    launch = prepared(LOAD, None, Options(args=[np.zeros(4, np.uint32)], grid=2, batch_lanes=1))
+    batches = launch.batches()
+    next(batches).run()
+    launch.space.free(launch.space.regions[0].low)
+    second = next(batches)
+    with pytest.raises(PtxError, match="was freed"):
+        second.run()

@@ -1,0 +1,164 @@
+"""The events of a run: who hears them, in which order, and what several listeners make of one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyptx.check.body import Step
+from pyptx.parser import parse
+from pyptx.sim.base.events import Bytes
+from pyptx.sim.base.formats import Array
+from pyptx.sim.base.lanes import Lanes
+from pyptx.sim.launch.prepared import Options, prepared
+from pyptx.sim.observers.observer import Observer
+from pyptx.sim.program.blocks import Block
+from pyptx.sim.state.memory import Site
+from pyptx.sim.state.regions import Region
+from pyptx.sim.state.sink import Landing, Sink, fan_out
+from tests.sim.kernels import kernel
+
+BODY = """
+st.shared.u32 [box], %t;
+bar.sync 3, 64;
+mbarrier.init.shared.b64 [bar], 1;
+@!%p1 ld.shared.u32 %r1, [box];
+st.global.u32 [%o], %r1;
+"""
+MODULE = parse(kernel(BODY, module=".shared .u32 box; .shared .u64 bar;"))
+
+
+class Log(Observer):
+    """Keeps what it hears."""
+
+    def __init__(self, name: str = "", log: list[str] | None = None) -> None:
+        self.name, self.log = name, [] if log is None else log
+
+    def on_begin(self, numbers: Array) -> None:
+        self.log.append(f"{self.name}begin {numbers.tolist()}")
+
+    def on_finish(self) -> None:
+        self.log.append(f"{self.name}finish")
+
+    def on_access(self, site: Site, lanes: Lanes, region: Region, offsets: Array, size: int, kind: str) -> None:
+        self.log.append(f"{self.name}{site.instruction.opcode} {region.space} {kind} {size} x {lanes.n}")
+
+    def on_barrier_arrive(self, step: Step, lanes: Lanes, number: int, count: int | None) -> None:
+        self.log.append(f"{self.name}arrive {number} of {count} x {lanes.n}")
+
+    def on_barrier_wait(self, step: Step, lanes: Lanes, number: int) -> None:
+        self.log.append(f"{self.name}wait {number} x {lanes.n}")
+
+    def on_barrier_complete(self, number: int, ctas: Array) -> None:
+        self.log.append(f"{self.name}complete {number} {ctas.tolist()}")
+
+    def on_mbarrier_init(self, rows: Array) -> None:
+        self.log.append(f"{self.name}init {rows.tolist()[:1]}")
+
+    def on_exit(self, step: Step, lanes: Lanes) -> None:
+        self.log.append(f"{self.name}exit x {lanes.n}")
+
+
+def _run(*observers: Observer) -> Array:
+    out = np.full(64, -1, np.int32)
+    launch = prepared(MODULE, None, Options(block=64, args=[out]))
+    for batch in launch.batches(observers):
+        batch.run()
+    launch.write_back()
+    return out
+
+
+def test_a_listener_hears_a_run_in_order() -> None:
+    log = Log()
+    assert (_run(log) == 63).all()
+    assert log.log == [
+        "begin [0]",
+        "ld param r 8 x 64",
+        "st shared w 4 x 64",
+        "arrive 3 of 64 x 64",
+        "wait 3 x 64",
+        "complete 3 [0]",
+        "mbarrier shared b 8 x 64",
+        "init [0]",
+        "ld shared r 4 x 64",
+        "st global w 4 x 64",
+        "exit x 64",
+        "finish",
+    ]
+
+
+def test_several_listeners_hear_the_same_one_after_the_other() -> None:
+    alone, log = Log(), list[str]()
+    _run(alone)
+    _run(Log("a ", log), Log("b ", log))
+    assert log == [f"{name}{line}" for line in alone.log for name in ("a ", "b ")]
+
+
+def test_nobody_is_no_sink_and_one_is_the_sink_itself() -> None:
+    log = Log()
+    assert fan_out([]) is None
+    assert fan_out([log]) is log
+
+
+class Wrapper(Sink[Any]):
+    detailed = True
+    hasty = frozenset(("wgmma",))
+
+    def __init__(self, name: str, log: list[str]) -> None:
+        self.name, self.log = name, log
+
+    def wrap_effect(self, agent: str, lanes: Array, land: Landing, grouped: bool, size: int) -> Landing:
+        def wrapped() -> None:
+            self.log.append(self.name)
+            land()
+
+        return wrapped
+
+    def on_load(
+        self, site: Any, lane: Lanes, source: Bytes, targets: list[tuple[Bytes, int]], tensor_map: Any
+    ) -> Landing:
+        return lambda: self.log.append(f"{self.name} landed")
+
+    def on_unwritten_register(self, step: Step, lanes: Lanes, name: str) -> bool:
+        self.log.append(f"{self.name} reads {name}")
+        return self.name == "inner"
+
+
+def test_what_listeners_wrap_runs_through_all_of_them() -> None:
+    log = list[str]()
+    both = fan_out([Wrapper("inner", log), Wrapper("outer", log), Log()])
+    assert both is not None
+    both.wrap_effect("bulk", np.zeros(1), lambda: log.append("lands"), False, 0)()
+    assert log == ["outer", "inner", "lands"]
+    log.clear()
+    nothing: Any = None
+    both.on_load(nothing, nothing, nothing, [], None)()
+    assert log == ["inner landed", "outer landed"]
+    log.clear()
+    assert both.on_unwritten_register(nothing, nothing, "%r1") is True
+    assert log == ["inner reads %r1", "outer reads %r1"]
+    assert both.on_loads(nothing, nothing, nothing, nothing, nothing, 0, None) is None
+    assert both.on_write_backs(nothing, nothing, nothing, 0, nothing, None) is False
+    assert (both.detailed, both.hasty, both.continues) == (True, {"wgmma"}, False)
+    assert isinstance(both.subscriber(Log), Log)
+
+
+def test_only_listeners_that_override_an_event_are_called() -> None:
+    heard: list[str] = []
+
+    class Deaf(Sink[Any]):
+        pass
+
+    class Ears(Sink[Any]):
+        def on_block(self, block: Block, lanes: Lanes) -> None:
+            heard.append("block")
+
+    ears = Ears()
+    both = fan_out([Deaf(), ears])
+    assert both is not None
+    assert both.on_block == ears.on_block
+    nothing: Any = None
+    both.on_block(nothing, nothing)
+    both.on_finish()
+    assert heard == ["block"]

@@ -14,12 +14,13 @@ import numpy as np
 
 from pyptx import tensormap
 from pyptx.diagnostics import PtxError
+from pyptx.numbers import is_float, type_bits
 from pyptx.sim import rules as hazards
 from pyptx.sim.base.events import Bytes
-from pyptx.sim.base.formats import Array
+from pyptx.sim.base.formats import Array, dtype_of
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines import bulk_together, copies, extents
-from pyptx.sim.engines.copies.movement import combine
+from pyptx.sim.engines.copies.movement import combine, computed_as
 from pyptx.sim.engines.copies.overrides import Change, overriding
 from pyptx.sim.engines.copies.reports import Test
 from pyptx.sim.engines.issuing import chosen, objects, told
@@ -28,20 +29,10 @@ from pyptx.sim.state.effects import BULK
 from pyptx.sim.state.memory import GLOBAL_BASE, SHARED_WINDOW, Site
 from pyptx.sim.state.regions import Region
 from pyptx.sim.state.sink import SILENT, Sink
-from pyptx.tensormap import ElementType, TensorMap
+from pyptx.tensormap import TensorMap, element_type
+from pyptx.types import from_name
 
 _CHUNK = 16
-_ELEMENT = {
-    "u32": ElementType.U32, "b32": ElementType.U32, "s32": ElementType.S32, "u64": ElementType.U64,
-    "b64": ElementType.U64, "s64": ElementType.S64, "f16": ElementType.F16, "bf16": ElementType.BF16,
-    "f32": ElementType.F32, "f64": ElementType.F64,
-}  # fmt: skip
-_DTYPE = {"f16": "u2", "bf16": "u2", "f32": "f4", "f64": "f8"}
-_SUMS = {
-    ElementType.F16: "f16", ElementType.BF16: "bf16", ElementType.F32: "f32", ElementType.F32_FTZ: "f32",
-    ElementType.TF32: "f32", ElementType.TF32_FTZ: "f32", ElementType.F64: "f64",
-}  # fmt: skip
-"""The types of tensors of floating-point numbers that copies add up."""
 
 
 def copy(
@@ -77,7 +68,7 @@ def copy(
                 old = target.copy() if sums else target
                 _put(operation, given, target, kept)
                 if sums:
-                    sink.on_sum(site, one, sums, *(values.view(_DTYPE[sums]) for values in (old, given, target)))
+                    sink.on_sum(site, one, sums, *(values.view(dtype_of(sums)) for values in (old, given, target)))
 
         signal, rows = None, None
         low = max(begin, 0)
@@ -98,20 +89,19 @@ def copy(
 def _sums(sink: Sink[Site], operation: str) -> str:
     """Return the floating-point type that a reduction adds up, empty for all else and where nobody looks at values."""
     kind = operation.rpartition(".")[2]
-    return kind if operation.startswith("add") and kind in _DTYPE and sink.compares_values else ""
+    return kind if operation.startswith("add") and is_float(kind) and sink.compares_values else ""
 
 
 def _element_size(operation: str) -> int:
     """Return the bytes of an element of a reduction, 0 for a copy."""
-    return _ELEMENT[operation.rpartition(".")[2]].bits // 8 if operation else 0
+    return type_bits(operation.rpartition(".")[2]) // 8 if operation else 0
 
 
 def _put(operation: str, new: Array, old: Array, kept: Array) -> None:
     if operation:
         name, _, kind = operation.partition(".")
-        element = _ELEMENT[kind.rpartition(".")[2]]
-        dtype = {ElementType.F16: "u2", ElementType.BF16: "u2", ElementType.F32: "f4", ElementType.F64: "f8",
-                 ElementType.S32: "i4", ElementType.S64: "i8", ElementType.U64: "u8"}.get(element, "u4")  # fmt: skip
+        kind = kind.rpartition(".")[2]
+        dtype, element = dtype_of(kind), element_type(from_name(kind))
         old.view(dtype)[...] = combine(name, old.view(dtype), new.view(dtype), element)
     elif kept.all():
         old[...] = new
@@ -199,8 +189,8 @@ def store(
             shared = _shared(site, begin)
             if operation:
                 values = copies.reduce(made, operation, region.data, region.low, shared, memory.shared.low)
-                if operation == "add" and tensor.dtype in _SUMS and sink.compares_values:
-                    sink.on_sum(site, one, _SUMS[tensor.dtype], *values)
+                if operation == "add" and tensor.dtype.is_float and sink.compares_values:
+                    sink.on_sum(site, one, computed_as(tensor.dtype), *values)
             else:
                 copies.store(made, region.data, region.low, shared, memory.shared.low)
 

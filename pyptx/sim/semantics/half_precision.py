@@ -14,7 +14,6 @@ import numpy as np
 from pyptx.isa.model import Match
 from pyptx.numbers import FORMATS
 from pyptx.sim.base.formats import Array
-from pyptx.sim.engines.copies.plans import NAN_OF
 from pyptx.sim.numerics.formats import nan_of, widen
 from pyptx.sim.numerics.rounding import flush_half, held, rounded
 from pyptx.sim.semantics import rounding as r
@@ -115,7 +114,7 @@ def _compute_plain(match: Match, name: str) -> Function:
 
 def _is_out_of_bounds(bits: Array) -> Array:
     """Say where an operand holds the NaN that tensor copies put beyond the tensor (manual: fma.oob)."""
-    return bits == np.frombuffer(NAN_OF[2], "<u2")
+    return bits == _NAN
 
 
 def fused(mode: str) -> Function:

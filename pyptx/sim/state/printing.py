@@ -12,6 +12,7 @@ from typing import Any
 
 from pyptx.diagnostics import visible
 from pyptx.isa.printf import FLOATS, SIGNED, Field, Parts, within
+from pyptx.numbers import FORMATS
 
 MOST_PRINTED = 1 << 24
 """Characters of one launch."""
@@ -102,14 +103,15 @@ def _floating(kind: str, flags: str, precision: int | None, value: float) -> tup
 
 def _hexadecimal(value: float, precision: int | None, point: bool) -> str:
     """Return a number as `1.8p+1`, rounded to the nearest even digit."""
-    exponent = max(math.frexp(value)[1] - 1, -1022) if value else 0
-    fraction = int(math.ldexp(value, 52 - exponent))
-    digits = 13
+    form = FORMATS["f64"]
+    exponent = max(math.frexp(value)[1] - 1, form.least_exponent) if value else 0
+    fraction = int(math.ldexp(value, form.mantissa - exponent))
+    digits = most = form.mantissa // 4
     if precision is None:
         while digits and not fraction & 15:
             fraction, digits = fraction >> 4, digits - 1
-    elif precision < 13:
-        step = 4 * (13 - precision)
+    elif precision < most:
+        step = 4 * (most - precision)
         half, low = 1 << (step - 1), fraction & ((1 << step) - 1)
         fraction, digits = fraction >> step, precision
         fraction += low > half or (low == half and fraction & 1)

@@ -10,21 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyptx.sim.base.formats import dtype_of
 from pyptx.sim.engines.copies.plans import CHUNK, I64, U8, Copy
 from pyptx.sim.numerics import arithmetic, extremes
 from pyptx.tensormap import ElementType
 
 Array = NDArray[Any]
 
-_NUMBER = {
-    ElementType.U8: "u1", ElementType.U16: "u2", ElementType.U32: "u4", ElementType.S32: "i4", ElementType.U64: "u8",
-    ElementType.S64: "i8", ElementType.F16: "u2", ElementType.BF16: "u2", ElementType.F32: "f4",
-    ElementType.F32_FTZ: "f4", ElementType.TF32: "f4", ElementType.TF32_FTZ: "f4", ElementType.F64: "f8",
-}  # fmt: skip
-_FORMAT = {
-    ElementType.F16: "f16", ElementType.BF16: "bf16", ElementType.F32: "f32", ElementType.F32_FTZ: "f32",
-    ElementType.TF32: "f32", ElementType.TF32_FTZ: "f32", ElementType.F64: "f64",
-}  # fmt: skip
 _FLUSHED = (ElementType.F32_FTZ, ElementType.TF32_FTZ)
 
 
@@ -87,7 +79,7 @@ def reduce(
 ) -> tuple[Array, Array, Array]:
     """Combine the box in shared memory with the tensor, in place; return the elements before, what came, and after."""
     source, target = _clip(copy)
-    number = np.dtype(_NUMBER[copy.element])
+    number = dtype_of(computed_as(copy.element))
     old = take(memory, base, target, copy.unit).view(number)
     new = take(shared, shared_base, source, copy.unit).view(number)
     result = combine(operation, old, new, copy.element)
@@ -95,9 +87,16 @@ def reduce(
     return old, new, result
 
 
+def computed_as(element: ElementType) -> str:
+    """Return the type that elements are reduced in: f32 for tf32."""
+    form = element.format
+    assert form is not None, element
+    return "f32" if form.name == "tf32" else form.name
+
+
 def combine(operation: str, old: Array, new: Array, element: ElementType) -> Array:
     """Return `old` with `new` reduced into it, element by element."""
-    name = _FORMAT.get(element)
+    name = computed_as(element) if element.is_float else None
     match operation:
         case "add" if name is None or name == "f64":
             with np.errstate(all="ignore"):

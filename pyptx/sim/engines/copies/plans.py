@@ -135,15 +135,13 @@ def phase_of(destination: int, mode: Swizzle) -> int:
     return destination % period(mode)
 
 
-NAN_OF = {2: b"\xff\x7f", 4: b"\xff\xff\xff\x7f", 8: b"\xff\xff\xff\xff\xff\xff\xff\x7f"}
-"""The NaN that fills elements outside the tensor, by the element's bytes: all of the fraction set."""
-
-
 def fill_of(tensor: TensorMap, unit: int) -> bytes:
     """Return one unit of what is outside the tensor."""
     if tensor.fill is Fill.ZERO:
         return bytes(unit)
-    pattern = NAN_OF[tensor.dtype.bits // 8]
+    # All bits but the sign: the NaN of every floating-point element, of tf32 that of f32.
+    bits = tensor.dtype.bits
+    pattern = ((1 << bits - 1) - 1).to_bytes(bits // 8, "little")
     return pattern * (unit // len(pattern))
 
 

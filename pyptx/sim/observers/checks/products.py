@@ -14,6 +14,7 @@ import numpy as np
 from pyptx.check.body import Step
 from pyptx.isa.descriptors import InstructionDescriptor
 from pyptx.isa.traits import Trait
+from pyptx.numbers import FORMATS, is_float
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines import bulk
@@ -35,8 +36,6 @@ from pyptx.types import ALL
 
 Function = Callable[..., Any]
 _TYPES = frozenset(t.name for t in ALL)
-_PACKED = {"f16": "f16x2", "bf16": "bf16x2", "e4m3": "e4m3x4", "e5m2": "e5m2x4"}
-_FINITE = frozenset(("e2m1", "e2m3", "e3m2"))
 _FLOATS = {"f16": "f2", "f32": "f4"}
 
 
@@ -108,7 +107,7 @@ def _multiply_in_warp(
     a: Any, b: Any, c: Any, *rest: Any,
 ) -> Any:  # fmt: skip
     product = inner(machine, lanes, a, b, c, *rest)
-    kind = _PACKED.get(types[0], types[0])
+    kind = _spell_register(types[0])
     if all(all_finite(np.asarray(value), kind) for value in product):
         return product
     flaws = _find_flaws(lanes, a, types[1]) | _find_flaws(lanes, b, types[2])
@@ -116,7 +115,7 @@ def _multiply_in_warp(
         words = [np.ascontiguousarray(lanes.each(rest[at])) for at in scales]
         bad = [(word.view("u1") == 0xFF).reshape(lanes.n, -1) for word in words]
         flaws |= _spread_to_warps(lanes, Flaws(np.asarray(np.concatenate(bad, 1).any(1)), np.zeros(lanes.n, np.bool_)))
-    whole, start = _stack(lanes, product, kind), _stack(lanes, c, _PACKED.get(types[3], types[3]))
+    whole, start = _stack(lanes, product, kind), _stack(lanes, c, _spell_register(types[3]))
     same = types[0] == types[3]
     flaws |= Flaws.of(start) if same else _spread_to_warps(lanes, Flaws.of(start).along(0))
     for nan, bad in flaws.new_in(whole):
@@ -131,6 +130,12 @@ def _multiply_in_warp(
     return product
 
 
+def _spell_register(kind: str) -> str:
+    """Return the type of a register of elements: f16x2 for f16."""
+    form = FORMATS[kind]
+    return f"{kind}x{32 // form.width}" if is_float(kind) and form.width < 32 else kind
+
+
 def _stack(lanes: Lanes, registers: Any, kind: str) -> Array:
     """Return the elements of accumulators, `[element, lane]`."""
     return np.stack([np.broadcast_to(part, lanes.n) for part in elements(tuple(registers), kind)])
@@ -138,10 +143,10 @@ def _stack(lanes: Lanes, registers: Any, kind: str) -> Array:
 
 def _read_numbers(lanes: Lanes, operand: Any, kind: str) -> Array:
     """Return what the registers of an operand hold, `[element, lane]`."""
-    if kind in _FINITE:
+    if is_float(kind) and FORMATS[kind].nan is None:
         return np.zeros((1, lanes.n))
     bits = tuple(v if np.asarray(v).dtype.kind != "i" else v.view(f"u{v.dtype.itemsize}") for v in operand)
-    parts = elements(tuple(bits), _PACKED.get(kind, kind))
+    parts = elements(tuple(bits), _spell_register(kind))
     return np.stack([np.broadcast_to(np.asarray(part, np.float64), lanes.n) for part in parts])
 
 

@@ -16,6 +16,7 @@ from pyptx.check.body import Step
 from pyptx.ir import LabelOperand, RegisterOperand, VectorOperand
 from pyptx.ir.operands import Operand
 from pyptx.isa.descriptors import WgmmaDescriptor
+from pyptx.numbers import type_bits
 from pyptx.sim import rules as hazards
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
@@ -31,7 +32,6 @@ from pyptx.sim.semantics.wgmma import Spelling
 from pyptx.sim.state import warpgroups as wg
 from pyptx.sim.state.memory import Site
 
-_BITS = {"f16": 16, "bf16": 16, "tf32": 32, "e4m3": 8, "e5m2": 8, "s8": 8, "u8": 8, "b1": 1}
 _GRANULE = 16
 _KEPT = 1 << 24
 """Bytes of places of operands that are kept for some lanes."""
@@ -162,7 +162,7 @@ def _collect_granules(
 ) -> Rows:
     """Return the granules that an operand of each warpgroup lies in; `operand` is its name and type."""
     held: _Operands = lanes.remembered("hazards of products", lambda: _Operands.of(lanes))
-    values, bits = lanes.each(descriptors)[held.first], _BITS[operand[1]]
+    values, bits = lanes.each(descriptors)[held.first], type_bits(operand[1])
     key = values.tobytes(), rows, columns, bits, across
     granule_rows = held.rows.get(key)
     if granule_rows is None:

@@ -104,26 +104,26 @@ class Kernel:
     def ptx(self, *, lineinfo: bool = False, annotate: bool = False, **kwargs: Any) -> str:
         """Return the PTX for these template parameters and shape variables. `lineinfo` adds `.file`/`.loc`, so that
         profilers and debuggers show the Python lines; `annotate` appends each Python line to its statements."""
-        trace = self._specialised(kwargs)
+        trace = self._specialize(kwargs)
         _warn(trace.traced, 4)
-        return self._written(trace, lineinfo, annotate)[1]
+        return self._write(trace, lineinfo, annotate)[1]
 
     @hide_frames
     def module(self, *, lineinfo: bool = False, annotate: bool = False, **kwargs: Any) -> Module:
         """Return the module as nodes."""
-        return self._written(self._specialised(kwargs), lineinfo, annotate)[0]
+        return self._write(self._specialize(kwargs), lineinfo, annotate)[0]
 
     @hide_frames
     def check(self, **kwargs: Any) -> list[Diagnostic]:
         """Return the findings of the checks, at the Python lines."""
-        trace = self._specialised(kwargs)
+        trace = self._specialize(kwargs)
         findings = lenient(check_module(trace.traced.module), trace.traced.unchecked)
         return [*grouped(findings), *trace.traced.warnings]
 
     @hide_frames
     def cubin(self, *, lineinfo: bool = False, **kwargs: Any) -> Cubin:
         """Return the machine code. ptxas messages refer to the Python lines."""
-        module, text = self._written(self._specialised(kwargs), lineinfo, False)
+        module, text = self._write(self._specialize(kwargs), lineinfo, False)
         origins = origins_in(text, module) if self._definition.exact else origins_by_line(module)
         return assemble(text, lineinfo=lineinfo, origin_of=lambda line: origins.get(line))
 
@@ -141,7 +141,7 @@ class Kernel:
     @hide_frames
     def dynamic_smem(self, **kwargs: Any) -> int:
         """Return how many bytes of dynamic shared memory a launch needs."""
-        return self._specialised(kwargs).traced.dynamic_shared
+        return self._specialize(kwargs).traced.dynamic_shared
 
     @hide_frames
     def simulate(
@@ -162,7 +162,7 @@ class Kernel:
         `poison`, `watch`."""
         options = {name: kwargs.pop(name) for name in _RUN_OPTIONS if name in kwargs}
         options |= {"schedule": schedule, "seed": seed, "check": check, "on_hazard": on_hazard}
-        return self._simulated(inputs, args, out, grid, options, kwargs)[0]
+        return self._simulate(inputs, args, out, grid, options, kwargs)[0]
 
     @hide_frames
     def __call__(
@@ -172,7 +172,7 @@ class Kernel:
         same library: one, or a tuple of several. They are undefined until the kernel writes them, unless you pass
         arrays with values as `out=`. `args` are the raw parameters in their order, scalars and arrays. Errors of the
         run are raised, warnings are shown as `HazardWarning`."""
-        result, outputs = self._simulated(inputs, args, out, grid, {}, kwargs)
+        result, outputs = self._simulate(inputs, args, out, grid, {}, kwargs)
         from pyptx.runtime.simulation import warnings_of
 
         for text in warnings_of(result):
@@ -192,10 +192,10 @@ class Kernel:
     ) -> Launch:
         """Return a launch for `sim.stream`: this kernel on arrays, as in a call. A `programmatic` launch may overlap
         with the preceding one. Pass arrays that another launch uses as `out=`."""
-        bound = self._bound(inputs, args, out, grid, kwargs, depth=4)
+        bound = self._bind(inputs, args, out, grid, kwargs, depth=4)
         return replace(bound.launch, programmatic=programmatic, label=label)
 
-    def _simulated(
+    def _simulate(
         self,
         args: Sequence[Any],
         listed: Sequence[Any] | None,
@@ -206,12 +206,12 @@ class Kernel:
     ) -> tuple[Result, list[Any]]:
         from pyptx.runtime import arrays, simulation
 
-        bound = self._bound(args, listed, out, grid, kwargs, depth=5)
+        bound = self._bind(args, listed, out, grid, kwargs, depth=5)
         result = simulation.simulate(bound.launch, outputs=bound.made, **options)
         arrays.note_written(bound.given)
         return result, bound.given or arrays.given_back(bound.library, bound.made)
 
-    def _bound(
+    def _bind(
         self,
         args: Sequence[Any],
         listed: Sequence[Any] | None,
@@ -245,7 +245,7 @@ class Kernel:
         known = {name: value for name, value in env.items() if name in self.shape_variables}
         module = self.module(**known, **template)
         memory: dict[str, Any] = dict(zip((name for name, _ in tensors), (*views, *results), strict=True))
-        traced = self._specialised({**known, **template}).traced
+        traced = self._specialize({**known, **template}).traced
         _warn(traced, depth + 1)
         launch = simulation.launch_of(
             module, self._definition, memory, scalars, known,
@@ -278,10 +278,10 @@ class Kernel:
     def _repr_html_(self) -> str:
         """Show the PTX in a notebook: of the latest trace, or of the first if the kernel takes no arguments."""
         try:
-            trace = self._latest or self._specialised({})
+            trace = self._latest or self._specialize({})
         except PtxError as error:
             return f"<pre>{escape(repr(self))}\n{escape(str(error))}</pre>"
-        return html(self._written(trace, False, False)[1])
+        return html(self._write(trace, False, False)[1])
 
     @hide_frames
     def for_arch(self, arch: str) -> Kernel:
@@ -297,11 +297,11 @@ class Kernel:
     @hide_frames
     def entry_in(self, unit: Unit, **kwargs: Any) -> tuple[Trace, Function]:
         """Trace the kernel into a module shared with others; `combine` does this."""
-        dims, template = self._arguments(kwargs)
-        trace, function, _ = trace_entry(self._definition, self._target(), dims, template, unit)
+        dims, template = self._split_arguments(kwargs)
+        trace, function, _ = trace_entry(self._definition, self._find_target(), dims, template, unit)
         return trace, function
 
-    def _target(self) -> str:
+    def _find_target(self) -> str:
         if self.arch != "auto":
             return self.arch
         try:
@@ -310,10 +310,10 @@ class Kernel:
             self.notes[:] = [f"arch='auto': no GPU found, traced for {DEFAULT_ARCH}"]
             return DEFAULT_ARCH
 
-    def _specialised(self, kwargs: Mapping[str, Any]) -> _Specialisation:
+    def _specialize(self, kwargs: Mapping[str, Any]) -> _Specialisation:
         """Return the trace for these arguments, tracing if none fits."""
-        dims, template = self._arguments(kwargs)
-        arch = self._target()
+        dims, template = self._split_arguments(kwargs)
+        arch = self._find_target()
         captured = snapshot(self._definition.function)
         key = (arch, fingerprint(template))
         known = self._traces.setdefault(key, [])
@@ -329,7 +329,7 @@ class Kernel:
         self._latest = trace
         return trace
 
-    def _arguments(self, kwargs: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, Any]]:
+    def _split_arguments(self, kwargs: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, Any]]:
         variables = self.shape_variables
         unknown = [name for name in kwargs if name not in variables and name not in self.template_params]
         template = {**self.template_params, **{n: v for n, v in kwargs.items() if n in self.template_params}}
@@ -350,7 +350,7 @@ class Kernel:
             )
         return dims, template
 
-    def _written(self, made: _Specialisation, lineinfo: bool, annotate: bool) -> tuple[Module, str]:
+    def _write(self, made: _Specialisation, lineinfo: bool, annotate: bool) -> tuple[Module, str]:
         known = made.texts.get((lineinfo, annotate))
         if known is None:
             with without_collector():
@@ -442,7 +442,7 @@ def kernel(
     @hide_frames
     def decorate(function: Callable[..., Any]) -> Kernel:
         tiles = (*options["in_specs"], *options["out_specs"])
-        names, template = _signature(function, len(tiles), tiles)
+        names, template = _read_signature(function, len(tiles), tiles)
         definition = Definition(
             function, function.__name__, declaration.checked_arch(arch), declaration.checked_version(version, arch),
             tuple(zip(names, tiles, strict=True)), declaration.raw_parameters(raw_params),
@@ -455,7 +455,9 @@ def kernel(
     return decorate if fn is None else decorate(fn)
 
 
-def _signature(function: Callable[..., Any], tensors: int, tiles: Sequence[Tile]) -> tuple[list[str], dict[str, Any]]:
+def _read_signature(
+    function: Callable[..., Any], tensors: int, tiles: Sequence[Tile]
+) -> tuple[list[str], dict[str, Any]]:
     """Return the names of the tensors, and the template parameters with their defaults."""
     if not _NAME.fullmatch(getattr(function, "__name__", "")):
         own_name = getattr(function, "__name__", function)

@@ -69,7 +69,7 @@ class Tile:
         dims = [x for x in dims_and_dtype if not isinstance(x, PtxType | Layout)]
         types = [x for x in dims_and_dtype if isinstance(x, PtxType)]
         if dtype is not None:
-            types.append(_type(dtype))
+            types.append(_convert_type(dtype))
         names = [] if types else [x for x in dims if x in _TYPE_NAMES]
         types += [from_name(str(name)) for name in names]
         layouts = {x for x in dims_and_dtype if isinstance(x, Layout)} | ({layout} - {Layout.ROW})
@@ -79,10 +79,10 @@ class Tile:
             )
         if len(layouts) > 1:
             raise ValueError(f"Tile takes one layout, got {', '.join(sorted(str(x) for x in layouts))}")
-        _set(self, "shape", tuple(_dim(x) for x in dims if x not in names))
+        _set(self, "shape", tuple(_check_dim(x) for x in dims if x not in names))
         _set(self, "dtype", types[0])
         _set(self, "layout", next(iter(layouts), Layout.ROW))
-        _set(self, "tma_box", None if tma_box is None else tuple(_dim(x) for x in tma_box))
+        _set(self, "tma_box", None if tma_box is None else tuple(_check_dim(x) for x in tma_box))
         _set(self, "tma_rank", tma_rank)
         _set(self, "tma_padding", tma_padding)
         _check_tma(self)
@@ -99,24 +99,24 @@ class Tile:
 
     def resolve_shape(self, env: dict[str, int]) -> tuple[int, ...]:
         """Return the shape with every name replaced by its number; KeyError if one is not bound."""
-        return tuple(_number(dim, env) for dim in self.shape)
+        return tuple(_resolve_dim(dim, env) for dim in self.shape)
 
     def resolve_box(self, env: dict[str, int]) -> tuple[int, ...]:
         """Return the box of one TMA load in the tile's dimensions: the whole tile if none was specified."""
-        return tuple(_number(dim, env) for dim in (self.shape if self.tma_box is None else self.tma_box))
+        return tuple(_resolve_dim(dim, env) for dim in (self.shape if self.tma_box is None else self.tma_box))
 
     def extract_env(self, array_shape: tuple[int, ...]) -> dict[str, int]:
         """Return the value of each name for an array of this shape; ValueError if the shape does not fit."""
         if len(array_shape) != self.rank:
             raise ValueError(
-                f"expected {counted('dimension', self.rank)} {self._shape_text()}, got shape {tuple(array_shape)}"
+                f"expected {counted('dimension', self.rank)} {self._format_shape()}, got shape {tuple(array_shape)}"
             )
         env: dict[str, int] = {}
         for axis, (dim, size) in enumerate(zip(self.shape, array_shape, strict=True)):
             expected = env.setdefault(dim, size) if isinstance(dim, str) else dim
             if expected != size:
                 which = f"{dim} = {expected}" if isinstance(dim, str) else str(expected)
-                got = f"{size} (shape {tuple(array_shape)} for {self._shape_text()})"
+                got = f"{size} (shape {tuple(array_shape)} for {self._format_shape()})"
                 raise ValueError(f"dimension {axis} must be {which}, got {got}")
         return env
 
@@ -135,17 +135,21 @@ class Tile:
         cls, m: Dim, k: Dim, dtype: PtxType | str, *, tile_m: Dim | None = None, tile_k: Dim | None = None
     ) -> Tile:
         """Return the K-major (M, K) operand: with the swizzle for the tile's row width, and a box one span wide."""
-        return cls._operand((m, k), _type(dtype), m if tile_m is None else tile_m, k if tile_k is None else tile_k)
+        return cls._make_operand(
+            (m, k), _convert_type(dtype), m if tile_m is None else tile_m, k if tile_k is None else tile_k
+        )
 
     @classmethod
     def wgmma_b(
         cls, k: Dim, n: Dim, dtype: PtxType | str, *, tile_k: Dim | None = None, tile_n: Dim | None = None
     ) -> Tile:
         """Return the MN-major (K, N) operand; swizzle and box as for `wgmma_a`, determined by the N of its tile."""
-        return cls._operand((k, n), _type(dtype), k if tile_k is None else tile_k, n if tile_n is None else tile_n)
+        return cls._make_operand(
+            (k, n), _convert_type(dtype), k if tile_k is None else tile_k, n if tile_n is None else tile_n
+        )
 
     @classmethod
-    def _operand(cls, shape: tuple[Dim, Dim], dtype: PtxType, rows: Dim, width: Dim) -> Tile:
+    def _make_operand(cls, shape: tuple[Dim, Dim], dtype: PtxType, rows: Dim, width: Dim) -> Tile:
         span = 128 * 8 // dtype.bits
         if isinstance(width, str):
             # A width that only the arguments determine is split into whole spans of the widest swizzle.
@@ -159,7 +163,7 @@ class Tile:
             )
         return cls(*shape, dtype=dtype, layout=layout, tma_box=(rows, min(width, span)))
 
-    def _shape_text(self) -> str:
+    def _format_shape(self) -> str:
         return f"({', '.join(map(str, self.shape))}{',' if self.rank == 1 else ''})"
 
     def __repr__(self) -> str:
@@ -214,11 +218,11 @@ def _set(tile: Tile, name: str, value: object) -> None:
 _TYPE_NAMES = frozenset(t.name for t in ALL)
 
 
-def _type(dtype: PtxType | str) -> PtxType:
+def _convert_type(dtype: PtxType | str) -> PtxType:
     return from_name(dtype) if isinstance(dtype, str) else dtype
 
 
-def _dim(value: object) -> Dim:
+def _check_dim(value: object) -> Dim:
     if isinstance(value, str):
         if not value.isidentifier() or iskeyword(value):
             raise ValueError(
@@ -232,7 +236,7 @@ def _dim(value: object) -> Dim:
     return value
 
 
-def _number(dim: Dim, env: dict[str, int]) -> int:
+def _resolve_dim(dim: Dim, env: dict[str, int]) -> int:
     if isinstance(dim, int):
         return dim
     if dim not in env:

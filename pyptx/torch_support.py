@@ -40,18 +40,18 @@ def differentiable_kernel(
 
     @cache
     def made() -> Any:
-        return _autograd(forward_kernel, backward_kernel, saved, count)
+        return _make_autograd(forward_kernel, backward_kernel, saved, count)
 
     def function(*tensors: Any, **options: Any) -> Any:
         """Run the forward kernel; autograd runs the backward one."""
-        return made().apply(_split({**kwargs, **options}, forward_kernel, backward_kernel), *tensors)
+        return made().apply(_split_options({**kwargs, **options}, forward_kernel, backward_kernel), *tensors)
 
-    _split(kwargs, forward_kernel, backward_kernel)
+    _split_options(kwargs, forward_kernel, backward_kernel)
     function.__name__ = function.__qualname__ = forward_kernel.name
     return function
 
 
-def _split(options: Mapping[str, Any], *kernels: Kernel) -> tuple[dict[str, Any], ...]:
+def _split_options(options: Mapping[str, Any], *kernels: Kernel) -> tuple[dict[str, Any], ...]:
     """Return the options that each kernel takes."""
     accepted = [{*one.template_params, *one.shape_variables, *one.raw_parameters, "grid"} for one in kernels]
     unknown = [name for name in options if not any(name in names for names in accepted)]
@@ -60,7 +60,7 @@ def _split(options: Mapping[str, Any], *kernels: Kernel) -> tuple[dict[str, Any]
     return tuple({name: value for name, value in options.items() if name in names} for names in accepted)
 
 
-def _autograd(forward_kernel: Kernel, backward_kernel: Kernel, saved: tuple[int, ...], count: int) -> Any:
+def _make_autograd(forward_kernel: Kernel, backward_kernel: Kernel, saved: tuple[int, ...], count: int) -> Any:
     """Return the autograd function, created at the first call, so that PyTorch is not loaded earlier."""
     torch: Any = import_module("torch")
 

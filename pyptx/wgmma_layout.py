@@ -87,24 +87,24 @@ class GmmaLayout:
 def pick_gmma_layout(*, elem_bytes: int, m_or_n: int, k: int, major: Major) -> GmmaLayout:
     """Return the layout of a tile whose rows (K elements, or M or N elements if MN-major) are 16, 32, 64 or a multiple
     of 128 bytes; ValueError with these widths for any other."""
-    return _pick(elem_bytes * 8, m_or_n, k, Major.of(major))
+    return _pick_layout(elem_bytes * 8, m_or_n, k, Major.of(major))
 
 
 def layout_for_a(*, dtype: PtxType | str, m: int, k: int) -> GmmaLayout:
     """Return the layout of a K-major (M, K) tile."""
-    return _pick(_bits(dtype), m, k, Major.K)
+    return _pick_layout(_get_bits(dtype), m, k, Major.K)
 
 
 def layout_for_b(*, dtype: PtxType | str, k: int, n: int) -> GmmaLayout:
     """Return the layout of an MN-major (K, N) tile."""
-    return _pick(_bits(dtype), n, k, Major.MN)
+    return _pick_layout(_get_bits(dtype), n, k, Major.MN)
 
 
-def _bits(dtype: PtxType | str) -> int:
+def _get_bits(dtype: PtxType | str) -> int:
     return (from_name(dtype) if isinstance(dtype, str) else dtype).bits
 
 
-def _pick(bits: int, m_or_n: int, k: int, major: Major) -> GmmaLayout:
+def _pick_layout(bits: int, m_or_n: int, k: int, major: Major) -> GmmaLayout:
     rows, width = (m_or_n, k) if major is Major.K else (k, m_or_n)
     row_bits = width * bits
     kind = next((t for t in LayoutType if t.row_bytes * 8 == row_bits), None)
@@ -113,12 +113,12 @@ def _pick(bits: int, m_or_n: int, k: int, major: Major) -> GmmaLayout:
     if kind is None:
         raise ValueError(
             f"rows of {width} elements of {bits} bits are {row_bits / 8:g} bytes, but a {major.name}-major wgmma "
-            f"operand has rows of 16, 32, 64 or a multiple of 128 bytes ({', '.join(_widths(bits))} elements)"
+            f"operand has rows of 16, 32, 64 or a multiple of 128 bytes ({', '.join(_list_widths(bits))} elements)"
         )
     if rows < ROWS or rows % ROWS:
         raise ValueError(f"a {major.name}-major wgmma operand needs a multiple of {ROWS} rows, got {rows}")
     stripe = rows * kind.row_bytes
-    leading, stride = _strides(kind, major, stripe)
+    leading, stride = _compute_strides(kind, major, stripe)
     return GmmaLayout(
         kind,
         leading_byte_offset=leading,
@@ -130,11 +130,11 @@ def _pick(bits: int, m_or_n: int, k: int, major: Major) -> GmmaLayout:
     )
 
 
-def _widths(bits: int) -> list[str]:
+def _list_widths(bits: int) -> list[str]:
     return [str(n * 8 // bits) for n in (16, 32, 64)] + [f"a multiple of {1024 // bits}"]
 
 
-def _strides(kind: LayoutType, major: Major, stripe: int) -> tuple[int, int]:
+def _compute_strides(kind: LayoutType, major: Major, stripe: int) -> tuple[int, int]:
     """Return (leading, stride) byte offsets: to the next stripe and to the next eight rows. Unswizzled MN-major layouts
     swap the two; swizzled K-major ones ignore the leading offset, which is written as 16."""
     eight_rows = ROWS * kind.row_bytes

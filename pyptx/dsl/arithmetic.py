@@ -53,7 +53,11 @@ def check_operand(operation: str, dtype: PtxType, symbol: str) -> None:
         if compared or (operation in _FLOAT_OPERATIONS and dtype.name in FLOAT_ARITHMETIC):
             return
         if operation in ("and", "or", "xor", "not", "shl", "shr", "div", "rem"):
-            fail(rules.TYPES, f"`{symbol}` on .{dtype}: only integers support it", help=_integer_help(operation, dtype))
+            fail(
+                rules.TYPES,
+                f"`{symbol}` on .{dtype}: only integers support it",
+                help=_suggest_integer_form(operation, dtype),
+            )
         fail(
             rules.TYPES,
             f"`{symbol}` on .{dtype}: PTX has no arithmetic for this type",
@@ -64,7 +68,7 @@ def check_operand(operation: str, dtype: PtxType, symbol: str) -> None:
         fail(rules.TYPES, f"`{symbol}` on .{dtype}: PTX has no arithmetic for this type", help=cast_hint(dtype, wide))
 
 
-def _integer_help(operation: str, dtype: PtxType) -> str:
+def _suggest_integer_form(operation: str, dtype: PtxType) -> str:
     if operation == "div":
         return "write a / b"
     return f"read its bits through a b{dtype.bits} register: reg.from_(x, b{dtype.bits})"

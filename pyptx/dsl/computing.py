@@ -25,7 +25,7 @@ def compute(opcode: str, dtype: Any, operands: Sequence[Any], words: tuple[str, 
     """Emit an instruction and return its destination: the first operand, or a new register if only sources are
     passed."""
     trace, dtype = current(), type_of(dtype)
-    spelling, result, counts = _spelling(opcode, dtype, words, trace.target, trace.judged_at)
+    spelling, result, counts = _choose_spelling(opcode, dtype, words, trace.target, trace.judged_at)
     if len(operands) not in counts and len(operands) + 1 in counts:
         values = [fresh(result, None, trace), *operands]
     else:
@@ -35,7 +35,7 @@ def compute(opcode: str, dtype: Any, operands: Sequence[Any], words: tuple[str, 
 
 
 @lru_cache(maxsize=4096)
-def _spelling(
+def _choose_spelling(
     opcode: str, dtype: PtxType, words: tuple[str, ...], target: Target, version: Version
 ) -> tuple[Spelling, PtxType, frozenset[int]]:
     """Return the spelling for a type, the result type and the possible operand counts. Untyped bits count as unsigned,

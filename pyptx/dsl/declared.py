@@ -114,7 +114,7 @@ def registers(dtype: Dtype, specs: Sequence[Any], vector: int | None, align: Any
         match = _REGISTERS.fullmatch(spec) if isinstance(spec, str) else None
         if match is None:
             fail(rules.NAME, f"expected registers such as '%x' or '%r<24>', found {shown(spec)}")
-        names.append((checked_name(match[1]), None if match[2] is None else _count(match[2])))
+        names.append((checked_name(match[1]), None if match[2] is None else _parse_count(match[2])))
     if not names:
         fail(rules.ARGUMENT, "`ptx.decl.reg` needs a name: ptx.decl.reg(b32, '%r<24>')")
     first, *more = names
@@ -123,14 +123,14 @@ def registers(dtype: Dtype, specs: Sequence[Any], vector: int | None, align: Any
     return node, declared
 
 
-def _count(spelled: str) -> int:
+def _parse_count(spelled: str) -> int:
     try:
-        return number(ImmediateOperand(spelled)) if isinstance(number_value(spelled), int) else _bad(spelled)
+        return number(ImmediateOperand(spelled)) if isinstance(number_value(spelled), int) else _refuse_count(spelled)
     except ValueError:
-        return _bad(spelled)
+        return _refuse_count(spelled)
 
 
-def _bad(spelled: str) -> int:
+def _refuse_count(spelled: str) -> int:
     return fail(rules.ARGUMENT, f"expected the number of registers, found {spelled!r}")
 
 
@@ -142,26 +142,30 @@ def declarator(
     dims = tuple([number(size) for size in sizes])
     values: tuple[str | Operand, ...] | None = None
     if init is not None:
-        values = tuple([_value(item) for item in init]) if isinstance(init, list | tuple) else (_value(init),)  # pyright: ignore[reportUnknownVariableType]
+        values = (
+            tuple([_convert_value(item) for item in init])
+            if isinstance(init, list | tuple)
+            else (_convert_value(init),)
+        )  # pyright: ignore[reportUnknownVariableType]
     return checked_name(name), maybe(count), dims[0] if dims else None, values, dims[1:], braces
 
 
-def _value(value: Any) -> str | Operand:
+def _convert_value(value: Any) -> str | Operand:
     """Return a value of an initializer: text for numbers and symbols, operands for the rest."""
     if isinstance(value, ImmediateOperand):
         return value.text
     if isinstance(value, Operand):
         return value
     if isinstance(value, list | tuple):
-        parts = tuple([_element(item) for item in cast("Sequence[Any]", value)])
+        parts = tuple([_convert_element(item) for item in cast("Sequence[Any]", value)])
         return VectorOperand(parts) if isinstance(value, list) else ParenthesizedOperand(parts)
     if isinstance(value, str):
         return checked_name(value)
     return str(number(value))
 
 
-def _element(value: Any) -> Operand:
-    element = _value(value)
+def _convert_element(value: Any) -> Operand:
+    element = _convert_value(value)
     if isinstance(element, Operand):
         return element
     return LabelOperand(element) if isinstance(value, str) else ImmediateOperand(element)
@@ -186,20 +190,20 @@ def variable(
     """Return the node of `ptx.decl.var`; `shape` and `count` count elements, `align` is in bytes."""
     first = Declarator(*declarator(name, shape, init, count, braces))
     return VarDecl(
-        _space(space), scalar(dtype), first.name, first.array_size, maybe(align), first.initializer,
-        None if linking is None else _linking(linking), first.dims, maybe(vector), first.count, first.braces,
+        _find_space(space), scalar(dtype), first.name, first.array_size, maybe(align), first.initializer,
+        None if linking is None else _find_linking(linking), first.dims, maybe(vector), first.count, first.braces,
         attribute_list(attributes), attributes_first, tuple(more), maybe(bank),
     )  # fmt: skip
 
 
-def _space(name: Any) -> StateSpace:
+def _find_space(name: Any) -> StateSpace:
     try:
         return StateSpace.from_ptx(name)
     except (ValueError, AttributeError):
         return fail(rules.ARGUMENT, f"expected a state space such as 'shared', found {shown(name)}")
 
 
-def _linking(name: Any) -> LinkingDirective:
+def _find_linking(name: Any) -> LinkingDirective:
     try:
         return LinkingDirective.from_ptx(name)
     except (ValueError, AttributeError):
@@ -208,7 +212,7 @@ def _linking(name: Any) -> LinkingDirective:
 
 def linking(name: str | None) -> LinkingDirective | None:
     """Return a linking directive by its name."""
-    return None if name is None else _linking(name)
+    return None if name is None else _find_linking(name)
 
 
 def attribute_list(given: Sequence[Any]) -> tuple[Attribute, ...]:
@@ -224,9 +228,9 @@ def attribute_list(given: Sequence[Any]) -> tuple[Attribute, ...]:
 def parameter(dtype: Dtype, name: str, shape: Any, **given: Any) -> Param:
     """Return a parameter of a function."""
     pointer = given["ptr"]
-    space = _space(pointer) if isinstance(pointer, str) else None
+    space = _find_space(pointer) if isinstance(pointer, str) else None
     return Param(
-        _space(given["space"]), scalar(dtype), checked_name(name),
+        _find_space(given["space"]), scalar(dtype), checked_name(name),
         None if shape is None else number(None if shape == () else shape), maybe(given["align"]), space,
         maybe(given["ptr_align"]), pointer is True and given["ptr_align"] is None, maybe(given["vector"]),
         maybe(given["trailing_align"]),
@@ -248,14 +252,14 @@ def function_directives(given: Sequence[Any]) -> tuple[FunctionDirective, ...]:
 def label_place(value: Any) -> SectionLabel:
     """Return a place in a section: a label, (label, offset), or (label, "-", label)."""
     if isinstance(value, str):
-        return SectionLabel(_label(value))
+        return SectionLabel(_check_label(value))
     name, *rest = value
     if len(rest) == 2:
-        return SectionLabel(_label(name), minus=_label(rest[1]))
-    return SectionLabel(_label(name), number(rest[0]))
+        return SectionLabel(_check_label(name), minus=_check_label(rest[1]))
+    return SectionLabel(_check_label(name), number(rest[0]))
 
 
-def _label(name: Any) -> str:
+def _check_label(name: Any) -> str:
     return dotted(name, "a label or a section") if str(name)[:1] == "." else checked_name(name)
 
 

@@ -93,7 +93,7 @@ def judged(spelling: Spelling, target: Target, version: Version) -> Plans:
             continue
         first = max((need.first_version(target) or (0, 0) for need in match.needs), default=(0, 0))
         for signature in match.signatures:
-            plan = Plan(match, signature, tuple(_takes(operand) for operand in signature), first)
+            plan = Plan(match, signature, tuple(_find_accepted_types(operand) for operand in signature), first)
             by_count.setdefault(len(signature), []).append(plan)
     return {count: tuple(plans) for count, plans in by_count.items()}
 
@@ -101,7 +101,7 @@ def judged(spelling: Spelling, target: Target, version: Version) -> Plans:
 _REGISTER_KINDS = (Kind.VALUE, Kind.REGISTER, Kind.MOVABLE)
 
 
-def _takes(wanted: Wanted) -> frozenset[str] | None:
+def _find_accepted_types(wanted: Wanted) -> frozenset[str] | None:
     if wanted.kind is Kind.PIPE and wanted.optional_parts:
         wanted = wanted.parts[0]
     plain = wanted.kind in _REGISTER_KINDS and wanted.type and not wanted.count
@@ -296,7 +296,7 @@ def _place_number(value: int | float, wanted: Wanted, trace: Trace) -> Operand |
     key = id(wanted), type(value), value
     known = trace.numbers_placed.get(key)
     if known is None:
-        number = _number(value, wanted)
+        number = _convert_number(value, wanted)
         known = number if isinstance(number, Complaint) else misfit(wanted, number, trace.scope) or number
         # -0.0 and 0.0 are equal keys but different numbers.
         if value or type(value) is not float:
@@ -388,7 +388,7 @@ def _place_list(values: list[Any], wanted: Wanted, trace: Trace) -> Operand | Co
     return misfit(wanted, vector, trace.scope) or vector
 
 
-def _number(value: int | float, wanted: Wanted) -> Operand | Complaint:
+def _convert_number(value: int | float, wanted: Wanted) -> Operand | Complaint:
     """Return a Python number as the operand's type spells it."""
     kind = from_name(wanted.type) if wanted.type else None
     if kind is not None and kind.name in ("f32", "f64"):

@@ -54,14 +54,14 @@ class Given:
 
     def take(self, dtype: PtxType) -> str | None:
         """Return the next register for a value of this type, or None if none is left."""
-        for key in _classes(dtype):
+        for key in _list_classes(dtype):
             queue = self.queues.get(key)
             if queue:
                 return queue.popleft()
         return None
 
 
-def _classes(dtype: PtxType) -> tuple[tuple[str, int], ...]:
+def _list_classes(dtype: PtxType) -> tuple[tuple[str, int], ...]:
     """Return the register classes that can hold a value: floats prefer float registers, everything fits untyped
     ones."""
     if dtype.name == "pred":
@@ -130,7 +130,7 @@ class Exact:
         trace = self.trace
         places = self.places.get((spelling, len(values)))
         if places is None:
-            places = self._places_of(spelling, len(values), unchecked)
+            places = self._find_places(spelling, len(values), unchecked)
         operands: list[Operand] = []
         for value, bracketed in zip(values, places, strict=True):
             if isinstance(value, Register):
@@ -147,7 +147,7 @@ class Exact:
         trace.append(node)
         return node
 
-    def _places_of(self, spelling: Spelling, count: int, unchecked: bool) -> Places:
+    def _find_places(self, spelling: Spelling, count: int, unchecked: bool) -> Places:
         """Return which operands are addresses; refuse a spelling that the table does not have."""
         if unchecked:
             return (False,) * count
@@ -182,7 +182,7 @@ class Exact:
             return value
         if isinstance(value, str):
             known = self.symbols.get(value)
-            return known if known is not None else self._symbol(value)
+            return known if known is not None else self._make_symbol(value)
         if isinstance(value, int):
             known = self.numbers.get(value)
             if known is None:
@@ -204,7 +204,7 @@ class Exact:
             help="pass a register, a number, a name (str), a list, a tuple, ptx.addr(...) or a ptx.op value",
         )
 
-    def _symbol(self, name: str) -> Operand:
+    def _make_symbol(self, name: str) -> Operand:
         if not _SYMBOL.fullmatch(name):
             fail(rules.NAME, f"expected the name of a symbol or register, found {shown(name)}")
         known = RegisterOperand(name) if name[0] == "%" or name == "_" or "." in name else LabelOperand(name)

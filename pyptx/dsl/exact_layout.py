@@ -62,22 +62,22 @@ class _Settling:
         while True:
             for node in current:
                 if type(node) is Instruction:
-                    if not self._usual(node):
-                        _give(node, self._layout(node))
+                    if not self._is_usual(node):
+                        _set_layout(node, self._take_layout(node))
                     place.last = "inst"
                 elif isinstance(node, Gap):
                     self.gap = node
                     continue
                 elif isinstance(node, Mark):
-                    self._mark(node.kind)
+                    self._apply_mark(node.kind)
                     continue
                 elif isinstance(node, Block | Section) or (isinstance(node, Function) and node.definition):
-                    waiting.append((current, node, self._layout(node), out))
+                    waiting.append((current, node, self._take_layout(node), out))
                     current, out = iter(node.body), []
                     place.open()
                     break
                 else:
-                    _give(node, self._layout(node))
+                    _set_layout(node, self._take_layout(node))
                     place.last = kind_of(node)
                 out.append(node)
             else:
@@ -85,9 +85,9 @@ class _Settling:
                     return out
                 body = tuple(out)
                 current, node, layout, out = waiting.pop()
-                out.append(node.replace(body=body, layout=layout, closing=self._closing(node)))
+                out.append(node.replace(body=body, layout=layout, closing=self._take_closing_layout(node)))
 
-    def _usual(self, node: Instruction) -> bool:
+    def _is_usual(self, node: Instruction) -> bool:
         """Tell whether the style alone determines the layout of this instruction."""
         place = self.place
         if not self.plain or place.asm or self.gap is not None or self.prefix or not self.whole_line or node.layout:
@@ -101,25 +101,25 @@ class _Settling:
         guard = "" if node.predicate is None else "@! " if node.predicate.negated else "@ "
         return guard + node.full_opcode not in self.heads
 
-    def _layout(self, node: Statement) -> Layout | None:
+    def _take_layout(self, node: Statement) -> Layout | None:
         """Return the layout of the next statement, and drop the marks before it."""
         own: Layout | None = getattr(node, "layout", None)
         words = tokens(node)
         gaps = list(own) if own is not None and len(own) == len(words) + 1 else self.place.gaps(node, words)
-        self._override(gaps)
+        self._add_overrides(gaps)
         return layout_of(gaps)
 
-    def _closing(self, node: Statement) -> Layout:
+    def _take_closing_layout(self, node: Statement) -> Layout:
         place = self.place
         place.leave()
         kind = f"{kind_of(node)}}}"
         own: Layout | None = getattr(node, "closing", None)
         gaps = place.closing(kind) if own is None else list(own)
         place.last = kind
-        self._override(gaps)
+        self._add_overrides(gaps)
         return layout_of(gaps)
 
-    def _override(self, gaps: list[str]) -> None:
+    def _add_overrides(self, gaps: list[str]) -> None:
         gap = self.gap
         if gap is not None:
             if len(gap.gaps) == len(gaps):
@@ -136,7 +136,7 @@ class _Settling:
         self.prefix = ""
         self.whole_line = gaps[-1][-1:] == "\n"
 
-    def _mark(self, kind: str) -> None:
+    def _apply_mark(self, kind: str) -> None:
         place = self.place
         before = place.before(kind)
         if self.gap is not None:
@@ -146,6 +146,6 @@ class _Settling:
         (place.begin if kind == "asm" else place.end)()
 
 
-def _give(node: Statement, layout: Layout | None) -> None:
+def _set_layout(node: Statement, layout: Layout | None) -> None:
     """Set the layout of a node that was created for this text and is not shared."""
     vars(type(node))["layout"].__set__(node, layout)

@@ -54,7 +54,7 @@ def finished_body(trace: Trace, function: Callable[..., Any] | None = None) -> B
     if moved:
         declare_dynamic(trace, memory)
         statements = relocated(statements, moved, memory.symbol)
-    if not _ends(statements):
+    if not _cannot_fall_off(statements):
         end = None if function is None else end_of(function)
         statements.append(Instruction("ret", origin=end))
     variables = [v for v in trace.variables if v.name not in moved]
@@ -112,17 +112,17 @@ def _refuse_missing_labels(trace: Trace) -> None:
     missing = [jump for jump in trace.jumps if jump[0] not in trace.labels]
     if missing:
         raise PtxError(
-            rules.LABEL.found(origin, f"the kernel has no label `{name}`", help=_closest(name, trace.labels))
+            rules.LABEL.found(origin, f"the kernel has no label `{name}`", help=_suggest_label(name, trace.labels))
             for name, origin in missing
         )
 
 
-def _closest(name: str, labels: Iterable[str]) -> str:
+def _suggest_label(name: str, labels: Iterable[str]) -> str:
     close = get_close_matches(name, list(labels), 1)
     return f"did you mean `{close[0]}`?" if close else f"place it with ptx.label('{name}')"
 
 
-def _ends(statements: list[Statement]) -> bool:
+def _cannot_fall_off(statements: list[Statement]) -> bool:
     """Tell whether control cannot fall off the end."""
     last = statements[-1] if statements else None
     while isinstance(last, IntrinsicScope) and last.body:

@@ -47,10 +47,10 @@ def fingerprint(value: object, around: tuple[int, ...] = ()) -> object:
     if isinstance(value, _BY_VALUE):
         return type(value), repr(value) if isinstance(value, float) else value
     if isinstance(value, SimpleNamespace) or (is_dataclass(value) and not isinstance(value, type)):
-        members = {name: getattr(value, name, None) for name in _fields(value)}
+        members = {name: getattr(value, name, None) for name in _list_fields(value)}
         return type(cast("object", value)), fingerprint(members, around)
     if not isinstance(value, list | tuple | set | frozenset | dict):
-        return _contents(value)
+        return _fingerprint_array(value)
     kind: type = type(cast("object", value))
     if id(cast("object", value)) in around:
         return kind, "contains itself", len(around) - around.index(id(cast("object", value)))
@@ -69,11 +69,11 @@ _SMALL = 1 << 16
 """Size in bytes up to which a NumPy array compares by contents."""
 
 
-def _fields(value: Any) -> Iterable[str]:
+def _list_fields(value: Any) -> Iterable[str]:
     return [field.name for field in fields(value)] if is_dataclass(value) else cast("dict[str, Any]", vars(value))
 
 
-def _contents(value: Any) -> object:
+def _fingerprint_array(value: Any) -> object:
     """Return a small NumPy array by contents, anything else by identity."""
     kind = cast("type[object]", type(value))
     if kind.__module__ == "numpy" and hasattr(value, "tobytes") and value.nbytes <= _SMALL:
@@ -88,56 +88,56 @@ def _iterate_captures(function: object, seen: set[int]) -> Iterator[object]:
     seen.add(id(plain))
     yield Same(plain.__code__)
     for value in (*(plain.__defaults__ or ()), *(plain.__kwdefaults__ or {}).values()):
-        yield from _value(value, seen)
+        yield from _iterate_value(value, seen)
     for name, cell in zip(plain.__code__.co_freevars, plain.__closure__ or (), strict=True):
         try:
             content = cell.cell_contents
         except ValueError:
             continue
         yield name
-        yield from _value(content, seen)
-        yield from _attributes(plain.__code__, content, seen)
-    yield from _globals(plain.__code__, plain.__globals__, seen)
+        yield from _iterate_value(content, seen)
+        yield from _iterate_attributes(plain.__code__, content, seen)
+    yield from _iterate_globals(plain.__code__, plain.__globals__, seen)
 
 
-def _globals(code: CodeType, known: dict[str, Any], seen: set[int]) -> Iterator[object]:
+def _iterate_globals(code: CodeType, known: dict[str, Any], seen: set[int]) -> Iterator[object]:
     for name in code.co_names:
         if name in known:
             yield name
             value = known[name]
-            yield from _value(value, seen)
-            yield from _attributes(code, value, seen)
+            yield from _iterate_value(value, seen)
+            yield from _iterate_attributes(code, value, seen)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _globals(constant, known, seen)
+            yield from _iterate_globals(constant, known, seen)
 
 
-def _attributes(code: CodeType, owner: object, seen: set[int]) -> Iterator[object]:
+def _iterate_attributes(code: CodeType, owner: object, seen: set[int]) -> Iterator[object]:
     """Yield what the code may read from one of the user's own modules, classes and objects: `config.TILE`."""
-    for space in _spaces(owner):
+    for space in _iterate_namespaces(owner):
         for name in code.co_names:
             if name in space:
                 yield name
-                yield from _value(space[name], seen)
+                yield from _iterate_value(space[name], seen)
 
 
-def _spaces(owner: object) -> Iterator[Mapping[str, Any]]:
+def _iterate_namespaces(owner: object) -> Iterator[Mapping[str, Any]]:
     """Yield the namespaces that hold an owner's attributes, if they are the user's."""
     if isinstance(owner, ModuleType):
-        if not _foreign(owner.__name__):
+        if not _is_foreign(owner.__name__):
             yield vars(owner)
         return
     kind: type = owner if isinstance(owner, type) else type(owner)
-    if _foreign(kind.__module__):
+    if _is_foreign(kind.__module__):
         return
     if kind is not owner and hasattr(owner, "__dict__"):
         yield vars(owner)
     for base in kind.__mro__:
-        if not _foreign(base.__module__):
+        if not _is_foreign(base.__module__):
             yield vars(base)
 
 
-def _value(value: object, seen: set[int]) -> Iterator[object]:
+def _iterate_value(value: object, seen: set[int]) -> Iterator[object]:
     if _unwrap(value) is None:
         yield fingerprint(value)
     elif isinstance(value, MethodType):
@@ -150,12 +150,12 @@ def _unwrap(value: object) -> FunctionType | None:
     while isinstance(value, MethodType):
         value = value.__func__
     if isinstance(value, FunctionType) and not value.__code__.co_filename.startswith(PACKAGE):
-        return None if _foreign(value.__module__ or "") else value
+        return None if _is_foreign(value.__module__ or "") else value
     inner: object = getattr(value, "__dict__", {}).get("__wrapped__")
     return None if inner is None else _unwrap(inner)
 
 
-def _foreign(module: str) -> bool:
+def _is_foreign(module: str) -> bool:
     """Tell whether a module belongs to Python or to this package."""
     root = module.partition(".")[0]
     return (root in sys.stdlib_module_names and root != "__main__") or root == "pyptx"

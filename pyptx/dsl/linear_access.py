@@ -30,9 +30,9 @@ def linear_accesses(trace: Trace, statements: Iterable[Statement], tensors: Sequ
         return []
     plain = {f"{tensor.name}_tma_desc" for tensor in tensors if tensor.layout in (Layout.ROW, Layout.COL)}
     users: dict[SharedAlloc, Instruction] = {}
-    for user, places in _asynchronous(statements, plain):
+    for user, places in _find_swizzled_uses(statements, plain):
         for owner in linear:
-            if any(_inside(owner, *place) for place in places):
+            if any(_is_inside(owner, *place) for place in places):
                 users.setdefault(owner, user)
     return [
         rules.LINEAR.found(
@@ -45,11 +45,11 @@ def linear_accesses(trace: Trace, statements: Iterable[Statement], tensors: Sequ
     ]
 
 
-def _inside(owner: SharedAlloc, symbol: str, offset: int) -> bool:
+def _is_inside(owner: SharedAlloc, symbol: str, offset: int) -> bool:
     return symbol == owner.name and owner.byte_offset <= offset < owner.byte_offset + owner.size
 
 
-def _asynchronous(statements: Iterable[Statement], plain: set[str]) -> Iterator[tuple[Instruction, _Places]]:
+def _find_swizzled_uses(statements: Iterable[Statement], plain: set[str]) -> Iterator[tuple[Instruction, _Places]]:
     """Yield the instructions that access shared memory as swizzled, with the sources of their operands. `plain` are the
     tensor maps without a swizzle."""
     sources: dict[str, _Places] = {}
@@ -57,11 +57,11 @@ def _asynchronous(statements: Iterable[Statement], plain: set[str]) -> Iterator[
         for statement in visit(top):
             if not isinstance(statement, Instruction):
                 continue
-            places = _NOWHERE.union(*(_places(operand, sources) for operand in statement.operands))
+            places = _NOWHERE.union(*(_find_places(operand, sources) for operand in statement.operands))
             if _takes_tiles(statement):
                 if not any(symbol in plain for symbol, _ in places):
                     yield statement, places
-            elif statement.operands and isinstance(statement.operands[0], RegisterOperand) and not _loads(statement):
+            elif statement.operands and isinstance(statement.operands[0], RegisterOperand) and not _is_load(statement):
                 name = statement.operands[0].name
                 sources[name] = sources.get(name, _NOWHERE) | places
 
@@ -72,11 +72,11 @@ def _takes_tiles(instruction: Instruction) -> bool:
     return engine in ("wgmma", "tcgen05") or (engine == "bulk" and ".tensor" in instruction.modifiers)
 
 
-def _loads(instruction: Instruction) -> bool:
+def _is_load(instruction: Instruction) -> bool:
     return any(isinstance(operand, AddressOperand) for operand in instruction.operands)
 
 
-def _places(operand: Node, sources: Mapping[str, _Places]) -> _Places:
+def _find_places(operand: Node, sources: Mapping[str, _Places]) -> _Places:
     """Return the places that an operand's value is derived from."""
     places, counted = _NOWHERE, set[int]()
     for part in parts_of(operand):

@@ -68,27 +68,27 @@ class _LineWriter:
         self.size = 0
 
     def function(self, function: Function) -> Function:
-        return function.replace(body=tuple(self._body(function.body)))
+        return function.replace(body=tuple(self._write_body(function.body)))
 
-    def _body(self, statements: Sequence[Statement]) -> Iterator[Statement]:
+    def _write_body(self, statements: Sequence[Statement]) -> Iterator[Statement]:
         last: LocDirective | None = None
         for statement in statements:
             origin = statement.origin  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
             if isinstance(statement, Block | IntrinsicScope):
-                yield statement.replace(body=tuple(self._body(statement.body)))
+                yield statement.replace(body=tuple(self._write_body(statement.body)))
                 last = None
                 continue
             if isinstance(statement, Instruction) and isinstance(origin, PythonFrame):
                 locs = self.of_frames.get(id(origin))
                 if locs is None:
-                    locs = self.of_frames[id(origin)] = tuple(self._locs(origin))
+                    locs = self.of_frames[id(origin)] = tuple(self._list_locs(origin))
                 for loc in locs:
                     if loc is not last:
                         yield loc
                     last = loc
             yield statement
 
-    def _locs(self, frame: PythonFrame) -> Iterator[LocDirective]:
+    def _list_locs(self, frame: PythonFrame) -> Iterator[LocDirective]:
         """Yield the lines of the callers, outermost first, then the frame's own, each inlined at the previous one."""
         chain = [frame]
         while self.chains and chain[-1].caller is not None and len(chain) < DEEPEST_CHAIN:
@@ -96,27 +96,27 @@ class _LineWriter:
         outer: PythonFrame | None = None
         for inner in reversed(chain):
             at = None if outer is None else self.places.of(outer)
-            yield self._loc(inner, None if at is None else (self._file(at[0]), at[1], at[2]))
+            yield self._make_loc(inner, None if at is None else (self._number_file(at[0]), at[1], at[2]))
             outer = inner
 
-    def _loc(self, frame: PythonFrame, inlined_at: tuple[int, int, int] | None) -> LocDirective:
+    def _make_loc(self, frame: PythonFrame, inlined_at: tuple[int, int, int] | None) -> LocDirective:
         file, line, column = self.places.of(frame)
-        start = None if inlined_at is None else self._name(frame.code.co_name)
-        key = self._file(file), line, column, start, inlined_at
+        start = None if inlined_at is None else self._add_name(frame.code.co_name)
+        key = self._number_file(file), line, column, start, inlined_at
         loc = self.made.get(key)
         if loc is None:
             name = None if start is None else SectionLabel("$pyptx_functions", start)
             loc = self.made[key] = LocDirective(key[0], line, column, name, inlined_at)
         return loc
 
-    def _file(self, path: str) -> int:
+    def _number_file(self, path: str) -> int:
         known = self.indices.get(path)
         if known is None:
             spelled = "".join(c if " " <= c <= "~" and c not in '"\\' else "?" for c in path)
             known = self.indices[path] = self.files.setdefault(spelled, self.first + len(self.files))
         return known
 
-    def _name(self, name: str) -> int:
+    def _add_name(self, name: str) -> int:
         """Return the offset of the name of an inlined function in `.debug_str`."""
         if name not in self.functions:
             self.functions[name] = self.size
@@ -175,7 +175,7 @@ def statements_by_line(module: Module) -> dict[int, Statement]:
     for statement in module.directives:
         if isinstance(statement, Function):
             head = emit_statement(statement.replace(body=())).count("\n") - 1
-            line = _number(statement.body, line + head, statements) + 1
+            line = _number_lines(statement.body, line + head, statements) + 1
         elif isinstance(statement, Section):
             line += emit_statement(statement).count("\n")
         else:
@@ -184,10 +184,10 @@ def statements_by_line(module: Module) -> dict[int, Statement]:
     return statements
 
 
-def _number(statements: Sequence[Statement], line: int, found: dict[int, Statement]) -> int:
+def _number_lines(statements: Sequence[Statement], line: int, found: dict[int, Statement]) -> int:
     for statement in statements:
         found[line] = statement
         line += 1
         if isinstance(statement, Block | IntrinsicScope):
-            line = _number(statement.body, line, found) + 1
+            line = _number_lines(statement.body, line, found) + 1
     return line

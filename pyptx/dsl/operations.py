@@ -51,12 +51,12 @@ def refuse_operations(cls: Any) -> None:
     for rule, table in ((rules.TRUTH, _CONVERSIONS), (rules.TYPES, _COMPUTATIONS)):
         for names, written, help in table:
             for name in names.split():
-                setattr(cls, name, _refusal(rule, written, help))
+                setattr(cls, name, _make_refusal(rule, written, help))
     # `with` looks up both methods.
     cls.__exit__ = None
 
 
-def _refusal(rule: Any, written: str, help: str) -> Callable[..., NoReturn]:
+def _make_refusal(rule: Any, written: str, help: str) -> Callable[..., NoReturn]:
     def refuse(value: Any, *others: Any) -> NoReturn:
         fail(rule, f"`{written}` of {value.__describe__()}", help=value.__alternative__() or help)
 

@@ -47,10 +47,10 @@ def frame_here(root: CodeType | None, memo: Memo, depth: int = 2) -> PythonFrame
         if known is None:
             known = memo[key] = PythonFrame(frame.f_code, frame.f_lasti)
         return known
-    return _chain(frame, root, memo)
+    return _build_chain(frame, root, memo)
 
 
-def _chain(frame: FrameType, root: CodeType | None, memo: Memo) -> PythonFrame:
+def _build_chain(frame: FrameType, root: CodeType | None, memo: Memo) -> PythonFrame:
     key: list[int] = []
     at: FrameType | None = frame
     while at is not None:
@@ -82,20 +82,20 @@ def _chain(frame: FrameType, root: CodeType | None, memo: Memo) -> PythonFrame:
 
 def definition_of(function: Callable[..., Any]) -> PythonFrame | None:
     """Return the place of the user's `def`, behind decorators."""
-    code = _code_of(function)
+    code = _get_code(function)
     return None if code is None else PythonFrame.of_definition(code)
 
 
 def end_of(function: Callable[..., Any]) -> PythonFrame | None:
     """Return the place of the last statement of a function."""
-    code = _code_of(function)
+    code = _get_code(function)
     if code is None:
         return None
     places = ((end or 0, line or 0, -(col or 0), -at) for at, (line, end, col, _) in enumerate(code.co_positions()))
     return PythonFrame(code, -max(places)[-1] * 2)
 
 
-def _code_of(function: Callable[..., Any]) -> CodeType | None:
+def _get_code(function: Callable[..., Any]) -> CodeType | None:
     return getattr(inspect.unwrap(function), "__code__", None)
 
 

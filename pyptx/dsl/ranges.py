@@ -88,7 +88,7 @@ def fresh_range(dtype: Dtype, count: int, name: str | None = None) -> RegArray:
         fail(rules.ARGUMENT, f"expected a count of at least 1, found {shown(count)}")
     _, storage_type = storage(dtype)
     requested = None if name is None else prefixed(name)
-    base = _range_base(trace, requested, count)
+    base = _choose_base(trace, requested, count)
     trace.taken.update([base, *(f"{base}{i}" for i in range(count))])
     trace.declarations.ranges.append((storage_type, base, count))
     array = RegArray(base, count, dtype)
@@ -100,7 +100,7 @@ def fresh_range(dtype: Dtype, count: int, name: str | None = None) -> RegArray:
     return array
 
 
-def _range_base(trace: Trace, wanted: str | None, count: int) -> str:
+def _choose_base(trace: Trace, wanted: str | None, count: int) -> str:
     """Return a base for `count` new names. A base ending in a digit could collide with another range, so it gets a
     `_`."""
     while True:

@@ -47,7 +47,7 @@ def bindings(trace: Trace) -> list[Bindings]:
     frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None and frame.f_code is not trace.root:
         if not is_ours(frame.f_code):
-            frames.append(Bindings(frame, dict(_values((), frame.f_locals, 0))))
+            frames.append(Bindings(frame, dict(_list_values((), frame.f_locals, 0))))
         frame = frame.f_back
     return frames
 
@@ -70,13 +70,15 @@ def lost_updates(
             place = writer.origin if writer and isinstance(writer.origin, PythonFrame) else loop
             if not isinstance(old, Register):
                 if new.name in effects.writes and trace.from_numbers.get(new.name) == old:
-                    yield _number_warning(path, old, new, place)
-            elif old.name in effects.reads and old.name not in effects.writes and not _keeps(variables, now, path, old):
-                in_place = _in_place(trace.operators.get(new.name), writer, old)
-                yield _warning(path, old, in_place, place)
+                    yield _make_number_warning(path, old, new, place)
+            elif (
+                old.name in effects.reads and old.name not in effects.writes and not _is_kept(variables, now, path, old)
+            ):
+                in_place = _find_in_place_operator(trace.operators.get(new.name), writer, old)
+                yield _make_warning(path, old, in_place, place)
 
 
-def _keeps(held: Mapping[Path, Held], now: Mapping[Path, Held], path: Path, old: Register) -> bool:
+def _is_kept(held: Mapping[Path, Held], now: Mapping[Path, Held], path: Path, old: Register) -> bool:
     """Tell whether another variable holds the old register, so that the body may have read it through that name."""
     for other, before in held.items():
         after = now.get(other)
@@ -90,7 +92,7 @@ def _keeps(held: Mapping[Path, Held], now: Mapping[Path, Held], path: Path, old:
 _COMMUTATIVE = frozenset("+*&|^")
 
 
-def _in_place(symbol: str | None, writer: Instruction | None, old: Register) -> str:
+def _find_in_place_operator(symbol: str | None, writer: Instruction | None, old: Register) -> str:
     """Return the in-place operator that is equivalent to the operation that wrote another register, or empty."""
     if symbol is None or writer is None:
         return ""
@@ -98,7 +100,7 @@ def _in_place(symbol: str | None, writer: Instruction | None, old: Register) -> 
     return f"{symbol}=" if old.name in sources[: 2 if symbol in _COMMUTATIVE else 1] else ""
 
 
-def _warning(path: Path, old: Register, in_place: str, place: PythonFrame | None) -> Diagnostic:
+def _make_warning(path: Path, old: Register, in_place: str, place: PythonFrame | None) -> Diagnostic:
     name = _spell(path)
     move = f"ptx.mov({old.__type_name__}, {name}, …)"
     return rules.LOST_UPDATE.found(
@@ -111,7 +113,7 @@ def _warning(path: Path, old: Register, in_place: str, place: PythonFrame | None
     )
 
 
-def _number_warning(path: Path, old: float, new: Register, place: PythonFrame | None) -> Diagnostic:
+def _make_number_warning(path: Path, old: float, new: Register, place: PythonFrame | None) -> Diagnostic:
     name = _spell(path)
     return rules.LOST_UPDATE.found(
         place,
@@ -131,12 +133,12 @@ class _Field(str):
     __slots__ = ()
 
 
-def _values(path: Path, held: Mapping[Any, Any], depth: int) -> Iterator[tuple[Path, Held]]:
-    for key, value in _first(held.items()):
-        yield from _inside((*path, key), value, depth)
+def _list_values(path: Path, held: Mapping[Any, Any], depth: int) -> Iterator[tuple[Path, Held]]:
+    for key, value in _take_first(held.items()):
+        yield from _list_members((*path, key), value, depth)
 
 
-def _inside(path: Path, value: object, depth: int) -> Iterator[tuple[Path, Held]]:
+def _list_members(path: Path, value: object, depth: int) -> Iterator[tuple[Path, Held]]:
     if isinstance(value, Register | float) or type(value) is int:
         yield path, value
     elif isinstance(value, Negation):
@@ -144,16 +146,16 @@ def _inside(path: Path, value: object, depth: int) -> Iterator[tuple[Path, Held]
     elif depth >= _DEEPEST:
         return
     elif isinstance(value, list | tuple):
-        for index, item in enumerate(_first(cast("Sequence[object]", value))):
-            yield from _inside((*path, index), item, depth + 1)
+        for index, item in enumerate(_take_first(cast("Sequence[object]", value))):
+            yield from _list_members((*path, index), item, depth + 1)
     elif isinstance(value, dict):
-        yield from _values(path, cast("dict[object, object]", value), depth + 1)
+        yield from _list_values(path, cast("dict[object, object]", value), depth + 1)
     elif is_dataclass(value) and not isinstance(value, type):
         members = {_Field(field.name): getattr(value, field.name, None) for field in fields(value)}
-        yield from _values(path, members, depth + 1)
+        yield from _list_values(path, members, depth + 1)
 
 
-def _first(items: Iterable[Any]) -> list[Any]:
+def _take_first(items: Iterable[Any]) -> list[Any]:
     """Return the first elements, as a list so that the container may change."""
     return [item for item, _ in zip(items, range(_LONGEST), strict=False)]
 

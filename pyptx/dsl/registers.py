@@ -27,7 +27,7 @@ from pyptx.ir.operands import ImmediateOperand
 from pyptx.types import PtxType, from_name, pred, u32
 
 
-def _view(name: str) -> property:
+def _make_view(name: str) -> property:
     def read(register: Reg) -> Reg:
         """Return the same register viewed as this type; emits nothing."""
         return register.view(from_name(name))
@@ -141,52 +141,52 @@ class Reg(Register):
         return shift("shr", ">>", other, self)
 
     def __iadd__(self, other: Any) -> Reg:
-        return binary("add", "+=", self, other, _changeable(self, "+="))
+        return binary("add", "+=", self, other, _check_changeable(self, "+="))
 
     def __isub__(self, other: Any) -> Reg:
-        return binary("sub", "-=", self, other, _changeable(self, "-="))
+        return binary("sub", "-=", self, other, _check_changeable(self, "-="))
 
     def __imul__(self, other: Any) -> Reg:
-        return binary("mul", "*=", self, other, _changeable(self, "*="))
+        return binary("mul", "*=", self, other, _check_changeable(self, "*="))
 
     def __ifloordiv__(self, other: Any) -> Reg:
-        return binary("div", "//=", self, other, _changeable(self, "//="))
+        return binary("div", "//=", self, other, _check_changeable(self, "//="))
 
     def __itruediv__(self, other: Any) -> Reg:
-        return binary("truediv", "/=", self, other, _changeable(self, "/="))
+        return binary("truediv", "/=", self, other, _check_changeable(self, "/="))
 
     def __imod__(self, other: Any) -> Reg:
-        return binary("rem", "%=", self, other, _changeable(self, "%="))
+        return binary("rem", "%=", self, other, _check_changeable(self, "%="))
 
     def __iand__(self, other: Any) -> Reg:
-        return logic("and", "&=", self, other, _changeable(self, "&="))
+        return logic("and", "&=", self, other, _check_changeable(self, "&="))
 
     def __ior__(self, other: Any) -> Reg:
-        return logic("or", "|=", self, other, _changeable(self, "|="))
+        return logic("or", "|=", self, other, _check_changeable(self, "|="))
 
     def __ixor__(self, other: Any) -> Reg:
-        return logic("xor", "^=", self, other, _changeable(self, "^="))
+        return logic("xor", "^=", self, other, _check_changeable(self, "^="))
 
     def __ilshift__(self, other: Any) -> Reg:
-        return shift("shl", "<<=", self, other, _changeable(self, "<<="))
+        return shift("shl", "<<=", self, other, _check_changeable(self, "<<="))
 
     def __irshift__(self, other: Any) -> Reg:
-        return shift("shr", ">>=", self, other, _changeable(self, ">>="))
+        return shift("shr", ">>=", self, other, _check_changeable(self, ">>="))
 
     def __neg__(self) -> Reg:
         check_operand("neg", self.dtype, "-")
         kind = self.dtype if self.dtype.kind == "f" else signed(self.dtype)
-        return _result("neg", kind, self.dtype, self)
+        return _emit_result("neg", kind, self.dtype, self)
 
     def __abs__(self) -> Reg:
         check_operand("abs", self.dtype, "abs")
-        return _result("abs", self.dtype, self.dtype, self)
+        return _emit_result("abs", self.dtype, self.dtype, self)
 
     def __invert__(self) -> Any:
         if self.dtype.kind == "pred":
             return NegPred(self)
         check_operand("not", self.dtype, "~")
-        return _result("not", untyped(self.dtype), self.dtype, self)
+        return _emit_result("not", untyped(self.dtype), self.dtype, self)
 
     def __lt__(self, other: Any) -> Reg:
         return compare("lt", "<", self, other)
@@ -218,11 +218,11 @@ class Reg(Register):
         known.__trace__, known.__held__ = self.__trace__, self.__held__
         return known
 
-    b16, u16, s16 = _view("b16"), _view("u16"), _view("s16")
-    b32, u32, s32 = _view("b32"), _view("u32"), _view("s32")
-    b64, u64, s64 = _view("b64"), _view("u64"), _view("s64")
-    f16, bf16, f16x2, bf16x2 = _view("f16"), _view("bf16"), _view("f16x2"), _view("bf16x2")
-    f32, f64 = _view("f32"), _view("f64")
+    b16, u16, s16 = _make_view("b16"), _make_view("u16"), _make_view("s16")
+    b32, u32, s32 = _make_view("b32"), _make_view("u32"), _make_view("s32")
+    b64, u64, s64 = _make_view("b64"), _make_view("u64"), _make_view("s64")
+    f16, bf16, f16x2, bf16x2 = _make_view("f16"), _make_view("bf16"), _make_view("f16x2"), _make_view("bf16x2")
+    f32, f64 = _make_view("f32"), _make_view("f64")
 
     def max(self, other: Any) -> Reg:
         """Return the larger of two values, typed by the register."""
@@ -362,7 +362,7 @@ def type_of(dtype: Any) -> PtxType:
 
 def move(dst: Reg, src: Any) -> None:
     """Emit the one `mov` that writes a value of any kind to a register of any type."""
-    emit(spelled("mov", move_type(dst.dtype)), (dst, _source(dst, src)))
+    emit(spelled("mov", move_type(dst.dtype)), (dst, _check_source(dst, src)))
 
 
 def move_type(dtype: PtxType) -> str:
@@ -374,7 +374,7 @@ def move_type(dtype: PtxType) -> str:
     return storage(dtype)[1].ptx[1:]
 
 
-def _source(dst: Reg, src: Any) -> Any:
+def _check_source(dst: Reg, src: Any) -> Any:
     src = plain(src)
     if is_pair(src, dst.dtype):
         return literal(src, dst.dtype)
@@ -386,20 +386,20 @@ def _source(dst: Reg, src: Any) -> Any:
     return int(src) if isinstance(src, bool) else src
 
 
-def _result(opcode: str, kind: PtxType, into: Reg | PtxType, *sources: Any) -> Reg:
+def _emit_result(opcode: str, kind: PtxType, into: Reg | PtxType, *sources: Any) -> Reg:
     register = into if isinstance(into, Reg) else fresh(into)
     emit(spelled(opcode, kind.name), (register, *sources))
     return register
 
 
-def _written_by(symbol: str, dtype: PtxType, trace: Trace) -> Reg:
+def _make_result(symbol: str, dtype: PtxType, trace: Trace) -> Reg:
     """Return a new register for the result of a binary operator."""
     register = fresh(dtype, None, trace)
     trace.operators[register.name] = symbol
     return register
 
 
-def _changeable(register: Reg, symbol: str) -> Reg:
+def _check_changeable(register: Reg, symbol: str) -> Reg:
     """Return the register that an in-place operator writes; refuse one that pyptx reuses."""
     if register.__held__ is not None:
         fail(rules.HELD, f"`{symbol}` would change `{register.name}`, which is {register.__held__}",
@@ -418,7 +418,7 @@ def _refuse_widening(into: Reg | None, dtype: PtxType, other: Any, symbol: str) 
 
 
 @lru_cache(maxsize=4096)
-def _arithmetic(operation: str, symbol: str, left: PtxType, right: PtxType | None) -> tuple[PtxType, Spelling]:
+def _choose_arithmetic(operation: str, symbol: str, left: PtxType, right: PtxType | None) -> tuple[PtxType, Spelling]:
     """Return the type and instruction of an operation on two registers, or on a register and a number."""
     if right is None:
         check_operand(operation, left, symbol)
@@ -438,28 +438,28 @@ def _arithmetic(operation: str, symbol: str, left: PtxType, right: PtxType | Non
 def binary(operation: str, symbol: str, left: Any, right: Any, into: Reg | None = None) -> Reg:
     """Emit an arithmetic instruction typed by its registers. It writes `into` or a new register."""
     if isinstance(left, Register) and isinstance(right, Register):
-        dtype, spelling = _arithmetic(operation, symbol, left.dtype, right.dtype)
+        dtype, spelling = _choose_arithmetic(operation, symbol, left.dtype, right.dtype)
         _refuse_widening(into, dtype, right, symbol)
         if left.dtype is not dtype or right.dtype is not dtype:
             left, right = _widen_to(left, dtype), _widen_to(right, dtype)
     elif isinstance(left, Register):
-        dtype, spelling = _arithmetic(operation, symbol, left.dtype, None)
+        dtype, spelling = _choose_arithmetic(operation, symbol, left.dtype, None)
         right = constant(left, right, symbol)
         if operation in ("div", "rem") and getattr(right, "text", "") == "0":
             fail(rules.LITERAL, f"`{symbol}` by 0: the result is undefined in PTX", help="guard it with ptx.if_")
     else:
-        return _of_number(operation, symbol, left, right)
+        return _emit_with_number(operation, symbol, left, right)
     trace = current()
-    result = _written_by(symbol, dtype, trace) if into is None else into
+    result = _make_result(symbol, dtype, trace) if into is None else into
     emit(spelling, (result, left, right), None, trace)
     return result
 
 
-def _of_number(operation: str, symbol: str, number: Any, right: Register) -> Reg:
+def _emit_with_number(operation: str, symbol: str, number: Any, right: Register) -> Reg:
     """Emit an arithmetic instruction whose left operand is a Python number."""
-    dtype, spelling = _arithmetic(operation, symbol, right.dtype, None)
+    dtype, spelling = _choose_arithmetic(operation, symbol, right.dtype, None)
     left, trace = constant(right, number, symbol), current()
-    result = _written_by(symbol, dtype, trace)
+    result = _make_result(symbol, dtype, trace)
     emit(spelling, (result, left, right), None, trace)
     if isinstance(number, int | float):
         trace.from_numbers[result.name] = number
@@ -470,7 +470,7 @@ def compare(operation: str, symbol: str, left: Any, right: Any) -> Reg:
     """Emit `setp`, typed by its registers, and return the predicate."""
     if isinstance(right, Register) and right.dtype.kind == "pred" and _is_pred(left):
         fail(rules.TYPES, f"`{symbol}` on predicates", help="use p ^ q, which is true where they differ")
-    left, right, dtype = _operands(operation, symbol, left, right)
+    left, right, dtype = _convert_operands(operation, symbol, left, right)
     result = fresh(pred)
     kind = dtype
     if dtype.kind == "b" and operation not in ("eq", "ne"):
@@ -492,12 +492,12 @@ def logic(operation: str, symbol: str, left: Any, right: Any, into: Reg | None =
                 sides.append(side)
             else:
                 fail(rules.TYPES, f"`{symbol}` of a predicate and {shown(side)}", help="compare it first: x != 0")
-        result = _written_by(symbol, pred, current()) if into is None else into
+        result = _make_result(symbol, pred, current()) if into is None else into
         emit(spelled(operation, "pred"), (result, *sides))
         return result
-    left, right, dtype = _operands(operation, symbol, left, right, into)
-    result = _written_by(symbol, dtype, current()) if into is None else into
-    return _result(operation, untyped(dtype), result, left, right)
+    left, right, dtype = _convert_operands(operation, symbol, left, right, into)
+    result = _make_result(symbol, dtype, current()) if into is None else into
+    return _emit_result(operation, untyped(dtype), result, left, right)
 
 
 def shift(operation: str, symbol: str, left: Any, right: Any, into: Reg | None = None) -> Reg:
@@ -506,7 +506,7 @@ def shift(operation: str, symbol: str, left: Any, right: Any, into: Reg | None =
     dtype = left.dtype if isinstance(left, Register) else right.dtype
     check_operand(operation, dtype, symbol)
     if not isinstance(left, Register):
-        left = literal(_integer(left, symbol), dtype)
+        left = literal(_check_integer(left, symbol), dtype)
     if isinstance(right, Register):
         check_operand(operation, right.dtype, symbol)
         if right.dtype.bits == 64:
@@ -517,13 +517,13 @@ def shift(operation: str, symbol: str, left: Any, right: Any, into: Reg | None =
             )
         right = widen(right, u32) if right.dtype.bits < 32 else right
     else:
-        right = _integer(right, symbol)
+        right = _check_integer(right, symbol)
         if not 0 <= right < dtype.bits:
             fail(rules.LITERAL, f"`{symbol}` on .{dtype} shifts by 0 to {dtype.bits - 1}, found {right}",
                  help="shifting out all bits gives 0, or -1 for negative numbers: use that value instead")  # fmt: skip
     kind = untyped(dtype) if operation == "shl" else unsigned(dtype)
-    result = _written_by(symbol, dtype, current()) if into is None else into
-    return _result(operation, kind, result, left, right)
+    result = _make_result(symbol, dtype, current()) if into is None else into
+    return _emit_result(operation, kind, result, left, right)
 
 
 def widen(source: Register, to: PtxType) -> Reg:
@@ -539,7 +539,7 @@ def _is_pred(value: Any) -> bool:
     return isinstance(value, Negation) or (isinstance(value, Register) and value.dtype.kind == "pred")
 
 
-def _integer(value: Any, symbol: str) -> int:
+def _check_integer(value: Any, symbol: str) -> int:
     value = plain(value)
     if isinstance(value, bool) or not isinstance(value, int):
         fail(rules.TYPES, f"`{symbol}` takes registers and integers, found {shown(value)}",
@@ -547,7 +547,9 @@ def _integer(value: Any, symbol: str) -> int:
     return value
 
 
-def _operands(operation: str, symbol: str, left: Any, right: Any, into: Reg | None = None) -> tuple[Any, Any, PtxType]:
+def _convert_operands(
+    operation: str, symbol: str, left: Any, right: Any, into: Reg | None = None
+) -> tuple[Any, Any, PtxType]:
     """Return both sides as instruction operands of one type."""
     for side in (left, right):
         if isinstance(side, Register) and side.__trace__ is not current():
@@ -582,7 +584,7 @@ def constant(known: Register, other: Any, symbol: str, lenient: bool = False) ->
     # 0.0 and -0.0 are equal keys but different numbers, also inside a pair.
     remembered = not pair and value != 0
     kind = cast("type", type(value))
-    number = _literal(kind, value, dtype, lenient) if remembered else literal(value, dtype, lenient=lenient)
+    number = _make_literal(kind, value, dtype, lenient) if remembered else literal(value, dtype, lenient=lenient)
     if dtype.kind != "f" or dtype.name in ("f32", "f64"):
         return number
     register = fresh(dtype)
@@ -591,7 +593,7 @@ def constant(known: Register, other: Any, symbol: str, lenient: bool = False) ->
 
 
 @lru_cache(maxsize=4096)
-def _literal(kind: type, value: int | float, dtype: PtxType, lenient: bool) -> ImmediateOperand:
+def _make_literal(kind: type, value: int | float, dtype: PtxType, lenient: bool) -> ImmediateOperand:
     """Return a cached literal. The key includes the type, because 1, True and 1.0 are equal."""
     return literal(value, dtype, lenient=lenient)
 

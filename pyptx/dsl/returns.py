@@ -112,12 +112,12 @@ def blocks_of(code: CodeType) -> tuple[Block, ...]:
     lines = linecache.getlines(code.co_filename)
     if not any("return" in line for line in lines[code.co_firstlineno - 1 :]):
         return ()
-    function = _functions("".join(lines)).get((code.co_name, code.co_firstlineno))
-    return () if function is None else tuple(_blocks(function.body, ((0, False),)))
+    function = _parse_functions("".join(lines)).get((code.co_name, code.co_firstlineno))
+    return () if function is None else tuple(_find_blocks(function.body, ((0, False),)))
 
 
 @lru_cache(maxsize=64)
-def _functions(source: str) -> dict[tuple[str, int], ast.FunctionDef | ast.AsyncFunctionDef]:
+def _parse_functions(source: str) -> dict[tuple[str, int], ast.FunctionDef | ast.AsyncFunctionDef]:
     """Return the functions of a file by name and first line."""
     try:
         tree = ast.parse(source)
@@ -127,7 +127,7 @@ def _functions(source: str) -> dict[tuple[str, int], ast.FunctionDef | ast.Async
     return {(node.name, min([node.lineno, *(d.lineno for d in node.decorator_list)])): node for node in functions}
 
 
-def _blocks(body: list[ast.stmt], goes_on: tuple[tuple[int, bool], ...]) -> Iterator[Block]:
+def _find_blocks(body: list[ast.stmt], goes_on: tuple[tuple[int, bool], ...]) -> Iterator[Block]:
     """Yield the blocks in a list of statements."""
     for index, statement in enumerate(body):
         line, more = goes_on[0]
@@ -139,15 +139,15 @@ def _blocks(body: list[ast.stmt], goes_on: tuple[tuple[int, bool], ...]) -> Iter
                 continue
             items = max(item.context_expr.end_lineno or statement.lineno for item in statement.items)
             yield Block(statement.lineno, items, statement.end_lineno or items, after)
-            yield from _blocks(statement.body, ((statement.lineno, False), *after))
+            yield from _find_blocks(statement.body, ((statement.lineno, False), *after))
             continue
         if isinstance(statement, ast.For | ast.While):
             after = ((line, True), *goes_on[1:])
-        for inner in _bodies(statement):
-            yield from _blocks(inner, after)
+        for inner in _list_bodies(statement):
+            yield from _find_blocks(inner, after)
 
 
-def _bodies(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+def _list_bodies(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
     """Yield the statement lists inside a statement other than `with`."""
     for name in ("body", "orelse", "finalbody"):
         yield getattr(statement, name, [])

@@ -44,7 +44,7 @@ def _fold(statements: Sequence[Statement], copies: dict[int, str]) -> list[State
             continue
         name = copies.get(id(statement))
         if name is not None and out and isinstance(statement, Instruction):
-            writer = _writing(out[-1], name, statement.operands[0])
+            writer = _redirect_write(out[-1], name, statement.operands[0])
             if writer is not None:
                 out[-1] = writer
                 continue
@@ -52,10 +52,10 @@ def _fold(statements: Sequence[Statement], copies: dict[int, str]) -> list[State
     return out
 
 
-def _writing(statement: Statement, name: str, destination: Operand) -> Statement | None:
+def _redirect_write(statement: Statement, name: str, destination: Operand) -> Statement | None:
     """Return the statement with another destination, or None if it does not simply define that register last."""
     if isinstance(statement, IntrinsicScope) and statement.body:
-        last = _writing(statement.body[-1], name, destination)
+        last = _redirect_write(statement.body[-1], name, destination)
         return None if last is None else statement.replace(body=(*statement.body[:-1], last))
     if not isinstance(statement, Instruction) or statement.predicate is not None:
         return None
@@ -147,7 +147,7 @@ def _relocate(operand: Operand, offsets: dict[str, int], symbol: str) -> Operand
     if isinstance(operand, RegisterOperand | ImmediateOperand):
         return operand
     if isinstance(operand, LabelOperand) and operand.name in offsets:
-        return _plus(symbol, offsets[operand.name])
+        return _add_offset(symbol, offsets[operand.name])
     if isinstance(operand, AddressOperand):
         rest = tuple([_relocate(part, offsets, symbol) for part in operand.rest])
         if operand.base not in offsets:
@@ -159,7 +159,7 @@ def _relocate(operand: Operand, offsets: dict[str, int], symbol: str) -> Operand
         left, right = operand.left, operand.right
         if isinstance(left, LabelOperand) and left.name in offsets and isinstance(right, ImmediateOperand):
             step = int(right.value) if operand.operator == "+" else -int(right.value)
-            return _plus(symbol, offsets[left.name] + step)
+            return _add_offset(symbol, offsets[left.name] + step)
         return BinaryOperand(operand.operator, _relocate(left, offsets, symbol), _relocate(right, offsets, symbol))
     if isinstance(operand, VectorOperand | ParenthesizedOperand):
         elements = tuple([_relocate(element, offsets, symbol) for element in operand.elements])
@@ -168,7 +168,7 @@ def _relocate(operand: Operand, offsets: dict[str, int], symbol: str) -> Operand
     return operand
 
 
-def _plus(symbol: str, offset: int) -> Operand:
+def _add_offset(symbol: str, offset: int) -> Operand:
     if not offset:
         return LabelOperand(symbol)
     return BinaryOperand("+" if offset > 0 else "-", LabelOperand(symbol), ImmediateOperand(str(abs(offset))))

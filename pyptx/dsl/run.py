@@ -70,15 +70,15 @@ def trace_entry(
     trace.facts["shared"] = SharedMemory(definition.smem, definition.extern_smem)
     if definition.exact:
         trace.exact = Exact(trace, DEFAULT)
-    params = _parameters(trace, definition)
+    params = _declare_parameters(trace, definition)
     specs = [TensorSpec(name, tile, read, trace) for name, tile in definition.tensors]
     if definition.extern_smem is not None:
         declare_dynamic(trace, memory_of(trace))
     run_function(trace, definition.function, *specs, **template)
     trace.warnings += linear_accesses(trace, (*trace.prologue, *trace.statements), specs)
     body = finished_body(trace, definition.function)
-    params = (*params, *map(_map_parameter, trace.maps))
-    function = entry(definition.name, params, body, _directives(trace, definition), definition.function)
+    params = (*params, *map(_make_map_parameter, trace.maps))
+    function = entry(definition.name, params, body, _collect_directives(trace, definition), definition.function)
     return trace, function, frozenset(used)
 
 
@@ -101,7 +101,7 @@ def run_function(trace: Trace, function: Callable[..., Any], *args: Any, **kwarg
         CURRENT.reset(token)
 
 
-def _parameters(trace: Trace, definition: Definition) -> tuple[Param, ...]:
+def _declare_parameters(trace: Trace, definition: Definition) -> tuple[Param, ...]:
     params: list[Param] = []
     for name, _ in definition.tensors:
         trace.parameter(trace.claim(name, "parameter"), "u64")
@@ -132,11 +132,11 @@ def raw_parameter(kind: str, name: str) -> Param:
     return Param(StateSpace.PARAM, scalar, named["name"], int(size) if size else None, align)
 
 
-def _map_parameter(name: str) -> Param:
+def _make_map_parameter(name: str) -> Param:
     return Param(StateSpace.PARAM, ScalarType.B8, name, DESCRIPTOR_BYTES, DESCRIPTOR_BYTES)
 
 
-def _directives(trace: Trace, definition: Definition) -> tuple[FunctionDirective, ...]:
+def _collect_directives(trace: Trace, definition: Definition) -> tuple[FunctionDirective, ...]:
     directives = list(definition.directives)
     have = {directive.name for directive in directives}
     if definition.cluster != (1, 1, 1) and trace.target.arch < 90:

@@ -112,7 +112,11 @@ class Named(Body):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         trace, opened = self.trace, self.opened
-        left = _control(trace.body[opened.mark :]) if self.pure and kind is None and trace.open[-1] is opened else None
+        left = (
+            _find_control(trace.body[opened.mark :])
+            if self.pure and kind is None and trace.open[-1] is opened
+            else None
+        )
         trace.pop(opened, keep=kind is None and left is None)
         if left is not None:
             what = f"the label `{left.name}`" if isinstance(left, Label) else f"`{left.opcode}`"
@@ -122,12 +126,12 @@ class Named(Body):
             )])  # fmt: skip
 
 
-def _control(statements: Sequence[Statement]) -> Instruction | Label | None:
+def _find_control(statements: Sequence[Statement]) -> Instruction | Label | None:
     """Return the first control-flow statement, including those added as text or by `ptx.inst`."""
     for statement in statements:
         if isinstance(statement, Label) or (isinstance(statement, Instruction) and _moves_control(statement)):
             return statement
-        inner = _control(statement.body) if isinstance(statement, Block | IntrinsicScope) else None
+        inner = _find_control(statement.body) if isinstance(statement, Block | IntrinsicScope) else None
         if inner is not None:
             return inner
     return None

@@ -155,7 +155,7 @@ class SharedView(Value):
         cores place it. Access it with `load()` and `store(value)`, or use it as an address."""
         if len(indices) != len(self.shape) or not indices:
             _refuse_count(self, indices)
-        return _swizzled_element(self, indices)
+        return _make_swizzled_element(self, indices)
 
     def __add__(self, other: Any) -> SharedAddress:
         return shifted(self, other)
@@ -182,25 +182,25 @@ class SharedView(Value):
         return iter([self[index] for index in range(len(self))])
 
     def __getitem__(self, idx: Any) -> Any:
-        indices = _indices(idx)
+        indices = _normalize_indices(idx)
         if len(indices) == len(self.shape) and len(indices) > 1:
-            self._linear()
+            self._note_linear_access()
             return load(self.dtype, self.__locate__(indices))
-        return self._slice(indices)
+        return self._make_slice(indices)
 
     def __setitem__(self, idx: Any, value: Any) -> None:
-        indices = _indices(idx)
+        indices = _normalize_indices(idx)
         if len(indices) != len(self.shape):
             _refuse_count(self, indices)
-        self._linear()
+        self._note_linear_access()
         store(self.dtype, self.__locate__(indices), value)
 
-    def _linear(self) -> None:
+    def _note_linear_access(self) -> None:
         """Record an access to swizzled memory at a linear address."""
         if self.__owner__().swizzle is not None:
             memory_of(current()).linear.setdefault(self.__owner__(), current().here(3))
 
-    def _slice(self, indices: tuple[Any, ...]) -> SharedSlice:
+    def _make_slice(self, indices: tuple[Any, ...]) -> SharedSlice:
         where = self.__locate__(indices)
         view = SharedSlice(self.__owner__(), indices[0])
         view.shape = self.shape[len(indices) :]
@@ -347,7 +347,7 @@ class SharedSlice(SharedView):
         return f"{self.name}[{stage}{', …' if len(self.shape) + 1 < len(self.alloc.shape) else ''}]"
 
 
-def _indices(idx: Any) -> tuple[Any, ...]:
+def _normalize_indices(idx: Any) -> tuple[Any, ...]:
     return cast("tuple[Any, ...]", idx) if isinstance(idx, tuple) else (idx,)
 
 
@@ -519,7 +519,7 @@ def swizzled(offset: Reg, swizzle: str | None) -> Reg:
         return offset ^ ((offset & SWIZZLES[swizzle]) >> 3)
 
 
-def _swizzled_element(view: SharedView, indices: tuple[Any, ...]) -> SharedElement:
+def _make_swizzled_element(view: SharedView, indices: tuple[Any, ...]) -> SharedElement:
     """Return an element of a view at its swizzled address. The pattern depends on address bits, so the offset is a
     number if the allocation is aligned to the pattern and the indices are numbers; otherwise it is computed."""
     dtype = view.dtype
@@ -530,14 +530,14 @@ def _swizzled_element(view: SharedView, indices: tuple[Any, ...]) -> SharedEleme
             help="allocate bytes: smem.alloc(b8, …)",
         )
     if not any(isinstance(index, Reg) for index in indices) and view.register is None:
-        return _swizzled_at(view, indices)
+        return _compute_swizzled_element(view, indices)
     with Named(ELEMENT, view.name):
-        return _swizzled_at(view, indices)
+        return _compute_swizzled_element(view, indices)
 
 
-def _swizzled_at(view: SharedView, indices: tuple[Any, ...]) -> SharedElement:
+def _compute_swizzled_element(view: SharedView, indices: tuple[Any, ...]) -> SharedElement:
     owner, dtype = view.__owner__(), view.dtype
-    address = _locate_in_stripes(view, indices) if _stripes(owner) > 1 else view.__locate__(indices)
+    address = _locate_in_stripes(view, indices) if _count_stripes(owner) > 1 else view.__locate__(indices)
     if owner.swizzle is None:
         return SharedElement(view.name, dtype, address.byte_offset, address.register)
     mask = SWIZZLES[owner.swizzle]
@@ -548,7 +548,7 @@ def _swizzled_at(view: SharedView, indices: tuple[Any, ...]) -> SharedElement:
     return SharedElement(view.name, dtype, 0, linear ^ ((linear & mask) >> 3))
 
 
-def _stripes(owner: SharedAlloc) -> int:
+def _count_stripes(owner: SharedAlloc) -> int:
     return owner.gmma_layout.stripes if isinstance(owner.gmma_layout, GmmaLayout) else 1
 
 

@@ -26,7 +26,7 @@ class Shape(Sequence[int]):
     def __len__(self) -> int:
         return len(self._dims)
 
-    def _value(self, dim: int | str) -> int:
+    def _resolve(self, dim: int | str) -> int:
         return self._read(dim) if isinstance(dim, str) else dim
 
     @overload
@@ -35,11 +35,11 @@ class Shape(Sequence[int]):
     def __getitem__(self, index: slice) -> tuple[int, ...]: ...
     def __getitem__(self, index: int | slice) -> int | tuple[int, ...]:
         if isinstance(index, slice):
-            return tuple(self._value(dim) for dim in self._dims[index])
-        return self._value(self._dims[index])
+            return tuple(self._resolve(dim) for dim in self._dims[index])
+        return self._resolve(self._dims[index])
 
     def __iter__(self) -> Iterator[int]:
-        return (self._value(dim) for dim in self._dims)
+        return (self._resolve(dim) for dim in self._dims)
 
     def __eq__(self, other: object) -> bool:
         return tuple(self) == tuple(other) if isinstance(other, Sequence) else NotImplemented  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]

@@ -366,7 +366,7 @@ def check_name(name: object, *, symbol: bool = False) -> None:
         fail(
             rules.NAME,
             f"expected a PTX name (letters, digits, `_`, `$`; no digit first), found {name!r}",
-            help="WARP_SZ is reserved in PTX" if name in _RESERVED else _spelled_alike(name),
+            help="WARP_SZ is reserved in PTX" if name in _RESERVED else _suggest_name(name),
         )
 
 
@@ -377,7 +377,7 @@ def prefixed(name: str) -> str:
     return f"%{stem}"
 
 
-def _spelled_alike(name: object) -> str:
+def _suggest_name(name: object) -> str:
     """Return a valid PTX name as similar as possible."""
     if not isinstance(name, str):
         return "a name must be a string"

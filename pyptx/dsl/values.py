@@ -266,7 +266,7 @@ def is_pair(value: object, dtype: PtxType) -> bool:
     return isinstance(value, tuple) and half_of(dtype) is not None
 
 
-def _pair(value: object, dtype: PtxType, half: PtxType) -> int:
+def _encode_pair(value: object, dtype: PtxType, half: PtxType) -> int:
     """Return the bits of a pair: (low half, high half), or one number for both."""
     numbers = cast("tuple[Any, ...]", value if isinstance(value, tuple) else (value, value))
     if len(numbers) != 2 or not all(isinstance(number, int | float) for number in numbers):
@@ -283,7 +283,7 @@ def literal(value: Any, dtype: PtxType, *, lenient: bool = False) -> ImmediateOp
     """Return a number, or a pair of them for a pair type, as PTX spells it for this type, or refuse it."""
     half = half_of(dtype)
     if half is not None:
-        return decimal(_pair(value, dtype, half))
+        return decimal(_encode_pair(value, dtype, half))
     if dtype.kind == "pred":
         if value not in (0, 1):
             fail(rules.LITERAL, f"a predicate must be True or False, found {value!r}")

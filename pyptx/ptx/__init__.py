@@ -179,7 +179,7 @@ def __getattr__(name: str) -> object:
     if name in _FAMILIES:
         return import_module(f"{__name__}.{name}")
     if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_instead(name)}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_suggest(name)}")
     value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
     globals()[name] = value
     return value
@@ -194,7 +194,7 @@ _ELSEWHERE = {
 """Names that CUDA users may look for here, with what to use."""
 
 
-def _instead(name: str) -> str:
+def _suggest(name: str) -> str:
     """Return what to use for an unknown name: every instruction of the table is available in `ptx.inst`."""
     if name.startswith("_"):
         return ""

@@ -16,7 +16,7 @@ from pyptx.isa.computations import Computation, computations
 from pyptx.isa.table import meanings
 
 
-def _function(name: str, known: Computation) -> Callable[..., Reg]:
+def _make_function(name: str, known: Computation) -> Callable[..., Reg]:
     """Return the function for an instruction, with its operands and modifiers as arguments."""
     longest = "dst", *known.sources[-1]
 
@@ -64,5 +64,5 @@ def __getattr__(name: str) -> Callable[..., Reg]:
     known = computations().get(name.rstrip("_"))
     if known is None or name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    function = globals()[name] = _function(name, known)
+    function = globals()[name] = _make_function(name, known)
     return function

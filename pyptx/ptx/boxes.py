@@ -86,7 +86,7 @@ class TensorCopy:
         pred: Pred | None = None,
     ) -> None:
         """Emit `cp.async.bulk.tensor.Nd.global.shared::cta.bulk_group[.L2::cache_hint] [map, {c}], [src][, policy]`."""
-        self._store((), dst, src, coord, cache_hint, pred)
+        self._emit_tile_store((), dst, src, coord, cache_hint, pred)
 
     def shared_cta_global_tile(
         self,
@@ -101,7 +101,7 @@ class TensorCopy:
     ) -> None:
         """Emit `cp.async.bulk.tensor.Nd.shared::cta.global.tile.mbarrier::complete_tx::bytes[.cta_group::2]
         [.L2::cache_hint] [dst], [map, {c}], [mbar][, policy]`: into the CTA's own shared memory."""
-        self._load("shared::cta", "tile", dst, src, coord, mbar, [], None, cta_group, cache_hint, pred)
+        self._emit_load("shared::cta", "tile", dst, src, coord, mbar, [], None, cta_group, cache_hint, pred)
 
     def tile(
         self,
@@ -116,7 +116,9 @@ class TensorCopy:
         pred: Pred | None = None,
     ) -> None:
         """Emit the same as calling this object."""
-        self._load("shared::cluster", "tile", dst, src, coord, mbar, [], multicast_mask, cta_group, cache_hint, pred)
+        self._emit_load(
+            "shared::cluster", "tile", dst, src, coord, mbar, [], multicast_mask, cta_group, cache_hint, pred
+        )
 
     def im2col(
         self,
@@ -135,7 +137,7 @@ class TensorCopy:
         """Emit `cp.async.bulk.tensor.Nd.shared::cluster.global.im2col… [dst], [map, {c}], [mbar], {offsets}[, mask] [,
         policy]`: N - 2 offsets of 16 bits. With `mode` "im2col::w" or "im2col::w::128" they are the halo and the offset
         along W. Offsets count elements."""
-        self._load("shared::cluster", mode, dst, src, coord, mbar, [list(offsets)], multicast_mask, cta_group,
+        self._emit_load("shared::cluster", mode, dst, src, coord, mbar, [list(offsets)], multicast_mask, cta_group,
                    cache_hint, pred)  # fmt: skip
 
     def gather4(
@@ -151,7 +153,7 @@ class TensorCopy:
         pred: Pred | None = None,
     ) -> None:
         """Emit `cp.async.bulk.tensor.2d.shared::cluster.global.tile::gather4…`: four rows, at {column, row0 … row3}."""
-        self._load("shared::cluster", "tile::gather4", dst, src, coord, mbar, [], multicast_mask, cta_group,
+        self._emit_load("shared::cluster", "tile::gather4", dst, src, coord, mbar, [], multicast_mask, cta_group,
                    cache_hint, pred)  # fmt: skip
 
     def store_tile(
@@ -159,19 +161,19 @@ class TensorCopy:
     ) -> None:
         """Emit `cp.async.bulk.tensor.Nd.global.shared::cta.tile.bulk_group[.L2::cache_hint] [map, {c}], [src]
         [, policy]`."""
-        self._store(("tile",), dst, src, coord, cache_hint, pred)
+        self._emit_tile_store(("tile",), dst, src, coord, cache_hint, pred)
 
     def store_im2col(
         self, dst: Any, src: Any, coord: Any = None, *, cache_hint: Any | None = None, pred: Pred | None = None
     ) -> None:
         """Emit `cp.async.bulk.tensor.Nd.global.shared::cta.im2col_no_offs.bulk_group… [map, {c}], [src]`."""
-        self._store(("im2col_no_offs",), dst, src, coord, cache_hint, pred)
+        self._emit_tile_store(("im2col_no_offs",), dst, src, coord, cache_hint, pred)
 
     def scatter4(
         self, dst: Any, src: Any, coord: Any = None, *, cache_hint: Any | None = None, pred: Pred | None = None
     ) -> None:
         """Emit `cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group…`: at {column, row0 … row3}."""
-        self._store(("tile::scatter4",), dst, src, coord, cache_hint, pred)
+        self._emit_tile_store(("tile::scatter4",), dst, src, coord, cache_hint, pred)
 
     def reduce(
         self,
@@ -207,17 +209,19 @@ class TensorCopy:
         more += [] if cache_hint is None else [cache_hint]
         emit(spelled("cp", *words), (map_address(src, coord), *more), pred)
 
-    def _load(
+    def _emit_load(
         self, space: str, mode: str, dst: Any, src: Any, coord: Any, mbar: Any, offsets: list[Any], mask: Any,
         cta_group: Any, hint: Any, pred: Pred | None,
     ) -> None:  # fmt: skip
         if mbar is None:
             fail(rules.ARGUMENT, "a tensor load needs a barrier to signal, found none", help="pass mbar=bars[stage]")
-        spelling = _load_spelling(self.rank, space, mode, mask is not None, group_words(cta_group), hint is not None)
+        spelling = _spell_load(self.rank, space, mode, mask is not None, group_words(cta_group), hint is not None)
         more = [value for value in (mask, hint) if value is not None]
         emit(spelling, (dst, map_address(src, coord), mbar, *offsets, *more), pred)
 
-    def _store(self, mode: tuple[str, ...], dst: Any, src: Any, coord: Any, hint: Any, pred: Pred | None) -> None:
+    def _emit_tile_store(
+        self, mode: tuple[str, ...], dst: Any, src: Any, coord: Any, hint: Any, pred: Pred | None
+    ) -> None:
         words = ("async", "bulk", "tensor", f"{self.rank}d", "global", "shared::cta", *mode, "bulk_group")
         self._emit_store(words, dst, src, coord, hint, pred)
 
@@ -230,7 +234,7 @@ class TensorCopy:
 
 
 @cache
-def _load_spelling(rank: int, space: str, mode: str, cast: bool, group: tuple[str, ...], hint: bool) -> Spelling:
+def _spell_load(rank: int, space: str, mode: str, cast: bool, group: tuple[str, ...], hint: bool) -> Spelling:
     head = ("async", "bulk", "tensor", f"{rank}d", space, "global", mode, _SIGNAL)
     more = given("multicast::cluster" if cast else None, *group, _HINT if hint else None)
     return spelled("cp", *head, *more)

@@ -25,15 +25,15 @@ def arrive(
     *, aligned: bool = False, sem: str | None = None, scope: str | None = None, pred: Pred | None = None
 ) -> None:
     """Emit `barrier.cluster.arrive[.sem][.aligned]`; `sem` is "release", the default, or "relaxed"."""
-    _barrier("arrive", aligned, sem, scope, pred)
+    _emit_barrier("arrive", aligned, sem, scope, pred)
 
 
 def wait(*, aligned: bool = False, sem: str | None = None, scope: str | None = None, pred: Pred | None = None) -> None:
     """Emit `barrier.cluster.wait[.acquire][.aligned]`."""
-    _barrier("wait", aligned, sem, scope, pred)
+    _emit_barrier("wait", aligned, sem, scope, pred)
 
 
-def _barrier(op: str, aligned: bool, sem: str | None, scope: str | None, pred: Pred | None) -> None:
+def _emit_barrier(op: str, aligned: bool, sem: str | None, scope: str | None, pred: Pred | None) -> None:
     if scope not in (None, "cluster"):
         fail(rules.ARGUMENT, f"a cluster barrier orders memory for the cluster, found scope={scope!r}",
              help="omit scope=")  # fmt: skip
@@ -73,7 +73,7 @@ def getctarank(address: Any, *, pred: Pred | None = None) -> Reg:
     return result
 
 
-def _address(barrier: Any) -> Any:
+def _get_address(barrier: Any) -> Any:
     """Return a barrier as an operand of `mapa`; anything but a register or a symbol with an offset goes into a
     register."""
     return barrier.__single__() if isinstance(barrier, Value) else barrier
@@ -94,10 +94,10 @@ def arrive_remote(
     Emits a block `{ .reg .b32 %remAddr32; mapa.shared::cluster.u32 …; mbarrier.arrive[.sem.scope].shared::cluster.b64
     _, [%remAddr32], n; }`, preceded by one instruction for the address if it is not a single operand.
     """
-    _arrive(_address(bar_addr), cta_id, count, sem, scope, pred)
+    _emit_arrive(_get_address(bar_addr), cta_id, count, sem, scope, pred)
 
 
-def _arrive(address: Any, cta_id: Any, count: Any, sem: str | None, scope: str | None, pred: Pred | None) -> None:
+def _emit_arrive(address: Any, cta_id: Any, count: Any, sem: str | None, scope: str | None, pred: Pred | None) -> None:
     order = barrier_order(sem, scope, "release")
     with Scope():
         remote = fresh(u32, "remAddr32")
@@ -121,13 +121,13 @@ def arrive_multicast(
     A constant mask is unrolled. A 32-bit register emits a loop: while the mask is not 0, `brev` and `clz` find the
     lowest bit, and `sub`, `and` clear it.
     """
-    address = _address(bar_addr)
+    address = _get_address(bar_addr)
     if not isinstance(mask, Reg):
         if not is_integer(mask, 1) or mask >> _LARGEST:
             fail(rules.ARGUMENT, f"a CTA mask must be 1 to {(1 << _LARGEST) - 1:#x} or a register, found {shown(mask)}")
         for cta in range(_LARGEST):
             if mask >> cta & 1:
-                _arrive(address, cta, count, sem, scope, pred)
+                _emit_arrive(address, cta, count, sem, scope, pred)
         return
     left, reversed_, cta, rest = (fresh(u32) for _ in range(4))
     if pred is None:
@@ -137,7 +137,7 @@ def arrive_multicast(
     with while_(lambda: left != 0):
         emit(spelled("brev", "b32"), (reversed_, left))
         emit(spelled("clz", "b32"), (cta, reversed_))
-        _arrive(address, cta, count, sem, scope, None)
+        _emit_arrive(address, cta, count, sem, scope, None)
         emit(spelled("sub", "u32"), (rest, left, 1))
         emit(spelled("and", "b32"), (left, left, rest))
 

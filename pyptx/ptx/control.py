@@ -164,7 +164,7 @@ class If(Body):
         if not between or here is None or self.what == "ptx.else_":
             return not between
         first, last = list(here.code.co_positions())[here.lasti // 2][:2]
-        return all(_within(statement, here, first or 0, last or 0) for statement in between)
+        return all(_is_within(statement, here, first or 0, last or 0) for statement in between)
 
     def end(self) -> None:
         trace, chain = self.trace, self.chain
@@ -182,7 +182,7 @@ class If(Body):
             _place_label(self.trace, self.chain.done)
 
 
-def _within(statement: Statement, here: PythonFrame, first: int, last: int) -> bool:
+def _is_within(statement: Statement, here: PythonFrame, first: int, last: int) -> bool:
     """Tell whether a statement was emitted by the expression of the `with` line `here`."""
     frame: object = getattr(statement, "origin", None)
     while isinstance(frame, PythonFrame):
@@ -265,7 +265,7 @@ class Loop(_Round):
         if trace.pure:
             _refuse_control(trace, f"`{self.what}`")
         check_name(self.wanted, symbol=True)
-        self.start = _unique_label(trace, self.wanted)
+        self.start = _choose_label(trace, self.wanted)
         self.next, self.done = f"{self.start}_next", f"{self.start}_end"
         opened = trace.push(self.what)
         _place_label(trace, self.start)
@@ -306,7 +306,7 @@ class Loop(_Round):
             )
 
 
-def _unique_label(trace: Trace, wanted: str) -> str:
+def _choose_label(trace: Trace, wanted: str) -> str:
     name = wanted
     while name in trace.taken or name in trace.labels:
         name = f"{wanted}_{trace.number(f'label {wanted}')}"
@@ -350,7 +350,7 @@ def while_(condition: Callable[[], Pred]) -> Loop:
 def break_(*, uni: bool = False, pred: Pred | None = None) -> None:
     """Leave the innermost loop."""
     trace = current()
-    inner = _innermost(trace, "ptx.break_()")
+    inner = _find_innermost(trace, "ptx.break_()")
     inner.breaks = True
     jump(trace, inner.done, pred, uni)
 
@@ -359,12 +359,12 @@ def continue_(*, uni: bool = False, pred: Pred | None = None) -> None:
     """Continue with the next iteration of the innermost loop, starting with its step and condition. In an exact
     transcript this is a branch to the loop's label."""
     trace = current()
-    inner = _innermost(trace, "ptx.continue_()")
+    inner = _find_innermost(trace, "ptx.continue_()")
     inner.continues = True
     jump(trace, inner.next, pred, uni)
 
 
-def _innermost(trace: Trace, what: str) -> Loop:
+def _find_innermost(trace: Trace, what: str) -> Loop:
     if not trace.loops:
         fail(rules.NESTING, f"`{what}` outside a loop", help="use it in ptx.loop, ptx.while_ or ptx.range_")
     return trace.loops[-1]
@@ -470,7 +470,7 @@ def pragma(value: str) -> None:
     first = entry.available.first_version(trace.target) if entry is not None and trace.exact is None else None
     if first is not None:
         trace.need(first, f'`.pragma "{value}"`')
-    trace.append(PragmaDirective(_quotable(value), origin=trace.here(2)))
+    trace.append(PragmaDirective(_check_quotable(value), origin=trace.here(2)))
 
 
 def loc(file_idx: int, line: int, col: int = 0) -> None:
@@ -492,10 +492,10 @@ def file_(file_idx: int, filename: str) -> None:
     files = trace.unit.files
     if files.get(file_idx, filename) != filename:
         fail(rules.NAME, f"file {file_idx} is already {files[file_idx]!r}", help="use another number")
-    files[file_idx] = _quotable(filename)
+    files[file_idx] = _check_quotable(filename)
 
 
-def _quotable(text: str) -> str:
+def _check_quotable(text: str) -> str:
     if '"' in text or "\n" in text or not (text.isascii() and text.isprintable()):
         fail(rules.ARGUMENT, f"expected text without quotes or line breaks, found {text!r}")
     return text
@@ -515,7 +515,7 @@ def guarded_loop(name: str, pred: Pred | None, again: Callable[[], Pred]) -> Non
         with _WaitLoop(name, f"${name}", again):
             pass
         return
-    done = _unique_label(trace, f"${name}_skip")
+    done = _choose_label(trace, f"${name}_skip")
     trace.taken.add(done)
     jump(trace, done, opposite(condition(trace, pred, name)))
     with _WaitLoop(name, f"${name}", again):

@@ -44,18 +44,18 @@ def range_(start: Any, stop: Any = None, step: Any = 1) -> Generator[Reg, None, 
         start, stop = 0, start
     start, stop, step = plain(start), plain(stop), plain(step)
     trace = current()
-    dtype = _counter_type(start, stop, step)
+    dtype = _choose_type(start, stop, step)
     if isinstance(step, int) and step == 0:
         fail(rules.ARGUMENT, "the step of `ptx.range_` must not be 0")
     low = [value for value in (start, stop) if isinstance(value, int) and value < 0]
     if low and dtype.kind != "s":
         fail(rules.ARGUMENT, f"`ptx.range_` counts in .{dtype}, which cannot be negative, found {low[0]}",
              help="use signed bounds: s32 registers or integers")  # fmt: skip
-    bounds = [_to_bound(value, dtype) for value in (start, stop, step)]
-    return _rounds(trace, dtype, bounds)
+    bounds = [_convert_bound(value, dtype) for value in (start, stop, step)]
+    return _count_rounds(trace, dtype, bounds)
 
 
-def _rounds(trace: Trace, dtype: Any, bounds: list[Any]) -> Generator[Reg, None, None]:
+def _count_rounds(trace: Trace, dtype: Any, bounds: list[Any]) -> Generator[Reg, None, None]:
     start, stop, step = bounds
     counter = fresh(dtype)
     move(counter, start)
@@ -75,7 +75,7 @@ def _rounds(trace: Trace, dtype: Any, bounds: list[Any]) -> Generator[Reg, None,
             help="use ptx.break_() or ptx.break_(pred=p)",
         ))  # fmt: skip
         raise
-    if all(_origin(statement) is here for statement in trace.body[mark:]) and not _is_held(trace, counter):
+    if all(_get_origin(statement) is here for statement in trace.body[mark:]) and not _is_held(trace, counter):
         trace.pop(loop.opened, keep=False)
         loop.abandoned()
         fail(rules.NESTING, "`ptx.range_` works only in a `for` statement: list() and * leave its body empty",
@@ -95,11 +95,11 @@ def _is_held(trace: Trace, counter: Reg) -> bool:
     return False
 
 
-def _origin(statement: Statement) -> object:
+def _get_origin(statement: Statement) -> object:
     return getattr(statement, "origin", None)
 
 
-def _counter_type(*values: Any) -> Any:
+def _choose_type(*values: Any) -> Any:
     registers = [value for value in values if isinstance(value, Register)]
     for value in values:
         if not isinstance(value, Register) and (isinstance(value, bool) or not isinstance(value, int)):
@@ -120,7 +120,7 @@ def _counter_type(*values: Any) -> Any:
     return unsigned(next((dtype for dtype in wide if dtype.kind != "b"), wide[0]))
 
 
-def _to_bound(value: Any, dtype: Any) -> Any:
+def _convert_bound(value: Any, dtype: Any) -> Any:
     if isinstance(value, Register) and value.dtype.bits < dtype.bits:
         return widen(value, dtype)  # pyright: ignore[reportArgumentType]
     return value

@@ -75,7 +75,7 @@ def with_address(base: Any, offset: int, bits: int, mask: int = START) -> Reg:
     if not is_integer(mask):
         fail(rules.ARGUMENT, f"`mask` must be an integer, found {shown(mask)}", help="it selects bits of the address")
     check_field("const_bits", bits, (1 << 64) - 1, "the bits of a descriptor above its start address")
-    address = _address(base, offset)
+    address = _compute_address(base, offset)
     masked, start, wide, result = fresh(b32), fresh(u32), fresh(u64), fresh(b64)
     emit(spelled("and", "b32"), (masked, address, ImmediateOperand(f"{mask & 0xFFFFFFFF:#x}")))
     emit(spelled("shr", "u32"), (start, masked, 4))
@@ -84,7 +84,7 @@ def with_address(base: Any, offset: int, bits: int, mask: int = START) -> Reg:
     return result
 
 
-def _address(base: Any, offset: int) -> Any:
+def _compute_address(base: Any, offset: int) -> Any:
     """Return a 32-bit register with an address in shared memory plus a byte offset."""
     if isinstance(base, str) or (isinstance(base, SharedView) and base.register is None):
         name, start = (base, 0) if isinstance(base, str) else (base.name, base.byte_offset)

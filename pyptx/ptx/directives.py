@@ -57,7 +57,7 @@ def data_node(dtype: Dtype, *values: Any) -> SectionData:
     return SectionData(scalar(dtype), tuple(parts))
 
 
-def _loc(
+def _make_loc(
     file: Any, line: Any, column: Any, *, function_name: Any = None, inlined_at: Any = None, intermediate: bool = False
 ) -> Directive:
     at = None if inlined_at is None else tuple(map(number, inlined_at))
@@ -67,33 +67,33 @@ def _loc(
     return LocDirective(number(file), number(line), number(column), where, at, intermediate)  # pyright: ignore[reportArgumentType]
 
 
-def _pragma(first: str, *more: str) -> Directive:
+def _make_pragma(first: str, *more: str) -> Directive:
     return PragmaDirective(text(first), tuple(map(text, more)))
 
 
-def _file(index: Any, path: str, timestamp: Any = None, size: Any = None) -> Directive:
+def _make_file(index: Any, path: str, timestamp: Any = None, size: Any = None) -> Directive:
     return FileDirective(number(index), text(path), maybe(timestamp), maybe(size))
 
 
-def _prototype(
+def _make_prototype(
     *, params: Sequence[Param] = (), returns: Sequence[Param] | None = None, directives: Any = (), parens: bool = True
 ) -> Directive:
     back = None if returns is None else tuple(returns)
     return CallPrototype(tuple(params), back, function_directives(directives), parens)
 
 
-def _branch_targets(*labels: Any) -> Directive:
-    return BranchTargets(tuple([_label_range(label) for label in labels]))
+def _make_branch_targets(*labels: Any) -> Directive:
+    return BranchTargets(tuple([_make_label_range(label) for label in labels]))
 
 
-def _label_range(label: Any) -> LabelRange:
+def _make_label_range(label: Any) -> LabelRange:
     if isinstance(label, str):
         return LabelRange(checked_name(label))
     name, count = label
     return LabelRange(checked_name(name), number(count))
 
 
-def _dwarf(keyword: Any, *values: Any) -> Directive:
+def _make_dwarf(keyword: Any, *values: Any) -> Directive:
     if keyword == ":":
         return DwarfDirective(":", (checked_name(values[0]),))
     items: list[Any] = []
@@ -105,18 +105,18 @@ def _dwarf(keyword: Any, *values: Any) -> Directive:
     return DwarfDirective(dotted(keyword, "a keyword such as '.byte'"), tuple(items))
 
 
-def _alias(name: str, aliasee: str) -> Directive:
+def _make_alias(name: str, aliasee: str) -> Directive:
     return AliasDirective(checked_name(name), checked_name(aliasee))
 
 
 _MAKERS: dict[str, Callable[..., Directive]] = {
-    "loc": _loc,
-    "pragma": _pragma,
-    "file": _file,
-    "callprototype": _prototype,
+    "loc": _make_loc,
+    "pragma": _make_pragma,
+    "file": _make_file,
+    "callprototype": _make_prototype,
     "calltargets": lambda *names: CallTargets(tuple(map(checked_name, names))),
-    "branchtargets": _branch_targets,
-    "alias": _alias,
+    "branchtargets": _make_branch_targets,
+    "alias": _make_alias,
     "target": lambda *targets: Target(tuple(map(checked_name, targets))),
-    "dwarf": _dwarf,
+    "dwarf": _make_dwarf,
 }

@@ -82,18 +82,20 @@ class DeviceFunction:
                 fail(rules.NAME, f"two device functions are named `{self.name}`", help="rename one of them")
             return
         trace.unit.once["function", self.name] = self
-        param_decls = [Param(StateSpace.PARAM, _parameter_type(t), f"{self.name}_{i}") for i, t in enumerate(params)]
+        param_decls = [
+            Param(StateSpace.PARAM, _choose_parameter_type(t), f"{self.name}_{i}") for i, t in enumerate(params)
+        ]
         return_decls = [
-            Param(StateSpace.PARAM, _parameter_type(t), f"{self.name}_result{i}") for i, t in enumerate(returns)
+            Param(StateSpace.PARAM, _choose_parameter_type(t), f"{self.name}_result{i}") for i, t in enumerate(returns)
         ]
         head = Function(
             False, self.name, tuple(param_decls), tuple(return_decls) or None, origin=definition_of(self.function)
         )  # fmt: skip
         declare(trace, head)
-        body = self._body(trace, params, returns)
+        body = self._trace_body(trace, params, returns)
         trace.unit.functions[self.name] = head.replace(body=body)
 
-    def _body(self, outer: Trace, params: Sequence[PtxType], returns: Sequence[PtxType]) -> tuple[Statement, ...]:
+    def _trace_body(self, outer: Trace, params: Sequence[PtxType], returns: Sequence[PtxType]) -> tuple[Statement, ...]:
         inner = Trace(outer.target, outer.wanted, self.name, outer.unit)
         inner.facts["shared"] = SharedMemory(0, None)
         for prefix, kinds in ((f"{self.name}_", params), (f"{self.name}_result", returns)):
@@ -151,17 +153,17 @@ def declare(trace: Trace, function: Function) -> None:
     trace.unit.scope.put(function.name, Symbol(Kind.FUNCTION, declaration=function))
 
 
-def _parameter_type(kind: PtxType) -> ScalarType:
+def _choose_parameter_type(kind: PtxType) -> ScalarType:
     """Return the type of a function's parameter: smaller types become untyped 32 bits."""
     declared = storage(kind)[1]
     return ScalarType.B32 if declared.bits < 32 else declared
 
 
 def _store(name: str, kind: PtxType, value: Any) -> None:
-    emit(spelled("st", "param", memory_type(kind)), (AddressOperand(name), _argument(kind, value)))
+    emit(spelled("st", "param", memory_type(kind)), (AddressOperand(name), _convert_argument(kind, value)))
 
 
-def _argument(kind: PtxType, value: Any) -> Any:
+def _convert_argument(kind: PtxType, value: Any) -> Any:
     return literal(value, kind) if isinstance(value, int | float) else value
 
 
@@ -171,7 +173,7 @@ def call(trace: Trace, name: str, args: list[tuple[PtxType, Any]], returns: Sequ
     with Named("call", name), Scope():
         for prefix, kinds in (("arg", [kind for kind, _ in args]), ("result", returns)):
             for index, kind in enumerate(kinds):
-                trace.append(VarDecl(StateSpace.PARAM, _parameter_type(kind), f"{prefix}{index}"))
+                trace.append(VarDecl(StateSpace.PARAM, _choose_parameter_type(kind), f"{prefix}{index}"))
                 trace.parameter(f"{prefix}{index}", kind.name)
         for index, (kind, value) in enumerate(args):
             _store(f"arg{index}", kind, value)

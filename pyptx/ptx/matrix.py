@@ -21,17 +21,17 @@ GROUP = 8
 """f32 registers per thread that one `stmatrix.x4` stores: 16 columns of a warp's 16 rows."""
 
 
-def _words(layout: str, shape: str) -> tuple[str, ...]:
+def _split_words(layout: str, shape: str) -> tuple[str, ...]:
     """Return shape and count: `layout` is "x4", or both combined as in "m8n8.x4"."""
     words = [word for word in str(layout).split(".") if word]
     return tuple(words) if len(words) > 1 else (shape, *words)
 
 
-def _space(space: str | None) -> tuple[str, ...]:
+def _spell_space(space: str | None) -> tuple[str, ...]:
     return (space.strip("."),) if space else ()
 
 
-def _format(dtype: Dtype) -> tuple[str, ...]:
+def _spell_format(dtype: Dtype) -> tuple[str, ...]:
     return tuple((dtype.name if isinstance(dtype, PtxType) else dtype).strip(".").split("."))
 
 
@@ -51,7 +51,7 @@ def ldmatrix(
     `dtype` may also unpack: "b8x16.b6x16_p32", "b8x16.b4x16_p64", "s8.s4". `space` is "shared", "shared::cta", or None
     for a generic address. `dst=[b32] * 4` creates registers; the destination is returned.
     """
-    words = (*_words(layout, "m8n8"), *(("trans",) if trans else ()), *_space(space), *_format(dtype))
+    words = (*_split_words(layout, "m8n8"), *(("trans",) if trans else ()), *_spell_space(space), *_spell_format(dtype))
     result = destination(dst)
     emit(spelled("ldmatrix", "sync", "aligned", *words), (vector(result), src), pred)
     return result
@@ -71,9 +71,9 @@ def stmatrix(
 
     Shape "m16n8" holds bytes, `.b8`, and needs `trans=True`. `layout` may name the shape too: "m16n8.x2".
     """
-    named, *count = _words(layout, shape)
+    named, *count = _split_words(layout, shape)
     dtype = "b8" if named == "m16n8" else "b16"
-    words = (named, *count, *(("trans",) if trans else ()), *_space(space), dtype)
+    words = (named, *count, *(("trans",) if trans else ()), *_spell_space(space), dtype)
     emit(spelled("stmatrix", "sync", "aligned", *words), (smem, vector(regs)), pred)
 
 
@@ -108,9 +108,9 @@ def stmatrix_x4_trans_f32_bf16(
     values = registers(frag, "frag")
     _check_epilogue(values, lane, row_stride)
     _check_room(smem_base, len(values) // GROUP * 16, row_stride)
-    packs = _temporaries(tmp_pack, "tmp_pack", 4, "b32") or [fresh(b32) for _ in range(4)]
-    halves = _temporaries(tmp_bf16, "tmp_bf16", GROUP, "bf16")
-    at = _lane_address(smem_base, lane, row_stride)
+    packs = _list_temporaries(tmp_pack, "tmp_pack", 4, "b32") or [fresh(b32) for _ in range(4)]
+    halves = _list_temporaries(tmp_bf16, "tmp_bf16", GROUP, "bf16")
+    at = _compute_lane_address(smem_base, lane, row_stride)
     for first in range(0, len(values), GROUP):
         stored: list[Register] = []
         for pair in range(first // 2, first // 2 + 4):
@@ -162,7 +162,7 @@ def _check_room(base: Any, rows: int, row_stride: int) -> None:
         )
 
 
-def _temporaries(given: Any, name: str, least: int, dtype: str) -> list[Register]:
+def _list_temporaries(given: Any, name: str, least: int, dtype: str) -> list[Register]:
     if given is None:
         return []
     temporaries = registers(given, name)
@@ -185,7 +185,7 @@ def _pack(packed: Register, low: Register, high: Register, halves: list[Register
     emit(spelled("mov", "b32"), (packed, pair))
 
 
-def _lane_address(base: Any, lane: Register, row_stride: int) -> Any:
+def _compute_lane_address(base: Any, lane: Register, row_stride: int) -> Any:
     """Return the address for this lane: lanes 0–7 address rows 0–7, lanes 8–15 the same rows 8 elements further, lanes
     16–31 rows 8–15; each warp starts 16 elements after the previous one."""
     row, upper, half, warp, offset = (fresh(u32) for _ in range(5))

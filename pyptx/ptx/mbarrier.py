@@ -31,7 +31,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _arrival(*words: str, sem: str | None, scope: str | None, space: str) -> Spelling:
+def _spell_arrival(*words: str, sem: str | None, scope: str | None, space: str) -> Spelling:
     return spelled("mbarrier", *words, *barrier_order(sem, scope, "release"), space, "b64")
 
 
@@ -64,7 +64,7 @@ def arrive(
     """Emit `mbarrier.arrive[.sem.scope].shared.b64 state, [m][, n]`; return the state, unless `state=False`. `count`
     counts arrivals."""
     operands = (mbar,) if count is None else (mbar, count)
-    return _emit_arrival(_arrival("arrive", sem=sem, scope=scope, space=space), operands, pred, state)
+    return _emit_arrival(_spell_arrival("arrive", sem=sem, scope=scope, space=space), operands, pred, state)
 
 
 def arrive_expect_tx(
@@ -79,14 +79,16 @@ def arrive_expect_tx(
 ) -> Any:
     """Emit `mbarrier.arrive.expect_tx[.sem.scope].shared::cta.b64 state, [m], bytes`; return the state, unless
     `state=False`. `tx_count` is in bytes."""
-    spelling = _arrival("arrive", "expect_tx", sem=sem, scope=scope, space=space)
+    spelling = _spell_arrival("arrive", "expect_tx", sem=sem, scope=scope, space=space)
     return _emit_arrival(spelling, (mbar, tx_count), pred, state)
 
 
 def arrive_no_complete(mbar: Any, count: int | Reg, *, pred: Pred | None = None) -> Reg:
     """Emit `mbarrier.arrive.noComplete.shared.b64 state, [m], n`: it must not complete the phase. `count` counts
     arrivals."""
-    return _emit_arrival(_arrival("arrive", "noComplete", sem=None, scope=None, space="shared"), (mbar, count), pred)
+    return _emit_arrival(
+        _spell_arrival("arrive", "noComplete", sem=None, scope=None, space="shared"), (mbar, count), pred
+    )
 
 
 def arrive_drop(
@@ -100,7 +102,7 @@ def arrive_drop(
     """Emit `mbarrier.arrive_drop[.sem.scope].shared.b64 state, [m][, n]`: arrive, and leave the barrier for later
     phases. `count` counts arrivals."""
     operands = (mbar,) if count is None else (mbar, count)
-    return _emit_arrival(_arrival("arrive_drop", sem=sem, scope=scope, space="shared"), operands, pred)
+    return _emit_arrival(_spell_arrival("arrive_drop", sem=sem, scope=scope, space="shared"), operands, pred)
 
 
 def arrive_drop_expect_tx(
@@ -113,7 +115,7 @@ def arrive_drop_expect_tx(
 ) -> Reg:
     """Emit `mbarrier.arrive_drop.expect_tx[.sem.scope].shared::cta.b64 state, [m], bytes`; return the state. `tx_count`
     is in bytes."""
-    spelling = _arrival("arrive_drop", "expect_tx", sem=sem, scope=scope, space="shared::cta")
+    spelling = _spell_arrival("arrive_drop", "expect_tx", sem=sem, scope=scope, space="shared::cta")
     return _emit_arrival(spelling, (mbar, tx_count), pred)
 
 
@@ -121,7 +123,7 @@ def arrive_drop_no_complete(mbar: Any, count: int | Reg, *, pred: Pred | None = 
     """Emit `mbarrier.arrive_drop.noComplete.shared.b64 state, [m], n`: it must not complete the phase. `count` counts
     arrivals."""
     return _emit_arrival(
-        _arrival("arrive_drop", "noComplete", sem=None, scope=None, space="shared"), (mbar, count), pred
+        _spell_arrival("arrive_drop", "noComplete", sem=None, scope=None, space="shared"), (mbar, count), pred
     )
 
 
@@ -136,7 +138,7 @@ def arrive_mapped(
     """Emit `mbarrier.arrive[.sem.scope].shared::cluster.b64 _, [address][, n]`: the barrier of any CTA of the cluster,
     by an address from `ptx.cluster.map_shared_u32`. `count` counts arrivals."""
     operands = (None, address) if count is None else (None, address, count)
-    emit(_arrival("arrive", sem=sem, scope=scope, space="shared::cluster"), operands, pred)
+    emit(_spell_arrival("arrive", sem=sem, scope=scope, space="shared::cluster"), operands, pred)
 
 
 def arrive_expect_tx_mapped(
@@ -148,7 +150,7 @@ def arrive_expect_tx_mapped(
     pred: Pred | None = None,
 ) -> None:
     """Emit `mbarrier.arrive.expect_tx[.sem.scope].shared::cluster.b64 _, [address], bytes`. `tx_count` is in bytes."""
-    spelling = _arrival("arrive", "expect_tx", sem=sem, scope=scope, space="shared::cluster")
+    spelling = _spell_arrival("arrive", "expect_tx", sem=sem, scope=scope, space="shared::cluster")
     emit(spelling, (None, address, tx_count), pred)
 
 

@@ -62,10 +62,10 @@ def addr(base: Any, offset: Any = None, *more: Any) -> AddressOperand:
     if trace.exact is not None:
         return trace.exact.address(base, offset, more)
     if isinstance(offset, list) and not more and isinstance(base, Register) and base.__trace__ is trace:
-        return AddressOperand(base.name, None, (_part(offset, trace),))  # pyright: ignore[reportUnknownArgumentType]
+        return AddressOperand(base.name, None, (_convert_part(offset, trace),))  # pyright: ignore[reportUnknownArgumentType]
     if isinstance(offset, list) or more:
-        parts = [_part(part, trace) for part in cast("tuple[Any, ...]", (offset, *more))]
-        return _bracket(base, None, tuple(parts))
+        parts = [_convert_part(part, trace) for part in cast("tuple[Any, ...]", (offset, *more))]
+        return _make_address(base, None, tuple(parts))
     if isinstance(offset, Register):
         return _add_index(base, offset)
     if offset is not None and (isinstance(offset, bool) or not isinstance(offset, int)):
@@ -76,10 +76,10 @@ def addr(base: Any, offset: Any = None, *more: Any) -> AddressOperand:
             f"an address offset must fit in 32 signed bits, found {offset}",
             help="add it to a register first",
         )
-    return _bracket(base, offset, ())
+    return _make_address(base, offset, ())
 
 
-def _part(value: Any, trace: Trace) -> Operand:
+def _convert_part(value: Any, trace: Trace) -> Operand:
     if type(value) is not list:
         return convert(value, None, trace)
     items = cast("list[Any]", value)
@@ -90,23 +90,23 @@ def _part(value: Any, trace: Trace) -> Operand:
     )
 
 
-def _bracket(base: Any, offset: int | None, rest: tuple[Operand, ...]) -> AddressOperand:
+def _make_address(base: Any, offset: int | None, rest: tuple[Operand, ...]) -> AddressOperand:
     if isinstance(base, Register):
         if base.__trace__ is not current():
             foreign(base)
-        return AddressOperand(base.name, _offset(offset), rest) if rest else current().address(base.name, offset)
+        return AddressOperand(base.name, _spell_offset(offset), rest) if rest else current().address(base.name, offset)
     if isinstance(base, str):
-        return AddressOperand(base, _offset(offset), rest)
+        return AddressOperand(base, _spell_offset(offset), rest)
     inner = base.__address__() if isinstance(base, Value) else base
     if not isinstance(inner, AddressOperand):
         fail(
             rules.ARGUMENT, f"the base of an address must be a register, a symbol or an allocation, found {shown(base)}"
         )
     total = int(inner.offset or 0) + (offset or 0)
-    return AddressOperand(inner.base, _offset(total or None), (*inner.rest, *rest))
+    return AddressOperand(inner.base, _spell_offset(total or None), (*inner.rest, *rest))
 
 
-def _offset(value: int | None) -> str | None:
+def _spell_offset(value: int | None) -> str | None:
     return None if value is None else str(value)
 
 
@@ -169,11 +169,11 @@ def sel(reg: Register, part: str) -> RegisterOperand:
     return RegisterOperand(f"{reg.name}.{part.removeprefix('.')}")
 
 
-def _words(text: str | None) -> tuple[str, ...]:
+def _split_words(text: str | None) -> tuple[str, ...]:
     return tuple(word for word in (text or "").split(".") if word and word != "generic")
 
 
-def _vector(value: Any) -> tuple[tuple[str, ...], Any]:
+def _make_vector(value: Any) -> tuple[tuple[str, ...], Any]:
     """Return the `.vN` for a list or range of registers, and the value as an operand."""
     if isinstance(value, RegisterRange):
         return (f"v{value.count}",), value
@@ -217,8 +217,8 @@ def ld(
     dtype = type_of(dtype)
     if addr is FRESH:
         dst, addr = fresh(dtype) if vec is None else [fresh(dtype) for _ in range(vec)], dst
-    vector, target = _vector(dst)
-    emit(spelled("ld", *_words(space), *_words(cache), *vector, memory_type(dtype)), (target, addr), pred)
+    vector, target = _make_vector(dst)
+    emit(spelled("ld", *_split_words(space), *_split_words(cache), *vector, memory_type(dtype)), (target, addr), pred)
     return dst
 
 
@@ -227,5 +227,5 @@ def st(
 ) -> None:
     """Emit `st.space[.cache].T`; a list of 2, 4 or 8 registers makes it a vector store."""
     dtype = type_of(dtype)
-    vector, source = _vector(src)
-    emit(spelled("st", *_words(space), *_words(cache), *vector, memory_type(dtype)), (addr, source), pred)
+    vector, source = _make_vector(src)
+    emit(spelled("st", *_split_words(space), *_split_words(cache), *vector, memory_type(dtype)), (addr, source), pred)

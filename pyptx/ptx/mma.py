@@ -65,7 +65,7 @@ def sync(
     sparse = None if sparse_metadata is None else ordered_metadata
     types = type_of(dtype_d), type_of(dtype_a), type_of(dtype_b), type_of(dtype_c)
     scale_type = None if scale_dtype is None else type_of(scale_dtype)
-    spelling = _spelling(
+    spelling = _choose_spelling(
         hashable(shape), types, sparse, (a_layout, b_layout, rounding), satfinite, bit_op, kind, scaled,
         hashable(scale_vec), scale_type,
     )  # fmt: skip
@@ -95,7 +95,7 @@ _SCALED_KINDS = ("mxf8f6f4", "mxf4", "mxf4nvf4")
 
 
 @lru_cache(maxsize=4096)
-def _spelling(
+def _choose_spelling(
     shape: Any,
     dtypes: tuple[PtxType, PtxType, PtxType, PtxType],
     sparse: bool | None,
@@ -111,15 +111,15 @@ def _spelling(
     types = tuple(dtype.name for dtype in dtypes)
     words = [] if sparse is None else ["sp::ordered_metadata" if sparse else "sp"]
     words += ["sync", "aligned", shape_word(shape, "mma.sync"), *(mode.strip(".") for mode in modes if mode)]
-    words += _kind_words(kind, types, scaled, scale_vec)
+    words += _spell_kind(kind, types, scaled, scale_vec)
     words += ["satfinite"] if satfinite else []
     words += types
-    words += _scale_words(kind, scaled, scale_dtype, scale_vec)
+    words += _spell_scale(kind, scaled, scale_dtype, scale_vec)
     words += [bit_op or "and", "popc"] if types[1] == "b1" or bit_op else []
     return spelled("mma", *words)
 
 
-def _kind_words(kind: str | None, types: tuple[str, ...], scaled: bool, scale_vec: Any) -> list[str]:
+def _spell_kind(kind: str | None, types: tuple[str, ...], scaled: bool, scale_vec: Any) -> list[str]:
     """Return `.kind::…` and the modifiers that follow it."""
     if kind is not None:
         kind = kind.removeprefix("kind::")
@@ -143,7 +143,7 @@ def _kind_words(kind: str | None, types: tuple[str, ...], scaled: bool, scale_ve
     return [*words, "block_scale", f"scale_vec::{scale_vec or 4}X"]
 
 
-def _scale_words(kind: str | None, scaled: bool, dtype: PtxType | None, scale_vec: Any) -> list[str]:
+def _spell_scale(kind: str | None, scaled: bool, dtype: PtxType | None, scale_vec: Any) -> list[str]:
     """Return the type of the scale factors: ue8m0, or ue4m3 if four of them share a register."""
     if not scaled:
         if dtype is not None:

@@ -26,7 +26,7 @@ def printf(text: str, *values: Any) -> None:
     """Print from the GPU: `ptx.printf("i=%d x=%f\\n", i, x)`. Values are registers, numbers, and strings for `%s`;
     small ones are widened as in C. Each must match its conversion."""
     trace = current()
-    parts = _parts(text)
+    parts = _parse_parts(text)
     fields = [(part, dtype) for part in parts if isinstance(part, Field) for dtype in part.dtypes]
     if len(values) < len(fields):
         fail(rules.ARGUMENT, f"`{fields[len(values)][0].text}` of `ptx.printf` has no argument: the format needs "
@@ -35,10 +35,10 @@ def printf(text: str, *values: Any) -> None:
         fail(rules.ARGUMENT, f"argument {len(fields) + 1} of `ptx.printf`, {shown(values[len(fields)])}, has no "
                              f"conversion: the format needs {len(fields)}", help="add %d, %f, … for it")  # fmt: skip
     words = [
-        _argument(number, field, _CLASSES[dtype], value, trace)
+        _convert_argument(number, field, _CLASSES[dtype], value, trace)
         for number, ((field, dtype), value) in enumerate(zip(fields, values, strict=True), 1)
     ]
-    _external(trace, "vprintf", (ScalarType.B64, ScalarType.B64), (ScalarType.B32,))
+    _declare_external(trace, "vprintf", (ScalarType.B64, ScalarType.B64), (ScalarType.B32,))
     buffer: Any = 0
     if words:
         name = trace.name_for(None, "$printf")
@@ -51,14 +51,14 @@ def printf(text: str, *values: Any) -> None:
         local, buffer = fresh(b64), fresh(b64)
         move(local, LabelOperand(name))
         emit(spelled("cvta", "local", "u64"), (buffer, local))
-    call(trace, "vprintf", [(b64, _text(trace, text)), (b64, buffer)], [b32])
+    call(trace, "vprintf", [(b64, _make_text(trace, text)), (b64, buffer)], [b32])
 
 
 _CLASSES = {"i4": s32, "u4": u32, "i8": s64, "u8": u64, "f8": f64}
 """The type in which a conversion passes its argument."""
 
 
-def _parts(text: Any) -> Parts:
+def _parse_parts(text: Any) -> Parts:
     if not isinstance(text, str):
         fail(rules.ARGUMENT, f"the format of `ptx.printf` must be a string, found {shown(text)}",
              help='write ptx.printf("x=%f\\n", x)')  # fmt: skip
@@ -68,36 +68,36 @@ def _parts(text: Any) -> Parts:
         return fail(rules.ARGUMENT, f"`ptx.printf`: {why}", help="%% prints a percent sign")
 
 
-def _argument(number: int, field: Field, kind: PtxType, value: Any, trace: Trace) -> Reg:
+def _convert_argument(number: int, field: Field, kind: PtxType, value: Any, trace: Trace) -> Reg:
     """Return a value as C passes it to printf: doubles, and 32- or 64-bit integers, according to its conversion."""
     if field.kind == "s" and isinstance(value, str):
-        return _text(trace, value)
+        return _make_text(trace, value)
     value = plain(value)
     if isinstance(value, Register):
         if (value.dtype.kind == "f") != (kind is f64) or (
             kind is not f64 and (value.dtype.bits > 32) != (kind.bits > 32)
         ):
-            _mismatch(number, field, kind, value)
+            _refuse_mismatch(number, field, kind, value)
         return _promote(value)
     if not (is_integer(value) or (isinstance(value, float) and kind is f64)):
-        _mismatch(number, field, kind, value)
+        _refuse_mismatch(number, field, kind, value)
     if kind is not f64:
         low, high = integer_range(kind, lenient=True)
         if not low <= value <= high:
-            _mismatch(number, field, kind, value)
+            _refuse_mismatch(number, field, kind, value)
     result = fresh(kind if kind is f64 or value >= 0 else s32 if kind.bits == 32 else s64)
     move(result, value)
     return result
 
 
-def _mismatch(number: int, field: Field, kind: PtxType, value: Any) -> None:
+def _refuse_mismatch(number: int, field: Field, kind: PtxType, value: Any) -> None:
     """Refuse an argument that does not match its conversion."""
     prints = "a string" if field.kind == "s" else "a floating-point number" if kind is f64 else f"{kind.bits} bits"
     fail(rules.ARGUMENT, f"`{field.text}` of `ptx.printf` prints {prints}, but argument {number} is {shown(value)}",
-         help=f"use {_conversion(value)}, or convert it with ptx.cvt")  # fmt: skip
+         help=f"use {_choose_conversion(value)}, or convert it with ptx.cvt")  # fmt: skip
 
 
-def _conversion(value: Any) -> str:
+def _choose_conversion(value: Any) -> str:
     """Return a conversion that prints a value."""
     if isinstance(value, Register):
         if value.dtype.kind == "f":
@@ -121,7 +121,7 @@ def _promote(value: Register) -> Reg:
     return widen(value, s32 if value.dtype.kind == "s" else u32) if value.dtype.bits < 32 else value  # pyright: ignore[reportReturnType]
 
 
-def _text(trace: Trace, text: str) -> Reg:
+def _make_text(trace: Trace, text: str) -> Reg:
     """Return the generic address of a zero-terminated string, which the module holds once."""
     name = trace.unit.once.get(("text", text))
     if name is None:
@@ -135,7 +135,7 @@ def _text(trace: Trace, text: str) -> Reg:
     return result
 
 
-def _external(
+def _declare_external(
     trace: Trace, name: str, params: Sequence[ScalarType], returns: Sequence[ScalarType], *words: str
 ) -> None:
     """Declare a function provided by the driver."""
@@ -160,8 +160,8 @@ def assert_(pred: Pred, message: str = "assertion failed") -> None:
     here = trace.here()
     file, line, name = (here.file, here.line, here.code.co_name) if here else ("<kernel>", 0, trace.name)
     kinds = (ScalarType.B64, ScalarType.B64, ScalarType.B32, ScalarType.B64, ScalarType.B64)
-    _external(trace, "__assertfail", kinds, (), "noreturn")
+    _declare_external(trace, "__assertfail", kinds, (), "noreturn")
     with If("ptx.if_", ~pred):
-        texts = [_text(trace, text) for text in (message, file, name)]
+        texts = [_make_text(trace, text) for text in (message, file, name)]
         arguments = [(b64, texts[0]), (b64, texts[1]), (b32, line), (b64, texts[2]), (b64, 1)]
         call(trace, "__assertfail", arguments, ())

@@ -22,8 +22,8 @@ class PipelineState:
         if not is_integer(n_stages, 1):
             fail(rules.ARGUMENT, f"expected the number of stages, found {shown(n_stages)}")
         self.n_stages = n_stages
-        self.cursor = cursor if cursor is not None else _zero("the stage of a ring, updated by advance()")
-        self.phase = phase if phase is not None else _zero("the phase of a ring, updated by advance()")
+        self.cursor = cursor if cursor is not None else _make_zero("the stage of a ring, updated by advance()")
+        self.phase = phase if phase is not None else _make_zero("the phase of a ring, updated by advance()")
 
     @property
     def stage(self) -> Reg:
@@ -46,7 +46,7 @@ class PipelineState:
         return old
 
 
-def _zero(held: str) -> Reg:
+def _make_zero(held: str) -> Reg:
     register = fresh(u32)
     move(register, 0)
     register.__held__ = held

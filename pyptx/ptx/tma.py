@@ -20,7 +20,7 @@ _WIDTH = 64
 """Elements of the innermost dimension: 128 bytes of 16-bit values."""
 
 
-def _coordinates(row: Any, col: Any, coords: tuple[Any, ...] | None) -> tuple[Any, ...]:
+def _choose_coordinates(row: Any, col: Any, coords: tuple[Any, ...] | None) -> tuple[Any, ...]:
     if coords is not None:
         if row is not None or col is not None:
             fail(rules.ARGUMENT, "`row` and `col` cannot be combined with `coords`", help="omit one of them")
@@ -39,7 +39,7 @@ def _coordinates(row: Any, col: Any, coords: tuple[Any, ...] | None) -> tuple[An
     return 0, row, col // _WIDTH
 
 
-def _scope(name: str, *args: Any) -> AbstractContextManager[Any]:
+def _open_scope(name: str, *args: Any) -> AbstractContextManager[Any]:
     """Return a named scope if more than the copy is emitted."""
     return Named(name, arguments_text(args, {})) if isinstance(args[-1], Reg) else nullcontext()
 
@@ -57,8 +57,8 @@ def load_3d(
     """Emit `cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [dst], [map, {0, row, col
     / 64}], [mbar]`. A register `col` is divided with a `shr`, in a scope `load_3d` together with the copy. `row` and
     `col` count elements of the tensor."""
-    with _scope("load_3d", dst, src, row, col):
-        tensor_3d(dst=dst, src=src, coord=_coordinates(row, col, coords), mbar=mbar, pred=pred)
+    with _open_scope("load_3d", dst, src, row, col):
+        tensor_3d(dst=dst, src=src, coord=_choose_coordinates(row, col, coords), mbar=mbar, pred=pred)
 
 
 def load_3d_multicast(
@@ -83,7 +83,7 @@ def load_3d_multicast(
         if issuer is not None:
             chosen = issuer if isinstance(issuer, Reg | NegPred) else cluster.rank(issuer)
             guard = chosen if pred is None else chosen & pred
-        coord = _coordinates(row, col, coords)
+        coord = _choose_coordinates(row, col, coords)
         tensor_3d(dst=dst, src=src, coord=coord, mbar=mbar, multicast_mask=mask, pred=guard)
 
 
@@ -98,8 +98,8 @@ def store_3d(
 ) -> None:
     """Emit `cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [map, {0, row, col / 64}], [src]`; a register
     `col` as in `load_3d`. `row` and `col` count elements."""
-    with _scope("store_3d", dst, src, row, col):
-        tensor_3d.store_tile(dst, src, _coordinates(row, col, coords), pred=pred)
+    with _open_scope("store_3d", dst, src, row, col):
+        tensor_3d.store_tile(dst, src, _choose_coordinates(row, col, coords), pred=pred)
 
 
 def __dir__() -> list[str]:

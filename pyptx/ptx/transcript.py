@@ -169,15 +169,15 @@ class ExactModule:
     def entry(self, name: str, *params: Param, **given: Any) -> Callable[[Callable[[], object]], ExactFunction]:
         """Make the function below the body of `.entry name(params)`. Keywords: `linking`, `directives` (names, or
         (name, value, …)), `attributes`, `parens` (False where empty parentheses are left out)."""
-        return self._function(_head(True, name, params, None, given))
+        return self._make_decorator(_make_head(True, name, params, None, given))
 
     def func(
         self, name: str, *params: Param, returns: Sequence[Param] | None = None, **given: Any
     ) -> Callable[[Callable[[], object]], ExactFunction]:
         """Make the function below the body of `.func (returns) name(params)`; keywords as of `entry`."""
-        return self._function(_head(False, name, params, returns, given))
+        return self._make_decorator(_make_head(False, name, params, returns, given))
 
-    def _function(self, head: Function) -> Callable[[Callable[[], object]], ExactFunction]:
+    def _make_decorator(self, head: Function) -> Callable[[Callable[[], object]], ExactFunction]:
         head = head.replace(origin=place())
 
         def decorate(body: Callable[[], object]) -> ExactFunction:
@@ -191,7 +191,7 @@ class ExactModule:
         self, name: str, *params: Param, entry: bool = False, returns: Sequence[Param] | None = None, **given: Any
     ) -> str:
         """Declare a function without a body; keywords as of `entry`."""
-        head = _head(entry, name, params, returns, given)
+        head = _make_head(entry, name, params, returns, given)
         self._add(head.replace(definition=False, origin=place()))
         return name
 
@@ -247,7 +247,7 @@ class ExactModule:
         return f"<exact module for {self.arch}>"
 
 
-def _head(
+def _make_head(
     is_entry: bool, name: str, params: Sequence[Param], returns: Sequence[Param] | None, given: dict[str, Any]
 ) -> Function:
     unknown = set(given) - {"linking", "directives", "attributes", "parens"}
@@ -276,7 +276,7 @@ def module(
     """Start a module: `.version`, `.target`, `.address_size`. `before` is the start of the text, `ending` its end;
     `layouts` are the gaps of the header lines if they differ from the default; every line ends in `newline`. Version
     (8, 7), or "8.7" to keep a spelling."""
-    major, minor = _version(version)
+    major, minor = _parse_version(version)
     names = (target,) if isinstance(target, str) else tuple(target)
     for name in names:
         checked_name(name)
@@ -294,7 +294,7 @@ def module(
     return ExactModule((int(major), int(minor)), tuple(spaced), style, ending, newline)
 
 
-def _version(given: Header) -> tuple[int, int]:
+def _parse_version(given: Header) -> tuple[int, int]:
     parts = given.split(".") if isinstance(given, str) else list(given)
     if len(parts) != 2 or not all(str(part).isdigit() for part in parts):
         fail(rules.DECLARATION, f"a version must be (8, 7) or '8.7', found {shown(given)}")

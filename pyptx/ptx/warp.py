@@ -69,7 +69,7 @@ def shfl(
     return target
 
 
-def _clamp(mode: str, width: int) -> int:
+def _compute_clamp(mode: str, width: int) -> int:
     """Return the operand that keeps the exchange within segments of a width."""
     if width not in _WIDTHS:
         fail(
@@ -86,7 +86,7 @@ def shfl_bfly(
 
     A 16- or 64-bit register takes one or two shuffles with `mov`s around them, in a scope.
     """
-    return _exchange("bfly", value, lane_mask, _clamp("bfly", width), valid, mask, pred)
+    return _exchange("bfly", value, lane_mask, _compute_clamp("bfly", width), valid, mask, pred)
 
 
 def shfl_up(
@@ -94,7 +94,7 @@ def shfl_up(
 ) -> Reg:
     """Emit `shfl.sync.up.b32`: return the value of the lane `delta` below; the lowest lanes keep their own. Sizes as
     for `shfl_bfly`. `delta` and `width` count lanes."""
-    return _exchange("up", value, delta, _clamp("up", width), valid, mask, pred)
+    return _exchange("up", value, delta, _compute_clamp("up", width), valid, mask, pred)
 
 
 def shfl_down(
@@ -102,7 +102,7 @@ def shfl_down(
 ) -> Reg:
     """Emit `shfl.sync.down.b32`: return the value of the lane `delta` above; the highest lanes keep their own. Sizes as
     for `shfl_bfly`. `delta` and `width` count lanes."""
-    return _exchange("down", value, delta, _clamp("down", width), valid, mask, pred)
+    return _exchange("down", value, delta, _compute_clamp("down", width), valid, mask, pred)
 
 
 def shfl_idx(
@@ -110,7 +110,7 @@ def shfl_idx(
 ) -> Reg:
     """Emit `shfl.sync.idx.b32`: return the value of one lane. Sizes as for `shfl_bfly`. `lane` counts within every
     `width` lanes."""
-    return _exchange("idx", value, lane, _clamp("idx", width), valid, mask, pred)
+    return _exchange("idx", value, lane, _compute_clamp("idx", width), valid, mask, pred)
 
 
 def elect(mask: Any = _ALL, *, leader: bool = True, pred: Any = None) -> Any:
@@ -121,7 +121,7 @@ def elect(mask: Any = _ALL, *, leader: bool = True, pred: Any = None) -> Any:
     return pair if leader else pair.right
 
 
-def _vote(mode: str, value: Pred, mask: Any, pred: Pred | None) -> Reg:
+def _emit_vote(mode: str, value: Pred, mask: Any, pred: Pred | None) -> Reg:
     result = fresh(b32 if mode == "ballot" else pred_type)
     emit(spelled("vote", "sync", mode, "b32" if mode == "ballot" else "pred"), (result, value, mask), pred)
     return result
@@ -129,22 +129,22 @@ def _vote(mode: str, value: Pred, mask: Any, pred: Pred | None) -> Reg:
 
 def vote_all(value: Pred, *, mask: Any = _ALL, pred: Pred | None = None) -> Reg:
     """Emit `vote.sync.all.pred d, p, mask`; return the predicate."""
-    return _vote("all", value, mask, pred)
+    return _emit_vote("all", value, mask, pred)
 
 
 def vote_any(value: Pred, *, mask: Any = _ALL, pred: Pred | None = None) -> Reg:
     """Emit `vote.sync.any.pred d, p, mask`; return the predicate."""
-    return _vote("any", value, mask, pred)
+    return _emit_vote("any", value, mask, pred)
 
 
 def vote_uni(value: Pred, *, mask: Any = _ALL, pred: Pred | None = None) -> Reg:
     """Emit `vote.sync.uni.pred d, p, mask`: return whether all lanes agree."""
-    return _vote("uni", value, mask, pred)
+    return _emit_vote("uni", value, mask, pred)
 
 
 def ballot(value: Pred, *, mask: Any = _ALL, pred: Pred | None = None) -> Reg:
     """Emit `vote.sync.ballot.b32 d, p, mask`; return the mask of the lanes whose predicate is true."""
-    return _vote("ballot", value, mask, pred)
+    return _emit_vote("ballot", value, mask, pred)
 
 
 def match_any(value: Reg, *, mask: Any = _ALL, pred: Pred | None = None) -> Reg:
@@ -185,35 +185,35 @@ def redux(
 ) -> Reg:
     """Emit `redux.sync.op[.abs][.NaN].T d, a, mask`: integers, and `min`, `max` of f32 if the target has them."""
     result = fresh(value.dtype) if dst is None else dst
-    emit(_redux(op, value.dtype, abs_, nan), (result, value, mask), pred)
+    emit(_spell_redux(op, value.dtype, abs_, nan), (result, value, mask), pred)
     return result
 
 
-def _redux(op: str, dtype: PtxType, abs_: bool = False, nan: bool = False) -> Spelling:
-    word = _operation(op)
+def _spell_redux(op: str, dtype: PtxType, abs_: bool = False, nan: bool = False) -> Spelling:
+    word = _check_operation(op)
     kind = dtype if dtype.kind == "f" else untyped(dtype) if word in ("and", "or", "xor") else unsigned(dtype)
     return spelled("redux", "sync", word, *(("abs",) if abs_ else ()), *(("NaN",) if nan else ()), kind.name)
 
 
-def _operation(op: str) -> str:
+def _check_operation(op: str) -> str:
     if op not in _OPERATIONS:
         fail(rules.ARGUMENT, f"a warp reduction is sum, max, min, and, or, xor; found {shown(op)}")
     return _OPERATIONS[op]
 
 
-def _butterfly(op: str, value: Any, width: int, *, direct: bool = False) -> Reg:
+def _emit_butterfly(op: str, value: Any, width: int, *, direct: bool = False) -> Reg:
     """Combine each register with that of the opposite lane, halving the distance each time; all lanes end with the
     result."""
-    word = _operation(op)
+    word = _check_operation(op)
     if not isinstance(value, Reg):
         fail(rules.ARGUMENT, f"a warp reduction needs a register, found {shown(value)}")
-    if direct and width == 32 and _has(_redux(op, value.dtype)):
+    if direct and width == 32 and _has(_spell_redux(op, value.dtype)):
         return redux(op, value, dst=value)
     check_operand(word, value.dtype, f"reduce_{op}")
     kind = value.dtype if value.dtype.kind == "f" else untyped(value.dtype) if word in ("and", "or", "xor") else (
         unsigned(value.dtype)
     )  # fmt: skip
-    _clamp("bfly", width)
+    _compute_clamp("bfly", width)
     distance = width // 2
     while distance:
         other = _exchange("bfly", value, distance, 31, None, _ALL, None)
@@ -226,21 +226,21 @@ def _butterfly(op: str, value: Any, width: int, *, direct: bool = False) -> Reg:
 def reduce_sum(val: Reg, *, width: int = 32) -> Reg:
     """Sum the registers of every `width` lanes, in place, in all lanes: log2(width) times `shfl.sync.bfly.b32` and
     `add` (64 bits: two `shfl` with `mov`s around them)."""
-    return _butterfly("sum", val, width)
+    return _emit_butterfly("sum", val, width)
 
 
 @intrinsic
 def reduce_max(val: Reg, *, width: int = 32) -> Reg:
     """Compute the maximum of every `width` lanes, in place, in all lanes: like `reduce_sum`, with `max` typed by the
     register."""
-    return _butterfly("max", val, width)
+    return _emit_butterfly("max", val, width)
 
 
 @intrinsic
 def reduce_min(val: Reg, *, width: int = 32) -> Reg:
     """Compute the minimum of every `width` lanes, in place, in all lanes: like `reduce_sum`, with `min` typed by the
     register."""
-    return _butterfly("min", val, width)
+    return _emit_butterfly("min", val, width)
 
 
 @intrinsic
@@ -250,7 +250,7 @@ def reduce(op: str, val: Reg, *, width: int = 32) -> Reg:
     Emits one `redux.sync` for the whole warp if the target supports it for the type, else the code of `reduce_sum` with
     that operation.
     """
-    return _butterfly(op, val, width, direct=True)
+    return _emit_butterfly(op, val, width, direct=True)
 
 
 def _has(spelling: Spelling) -> bool:

@@ -91,10 +91,10 @@ def mma_async(
         )
     sparse = sparse_metadata is not None
     type_a, type_b = type_of(dtype_a), type_of(dtype_b)
-    spelling = _spelling(hashable(shape), type_of(dtype_d), type_a, type_b, sparse, satfinite)
+    spelling = _choose_spelling(hashable(shape), type_of(dtype_d), type_a, type_b, sparse, satfinite)
     m, n, k = shape
-    a, trans_a = _operand("a", a, type_a, int(trans_a), a_k_offset, (m, k // 2 if sparse else k))
-    b, trans_b = _operand("b", b, type_b, int(trans_b), b_k_offset, (n, k))
+    a, trans_a = _convert_operand("a", a, type_a, int(trans_a), a_k_offset, (m, k // 2 if sparse else k))
+    b, trans_b = _convert_operand("b", b, type_b, int(trans_b), b_k_offset, (n, k))
     operands: dict[str, Any] = {"d": vector(d), "a": a, "b": b, "scale_d": scale_d}
     if sparse:
         operands["meta"] = sparse_metadata
@@ -113,7 +113,7 @@ _REMEDY = (
 
 
 @lru_cache(maxsize=4096)
-def _spelling(
+def _choose_spelling(
     shape: Any, dtype_d: PtxType, dtype_a: PtxType, dtype_b: PtxType, sparse: bool, satfinite: bool
 ) -> Spelling:
     types = dtype_d.name, dtype_a.name, dtype_b.name
@@ -122,18 +122,18 @@ def _spelling(
     return spelled("wgmma", *words, *types, *(["and", "popc"] if dtype_a.name == "b1" else []))
 
 
-def _operand(
+def _convert_operand(
     name: str, value: Any, dtype: PtxType, transposed: int, offset: int, extents: tuple[int, int]
 ) -> tuple[Any, int]:
     """Return the operand and its transpose immediate."""
     if isinstance(value, SharedView):
-        return _from_shared(name, value, dtype, transposed, offset_of(name, offset), extents)
+        return _make_descriptor(name, value, dtype, transposed, offset_of(name, offset), extents)
     if not offset_of(name, offset):
         return value, transposed
     return stepped(name, value, offset), transposed
 
 
-def _from_shared(
+def _make_descriptor(
     name: str, view: SharedView, dtype: PtxType, transposed: int, offset: int, extents: tuple[int, int]
 ) -> tuple[Reg, int]:
     """Return the descriptor of an allocation and its transpose immediate, cached for a constant address."""
@@ -156,10 +156,10 @@ def _describe_operand(
         fail(rules.ARGUMENT, f"operand `{name}`: wgmma reads MN-major operands only of f16 and bf16, found {dtype}",
              help=f"store it with contiguous K: smem.wgmma_tile({dtype}, (rows, k), 'K')")  # fmt: skip
     operand.check_start(name, offset, *extents)
-    return descriptor_of(operand, offset, _bits, "wgmma_descriptor"), int(operand.major)
+    return descriptor_of(operand, offset, _encode_layout, "wgmma_descriptor"), int(operand.major)
 
 
-def _bits(layout: GmmaLayout) -> int:
+def _encode_layout(layout: GmmaLayout) -> int:
     descriptor = WgmmaDescriptor(0, layout.leading_byte_offset, layout.stride_byte_offset, by_name(layout.smem_swizzle))
     return checked("the layout", descriptor.encode)
 
@@ -220,10 +220,10 @@ def auto_descriptor(smem_base: Any, *, dtype: Dtype, shape: tuple[int, int], maj
         which = Major.of(major)
     except ValueError as wrong:
         fail(rules.ARGUMENT, str(wrong), help="use major='K' or major='MN'")
-    return with_address(smem_base, 0, _bits(tile_layout(kind, _extents(shape), which)))
+    return with_address(smem_base, 0, _encode_layout(tile_layout(kind, _check_extents(shape), which)))
 
 
-def _extents(shape: object) -> tuple[int, ...]:
+def _check_extents(shape: object) -> tuple[int, ...]:
     numbers = list(cast("tuple[Any, ...]", shape)) if isinstance(shape, tuple | list) else []
     if [is_integer(number, 1) for number in numbers] != [True, True]:
         fail(rules.ARGUMENT, f"`shape` must be two numbers of elements, found {shape!r}",

@@ -33,7 +33,7 @@ def cg(
     `src_size` bytes are copied and the rest is zeroed; a true `ignore_src` zeroes everything. `prefetch` is "L2::64B",
     "L2::128B" or "L2::256B".
     """
-    _copy("cg", smem_dst, global_src, byte_count, src_size, ignore_src, cache_hint, prefetch, pred)
+    _emit_copy("cg", smem_dst, global_src, byte_count, src_size, ignore_src, cache_hint, prefetch, pred)
 
 
 def ca(
@@ -48,10 +48,10 @@ def ca(
     pred: Pred | None = None,
 ) -> None:
     """Emit `cp.async.ca.shared.global…` for 4, 8 or 16 bytes; arguments as for `cg`."""
-    _copy("ca", smem_dst, global_src, byte_count, src_size, ignore_src, cache_hint, prefetch, pred)
+    _emit_copy("ca", smem_dst, global_src, byte_count, src_size, ignore_src, cache_hint, prefetch, pred)
 
 
-def _copy(
+def _emit_copy(
     cop: str, dst: Any, src: Any, size: Any, src_size: Any, ignore: Any, hint: Any, prefetch: str | None, pred: Any
 ) -> None:
     if src_size is not None and ignore is not None:

@@ -25,7 +25,7 @@ tensor_1d, tensor_2d, tensor_3d, tensor_4d, tensor_5d = BOXES
 _SIGNAL, _HINT = "mbarrier::complete_tx::bytes", "L2::cache_hint"
 
 
-def _operands(*values: Any) -> tuple[Any, ...]:
+def _select_operands(*values: Any) -> tuple[Any, ...]:
     return tuple([value for value in values if value is not None])
 
 
@@ -44,7 +44,7 @@ def global_to_shared(
     cast = None if multicast_mask is None else "multicast::cluster"
     level = None if cache_hint is None else _HINT
     words = given("async", "bulk", "shared::cluster", "global", _SIGNAL, cast, level)
-    emit(spelled("cp", *words), (dst, src, size, mbar, *_operands(multicast_mask, cache_hint)), pred)
+    emit(spelled("cp", *words), (dst, src, size, mbar, *_select_operands(multicast_mask, cache_hint)), pred)
 
 
 def global_to_shared_cta(
@@ -63,7 +63,7 @@ def global_to_shared_cta(
     pairs = (cache_hint, _HINT), (ignore_bytes, "ignore_oob")
     level, out = (None if value is None else word for value, word in pairs)
     words = given("async", "bulk", "shared::cta", "global", _SIGNAL, level, out)
-    emit(spelled("cp", *words), (dst, src, size, *(ignore_bytes or ()), mbar, *_operands(cache_hint)), pred)
+    emit(spelled("cp", *words), (dst, src, size, *(ignore_bytes or ()), mbar, *_select_operands(cache_hint)), pred)
 
 
 def shared_to_shared(dst: Any, src: Any, size: Any, mbar: Any, *, pred: Pred | None = None) -> None:
@@ -79,7 +79,7 @@ def shared_to_global(
     mask]`. Bit i of `byte_mask` enables byte i of every 16. `size` is in bytes, a multiple of 16."""
     level, masked = (None if value is None else word for value, word in ((cache_hint, _HINT), (byte_mask, "cp_mask")))
     words = given("async", "bulk", "global", "shared::cta", "bulk_group", level, masked)
-    emit(spelled("cp", *words), (dst, src, size, *_operands(cache_hint, byte_mask)), pred)
+    emit(spelled("cp", *words), (dst, src, size, *_select_operands(cache_hint, byte_mask)), pred)
 
 
 def reduce_to_global(
@@ -89,7 +89,7 @@ def reduce_to_global(
     policy]`; sums of f16 and bf16 have `.noftz`. `size` is in bytes, a multiple of 16."""
     level = None if cache_hint is None else _HINT
     words = given("reduce", "async", "bulk", "global", "shared::cta", "bulk_group", level, *bulk_operation(op, dtype))
-    emit(spelled("cp", *words), (dst, src, size, *_operands(cache_hint)), pred)
+    emit(spelled("cp", *words), (dst, src, size, *_select_operands(cache_hint)), pred)
 
 
 def reduce_to_shared(
@@ -106,7 +106,7 @@ def prefetch(src: Any, size: Any, *, cache_hint: Any = None, pred: Pred | None =
     16."""
     level = None if cache_hint is None else _HINT
     words = given("async", "bulk", "prefetch", "L2", "global", level)
-    emit(spelled("cp", *words), (src, size, *_operands(cache_hint)), pred)
+    emit(spelled("cp", *words), (src, size, *_select_operands(cache_hint)), pred)
 
 
 def commit_group(*, pred: Pred | None = None) -> None:

@@ -73,9 +73,9 @@ class Products:
         trace = current()
         sparse = sparse or sparse_metadata is not None
         modes = ashift, lut_b is not None, collector_a, collector_b
-        spelling = _spelling(sparse, hashable(cta_group), kind, hashable(scale_vec), *modes)
-        operands = _operands(d_tmem, a_desc, b_desc, idesc, a_is_tmem, (a_k_offset, b_k_offset))
-        operands["accumulate"] = _accumulate(enable_input_d, scale_d, pred_operand)
+        spelling = _choose_spelling(sparse, hashable(cta_group), kind, hashable(scale_vec), *modes)
+        operands = _collect_operands(d_tmem, a_desc, b_desc, idesc, a_is_tmem, (a_k_offset, b_k_offset))
+        operands["accumulate"] = _convert_accumulate(enable_input_d, scale_d, pred_operand)
         if disable_output_lane is not None:
             operands["disabled"] = vector(disable_output_lane)
         if scale_c is not None:
@@ -114,10 +114,10 @@ class Products:
         `collector_b` names buffer and use, "b0::fill"; `zero_column_mask` is a 64-bit register.
         """
         trace = current()
-        words = ["ws", *(["sp"] if sparse_metadata is not None else []), "cta_group::1", *_kind_words(kind, None, [])]
+        words = ["ws", *(["sp"] if sparse_metadata is not None else []), "cta_group::1", *_spell_kind(kind, None, [])]
         words += [f"collector::{collector_b}"] if collector_b else []
-        operands = _operands(d_tmem, a_desc, b_desc, idesc, a_is_tmem, (a_k_offset, b_k_offset))
-        operands["accumulate"] = _accumulate(enable_input_d, None, None)
+        operands = _collect_operands(d_tmem, a_desc, b_desc, idesc, a_is_tmem, (a_k_offset, b_k_offset))
+        operands["accumulate"] = _convert_accumulate(enable_input_d, None, None)
         if sparse_metadata is not None:
             operands["meta"] = tmem(sparse_metadata, "sparse_metadata")
         if zero_column_mask is not None:
@@ -130,7 +130,7 @@ mma = Products()
 
 
 @lru_cache(maxsize=4096)
-def _spelling(
+def _choose_spelling(
     sparse: bool,
     cta_group: Any,
     kind: str,
@@ -141,13 +141,13 @@ def _spelling(
     keep: str | None,
 ) -> Spelling:
     words = ["sp"] if sparse else []
-    words += [group(cta_group), *_kind_words(kind, scale_vec, ["decompress::lut::b"] if lut else [])]
+    words += [group(cta_group), *_spell_kind(kind, scale_vec, ["decompress::lut::b"] if lut else [])]
     words += ["ashift"] if ashift else []
     words += [f"collector::{side}::{use}" for side, use in (("a", reuse), ("b", keep)) if use]
     return spelled("tcgen05", "mma", *words)
 
 
-def _kind_words(kind: str, scale_vec: str | int | None, lut: list[str]) -> list[str]:
+def _spell_kind(kind: str, scale_vec: str | int | None, lut: list[str]) -> list[str]:
     """Return `.kind::…`, preceded by the decompression of B, and for the block-scaled kinds followed by `.block_scale`
     and the block size."""
     name = kind.removeprefix("kind::")
@@ -163,19 +163,19 @@ def _kind_words(kind: str, scale_vec: str | int | None, lut: list[str]) -> list[
     return [f"kind::{name}", "block_scale", *lut, *size]
 
 
-def _operands(d: Any, a: Any, b: Any, idesc: Any, a_is_tmem: bool, offsets: tuple[Any, Any]) -> dict[str, Any]:
+def _collect_operands(d: Any, a: Any, b: Any, idesc: Any, a_is_tmem: bool, offsets: tuple[Any, Any]) -> dict[str, Any]:
     if a_is_tmem and offsets[0] != 0:
         fail(rules.ARGUMENT, "`a_k_offset` is for descriptors, but A is in tensor memory",
              help="add the column offset to its address")  # fmt: skip
     return {
         "d": tmem(d, "d_tmem"),
-        "a": tmem(a, "a_desc") if a_is_tmem else _descriptor("a", a, offsets[0]),
-        "b": _descriptor("b", b, offsets[1]),
+        "a": tmem(a, "a_desc") if a_is_tmem else _convert_descriptor("a", a, offsets[0]),
+        "b": _convert_descriptor("b", b, offsets[1]),
         "idesc": idesc,
     }
 
 
-def _descriptor(name: str, value: Any, offset: Any) -> Any:
+def _convert_descriptor(name: str, value: Any, offset: Any) -> Any:
     """Return a descriptor; a 32-bit register would be interpreted as a tensor memory address."""
     start = offset_of(name, offset)
     if isinstance(value, SharedView):
@@ -192,7 +192,7 @@ def _descriptor(name: str, value: Any, offset: Any) -> Any:
     return stepped(name, value, start) if start else value
 
 
-def _accumulate(enable_input_d: Any, scale_d: Any, pred_operand: Any) -> Any:
+def _convert_accumulate(enable_input_d: Any, scale_d: Any, pred_operand: Any) -> Any:
     """Return the operand, under one of its three names, that selects whether D is accumulated."""
     default = enable_input_d is True or enable_input_d is None
     values = [value for value in (None if default else enable_input_d, scale_d, pred_operand) if value is not None]

@@ -42,7 +42,7 @@ def group(cta_group: Any) -> str:
     return f"cta_group::{cta_group}"
 
 
-def _columns(ncols: Any, exclusive: bool) -> Any:
+def _check_columns(ncols: Any, exclusive: bool) -> Any:
     """Refuse a number of columns that cannot be allocated."""
     if not isinstance(ncols, int) or exclusive:
         return ncols
@@ -52,7 +52,7 @@ def _columns(ncols: Any, exclusive: bool) -> Any:
     return ncols
 
 
-def _words(exclusive: bool) -> tuple[str, ...]:
+def _spell_exclusive(exclusive: bool) -> tuple[str, ...]:
     return (*(("exclusive",) if exclusive else ()), "sync", "aligned")
 
 
@@ -62,16 +62,16 @@ def alloc(
     """Emit `tcgen05.alloc.cta_group::g.sync.aligned.shared::cta.b32 [a], n`: writes the address of the columns to
     shared memory. `exclusive=True` takes multiples of 32 columns, all for this CTA. `ncols` counts columns, a power of
     two from 32 to 512."""
-    words = (group(cta_group), *_words(exclusive), "shared::cta", "b32")
-    emit(spelled("tcgen05", "alloc", *words), (tmem_addr, _columns(ncols, exclusive)), pred)
+    words = (group(cta_group), *_spell_exclusive(exclusive), "shared::cta", "b32")
+    emit(spelled("tcgen05", "alloc", *words), (tmem_addr, _check_columns(ncols, exclusive)), pred)
 
 
 def dealloc(
     taddr: Any, ncols: int | Reg, *, cta_group: int = 1, exclusive: bool = False, pred: Pred | None = None
 ) -> None:
     """Emit `tcgen05.dealloc.cta_group::g.sync.aligned.b32 t, n`. `ncols` counts columns."""
-    words = (group(cta_group), *_words(exclusive), "b32")
-    emit(spelled("tcgen05", "dealloc", *words), (taddr, _columns(ncols, exclusive)), pred)
+    words = (group(cta_group), *_spell_exclusive(exclusive), "b32")
+    emit(spelled("tcgen05", "dealloc", *words), (taddr, _check_columns(ncols, exclusive)), pred)
 
 
 def relinquish_alloc_permit(*, cta_group: int = 1, pred: Pred | None = None) -> None:
@@ -123,12 +123,12 @@ def commit(
         fail(rules.ARGUMENT, "`multicast` needs `multicast_mask`", help="pass the CTAs: multicast_mask=0b11")
     several = multicast_mask is not None
     words = [group(cta_group), "mbarrier::arrive::one", *(["shared::cluster"] if shared else [])]
-    words += [_multicast(multicast_mask)] if several else []
+    words += [_spell_multicast(multicast_mask)] if several else []
     operands = (mbar, multicast_mask) if several else (mbar,)
     emit(spelled("tcgen05", "commit", *words, "b64"), operands, pred)
 
 
-def _multicast(mask: Any) -> str:
+def _spell_multicast(mask: Any) -> str:
     """Return the modifier for a 16-bit or a 32-bit mask."""
     wide = mask.dtype.bits == 32 if isinstance(mask, Register) else isinstance(mask, int) and mask >= 1 << 16
     return "multicast::cluster::32b" if wide else "multicast::cluster"
@@ -165,7 +165,7 @@ def ld(
         fail(rules.ARGUMENT, "a reducing load needs `red` and `red_dst`",
              help="pass red='max', red_dst=reg.alloc(f32), dtype='f32'")  # fmt: skip
     result = destination(dst_regs)
-    operands = [vector(result), *([red_dst] if red else []), tmem(taddr, "taddr"), *_split(shape, split)]
+    operands = [vector(result), *([red_dst] if red else []), tmem(taddr, "taddr"), *_check_split(shape, split)]
     emit(spelled("tcgen05", "ld", *words, kind), operands, pred)
     return result
 
@@ -209,11 +209,11 @@ def st(
     `.xN`: repetitions of the shape along the columns."""
     kind = type_of(dtype).name
     words = ["sync", "aligned", shape, f"x{count}", *(["unpack::16b"] if unpack else []), kind]
-    operands = [tmem(taddr, "taddr"), *_split(shape, split), vector(src_regs)]
+    operands = [tmem(taddr, "taddr"), *_check_split(shape, split), vector(src_regs)]
     emit(spelled("tcgen05", "st", *words), operands, pred)
 
 
-def _split(shape: str, split: int | None) -> list[int]:
+def _check_split(shape: str, split: int | None) -> list[int]:
     if (shape == "16x32bx2") != (split is not None):
         fail(rules.ARGUMENT, f"`split` is for shape 16x32bx2, found shape {shape} and split {split}",
              help="pass shape='16x32bx2', split=16")  # fmt: skip
@@ -247,11 +247,11 @@ def cp(
     narrow = isinstance(src, SharedView | str) or (isinstance(src, Register) and src.dtype.bits == 32)
     where = tmem(taddr, "taddr")
     if narrow if src_is_addr is None else src_is_addr:
-        src = _rows(src, name)
+        src = _make_rows_descriptor(src, name)
     emit(spelled("tcgen05", "cp", group(cta_group), name, *words), (where, src), pred)
 
 
-def _rows(src: Any, size: str) -> Reg:
+def _make_rows_descriptor(src: Any, size: str) -> Reg:
     if size not in _NARROW:
         fail(
             rules.ARGUMENT,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyptx.numbers import FORMATS
 from pyptx.types import from_name
 
 Array = NDArray[Any]
@@ -47,6 +48,12 @@ def dtype_of(type_name: str) -> np.dtype[Any]:
     bits = container_bits(type_name)
     scalar = type_name[1:].isdigit()
     return np.dtype(f"{'i' if kind == 's' and scalar else 'u'}{bits // 8}")
+
+
+@cache
+def native(type_name: str) -> str:
+    """Return NumPy's code for the numbers of a type that it has: `f2` for f16."""
+    return np.dtype(FORMATS[type_name].arrays[0]).str[1:]
 
 
 def suffix_of(dtype: np.dtype[Any]) -> str:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from pyptx.isa.model import Match
-from pyptx.sim.base.formats import Array, Value
+from pyptx.numbers import is_float
+from pyptx.sim.base.formats import Array, Value, dtype_of
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.numerics.extremes import maximum, minimum
 from pyptx.sim.numerics.formats import widen
@@ -102,7 +103,7 @@ def _reduce(
     """Load every replica's elements, fold them in the order of the replicas, and hand the results out."""
     size = from_name(name).bits // 8
     register = np.dtype(f"u{size * packed}")
-    view = {"f32": "f4", "f64": "f8"}.get(name, f"u{size}")
+    view = dtype_of(name) if is_float(name) else np.dtype(f"u{size}")
 
     def act(chosen: Array, addresses: list[Array]) -> None:
         loaded: list[tuple[Array, ...]] = []

@@ -14,7 +14,7 @@ import numpy as np
 from pyptx.isa.descriptors import InstructionDescriptor, ZeroColumnMask
 from pyptx.isa.fragments.tensor_memory import datapath
 from pyptx.isa.model import Kind, Match
-from pyptx.sim.base.formats import Array
+from pyptx.sim.base.formats import Array, native
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines import bulk
 from pyptx.sim.engines.issuing import chosen, give
@@ -26,8 +26,6 @@ from pyptx.sim.semantics.tcgen05_together import multiply_together
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, memory
 from pyptx.sim.state.memory import Site
 from pyptx.sim.state.tracing import only_traced, put_off, together, touches
-
-_RESULT = {"f16": "f2", "f32": "f4", "s32": "i4"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +187,7 @@ def _accumulate(
     width = descriptor.n // parts
     held = read.words(half, "D", half.lanes, operands["d"], width)
     start = (
-        decoded(held, descriptor.d.name) if operands["accumulate"] else np.zeros(held.shape, _RESULT[descriptor.d.name])
+        decoded(held, descriptor.d.name) if operands["accumulate"] else np.zeros(held.shape, native(descriptor.d.name))
     )
     if operands.get("scale"):
         start = np.ldexp(start.astype(np.float32), -operands["scale"])
@@ -220,11 +218,11 @@ def decoded(part: Array, kind: str) -> Array:
     """Return words of D as numbers."""
     if kind == "f16":
         return part.astype(np.uint16).view(np.float16).astype(np.float32)
-    return part.view(_RESULT[kind])
+    return part.view(native(kind))
 
 
 def _encode(result: Array, kind: str) -> Array:
-    result = np.ascontiguousarray(result.astype(_RESULT[kind], copy=False))
+    result = np.ascontiguousarray(result.astype(native(kind), copy=False))
     return result.view(np.uint16).astype(np.uint32) if kind == "f16" else result.view(np.uint32)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from pyptx.isa import fragments as f
 from pyptx.isa.model import Match
 from pyptx.numbers import FORMATS, type_bits
-from pyptx.sim.base.formats import Array
+from pyptx.sim.base.formats import Array, native
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines.issuing import copied, firsts, guarded
 from pyptx.sim.numerics.arrays import quiet
@@ -111,7 +111,7 @@ def _multiply(
 ) -> None:  # fmt: skip
     groups = wg.groups_of(group)
     left, right = operands_of(spelling, site, group, groups, named)
-    kind = {"f16": "f2", "f32": "f4", "s32": "i4"}[spelling.types[0]]
+    kind = native(spelling.types[0])
     keeps: Array = group.each(named["scale_d"])[groups.first]
     held = _hold(site, group, groups, outs, d, kind, keeps)
     exact = site.memory.tensor.exact

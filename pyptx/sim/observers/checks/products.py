@@ -15,7 +15,7 @@ from pyptx.check.body import Step
 from pyptx.isa.descriptors import InstructionDescriptor
 from pyptx.isa.traits import Trait
 from pyptx.numbers import FORMATS, is_float
-from pyptx.sim.base.formats import Array
+from pyptx.sim.base.formats import Array, native
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines import bulk
 from pyptx.sim.engines.issuing import chosen
@@ -36,7 +36,6 @@ from pyptx.types import ALL
 
 Function = Callable[..., Any]
 _TYPES = frozenset(t.name for t in ALL)
-_FLOATS = {"f16": "f2", "f32": "f4"}
 
 
 def looked(step: Step, inner: Function) -> Function | None:
@@ -59,7 +58,7 @@ def wrapped(operation: Operation, inner: Function) -> Function | None:
     """Return what runs a product of a warpgroup and looks at D."""
     function = operation.function
     spelling = getattr(function, "args", (None,))[0]
-    if isinstance(spelling, hopper.Spelling) and spelling.types[0] in _FLOATS:
+    if isinstance(spelling, hopper.Spelling) and is_float(spelling.types[0]):
         return partial(_multiply_in_warpgroup, spelling, inner)
     return None
 
@@ -180,7 +179,7 @@ def _multiply_in_warpgroup(
     groups = wg.groups_of(lanes)
     named = dict(zip(spelling.names, given, strict=True))
     keeps: Array = lanes.each(named["scale_d"])[groups.first]
-    kind = _FLOATS[spelling.types[0]]
+    kind = native(spelling.types[0])
     start = _read_accumulators(site, lanes, groups, d, kind)
     before = None if np.isfinite(start).all() else Flaws.of(start)
     inner(site, lanes, mask, outs, d, *given)
@@ -236,7 +235,7 @@ def _issue(spelling: blackwell.Spelling, inner: Function, site: Site, group: Lan
     lanes = [one for _, one in bulk.one_by_one(active)]
     halves, memory = _split_halves(spelling, site, lanes[0], operands), site.memory
     column, descriptor = operands["d"] & 0xFFFF, halves[0].found if halves else None
-    if descriptor is None or descriptor.d.name not in _FLOATS:
+    if descriptor is None or not is_float(descriptor.d.name):
         inner(site, group, mask, *given)
         return
     ctas = np.unique(active.cta if spelling.ctas == 1 else active.cta[:, None] & ~1 | np.arange(2))

@@ -142,11 +142,8 @@ def declarator(
     dims = tuple([number(size) for size in sizes])
     values: tuple[str | Operand, ...] | None = None
     if init is not None:
-        values = (
-            tuple([_convert_value(item) for item in init])
-            if isinstance(init, list | tuple)
-            else (_convert_value(init),)
-        )  # pyright: ignore[reportUnknownVariableType]
+        items = cast("Sequence[Any]", init) if isinstance(init, list | tuple) else (init,)
+        values = tuple([_convert_value(item) for item in items])
     return checked_name(name), maybe(count), dims[0] if dims else None, values, dims[1:], braces
 
 

@@ -33,13 +33,15 @@ class Computation(NamedTuple):
 def computations() -> dict[str, Computation]:
     """Return every opcode that computes one value of one type, in the manual's order."""
     rows = [row for section in SECTIONS for row in import_module(f"pyptx.isa.table.{section}").FORMS]
-    known = {opcode: _computation(opcode, rows) for opcode in dict.fromkeys(row.opcode for row in rows)}
+    known = {opcode: _find_computation(opcode, rows) for opcode in dict.fromkeys(row.opcode for row in rows)}
     return {opcode: computation for opcode, computation in known.items() if computation is not None}
 
 
-def _computation(opcode: str, rows: list[Form]) -> Computation | None:
+def _find_computation(opcode: str, rows: list[Form]) -> Computation | None:
     sequences = [(row, slots) for row in rows if row.opcode == opcode for slots in lookup.sequences(row)]
-    plain = [(slots, match) for row, slots in sequences for match in [_first(row, slots)] if _is_plain(slots, match)]
+    plain = [
+        (slots, match) for row, slots in sequences for match in [_find_first(row, slots)] if _is_plain(slots, match)
+    ]
     if not plain:
         return None
     heads = [slot for slots, _ in plain for slot in slots[:-1]]
@@ -58,7 +60,7 @@ def _computation(opcode: str, rows: list[Form]) -> Computation | None:
     )
 
 
-def _first(row: Form, slots: tuple[Slot, ...]) -> Match:
+def _find_first(row: Form, slots: tuple[Slot, ...]) -> Match:
     return lookup.match_of(row, tuple((slot.name, slot.choices[0]) for slot in slots))
 
 

@@ -220,13 +220,13 @@ PRAGMAS: tuple[Pragma, ...] = (
 
 
 @lru_cache(maxsize=1)
-def _by_name() -> dict[str, Directive]:
+def _index_by_name() -> dict[str, Directive]:
     return {d.name: d for d in DIRECTIVES}
 
 
 def directive(name: str) -> Directive | None:
     """Return the directive of this name, with its dot."""
-    return _by_name().get(name)
+    return _index_by_name().get(name)
 
 
 def pragma(text: str) -> Pragma | None:

@@ -44,31 +44,31 @@ def lookup(opcode: str, modifiers: tuple[str, ...]) -> Match | Mismatch:
     Canonical order is preferred; otherwise the modifiers may be in any order or repeated, as ptxas accepts them.
     """
     matches = matches_of(opcode, modifiers)
-    return matches[0] if matches else _mismatch(opcode, modifiers)
+    return matches[0] if matches else _make_mismatch(opcode, modifiers)
 
 
 @lru_cache(maxsize=16384)
 def matches_of(opcode: str, modifiers: tuple[str, ...]) -> tuple[Match, ...]:
     """Return every row's match of a spelling (rows may share a spelling and differ in operands or targets)."""
     rows = table.rows(opcode)
-    exact = tuple(_match(row, bound, None) for row in rows for bound in _walk(row, modifiers))
+    exact = tuple(_make_match(row, bound, None) for row in rows for bound in _walk(row, modifiers))
     if exact:
         return exact
     return tuple(
-        _match(row, bound, tuple(m for _, choice in bound for m in choice.modifiers))
+        _make_match(row, bound, tuple(m for _, choice in bound for m in choice.modifiers))
         for row in rows
-        for bound in _reordered(row, modifiers)
+        for bound in _fill_reordered(row, modifiers)
     )
 
 
 @cache
 def sequences(row: Form) -> tuple[tuple[Slot, ...], ...]:
     """Return the row's sequences of positions: one for each way to omit optional groups, the longest first."""
-    return tuple(_sequences(notation.head(row)))
+    return tuple(_list_sequences(notation.head(row)))
 
 
-def _sequences(group: Group) -> Iterator[tuple[Slot, ...]]:
-    parts = [[(item,)] if isinstance(item, Slot) else list(_sequences(item)) for item in group.items]
+def _list_sequences(group: Group) -> Iterator[tuple[Slot, ...]]:
+    parts = [[(item,)] if isinstance(item, Slot) else list(_list_sequences(item)) for item in group.items]
     for combination in product(*parts):
         yield tuple(slot for part in combination for slot in part)
     if group.optional:
@@ -85,11 +85,11 @@ def spellings(row: Form) -> Iterator[Bindings]:
 
 def match_of(row: Form, bound: Bindings) -> Match:
     """Return the match that results from filling the row's positions this way."""
-    return _match(row, bound, None)
+    return _make_match(row, bound, None)
 
 
 def _walk(row: Form, modifiers: tuple[str, ...]) -> Iterator[Bindings]:
-    for steps in _steps(row):
+    for steps in _make_steps(row):
         if len(steps) <= len(modifiers):
             yield from _fill(steps, modifiers)
 
@@ -99,13 +99,13 @@ Step = tuple[str, dict[str, list[Choice]]]
 
 
 @cache
-def _steps(row: Form) -> tuple[tuple[Step, ...], ...]:
+def _make_steps(row: Form) -> tuple[tuple[Step, ...], ...]:
     """Return the row's sequences, prepared for matching."""
-    return tuple(tuple((slot.name, _by_first(slot)) for slot in sequence) for sequence in sequences(row))
+    return tuple(tuple((slot.name, _index_by_first(slot)) for slot in sequence) for sequence in sequences(row))
 
 
 @cache
-def _by_first(slot: Slot) -> dict[str, list[Choice]]:
+def _index_by_first(slot: Slot) -> dict[str, list[Choice]]:
     by_first: dict[str, list[Choice]] = {}
     for choice in slot.choices:
         by_first.setdefault(choice.modifiers[0], []).append(choice)
@@ -129,7 +129,7 @@ def _fill(steps: tuple[Step, ...], modifiers: tuple[str, ...]) -> Iterator[Bindi
             yield bound
 
 
-def _reordered(row: Form, modifiers: tuple[str, ...]) -> Iterator[Bindings]:
+def _fill_reordered(row: Form, modifiers: tuple[str, ...]) -> Iterator[Bindings]:
     """Yield the fillings that use every modifier of the text, in any order, with flags possibly repeated."""
     if len(modifiers) > _LONGEST_REORDERED:
         return
@@ -138,7 +138,7 @@ def _reordered(row: Form, modifiers: tuple[str, ...]) -> Iterator[Bindings]:
         bound: list[tuple[str, Choice]] = []
         left = list(remaining)
         for slot in sequence:
-            choice = _first_fitting(slot, left)
+            choice = _find_first_fitting(slot, left)
             if choice is None:
                 break
             bound.append((slot.name, choice))
@@ -146,21 +146,21 @@ def _reordered(row: Form, modifiers: tuple[str, ...]) -> Iterator[Bindings]:
                 left.remove(m)
         else:
             used = tuple(m for _, choice in bound for m in choice.modifiers)
-            head = _head(row.opcode, used)
-            if modifiers[:head] != used[:head] or _head(row.opcode, modifiers) != head:
+            head = _count_head(row.opcode, used)
+            if modifiers[:head] != used[:head] or _count_head(row.opcode, modifiers) != head:
                 continue
-            if _ordered(modifiers) != _ordered(used):
+            if _select_ordered(modifiers) != _select_ordered(used):
                 continue
             if all(m in used and m in REPEATABLE for m in left):
                 yield tuple(bound)
 
 
-def _ordered(modifiers: tuple[str, ...]) -> tuple[list[str], ...]:
+def _select_ordered(modifiers: tuple[str, ...]) -> tuple[list[str], ...]:
     """Return the modifiers whose order matters for the operands, by kind: types, state spaces and layouts."""
     return tuple([m for m in modifiers if m in kind] for kind in (_TYPE_NAMES, STATE_SPACES, ("row", "col")))
 
 
-def _head(opcode: str, modifiers: tuple[str, ...]) -> int:
+def _count_head(opcode: str, modifiers: tuple[str, ...]) -> int:
     """Return how many leading modifiers belong to the instruction's name, which ptxas reads before any modifier."""
     longest, name = 0, opcode
     for count, modifier in enumerate(modifiers[:4], 1):
@@ -173,7 +173,7 @@ def _head(opcode: str, modifiers: tuple[str, ...]) -> int:
 _LONGEST_REORDERED = 16
 
 
-def _first_fitting(slot: Slot, left: list[str]) -> Choice | None:
+def _find_first_fitting(slot: Slot, left: list[str]) -> Choice | None:
     """Return the choice whose first modifier occurs earliest in the text, the longest of several: types keep their
     relative order."""
     fitting = [c for c in slot.choices if all(left.count(m) >= c.modifiers.count(m) for m in c.modifiers)]
@@ -184,14 +184,14 @@ def _first_fitting(slot: Slot, left: list[str]) -> Choice | None:
     )
 
 
-def _mismatch(opcode: str, modifiers: tuple[str, ...]) -> Mismatch:
+def _make_mismatch(opcode: str, modifiers: tuple[str, ...]) -> Mismatch:
     rows = table.rows(opcode)
     if not rows:
         return Mismatch(opcode, modifiers, 0, (), known=False)
     furthest, expected = 0, set[str]()
     for row in rows:
         for sequence in sequences(row):
-            at, next_ones = _progress(sequence, modifiers)
+            at, next_ones = _measure_progress(sequence, modifiers)
             if at > furthest:
                 furthest, expected = at, set[str]()
             if at == furthest:
@@ -199,7 +199,7 @@ def _mismatch(opcode: str, modifiers: tuple[str, ...]) -> Mismatch:
     return Mismatch(opcode, modifiers, furthest, tuple(sorted(expected)))
 
 
-def _progress(sequence: tuple[Slot, ...], modifiers: tuple[str, ...]) -> tuple[int, set[str]]:
+def _measure_progress(sequence: tuple[Slot, ...], modifiers: tuple[str, ...]) -> tuple[int, set[str]]:
     """Return how far the text matches this sequence, and what the sequence expects there."""
     at = 0
     for slot in sequence:
@@ -210,14 +210,14 @@ def _progress(sequence: tuple[Slot, ...], modifiers: tuple[str, ...]) -> tuple[i
     return at, {""}
 
 
-def _match(row: Form, bound: Bindings, canonical: tuple[str, ...] | None) -> Match:
+def _make_match(row: Form, bound: Bindings, canonical: tuple[str, ...] | None) -> Match:
     chosen = {name: choice.text for name, choice in bound if name}
     needs = [row.available] + [choice.available for _, choice in bound if choice.available]
     modifiers = tuple(m for _, choice in bound for m in choice.modifiers)
     numbers = {name: choice.number for name, choice in bound if name}
     present = {name for name, _ in bound} | set(modifiers)
     resolver = _Resolver(row, chosen, numbers, modifiers, present)
-    signatures = tuple(tuple(resolver.operand(p) for p in flat) for flat in _flat(notation.operands(row), present))
+    signatures = tuple(tuple(resolver.operand(p) for p in flat) for flat in _flatten(notation.operands(row), present))
     return Match(
         row, chosen, modifiers, signatures, tuple(dict.fromkeys(needs)), traits(row.opcode, modifiers), canonical
     )  # fmt: skip
@@ -230,10 +230,10 @@ def traits(opcode: str, modifiers: tuple[str, ...]) -> Traits:
     return read(table.traits().get(table.name_of((opcode, *bare)), ""), bare)
 
 
-def _flat(group: OperandGroup, present: set[str]) -> Iterator[tuple[OperandPattern, ...]]:
+def _flatten(group: OperandGroup, present: set[str]) -> Iterator[tuple[OperandPattern, ...]]:
     parts: list[list[tuple[OperandPattern, ...]]] = []
     for item in group.items:
-        parts.append([(item,)] if isinstance(item, OperandPattern) else list(_flat(item, present)))
+        parts.append([(item,)] if isinstance(item, OperandPattern) else list(_flatten(item, present)))
     if group.condition is None or group.condition in present:
         for combination in product(*parts):
             yield tuple(operand for part in combination for operand in part)
@@ -265,24 +265,24 @@ class _Resolver:
             p.name,
             p.kind,
             p.access,
-            self._type(p),
-            0 if composite else self._count(p.count),
+            self._resolve_type(p),
+            0 if composite else self._resolve_count(p.count),
             p.bounds,
-            self._space(p) if p.kind is Kind.ADDRESS else None,
+            self._resolve_space(p) if p.kind is Kind.ADDRESS else None,
             p.negatable,
             p.discardable,
             p.widenable,
-            self._selectors(p.selectable),
+            self._find_selectors(p.selectable),
             p.minus,
             p.braceable,
             tuple(self.operand(part) for part in p.parts if part.condition is None or part.condition in self.present),
             p.optional_parts,
         )
 
-    def _selectors(self, name: str | None) -> tuple[str, ...]:
+    def _find_selectors(self, name: str | None) -> tuple[str, ...]:
         return tuple(c.text for c in notation.choice_set(self.row.choices[name])) if name else ()
 
-    def _type(self, p: OperandPattern) -> str | None:
+    def _resolve_type(self, p: OperandPattern) -> str | None:
         if p.type is None:
             return self.default_type if p.kind in (Kind.VALUE, Kind.REGISTER, Kind.MOVABLE, Kind.ADDRESS) else None
         name, _, index = p.type.partition("/")
@@ -290,14 +290,14 @@ class _Resolver:
             name = self.chosen[name].split(".")[int(index) if index else 0]
         return name
 
-    def _count(self, factors: tuple[str, ...]) -> int:
+    def _resolve_count(self, factors: tuple[str, ...]) -> int:
         count = 1 if factors else 0
         for factor in factors:
-            name, side, operator, by = _factor(factor)
+            name, side, operator, by = _parse_factor(factor)
             if name.isdigit():
                 number = int(name)
             elif name in self.numbers:
-                number = _side(self.chosen[name], side) if side else self.numbers[name]
+                number = _get_side(self.chosen[name], side) if side else self.numbers[name]
             elif name in self.row.choices:
                 return 0
             else:
@@ -305,7 +305,7 @@ class _Resolver:
             count *= number - by if operator == "-" else max(1, number // by)
         return count
 
-    def _space(self, p: OperandPattern) -> str | None:
+    def _resolve_space(self, p: OperandPattern) -> str | None:
         if p.space is None:
             return self.default_space
         if p.space == "generic":
@@ -314,7 +314,7 @@ class _Resolver:
 
 
 @cache
-def _factor(text: str) -> tuple[str, str, str, int]:
+def _parse_factor(text: str) -> tuple[str, str, str, int]:
     """Parse `vec`, `dim-2`, `shape.n/2` of a vector's count: position, side of a shape, operator, number."""
     match = re.fullmatch(r"(\w+)(?:\.([mnk]))?(?:([-/])(\d+))?", text)
     assert match is not None, text
@@ -322,7 +322,7 @@ def _factor(text: str) -> tuple[str, str, str, int]:
     return match[1], match[2] or "", match[3] or "", by
 
 
-def _side(shape: str, side: str) -> int:
+def _get_side(shape: str, side: str) -> int:
     """Return the rows (m), columns (n) or depth (k) of a shape such as `m64n256k16`."""
     match = re.search(rf"{side}(\d+)", shape)
     assert match is not None, shape

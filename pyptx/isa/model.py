@@ -131,7 +131,7 @@ class Operand:
 
     def scalar(self) -> Operand:
         """Return one element of this vector: the same object each time."""
-        return _element(self)
+        return _make_element(self)
 
     def __str__(self) -> str:
         shown = self.name
@@ -147,7 +147,7 @@ class Operand:
 
 
 @cache
-def _element(vector: Operand) -> Operand:
+def _make_element(vector: Operand) -> Operand:
     return replace(vector, count=0)
 
 

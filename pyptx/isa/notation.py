@@ -49,7 +49,7 @@ def form(
     `since` combines `ptx` and `sm` in one string, as a choice does: `"8.6,sm_100a|sm_110f:9.0"`.
     """
     gone = availability(*removed) if removed else None
-    return Form(line, choices, see, _since(since) if since else availability(ptx, sm), gone, quirk)
+    return Form(line, choices, see, _parse_since(since) if since else availability(ptx, sm), gone, quirk)
 
 
 class NotationError(ValueError):
@@ -60,7 +60,7 @@ class NotationError(ValueError):
 def head(row: Form) -> Group:
     """Return the modifier positions of a row, in the manual's order."""
     text = row.line.split(None, 1)[0][len(row.opcode) :]
-    group, rest = _modifiers(text, row, nested=False)
+    group, rest = _parse_modifiers(text, row, nested=False)
     if rest:
         raise NotationError(f"unbalanced braces in the head of {row!r}")
     return group
@@ -76,7 +76,7 @@ def operands(row: Form) -> OperandGroup:
 _PIECE = re.compile(r"\.([A-Za-z0-9_:]+)|([{}])")
 
 
-def _modifiers(text: str, row: Form, *, nested: bool) -> tuple[Group, str]:
+def _parse_modifiers(text: str, row: Form, *, nested: bool) -> tuple[Group, str]:
     items: list[Slot | Group] = []
     while text:
         piece = _PIECE.match(text)
@@ -84,9 +84,9 @@ def _modifiers(text: str, row: Form, *, nested: bool) -> tuple[Group, str]:
             raise NotationError(f"expected .modifier or braces at {text!r} in {row!r}")
         text = text[piece.end() :]
         if piece[1]:
-            items.append(_slot(piece[1], row))
+            items.append(_parse_slot(piece[1], row))
         elif piece[2] == "{":
-            inner, text = _modifiers(text, row, nested=True)
+            inner, text = _parse_modifiers(text, row, nested=True)
             items.append(inner)
         elif nested:
             return Group(tuple(items), optional=True), text
@@ -97,7 +97,7 @@ def _modifiers(text: str, row: Form, *, nested: bool) -> tuple[Group, str]:
     return Group(tuple(items), optional=False), ""
 
 
-def _slot(name: str, row: Form) -> Slot:
+def _parse_slot(name: str, row: Form) -> Slot:
     if name in row.choices:
         return Slot(name, choice_set(row.choices[name]))
     return Slot("", (Choice((name,)),))
@@ -106,15 +106,15 @@ def _slot(name: str, row: Form) -> Slot:
 @cache
 def choice_set(words: str) -> tuple[Choice, ...]:
     """Return the choices that a set's words spell."""
-    return tuple(_choice(word) for word in words.split())
+    return tuple(_parse_choice(word) for word in words.split())
 
 
-def _choice(word: str) -> Choice:
+def _parse_choice(word: str) -> Choice:
     spelling, _, since = word.partition("@")
-    return Choice(tuple(spelling.split(".")), _since(since) if since else None)
+    return Choice(tuple(spelling.split(".")), _parse_since(since) if since else None)
 
 
-def _since(text: str) -> Availability:
+def _parse_since(text: str) -> Availability:
     """Parse `8.6`, `sm_90`, `8.6,sm_100a|sm_110f:9.0`."""
     first, _, targets = text.partition(",")
     if first.startswith("sm_"):
@@ -140,12 +140,12 @@ class _Operands:
         self.row = row
 
     def read(self) -> OperandGroup:
-        group = self._list(closing="")
+        group = self._parse_list(closing="")
         if self.at != len(self.text):
-            raise self._wrong("end of the line")
+            raise self._make_error("end of the line")
         return OperandGroup(group, optional=False)
 
-    def _wrong(self, expected: str) -> NotationError:
+    def _make_error(self, expected: str) -> NotationError:
         return NotationError(f"expected {expected} at {self.text[self.at :]!r} in {self.row!r}")
 
     def _take(self, token: str) -> bool:
@@ -154,95 +154,95 @@ class _Operands:
             return True
         return False
 
-    def _name(self) -> str:
+    def _take_name(self) -> str:
         match = _NAME.match(self.text, self.at)
         if match is None:
-            raise self._wrong("a name")
+            raise self._make_error("a name")
         self.at = match.end()
         return match[0]
 
-    def _list(self, closing: str) -> tuple[OperandPattern | OperandGroup, ...]:
+    def _parse_list(self, closing: str) -> tuple[OperandPattern | OperandGroup, ...]:
         items: list[OperandPattern | OperandGroup] = []
         while self.at < len(self.text) and not (closing and self.text.startswith(closing, self.at)):
             if self.text.startswith("{", self.at) and not self.text.startswith(("{!}", "{-}"), self.at):
-                items.append(self._group())
+                items.append(self._parse_group())
                 continue
             if items and not self._take(","):
-                raise self._wrong("a comma")
-            items.append(self._operand())
+                raise self._make_error("a comma")
+            items.append(self._parse_operand())
         return tuple(items)
 
-    def _group(self) -> OperandGroup:
+    def _parse_group(self) -> OperandGroup:
         self.at += 1
         condition = None
         if self._take("?"):
-            condition = self._condition()
+            condition = self._parse_condition()
         self._take(",")
-        items = self._list(closing="}")
+        items = self._parse_list(closing="}")
         if not self._take("}"):
-            raise self._wrong("}")
+            raise self._make_error("}")
         return OperandGroup(items, optional=True, condition=condition)
 
-    def _condition(self) -> str:
+    def _parse_condition(self) -> str:
         name, comma, _ = self.text[self.at :].partition(",")
         if not comma:
-            raise self._wrong("a condition and a comma")
+            raise self._make_error("a condition and a comma")
         self.at += len(name)
         return name
 
-    def _operand(self) -> OperandPattern:
+    def _parse_operand(self) -> OperandPattern:
         if self._take("{!}"):
-            return replace(self._operand(), negatable=True)
+            return replace(self._parse_operand(), negatable=True)
         if self._take("{-}"):
-            return replace(self._operand(), minus=True)
+            return replace(self._parse_operand(), minus=True)
         if self._take("["):
-            return self._address()
-        first = self._value()
+            return self._parse_address()
+        first = self._parse_value()
         if self._take("|"):
-            return self._pipe(first, optional=False)
+            return self._parse_pipe(first, optional=False)
         if self._take("{|"):
-            pipe = self._pipe(first, optional=True)
+            pipe = self._parse_pipe(first, optional=True)
             if not self._take("}"):
-                raise self._wrong("}")
+                raise self._make_error("}")
             return pipe
         return first
 
-    def _pipe(self, first: OperandPattern, *, optional: bool) -> OperandPattern:
-        second = self._value(access="w")
+    def _parse_pipe(self, first: OperandPattern, *, optional: bool) -> OperandPattern:
+        second = self._parse_value(access="w")
         return OperandPattern(first.name, Kind.PIPE, "w", parts=(first, second), optional_parts=int(optional))
 
-    def _address(self) -> OperandPattern:
-        base = self._value(access="r", address=True)
+    def _parse_address(self) -> OperandPattern:
+        base = self._parse_value(access="r", address=True)
         parts: list[OperandPattern] = [base]
         optional = 0
         while not self._take("]"):
             if self._take("{?"):
-                parts += self._conditional_parts()
+                parts += self._parse_conditional_parts()
             elif self._take("{,"):
-                parts.append(self._value())
+                parts.append(self._parse_value())
                 optional += 1
                 if not self._take("}"):
-                    raise self._wrong("}")
+                    raise self._make_error("}")
             elif self._take(","):
-                parts.append(self._value())
+                parts.append(self._parse_value())
             else:
-                raise self._wrong("]")
+                raise self._make_error("]")
         return replace(base, kind=Kind.ADDRESS, parts=tuple(parts), optional_parts=optional)
 
-    def _conditional_parts(self) -> list[OperandPattern]:
-        condition = self._condition()
+    def _parse_conditional_parts(self) -> list[OperandPattern]:
+        condition = self._parse_condition()
         parts: list[OperandPattern] = []
         while self._take(","):
-            parts.append(replace(self._value(), condition=condition))
+            parts.append(replace(self._parse_value(), condition=condition))
         if not self._take("}"):
-            raise self._wrong("}")
+            raise self._make_error("}")
         return parts
 
-    def _value(self, access: str = "", *, address: bool = False) -> OperandPattern:
-        name = self._name()
+    def _parse_value(self, access: str = "", *, address: bool = False) -> OperandPattern:
+        name = self._take_name()
         space = None
         if address and self._take("@"):
-            space = self._space()
+            space = self._parse_space()
         match = _SPEC.match(self.text, self.at + 1) if self.text.startswith(":", self.at) else None
         if match is None:
             return OperandPattern(name, Kind.VALUE, access or ("w" if name == "d" else "r"), space=space)
@@ -263,9 +263,9 @@ class _Operands:
             braceable=bool(match["brace"]),
         )
 
-    def _space(self) -> str:
+    def _parse_space(self) -> str:
         match = re.compile(r"[A-Za-z0-9_]+(::[A-Za-z0-9_]+)?").match(self.text, self.at)
         if match is None:
-            raise self._wrong("a state space")
+            raise self._make_error("a state space")
         self.at = match.end()
         return match[0]

@@ -60,7 +60,7 @@ def parse_format(text: bytes) -> Parts:
     parts: Parts = []
     end = 0
     for match in _FIELD.finditer(text):
-        parts += [text[end : match.start()], b"%" if match[0] == b"%%" else _field(match)]
+        parts += [text[end : match.start()], b"%" if match[0] == b"%%" else _parse_field(match)]
         end = match.end()
     count = sum(len(part.dtypes) for part in parts if isinstance(part, Field))
     if count > _MOST_ARGUMENTS:
@@ -82,7 +82,7 @@ def argument_offsets(parts: Parts) -> list[tuple[int, str]]:
     return placed
 
 
-def _field(found: re.Match[bytes]) -> Field:
+def _parse_field(found: re.Match[bytes]) -> Field:
     text = found[0].decode("latin-1")
     flags, width, precision, size, kind = ((group or b"").decode("latin-1") for group in found.groups())
     if kind == "n":
@@ -91,11 +91,11 @@ def _field(found: re.Match[bytes]) -> Field:
     if not kind or kind not in SIGNED + UNSIGNED + FLOATS + "csp" or wide_text:
         raise Unprintable(f"printf in device code has no conversion `{text}`; it supports %cdiouxXpeEfFgGaAs")
     precision = None if found["precision"] is None else precision or "0"
-    field = Field(text, flags, _count(width or None, text), None, size, kind)
-    return Field(text, flags, field.width, _count(precision, text, bounded=kind != "s"), size, kind)
+    field = Field(text, flags, _parse_count(width or None, text), None, size, kind)
+    return Field(text, flags, field.width, _parse_count(precision, text, bounded=kind != "s"), size, kind)
 
 
-def _count(given: str | None, text: str, *, bounded: bool = True) -> int | str | None:
+def _parse_count(given: str | None, text: str, *, bounded: bool = True) -> int | str | None:
     """Return a width or precision; a `bounded` one is the minimum number of characters that a field prints."""
     if given is None or given == "*":
         return given

@@ -159,17 +159,17 @@ CONSTANTS: tuple[Constant, ...] = (Constant("WARP_SZ", 32, "Number of lanes in a
 
 
 @lru_cache(maxsize=1)
-def _by_name() -> dict[str, SpecialRegister]:
+def _index_by_name() -> dict[str, SpecialRegister]:
     return {register.name: register for register in SPECIAL_REGISTERS}
 
 
 def special_register(name: str) -> SpecialRegister | None:
     """Return the special register of this name; a component (`%tid.x`) is a register of its own, without components."""
-    whole = _by_name().get(name)
+    whole = _index_by_name().get(name)
     if whole is not None:
         return whole
     base, _, component = name.partition(".")
-    vector = _by_name().get(base)
+    vector = _index_by_name().get(base)
     if vector is None or not vector.vector or component not in COMPONENTS:
         return None
     return replace(vector, name=name, vector=False)

@@ -70,25 +70,25 @@ class InstructionDescriptor:
     @property
     def k(self) -> int:
         """The K of the operation, determined by the kind and the sparsity."""
-        return 96 if self.k96 else _DENSE_K[_known(self.kind)] * (2 if self.sparse else 1)
+        return 96 if self.k96 else _DENSE_K[_check_kind(self.kind)] * (2 if self.sparse else 1)
 
     def encode(self) -> int:
         """Return the 32 bits; ValueError for values that they cannot encode."""
-        fields, low = _fields(self.kind), 7 if self.kind in _BLOCK_SCALED else 4
+        fields, low = _list_fields(self.kind), 7 if self.kind in _BLOCK_SCALED else 4
         if self.n % 8 or self.m % (1 << low):
             raise ValueError(
                 f"for kind {self.kind}, M must be a multiple of {1 << low} and N a multiple of 8, got {self.m} "
                 f"and {self.n}"
             )
         values = {
-            "sparse": int(self.sparse), "a": self._code(_INPUTS, self.a, "A"), "b": self._code(_INPUTS, self.b, "B"),
+            "a": self._find_code(_INPUTS, self.a, "A"), "b": self._find_code(_INPUTS, self.b, "B"),
             "negate_a": int(self.negate_a), "negate_b": int(self.negate_b), "transpose_a": int(self.transpose_a),
-            "transpose_b": int(self.transpose_b), "n": self.n >> 3, "m": self.m >> low,
+            "transpose_b": int(self.transpose_b), "n": self.n >> 3, "m": self.m >> low, "sparse": int(self.sparse),
         }  # fmt: skip
-        self._code(_OUTPUTS, self.d, "D")
+        self._find_code(_OUTPUTS, self.d, "D")
         if self.kind in _BLOCK_SCALED:
             scales = _SCALES[self.kind]
-            code = self._code(_SCALES, self.scale, "scale factor") if self.scale else next(iter(scales.values()))
+            code = self._find_code(_SCALES, self.scale, "scale factor") if self.scale else next(iter(scales.values()))
             values |= {"a_scale": self.a_scale_id, "b_scale": self.b_scale_id, "scale": code}
         else:
             if self.max_shift not in _SHIFTS:
@@ -101,7 +101,7 @@ class InstructionDescriptor:
     def decode(kind: str, bits: int) -> InstructionDescriptor:
         """Return the descriptor encoded in these 32 bits for this kind; ValueError for a reserved bit that is not 0 and
         for type codes that the kind does not have."""
-        fields = _fields(kind)
+        fields = _list_fields(kind)
         if stray := bits & ~mask(fields):
             raise ValueError(f"an instruction descriptor of kind {kind} must have 0 in bits {stray:#x}")
         f = unpack(fields, bits)
@@ -110,14 +110,14 @@ class InstructionDescriptor:
             kind,
             f["m"] << (7 if scaled else 4),
             f["n"] << 3,
-            _type(_INPUTS[kind], f["a"], "A"),
-            _type(_INPUTS[kind], f["b"], "B"),
-            _type(_OUTPUTS[kind], f.get("d", 0), "D"),
+            _find_type(_INPUTS[kind], f["a"], "A"),
+            _find_type(_INPUTS[kind], f["b"], "B"),
+            _find_type(_OUTPUTS[kind], f.get("d", 0), "D"),
             *(bool(f[name]) for name in ("transpose_a", "transpose_b", "negate_a", "negate_b", "sparse")),
             sparsity_selector=f.get("selector", 0),
             saturate=bool(f.get("saturate", 0)),
             max_shift=_SHIFTS[f.get("shift", 0)],
-            scale=_type(_SCALES[kind], f["scale"], "scale factor") if scaled else None,
+            scale=_find_type(_SCALES[kind], f["scale"], "scale factor") if scaled else None,
             a_scale_id=f.get("a_scale", 0),
             b_scale_id=f.get("b_scale", 0),
             k96=bool(f.get("k96", 0)),
@@ -125,33 +125,33 @@ class InstructionDescriptor:
 
     def problems(self, *, cta_group: int = 1, ws: bool = False) -> list[str]:
         """Return why the manual's tables do not allow this operation, each reason as a sentence."""
-        return [*_shape_problems(self, cta_group, ws), *_option_problems(self, cta_group, ws)]
+        return [*_find_shape_problems(self, cta_group, ws), *_find_option_problems(self, cta_group, ws)]
 
-    def _code(self, table: dict[str, dict[str, int]], dtype: PtxType, what: str) -> int:
+    def _find_code(self, table: dict[str, dict[str, int]], dtype: PtxType, what: str) -> int:
         codes = table[self.kind]
         if dtype.name not in codes:
             raise ValueError(f"{what} of kind {self.kind} must be {' or '.join(codes)}, not {dtype}")
         return codes[dtype.name]
 
 
-def _known(kind: str) -> str:
+def _check_kind(kind: str) -> str:
     if kind not in KINDS:
         raise ValueError(f"tcgen05.mma has no kind {kind!r}; the kinds are {', '.join(KINDS)}")
     return kind
 
 
-def _fields(kind: str) -> Fields:
-    return {"mxf8f6f4": _SCALED, "mxf4": _FP4, "mxf4nvf4": _FP4}.get(_known(kind), _PLAIN)
+def _list_fields(kind: str) -> Fields:
+    return {"mxf8f6f4": _SCALED, "mxf4": _FP4, "mxf4nvf4": _FP4}.get(_check_kind(kind), _PLAIN)
 
 
-def _type(codes: dict[str, int], code: int, what: str) -> PtxType:
+def _find_type(codes: dict[str, int], code: int, what: str) -> PtxType:
     for name, number in codes.items():
         if number == code:
             return from_name(name)
     raise ValueError(f"no type of {what} has the code {code}; known: {codes}")
 
 
-def _shapes(kind: str, cta_group: int, ws: bool, sparse: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _list_shapes(kind: str, cta_group: int, ws: bool, sparse: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the allowed M and N, both empty if the combination does not exist."""
     scaled = kind in _BLOCK_SCALED
     if ws:
@@ -164,8 +164,8 @@ def _shapes(kind: str, cta_group: int, ws: bool, sparse: bool) -> tuple[tuple[in
     return ((128,) if scaled else (64, 128)), columns
 
 
-def _shape_problems(op: InstructionDescriptor, cta_group: int, ws: bool) -> Iterator[str]:
-    rows, columns = _shapes(_known(op.kind), cta_group, ws, op.sparse)
+def _find_shape_problems(op: InstructionDescriptor, cta_group: int, ws: bool) -> Iterator[str]:
+    rows, columns = _list_shapes(_check_kind(op.kind), cta_group, ws, op.sparse)
     how = f"kind {op.kind}{' .ws' if ws else ''} in cta_group {cta_group}{', sparse' if op.sparse else ''}"
     if not rows:
         yield f"{how} does not exist"
@@ -181,7 +181,7 @@ def _shape_problems(op: InstructionDescriptor, cta_group: int, ws: bool) -> Iter
         yield f"a transposed 8-bit B needs N in steps of {step} in cta_group {cta_group}, not {op.n}"
 
 
-def _option_problems(op: InstructionDescriptor, cta_group: int, ws: bool) -> Iterator[str]:
+def _find_option_problems(op: InstructionDescriptor, cta_group: int, ws: bool) -> Iterator[str]:
     for name, transposed, dtype in (("A", op.transpose_a, op.a), ("B", op.transpose_b, op.b)):
         if transposed and (op.kind in ("mxf4", "mxf4nvf4") or dtype.bits < 8):
             yield f"{name} of type {dtype} cannot be transposed in kind {op.kind}"

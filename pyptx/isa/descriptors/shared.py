@@ -30,8 +30,8 @@ class WgmmaDescriptor:
 
     def encode(self) -> int:
         """Return the 64 bits; ValueError for values that they cannot encode."""
-        values = _addresses(self.address, self.leading_byte_offset, self.stride_byte_offset)
-        code = _code(_WGMMA_CODE, self.swizzle, "wgmma")
+        values = _encode_addresses(self.address, self.leading_byte_offset, self.stride_byte_offset)
+        code = _find_code(_WGMMA_CODE, self.swizzle, "wgmma")
         return pack(_WGMMA, {**values, "base_offset": self.base_offset, "swizzle": code})
 
     @staticmethod
@@ -42,7 +42,7 @@ class WgmmaDescriptor:
             fields["start"] << 4,
             fields["leading"] << 4,
             fields["stride"] << 4,
-            _swizzle(_WGMMA_CODE, fields["swizzle"]),
+            _find_swizzle(_WGMMA_CODE, fields["swizzle"]),
             fields["base_offset"],
         )
 
@@ -62,8 +62,8 @@ class Tcgen05Descriptor:
 
     def encode(self) -> int:
         """Return the 64 bits; ValueError for values that they cannot encode."""
-        values = _addresses(self.address, self.leading_byte_offset, self.stride_byte_offset)
-        code = _code(_TCGEN05_CODE, self.swizzle, "tcgen05")
+        values = _encode_addresses(self.address, self.leading_byte_offset, self.stride_byte_offset)
+        code = _find_code(_TCGEN05_CODE, self.swizzle, "tcgen05")
         if self.lbo_mode == 1 and (self.swizzle is not Swizzle.B128 or self.base_offset):
             raise ValueError("an absolute leading address needs the 128-byte swizzle (16-byte atoms) and base offset 0")
         rest = {"version": self.version, "base_offset": self.base_offset, "lbo_mode": self.lbo_mode, "swizzle": code}
@@ -79,7 +79,7 @@ class Tcgen05Descriptor:
             fields["start"] << 4,
             fields["leading"] << 4,
             fields["stride"] << 4,
-            _swizzle(_TCGEN05_CODE, fields["swizzle"]),
+            _find_swizzle(_TCGEN05_CODE, fields["swizzle"]),
             fields["base_offset"],
             fields["lbo_mode"],
             fields["version"],
@@ -92,20 +92,20 @@ def matrix_base_offset(pattern_start: int, swizzle: Swizzle) -> int:
     return pattern_start >> 7 & 7 if swizzle.span and pattern_start % swizzle.origin_alignment else 0
 
 
-def _addresses(address: int, leading: int, stride: int) -> dict[str, int]:
+def _encode_addresses(address: int, leading: int, stride: int) -> dict[str, int]:
     for noun, value in (("start address", address), ("leading byte offset", leading), ("stride byte offset", stride)):
         if value % 16 or not 0 <= value < _LIMIT:
             raise ValueError(f"the {noun} of a matrix must be a multiple of 16 below 256 KiB, got {value}")
     return {"start": address >> 4, "leading": leading >> 4, "stride": stride >> 4}
 
 
-def _code(codes: dict[Swizzle, int], swizzle: Swizzle, user: str) -> int:
+def _find_code(codes: dict[Swizzle, int], swizzle: Swizzle, user: str) -> int:
     if swizzle not in codes:
         raise ValueError(f"{user} cannot read swizzle {swizzle.name}; it reads {', '.join(s.name for s in codes)}")
     return codes[swizzle]
 
 
-def _swizzle(codes: dict[Swizzle, int], code: int) -> Swizzle:
+def _find_swizzle(codes: dict[Swizzle, int], code: int) -> Swizzle:
     for swizzle, number in codes.items():
         if number == code:
             return swizzle

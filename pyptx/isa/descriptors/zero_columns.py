@@ -59,9 +59,9 @@ class ZeroColumnMask:
         if m not in SUB_MASKS:
             raise ValueError(f"zero-column masks need M = {', '.join(map(str, SUB_MASKS))}, not {m}")
         width = n // SUB_MASKS[m]
-        return sum(self._sub_mask(i, width) << i * width for i in range(SUB_MASKS[m])) if self.non_zero else 0
+        return sum(self._build_sub_mask(i, width) << i * width for i in range(SUB_MASKS[m])) if self.non_zero else 0
 
-    def _sub_mask(self, i: int, width: int) -> int:
+    def _build_sub_mask(self, i: int, width: int) -> int:
         period = self.skip + self.use
         used_first = self.use if self.firsts[i] == 0 else 0
         bits = (((self.starts[i] + column - used_first) % period < self.skip) << column for column in range(width))

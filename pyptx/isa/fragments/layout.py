@@ -89,7 +89,7 @@ class Fragment:
 
     def places(self, row: int, col: int, matrix: int = 0) -> tuple[Place, ...]:
         """Return every place of an element: several if lanes hold copies."""
-        matches = _inverse(self).get((row, col, matrix), ())
+        matches = _invert(self).get((row, col, matrix), ())
         if not matches:
             raise IndexError(f"no element ({row}, {col}) in a fragment of {self.shape[0]} x {self.shape[1]}")
         return matches
@@ -100,7 +100,7 @@ class Fragment:
 
 
 @cache
-def _inverse(fragment: Fragment) -> dict[tuple[int, int, int], tuple[Place, ...]]:
+def _invert(fragment: Fragment) -> dict[tuple[int, int, int], tuple[Place, ...]]:
     places: dict[tuple[int, int, int], tuple[Place, ...]] = {}
     for lane in range(fragment.lane_count):
         for element in range(fragment.count):

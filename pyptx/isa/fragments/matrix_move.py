@@ -18,11 +18,11 @@ def ldmatrix(shape: str, count: int, *, trans: bool = False) -> Fragment:
     bits."""
     match shape:
         case "m8n8":
-            return _words(count, trans)
+            return _make_fragment(count, trans)
         case "m8n16" if not trans:
-            return Fragment((Digit(4, col=4), Digit(8, row=1)), (Digit(4, col=1), _matrices(count)), 8)
+            return Fragment((Digit(4, col=4), Digit(8, row=1)), (Digit(4, col=1), _make_matrix_digit(count)), 8)
         case "m16n16" if trans and count in (1, 2):
-            elements = (Digit(2, row=1), Digit(2, col=8), Digit(2, row=2), _matrices(count))
+            elements = (Digit(2, row=1), Digit(2, col=8), Digit(2, row=2), _make_matrix_digit(count))
             return Fragment((Digit(4, row=4), Digit(8, col=1)), elements, 8)
         case _:
             raise ValueError(f"there is no ldmatrix.{shape}.x{count}{'.trans' if trans else ''}")
@@ -33,9 +33,9 @@ def stmatrix(shape: str, count: int, *, trans: bool = False) -> Fragment:
     transposed, so that memory has 8 rows of 16 bytes."""
     match shape:
         case "m8n8":
-            return _words(count, trans)
+            return _make_fragment(count, trans)
         case "m16n8" if trans:
-            elements = (Digit(2, row=1), Digit(2, col=8), _matrices(count))
+            elements = (Digit(2, row=1), Digit(2, col=8), _make_matrix_digit(count))
             return Fragment((Digit(4, row=2), Digit(8, col=1)), elements, 8)
         case _:
             raise ValueError(f"there is no stmatrix.{shape}.x{count}{'.trans' if trans else ''}")
@@ -57,12 +57,12 @@ def movmatrix_source(lane: int, element: int) -> tuple[int, int]:
     return (2 * quad + element) * 4 + group // 2, group % 2
 
 
-def _words(count: int, trans: bool) -> Fragment:
+def _make_fragment(count: int, trans: bool) -> Fragment:
     lanes, elements = _WORDS_TRANSPOSED if trans else _WORDS
-    return Fragment(lanes, (*elements, _matrices(count)), 16)
+    return Fragment(lanes, (*elements, _make_matrix_digit(count)), 16)
 
 
-def _matrices(count: int) -> Digit:
+def _make_matrix_digit(count: int) -> Digit:
     if count not in (1, 2, 4):
         raise ValueError(f"the number of matrices must be x1, x2 or x4, not x{count}")
     return Digit(count, matrix=1)

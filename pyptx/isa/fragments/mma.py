@@ -17,7 +17,11 @@ def mma_a(m: int, k: int, bits: int) -> Fragment:
     packed = max(32 // bits, 1)
     return Fragment(
         lanes=(Digit(_QUAD, col=packed), Digit(_GROUP, row=1)),
-        elements=(Digit(packed, col=1), Digit(_eights("M", m), row=8), Digit(_steps(k, packed), col=_QUAD * packed)),
+        elements=(
+            Digit(packed, col=1),
+            Digit(_count_eights("M", m), row=8),
+            Digit(_count_steps(k, packed), col=_QUAD * packed),
+        ),
         bits=bits,
         register_bits=max(bits, 32),
     )
@@ -28,7 +32,11 @@ def mma_b(k: int, n: int, bits: int) -> Fragment:
     packed = max(32 // bits, 1)
     return Fragment(
         lanes=(Digit(_QUAD, row=packed), Digit(_GROUP, col=1)),
-        elements=(Digit(packed, row=1), Digit(_steps(k, packed), row=_QUAD * packed), Digit(_eights("N", n), col=8)),
+        elements=(
+            Digit(packed, row=1),
+            Digit(_count_steps(k, packed), row=_QUAD * packed),
+            Digit(_count_eights("N", n), col=8),
+        ),
         bits=bits,
         register_bits=max(bits, 32),
     )
@@ -39,7 +47,7 @@ def mma_accumulator(m: int, n: int, dtype: PtxType) -> Fragment:
     packed."""
     return Fragment(
         lanes=(Digit(_QUAD, col=2), Digit(_GROUP, row=1)),
-        elements=(Digit(2, col=1), Digit(_eights("M", m), row=8), Digit(_eights("N", n), col=8)),
+        elements=(Digit(2, col=1), Digit(_count_eights("M", m), row=8), Digit(_count_eights("N", n), col=8)),
         bits=dtype.bits,
         register_bits=max(dtype.bits, 32),
     )
@@ -71,13 +79,13 @@ def volta_accumulator(dtype: PtxType) -> Fragment:
     )
 
 
-def _eights(what: str, size: int) -> int:
+def _count_eights(what: str, size: int) -> int:
     if size < 8 or size % 8:
         raise ValueError(f"{what} of a fragment must be a multiple of 8, got {size}")
     return size // 8
 
 
-def _steps(k: int, packed: int) -> int:
+def _count_steps(k: int, packed: int) -> int:
     if k < _QUAD * packed or k % (_QUAD * packed):
         raise ValueError(
             f"K of a fragment with {packed} elements per register must be a multiple of {_QUAD * packed}, got {k}"

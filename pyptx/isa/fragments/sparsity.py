@@ -28,13 +28,13 @@ class Metadata(NamedTuple):
 def mma_metadata(row: int, chunk: int, *, k: int, bits: int, selector: int = 0) -> Metadata:
     """Return where `mma.sp` with 16 x K (K includes zeros) finds the bits of this chunk. The selector names the lane in
     each group of four (short K) or the pair of lanes; the longest K uses all four."""
-    return _registers(row, chunk, k // _CHUNK[bits], bits, selector)
+    return _find_in_registers(row, chunk, k // _CHUNK[bits], bits, selector)
 
 
 def wgmma_metadata(row: int, chunk: int, *, bits: int, selector: int = 0) -> Metadata:
     """Return where `wgmma.mma_async.sp` finds them, in its only K for elements of `bits`: 16, 32 or 64."""
     warp, row = divmod(row, 16)
-    place = _registers(row, chunk, _WGMMA_CHUNKS[bits], bits, selector)
+    place = _find_in_registers(row, chunk, _WGMMA_CHUNKS[bits], bits, selector)
     return Metadata(warp * 32 + place.lane, 0, place.bit)
 
 
@@ -64,7 +64,7 @@ def nonzero_columns(chunk: int, bits_of_chunk: int, bits: int) -> tuple[int, ...
     return first + low, first + high
 
 
-def _registers(row: int, chunk: int, chunks: int, bits: int, selector: int) -> Metadata:
+def _find_in_registers(row: int, chunk: int, chunks: int, bits: int, selector: int) -> Metadata:
     """Return the place in registers. For 16-bit and wider elements, a lane holds the first (or next) 4 chunks of both
     its rows, low half first. For narrower ones, a lane holds 8 chunks of one row, and the next lane those of the row 8
     below."""

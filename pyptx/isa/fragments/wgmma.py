@@ -13,13 +13,13 @@ _WARPS = Digit(4, row=16)
 
 def wgmma_a(k: int, bits: int) -> Fragment:
     """Return the 64 x K operand A in registers. A sparse A is the fragment of its stored half, `wgmma_a(k // 2, …)`."""
-    return _four_warps(mma_a(16, k, bits))
+    return _repeat_for_warps(mma_a(16, k, bits))
 
 
 def wgmma_accumulator(n: int, dtype: PtxType) -> Fragment:
     """Return the 64 x N accumulator D; 16-bit elements are packed two to a register."""
-    return _four_warps(mma_accumulator(16, n, dtype))
+    return _repeat_for_warps(mma_accumulator(16, n, dtype))
 
 
-def _four_warps(warp: Fragment) -> Fragment:
+def _repeat_for_warps(warp: Fragment) -> Fragment:
     return replace(warp, lanes=(*warp.lanes, _WARPS))

@@ -19,7 +19,7 @@ SECTIONS = (
 
 
 @cache
-def _by_opcode() -> dict[str, tuple[Form, ...]]:
+def _index_by_opcode() -> dict[str, tuple[Form, ...]]:
     forms: dict[str, list[Form]] = {}
     for row in all_rows():
         forms.setdefault(row.opcode, []).append(row)
@@ -66,9 +66,9 @@ def name_of(words: tuple[str, ...]) -> str:
 
 def rows(opcode: str) -> tuple[Form, ...]:
     """Return the rows of an opcode; none for an unknown one."""
-    return _by_opcode().get(opcode, ())
+    return _index_by_opcode().get(opcode, ())
 
 
 def opcodes() -> tuple[str, ...]:
     """Return every opcode that has a row."""
-    return tuple(_by_opcode())
+    return tuple(_index_by_opcode())

@@ -90,8 +90,8 @@ def test_a_finding_names_the_lines_of_the_source_that_loc_gives() -> None:
     race = next(finding for finding in result.hazards if finding.rule.code == "PTX0901")
     (note,) = (note for note in race.diagnostic().notes if "comes from" in note)
     assert note == (
-        "it comes from /home/me/exchange.cu:14; "
-        "the other place comes from /home/me/exchange.cu:12, by cells.h:7, store.hpp:9"
+        "it comes from /home/me/exchange.cu:14; the other place comes from /home/me/exchange.cu:12, by cells.h:7, "
+        "store.hpp:9"
     )
 
 
@@ -585,13 +585,13 @@ def test_asynchronous_stores_tell_a_barrier_of_the_cta_that_they_store_to(name: 
         body = body.replace("bytes.u32", "bytes.add.u32")
     assert wrong_ctas(body.replace("DATA", "%r10"), 128) == []
     (said,) = wrong_ctas(body.replace("DATA", "%r2"), 128)
-    assert said.startswith("64 × the data go to CTA 1, the mbarrier lies in CTA 0: map both addresses")
+    assert said.startswith("64 × the data goes to CTA 1, the mbarrier is in CTA 0: map both addresses")
 
 
 def test_a_bulk_copy_from_shared_memory_goes_to_another_cta() -> None:
     assert wrong_ctas(_SEND, 16) == []
     own = _SEND.replace("xor.b32 %r10, %r2, 1;", "mov.u32 %r10, %r2;")
     (said,) = wrong_ctas(own, 16)
-    assert said.startswith("2 × the copy goes to CTA 0 itself: take the address in another CTA")
+    assert said.startswith("2 × the copy stays in CTA 0: use the address in another CTA")
     reduction = own.replace("cp.async", "cp.reduce.async").replace("complete_tx::bytes", "complete_tx::bytes.add.u32")
     assert wrong_ctas(reduction, 16) == []  # The manual says this of copies alone.

@@ -222,13 +222,13 @@ def _bytes(
     if any(edges):
         return _inner_bytes(site, one, space, address, size, edges)
     if size % _CHUNK:
-        raise _wrong(site, one, f"{size} bytes: a multiple of 16 is needed")
+        raise _wrong(site, one, f"{size} bytes: expected a multiple of 16")
     whole = np.array([address])
     region, offsets = site.memory.resolve(site, space, one, whole, _CHUNK, kind)
     if size > _CHUNK:
         last, _ = site.memory.resolve(site, space, one, whole + whole.dtype.type(size - _CHUNK), _CHUNK, kind)
         if last is not region:
-            raise _wrong(site, one, f"{size} bytes from {int(address):#x} reach into another allocation")
+            raise _wrong(site, one, f"{size} bytes from {int(address):#x} extend into another allocation")
     return region, int(np.atleast_1d(offsets)[0])
 
 
@@ -237,14 +237,17 @@ def _inner_bytes(
 ) -> tuple[Region, int]:
     """Return where bytes lie whose edges may lie outside of the allocation."""
     if size % _CHUNK or int(address) % _CHUNK or not all(0 <= edge < _CHUNK for edge in edges):
-        text = f"{size} bytes at {int(address):#x} but for {edges[0]} and {edges[1]}: multiples of 16, and less than 16"
+        text = (
+            f"{size} bytes at {int(address):#x} without the first {edges[0]} and the last {edges[1]}: expected "
+            "multiples of 16, and fewer than 16 left out"
+        )
         raise _wrong(site, one, text)
     whole = np.array([address])
     number = whole.dtype.type
     region, offsets = site.memory.resolve(site, space, one, whole + number(edges[0]), 1, "r")
     last, _ = site.memory.resolve(site, space, one, whole + number(size - edges[1] - 1), 1, "r")
     if last is not region:
-        raise _wrong(site, one, f"{size} bytes from {int(address):#x} reach into another allocation")
+        raise _wrong(site, one, f"{size} bytes from {int(address):#x} extend into another allocation")
     return region, int(np.atleast_1d(offsets)[0]) - edges[0]
 
 
@@ -253,9 +256,7 @@ def everywhere(site: Site, one: Lanes, offset: int, ctas: int) -> list[int]:
     memory = site.memory
     stride, size = memory.shape.shared_stride, memory.cluster
     if ctas >> size:
-        raise _wrong(
-            site, one, f"the mask {ctas:#x} names CTAs that a cluster of {size} does not have", hazards.ABSENT_CTA
-        )
+        raise _wrong(site, one, f"the mask {ctas:#x} names CTAs outside the cluster of {size}", hazards.ABSENT_CTA)
     first = int(one.cta[0]) // size * size
     return [(first + rank) * stride + offset % stride for rank in range(size) if ctas >> rank & 1]
 
@@ -366,9 +367,7 @@ def _plan(
     memory = site.memory
     destination = offset % memory.shape.shared_stride + memory.shared.low
     if destination % 128:
-        raise _wrong(
-            site, one, f"shared address {destination:#x}: a tensor copy needs a multiple of 128", faults.MISALIGNED
-        )
+        raise _wrong(site, one, f"shared address {destination:#x}: expected a multiple of 128", faults.MISALIGNED)
     count = 2 if mode in ("gather4", "scatter4") else len(at)
     if count != tensor.rank:
         raise _wrong(site, one, f"{count} dimensions, the tensor map has {tensor.rank}")
@@ -388,7 +387,7 @@ def _tensor_bytes(site: Site, one: Lanes, tensor: TensorMap, made: copies.Copy) 
         len(inside) and (inside.min() < region.low or inside.max() + made.unit > region.low + region.size)
     ):
         name = "no allocation" if region is None else f"`{region.name}` of {region.size} bytes"
-        text = f"the tensor at {tensor.address:#x} does not lie in {name}"
+        text = f"the tensor at {tensor.address:#x} is not inside {name}"
         raise _wrong(site, one, text, faults.OUT_OF_BOUNDS)
     return region
 

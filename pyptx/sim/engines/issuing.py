@@ -43,7 +43,7 @@ def objects(site: Site, lanes: Lanes, space: str, address: Array) -> Array:
     except Mixed:
         region, offsets = memory.nothing, address
     if region is not memory.shared:
-        text = f"`{site.instruction.full_opcode}` at {int(address[0]):#x}: an mbarrier lies in shared memory"
+        text = f"`{site.instruction.full_opcode}` at {int(address[0]):#x}: expected an mbarrier in shared memory"
         raise faults.error(faults.WRONG_SPACE, site.origin, text, notes=(memory.place(lanes, 0, site.function),))
     every = lanes.each(offsets)
     memory.mbarriers.history[site, int(every[0])] = lanes, every

@@ -40,7 +40,7 @@ def call(machine: Batch, name: str, frame: int, lanes: Lanes, step: Step) -> Non
             text = str(why)
         raise faults.error(faults.TRAP, origin, f"assertion failed: {text}", notes=(place,))
     else:
-        raise faults.error(faults.UNDEFINED_EXTERN, origin, f"the function `{name}` is called and nothing defines it")
+        raise faults.error(faults.UNDEFINED_EXTERN, origin, f"the function `{name}` is called but not defined")
 
 
 def _require_signature(name: str, step: Step, origin: Origin | None) -> None:
@@ -89,7 +89,7 @@ def _vprintf(machine: Batch, site: Site, lanes: Lanes, base: Value, origin: Orig
     machine.stats.printed += sum(map(len, texts))
     if machine.stats.printed > MOST_PRINTED:
         text = f"the launch printed more than {MOST_PRINTED >> 20} MiB; its output ends here"
-        help = "print from one thread, or less often"
+        help = "let one thread print, or print less often"
         raise faults.error(faults.PRINTED_TOO_MUCH, origin, text, help=help, notes=(_place(machine, lanes, 0),))
     store(site, lanes, None, "local", base, counts.dtype, (counts,))
 

@@ -165,7 +165,7 @@ class Writer(BlockText):
         try:
             self._operation(step, op, plan.signature, tells)
         except Valueless as why:
-            help = "run it on the hardware, or pass what it would hold as an argument"
+            help = "run the kernel on hardware, or pass the value as an argument"
             raise faults.error(faults.VALUELESS, opcode_span(step.instruction), str(why), help=help) from None
         except Unreadable as why:
             raise unsupported(step, str(why)) from None

@@ -144,7 +144,7 @@ class Barriers:
         if now is None:
             now = self.rounds[key] = Round(slot, grid, number, count, kind, place)
         elif (now.count or self._count_all(grid, slot)) != (count or self._count_all(grid, slot)):
-            detail = f"barrier {number} was begun with count {_format_count(now.count)}, here {_format_count(count)}"
+            detail = f"barrier {number} began with count {_format_count(now.count)}, here {_format_count(count)}"
             state.report(rules.BARRIER_COUNT, place, detail, thread=first, other=now.place)
         if (now.kind == "red") != (kind == "red"):
             state.report(rules.BARRIER_MIXED, place, f"barrier {number}: bar.{kind}", thread=first, other=now.place)
@@ -203,7 +203,7 @@ class Barriers:
                 state.report(rules.NOT_IN_MASK, place, detail, thread=warp * 32 + lane)
             gone = mask & ~have & ~int(sum(1 << lane for lane in range(32) if alive[lane]))
             if gone:
-                detail = f"mask 0x{mask:08x} names exited lanes 0x{gone:08x}"
+                detail = f"mask 0x{mask:08x} includes exited lanes 0x{gone:08x}"
                 state.report(rules.EXITED_LANES, place, detail, thread=int(threads[0]))
             state.clocks.synchronise(threads, WARP if len(threads) == int(alive.sum()) else None)
 

@@ -57,7 +57,7 @@ class Boxes:
 
     def report_outside(self, place: Place, thread: int, tensor: TensorMap, at: Ints) -> None:
         """Report a box as a copy that moves nothing."""
-        self.state.report(rules.EMPTY_COPY, place, f"{_locate_box(tensor, at)} lies outside", thread=thread)
+        self.state.report(rules.EMPTY_COPY, place, f"{_locate_box(tensor, at)} is outside", thread=thread)
 
     def finish(self, grid: Grid) -> None:
         """The grid has ended: report coordinates that look mistaken."""
@@ -66,13 +66,13 @@ class Boxes:
             cause = next(_list_causes(tensor, seen), None) if seen.first is not None else None
             if seen.first is not None and cause is not None:
                 place, thread, at = seen.first
-                detail = f"{_locate_box(tensor, at)} lies outside, {cause[0]}"
+                detail = f"{_locate_box(tensor, at)} is outside, {cause[0]}"
                 self.state.report(rules.LOST_BOX, place, detail, thread=thread, count=seen.count, help=cause[1])
 
 
 def _locate_box(tensor: TensorMap, at: Ints) -> str:
     box, size = (" x ".join(map(str, values)) for values in (tensor.box, tensor.dims))
-    return f"the box of {box} elements at ({', '.join(map(str, at.tolist()))}) of a tensor of {size}"
+    return f"the box of {box} elements at ({', '.join(map(str, at.tolist()))}) of the {size} tensor"
 
 
 def _list_causes(tensor: TensorMap, seen: Seen) -> Iterator[tuple[str, str]]:
@@ -84,8 +84,8 @@ def _list_causes(tensor: TensorMap, seen: Seen) -> Iterator[tuple[str, str]]:
         order[[one, other]] = other, one
         if _is_inside(seen.low[order], seen.high[order], dims, box):
             yield (
-                f"while all would lie inside with coordinates {one} and {other} exchanged",
-                "the coordinate of the fastest dimension comes first, in the order of the tensor map's sizes: exchange "
+                f"but all boxes would be inside with coordinates {one} and {other} swapped",
+                "the coordinate of the fastest dimension comes first, in the order of the tensor map's sizes: swap "
                 f"coordinates {one} and {other}",
             )
     size = tensor.dtype.bits // 8
@@ -96,7 +96,7 @@ def _list_causes(tensor: TensorMap, seen: Seen) -> Iterator[tuple[str, str]]:
         and _is_inside(seen.low // scale, seen.high // scale, dims, box)
     ):
         yield (
-            f"while all would lie inside with coordinate 0 divided by {size}",
+            f"but all boxes would be inside with coordinate 0 divided by {size}",
             f"coordinates count elements, not bytes: divide coordinate 0 by {size}",
         )
 

@@ -312,7 +312,7 @@ class Copies:
         wrong = np.flatnonzero(here != there)
         if len(wrong):
             first = int(wrong[0])
-            detail = f"the data go to CTA {grid.cta(int(here[first]))}, the mbarrier lies in CTA {grid.cta(there)}"
+            detail = f"the data goes to CTA {grid.cta(int(here[first]))}, the mbarrier is in CTA {grid.cta(there)}"
             remedy = "map both addresses to the same rank: `mapa` of the data and of the mbarrier"
             thread = int(group.threads[first])
             self.state.report(rules.WRONG_CTA, place, detail, thread=thread, count=len(wrong), help=remedy)
@@ -322,8 +322,8 @@ class Copies:
         grid = self.state.grid_of(thread)
         slot = target // grid.shared_stride
         if slot == grid.slot_of(thread):
-            detail = f"the copy goes to CTA {grid.cta(slot)} itself"
-            remedy = "take the address in another CTA (`mapa`), or copy within the CTA by `ld` and `st`"
+            detail = f"the copy stays in CTA {grid.cta(slot)}"
+            remedy = "use the address in another CTA (`mapa`), or copy within the CTA by `ld` and `st`"
             self.state.report(rules.WRONG_CTA, place, detail, thread=thread, help=remedy)
 
     def land_st(self, operation: int) -> None:
@@ -352,11 +352,11 @@ class Copies:
     def report_landing(self, grid_number: int, slot: int, place: Place, thread: int) -> None:
         """Report the loads that outlive their CTA."""
         for load in self.landing_in(grid_number, slot):
-            detail = "the bytes have not been waited for"
+            detail = "no thread of this CTA has waited for the bytes"
             self.state.report(rules.LANDS_AFTER_EXIT, place, detail, thread=thread, other=load.place)
         for landed in self._landed.pop((grid_number, slot), {}).values():
             if not landed.waited_for_elsewhere(slot):
-                detail = "nobody has waited for the bytes"
+                detail = "no other thread has waited for the bytes"
                 self.state.report(rules.LANDS_AFTER_EXIT, place, detail, thread=thread, other=landed.place)
 
     def observed(self, grid_number: int, slot: int, threads: Ints) -> None:

@@ -93,7 +93,7 @@ class Hazards:
         warp = state.clocks.add_warps(slots * stride // 32)
         shared_stride = -(-max(shared_bytes, 16) // 16) * 16
         earlier = [grid for grid in state.grids if not grid.ended]
-        assert overlaps or not earlier, "a grid that does not overlap starts when all earlier ones have ended"
+        assert overlaps or not earlier, "a grid without overlap must start after all earlier grids have ended"
         prior = state.grids[-1].prior if overlaps and state.grids else state.clocks.tick()
         grid = Grid(
             number=len(state.grids),

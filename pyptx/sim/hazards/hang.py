@@ -15,8 +15,8 @@ from pyptx.sim.rules import advice
 _NAMES = {
     "warp": ("bar.warp.sync", "lanes 0x{0:08x} have not arrived"),
     "group": ("its own asynchronous operations", "they have not completed"),
-    "memory": ("a change at 0x{0:x}", "nobody that can still run writes it"),
-    "registers": ("registers of the CTA's pool", "no warpgroup gives enough back by setmaxnreg.dec"),
+    "memory": ("a change at 0x{0:x}", "no thread that can still run writes it"),
+    "registers": ("registers of the CTA's pool", "no warpgroup releases enough of them by setmaxnreg.dec"),
 }
 
 
@@ -79,13 +79,12 @@ class Hangs:
         barrier = self.mbarriers.live.get((grid.number, wait.key))
         if barrier is None:
             return Subject(key, f"mbarrier at {where}", "it is not initialized", helpers=helpers)
-        missing = advice.phase_missing(barrier.phase, barrier.pending, barrier.count, barrier.tx, wait.parity)
+        missing = advice.describe_phase(barrier.phase, barrier.pending, barrier.count, barrier.tx, wait.parity)
         history = tuple(f"{doing} by {self.state.agent(thread)} at {place}" for place, thread, doing in barrier.history)
         name = f"mbarrier at {where}, phase {barrier.phase}"
         lacks = barrier.pending, barrier.count, barrier.tx
-        return Subject(
-            key, name, missing, history, barrier.place, helpers, False, advice.begun(*lacks), advice.of_phase(*lacks)
-        )
+        return Subject(key, name, missing, history, barrier.place, helpers, begun=advice.has_begun(*lacks),
+                       advice=advice.advise_phase(*lacks))  # fmt: skip
 
     def _describe_bar(self, wait: Waiting, key: tuple[object, ...], helpers: frozenset[int]) -> Subject:
         thread = wait.threads[0]
@@ -100,7 +99,7 @@ class Hangs:
         needed = now.count // 32 if now.count else live
         missing = f"{len(now.warps)} of {needed} warps have arrived"
         if now.count and needed > live:
-            missing += f", only {live} warps are alive"
+            missing += f", only {live} warps are live"
         history = tuple(
             f"{self.who([warp * 32 + i for i in range(32)])} arrived at {p}" for warp, p in now.warps.items()
         )

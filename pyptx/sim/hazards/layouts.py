@@ -97,7 +97,7 @@ class Layouts:
             still = self._select_unchanged(grid, filler, cells[mine & _compare_places(inside, mode, other)])
             if len(still):
                 where = self.state.location(Space.SHARED, grid, int(still[0]) * _GRANULE, _GRANULE)
-                detail = f"the copy put {where} there by {_name_mode(other)}, the descriptor says {_name_mode(mode)}"
+                detail = f"the copy wrote {where} with {_name_mode(other)}, the descriptor says {_name_mode(mode)}"
                 self.state.report(rules.SWIZZLE, place, detail, thread=thread, other=filler, where=where)
             still = self._select_unchanged(grid, filler, cells[mine]) if _is_mistyped(dtype, kind) else cells[:0]
             if len(still) and dtype is not None:
@@ -110,7 +110,7 @@ class Layouts:
         where = self.state.location(Space.SHARED, grid, cell * _GRANULE, _GRANULE)
         detail = f"the copy's tensor map says {_spell(dtype)}, the product reads {where} as {kind}"
         right = next((_spell(one) for one, name in _KINDS.items() if name == kind), "u8")
-        help = f"encode the map with type {right}, or multiply as `.{_KINDS[dtype]}`; u8, u16 and u32 are any bits"
+        help = f"encode the map with type {right}, or multiply as `.{_KINDS[dtype]}`; u8, u16 and u32 match any type"
         self.state.report(rules.ELEMENT_TYPE, place, detail, thread=thread, other=filler, where=where, help=help)
 
     # Rows of ldmatrix and stmatrix
@@ -152,9 +152,7 @@ class Layouts:
             still = mine[np.isin(granules[mine], self._select_unchanged(grid, filler, granules[mine]))]
             if mode not in meant and len(still):
                 where = self.state.location(Space.SHARED, grid, int(granules[still[0]]) * _GRANULE, _GRANULE)
-                detail = (
-                    f"{where} were written by {_name_mode(mode)}, these addresses are those of {_name_mode(meant[0])}"
-                )
+                detail = f"{where} were written with {_name_mode(mode)}, but these addresses use {_name_mode(meant[0])}"
                 self.state.report(
                     rules.ROW_SWIZZLE, place, detail, thread=int(threads[still[0]]), other=filler, where=where,
                     count=len(still), help=_explain_reading(mode),
@@ -199,9 +197,9 @@ def _find_modes(addresses: Ints) -> list[Swizzle]:
 def _explain_reading(mode: Swizzle) -> str:
     """Return how to read what a mode has written."""
     if mode is Swizzle.NONE:
-        return "read plain addresses, or write with the swizzle that is read: Swizzle.B128 in the tensor map, say"
+        return "read without a swizzle, or write with the swizzle of the read, such as Swizzle.B128 in the tensor map"
     terms = "".join(f" ^ ((addr & {mask:#x}) >> {shift})" for mask, shift in xor_terms(mode))
-    return f"read at `addr{terms}`, where `addr` is the plain shared address, or write without a swizzle"
+    return f"read at `addr{terms}`, where `addr` is the shared address without swizzle, or write without a swizzle"
 
 
 def _compare_places(addresses: Ints, mode: Swizzle, other: Swizzle) -> Mask:

@@ -11,7 +11,7 @@ from pyptx.sim.base.events import Bytes, Ints, Place, Space
 from pyptx.sim.hazards.clocks import NEVER, RAN, SEEN
 from pyptx.sim.hazards.state import Grid, State
 
-_OBSERVED = "before exit, a cluster barrier that the peer arrives at after it has waited for the bytes"
+_OBSERVED = "before exit, execute a cluster barrier on which the peer arrives after its wait for the bytes"
 
 
 @dataclass(slots=True)
@@ -76,7 +76,7 @@ class Lifetimes:
     def _check_started(self, place: Place, thread: int, grid: Grid, slot: int) -> None:
         state = self.state
         if grid.domain_of_slot[slot] is not state.domain_of(thread):
-            state.report(rules.ABSENT_CTA, place, f"slot {slot} is not of this cluster", thread=thread)
+            state.report(rules.ABSENT_CTA, place, f"slot {slot} is not in this cluster", thread=thread)
         elif state.rounds[thread] == 0 and not self._knows_peer(thread, grid, slot):
             detail = "the peer may not have started"
             state.report(rules.PEER_NOT_STARTED, place, detail, thread=thread)
@@ -105,7 +105,7 @@ class Lifetimes:
         self.leaves(grid, slot, threads)
         for use in self._uses.pop((grid.number, slot), {}).values():
             if use.own:
-                detail, thread = "its source was perhaps not yet read", int(threads[0])
+                detail, thread = "its source may not have been read yet", int(threads[0])
                 state.report(rules.STORE_AT_EXIT, place, detail, thread=thread, other=use.place, help=_OBSERVED)
             else:
                 detail = "the CTA exits while a peer may still use its shared memory"

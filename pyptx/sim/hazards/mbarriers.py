@@ -287,7 +287,7 @@ class MBarriers:
                 barrier.count -= drop
                 self.take(barrier, place, first, count)
         if no_complete and barrier.phase != before:
-            detail = f"`.noComplete` ended phase {before} of {self.named(barrier)}"
+            detail = f"`.noComplete` completed phase {before} of {self.named(barrier)}"
             self.state.report(rules.TOO_MANY_ARRIVALS, place, detail, thread=first, other=barrier.place)
 
     def contribute(self, barrier: Barrier, stamp: Stamp, thread: int, sem: Sem, scope: Scope) -> None:
@@ -446,7 +446,8 @@ class MBarriers:
         wanted = last + 1 if (last + 1) & 1 == parity else last
         if passed >= wanted + 2:
             detail = (
-                f"the wait for parity {parity} of {self.named(barrier)} meant phase {wanted} and passed for {passed}"
+                f"the wait for parity {parity} of {self.named(barrier)} was for phase {wanted} and passed on phase "
+                f"{passed}"
             )
             self.state.report(rules.PHASE_ALIAS, place, detail, thread=group.first, other=barrier.place)
 

@@ -344,8 +344,8 @@ class Memory:
             earlier = self.state.records.place(record)
             where = self._locate(access, plane, cell, thread)
             engine = self.state.agent_of(ref).engine
-            by = f"{engine} " if engine else ""
-            detail = f"{access.verb} {where} after {by}{earlier.verb.removesuffix('s')} of them"
+            by = f" by {engine}" if engine else ""
+            detail = f"{access.verb} {where} after an earlier {earlier.verb.removesuffix('s')}{by}"
             count = int(((refs >> 6 == record) & (near == close)).sum())
             for rule in violated:
                 notes = self._explain_scopes(access, ref, thread) if rule is rules.NARROW_SCOPE else ()
@@ -364,7 +364,7 @@ class Memory:
         if places is None:
             return
         notes = tuple(
-            f"{size} bytes that {place} brought to {where} were never read: does the descriptor name the right ones?"
+            f"{size} bytes that {place} copied to {where} were never read: check the addresses in the descriptor"
             for place, size, where in self._list_unread(grid, slot)
         )
         for finding in self.state.ledger:
@@ -392,8 +392,9 @@ class Memory:
         if wait is None or int(self.state.records.time[record]) == NEVER:
             return "", ""
         return (
-            f"; that warp has executed `{wait}`, but no barrier orders it before this",
-            f"put a barrier between `{wait}` of that warp and this, `bar.sync` or an mbarrier's arrive and wait",
+            f"; that warp has executed `{wait}`, but no barrier orders it before this access",
+            f"put a barrier between `{wait}` of that warp and this access: `bar.sync`, or arrive and wait on an "
+            "mbarrier",
         )
 
     def _explain_scopes(self, access: Access, ref: int, thread: int) -> tuple[str, ...]:
@@ -403,16 +404,16 @@ class Memory:
             releases, acquires = state.agent(edge.release.thread), state.agent(edge.thread)
             return (
                 f"a release of scope {edge.release.scope} by {releases} was acquired with scope {edge.scope} by "
-                f"{acquires}: the narrower scope does not hold both threads",
+                f"{acquires}: the narrower scope does not include both threads",
             )
         earlier = state.records.place(ref >> 6)
         if access.strong and earlier.strong:
-            return (f"their scopes, {access.scope} and {earlier.scope}, do not both hold the two threads",)
+            return (f"their scopes, {access.scope} and {earlier.scope}, do not both include both threads",)
         grid, warp = state.grid_of(thread), int(state.records.warp(np.array([ref >> 6]))[0])
         writer, reader = grid.slot_of(warp * 32), grid.slot_of(thread)
         narrow = [(place, scope) for (place, slot), scope in state.narrow_arrives.items() if slot == writer]
         narrow += [(place, scope) for (place, slot), scope in state.narrow_waits.items() if slot == reader]
-        return tuple(f"{place} has scope {scope}, which does not hold the other CTA" for place, scope in narrow)
+        return tuple(f"{place} has scope {scope}, which does not include the other CTA" for place, scope in narrow)
 
     def _locate(self, access: Access, plane: Plane, cell: int, thread: int) -> str:
         size = max(access.size, plane.unit)
@@ -422,7 +423,7 @@ class Memory:
         rule = rules.UNINITIALISED[access.space]
         thread = int(threads[0])
         where = self._locate(access, plane, int(cells[0]), thread)
-        detail = f"{access.verb} {where}, which nobody wrote"
+        detail = f"{access.verb} {where}, which was never written"
         self.state.report(rule, access.place, detail, thread=thread, where=where, count=len(threads))
 
     def _check_scope(self, access: Access, group: Group, cells: Ints, plane: Plane) -> None:
@@ -444,7 +445,7 @@ class Memory:
         at, before = int(order[shared[0] + 1]), int(order[shared[0]])
         thread, where = int(group.threads[at]), self._locate(access, plane, int(cells[at]), int(group.threads[at]))
         other = self.state.agent(int(group.threads[before]))
-        detail = f"{access.verb} {where}, and so does {other}: scope {access.scope} does not hold both threads"
+        detail = f"{access.verb} {where}, and so does {other}: scope {access.scope} does not include both threads"
         self.state.report(
             rules.NARROW_SCOPE, access.place, detail, thread=thread, where=where, count=len(shared), other=access.place
         )  # fmt: skip

@@ -32,12 +32,12 @@ class Numerics:
         self, place: Place, thread: int, exact: int, kind: str, operands: Operands, result: int, count: int
     ) -> None:
         """The exact result of address arithmetic does not fit; `kind` is how the value is taken."""
-        detail = f"{_format_operands(operands)}: {exact} does not fit {kind}, {result} goes into an address"
+        detail = f"{_format_operands(operands)}: {exact} does not fit {kind}, {result} becomes part of an address"
         self._report(rules.ADDRESS_OVERFLOW, place, thread, detail, count)
 
     def narrowed(self, place: Place, thread: int, value: int, kind: str, result: int, used: bool, count: int) -> None:
         """An integer lost bits that are not copies of its sign."""
-        detail = f"{value} becomes {result} as {kind}{', and goes into an address' if used else ''}"
+        detail = f"{value} becomes {result} as {kind}{', and becomes part of an address' if used else ''}"
         self._report(rules.NARROWED, place, thread, detail, count)
 
     def inexact(self, place: Place, thread: int, value: int, kind: str, result: object, count: int) -> None:

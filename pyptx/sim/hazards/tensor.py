@@ -116,7 +116,7 @@ class TensorMemory:
         mine = self.columns.setdefault(self._locate_cta(thread), Columns())
         held = mine.held.pop(column, None)
         if held is None or held[0] != columns:
-            detail = f"columns {column}…{column + columns - 1} were not allocated like this"
+            detail = f"columns {column}…{column + columns - 1} were not allocated this way"
             self.state.report(rules.DEALLOC, place, detail, thread=thread, other=held[1] if held else None)
             return
         grid = self.state.grid_of(thread)

@@ -106,7 +106,7 @@ class Unread:
     def free(self, cta: int, column: int, columns: int) -> None:
         """Columns are handed back."""
         first = (cta * _COLUMNS + column) * _COLUMN
-        self._overwrite(self._tensor, np.arange(first, first + columns * _COLUMN), " before they are handed back")
+        self._overwrite(self._tensor, np.arange(first, first + columns * _COLUMN), " before they are freed")
 
     # Findings
 

@@ -38,7 +38,7 @@ class Warps:
         for warp, mask in zip(group.warps.tolist(), group.masks.tolist(), strict=True):
             missing = self._mask_alive(warp) & ~mask
             if missing:
-                detail = f"lanes 0x{missing:08x} are elsewhere"
+                detail = f"lanes 0x{missing:08x} do not execute this instruction"
                 self.state.report(rules.DIVERGENT, place, detail, thread=warp * 32 + mask.bit_length() - 1)
 
     def warpgroup(self, group: Group, place: Place) -> None:
@@ -67,7 +67,7 @@ class Warps:
         absent = np.flatnonzero(masks & alive & ~there)
         if len(absent):
             at = int(absent[0])
-            detail = f"mask 0x{int(masks[at]):08x} names lanes that are elsewhere"
+            detail = f"mask 0x{int(masks[at]):08x} includes lanes that do not execute this instruction"
             self.state.report(rules.DIVERGENT, place, detail, thread=int(group.threads[at]), count=len(absent))
 
     def sources(self, group: Group, place: Place, lanes: Ints, masks: Ints, among: Group | None = None) -> None:
@@ -129,7 +129,7 @@ class Warps:
             theirs = self._asked.get((grid.number, other), [])
             came = len(theirs) >= before
             if not came or not knows(self.state, warp * 32, other * 32, theirs[before - 1][2]):
-                rest = "has not come to the one before" if not came else "is not known to have executed the one before"
+                rest = "has not reached the previous one" if not came else "may not have executed the previous one yet"
                 detail = f"warp {rank + other - warp} of the CTA {rest}"
                 where = theirs[before - 1][1] if came else None
                 self.state.report(rule, place, detail, thread=warp * 32, other=where)
@@ -144,16 +144,16 @@ class Warps:
             counts = [[count for count, _, _ in one] for one in asked]
             if any(one != counts[0] for one in counts) or (longest and len(asked) < 4):
                 place, thread = longest[-1][1], warps[first + asked.index(longest)] * 32
-                detail = f"its warps asked for {', '.join(str(one or 'nothing') for one in counts)}"
+                detail = f"its warps requested {', '.join(str(one or 'nothing') for one in counts)}"
                 if len(asked) < 4:
-                    detail = f"the CTA has {len(asked)} of its four warps, which ask for registers"
+                    detail = f"the CTA has {len(asked)} of the four warps of the warpgroup that requests registers"
                 self.state.report(rules.WARPGROUP, place, detail, thread=thread)
 
     def _check_pool(self, grid: Grid, first: int, place: Place, entry: int, pool: int) -> None:
         """Report registers that a CTA which begins at a warp holds beyond its pool."""
         held = sum(self._counts.get((grid.number, first + i), entry) * 32 for i in range(-(-grid.threads // 32)))
         if held > pool:
-            detail = f"the CTA's warps ask for {held} of {pool} registers"
+            detail = f"the CTA's warps request {held} of {pool} registers"
             self.state.report(rules.SETMAXNREG, place, detail, thread=first * 32)
 
     def uninitialised(self, group: Group, place: Place, registers: list[str]) -> None:

@@ -216,7 +216,7 @@ class Wgmma:
                 touched = [(registers & used, other) for registers, other in warp.touched.items() if registers & used]
                 if touched:
                     other, count = touched[-1][1], len(frozenset[int]().union(*(hit for hit, _ in touched)))
-                    detail = "its registers were accessed since the last fence"
+                    detail = "its registers were accessed after the last fence"
                     report(rules.WGMMA_NO_FENCE, place, detail, thread=thread, other=other, count=count)
 
     def commit(self, group: Group) -> None:

@@ -24,7 +24,10 @@ def bind_variables(module: Module, variables: Variables, given: Mapping[str, Any
     }
     unknown = [name for name in given if name not in known]
     if unknown:
-        text = f"images={unknown}: the module declares {list(known) or 'no .texref, .samplerref or .surfref'}"
+        text = (
+            f"images={unknown}: expected names that the module declares, "
+            f"{list(known) or 'no .texref, .samplerref or .surfref'}"
+        )
         raise faults.error(faults.ARGUMENTS, None, text)
     for name, statement in known.items():
         image = given.get(name)

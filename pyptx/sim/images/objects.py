@@ -78,7 +78,7 @@ class Texture:
             if array.dtype != self.array.dtype:
                 raise ValueError(f"a level has dtype {array.dtype}, level 0 has {self.array.dtype}")
         if self.unorm and self.array.dtype.str[1:] not in ("u1", "i1", "u2", "i2"):
-            raise ValueError(f"unorm is for 8- and 16-bit integers, the array has dtype {self.array.dtype}")
+            raise ValueError(f"unorm requires 8- or 16-bit integers, the array has dtype {self.array.dtype}")
 
 
 def shape_of(array: Array, geometry: str) -> tuple[int, int, int, int, int]:
@@ -102,18 +102,18 @@ def _check_image(array: Array, geometry: str) -> None:
     rank = GEOMETRIES[geometry]
     if array.ndim not in (rank, rank + 1):
         raise ValueError(
-            f"a {geometry} image is an array of {rank} dimensions, or {rank + 1} with channels; found {array.ndim}"
+            f"a {geometry} image must be an array of {rank} dimensions, or {rank + 1} with channels; got {array.ndim}"
         )
     if array.ndim > rank and array.shape[rank] not in _CHANNELS:
-        raise ValueError(f"an image has 1, 2 or 4 channels, found {array.shape[rank]}")
+        raise ValueError(f"an image must have 1, 2 or 4 channels, got {array.shape[rank]}")
     if array.dtype.str[1:] not in _FORMATS or 0 in array.shape:
-        raise ValueError(f"an image holds 8-, 16- or 32-bit integers or floats, found {array.dtype} of {array.shape}")
+        raise ValueError(f"an image must hold 8-, 16- or 32-bit integers or floats, got {array.dtype} of {array.shape}")
     if geometry in ("cube", "acube") and (
         array.shape[rank - 3] != _FACES or array.shape[rank - 2] != array.shape[rank - 1]
     ):
-        raise ValueError(f"a {geometry} image has six square faces, found shape {array.shape}")
+        raise ValueError(f"a {geometry} image must have six square faces, got shape {array.shape}")
 
 
 def _check_choice(what: str, value: str, allowed: Sequence[str]) -> None:
     if value not in allowed:
-        raise ValueError(f"{what} {value!r} is none of {', '.join(allowed)}")
+        raise ValueError(f"{what} {value!r}: expected one of {', '.join(allowed)}")

@@ -84,7 +84,7 @@ def watch(program: Program, names: Sequence[str]) -> Watch:
     """Return a watch of registers, by their names in PTX or by the variables of a kernel in Python that hold them;
     PtxError when there is no such register."""
     if not isinstance(names, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise faults.error(faults.ARGUMENTS, None, f"watch is {names!r}: names of registers expected, such as ['%r1']")
+        raise faults.error(faults.ARGUMENTS, None, f"watch is {names!r}: expected names of registers, such as ['%r1']")
     rows: list[tuple[str, Row]] = []
     known = {name: row for code in program.codes for (name, _), row in code.rows.of.items()}
     variables = python_names(program)
@@ -92,7 +92,7 @@ def watch(program: Program, names: Sequence[str]) -> Watch:
         registers = [name] if name in known else [own for own, variable in variables.items() if variable == name]
         if not registers:
             some = ", ".join([*dict.fromkeys(variables.values()), *sorted(known)][:12])
-            text = f"no register `{name}` is used; there are {some}"
+            text = f"no register `{name}` is used; expected one of {some}"
             raise faults.error(faults.ARGUMENTS, program.entry.function.origin, text)
         rows += [(register, known[register]) for register in registers]
     return Watch(rows, variables)

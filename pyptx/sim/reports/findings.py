@@ -233,7 +233,7 @@ def _merge(group: Sequence[Finding]) -> Finding:
     pairs = [f"{_shorten(one.place)} after {_shorten(one.other)}" for one in group[1:] if one.other]
     more = f" and {len(pairs) - _MOST_LISTED} more" if len(pairs) > _MOST_LISTED else ""
     pairs_of = "pair" if len(pairs) == 1 else "pairs"
-    note = f"the same at {len(pairs)} more {pairs_of} of places: {', '.join(pairs[:_MOST_LISTED])}{more}"
+    note = f"also at {len(pairs)} more {pairs_of} of places: {', '.join(pairs[:_MOST_LISTED])}{more}"
     return replace(first, notes=(*first.notes, note), count=sum(one.count for one in group))
 
 

@@ -160,7 +160,7 @@ class HangReport:
             if node.place is not None:
                 found.append(f"  declared: {node.place}")
             found += [f"  so far: {line}" for line in node.history[-6:]]
-            found += [f"  could have: {line}" for line in node.could[:8]]
+            found += [f"  could complete it: {line}" for line in node.could[:8]]
         return found
 
     def finding(self) -> Finding | None:
@@ -173,7 +173,7 @@ class HangReport:
         message += f"{who} {verb} for {self.guilty.what}: {self.guilty.missing}"
         remedy, circle = self.guilty.advice, [node for node in self.nodes if node.what in self.cycle]
         if remedy in (advice.PHASES, advice.BARS) and all(node.signals for node in circle):
-            remedy = advice.of_circle({node.kind for node in circle}) or remedy
+            remedy = advice.advise_cycle({node.kind for node in circle}) or remedy
         return Finding(
             rules.DEADLOCK, place, None, message, self.guilty.place, None, self.guilty.what, help=remedy,
             details=tuple(self.summary()),
@@ -190,7 +190,7 @@ class HangReport:
 def _describe_signals(node: Node, after: Node) -> str:
     """Say which instructions would bring something about, and what their threads wait for before."""
     who = "; ".join(who for who, _ in after.waiting[:_MOST_WAITING])
-    return f"{', '.join(node.signals[:_MOST_WAITING])}, behind the wait of {who} for {after.what}"
+    return f"{', '.join(node.signals[:_MOST_WAITING])}, after the wait of {who} for {after.what}"
 
 
 class Hang(PtxError):
@@ -242,7 +242,7 @@ def _list_helpers(
         if other.key != subject.key and (not subject.exact or _collect_warps(wait.threads) & subject.helpers):
             lines.append(f"{known.who(wait.threads)} waits at {wait.place}")
     for stand in standing:
-        lines.append(f"{known.who(stand.threads)} {'exited after' if stand.exited else 'stands at'} {stand.place}")
+        lines.append(f"{known.who(stand.threads)} {'exited after' if stand.exited else 'is at'} {stand.place}")
     return lines
 
 

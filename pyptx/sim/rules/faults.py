@@ -29,23 +29,26 @@ def _rule(number: int, title: str, why: str, wrong: str = "", right: str = "") -
     return Rule(f"PTX11{number:02d}", title, why, *examples)
 
 
-MISSING_ENTRY = _rule(1, "no such entry", "A launch names a `.entry` of the module.")
-ARGUMENTS = _rule(2, "arguments do not fit", "Every parameter needs one argument of its size.")
-LAUNCH_SHAPE = _rule(3, "launch shape", "Grid, block and cluster are positive and within the limits of the target.")
-OUT_OF_MEMORY = _rule(7, "out of memory", "The lanes that have to be resident at once do not fit into this machine.")
-UNDEFINED_EXTERN = _rule(4, "undefined external symbol", "A function or variable is declared but nowhere defined.")
+MISSING_ENTRY = _rule(1, "no such entry", "The launch must name an `.entry` of the module.")
+ARGUMENTS = _rule(2, "arguments do not fit", "Every parameter takes one argument of its size.")
+LAUNCH_SHAPE = _rule(
+    3, "invalid launch shape", "Grid, block and cluster must be positive and within the limits of the target."
+)
+OUT_OF_MEMORY = _rule(
+    7, "out of memory", "The threads that must be resident together do not fit in this machine's memory."
+)
+UNDEFINED_EXTERN = _rule(4, "undefined external symbol", "A function or variable is declared but not defined.")
 LINKING = _rule(
     8,
     "modules do not link",
-    "Modules that run together have one definition of every name that they share, declare it alike, and run on one "
-    "target.",
+    "Modules that run together have one definition of every shared name, declare it alike, and have the same target.",
 )
 UNSUPPORTED = _rule(5, "instruction not simulated", "The simulator has no semantics for this form.")
 ILLEGAL = _rule(6, "illegal instruction", "The instruction is not legal PTX, so it has no meaning to simulate.")
 OUT_OF_BOUNDS = _rule(
     10,
     "access out of bounds",
-    "An access must lie inside one allocation of its state space.",
+    "An access must be inside one allocation of its state space.",
     "ld.global.u32 %r2, [%rd1+256];",
     "ld.global.u32 %r2, [%rd1+252];",
 )
@@ -59,14 +62,14 @@ MISALIGNED = _rule(
 WRONG_SPACE = _rule(
     12,
     "wrong state space",
-    "An address belongs to another state space than the instruction names.",
+    "The address belongs to a state space other than the instruction's.",
     "ld.const.u32 %r2, [%rd1];",
     "mov.u64 %rd2, table;\n    ld.const.u32 %r2, [%rd2];",
 )
 READ_ONLY = _rule(
     13,
     "write to read-only memory",
-    "Constants and kernel parameters cannot be written.",
+    "Constants and kernel parameters are read-only.",
     "mov.u64 %rd2, table;\n    st.u32 [%rd2], %r1;",
     "st.u32 [%rd1], %r1;",
 )
@@ -79,36 +82,38 @@ TRAP = _rule(
 )
 STEP_LIMIT = _rule(
     22,
-    "step limit",
+    "step limit reached",
     "The launch executed more instructions than allowed; it may never end.",
     "$again: add.u32 %r1, %r1, 1;\n    bra $again;",
     "$again: add.u32 %r1, %r1, 1;\n    setp.lt.u32 %p0, %r1, 40;\n    @%p0 bra $again;",
 )
 BAD_CALL = _rule(
     23,
-    "call of no function",
-    "An indirect call goes to the address of a function.",
+    "indirect call to an address that is not a function",
+    "An indirect call takes the address of a function.",
     "mov.u64 %rd2, 64;\n    $proto: .callprototype _ ();\n    call %rd2, $proto;",
     "bar.sync 0;",
 )
-STACK = _rule(24, "stack overflow", "Local memory of a thread is limited to 512 KiB.")
+STACK = _rule(24, "stack overflow", "Local memory is limited to 512 KiB per thread.")
 BAD_BRANCH = _rule(
     25,
     "branch index out of range",
-    "The index of brx.idx selects a label of its list.",
+    "The index of `brx.idx` selects a label of its list.",
     "$list: .branchtargets $a, $b;\n    brx.idx %r1, $list;\n    $a: ret;\n    $b: ret;",
     "and.b32 %r1, %r1, 1;\n    $list: .branchtargets $a, $b;\n    brx.idx %r1, $list;\n    $a: ret;\n    $b: ret;",
 )
-MBARRIER = _rule(26, "mbarrier misuse", "An mbarrier is initialized before use, and counts stay in its range.")
-COPY = _rule(27, "illegal copy", "A bulk copy needs its alignment and size, and a tensor copy a valid tensor map.")
-MATRIX = _rule(28, "illegal matrix operand", "The operands of a matrix instruction lie inside shared memory.")
+MBARRIER = _rule(
+    26, "mbarrier misuse", "An mbarrier must be initialized before use, and its counts must stay in range."
+)
+COPY = _rule(27, "illegal copy", "A bulk copy needs a valid alignment and size, and a tensor copy a valid tensor map.")
+MATRIX = _rule(28, "illegal matrix operand", "The operands of a matrix instruction must be inside shared memory.")
 IMAGE = _rule(
-    30, "illegal use of a texture or surface", "A handle names an image of the instruction's kind and geometry."
+    30, "illegal use of a texture or surface", "A handle must name an image of the instruction's kind and geometry."
 )
 VALUELESS = _rule(
     31,
     "special register without a value",
-    "Some special registers hold what a driver, a profiler or a part of the machine that is not simulated puts there.",
+    "Some special registers are set by a driver, a profiler or hardware that is not simulated.",
     "mov.u32 %r1, %pm0;",
     "mov.u32 %r1, %clock;",
 )
@@ -135,16 +140,18 @@ _PRINTS = """\
 """
 PRINTED_FORMAT = Rule(
     "PTX1140",
-    "format of printf",
-    "A format holds the conversions of device code's printf, each printing a bounded number of characters: `%n`, wide "
-    "strings and what C leaves undefined are refused.",
+    "invalid printf format",
+    "A format may contain the conversions of device code's printf, each of bounded length; `%n`, wide strings and "
+    "formats that C leaves undefined are rejected.",
     _PRINTS.format(ord("n")),
     _PRINTS.format(ord("d")),
 )
 PRINTED_TOO_MUCH = Rule(
-    "PTX1141", "too much printed", "The output of a launch is kept in memory, so it is limited to 16 MiB.", "", ""
+    "PTX1141", "too much printf output", "The output of a launch is kept in memory, so it is limited to 16 MiB.", "", ""
 )
-TENSOR = _rule(29, "illegal use of tensor memory", "Columns are allocated, and a warp reaches a quarter of the lanes.")
+TENSOR = _rule(
+    29, "illegal use of tensor memory", "Columns must be allocated, and a warp accesses only its quarter of the lanes."
+)
 
 RULES: tuple[Rule, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Rule))
 

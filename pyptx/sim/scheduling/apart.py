@@ -113,7 +113,13 @@ def finding(state: State, place: Place, lanes: Lanes, part: Part) -> Finding:
     mine = near if near.any() else np.isin(shape.cta[lanes.sel], shape.cta[part.index])
     here = int(lanes.index[mine][0])
     there = part.index[shape.warp[part.index] == shape.warp[here]] if near.any() else part.index
-    doing = "have ended" if not state.alive[there[0]] else "pass it by" if part.place is None else "are elsewhere"
+    doing = (
+        "have ended"
+        if not state.alive[there[0]]
+        else "have a false guard"
+        if part.place is None
+        else "do not execute this instruction"
+    )
     mask = int((np.int64(1) << shape.lane[there].astype(np.int64)).sum())
     what = f"lanes 0x{mask:08x} {doing}" if near.any() else f"{len(there)} threads of the warpgroup {doing}"
     other = None if part.place is None else agent(state, int(there[0]))

@@ -22,7 +22,8 @@ def stuck(states: Sequence[State], unstarted: Sequence[str]) -> PtxError:
         if isinstance(why, Hang):
             report = _join(report, why.report)
     notes = [
-        f"`{name}` has not started: no grid has to before those that it waits for have ended" for name in unstarted
+        f"`{name}` has not started: a grid may start only after the grids that it waits for have completed"
+        for name in unstarted
     ]
     diagnostics[0] = replace(diagnostics[0], notes=(*diagnostics[0].notes, *notes))
     return Hang(diagnostics, report)

@@ -47,11 +47,11 @@ def no_progress(state: State, parked: list[tuple[int, Lanes]]) -> PtxError:
     report = hang(state, parked)
     loop = loop_at(state, parked[0][0])
     lines = [span.line for block in loop for step in block.steps if (span := opcode_span(step.instruction)) is not None]
-    where = f"the loop at lines {min(lines)} to {max(lines)} never ends: nothing changes any more" if lines else ""
+    where = f"the loop at lines {min(lines)} to {max(lines)} never ends: nothing changes anymore" if lines else ""
     node = report.guilty
     if node is None:
         who = Known(state, []).who(threads_of(state, parked[0][1]))
-        text = f"no progress: {who} runs for ever; {where}"
+        text = f"no progress: {who} runs forever; {where}"
         return Hang([rules.LIVELOCK.found(opcode_span(loop[0].steps[0].instruction), text)], report)
     who, place = node.waiting[0]
     doing = "polls" if node.kind == "memory" or "test_wait" in place.text else "waits for"

@@ -167,9 +167,9 @@ class Known:
             int(v[row]) for v in (barriers.phase, barriers.pending, barriers.expected, barriers.tx)
         )
         sources = self.reach.sources(arrival, state.program.variables.shared_symbol(address))
-        missing = advice.phase_missing(phase, pending, count, tx, phase & 1)
+        missing = advice.describe_phase(phase, pending, count, tx, phase & 1)
         if pending > count:
-            missing += f" ({count} by init, the others by cp.async.mbarrier.arrive)"
+            missing += f" ({count} by init, the rest by cp.async.mbarrier.arrive)"
         done, init = self._find_history(wait.key)
         history = [f"{self._describe_last(source, done)}" for source in sources]
         if not sources:
@@ -178,8 +178,8 @@ class Known:
         name = f"mbarrier {named} of CTA {self.cta(cta)}, phase {phase}"
         lacks = pending, count, tx
         return Subject(
-            key, name, missing, tuple(history), init, self._find_helpers(sources), True, advice.begun(*lacks),
-            advice.of_phase(*lacks), self._find_signals(sources),
+            key, name, missing, tuple(history), init, self._find_helpers(sources), True, advice.has_begun(*lacks),
+            advice.advise_phase(*lacks), self._find_signals(sources),
         )  # fmt: skip
 
     def _find_history(self, place: int) -> tuple[dict[int, tuple[int, ...]], Place | None]:
@@ -208,7 +208,7 @@ class Known:
         unit, name = (32, "warps") if not (arrived % 32 or (need or live) % 32) else (1, "threads")
         missing = f"{arrived // unit} of {(need or live) // unit} {name} have arrived"
         if need > live:
-            missing += f", only {live // unit} {name} are alive"
+            missing += f", only {live // unit} {name} are live"
         sources = self.reach.sources(bar_of(wait.key))
         barrier = f"barrier {wait.key} of CTA {self.cta(cta)}"
         return Subject(("bar", cta, wait.key), barrier, missing, helpers=self._find_helpers(sources, cta), exact=True,
@@ -230,9 +230,9 @@ class Known:
         assert isinstance(poll, Poll)
         sources = self.reach.sources(write) if poll.names is None else self._find_writers(poll.names)
         helpers = self._find_helpers(sources)
-        missing = "nobody that can still run writes it"
+        missing = "no thread that can still run writes it"
         if helpers:
-            missing = "those that could write it wait"
+            missing = "all threads that could write it wait"
         history = tuple(
             f"{Place(opcode_span(s.step.instruction), s.step.instruction.full_opcode)} may write it" for s in sources
         )
@@ -255,7 +255,9 @@ class Known:
         here = set(wait.threads)
         absent = [int(x) for x in lane[near] if cta * self.stride + int(thread[x]) not in here]
         threads = threads_of(state, state.shape.of(np.array(absent))) if absent else ()
-        missing = f"{len(absent)} lanes have not come: {self.who(threads)}" if absent else "not all lanes have come"
+        missing = (
+            f"{len(absent)} lanes have not arrived: {self.who(threads)}" if absent else "not all lanes have arrived"
+        )
         name = f"the {'warpgroup' if size == 128 else 'warp'} at `{wait.place.text}`"
         helpers = frozenset(t >> 5 for t in threads)
         return Subject((wait.kind, cta, own // size, wait.key), name, missing, helpers=helpers)
@@ -264,7 +266,7 @@ class Known:
         flight = self.state.machine.flight
         before = None if flight is None else flight.before
         assert before is not None
-        missing = f"{before.unfinished()} of its {before.ctas} CTAs have not ended"
+        missing = f"{before.unfinished()} of its {before.ctas} CTAs have not completed"
         return Subject(("grid",), f"grid `{before.label}`", missing, tuple(before.where()), exact=True)
 
     def _describe_registers(self, wait: Waiting) -> Subject:
@@ -275,7 +277,7 @@ class Known:
         count = wanted(state.blocks[held.at])
         warp = state.shape.warp[wait.threads[0] % self.stride * state.shape.ctas + wait.key]
         need = max(0, count - int(pool.counts[warp])) * 32
-        missing = f"{need} more for each warp that asks for {count} per thread, {int(pool.free[wait.key])} are free"
+        missing = f"each warp that requests {count} per thread needs {need} more, {int(pool.free[wait.key])} are free"
         helpers = self._find_helpers(self.reach.sources(decrease), wait.key)
         name = f"registers of CTA {self.cta(wait.key)}"
         return Subject(("registers", wait.key), name, missing, helpers=helpers, exact=True)
@@ -290,7 +292,7 @@ class Known:
         holders = [
             self._describe_holder(cta, item) for cta in ctas for item in state.machine.memory.tensor.holders(cta)
         ]
-        missing = f"no {count} in a row are free: {'; '.join(holders)}"
+        missing = f"no {count} consecutive columns are free: {'; '.join(holders)}"
         helpers = self._find_helpers(self.reach.sources(deallocation), wait.key if len(ctas) == 1 else None)
         names = " and ".join(f"CTA {self.cta(cta)}" for cta in ctas)
         key, name = ("columns", ctas[0], len(ctas)), f"columns of tensor memory of {names}"

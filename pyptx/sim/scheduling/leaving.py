@@ -80,7 +80,7 @@ def _branch_by_table(state: State, block: Block, depth: int, lanes: Lanes) -> No
     for at in np.unique(index):
         subset = lanes.subset(index == at)
         if int(at) >= len(block.targets):
-            text = f"index {int(at)} of {len(block.targets)} labels"
+            text = f"index {int(at)}, the list has {len(block.targets)} labels"
             raise faults.error(faults.BAD_BRANCH, opcode_span(step.instruction), text)
         if subset is not None:
             _jump(state, block, depth, block.targets[int(at)], subset)
@@ -98,7 +98,7 @@ def _call(state: State, block: Block, depth: int, lanes: Lanes) -> None:
         subset = lanes.subset(address == at)
         code = state.program.code_at(int(at))
         if code is None:
-            text = f"{int(at):#x} is the address of no function (they start at {FUNCTION_BASE:#x})"
+            text = f"{int(at):#x} is not the address of a function (functions start at {FUNCTION_BASE:#x})"
             raise faults.error(faults.BAD_CALL, opcode_span(step.instruction), text)
         if subset is not None:
             _enter(state, code, code.function.name, block, depth, subset)
@@ -127,7 +127,9 @@ def _keep_dynamic(state: State, depth: int, lanes: Lanes, top: int, origin: Orig
     """Note how far the memory of `alloca` reaches before a call."""
     base = state.machine.dynamic_base
     if top > base:
-        raise faults.error(faults.STACK, origin, f"calls {depth + 1} deep reach the memory of `alloca` at {base:#x}")
+        raise faults.error(
+            faults.STACK, origin, f"calls nested {depth + 1} deep reach the memory of `alloca` at {base:#x}"
+        )
     if depth >= len(state.dynamics):
         state.dynamics.append(np.zeros(state.shape.lanes, np.int64))
     state.dynamics[depth][lanes.sel] = state.machine.dynamic[lanes.sel]

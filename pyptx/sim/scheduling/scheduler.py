@@ -189,9 +189,9 @@ class Scheduler(State):
         return None
 
     def _make_limit_error(self, block: Block) -> PtxError:
-        text = f"more than {self.machine.launch.max_steps} instructions were issued; the kernel may never end"
+        text = f"more than {self.machine.launch.max_steps} instructions were executed; the kernel may never end"
         origin = opcode_span(block.steps[0].instruction) if block.steps else None
         return faults.error(
-            faults.STEP_LIMIT, origin, text, help="pass a higher `max_steps` if it is meant to run longer",
+            faults.STEP_LIMIT, origin, text, help="pass a higher `max_steps` if it should run longer",
             notes=tuple(report(self)),
         )  # fmt: skip

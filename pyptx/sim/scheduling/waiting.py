@@ -95,7 +95,7 @@ def _wait_for_cta_barrier(state: State, block: Block, depth: int, lanes: Lanes, 
         state.sink.on_barrier_numbers(step, lanes, numbers)
     for number in several:
         if number >= BARRIERS:
-            text = f"{hazards.BARRIER_COUNT.title}: barrier {number}: a CTA has the barriers 0 to {BARRIERS - 1}"
+            text = f"{hazards.BARRIER_COUNT.title}: barrier {number}: a CTA has barriers 0 to {BARRIERS - 1}"
             place, help = opcode_span(step.instruction), hazards.REMEDIES[hazards.BARRIER_COUNT.code]
             raise faults.error(hazards.BARRIER_COUNT, place, text, help=help)
         chosen = numbers == number

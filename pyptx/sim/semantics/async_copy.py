@@ -58,7 +58,7 @@ def _copy(
     count = extra.astype(np.int64) if partly else np.full(active.n, whole)
     if partly and count.max() > whole:
         at = int(np.argmax(count))
-        text = f"`{site.instruction.full_opcode}`: src-size is {count[at]}, cp-size {whole}: at most {whole} expected"
+        text = f"`{site.instruction.full_opcode}`: src-size is {count[at]}, cp-size {whole}: expected at most {whole}"
         help = f"clamp src-size to {whole}; a copy reads src-size bytes and fills the rest of cp-size with zeros"
         raise faults.error(
             faults.COPY, site.origin, text, help=help, notes=(site.memory.place(active, at, site.function),)

@@ -58,8 +58,10 @@ def by_image(site: Site, kind: Any, numbers: Array) -> Iterator[tuple[Image, Arr
         image = site.memory.images.by_handle.get(int(number))
         if image is None or not isinstance(image.what, kind):
             held_kind = "nothing" if image is None else f"a {image.kind}"
-            text = f"0x{int(number):x} names {held_kind}, a {_KINDS[kind]} is needed"
-            remedy = "pass sim.Texture, sim.Surface or sim.Sampler as the argument, or bind the variable by images={…}"
+            text = f"0x{int(number):x} names {held_kind}, expected a {_KINDS[kind]}"
+            remedy = (
+                "pass sim.Texture, sim.Surface or sim.Sampler as the argument, or bind the variable with images={…}"
+            )
             raise faults.error(faults.IMAGE, site.origin, text, help=remedy)
         yield image, np.flatnonzero(numbers == number)
 
@@ -77,7 +79,7 @@ def sampler_of(site: Site, image: Image, value: Value, lanes: Lanes, where: Arra
     numbers = handles(site, "", value, lanes, where)
     found = [made.what for made, _ in by_image(site, Sampler, numbers)]
     if len(found) > 1:
-        raise faults.error(faults.IMAGE, site.origin, "lanes that look one texture up name different samplers")
+        raise faults.error(faults.IMAGE, site.origin, "lanes that use one texture name different samplers")
     assert isinstance(found[0], Sampler)
     return found[0]
 

@@ -17,8 +17,8 @@ class Reason:
     why: str
 
 
-_DEVICES = "needs several GPUs"
-_UNDESCRIBED = "in no manual that describes what it computes"
+_DEVICES = "requires several GPUs"
+_UNDESCRIBED = "no manual describes its result"
 
 REASONS = (
     Reason("fabric.try_get", "sm_100", 1, _DEVICES),

@@ -23,7 +23,7 @@ def in_replicas(
     numbers = objects.of(whole)
     if (numbers[active] < 0).any():
         at = int(np.flatnonzero(active & (numbers < 0))[0])
-        text = f"`{site.instruction.full_opcode}` at {int(whole[at]):#x}: no multicast object lies there"
+        text = f"`{site.instruction.full_opcode}` at {int(whole[at]):#x}: there is no multicast object"
         raise faults.error(faults.WRONG_SPACE, site.origin, text, notes=(site.memory.place(lanes, at, site.function),))
     for number in range(len(objects.windows)):
         if not (numbers[active] == number).any():

@@ -54,7 +54,7 @@ def _allocate(
     counts = sizes.astype(dtype).view(f"i{dtype[1:]}")
     if (counts < 0).any():
         at = int(np.argmax(counts < 0))
-        text = f"`{site.instruction.full_opcode}` of {int(counts[at])} bytes: a size of 0 or more expected"
+        text = f"`{site.instruction.full_opcode}` of {int(counts[at])} bytes: expected 0 or more"
         help = (
             f"sizes are unsigned, so a negative one is {int(counts[at]) % (1 << 8 * counts.itemsize)} bytes: clamp it"
         )

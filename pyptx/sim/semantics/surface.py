@@ -136,7 +136,7 @@ def _group_by_image(
     for image, _ in groups:
         assert isinstance(image.what, Surface)
         if image.what.geometry != geometry:
-            text = f"the instruction accesses .{geometry}, the surface is .{image.what.geometry}"
+            text = f"the instruction accesses .{geometry}, but the surface is .{image.what.geometry}"
             raise faults.error(faults.IMAGE, site.origin, text)
     return groups
 
@@ -165,7 +165,7 @@ def _locate_bytes(
     coordinates[0] = coordinates[0] * scale
     if (coordinates[0] % min(size, 16)).any():
         raise faults.error(
-            faults.IMAGE, site.origin, f"byte coordinate {coordinates[0].max()} is no multiple of {size}"
+            faults.IMAGE, site.origin, f"byte coordinate {coordinates[0].max()} is not a multiple of {size}"
         )
     limits = (row - size, height - 1, depth - 1)
     indices = list[Array]()
@@ -176,7 +176,7 @@ def _locate_bytes(
     if clamp == "trap" and not inside.all():
         bad = int(np.flatnonzero(~inside)[0])
         shown = ", ".join(str(int(v[bad])) for v in coordinates)
-        text = f"coordinates ({shown}) lie outside a surface of {width}×{height}×{depth}"
+        text = f"coordinates ({shown}) are outside the surface of {width}×{height}×{depth}"
         raise faults.error(
             faults.OUT_OF_BOUNDS, site.origin, text, help="use .clamp or .zero, or check the coordinates"
         )

@@ -101,7 +101,7 @@ def _locate_cells(move: Move, site: Site, group: Lanes, address: Any, split: int
     if wrong.any():
         at = int(np.flatnonzero(wrong)[0])
         first = 32 * int(quarter[at])
-        text = f"lane {row[at].max()}; warp {quarter[at]} of its warpgroup reaches lanes {first} … {first + 31}"
+        text = f"lane {row[at].max()}; warp {quarter[at]} of its warpgroup accesses lanes {first} … {first + 31}"
         raise wrong_place(site, group, at, text)
     ok = site.memory.tensor.allocated(group.cta, column.min(1), column.max(1) + packed)
     if not ok.all():
@@ -159,9 +159,9 @@ def _alloc(
     for at in firsts(group).tolist():
         count, one = int(counts[at]), group.shape.of(group.index[at : at + 1])
         if exclusive and (count % 32 or not 32 <= count <= 512):
-            raise wrong_place(site, group, at, f"{count} columns: a multiple of 32 up to 512 is needed")
+            raise wrong_place(site, group, at, f"{count} columns: expected a multiple of 32 up to 512")
         if not exclusive and count not in (32, 64, 128, 256, 512):
-            raise wrong_place(site, group, at, f"{count} columns: a power of two from 32 to 512 is needed")
+            raise wrong_place(site, group, at, f"{count} columns: expected a power of two from 32 to 512")
         cta = int(one.cta[0])
         try:
             if pair:
@@ -181,9 +181,10 @@ def _dealloc(site: Site, group: Lanes, mask: Any, outs: Any, address: Any, colum
     # Who wants findings, and no errors, is told by one (PTX0947): nothing is freed, and the run goes on.
     goes_on = site.memory.sink is not None and site.memory.sink.continues
     for at in firsts(group).tolist():
-        freed = site.memory.tensor.free(int(group.cta[at]), int(where[at]) & 0xFFFF, int(counts[at]))
+        first = int(where[at]) & 0xFFFF
+        freed = site.memory.tensor.free(int(group.cta[at]), first, int(counts[at]))
         if not freed and not goes_on:
-            raise wrong_place(site, group, at, f"columns from {int(where[at]) & 0xFFFF} on are not allocated")
+            raise wrong_place(site, group, at, f"columns {first} … {first + int(counts[at]) - 1} are not all allocated")
 
 
 def _commit(site: Site, group: Lanes, mask: Any, space: str, address: Any, outs: Any, ctas: Any = None) -> None:

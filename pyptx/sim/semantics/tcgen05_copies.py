@@ -97,7 +97,7 @@ def _shift(site: Site, cta: int, address: int) -> None:
     """Give every lane of a quarter but the last what the next lane has, in 32 bytes."""
     first, column = address >> 16, address & 0xFFFF
     if first % 32 or first >= 128:
-        raise ValueError(f"the rows to shift start at a multiple of 32 lanes, not at {first}")
+        raise ValueError(f"the rows to shift must start at a multiple of 32 lanes, not at {first}")
     _check_allocated(site, cta, column, _SHIFTED_COLUMNS)
     for writes in (False, True):
         touches(site.memory.trace, cta, first + np.arange(32), column, _SHIFTED_COLUMNS, writes=writes)

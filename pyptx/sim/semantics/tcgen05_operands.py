@@ -54,7 +54,7 @@ def lanes_of(path: Datapath, first: int) -> Array:
     """Return the lanes that hold the rows of one CTA, for each part of N side by side in the lanes."""
     if first and not (path.half and first == 16):
         allowed = "0 or 16" if path.half else "0"
-        raise ValueError(f"a matrix in layout {path.name} starts at lane {allowed}, not {first}")
+        raise ValueError(f"a matrix in layout {path.name} must start at lane {allowed}, not {first}")
     rows = range(path.m // path.ctas)
     lanes = [[path.locate(row, part, path.split)[1] + first for row in rows] for part in range(path.split)]
     return np.array(lanes)
@@ -140,7 +140,9 @@ def expanded(half: Half, stored: Array, address: int) -> Array:
     kind = _SPARSITY.get(half.found.kind, "2:4")
     wide = half.found.kind in ("tf32", "f16")
     if half.found.sparsity_selector and not wide:
-        raise ValueError(f"the sparsity selector of kind {half.found.kind} is 0, not {half.found.sparsity_selector}")
+        raise ValueError(
+            f"the sparsity selector of kind {half.found.kind} must be 0, not {half.found.sparsity_selector}"
+        )
     chunks = half.found.k // {"1:2": 2, "2:4": 4, "4:8": 8}[kind]
     if wide:
         # Sixteen lanes share their metadata: a lane has four chunks of two rows, and the lane below by 8 the others.
@@ -158,7 +160,7 @@ def expanded(half: Half, stored: Array, address: int) -> Array:
     if only_traced(half.memory.trace):
         return np.zeros((*half.lanes.shape, half.found.k), stored.dtype)
     if not good.all():
-        raise ValueError(f"metadata {int(codes[~good][0]):#06b} of a chunk of A has no meaning")
+        raise ValueError(f"metadata {int(codes[~good][0]):#06b} of a chunk of A is not legal")
     return sparse.expand(np.broadcast_to(stored, (*half.lanes.shape, stored.shape[-1])), codes, kind)
 
 
@@ -166,11 +168,11 @@ def scales(half: Half, which: int, address: int, count: int, vector: int) -> Arr
     """Return the scale factors of rows of A, `[part of N, row, block]`, or of columns of B,
     `[part of N, column of the part, block]`."""
     if address >> 16:
-        raise ValueError(f"scale factors start at lane 0, not {address >> 16}")
+        raise ValueError(f"scale factors must start at lane 0, not {address >> 16}")
     descriptor, what = half.found, "the scale factors of " + "AB"[which]
     first = (descriptor.a_scale_id, descriptor.b_scale_id)[which]
     if not descriptor.k96 and (first % vector or first + vector > 4):
-        raise ValueError(f"scale factor id {first} does not go with {vector} factors")
+        raise ValueError(f"scale factor id {first} does not match {vector} factors")
     quarters = half.lanes // _QUARTER
     row = np.arange(count)
     groups = -(-count // 128) * 4
@@ -184,7 +186,7 @@ def scales(half: Half, which: int, address: int, count: int, vector: int) -> Arr
         every = _read_scale_bytes(half, what, address, (lanes, row // _QUARTER), first, vector, groups)
         raw = every[:, 0]
         if not (every == raw[:, None]).all() and not only_traced(half.memory.trace):
-            raise ValueError(f"{what} differ between the quarters of tensor memory: each needs a copy")
+            raise ValueError(f"{what} differ between the quarters of tensor memory: every quarter needs the same copy")
     name = "ue8m0" if descriptor.scale is None else descriptor.scale.name
     return widen(raw, name)
 

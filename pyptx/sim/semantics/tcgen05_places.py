@@ -19,7 +19,7 @@ def pair_of(site: Site, one: Lanes) -> tuple[int, int]:
     """Return the pair of CTAs that a lane's CTA belongs to, the one of even rank first."""
     cta = int(one.cta[0])
     if site.memory.cluster % 2:
-        why = f"`{site.instruction.full_opcode}` needs pairs of CTAs, the cluster has {site.memory.cluster}"
+        why = f"`{site.instruction.full_opcode}` needs pairs of CTAs, the cluster has size {site.memory.cluster}"
         notes, rule = (site.memory.place(one, 0, site.function),), hazards.CTA_PAIR
         raise faults.error(rule, site.origin, f"{rule.title}: {why}", notes=notes, help=hazards.REMEDIES[rule.code])
     return cta & ~1, cta | 1

@@ -45,7 +45,7 @@ def _copy_with_overrides(changes: tuple[str, ...], first: int, copy: Callable[..
     overrides = dict(zip(changes, given[first:at], strict=True))
     if "size" in overrides and any(np.any(number) for number in given[at]):
         raise faults.error(
-            faults.COPY, given[0].origin, "a copy that overrides sizes of its map starts at coordinates 0"
+            faults.COPY, given[0].origin, "a copy that overrides the sizes of its map must start at coordinates 0"
         )
     copy(*given[:first], *given[at:], overrides)
 

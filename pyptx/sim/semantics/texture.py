@@ -59,7 +59,7 @@ def _lookup(
 def _check_geometry(site: Site, image: Image, geometry: str) -> None:
     assert isinstance(image.what, Texture)
     if image.what.geometry != geometry:
-        text = f"the instruction looks up .{geometry}, the texture is .{image.what.geometry}"
+        text = f"the instruction reads .{geometry}, but the texture is .{image.what.geometry}"
         raise faults.error(faults.IMAGE, site.origin, text)
 
 
@@ -180,7 +180,9 @@ def _write_results(site: Site, modifiers: tuple[str, ...], outs: Outputs, where:
     columns = [np.ascontiguousarray(texels[:, n]) for n in range(4)]
     if kind in ("f16", "f16x2"):
         if texels.dtype.kind != "f":
-            raise faults.error(faults.IMAGE, site.origin, f".{kind} results need a texture of floats or fractions")
+            raise faults.error(
+                faults.IMAGE, site.origin, f".{kind} results need a texture of floats or normalized integers"
+            )
         halves = [c.astype(np.float16).view(np.uint16) for c in columns]
         columns = halves
         if kind == "f16x2":

@@ -212,7 +212,7 @@ def _locate_operands(
         except IndexError as why:
             shared = site.memory.shared
             inside = f"{shared.low:#x} … {shared.low + shared.size - 1:#x}"
-            text = f"`{site.instruction.full_opcode}`: matrix {'DAB'[at]} {why}, outside of {inside}"
+            text = f"`{site.instruction.full_opcode}`: matrix {'DAB'[at]} {why}, outside {inside}"
             note = site.memory.place(group, 0, site.function)
             raise faults.error(faults.MATRIX, site.origin, text, notes=(note,)) from None
     return operands

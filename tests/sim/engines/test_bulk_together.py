@@ -109,7 +109,7 @@ def test_maps_with_steps_and_fills_go_together_too() -> None:
 def test_a_tensor_that_reaches_over_its_array_is_refused_all_the_same() -> None:
     given = np.zeros((40, 512), "f4")
     source = TensorMap(ElementType.F32, 0, (512, 4096), (2048,), (16, 8))
-    with pytest.raises(PtxError, match="does not lie in"):
+    with pytest.raises(PtxError, match="is not inside"):
         copied(given, source, OWN, (16, 0, 36))
 
 

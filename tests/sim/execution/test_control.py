@@ -238,7 +238,7 @@ $end: mov.u32 %r0, 3;
 @pytest.mark.parametrize(
     ("body", "code", "words"),
     [
-        ("add.u32 %r0, %t, 16;\nbar.sync %r0;", "PTX0970", "a CTA has the barriers 0 to 15"),
+        ("add.u32 %r0, %t, 16;\nbar.sync %r0;", "PTX0970", "a CTA has barriers 0 to 15"),
         ("bar.sync 1/0;", "PTX1106", "divided by"),
     ],
 )

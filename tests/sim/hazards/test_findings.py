@@ -44,7 +44,7 @@ def lines(findings: Sequence[Finding]) -> list[tuple[str, int, int]]:
 def test_pairs_with_one_point_between_their_places_have_one_cause() -> None:
     found = by_cause([pair(9, 3), pair(10, 4), pair(8, 4), pair(20, 12)])
     assert lines(found) == [("PTX0901", 9, 3), ("PTX0901", 20, 1)]
-    assert found[0].notes == ("the same at 2 more pairs of places: line 10 after line 4, line 8 after line 4",)
+    assert found[0].notes == ("also at 2 more pairs of places: line 10 after line 4, line 8 after line 4",)
 
 
 def test_pairs_around_a_loop_have_another_cause_than_pairs_in_it() -> None:
@@ -66,7 +66,7 @@ def test_a_missing_barrier_between_several_stores_and_loads_is_one_error() -> No
         sim.run(UNORDERED, block=64, args=[np.zeros(64, np.uint32)])
     (found,) = caught.value.diagnostics
     assert "(128 times)" in found.message
-    assert "the same at 1 more pair of places" in " ".join(found.notes)
+    assert "also at 1 more pair of places" in " ".join(found.notes)
     result = sim.run(UNORDERED, block=64, args=[np.zeros(64, np.uint32)], on_hazard="report")
     assert len(result.hazards) == 2
     assert "1 hazard (PTX0901)" in repr(result)

@@ -182,21 +182,21 @@ def lost_bytes_and_others(t: Trace) -> None:
 
 
 CASES: dict[Pattern, tuple[str, str, str]] = {
-    lost_bytes_and_others: ("mbarrier at shared 0x0 of CTA 0, phase 0", "4096 bytes expected and not copied", "wait"),
+    lost_bytes_and_others: ("mbarrier at shared 0x0 of CTA 0, phase 0", "4096 expected bytes not copied", "wait"),
     missing_arrive: ("mbarrier at shared 0x0 of CTA 0, phase 0", "1 of 2 arrivals missing", "wait"),
     wrong_parity: ("mbarrier at shared 0x0 of CTA 0, phase 1", "1 of 1 arrivals missing", "wait the next"),
-    lost_bytes: ("mbarrier at shared 0x0 of CTA 0, phase 0", "2048 bytes expected and not copied", "wait"),
-    unexpected_bytes: ("mbarrier at shared 0x0 of CTA 0, phase 0", "1024 bytes copied that nobody expected", "wait"),
-    nothing_copied: ("mbarrier at shared 0x0 of CTA 0, phase 0", "4096 bytes expected and not copied", "wait"),
+    lost_bytes: ("mbarrier at shared 0x0 of CTA 0, phase 0", "2048 expected bytes not copied", "wait"),
+    unexpected_bytes: ("mbarrier at shared 0x0 of CTA 0, phase 0", "1024 bytes copied but not expected", "wait"),
+    nothing_copied: ("mbarrier at shared 0x0 of CTA 0, phase 0", "4096 expected bytes not copied", "wait"),
     exited_producer: ("mbarrier at shared 0x0 of CTA 0, phase 0", "1 of 1 arrivals missing", "wait"),
     count_too_high: ("mbarrier at shared 0x0 of CTA 0, phase 0", "1 of 33 arrivals missing", "wait"),
     circular: ("mbarrier at shared 0x0 of CTA 0, phase 0", "1 of 1 arrivals missing", "wait one"),
     warp_skips_bar: ("barrier 0 of CTA 0", "1 of 2 warps have arrived", "bar"),
-    bar_count: ("barrier 1 of CTA 0", "2 of 3 warps have arrived, only 2 warps are alive", "bar"),
+    bar_count: ("barrier 1 of CTA 0", "2 of 3 warps have arrived, only 2 warps are live", "bar"),
     bar_ids: ("barrier 1 of CTA 0", "1 of 2 warps have arrived", "bar one"),
     cluster_mismatch: ("cluster barrier of CTAs [0, 1]", "32 threads have not arrived: CTA 1 warp 0", "cluster"),
     cluster_wait_only: ("cluster barrier of CTAs [0, 1]", "32 threads have not arrived", "wait without arrive"),
-    unset_flag: ("a change at 0x300000", "nobody that can still run writes it", "spin"),
+    unset_flag: ("a change at 0x300000", "no thread that can still run writes it", "spin"),
     half_cp_async: ("mbarrier at shared 0x0 of CTA 0, phase 0", "32 of 64 arrivals missing", "wait"),
     commit_elsewhere: ("mbarrier at shared 0x0 of CTA 0, phase 0", "1 of 1 arrivals missing", "wait"),
 }
@@ -218,8 +218,8 @@ def test_the_guilty_barrier_is_named_with_its_line(build: Pattern) -> None:
 
 ADVICE: dict[Pattern, str] = {
     lost_bytes: "`expect_tx` expects 2048 bytes that no copy delivered",
-    unexpected_bytes: "expect 1024 bytes more",
-    count_too_high: "`mbarrier.init` counts 33 arrivals and 32 came",
+    unexpected_bytes: "expect 1024 more bytes",
+    count_too_high: "`mbarrier.init` counts 33 arrivals, of which 32 occurred",
     exited_producer: "correct the parity",
     warp_skips_bar: "let every warp that the barrier counts arrive",
     cluster_mismatch: "let every thread of every CTA of the cluster",

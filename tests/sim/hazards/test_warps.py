@@ -122,10 +122,11 @@ def _race() -> Hazards:
 def test_a_finding_shows_both_places_the_bytes_the_rule_and_the_remedy() -> None:
     text = show(_race().findings)
     for part in (
-        "<ptx>:3:1: error[PTX0901]: data race: reads 4 bytes at shared 0x100 of CTA 3 after write of them (32 times)",
+        "<ptx>:3:1: error[PTX0901]: data race: reads 4 bytes at shared 0x100 of CTA 3 after an earlier write (32 "
+        "times)",
         "note: first by CTA 3 warp 1 lane 0; the other place: `line 2` at <ptx>:2:1, by CTA 3 warp 0 lane 0",
         "Memory Consistency Model",
-        "help: order them",
+        "help: order the accesses",
     ):
         assert part in text
 

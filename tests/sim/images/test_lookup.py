@@ -287,11 +287,11 @@ def test_surface_stores_and_reductions() -> None:
 @pytest.mark.parametrize(
     ("body", "image", "message"),
     [
-        ("suld.b.2d.b32.trap %r10, [%rd1, {%r2, %r3}];", sim.Surface(np.zeros((2, 2), np.uint32)), "lie outside"),
+        ("suld.b.2d.b32.trap %r10, [%rd1, {%r2, %r3}];", sim.Surface(np.zeros((2, 2), np.uint32)), "are outside"),
         ("suld.b.1d.b32.trap %r10, [%rd1, {%r2}];", sim.Surface(np.zeros((2, 2), np.uint32)), "the surface is .2d"),
         (BODY[2], sim.Texture(np.zeros(4, np.float32), "1d"), "the texture is .1d"),
-        (BODY[1], 12345678901, "names nothing, a .texref is needed"),
-        (BODY[1], sim.Surface(np.zeros(4, np.float32), "1d"), "names a surfref, a .texref is needed"),
+        (BODY[1], 12345678901, "names nothing, expected a .texref"),
+        (BODY[1], sim.Surface(np.zeros(4, np.float32), "1d"), "names a surfref, expected a .texref"),
     ],
 )
 def test_errors(body: str, image: Any, message: str) -> None:
@@ -307,9 +307,9 @@ def test_errors(body: str, image: Any, message: str) -> None:
         (lambda: sim.Texture(np.zeros((2, 2, 3), np.float32)), "1, 2 or 4 channels"),
         (lambda: sim.Texture(np.zeros((5, 4, 4), np.float32), "cube"), "six square faces"),
         (lambda: sim.Texture(np.zeros(4, np.float32), "2d"), "2 dimensions, or 3"),
-        (lambda: sim.Texture(np.zeros(4, np.float32), "1d", unorm=True), "unorm is for"),
-        (lambda: sim.Sampler("repeat"), "none of wrap"),
-        (lambda: sim.Surface(np.zeros((2, 2), np.uint32), "5d"), "none of 1d"),
+        (lambda: sim.Texture(np.zeros(4, np.float32), "1d", unorm=True), "unorm requires"),
+        (lambda: sim.Sampler("repeat"), "expected one of wrap"),
+        (lambda: sim.Surface(np.zeros((2, 2), np.uint32), "5d"), "expected one of 1d"),
     ],
 )
 def test_descriptions(make: Any, message: str) -> None:

@@ -240,4 +240,4 @@ def test_the_step_limit_says_where_the_threads_are() -> None:
     (found,) = caught.value.diagnostics
     assert found.code == "PTX1122"
     assert any(note.startswith("32 × waiting at `bar.sync`") for note in found.notes)
-    assert found.help == "pass a higher `max_steps` if it is meant to run longer"
+    assert found.help == "pass a higher `max_steps` if it should run longer"

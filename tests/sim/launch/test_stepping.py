@@ -186,7 +186,7 @@ def test_watched_registers_tell_every_change() -> None:
 
 
 def test_a_watched_register_has_to_exist() -> None:
-    with pytest.raises(PtxError, match="no register `%r19` is used; there are %f1"):
+    with pytest.raises(PtxError, match="no register `%r19` is used; expected one of %f1"):
         sim.run(parse(TEXT), block=64, args=(np.zeros(64, np.int32),), watch=["%r19"])
 
 

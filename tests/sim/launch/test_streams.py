@@ -291,7 +291,7 @@ def test_a_hang_names_the_grid_that_is_waited_for() -> None:
     first, second = raised.value.diagnostics
     assert first.code == second.code == "PTX0990"
     assert "of `producer` wait for barrier 1" in first.message
-    assert "of `consumer` wait for grid `producer`: 2 of its 2 CTAs have not ended" in second.message
+    assert "of `consumer` wait for grid `producer`: 2 of its 2 CTAs have not completed" in second.message
     report = raised.value.report
     assert any("waiting at `bar.sync`" in line and "`producer` CTA" in line for line in report.lines())
     assert report.guilty is report.nodes[0]

@@ -20,7 +20,7 @@ WARNINGS = {
     "PTX0937": "tcgen05 handed over by acquire and release: the thread-sync fences assemble to nothing",
     "PTX0948": "hardware ignores which quarter of tensor memory an address names: published kernels rely on it",
     "PTX0957": "phases that nobody observed",
-    "PTX0963": "bar.warp.sync that names exited lanes: the manual does not say",
+    "PTX0963": "bar.warp.sync that includes exited lanes: the manual does not say",
     "PTX0974": "setmaxnreg that asks for the count there is: Triton repeats it without a barrier",
     "PTX0983": "the last bulk store still reads at the end of its CTA",
 }

@@ -48,7 +48,7 @@ def test_a_variable_of_several_registers_is_all_of_them() -> None:
 
 
 def test_an_unknown_variable_is_refused_with_those_that_there_are() -> None:
-    with pytest.raises(PtxError, match="no register `sum` is used; there are px, py, thread, "):
+    with pytest.raises(PtxError, match="no register `sum` is used; expected one of px, py, thread, "):
         sums.simulate(X, watch=["sum"])
 
 

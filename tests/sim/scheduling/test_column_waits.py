@@ -135,7 +135,9 @@ def test_a_hang_says_who_wants_columns_who_holds_them_and_where_they_stand() -> 
     (found,) = error.diagnostics
     assert found.code == "PTX0990"
     assert place(error) == line(text, "// wanted")
-    assert "CTA 0 warp 1 waits for columns of tensor memory of CTA 0: no 512 in a row are free" in found.message
+    assert (
+        "CTA 0 warp 1 waits for columns of tensor memory of CTA 0: no 512 consecutive columns are free" in found.message
+    )
     assert "0 to 255 of CTA 0 are held by CTA 0 warp 0 since `tcgen05.alloc" in found.message
     assert f":{line(text, '// held')}:" in found.message
     assert "warp 2, warp 3 at `bar.sync" in str(error.report)
@@ -215,7 +217,7 @@ barrier.cluster.arrive; barrier.cluster.wait;
         "tcgen05.dealloc.cta_group::2.sync.aligned.b32 %base, 512;\nfreed:", "freed:"
     )
     missing = hang(stuck, ctas=2).diagnostics[0].message
-    assert "columns of tensor memory of CTA 0 and CTA 1: no 256 in a row are free" in missing
+    assert "columns of tensor memory of CTA 0 and CTA 1: no 256 consecutive columns are free" in missing
     assert "0 to 511 of CTA 1 are held by CTA 1 warp 0" in missing
     assert "of CTA 0 are held" not in missing
 

@@ -83,7 +83,7 @@ HANGS: dict[str, Hang] = {
         init(1) + roles(ARRIVE, CONSUME.replace("// here", "")
                         + "again: mbarrier.try_wait.parity.shared::cta.b64 %p2, [full], 1; // here\n@!%p2 bra again;"),
         ("[full], 1; // here", "[full], 0;"),
-        "mbarrier `full` of CTA 0, phase 1", "1 of 1 arrivals missing, phase 0 completed; nothing of phase 1 has begun",
+        "mbarrier `full` of CTA 0, phase 1", "1 of 1 arrivals missing, phase 0 completed; phase 1 has not begun",
     ),
     "producer starts with the parity of consumers": Hang(
         init(1, "full", "empty") + roles(
@@ -94,31 +94,31 @@ HANGS: dict[str, Hang] = {
     ),
     "too many bytes expected": Hang(
         init(1) + roles("@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 128;\n" + COPY, CONSUME),
-        ("[full], 128", "[full], 64"), "mbarrier `full` of CTA 0, phase 0", "64 bytes expected and not copied",
+        ("[full], 128", "[full], 64"), "mbarrier `full` of CTA 0, phase 0", "64 expected bytes not copied",
         ("cp.async.bulk.shared::cluster.global",),
     ),
     "too few bytes expected": Hang(
         init(1) + roles("@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 32;\n" + COPY, CONSUME),
-        ("[full], 32", "[full], 64"), "mbarrier `full` of CTA 0, phase 0", "32 bytes copied that nobody expected",
+        ("[full], 32", "[full], 64"), "mbarrier `full` of CTA 0, phase 0", "32 bytes copied but not expected",
     ),
     "nothing copied": Hang(
         init(1) + roles("@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 64;\n"
                         + COPY.replace("%p0", "%p1").replace(";", "; // there"),
                         CONSUME),
-        ("@%p1 cp", "@%p0 cp"), "mbarrier `full` of CTA 0, phase 0", "64 bytes expected and not copied",
+        ("@%p1 cp", "@%p0 cp"), "mbarrier `full` of CTA 0, phase 0", "64 expected bytes not copied",
         ("complete_tx::bytes` at <ptx>:{there}:6 was never executed on it",),
     ),
     "bytes for the neighbour": Hang(
         init(1, "full", "full+8") + roles(
             "@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 64;\n" + COPY.replace("[full]", "[full+8]"),
             CONSUME),
-        ("64, [full+8]", "64, [full]"), "mbarrier `full` of CTA 0", "64 bytes expected and not copied",
+        ("64, [full+8]", "64, [full]"), "mbarrier `full` of CTA 0", "64 expected bytes not copied",
     ),
     "expected on the neighbour": Hang(
         init(1, "full", "full+8") + roles(
             "@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [full+8], 64;\n" + COPY, CONSUME),
         ("_, [full+8], 64", "_, [full], 64"), "mbarrier `full` of CTA 0",
-        "1 of 1 arrivals missing, 64 bytes copied that nobody expected",
+        "1 of 1 arrivals missing, 64 bytes copied but not expected",
     ),
     "producer exited": Hang(
         init(1) + "@%p1 bra consumer;\n@%p0 ret; // there\n" + ARRIVE + "ret;\nconsumer:\n" + CONSUME,
@@ -204,7 +204,7 @@ HANGS: dict[str, Hang] = {
     ),
     "bar count too high": Hang(
         "bar.sync 1, 96; // here", ("96", "64"), "barrier 1 of CTA 0",
-        "2 of 3 warps have arrived, only 2 warps are alive",
+        "2 of 3 warps have arrived, only 2 warps are live",
     ),
     "bar count too low": Hang(
         LEADER + "@%p1 bar.arrive 1, 64;\n@%p1 bra end;\nbar.sync 1, 96; // here\nend:", ("96", "64"),
@@ -225,13 +225,13 @@ HANGS: dict[str, Hang] = {
         "setp.ge.u32 %p0, %t, 16;\n@%p0 bra low;\nbar.warp.sync 0xffffffff; // here\nbra end;\n"
         "low: bar.sync 1, 32;\nend:",
         ("low: bar.sync 1, 32;", "low: bar.warp.sync 0xffffffff;"), "the warp at `bar.warp.sync`",
-        "16 lanes have not come: CTA 0 warp 0 (16 lanes)", threads=32,
+        "16 lanes have not arrived: CTA 0 warp 0 (16 lanes)", threads=32,
     ),
     "shuffle with absent lanes": Hang(
         "setp.ge.u32 %p0, %t, 24;\n@%p0 bra low;\nshfl.sync.idx.b32 %r1, %t, 0, 31, 0xffffffff; // here\nbra end;\n"
         "low: bar.sync 1, 32;\nend:",
         ("0xffffffff; // here\nbra end;\nlow: bar.sync 1, 32;", "0x00ffffff;\nbra end;\nlow: add.u32 %r1, %r1, 1;"),
-        "the warp at `shfl.sync.idx.b32`", "8 lanes have not come", threads=32,
+        "the warp at `shfl.sync.idx.b32`", "8 lanes have not arrived", threads=32,
     ),
     "cluster barrier of one half": Hang(
         LEADER + "@%p1 bra other;\nbarrier.cluster.arrive;\nbarrier.cluster.wait; // here\nbar.sync 1, 64;\nbra end;\n"
@@ -253,7 +253,7 @@ HANGS: dict[str, Hang] = {
         LEADER + "setp.ge.u32 %p4, %t, 128;\n@%p4 bra more;\n// give back\nbar.sync 1, 256;\nbra end;\n"
         "more: setmaxnreg.inc.sync.aligned.u32 168; // here\nbar.sync 1, 256;\nend:",
         ("// give back", "setmaxnreg.dec.sync.aligned.u32 40;"), "registers of CTA 0",
-        "2048 more for each warp that asks for 168 per thread, 0 are free",
+        "each warp that requests 168 per thread needs 2048 more, 0 are free",
         ("CTA 0 warp 0, warp 1, warp 2, warp 3 at `bar.sync`",), threads=256, registers=104,
     ),
     "too few registers given back": Hang(
@@ -261,25 +261,26 @@ HANGS: dict[str, Hang] = {
         "bar.sync 1, 256;\nbra end;\n"
         "more: setmaxnreg.inc.sync.aligned.u32 160; // here\nbar.sync 1, 256;\nend:",
         ("aligned.u32 80", "aligned.u32 48"), "registers of CTA 0",
-        "1792 more for each warp that asks for 160 per thread, 1280 are free", (), threads=256, registers=104,
+        "each warp that requests 160 per thread needs 1792 more, 1280 are free", (), threads=256, registers=104,
     ),
     "flag that nobody sets": Hang(
         "poll: ld.acquire.gpu.global.u32 %r1, [flag]; // here\nsetp.eq.u32 %p0, %r1, 0;\n@%p0 bra poll;",
-        ("poll:", "st.release.gpu.global.u32 [flag], 1;\npoll:"), "polls `flag`", "it holds 0, nobody that can still",
+        ("poll:", "st.release.gpu.global.u32 [flag], 1;\npoll:"), "polls `flag`",
+        "it holds 0, no thread that can still",
         ("CTA 1 warp 0, warp 1 at `ld.acquire.gpu.global.u32`",), "PTX0991", launch={"grid": 2},
     ),
     "flag of another CTA": Hang(
         "mov.u32 %r2, %ctaid.x;\nld.param.u64 %rd1, [out];\nsetp.eq.u32 %p1, %r2, 0;\n@%p1 bra set;\n"
         "poll: ld.acquire.gpu.global.u32 %r1, [%rd1]; // here\nsetp.eq.u32 %p0, %r1, 0;\n@%p0 bra poll;\nbra end;\n"
         "set: st.release.gpu.global.u32 [%rd1+4], 1; // there\nend:",
-        ("%rd1+4", "%rd1"), "polls `out`", "it holds 0, nobody that can still",
+        ("%rd1+4", "%rd1"), "polls `out`", "it holds 0, no thread that can still",
         ("`st.release.gpu.global.u32` at <ptx>:{there}:6 may write it", "CTA 0 warp 0, warp 1 exited"), "PTX0991",
         launch={"grid": 2},
     ),
     "flag in shared memory": Hang(
         LEADER + roles("@%p0 st.volatile.shared.u32 [cell], 1;",
                        "poll: ld.volatile.shared.u32 %r1, [cell]; // here\nsetp.ne.u32 %p2, %r1, 2;\n@%p2 bra poll;"),
-        ("[cell], 1", "[cell], 2"), "polls `cell`", "it holds 1, nobody that can still",
+        ("[cell], 1", "[cell], 2"), "polls `cell`", "it holds 1, no thread that can still",
         ("CTA 0 warp 0 at `bar.sync`",), "PTX0991",
     ),
     "lock not given back": Hang(
@@ -293,7 +294,7 @@ HANGS: dict[str, Hang] = {
     ),
     "loop without an end": Hang(
         "mov.u32 %r1, 5;\nagain: setp.ne.u32 %p0, %r1, 4; // here\n@%p0 bra again;", ("%r1, 4", "%r1, 5"),
-        "CTA 0 warp 0, warp 1 runs for ever", "the loop at lines 20 to 21 never ends", (), "PTX0991",
+        "CTA 0 warp 0, warp 1 runs forever", "the loop at lines 20 to 21 never ends", (), "PTX0991",
     ),
     "wait before init": Hang(
         LEADER + CONSUME.replace("], 0;", "], 1;"),
@@ -324,7 +325,7 @@ def test_a_hang_is_explained(name: str, schedule: str) -> None:
         launched(case, case.body, schedule=schedule)
     if case.code != "PTX1126":
         assert isinstance(caught.value, sim.Hang)
-        assert json.loads(json.dumps(caught.value.report.as_json()))["nodes"] or "for ever" in case.what
+        assert json.loads(json.dumps(caught.value.report.as_json()))["nodes"] or "forever" in case.what
     (found,) = caught.value.diagnostics
     assert found.code == case.code, str(caught.value)
     assert case.what in found.message
@@ -358,9 +359,9 @@ def test_a_hang_begins_with_the_circle_and_the_remedy() -> None:
     ("name", "remedy", "signal"),
     [
         ("circular mbarriers", "let one of these waits pass first: a producer's first wait",
-         ("mbarrier.arrive.shared::cta.b64 _, [empty];", "behind the wait of CTA 0 warp 1 for mbarrier `full` of")),
-        ("bars in another order", "let all warps come to these barriers in one order",
-         ("bar.sync 1, 64;\nend:", "behind the wait of CTA 0 warp 1 for barrier 2 of CTA 0")),
+         ("mbarrier.arrive.shared::cta.b64 _, [empty];", "after the wait of CTA 0 warp 1 for mbarrier `full` of")),
+        ("bars in another order", "let all warps reach these barriers in one order",
+         ("bar.sync 1, 64;\nend:", "after the wait of CTA 0 warp 1 for barrier 2 of CTA 0")),
     ],
 )  # fmt: skip
 def test_a_circle_says_which_signal_is_behind_which_wait(name: str, remedy: str, signal: tuple[str, str]) -> None:
@@ -445,7 +446,7 @@ def test_a_kernel_in_python_names_its_barriers_and_its_lines(monkeypatch: pytest
         gemm.make().simulate(a, a, check="none")
     (found,) = caught.value.diagnostics
     assert found.code == "PTX0990"
-    assert "mbarrier `full` of CTA 0, phase 0: 16 bytes expected and not copied" in found.message
+    assert "mbarrier `full` of CTA 0, phase 0: 16 expected bytes not copied" in found.message
     assert found.origin is not None
     assert str(found.origin.file).endswith("hopper_gemm.py")
     assert "ptx.mbarrier.wait(full[" in Path(str(found.origin.file)).read_text().splitlines()[found.line - 1]

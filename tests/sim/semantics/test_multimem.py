@@ -110,7 +110,7 @@ multimem.red.async.release.gpu.global.add.u32 [%m], 1;""", replicas, np.zeros(LA
 
 
 def test_other_addresses_are_refused() -> None:
-    with pytest.raises(PtxError, match="no multicast object lies there"):
+    with pytest.raises(PtxError, match="there is no multicast object"):
         run("multimem.st.global.u32 [%o], %t;", [np.zeros(LANES, "u4")], np.zeros(LANES, "u4"), 4)
     with pytest.raises(PtxError, match="nearest allocation"):
         run("st.global.u32 [%m], %t;", [np.zeros(LANES, "u4")], np.zeros(LANES, "u4"), 4)

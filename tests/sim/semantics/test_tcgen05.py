@@ -136,12 +136,12 @@ mad.wide.u32 %z, %t, 128, %z;
     [
         (
             "add.u32 %at, %at, 0x100000; tcgen05.ld.sync.aligned.32x32b.x1.b32 {%v0}, [%at];",
-            "lane 32; warp 0 of its warpgroup reaches lanes 0",
+            "lane 32; warp 0 of its warpgroup accesses lanes 0",
         ),
         ("add.u32 %at, %at, 64; tcgen05.ld.sync.aligned.32x32b.x1.b32 {%v0}, [%at];", "columns 64 … 64 are"),
         (
             "setp.gt.u32 %p, %t, 31; @%p bra on; tcgen05.dealloc.cta_group::1.sync.aligned.b32 96, 32; on:",
-            "from 96 on are not",
+            "columns 96 … 127 are not all allocated",
         ),
     ],
 )  # fmt: skip

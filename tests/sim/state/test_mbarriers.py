@@ -167,9 +167,9 @@ ret;
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ("mbarrier.arrive.shared::cta.b64 _, [bar];", "mbarrier operation on no barrier"),
+        ("mbarrier.arrive.shared::cta.b64 _, [bar];", "mbarrier operation on an object that is not a live mbarrier"),
         ("mbarrier.init.shared::cta.b64 [bar], 1; mbarrier.inval.shared::cta.b64 [bar];"
-         " mbarrier.arrive.shared::cta.b64 _, [bar];", "mbarrier operation on no barrier"),
+         " mbarrier.arrive.shared::cta.b64 _, [bar];", "mbarrier operation on an object that is not a live mbarrier"),
         ("mbarrier.init.shared::cta.b64 [bar], 1; mbarrier.arrive.shared::cta.b64 _, [bar], 2;", "2 arrivals"),
         ("mbarrier.init.shared::cta.b64 [bar], 1; mbarrier.arrive.shared::cta.b64 _, [%at];", "not|outside|shared"),
         ("mbarrier.init.shared::cta.b64 [bar], 1; w: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0;"
@@ -184,5 +184,5 @@ def test_misuse_is_an_error_at_the_instruction(body: str, said: str) -> None:
 def test_a_hang_says_what_the_barrier_waits_for() -> None:
     body = "mbarrier.init.shared::cta.b64 [bar], 3; mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 64;"
     body += " w: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0; @!%p2 bra w; ret;"
-    with pytest.raises(PtxError, match="2 of 3 arrivals missing, 64 bytes expected and not copied"):
+    with pytest.raises(PtxError, match="2 of 3 arrivals missing, 64 expected bytes not copied"):
         out(body, threads=1)

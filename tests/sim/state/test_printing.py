@@ -156,7 +156,7 @@ def test_what_a_launch_prints_is_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
     body = f"$on: {PACK.replace('.local .align 8 .b8 pack[64];', '')}"
     text = printing_kernel("%65536d", "").replace(PACK, f".local .align 8 .b8 pack[64];\n{body}")
     text = text.replace("st.global.u32 [%o], %r9;", "bra $on;")
-    reported(text, "PTX1141", "print from one thread", args=[np.zeros(1)], check="none")
+    reported(text, "PTX1141", "let one thread print", args=[np.zeros(1)], check="none")
 
 
 @pytest.mark.parametrize(

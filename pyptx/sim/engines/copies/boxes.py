@@ -111,7 +111,7 @@ def gather(tensor: TensorMap, coordinates: tuple[int, ...], destination: int) ->
     """Return the copy of four rows (`.tile::gather4`, `.tile::scatter4`): the column, then the rows."""
     rows = np.array(coordinates[1:], np.int64)
     if tensor.rank != 2 or len(rows) != ROWS:
-        raise ValueError(f"gather4 and scatter4 need a map of rank 2, a column and {ROWS} rows; got {coordinates}")
+        raise ValueError(f"gather4 and scatter4 need a map of rank 2, one column and {ROWS} rows; got {coordinates}")
     inside = (rows >= 0) & (rows < tensor.dims[1])
     address = tensor.address + coordinates[0] * tensor.dtype.bits // 8 + rows * tensor.strides[0]
     return assemble(tensor, destination, coordinates[0], address, None if inside.all() else inside, tensor.steps[0])

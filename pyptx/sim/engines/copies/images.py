@@ -23,7 +23,7 @@ def im2col(tensor: TensorMap, coordinates: tuple[int, ...], destination: int, of
     """
     box = tensor.im2col
     if box is None:
-        raise ValueError("an im2col copy needs an im2col tensor map, got a tiled one")
+        raise ValueError("an im2col copy needs an im2col tensor map; got a tiled one")
     if box.mode is Im2colMode.IM2COL:
         places = _list_pixels(tensor, box, coordinates, offsets or (0,) * (tensor.rank - 2))
     else:

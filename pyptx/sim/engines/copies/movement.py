@@ -121,4 +121,4 @@ def combine(operation: str, old: Array, new: Array, element: ElementType) -> Arr
         case "xor":
             return old ^ new
         case _:
-            raise ValueError(f"there is no reduction `.{operation}`; there are add, min, max, inc, dec, and, or, xor")
+            raise ValueError(f"reduction `.{operation}`: expected add, min, max, inc, dec, and, or, xor")

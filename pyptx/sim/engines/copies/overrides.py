@@ -29,7 +29,7 @@ def overriding(lanes: Lanes, mask: Any, operands: Sequence[Any]) -> Callable[[in
 def _override_tensor(tensor: TensorMap, named: dict[str, Any], lane: int) -> TensorMap:
     address = int(named["address"][lane])
     if address % 16:
-        raise ValueError(f"the overriding address {address:#x} is no multiple of 16")
+        raise ValueError(f"the overriding address {address:#x} is not a multiple of 16")
     if "size" not in named:
         return replace(tensor, address=address)
     # Eight bits of a size, in the lower half of a register.

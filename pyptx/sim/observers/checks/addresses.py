@@ -17,7 +17,7 @@ from pyptx.sim.program.assignment import successors
 from pyptx.sim.program.blocks import Block, Code, names_in, resolved
 
 SIGNED, UNSIGNED, WHOLE = 1, 2, 4
-"""How a value goes into an address: sign-extended, zero-extended, or as it is."""
+"""How a value becomes part of an address: sign-extended, zero-extended, or as it is."""
 _ARITHMETIC = frozenset(("mov", "add", "mul", "mad", "selp", "min", "max"))
 Uses = dict[Register, int]
 _BOTH = frozenset(("add", "sub", "min", "max", "or"))

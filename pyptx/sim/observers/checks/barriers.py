@@ -47,7 +47,7 @@ def numbered(checks: Session, step: Step, lanes: Lanes, numbers: Array) -> None:
     apart = np.flatnonzero((least < most)[warp])
     if len(apart) and Trait.ALIGNED in step.traits:
         names = f"{int(least[warp[apart[0]]])} and {int(most[warp[apart[0]]])}"
-        message, thread = f"lanes of a warp name the barriers {names}", int(checks.threads[lanes.sel][apart[0]])
+        message, thread = f"lanes of one warp name barriers {names}", int(checks.threads[lanes.sel][apart[0]])
         checks.engine.state.report(rules.BARRIER_COUNT, checks.place(step), message, thread=thread, count=len(apart))
 
 
@@ -81,10 +81,10 @@ def _check_join(
         and thread >> 5 not in checks.parted
         and (Trait.ALIGNED in step.traits or Trait.ALIGNED in before[1].traits)
     ):
-        message = "other lanes of the warp came to another barrier instruction"
+        message = "other lanes of the warp execute another barrier instruction"
         state.report(rules.DIVERGENT, place, message, thread=thread, other=other)
     if before[2] != how[0]:
-        message = "other lanes of the warp came with another count"
+        message = "other lanes of the warp have another count"
         state.report(rules.BARRIER_COUNT, place, message, thread=thread, other=other)
 
 

@@ -54,10 +54,10 @@ class Selection:
 def selection(check: Check, on_hazard: str) -> Selection | None:
     """Return what `check` and `on_hazard` ask for, None for nothing; PtxError when they are no words of ours."""
     if on_hazard not in ("raise", "report"):
-        raise _make_choice_error(f"on_hazard {on_hazard!r}: `raise` or `report` expected")
+        raise _make_choice_error(f"on_hazard {on_hazard!r}: expected `raise` or `report`")
     if not isinstance(check, Collection):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise _make_choice_error(
-            f"check is {check!r}: a string or a collection of names expected, such as 'all' or 'none'"
+            f"check is {check!r}: expected a string or a collection of names, such as 'all' or 'none'"
         )
     names = [name.strip() for name in check.split(",")] if isinstance(check, str) else list(check)
     if names in (["none"], []):
@@ -65,7 +65,7 @@ def selection(check: Check, on_hazard: str) -> Selection | None:
     unknown = [name for name in names if name not in (*CLASSES, "all", "strict")]
     if unknown:
         known = ", ".join(("all", "strict", "none", *CLASSES))
-        raise _make_choice_error(f"check {unknown[0]!r} is not there; {known} are")
+        raise _make_choice_error(f"check {unknown[0]!r}: expected one of {known}")
     classes = [name for name in names if name in CLASSES]
     codes = None if not classes or "all" in names else frozenset(code for name in classes for code in CLASSES[name])
     return Selection(codes, "strict" in names, on_hazard == "raise", OPTIONAL & set(classes))

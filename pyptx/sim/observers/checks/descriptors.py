@@ -46,14 +46,14 @@ def _explain_overlap(matrix: wg.Matrix) -> tuple[str, str]:
     """Return what is wrong with an overlapping matrix, and what to write instead."""
     descriptor, mode = matrix.found, matrix.found.swizzle
     lbo, sbo = descriptor.leading_byte_offset, descriptor.stride_byte_offset
-    said = f"LBO {lbo} and SBO {sbo} put several elements of {matrix.name} on the same bytes"
+    said = f"LBO {lbo} and SBO {sbo} map several elements of {matrix.name} to the same bytes"
     swapped = replace(matrix, found=replace(descriptor, leading_byte_offset=sbo, stride_byte_offset=lbo))
     if lbo != sbo and not swapped.overlaps(_count_granules(swapped)):
-        return f"{said}: the two look swapped", f"write LBO {sbo} in bits 16–29 and SBO {lbo} in bits 32–45"
+        return f"{said}: they look swapped", f"write LBO {sbo} in bits 16–29 and SBO {lbo} in bits 32–45"
     if mode is Swizzle.NONE:
         return said, (
-            f"without a swizzle, 8 rows of 16 bytes take {_CORE}: LBO (bits 16–29) is the distance of two such core "
-            "matrices along K, SBO (bits 32–45) along M or N"
+            f"without a swizzle, 8 rows of 16 bytes take {_CORE}: LBO (bits 16–29) is the distance between two such "
+            "core matrices along K, SBO (bits 32–45) along M or N"
         )
     lines = _SHORT_GROUP if matrix.across and mode is Swizzle.B128_ATOM_32B else _GROUP
     group = lines * mode.span
@@ -61,8 +61,8 @@ def _explain_overlap(matrix: wg.Matrix) -> tuple[str, str]:
     if not matrix.across:
         return f"{said}: {pattern}", f"write SBO {group} in bits 32–45 ({group} >> 4 = {group >> 4})"
     return f"{said}: {pattern}", (
-        f"SBO (bits 32–45) is the distance of two groups of {lines} along K, LBO (bits 16–29) that of two runs of "
-        f"{mode.span} bytes along M or N: neither is below {group}"
+        f"SBO (bits 32–45) is the distance between two groups of {lines} along K, LBO (bits 16–29) that between two "
+        f"runs of {mode.span} bytes along M or N: neither is below {group}"
     )
 
 

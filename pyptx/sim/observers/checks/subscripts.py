@@ -119,7 +119,10 @@ def _check_addresses(
             first = int(outside.argmax())
             address, thread = int(addresses[first]), int(checks.group(active).threads[first])
             object_name = names.name(address)
-            message = f"byte {address - low:,} of `{name}`, which has {high - low:,} bytes; there lies {object_name}"
+            message = (
+                f"byte {address - low:,} of `{name}`, which has {high - low:,} bytes; that address belongs to "
+                f"{object_name}"
+            )
             checks.engine.state.report(
                 rules.SUBSCRIPT, place, message, thread=thread, where=object_name, count=int(outside.sum())
             )

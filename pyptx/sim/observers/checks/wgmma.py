@@ -195,7 +195,7 @@ def _check_inside(site: Site, granules: Array) -> None:
     if low < shared.low // _GRANULE * _GRANULE or high >= shared.low + shared.size:
         inside = f"{shared.low:#x} … {shared.low + shared.size - 1:#x}"
         text = f"`{site.instruction.full_opcode}`: a matrix reads shared addresses {low:#x} … {high + 15:#x}"
-        raise faults.error(faults.MATRIX, site.origin, f"{text}, outside of {inside}")
+        raise faults.error(faults.MATRIX, site.origin, f"{text}, outside {inside}")
 
 
 def _spread_rows(base: Array, values: Array, low: int, rows: int, columns: int, bits: int, across: bool) -> Rows:

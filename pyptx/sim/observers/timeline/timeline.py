@@ -35,7 +35,7 @@ class Timeline:
         where = Path(path)
         kinds = {".html": self.html, ".htm": self.html, ".json": self._dump_json}
         if where.suffix not in kinds:
-            raise ValueError(f"{where}: a timeline is saved as .html or as .json")
+            raise ValueError(f"{where}: expected a name that ends in .html or .json")
         where.write_text(kinds[where.suffix](), "utf-8")
 
     def perfetto(self) -> dict[str, Any]:

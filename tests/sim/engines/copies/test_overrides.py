@@ -99,7 +99,7 @@ def test_every_lane_overrides_by_its_own_words(lane: int) -> None:
 
 
 def test_an_address_between_units_is_refused() -> None:
-    with pytest.raises(PtxError, match="no multiple of 16"):
+    with pytest.raises(PtxError, match="not a multiple of 16"):
         run(BASE.replace("%base,", "%odd,"), np.zeros((4, 8), "u4"))
 
 
@@ -115,5 +115,5 @@ cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; done:"""
 
 
 def test_sizes_need_coordinates_zero() -> None:
-    with pytest.raises(PtxError, match="starts at coordinates 0"):
+    with pytest.raises(PtxError, match="must start at coordinates 0"):
         run(WHOLE.replace("{0, 0}", "{0, 1}"), np.zeros((4, 8), "u4"))

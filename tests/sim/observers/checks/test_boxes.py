@@ -63,9 +63,9 @@ def test_exchanged_coordinates(copy: str, options: dict[str, Any]) -> None:
     assert finding.rule.code == "PTX0986"
     assert ("global.shared::cta" in finding.place.text) == (copy == "store")
     assert finding.count == 2 * 3
-    assert "the box of 32 x 64 elements at (64, 0) of a tensor of 64 x 256 lies outside" in finding.what
-    assert "all would lie inside with coordinates 0 and 1 exchanged" in finding.what
-    assert "exchange coordinates 0 and 1" in finding.help
+    assert "the box of 32 x 64 elements at (64, 0) of the 64 x 256 tensor is outside" in finding.what
+    assert "all boxes would be inside with coordinates 0 and 1 swapped" in finding.what
+    assert "swap coordinates 0 and 1" in finding.help
 
 
 def test_coordinates_in_bytes() -> None:

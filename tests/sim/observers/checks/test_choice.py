@@ -60,7 +60,7 @@ def test_classes_of_hazards() -> None:
     assert checked(RACE, check="proxies,mbarriers")[0].hazards == []
     assert checked(RACE, check={"races"})[0].diagnostics[0].code == "PTX0901"
     error, _ = checked(RACE, check="race")
-    assert "'race' is not there" in str(error)
+    assert "check 'race': expected one of all, " in str(error)
     error, _ = checked(RACE, on_hazard="ignore")
     assert "`raise` or `report`" in str(error)
 

@@ -41,7 +41,7 @@ def multiplied(text: str = GEMM, a: ElementType = ElementType.BF16, **options: A
 OFFSETS: dict[str, tuple[str, str, str]] = {
     "a group of too few bytes": ("0x4000000800010000", "LBO 16 and SBO 128", "write SBO 1024 in bits 32–45 (1024 >> 4"),
     "no stride": ("0x4000000000010000", "LBO 16 and SBO 0", "write SBO 1024 in bits 32–45"),
-    "swapped": ("0x4000000100400000", "the two look swapped", "write LBO 16 in bits 16–29 and SBO 1024 in bits 32–45"),
+    "swapped": ("0x4000000100400000", "they look swapped", "write LBO 16 in bits 16–29 and SBO 1024 in bits 32–45"),
 }
 
 
@@ -54,7 +54,7 @@ def test_groups_of_rows_that_overlap(fields: str, said: str, remedy: str, operan
     first = found[0]
     assert first.place.text.startswith("wgmma.mma_async")
     assert said in first.what
-    assert f"several elements of {operand} on the same bytes" in first.what
+    assert f"several elements of {operand} to the same bytes" in first.what
     assert remedy in first.help
 
 
@@ -95,7 +95,7 @@ def test_products_in_tensor_memory() -> None:
     tensor_product(Swizzle.B128, 2048, 1024, across=True)
     for mode, lbo, sbo, across, said in (
         (Swizzle.B128, 16, 512, False, "8 lines of the 128-byte swizzle take 1024 bytes"),
-        (Swizzle.B64, 512, 16, False, "the two look swapped"),
+        (Swizzle.B64, 512, 16, False, "they look swapped"),
         (Swizzle.B128, 1024, 1024, True, "neither is below 1024"),
     ):
         with pytest.raises(PtxError, match="PTX0987") as caught:

@@ -64,7 +64,7 @@ def test_another_swizzle_is_found_with_both_places(mode: Swizzle, named: str, at
     assert not right.all()
     assert {finding.rule.code for finding in found} == {"PTX0985"}
     first = found[0]
-    assert f"there by {named}, the descriptor says the 128-byte swizzle" in first.what
+    assert f"with {named}, the descriptor says the 128-byte swizzle" in first.what
     assert first.place.text.startswith("wgmma.mma_async")
     assert first.place.origin is not None
     assert first.place.origin.line in [n for n, line in enumerate(GEMM.splitlines(), 1) if "wgmma.mma_async" in line]

@@ -90,9 +90,9 @@ def test_another_swizzle_is_found_with_both_places(copied: Swizzle, read: Swizzl
         assert line_of(finding) == "ldmatrix after cp.async"
         assert finding.count >= 2
         named = "no swizzle" if copied is Swizzle.NONE else f"the {copied.span}-byte swizzle"
-        assert f"were written by {named}, these addresses are those of " in finding.what
+        assert f"were written with {named}, but these addresses use " in finding.what
         terms = "".join(f" ^ ((addr & {mask:#x}) >> {shift})" for mask, shift in xor_terms(copied))
-        assert (f"`addr{terms}`" if terms else "read plain addresses") in finding.help
+        assert (f"`addr{terms}`" if terms else "read without a swizzle") in finding.help
 
 
 def test_rows_that_stmatrix_wrote() -> None:

@@ -117,7 +117,7 @@ MAIN = "mul.wide.s32 %rd1, %r2, 4; add.s64 %rd1, %o, %rd1; setp.gt.u32 %p1, %t, 
 UNSIGNED = MAIN.replace("mul.wide.s32", "mul.wide.u32")
 WRAPS = [
     ("product", f"mov.u32 %r1, 50000;\nmul.lo.s32 %r2, %r1, %r1; //@\n{MAIN}",
-     ("a = 50000, b = 50000: 2500000000 does not fit s32, -1794967296 goes into an address",), 64, 0),
+     ("a = 50000, b = 50000: 2500000000 does not fit s32, -1794967296 becomes part of an address",), 64, 0),
     ("product and sum", f"mov.u32 %r1, 46341;\nmad.lo.s32 %r2, %r1, %r1, %t; //@\n{MAIN}",
      ("2147488281 does not fit",), 64, 0),
     ("some lanes", f"mov.u32 %r1, 100000000;\nmul.lo.s32 %r2, %t, %r1; //@\n{MAIN}",
@@ -164,8 +164,8 @@ STRAIGHT = [
     f"mov.u32 %r1, 50000; mul.lo.s32 %r2, %r1, %r1; {UNSIGNED}",
     f"mov.u32 %r1, 0x30000000; shl.b32 %r2, %r1, 2; {UNSIGNED}",
     f"mov.u32 %r1, 46340; mul.lo.s32 %r2, %r1, %r1; {MAIN}",
-    "mov.u32 %r1, 50000; mul.wide.s32 %rd1, %r1, %r1; shl.b64 %rd1, %rd1, 2; add.s64 %rd1, %o, %rd1;"
-    "setp.gt.u32 %p1, %t, 99; @%p1 ld.global.u32 %r3, [%rd1];",
+    "mov.u32 %r1, 50000; mul.wide.s32 %rd1, %r1, %r1; shl.b64 %rd1, %rd1, 2; add.s64 %rd1, %o, %rd1;setp.gt.u32 %p1, "
+    "%t, 99; @%p1 ld.global.u32 %r3, [%rd1];",
     # Subtraction by adding a negative number, written as an unsigned one.
     f"add.u32 %r1, %t, 5; add.u32 %r2, %r1, 4294967295; {UNSIGNED}",
     f"add.u32 %r1, %t, 5; mov.u32 %r4, -1; add.u32 %r2, %r1, %r4; {UNSIGNED}",
@@ -195,9 +195,9 @@ LOST = [
      ("66000 becomes 464 as u16",), 31, 33),
     ("byte", "mul.lo.u32 %r1, %t, 9;\ncvt.s8.s32 %h1, %r1; //@", "PTX0995", ("261 becomes 5 as s8",), 35, 29),
     ("address", "mad.wide.u32 %rd1, %t, 1073741824, 0;\ncvt.u32.u64 %r2, %rd1; //@\n" + UNSIGNED, "PTX0995",
-     ("4294967296 becomes 0 as u32, and goes into an address",), 60, 4),
+     ("4294967296 becomes 0 as u32, and becomes part of an address",), 60, 4),
     ("taken apart", "mad.wide.u32 %rd1, %t, 1073741824, 0;\nmov.b64 {%r2, %r4}, %rd1; //@\n" + UNSIGNED, "PTX0995",
-     ("becomes 0 as b32, and goes into an address",), 60, 4),
+     ("becomes 0 as b32, and becomes part of an address",), 60, 4),
     ("to f32", "mad.lo.u32 %r1, %t, 1, 16777216;\ncvt.rn.f32.s32 %f1, %r1; //@", "PTX0996",
      ("16777217 becomes 16777216 as f32",), 32, 1),
     ("to f32 upwards", "mad.lo.u32 %r1, %t, 1, 16777216;\ncvt.rp.f32.u32 %f1, %r1; //@", "PTX0996",

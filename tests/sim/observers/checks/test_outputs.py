@@ -126,7 +126,7 @@ def counts(x: TensorSpec, y: TensorSpec, z: TensorSpec) -> None:
 
 def test_an_atomic_on_an_output_that_the_call_allocates_reads_what_nobody_wrote() -> None:
     x = np.zeros(32, np.uint32)
-    with pytest.raises(PtxError, match=r"PTX0913.*updates 4 bytes at y\+0x0, which nobody wrote \(32 times\)"):
+    with pytest.raises(PtxError, match=r"PTX0913.*updates 4 bytes at y\+0x0, which was never written \(32 times\)"):
         counts(x)
     y, _ = counts(x, out=(np.zeros(32, np.uint32), np.zeros(32, np.float32)))
     assert y.tolist() == [1] * 32

@@ -67,7 +67,9 @@ def test_an_index_past_the_end_is_reported(name: str, where: dict[str, Any]) -> 
     (finding,) = found(access, size + 3, **where)
     assert (finding.rule.code, finding.count) == ("PTX0917", 3)
     variable, neighbour = ("bars", "others") if name == "barrier" else ("a", "b")
-    assert re.match(rf"byte [\d,]+ of `{variable}`, which has [\d,]+ bytes; there lies `{neighbour}`", finding.what)
+    assert re.match(
+        rf"byte [\d,]+ of `{variable}`, which has [\d,]+ bytes; that address belongs to `{neighbour}`", finding.what
+    )
 
 
 def test_an_address_that_is_walked_on_by_hand_is_not() -> None:

@@ -111,5 +111,5 @@ def test_a_product_of_a_slot_that_was_not_waited_for_mentions_the_bytes_that_nob
     for some in by_schedule(text, words=1024, block=128).values():
         assert [one.rule.code for one in some] == ["PTX0930"] * slot
         assert all("2304 bytes that `cp.async.bulk." in note for one in some for note in one.notes)
-        assert all("brought to `slots` were never read" in note for one in some for note in one.notes)
+        assert all("copied to `slots` were never read" in note for one in some for note in one.notes)
         assert all(one.notes for one in some)

@@ -191,6 +191,6 @@ def test_columns_of_tensor_memory() -> None:
     (finding,) = tile("}, [%r31];", "}, [%r30];")
     assert finding.rule.code == "PTX0977"
     assert finding.place.text.startswith("tcgen05.mma")
-    assert "32 of 128 columns, the first is column 96, lanes from 0 before they are handed back" in finding.what
+    assert "32 of 128 columns, the first is column 96, lanes from 0 before they are freed" in finding.what
     (finding,) = tile("136316048, 1;", "136316048, 0;")
     assert "128 of 128 columns, the first is column 0, lanes from 0 before they are overwritten" in finding.what

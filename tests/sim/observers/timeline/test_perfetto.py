@@ -64,7 +64,7 @@ def test_a_trace_is_saved_by_its_name(tmp_path: Path) -> None:
     found = timeline(BULK, 64)
     found.save(tmp_path / "run.json")
     assert json.loads((tmp_path / "run.json").read_text())["otherData"]["kernel"] == "k"
-    with pytest.raises(ValueError, match=r"\.html or as \.json"):
+    with pytest.raises(ValueError, match=r"\.html or \.json"):
         found.save(tmp_path / "run.txt")
 
 

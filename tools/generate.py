@@ -11,10 +11,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tools import isa_pages, stubs
+from tools.package_picture import PAGE, architecture_page
 from tools.rule_pages import diagnostics_page
 
 GENERATED: dict[str, Callable[[], str]] = {
     "docs/diagnostics.md": diagnostics_page,
+    PAGE: architecture_page,
     **isa_pages.pages(),
     stubs.STUB: stubs.stub,
     stubs.SPECIAL: stubs.special_stub,

@@ -13,6 +13,8 @@ from typing import TypeVar
 import numpy as np
 
 from pyptx.sim.base.events import Clock, Ints, Space
+from pyptx.sim.hazards.clock_rows import PRIOR as PRIOR
+from pyptx.sim.hazards.clock_rows import ClockRows
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.stamps import (
     AFTER,
@@ -41,8 +43,6 @@ from pyptx.sim.hazards.stamps import joined as joined
 
 WARP, CTA, CLUSTER = range(3)
 _Rows = TypeVar("_Rows", Clock, Ints)
-PRIOR = 0
-"""The column of everything in earlier grids."""
 NEVER = np.iinfo(np.int32).max
 _SOME = 256
 """So many releases that a thread has learned, and nobody asked for, become one."""
@@ -58,92 +58,14 @@ def _merge_range(rows: _Rows) -> _Rows | slice[int, int, None]:
     return slice(first, last) if last - first == len(rows) else rows
 
 
-def _count_distinct(rows: Clock) -> tuple[Clock, Ints]:
-    """Return the rows of threads in ascending order, and how many threads each has."""
-    begins = np.flatnonzero(np.append(True, rows[1:] != rows[:-1]))
-    distinct = rows[begins]
-    if len(distinct) > 1 and np.count_nonzero(distinct[1:] <= distinct[:-1]):
-        return np.unique(rows, return_counts=True)
-    return distinct, np.diff(np.append(begins, len(rows)))
-
-
-class Clocks:
-    """The knowledge of every lane of the resident grids. Row w is warp w's until its lanes diverge."""
+class Clocks(ClockRows):
+    """What lanes know of one another, and the events that teach them."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.now = 2
-        self.version = 0
-        self.epoch = 0
         self.crossed_at = -1
         """When a proxy fence was last executed."""
-        self.life_of = np.zeros(0, np.int64)
-        self._table = np.zeros((0, KINDS, 1), np.int32)
-        self._floors = np.zeros((0, FLOORED, 3), np.int32)
-        self._row_of = np.zeros(0, np.int32)
-        self.crossed_own = np.zeros((0, 2), np.int32)
-        self.copied_own = np.zeros((0, 3), np.int32)
-        self.copy_column = np.zeros(0, np.int32)
-        self.row_warp = np.zeros(0, np.int32)
-        self.base_row = np.zeros(0, np.int32)
-        self.dirty = np.zeros(0, np.bool_)
-        self.domain_of = np.zeros(0, np.int32)
-        self.first_thread = np.zeros(0, np.int64)
-        self.cta_span = np.zeros((0, 2), np.int32)
-        self._foreign: dict[int, dict[int, Clock]] = {}
-        self._splits: dict[int, set[int]] = {}
-        self._pending: dict[int, tuple[Handed, ...]] = {}
-        """What threads have learned and nobody has asked for since."""
-        self._learned_at = np.zeros(0, np.int32)
-        """Nothing of what a thread has learned so, and nobody asked for, is later."""
-        self._known: dict[int, Stamp] = {}
-        """What rows know, of those for which it was written out since anything was learned."""
-        self._free: list[int] = []
-        self._sizes: dict[int, int] = {}
-        """How many threads the clusters have whose size was asked for."""
-
-    @property
-    def row_of(self) -> Clock:
-        """The row of each thread, -1 of those that do not live."""
-        if self._pending:
-            self.settle()
-        return self._row_of
-
-    @property
-    def table(self) -> Clock:
-        """What rows know: by row, kind and column."""
-        if self._pending:
-            self.settle()
-        return self._table
-
-    @property
-    def floors(self) -> Clock:
-        """What barriers have shown, by row, kind and level."""
-        if self._pending:
-            self.settle()
-        return self._floors
-
-    @property
-    def foreign(self) -> dict[int, dict[int, Clock]]:
-        """What rows know of other clusters."""
-        if self._pending:
-            self.settle()
-        return self._foreign
-
-    @property
-    def splits(self) -> dict[int, set[int]]:
-        """The rows of warps whose lanes know different things, besides their first ones."""
-        if self._pending:
-            self.settle()
-        return self._splits
-
-    @property
-    def apart(self) -> bool:
-        """Whether lanes of a warp may know different things."""
-        return bool(self._splits or self._pending)
-
-    def floors_of(self, threads: Ints) -> Clock:
-        """Return what the barriers of the threads' warps, CTAs and clusters have shown; releases show nothing of it."""
-        return self._floors[self._row_of[threads]]
 
     def rows_by(self, threads: Ints, times: Clock) -> Clock:
         """Return the rows of threads, in which all is written that each knows and that is of its time or later."""
@@ -201,66 +123,6 @@ class Clocks:
         self.now += 1
         return self.now - 1
 
-    def add_warps(self, warps: int) -> int:
-        """Make room for warps; return the first one's number."""
-        first, row = len(self.domain_of), len(self._table)
-        self._grow_rows(warps)
-        rows = np.arange(row, row + warps, dtype=np.int32)
-        self.base_row = np.concatenate([self.base_row, rows])
-        self.row_warp[rows] = np.arange(first, first + warps)
-        self._row_of = np.concatenate([self._row_of, np.full(warps * 32, -1, np.int32)])
-        self._learned_at = np.concatenate([self._learned_at, np.zeros(warps * 32, np.int32)])
-        self.crossed_own = np.concatenate([self.crossed_own, np.zeros((warps * 32, 2), np.int32)])
-        self.copied_own = np.concatenate([self.copied_own, np.zeros((warps * 32, 3), np.int32)])
-        self.life_of = np.concatenate([self.life_of, np.zeros(warps, np.int64)])
-        self.copy_column = np.concatenate([self.copy_column, np.zeros(warps, np.int32)])
-        self.domain_of = np.concatenate([self.domain_of, np.zeros(warps, np.int32)])
-        self.first_thread = np.concatenate([self.first_thread, np.zeros(warps, np.int64)])
-        self.cta_span = np.concatenate([self.cta_span, np.zeros((warps, 2), np.int32)])
-        return first
-
-    def _grow_rows(self, more: int) -> None:
-        columns = self._table.shape[2]
-        self._table = np.concatenate([self._table, np.zeros((more, KINDS, columns), np.int32)])
-        self._floors = np.concatenate([self._floors, np.zeros((more, FLOORED, 3), np.int32)])
-        self.row_warp = np.concatenate([self.row_warp, np.zeros(more, np.int32)])
-        self.dirty = np.concatenate([self.dirty, np.zeros(more, np.bool_)])
-
-    def ensure_columns(self, columns: int) -> None:
-        """Make room for channels of asynchronous operations."""
-        have = self._table.shape[2]
-        if columns > have:
-            wide = np.zeros((len(self._table), KINDS, max(columns, have + have // 2 + 32)), np.int32)
-            wide[:, :, :have] = self._table
-            self._table = wide
-
-    def start(
-        self, threads: Ints, warps: Ints, domains: Ints, firsts: Ints, begins: Ints, stride: int, prior: int
-    ) -> None:  # fmt: skip
-        """Begin the lives of CTAs' threads: they know what came before their grid and nothing else. Each CTA has a row
-        of `warps`, a domain, that domain's first thread, and the column of its own first one."""
-        rows = self.base_row[warps].reshape(-1)
-        self._known.clear()
-        self._table[rows] = 0
-        self._floors[rows] = 0
-        self.dirty[rows] = False
-        self._table[rows, :, PRIOR] = prior
-        self.domain_of[warps] = domains[:, None]
-        self.first_thread[warps] = firsts[:, None]
-        self.cta_span[warps] = np.stack([begins, begins + stride], axis=1)[:, None]
-        self.version += 1
-        self.epoch += 1
-        self._row_of.reshape(-1, 32)[warps] = -1
-        for warp in warps.reshape(-1).tolist() if self._splits else ():
-            for other in self._splits.pop(warp, set()):
-                self._release_row(other)
-        for row in rows.tolist() if self._foreign else ():
-            self._foreign.pop(row, None)
-        self._row_of[threads] = self.base_row[threads >> 5]
-        self.crossed_own[threads] = 0
-        self.copied_own[threads] = 0
-        self.copy_column[warps] = 0
-
     def stop(self, threads: Ints) -> None:
         """End the life of threads: those of their row go on without them."""
         for thread in threads.tolist() if self._pending else ():
@@ -268,64 +130,6 @@ class Clocks:
         self._learned_at[threads] = 0
         self._row_of[threads] = -1
         self.version += 1
-
-    def tags(self, threads: Ints) -> Ints:
-        """Return the threads' tags: records.py says what they are."""
-        return (self.life_of[threads >> 5] << 7) + (threads & 31)
-
-    def columns_of(self, threads: Ints) -> Ints:
-        """Return the threads' columns in rows of their own cluster."""
-        return threads - self.first_thread[threads >> 5] + 1
-
-    def rows(self, threads: Ints) -> list[int]:
-        """Return the rows that hold these threads."""
-        if self._pending:
-            self.settle(threads)
-        rows = self._row_of[threads]
-        first = int(rows[0])
-        return [first] if len(rows) == 1 or (rows == first).all() else _count_distinct(rows)[0].tolist()
-
-    def own_rows(self, threads: Ints) -> list[int]:
-        """Return rows that hold exactly these threads, splitting those that hold others too."""
-        if self._pending:
-            self.settle(threads)
-        every = self._row_of[threads]
-        first = int(every[0])
-        if len(every) <= 32 and (len(every) == 1 or (every == first).all()):
-            warp = int(self.row_warp[first])
-            if len(every) < np.count_nonzero(self._row_of[warp * 32 : warp * 32 + 32] == first):
-                return [self._split(first, warp, threads)]
-            return [first]
-        rows, counts = _count_distinct(every)
-        numbers: list[int] = rows.tolist()
-        if len(every) == 32 * len(numbers):
-            return numbers
-        warps = self.row_warp[rows]
-        lanes = (self._row_of.reshape(-1, 32)[warps] == rows[:, None]).sum(axis=1)
-        for at in np.flatnonzero(counts < lanes).tolist():
-            mine = threads[self._row_of[threads] == numbers[at]]
-            numbers[at] = self._split(numbers[at], int(warps[at]), mine)
-        return numbers
-
-    def _split(self, row: int, warp: int, threads: Ints) -> int:
-        if not self._free:
-            count = len(self._table)
-            self._grow_rows(max(16, count // 2))
-            self._free = list(range(len(self._table) - 1, count - 1, -1))
-        new = self._free.pop()
-        self._known.pop(new, None)
-        self._table[new], self._floors[new], self.dirty[new] = self._table[row], self._floors[row], True
-        self.row_warp[new] = warp
-        if row in self._foreign:
-            self._foreign[new] = dict(self._foreign[row])
-        self._row_of[threads] = new
-        self._splits.setdefault(warp, set()).add(new)
-        self.version += 1
-        return new
-
-    def _release_row(self, row: int) -> None:
-        self._foreign.pop(row, None)
-        self._free.append(row)
 
     def handed_on(self, thread: int) -> Handed:
         """Return what a release by a thread hands on, without moving time."""
@@ -356,20 +160,6 @@ class Clocks:
                     np.maximum(low_kinds[:, part], floors[:, level : level + 1], out=low_kinds[:, part])
             np.maximum(known[RAN], known[SEEN], out=known[RAN])
         return Stamp(int(self.domain_of[self.row_warp[row]]), known, dict(self._foreign.get(row, {})))
-
-    def threads_of_cluster(self, warp: int) -> int:
-        """Return how many threads the cluster of a warp has."""
-        domain = int(self.domain_of[warp])
-        if domain not in self._sizes:
-            self._sizes[domain] = self._count_threads(warp, domain)
-        return self._sizes[domain]
-
-    def _count_threads(self, warp: int, domain: int) -> int:
-        base = self.first_thread[warp]
-        last = int(base >> 5)
-        while last < len(self.domain_of) and self.domain_of[last] == domain:
-            last += 1
-        return last * 32 - int(base)
 
     def publish(self, threads: Ints) -> Stamp:
         """Return what a release by these threads hands on, without moving time."""
@@ -567,14 +357,6 @@ class Clocks:
             self.dirty[rows] = level != CTA
         self.now += 1
 
-    def join_lanes(self, threads: Ints) -> None:
-        """Let threads that know the same now share the rows of their warps."""
-        if not self._splits:
-            return
-        for warp in {int(self.row_warp[row]) for row in self.rows(threads)}:
-            if warp in self._splits:
-                self._merge_rows(warp, threads[threads >> 5 == warp])
-
     def synchronise_ctas(self, group: Group, first_thread: int, stride: int) -> None:
         """A barrier of all threads of some CTAs, each by itself."""
         self._known.clear()
@@ -642,21 +424,3 @@ class Clocks:
         for i, kind in enumerate(CROSS):
             self._floors[rows, kind, : level + 1] = crossed[i]
         return True
-
-    def _merge_rows(self, warp: int, threads: Ints) -> None:
-        """Give lanes of a warp that now know the same one row."""
-        self._known.clear()
-        base, extra = int(self.base_row[warp]), self._splits[warp]
-        kept = self.rows(threads)[0]
-        self._row_of[threads] = kept
-        lanes = self._row_of[warp * 32 : warp * 32 + 32]
-        if kept != base and not (lanes == base).any():
-            self._table[base], self._floors[base], self.dirty[base] = self._table[kept], self._floors[kept], True
-            self._foreign[base] = self._foreign.get(kept, {})
-            self._row_of[threads] = base
-        self.version += 1
-        for row in [row for row in extra if not (lanes == row).any()]:
-            extra.discard(row)
-            self._release_row(row)
-        if not extra:
-            del self._splits[warp]

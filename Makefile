@@ -8,7 +8,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 # `gpu` installs nothing: such machines may be offline.
-.PHONY: help demo test audit gpu bench lint fmt clean
+.PHONY: help demo test audit gpu bench docs lint fmt clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -36,6 +36,9 @@ gpu:  ## compare the simulator with this machine's GPU, bit for bit, with PYTHON
 
 bench: $(VENV)/.test $(VENV)/.bench  ## print the speed of parsing, tracing, checking and simulating on this machine
 	@set -e; for benchmark in $(wildcard benchmarks/*.py); do echo "== $$benchmark"; $(BIN)/python $$benchmark; done
+
+docs: $(VENV)/bin/python  ## build the instruction pages in build/isa
+	$(BIN)/python -m tools.isa_pages build/isa
 
 fmt: $(VENV)/.test  ## format the code and regenerate the generated files
 	$(BIN)/ruff check --fix-only --quiet .

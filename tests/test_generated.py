@@ -26,12 +26,3 @@ def test_an_edited_or_missing_file_is_out_of_date(tmp_path: Path) -> None:
     assert generate.stale(tmp_path) == [first]
     (tmp_path / first).unlink()
     assert generate.stale(tmp_path) == [first]
-
-
-def test_a_page_that_nothing_writes_any_more_is_out_of_date(tmp_path: Path) -> None:
-    page = tmp_path / "docs" / "isa" / "forgotten.md"
-    page.parent.mkdir(parents=True)
-    page.write_text(f"{generate.MARK} from a row that is gone. -->\n")
-    assert generate.orphans(tmp_path) == ["docs/isa/forgotten.md"]
-    page.write_text("written by hand\n")
-    assert generate.orphans(tmp_path) == []

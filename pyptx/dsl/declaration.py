@@ -12,13 +12,15 @@ from pyptx.dsl.run import raw_parameter
 from pyptx.dsl.trace import fail
 from pyptx.dsl.values import is_integer
 from pyptx.ir.nodes import FunctionDirective
-from pyptx.isa.directives import Place, directive
+from pyptx.isa.directives import DIRECTIVES, Place
 from pyptx.isa.limits import THREADS_PER_CTA
 from pyptx.isa.targets import FIRST_PTX, NEWEST_PTX, PTX_VERSIONS, Version, target
 from pyptx.specs import Tile
 from pyptx.types import PtxType
 
 _LARGEST_CLUSTER = 16
+_DIRECTIVES = [d.name.removeprefix(".") for d in DIRECTIVES if Place.KERNEL in d.places and d.name != ".param"]
+"""Without `.param`, which `raw_params` declares."""
 
 
 def checked_arch(arch: Any) -> str:
@@ -95,10 +97,9 @@ def directives(reqntid: Any, raw: Any) -> tuple[FunctionDirective, ...]:
         three(reqntid, "reqntid")
         nodes.append(FunctionDirective("reqntid", _to_tuple(reqntid)))
     for name, values in raw or ():
-        known = directive(f".{name.removeprefix('.')}")
-        if known is None or Place.KERNEL not in known.places:
+        if name.removeprefix(".") not in _DIRECTIVES:
             fail(rules.DECLARATION, f"`{name}` is not a kernel directive",
-                 help="use maxnreg, maxntid, reqntid, minnctapersm, maxclusterrank, …: see docs/isa")  # fmt: skip
+                 help=f"use one of {', '.join(_DIRECTIVES)}")  # fmt: skip
         nodes.append(FunctionDirective(name.removeprefix("."), tuple(values)))
     return tuple(nodes)
 

@@ -20,12 +20,12 @@ _VALUES = (Kind.VALUE, Kind.REGISTER, Kind.IMMEDIATE)
 
 class Computation(NamedTuple):
     """One opcode: the types it computes, the names of its source operands for each operand count, and its modifiers in
-    PTX order: positions with several choices, and optional flags."""
+    PTX order: positions with their choices, where there are several, and optional flags."""
 
     opcode: str
     types: frozenset[str]
     sources: tuple[tuple[str, ...], ...]
-    positions: tuple[str, ...]
+    positions: dict[str, tuple[str, ...]]
     flags: tuple[str, ...]
 
 
@@ -45,17 +45,19 @@ def _find_computation(opcode: str, rows: list[Form]) -> Computation | None:
     if not plain:
         return None
     heads = [slot for slots, _ in plain for slot in slots[:-1]]
-    several = dict.fromkeys(slot.name for slot in heads if len(slot.choices) > 1)
+    several: dict[str, dict[str, None]] = {slot.name: {} for slot in heads if len(slot.choices) > 1}
+    for slot in heads:
+        several.get(slot.name, {}).update(dict.fromkeys(choice.text for choice in slot.choices))
     places = sorted((at, slot.choices[0].text) for slots, _ in plain for at, slot in enumerate(slots[:-1]))
     last = {word: at for at, word in places}
     words = sorted((s.choices[0].text for s in heads if s.name not in several), key=lambda word: (last[word], word))
-    chosen = {choice.text for slot in heads if slot.name in several for choice in slot.choices}
+    chosen = {text for texts in several.values() for text in texts}
     sources = {tuple(operand.name for operand in signature[1:]) for _, match in plain for signature in match.signatures}
     return Computation(
         opcode,
         frozenset(choice.text for slots, _ in plain for choice in slots[-1].choices),
         tuple(sorted(sources, key=len)),
-        tuple(_KEYWORDS.get(name, name) for name in several),
+        {_KEYWORDS.get(name, name): tuple(texts) for name, texts in several.items()},
         tuple(word for word in dict.fromkeys(words) if word not in chosen),
     )
 

@@ -22,11 +22,11 @@ def _make_function(name: str, known: Computation) -> Callable[..., Reg]:
 
     def function(dtype: Any, *operands: Any, pred: Pred | None = None, **named: Any) -> Reg:
         words: list[str] = []
-        for position in known.positions:
+        for position, choices in known.positions.items():
             word = named.pop(position, None)
             if word is not None and not isinstance(word, str):
                 fail(rules.ARGUMENT, f"`{position}` of `ptx.{name}` must be a string, found {shown(word)}",
-                     help=f"write it as PTX does, without its dot; see docs/isa for {known.opcode}")  # fmt: skip
+                     help=f"use one of {', '.join(map(repr, choices))}")  # fmt: skip
             words += [] if word is None else [word]
         words += [word for word in known.flags if named.pop(word, False)]
         if named:

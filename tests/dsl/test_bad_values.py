@@ -102,6 +102,7 @@ DECLARED: list[tuple[dict[str, Any], str]] = [
     ({"cluster": (32,)}, "32 CTAs"), ({"smem": -1}, "number of bytes"), ({"raw_params": [("u32",)]}, "(type, name)"),
     ({"raw_params": [("u33", "n")]}, "u33"), ({"reqntid": (0,)}, "three positive integers"),
     ({"raw_directives": [("foo", (1,))]}, "is not a kernel directive"), ({"in_specs": [5]}, "sequence of Tile"),
+    ({"raw_directives": [(".param", (1,))]}, "is not a kernel directive"),
 ]  # fmt: skip
 
 

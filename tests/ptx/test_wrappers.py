@@ -209,7 +209,7 @@ def test_arguments_that_an_instruction_does_not_have() -> None:
     refused(unknown, "PTX0818", "no operand `saturate`", "dst, a, b", "rounding, ftz, sat")
     refused(twice, "PTX0818", "no operand `a`")
     refused(missing, "PTX0201", "takes 3 operands")
-    refused(no_word, "PTX0818", "`rounding` of `ptx.add` must be a string")
+    refused(no_word, "PTX0818", "`rounding` of `ptx.add` must be a string", "use one of 'rn', 'rz', 'rm', 'rp'")
     refused(wrong_type, "PTX0102", ".s32")
 
 

@@ -17,7 +17,7 @@ from pyptx.sim.launch.outputs import report_unwritten
 from pyptx.sim.launch.prepared import Options, prepared
 from pyptx.sim.launch.progress import attach, pace_of
 from pyptx.sim.launch.results import Coverage, Result
-from pyptx.sim.launch.run import cited, judged, repeatable, with_findings
+from pyptx.sim.launch.verdicts import add_findings, cite_lines, judge_findings, note_seed
 from pyptx.sim.observers import watching
 from pyptx.sim.observers.checks import Checks, selection
 from pyptx.sim.observers.checks.choice import Check
@@ -131,7 +131,7 @@ class Machine:
             fresh = [(checks, array) for array in self._options.fresh]
             report_unwritten(checks, launch.buffers, self._outputs, fresh)
         with attach([launch.printed]):
-            hazards = [] if checks is None else judged([self._module], checks.selected, checks)
+            hazards = [] if checks is None else judge_findings([self._module], checks.selected, checks)
         launch.write_back()
         watched = [] if self._watch is None else self._watch.changes
         selected = None if checks is None else checks.selected
@@ -231,7 +231,7 @@ class Machine:
                     self._watch.look()
                 more = more and batch.peek() is not None
         except PtxError as why:
-            raise self._repeatable(with_findings(why, self._checks)) from None
+            raise self._repeatable(add_findings(why, self._checks)) from None
         if not more:
             self._batch = self._next_batch()
         new = [] if self._checks is None else self._checks.selected.fatal(self.hazards)
@@ -241,7 +241,7 @@ class Machine:
             raise self._repeatable(PtxError(finding.diagnostic() for finding in by_cause(new)))
 
     def _repeatable(self, why: PtxError) -> PtxError:
-        return repeatable(cited(self._module, why), self._options.schedule, self._options.seed)
+        return note_seed(cite_lines(self._module, why), self._options.schedule, self._options.seed)
 
     def _stops(self, until: Until | None, pcs: set[int]) -> bool:
         key = None if self._batch is None else self._batch.peek()

@@ -20,7 +20,7 @@ from pyptx.sim.launch.outputs import report_unwritten
 from pyptx.sim.launch.prepared import BATCH_LANES, MAX_STEPS, Dim, Options, Prepared, prepared_together
 from pyptx.sim.launch.progress import Pace, attach, interrupted, pace_of
 from pyptx.sim.launch.results import Coverage, Result
-from pyptx.sim.launch.run import cited, judged, repeatable, with_findings
+from pyptx.sim.launch.verdicts import add_findings, cite_lines, judge_findings, note_seed
 from pyptx.sim.observers.checks import Checks, Selection, selection
 from pyptx.sim.observers.checks.choice import Check
 from pyptx.sim.program.linking import told_apart, whole
@@ -219,9 +219,9 @@ def stream(
             _run(_Stream(grids, turns_of(schedule, seed)))
             if checks is not None:
                 report_unwritten(checks, grids[0].launch.buffers, outputs, _fresh(grids, launches))
-            hazards = [] if selected is None or checks is None else judged(_distinct(modules), selected, checks)
+            hazards = [] if selected is None or checks is None else judge_findings(_distinct(modules), selected, checks)
         except PtxError as why:
-            raise repeatable(why, schedule, seed) from None
+            raise note_seed(why, schedule, seed) from None
     grids[0].launch.write_back()
     fresh = [array for one in launches for array in one.fresh]
     return [
@@ -268,7 +268,7 @@ def _run(stream: _Stream) -> None:
             stream.run()
     except PtxError as why:
         first, *others = _distinct([grid.launch.launch.program.module for grid in grids])
-        raise cited(first, with_findings(why, grids[-1].checks), *others) from None
+        raise cite_lines(first, add_findings(why, grids[-1].checks), *others) from None
     except MemoryError as why:
         text = f"no memory for grids of {threads} threads: {why}"
         raise faults.error(faults.OUT_OF_MEMORY, grids[0].launch.launch.program.entry.function.origin, text) from None

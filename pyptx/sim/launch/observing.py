@@ -1,0 +1,63 @@
+"""Who observes a run, as its options ask, and what they show of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyptx.diagnostics import PtxError
+from pyptx.sim.execution.machine import Launch
+from pyptx.sim.launch.results import Stats
+from pyptx.sim.observers import watching
+from pyptx.sim.observers.checks import Checks, Selection
+from pyptx.sim.observers.observer import Observer
+from pyptx.sim.observers.statistics.report import statistics as statistics_of
+from pyptx.sim.observers.statistics.tally import Tally
+from pyptx.sim.observers.timeline import Timeline
+from pyptx.sim.observers.timeline.recorder import Recorder, recording
+from pyptx.sim.observers.watching import Watch
+from pyptx.sim.reports.findings import Finding, by_cause
+
+
+@dataclass(frozen=True, slots=True)
+class Observers:
+    """Who observes a run."""
+
+    checks: Checks | None
+    recorder: Recorder | None
+    tally: Tally | None
+    watch: Watch | None
+
+    @classmethod
+    def of(
+        cls, launch: Launch, selected: Selection | None, schedule: str, timeline: bool | int, statistics: bool,
+        watch: Sequence[str],
+    ) -> Observers:  # fmt: skip
+        """Return what somebody asked for."""
+        watched = watching.watch(launch.program, watch) if watch else None
+        checks = Checks(selected) if selected is not None else None
+        findings = None if checks is None else checks.engine.findings
+        recorder = recording(launch, schedule, timeline, findings) if timeline or statistics else None
+        return cls(checks, recorder, Tally() if statistics else None, watched)
+
+    def listeners(self) -> list[Observer]:
+        """Return all that hear events."""
+        return [one for one in (self.recorder, self.tally, self.checks) if one is not None]
+
+    def stopped(self, why: PtxError) -> PtxError:
+        """Return the error that ended the run, with the timeline up to there if one was asked for."""
+        if self.recorder is None:
+            return why
+        checks = self.checks
+        hazards = [] if checks is None else by_cause(checks.selected.chosen(checks.engine.findings))
+        return self.recorder.stopped(why, hazards)
+
+    def draw(self, stats: Stats, hazards: Sequence[Finding]) -> Timeline | None:
+        """Return the timeline, and put what was counted into the run's statistics."""
+        if self.recorder is None:
+            return None
+        recorded = self.recorder.finish()
+        if self.tally is None:
+            return Timeline(recorded, hazards)
+        stats.statistics = statistics_of(self.recorder, self.tally)
+        return Timeline(recorded, hazards, stats.statistics.marks())

@@ -1,0 +1,92 @@
+"""What the findings of a run become: a list, or the error that ends it, with the lines that its places come from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pyptx.diagnostics import Diagnostic, PtxError, Severity
+from pyptx.ir import Module
+from pyptx.sim.observers.checks import Checks, Selection
+from pyptx.sim.reports.findings import Finding, by_cause
+from pyptx.sim.reports.graph import Hang
+from pyptx.sim.reports.source_lines import source_lines, text_of
+from pyptx.sim.rules import ADDRESS_OVERFLOW, DEADLOCK, NARROWED, NOT_A_BARRIER, PHASE_UNOBSERVED, faults
+from pyptx.sim.rules.advice import COUNT
+from pyptx.sim.scheduling.orders import SEEDED
+
+_WRAPPED = (ADDRESS_OVERFLOW, NARROWED)
+
+
+def note_seed(why: PtxError, schedule: str, seed: int) -> PtxError:
+    """Return an error that says how to run the schedule again that led to it."""
+    if schedule not in SEEDED or not why.diagnostics:
+        return why
+    first = why.diagnostics[0]
+    note = f"schedule={schedule!r}, seed={seed} repeats this run"
+    return _rebuild(why, [replace(first, notes=(*first.notes, note)), *why.diagnostics[1:]])
+
+
+def _rebuild(why: PtxError, diagnostics: list[Diagnostic]) -> PtxError:
+    """Return an error of the same kind with other diagnostics."""
+    made = Hang(diagnostics, why.report) if isinstance(why, Hang) else PtxError(diagnostics)
+    made.source = why.source
+    return made
+
+
+def judge_findings(modules: Sequence[Module], selected: Selection, checks: Checks) -> list[Finding]:
+    """Return what was found; PtxError when something of it is an error."""
+    found = selected.chosen(checks.engine.findings)
+    text = None
+    if found:
+        lines = source_lines(*modules)
+        for finding in found:
+            lines.cite(finding)
+        text = text_of(
+            modules, [place.origin for finding in found for place in (finding.place, finding.other) if place]
+        )
+        for finding in found:
+            finding.source = text
+    fatal = selected.fatal(found)
+    if fatal:
+        # Phases that ended early lead to errors of all kinds; the finding says which count is too low.
+        known = {id(finding) for finding in fatal}
+        shown = [finding for finding in found if id(finding) in known or finding.rule is PHASE_UNOBSERVED]
+        raise PtxError((finding.diagnostic() for finding in by_cause(shown)), text)
+    return found
+
+
+def cite_lines(module: Module, why: PtxError, *others: Module) -> PtxError:
+    """Return an error that says which lines of the kernel's source its places come from."""
+    lines = source_lines(module, *others)
+    made = _rebuild(why, [lines.cited(diagnostic) for diagnostic in why.diagnostics])
+    made.source = text_of([module, *others], [d.origin for d in made.diagnostics])
+    return made
+
+
+def add_findings(why: PtxError, checks: Checks | None) -> PtxError:
+    """Return the error that ended a run, behind the hazards that may have caused it, wrapped addresses among them;
+    behind a hang stand the phases that nobody observed, which often are its beginning."""
+    found = [] if checks is None else by_cause(checks.selected.chosen(checks.engine.findings))
+    causes = [finding for finding in found if finding.severity is Severity.ERROR or finding.rule in _WRAPPED]
+    errors = [finding.diagnostic() for finding in causes]
+    missed = [finding for finding in found if finding.rule is PHASE_UNOBSERVED and isinstance(why, Hang)]
+    if isinstance(why, Hang):
+        why = _accuse_barrier(why, missed)
+    elif any(d.code == NOT_A_BARRIER.code and d.origin == why.diagnostics[0].origin for d in errors):
+        # The machine stops at the instruction for what the finding says of it.
+        why = _rebuild(why, [d for d in why.diagnostics if d.code != faults.MBARRIER.code])
+    lost = [finding.diagnostic() for finding in missed]
+    return _rebuild(why, [*errors, *why.diagnostics, *lost]) if errors or lost else why
+
+
+def _accuse_barrier(why: Hang, missed: Sequence[Finding]) -> Hang:
+    """Return a deadlock that names the barrier whose phases ended early, if it is one of those that are waited for."""
+    inits = {finding.other for finding in missed}
+    node = next((node for node in why.report.ordered() if node.place is not None and node.place in inits), None)
+    if node is None or why.diagnostics[0].code != DEADLOCK.code:
+        return why
+    why.report.accuse(node, COUNT)
+    finding = why.report.finding()
+    assert finding is not None
+    return Hang([finding.diagnostic(), *why.diagnostics[1:]], why.report)

@@ -15,7 +15,10 @@ FORMAT = {
         '        Format("e5m2", ',
         '        Format("e3m4", Kind.FLOAT, 8, 4, Special.IEEE, arrays=("float8_e3m4",)),\n',
     ),
-    "types.py": ("pred = PtxType(", 'e3m4, e3m4x2 = _numbers("e3m4 e3m4x2")\n'),
+    "types.py": (
+        "pred = PtxType(",
+        'e3m4, e3m4x2 = (PtxType(name, type_bits(name)) for name in ("e3m4", "e3m4x2"))\n',
+    ),
     "ir/kinds.py": ("    PRED = types.pred\n", "    E3M4, E3M4X2 = types.e3m4, types.e3m4x2\n"),
 }
 """For each file a line and what to insert before it."""

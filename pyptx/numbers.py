@@ -15,7 +15,7 @@ from functools import cached_property
 
 
 class Kind(Enum):
-    """What the bits of a code are."""
+    """The kind of value that a code encodes."""
 
     BITS = "untyped"
     INTEGER = "an integer, in two's complement if signed"
@@ -25,7 +25,7 @@ class Kind(Enum):
 
 
 class Special(Enum):
-    """Which codes of a floating-point format are no finite numbers."""
+    """Which codes of a floating-point format are not finite numbers."""
 
     NONE = "none"
     NAN = "the last one is NaN"
@@ -34,24 +34,24 @@ class Special(Enum):
 
 @dataclass(frozen=True)
 class Format:
-    """A format. `largest`, `infinity` and `nan` are codes without the sign."""
+    """A number format. `largest`, `infinity` and `nan` are codes without the sign."""
 
     name: str
     kind: Kind
     bits: int
     """The width of a code."""
     mantissa: int = 0
-    """The bits after the binary point."""
+    """The number of bits after the binary point."""
     special: Special = Special.NONE
     signed: bool = True
     width: int = 0
-    """The width of a scalar, if its code does not fill it."""
+    """The width of a scalar if its code does not fill it."""
     shift: int = 0
-    """Where in a scalar the code starts; the bits below are ignored."""
+    """The lowest bit of the code in a scalar; the bits below are ignored."""
     lane: int = 0
-    """The width of an element of a packed type, if it is not that of a scalar."""
+    """The width of an element of a packed type if it differs from that of a scalar."""
     arrays: tuple[str, ...] = ()
-    """The dtypes of NumPy and ml_dtypes whose elements are scalars, the one to allocate first."""
+    """The dtypes of NumPy and ml_dtypes for arrays of scalars, the one to allocate first."""
     pair: str = ""
     """The dtype of an array of packed pairs."""
 
@@ -71,17 +71,17 @@ class Format:
 
     @cached_property
     def least_exponent(self) -> int:
-        """The exponent of the smallest normal number, which subnormal ones share."""
+        """The exponent of the smallest normal number and of the subnormal ones."""
         return 1 - self.bias
 
     @cached_property
     def sign(self) -> int:
-        """The sign bit, 0 without one."""
+        """The sign bit, or 0."""
         return 1 << self.bits - 1 if self.signed else 0
 
     @cached_property
     def magnitude(self) -> int:
-        """All bits but the sign."""
+        """All bits except the sign."""
         return (1 << self.bits - self.signed) - 1
 
     @cached_property
@@ -101,7 +101,7 @@ class Format:
 
     @cached_property
     def nan(self) -> int | None:
-        """The NaN that instructions return: all bits."""
+        """The NaN that instructions return: all bits set."""
         return None if self.special is Special.NONE else self.magnitude
 
     @cached_property
@@ -121,7 +121,7 @@ class Format:
 
     @property
     def letter(self) -> str:
-        """How PTX abbreviates the kind: `b`, `u`, `s` or `f`."""
+        """PTX's abbreviation of the kind: `b`, `u`, `s` or `f`."""
         if self.kind is Kind.INTEGER:
             return "s" if self.signed else "u"
         return "b" if self.kind is Kind.BITS else "f"
@@ -158,7 +158,7 @@ FORMATS = {
 
 
 def element_of(name: str) -> tuple[str, int]:
-    """Return the format of a type's elements and how many it packs: `e4m3x2` is (`e4m3`, 2), `f32` is (`f32`, 1)."""
+    """Return the format of a type's elements and their number: `e4m3x2` is (`e4m3`, 2), `f32` is (`f32`, 1)."""
     base, _, count = name.rpartition("x")
     return (base, int(count)) if base and count.isdigit() else (name, 1)
 
@@ -177,7 +177,7 @@ def is_float(name: str) -> bool:
 
 
 def value_of(code: int, form: Format) -> float:
-    """Return the number that a code means; bits above the format's are ignored."""
+    """Return the number that a code encodes; bits above the format's are ignored."""
     magnitude = code & form.magnitude
     if form.kind in (Kind.BITS, Kind.INTEGER, Kind.FIXED):
         return math.ldexp(magnitude - (code & form.sign), -form.mantissa)
@@ -198,7 +198,7 @@ ROUNDINGS = ("rn", "rna", "rz", "rm", "rp")
 
 
 class Overflow(Enum):
-    """What a number becomes that is past the largest one after rounding."""
+    """The result for a number that exceeds the largest one after rounding."""
 
     REFUSE = "nothing"
     SATURATE = "the largest number"
@@ -208,8 +208,8 @@ class Overflow(Enum):
 def encode(
     value: float | Fraction, form: Format, rounding: str = "rn", overflow: Overflow = Overflow.REFUSE
 ) -> int | None:
-    """Return the code of a number in a floating-point format or a power of two, rounded once; None if there is none.
-    Between powers of two no nearest one is agreed on: there is none but in a direction."""
+    """Return the code of a number in a floating-point format or a power-of-two format, rounded once; None if there is
+    none. Between powers of two there is no agreed nearest one: only directed rounding has a result."""
     if isinstance(value, float) and math.isnan(value):
         return _encode_nan(value, form)
     negative = value < 0 or (value == 0 and math.copysign(1.0, value) < 0)
@@ -234,7 +234,7 @@ def encode(
 
 
 def _encode_nan(value: float, form: Format) -> int | None:
-    """Return a NaN, of 16 bits or more with the sign and the upper payload of the given one, as processors do."""
+    """Return a NaN. From 16 bits on it keeps the sign and the upper payload of the given one, as processors do."""
     if form.infinity is None or form.bits <= 8:
         return form.nan
     bits = struct.unpack("<Q", struct.pack("<d", value))[0]

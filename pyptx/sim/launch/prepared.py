@@ -27,7 +27,7 @@ from pyptx.sim.program.blocks import Program, prepare
 from pyptx.sim.program.shapes import Dim, dim3, shaped, whole_number
 from pyptx.sim.program.variables import PARAM_BASE, Globals
 from pyptx.sim.rules import faults
-from pyptx.sim.scheduling.orders import SCHEDULES, reversed_ctas
+from pyptx.sim.scheduling.orders import SCHEDULES, reverses_ctas
 from pyptx.sim.scheduling.scheduler import Scheduler
 from pyptx.sim.state.address_space import AddressSpace
 from pyptx.sim.state.flights import Flight
@@ -95,7 +95,7 @@ class Prepared:
         machine: Batch | None = None
         require(self.launch, self.at_once)
         size = self.launch.cluster_size
-        by = self.at_once // size if reversed_ctas(self.launch.schedule, self.launch.seed) else 0
+        by = self.at_once // size if reverses_ctas(self.launch.schedule, self.launch.seed) else 0
         unstarted = self.unstarted = Unstarted(self.launch.cluster, self.launch.grid, by)
         sink = fan_out(observers)
         instruments = (observer.instrument(self.launch.program) for observer in observers)

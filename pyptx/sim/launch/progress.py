@@ -14,7 +14,7 @@ from pyptx.diagnostics import PtxError, UserTraceback, user_stack_level
 from pyptx.sim.launch.prepared import Prepared
 from pyptx.sim.program.assignment import successors
 from pyptx.sim.program.blocks import EXIT, RET, TRAP, Program
-from pyptx.sim.scheduling.places import report
+from pyptx.sim.scheduling.places import describe_places
 from pyptx.sim.scheduling.state import State
 from pyptx.sim.state.printing import Printed
 
@@ -38,7 +38,7 @@ class Interrupted(UserTraceback, KeyboardInterrupt):
 
 def interrupted(states: Sequence[State], instructions: int) -> Interrupted:
     """Return what to raise when a run was interrupted in these batches."""
-    rows = [row for state in states for row in report(state)]
+    rows = [row for state in states for row in describe_places(state)]
     return Interrupted("\n  ".join([f"stopped after {instructions} instructions; arrays are unchanged", *rows]))
 
 

@@ -27,7 +27,7 @@ from pyptx.sim.program.python_names import python_names
 from pyptx.sim.program.registers import Row
 from pyptx.sim.reports.findings import by_cause
 from pyptx.sim.rules import faults
-from pyptx.sim.scheduling.places import Stand, cta_numbers, groups, stands
+from pyptx.sim.scheduling.places import Stand, list_groups, list_stands, number_ctas
 from pyptx.sim.scheduling.scheduler import Scheduler
 
 Until = str | int | Callable[["Machine"], bool]
@@ -142,7 +142,7 @@ class Machine:
 
     def where(self) -> list[Stand]:
         """Return where each warp of the CTAs that run now is."""
-        return [] if self._batch is None else stands(self._batch)
+        return [] if self._batch is None else list_stands(self._batch)
 
     @hide_frames
     def registers(self, cta: int = 0, thread: int | tuple[int, ...] = 0) -> dict[str, Any]:
@@ -272,7 +272,7 @@ class Machine:
         """Return the batch of a CTA and a lane of it."""
         if self._batch is None:
             raise faults.error(faults.ARGUMENTS, None, "the kernel has ended: there is nothing to show")
-        numbers, shape = cta_numbers(self._batch), self._batch.shape
+        numbers, shape = number_ctas(self._batch), self._batch.shape
         if not isinstance(cta, int | np.integer) or not isinstance(thread, int | np.integer | Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
             text = f"CTA {cta!r}, thread {thread!r}: a CTA is its number in the grid, a thread a number or coordinates"
             raise faults.error(faults.ARGUMENTS, None, text)
@@ -287,7 +287,7 @@ class Machine:
         return self._batch, thread * shape.ctas + [*map(int, numbers)].index(cta)
 
     def _code(self, batch: Scheduler, lane: int) -> Code:
-        for _, pc, _, lanes in groups(batch):
+        for _, pc, _, lanes in list_groups(batch):
             if lane in lanes.index:
                 return batch.blocks[pc].code
         return batch.program.entry

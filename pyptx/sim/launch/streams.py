@@ -25,12 +25,12 @@ from pyptx.sim.observers.checks import Checks, Selection, selection
 from pyptx.sim.observers.checks.choice import Check
 from pyptx.sim.program.linking import told_apart, whole
 from pyptx.sim.rules import faults
-from pyptx.sim.scheduling.dependents import go_on
-from pyptx.sim.scheduling.grids import stuck
+from pyptx.sim.scheduling.dependents import resume_waiting
+from pyptx.sim.scheduling.grids import make_stream_deadlock
 from pyptx.sim.scheduling.mbarrier_waits import time_out
-from pyptx.sim.scheduling.places import report
+from pyptx.sim.scheduling.places import describe_places
 from pyptx.sim.scheduling.scheduler import Scheduler
-from pyptx.sim.scheduling.turns import Turns, turns_of
+from pyptx.sim.scheduling.turns import Turns, make_turns
 from pyptx.sim.scheduling.waiting import retry
 from pyptx.sim.state.flights import Flight
 
@@ -78,7 +78,7 @@ class _Grid:
 
     def start(self) -> None:
         """Let the first CTAs run."""
-        self.flight.where = lambda: [] if self.batch is None else report(self.batch)
+        self.flight.where = lambda: [] if self.batch is None else describe_places(self.batch)
         self.flight.unfinished = self.unfinished
         self.batches = self.launch.batches([] if self.checks is None else [self.checks], self.flight)
         self.batch = next(self.batches)
@@ -129,7 +129,7 @@ class _Stream:
         while self.waiting or any(grid.runs for grid in self.grids):
             running = [grid for grid in self.grids if grid.runs]
             able = [grid.batch is not None and bool(grid.batch.ready) for grid in running]
-            if self._may_start() and self.turns.starts(any(able), bool(running)):
+            if self._may_start() and self.turns.starts_next(any(able), bool(running)):
                 self.waiting.pop(0).start()
             elif any(able):
                 polling = [grid.batch is not None and bool(grid.batch.parked) for grid in running]
@@ -154,7 +154,7 @@ class _Stream:
         if grid.step():
             for other in self.grids:
                 if other.batch is not None and other.flight.before is grid.flight:
-                    go_on(other.batch)
+                    resume_waiting(other.batch)
 
     def _stir(self, batches: Sequence[Scheduler]) -> None:
         """Make lanes runnable when none is in any grid."""
@@ -168,7 +168,7 @@ class _Stream:
             stalled = [batch.stalls.repeats(batch) for batch in parked]
             timed_out = [time_out(batch) for batch in batches] if all(stalled) else []
             if all(stalled) and not any(timed_out):
-                raise stuck(batches, [grid.flight.label for grid in self.waiting])
+                raise make_stream_deadlock(batches, [grid.flight.label for grid in self.waiting])
         for batch in batches:
             batch.unpark()
 
@@ -216,7 +216,7 @@ def stream(
     checks = grids[-1].checks
     with attach(grid.launch.printed for grid in grids):
         try:
-            _run(_Stream(grids, turns_of(schedule, seed)))
+            _run(_Stream(grids, make_turns(schedule, seed)))
             if checks is not None:
                 report_unwritten(checks, grids[0].launch.buffers, outputs, _fresh(grids, launches))
             hazards = [] if selected is None or checks is None else judge_findings(_distinct(modules), selected, checks)

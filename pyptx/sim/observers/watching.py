@@ -16,8 +16,8 @@ from pyptx.sim.program.python_names import python_names
 from pyptx.sim.program.registers import Row
 from pyptx.sim.reports.findings import Cta
 from pyptx.sim.rules import faults
-from pyptx.sim.scheduling.known import place_of
-from pyptx.sim.scheduling.places import cta_numbers
+from pyptx.sim.scheduling.known import make_place
+from pyptx.sim.scheduling.places import number_ctas
 from pyptx.sim.scheduling.state import State
 
 _MOST = 100_000
@@ -67,13 +67,13 @@ class Watch(Observer):
         batch = self._state
         if batch is None or batch.running is None or len(self.changes) >= _MOST:
             return
-        numbers = np.array(cta_numbers(batch))
+        numbers = np.array(number_ctas(batch))
         for at, (name, row) in enumerate(self.rows):
             now, before = values(batch.machine, row), self._before[at]
             lanes = np.flatnonzero(now.view(f"u{now.itemsize}") != before.view(f"u{now.itemsize}"))
             if len(lanes):
                 block, shape = batch.running[0], batch.shape
-                place = place_of(block, block.steps[-1] if block.steps else None)
+                place = make_place(block, block.steps[-1] if block.steps else None)
                 ctas, threads = numbers[shape.cta[lanes]], shape.thread[lanes]
                 grid, variable = batch.machine.launch.grid, self.names.get(name, "")
                 self.changes.append(Change(name, place, ctas, threads, before[lanes], now[lanes], grid, variable))

@@ -1,1 +1,1 @@
-"""Which lanes run next, who waits for whom, and what is said when nobody can go on."""
+"""Decide which lanes run next and who waits for whom, and explain why a run cannot continue."""

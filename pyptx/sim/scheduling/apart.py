@@ -1,7 +1,7 @@
-"""Lanes that an aligned instruction finds elsewhere: those of its warps or warpgroups that cannot come to it any more.
+"""Lanes that an aligned instruction misses: those of its warps or warpgroups that can no longer reach it.
 
-Lanes that are late are none: what parted them lies before the instruction, and they will join the others there. Nor
-are lanes that do nothing more than end.
+Late lanes do not count: they diverged before the instruction and will join the others there. Neither do lanes that only
+exit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.program.blocks import Block
 from pyptx.sim.reports.findings import Agent, Cta, Finding
-from pyptx.sim.scheduling.known import place_of
+from pyptx.sim.scheduling.known import make_place
 from pyptx.sim.scheduling.reach import Reach
 from pyptx.sim.scheduling.state import State
 from pyptx.sim.state.barriers import Waiting
@@ -30,17 +30,17 @@ _MATRICES = frozenset((Trait.MULTIPLIES, Trait.REARRANGES))
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Lanes elsewhere, and where they are; `place` is None for those that the guard lets pass by, or that are not."""
+    """Absent lanes and their place; `place` is None for lanes whose guard is false."""
 
     index: Array
     place: Place | None
 
 
-def elsewhere(
+def find_absent(
     state: State, block: Block, depth: int, lanes: Lanes, unit: int = 32, whole: bool = False, step: Step | None = None
 ) -> list[Part]:
-    """Return the living lanes of these lanes' warps (of `unit` threads) that cannot come to an instruction of a block
-    where these are, the last one unless given; with `whole` those that have ended too."""
+    """Return the live lanes of the same warps (of `unit` threads) that cannot reach the instruction at which these
+    lanes are: the last of the block, or `step`. With `whole`, include exited lanes."""
     shape = state.shape
     group = shape.thread // unit * shape.ctas + shape.cta
     missing = np.isin(group, np.unique(group[lanes.sel]))
@@ -50,7 +50,7 @@ def elsewhere(
     gone = np.flatnonzero(missing & ~state.alive & whole)
     for pc in sorted({int(pc) for pc in state.left[gone]}):
         left = state.blocks[pc]
-        parts.append(Part(gone[state.left[gone] == pc], place_of(left, left.steps[-1])))
+        parts.append(Part(gone[state.left[gone] == pc], make_place(left, left.steps[-1])))
     missing &= state.alive
     warps = shape.warp[lanes.sel]
     for at, deep, waiting, runs in _iterate_positions(state) if missing.any() else ():
@@ -58,55 +58,55 @@ def elsewhere(
         lost = None if part is None else _find_lost(state, at, deep, part, runs, block.pc, depth, lanes, warps)
         if lost is not None:
             steps = state.blocks[at].steps or state.blocks[at + 1].steps
-            place = None if at == guard else place_of(state.blocks[at], steps[0])
+            place = None if at == guard else make_place(state.blocks[at], steps[0])
             parts.append(Part(lost.index, place))
     return parts
 
 
-def diverged(state: State, block: Block, depth: int, lanes: Lanes) -> PtxError | None:
-    """Return what is wrong where lanes have come to an instruction that whole warps or warpgroups execute as one, and
-    others cannot come: hardware does something undefined, and nothing can be computed."""
+def explain_divergence(state: State, block: Block, depth: int, lanes: Lanes) -> PtxError | None:
+    """Return the error of lanes at an instruction that whole warps or warpgroups execute together, if others cannot
+    reach it: the behavior is undefined, so nothing can be computed."""
     if Trait.ALIGNED not in block.steps[0].traits:
         return None
     shape = state.shape
-    parts = elsewhere(state, block, depth, lanes, block.unit, needs_all(block), block.steps[0])
+    parts = find_absent(state, block, depth, lanes, block.unit, needs_all(block), block.steps[0])
     warps = shape.warp[lanes.sel]
     near = next((part for part in parts if np.isin(shape.warp[part.index], warps).any()), None)
     if parts:
-        return PtxError([finding(state, place_of(block), lanes, near or parts[0]).diagnostic()])
+        return PtxError([make_finding(state, make_place(block), lanes, near or parts[0]).diagnostic()])
     if needs_all(block) and int(shape.thread[lanes.sel].max()) >= shape.threads // block.unit * block.unit:
         rule = rules.DIVERGENT if block.unit == 32 else rules.WARPGROUP
         short = Finding(
-            rule, place_of(block), agent(state, int(lanes.index[-1])), f"the CTA has {shape.threads} threads"
+            rule, make_place(block), make_agent(state, int(lanes.index[-1])), f"the CTA has {shape.threads} threads"
         )
         return PtxError([short.diagnostic()])
     return None
 
 
-def overdue(state: State) -> PtxError | None:
-    """Return why lanes that wait for the rest of their warps wait in vain when nothing can run, if that is so."""
+def explain_waiting(state: State) -> PtxError | None:
+    """Return the error of lanes that wait for the rest of their warps although nothing can run, if there are any."""
     if state.sink is not None:
         state.sink.on_stuck()
     for pc, items in state.converging.items():
         for item in items:
-            wrong = diverged(state, state.blocks[pc], item.depth, item.lanes)
+            wrong = explain_divergence(state, state.blocks[pc], item.depth, item.lanes)
             if wrong is not None:
                 return wrong
     return None
 
 
 def needs_all(block: Block) -> bool:
-    """Tell whether an instruction is undefined in warps of which threads have ended: products and moves of matrices."""
+    """Tell whether an instruction is undefined in warps with exited threads: matrix products and moves."""
     return block.unit > 32 or not _MATRICES.isdisjoint(block.steps[0].traits)
 
 
-def ended(state: State) -> bool:
-    """Tell whether there may be warps that are not whole any more, or never were."""
+def may_be_incomplete(state: State) -> bool:
+    """Tell whether some warp may lack lanes, because they exited or the block has none."""
     return state.live < state.shape.lanes or state.shape.threads % 32 != 0
 
 
-def finding(state: State, place: Place, lanes: Lanes, part: Part) -> Finding:
-    """Return the finding of lanes at an aligned instruction and a part that is elsewhere."""
+def make_finding(state: State, place: Place, lanes: Lanes, part: Part) -> Finding:
+    """Return the finding of lanes at an aligned instruction and of the part that is absent."""
     shape = state.shape
     near = np.isin(shape.warp[lanes.sel], shape.warp[part.index])
     rule = rules.DIVERGENT if near.any() else rules.WARPGROUP
@@ -122,20 +122,20 @@ def finding(state: State, place: Place, lanes: Lanes, part: Part) -> Finding:
     )
     mask = int((np.int64(1) << shape.lane[there].astype(np.int64)).sum())
     what = f"lanes 0x{mask:08x} {doing}" if near.any() else f"{len(there)} threads of the warpgroup {doing}"
-    other = None if part.place is None else agent(state, int(there[0]))
+    other = None if part.place is None else make_agent(state, int(there[0]))
     return Finding(
-        rule, place, agent(state, here), what, part.place, other, count=len(np.unique(shape.warp[part.index]))
+        rule, place, make_agent(state, here), what, part.place, other, count=len(np.unique(shape.warp[part.index]))
     )
 
 
-def agent(state: State, lane: int) -> Agent:
-    """Return a lane of a batch in the program's terms."""
+def make_agent(state: State, lane: int) -> Agent:
+    """Name a lane of a batch by its CTA, warp and lane."""
     shape, ctaid = state.shape, state.machine.ctaid[:, state.shape.cta[lane]]
     return Agent(Cta.at(ctaid, state.machine.launch.grid), int(shape.thread[lane]) // 32, int(shape.lane[lane]))
 
 
 def _iterate_positions(state: State) -> Iterator[tuple[int, int, Lanes, bool]]:
-    """Yield where lanes are that do not run now: the block, the depth of calls, the lanes, and whether they could."""
+    """Yield the positions of lanes that do not run now: block, call depth, lanes, and whether they could run."""
     for key, sets in state.ready.items():
         for lanes in sets:
             yield abs(key[2]), -key[1], lanes, True
@@ -154,12 +154,12 @@ def _iterate_positions(state: State) -> Iterator[tuple[int, int, Lanes, bool]]:
 def _find_lost(
     state: State, at: int, deep: int, part: Lanes, runs: bool, pc: int, depth: int, lanes: Lanes, warps: Array
 ) -> Lanes | None:
-    """Return which lanes at a block, in calls of some depth, cannot come to where others are. Only in the warps of
-    those, `warps`, do lanes keep an order: other warps of a warpgroup may be rounds of a loop behind."""
+    """Return which lanes at a block and call depth cannot reach the others. Only lanes of their `warps` run in order:
+    another warp of the warpgroup may be several loop iterations behind."""
     if state.reach is None:
         state.reach = Reach(state.program)
     reach = state.reach
-    if deep == 0 and reach.ends(at):
+    if deep == 0 and reach.only_exits(at):
         return None
     level = min(deep, depth)
     targets = {pc} if depth == level else {int(p) - 1 for p in np.unique(state.returns[level][lanes.sel])}
@@ -169,6 +169,6 @@ def _find_lost(
     each: list[tuple[int, bool]] = sorted(set(zip(starts.tolist(), ordered.tolist(), strict=True)))
     for start, first in each:
         near = [target for target in targets if blocks[target].code is blocks[start].code]
-        if near and not any(reach.before(start, target, first) for target in near):
+        if near and not any(reach.precedes(start, target, first) for target in near):
             lost |= (starts == start) & (ordered == first)
     return part.subset(lost)

@@ -1,5 +1,5 @@
-"""Lanes that wait for columns of tensor memory (manual: tcgen05.alloc): an allocation for which there are not enough in
-a row waits until a deallocation has freed some, and looks again."""
+"""Lanes that wait for columns of tensor memory (manual: tcgen05.alloc): an allocation without enough consecutive free
+columns waits for a deallocation and tries again."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pyptx.sim.scheduling.state import State
 from pyptx.sim.state.barriers import Waiting
 
 
-def allocated(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | None:
-    """Return the lanes that go on behind an allocation or a deallocation; who got no columns waits."""
+def resume_allocated(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | None:
+    """Return the lanes that continue after an allocation or deallocation; lanes without columns wait."""
     tensor = state.machine.memory.tensor
     if ".dealloc" in block.steps[0].instruction.modifiers:
         waiting, state.columns = state.columns, []

@@ -1,5 +1,5 @@
-"""Warp-wide instructions: which lanes have all the others that they name, and who waits for whom (manual: .sync,
-bar.warp.sync, wgmma)."""
+"""Warp-wide instructions: which lanes have all members of their mask, and which wait (manual: .sync, bar.warp.sync,
+wgmma)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.execution.operands import Operands
 from pyptx.sim.program.blocks import Block
-from pyptx.sim.scheduling.apart import diverged, ended, needs_all
+from pyptx.sim.scheduling.apart import explain_divergence, may_be_incomplete, needs_all
 from pyptx.sim.scheduling.state import State
 from pyptx.sim.semantics.registry import operation
 from pyptx.sim.state.barriers import Waiting
@@ -21,7 +21,7 @@ def converge(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | No
     """Return the lanes that may run a warp-wide instruction now; the others wait."""
     step = block.steps[0]
     if step.instruction.predicate is not None:
-        chosen, others = lanes.split(state.guard(step, block, lanes))
+        chosen, others = lanes.split(state.read_guard(step, block, lanes))
         if others is not None:
             state.push(depth, block.pc + 1, others)
         if chosen is None:
@@ -30,12 +30,12 @@ def converge(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | No
     before = state.converging.pop(block.pc, None)
     if before is not None:
         lanes = state.shape.merged([lanes, *(item.lanes for item in before)])
-    if whole_warps(state, lanes, block.unit):
+    if are_whole_warps(state, lanes, block.unit):
         unit = block.unit * state.shape.ctas
         here = lanes.positions is None and not lanes.lo % unit and not lanes.hi % unit
-        if here or not (ended(state) and needs_all(block)):
+        if here or not (may_be_incomplete(state) and needs_all(block)):
             return lanes
-    mask = members(state, step, block, lanes)
+    mask = read_members(state, step, block, lanes)
     if mask is None:
         return lanes
     ready = complete(state, block, lanes, mask)
@@ -43,8 +43,8 @@ def converge(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | No
         ready |= waiting(state.machine, lanes)
     chosen, others = lanes.split(ready)
     if others is not None or block.unit == 32:
-        # Of a warpgroup that is complete nobody can be elsewhere or have ended.
-        wrong = diverged(state, block, depth, lanes)
+        # No lane of a complete warpgroup is absent or has exited.
+        wrong = explain_divergence(state, block, depth, lanes)
         if wrong is not None:
             raise wrong
     if others is not None:
@@ -54,14 +54,14 @@ def converge(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | No
 
 
 def complete(state: State, block: Block, lanes: Lanes, mask: Array) -> Array:
-    """Return the lanes whose members are all here, and all of their warpgroup where an instruction wants that."""
-    here = together(state, lanes, mask)
+    """Return the lanes whose members are all here and, if the instruction needs it, all of their warpgroup."""
+    here = find_together(state, lanes, mask)
     return here if block.unit == 32 else here & _detect_warpgroups(state, lanes)
 
 
 def meet(state: State) -> bool:
-    """Let lanes go on that wait in the same instruction at several places, until which the manual lets them wait: all
-    that their mask names execute it with the same qualifiers and the same mask. Tell whether there were any."""
+    """Release lanes that wait at several places in the same instruction, as the manual allows: all members of their
+    mask execute it with the same qualifiers and mask. Tell whether there were any."""
     kinds: dict[tuple[str, ...], list[Waiting]] = {}
     for pc, items in state.converging.items() if len(state.converging) > 1 else ():
         kind = _classify(state.blocks[pc])
@@ -75,7 +75,7 @@ def meet(state: State) -> bool:
 
 
 def _classify(block: Block) -> tuple[str, ...] | None:
-    """Return what lanes at several places have to have in common, None where all of them come to one place."""
+    """Return what lanes at several places must have in common, None if all of them must reach one place."""
     step = block.steps[0]
     instruction, plan = step.instruction, step.plan
     if plan is None or ".sync" not in instruction.modifiers or ".aligned" in instruction.modifiers:
@@ -85,7 +85,7 @@ def _classify(block: Block) -> tuple[str, ...] | None:
 
 def _match_members(state: State, items: list[Waiting]) -> bool:
     shape, index = state.shape, np.concatenate([item.lanes.index for item in items])
-    each = [members(state, state.blocks[item.at].steps[0], state.blocks[item.at], item.lanes) for item in items]
+    each = [read_members(state, state.blocks[item.at].steps[0], state.blocks[item.at], item.lanes) for item in items]
     masks = np.concatenate([mask for mask in each if mask is not None])
     warp, lane = shape.warp[index], np.int64(1) << shape.lane[index].astype(np.int64)
     _, which = np.unique(warp.astype(np.int64) << 32 | masks, return_inverse=True)
@@ -123,25 +123,25 @@ def _match_members(state: State, items: list[Waiting]) -> bool:
 
 
 def _read_sources(state: State, block: Block, lanes: Lanes) -> list[Array]:
-    """Return what the first instruction of a block reads, in every lane."""
+    """Return the operands of a block's first instruction in every lane."""
     step, operands = block.steps[0], Operands(state.program, block)
     assert step.plan is not None
     values: list[Array] = []
     for wanted, operand in zip(step.plan.signature, step.instruction.operands, strict=True):
         if wanted.access == "r":
             expression = operands.read(operand, wanted.type, step.scope)
-            values.append(np.broadcast_to(state.evaluated(operands, expression, lanes), lanes.n))
+            values.append(np.broadcast_to(state.evaluate(operands, expression, lanes), lanes.n))
     return values
 
 
 def _detect_warpgroups(state: State, lanes: Lanes) -> Array:
-    """Tell which lanes are here with all of their warpgroup."""
+    """Tell which lanes are here with their whole warpgroup."""
     group = state.shape.thread[lanes.sel] // 128 * state.shape.ctas + state.shape.cta[lanes.sel]
     return np.bincount(group)[group] == 128
 
 
-def whole_warps(state: State, lanes: Lanes, threads: int = 32) -> bool:
-    """Tell quickly that lanes are whole warps, or whole warpgroups; the last warp of a CTA may lack lanes."""
+def are_whole_warps(state: State, lanes: Lanes, threads: int = 32) -> bool:
+    """Tell quickly whether lanes are whole warps or warpgroups; the last warp of a CTA may have fewer lanes."""
     if threads == 32 and lanes.n == state.live:
         return True
     unit = threads * state.shape.ctas
@@ -149,20 +149,20 @@ def whole_warps(state: State, lanes: Lanes, threads: int = 32) -> bool:
     return lanes.positions is None and not lanes.lo % unit and not rest
 
 
-def members(state: State, step: Step, block: Block, lanes: Lanes) -> Array | None:
-    """Return the member mask of a warp-wide instruction, None for one without."""
+def read_members(state: State, step: Step, block: Block, lanes: Lanes) -> Array | None:
+    """Return the member mask of a warp-wide instruction, None if it has none."""
     plan = step.plan
     assert plan is not None
     for wanted, operand in zip(plan.signature, step.instruction.operands, strict=True):
         if wanted.name == "membermask":
-            return state.value(operand, step, block, lanes).astype(np.uint32)
+            return state.read_value(operand, step, block, lanes).astype(np.uint32)
     if any(m in (".aligned", ".sync") for m in step.instruction.modifiers):
         return np.full(lanes.n, 0xFFFFFFFF, np.uint32)
     return None
 
 
-def together(state: State, lanes: Lanes, mask: Array, among: Lanes | None = None) -> Array:
-    """Return the lanes whose members are all here (among these or others) or have left."""
+def find_together(state: State, lanes: Lanes, mask: Array, among: Lanes | None = None) -> Array:
+    """Return the lanes whose members are all here (among these or `among`) or have exited."""
     warps = state.shape.warps * state.shape.ctas
     others = lanes if among is None else among
     here = _collect_bits(state.shape.warp[others.sel], state.shape.lane[others.sel], warps)
@@ -173,16 +173,16 @@ def together(state: State, lanes: Lanes, mask: Array, among: Lanes | None = None
 
 
 def release_warps(state: State) -> None:
-    """Let lanes go on whose members all wait in a bar.warp.sync, whichever one it is."""
+    """Release lanes whose members all wait in a `bar.warp.sync`, whichever one it is."""
     items = state.warps_waiting
     here = state.shape.merged([item.lanes for item in items])
     kept: list[Waiting] = []
     gone: list[tuple[Step, Lanes, Array]] = []
     for item in items:
         block = state.blocks[item.at]
-        mask = members(state, block.steps[-1], block, item.lanes)
+        mask = read_members(state, block.steps[-1], block, item.lanes)
         assert mask is not None
-        passing = together(state, item.lanes, mask, here)
+        passing = find_together(state, item.lanes, mask, here)
         free, stay = item.lanes.split(passing)
         if free is not None:
             gone.append((block.steps[-1], free, mask[passing]))
@@ -195,5 +195,5 @@ def release_warps(state: State) -> None:
 
 
 def _collect_bits(warp: Array, lane: Array, warps: int) -> Array:
-    """Return which lanes of each warp are named, as a mask."""
+    """Return a mask of lanes for each warp."""
     return np.bincount(warp, weights=(1 << lane.astype(np.int64)).astype(np.float64), minlength=warps).astype(np.uint32)

@@ -1,5 +1,5 @@
-"""`griddepcontrol`: lanes that let the next grid of a stream start, and lanes that wait for the end of the one before
-(manual: griddepcontrol). A grid that runs alone has nobody before it and nobody behind it."""
+"""`griddepcontrol`: lanes that let the next grid of a stream start, and lanes that wait for the previous grid (manual:
+griddepcontrol). A grid that runs alone has neither."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from pyptx.sim.scheduling.state import State
 from pyptx.sim.state.barriers import Waiting
 
 
-def goes_on(state: State, block: Block, lanes: Lanes) -> bool:
-    """Execute a `griddepcontrol` without a guard; False when its lanes have to wait, or other grids may have their
-    turn."""
+def execute_unguarded(state: State, block: Block, lanes: Lanes) -> bool:
+    """Execute a `griddepcontrol` without a guard; return False if its lanes must wait or other grids should run."""
     step, flight = block.steps[-1], state.machine.flight
     if step.instruction.predicate is not None:
         return False
@@ -27,8 +26,8 @@ def goes_on(state: State, block: Block, lanes: Lanes) -> bool:
     return True
 
 
-def control(state: State, block: Block, depth: int, lanes: Lanes) -> None:
-    """Execute a `griddepcontrol` in the lanes that its guard lets come to it."""
+def execute_guarded(state: State, block: Block, depth: int, lanes: Lanes) -> None:
+    """Execute a `griddepcontrol` in the lanes whose guard is true."""
     step, flight = block.steps[-1], state.machine.flight
     if not _is_wait(step):
         _trigger_dependents(state, lanes)
@@ -40,8 +39,9 @@ def control(state: State, block: Block, depth: int, lanes: Lanes) -> None:
     state.push(depth, block.pc + 1, lanes)
 
 
-def go_on(state: State) -> bool:
-    """The grid before has ended: its memory is visible, and the lanes that waited for it run. Say whether any did."""
+def resume_waiting(state: State) -> bool:
+    """Resume the lanes that waited for the previous grid, which has completed and whose memory is visible. Tell whether
+    there were any."""
     flight = state.machine.flight
     if flight is None or not flight.waiting:
         return False
@@ -58,7 +58,7 @@ def _is_wait(step: Step) -> bool:
 
 
 def _trigger_dependents(state: State, lanes: Lanes) -> None:
-    """Take note that CTAs let dependents start. Only the first thread of a CTA that does so counts."""
+    """Record that CTAs let dependents start. Only the first thread of a CTA counts."""
     flight = state.machine.flight
     if flight is None:
         return

@@ -1,4 +1,4 @@
-"""Why no grid of a stream can go on: what each waits for, the first one's reasons first."""
+"""Explain why no grid of a stream can continue, starting with the first grid."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import replace
 
 from pyptx.diagnostics import Diagnostic, PtxError
 from pyptx.sim.reports.graph import Hang, HangReport
-from pyptx.sim.scheduling.hang import deadlock, no_progress
+from pyptx.sim.scheduling.hang import make_deadlock, make_livelock
 from pyptx.sim.scheduling.state import State
 
 
-def stuck(states: Sequence[State], unstarted: Sequence[str]) -> PtxError:
-    """Return the error of grids of which none can go on; `unstarted` are those that wait for them to end."""
+def make_stream_deadlock(states: Sequence[State], unstarted: Sequence[str]) -> PtxError:
+    """Return the error of grids none of which can continue; `unstarted` wait for them to complete."""
     diagnostics: list[Diagnostic] = []
     report = HangReport([], None, [])
     for state in states:
         parked = [(abs(key[2]), lanes) for key, lanes in state.parked]
-        why = no_progress(state, parked) if parked else deadlock(state)
+        why = make_livelock(state, parked) if parked else make_deadlock(state)
         diagnostics += why.diagnostics
         if isinstance(why, Hang):
             report = _join(report, why.report)
@@ -30,7 +30,7 @@ def stuck(states: Sequence[State], unstarted: Sequence[str]) -> PtxError:
 
 
 def _join(first: HangReport, second: HangReport) -> HangReport:
-    """Return the wait-for graph of two grids, of which the second may wait for the end of the first."""
+    """Return the wait-for graph of two grids, the second of which may wait for the first."""
     for node in second.nodes:
         if node.kind == "grid" and first.guilty is not None:
             node.waits_for = [first.guilty.what]

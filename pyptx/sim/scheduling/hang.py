@@ -1,7 +1,7 @@
-"""Why nothing runs: what the batch knows of who waits for what, for the wait-for graph of `hazards.graph`.
+"""Explain why nothing runs: collect the waits of a batch for the wait-for graph of `reports.graph`.
 
-Explains the first cluster in which lanes wait, or the first CTAs where they poll memory. Threads are numbered by CTA, a
-warp's 32 after each other.
+Covers the first cluster in which lanes wait, or the first CTAs whose lanes poll memory. Threads are numbered by CTA,
+with the 32 of a warp in sequence.
 """
 
 from __future__ import annotations
@@ -20,37 +20,37 @@ from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.program.blocks import Block
 from pyptx.sim.reports.graph import Hang, HangReport, explain
 from pyptx.sim.rules import REMEDIES
-from pyptx.sim.scheduling.apart import overdue
-from pyptx.sim.scheduling.convergence import members
-from pyptx.sim.scheduling.known import Known, threads_of
-from pyptx.sim.scheduling.polling import Poll, loop_at, polls
+from pyptx.sim.scheduling.apart import explain_waiting
+from pyptx.sim.scheduling.convergence import read_members
+from pyptx.sim.scheduling.known import Known, list_threads
+from pyptx.sim.scheduling.polling import Poll, find_loop, find_polls
 from pyptx.sim.scheduling.state import State
 from pyptx.sim.state.barriers import Waiting as Held
 
 _MOST_CTAS = 32
-"""How many CTAs are looked at when any of them may write what is polled."""
+"""How many CTAs to search for a writer of the polled location."""
 
 
-def deadlock(state: State) -> PtxError:
-    """Return the error of a batch in which every living lane waits."""
-    wrong = overdue(state)
+def make_deadlock(state: State) -> PtxError:
+    """Return the error of a batch in which every live lane waits."""
+    wrong = explain_waiting(state)
     if wrong is not None:
         return wrong
-    report = hang(state)
+    report = explain_hang(state)
     finding = report.finding()
     assert finding is not None
     return Hang([finding.diagnostic()], report)
 
 
-def no_progress(state: State, parked: list[tuple[int, Lanes]]) -> PtxError:
-    """Return the error of a batch whose running lanes change nothing any more: they poll, from these blocks on."""
-    report = hang(state, parked)
-    loop = loop_at(state, parked[0][0])
+def make_livelock(state: State, parked: list[tuple[int, Lanes]]) -> PtxError:
+    """Return the error of a batch whose running lanes change nothing: they poll, from these blocks on."""
+    report = explain_hang(state, parked)
+    loop = find_loop(state, parked[0][0])
     lines = [span.line for block in loop for step in block.steps if (span := opcode_span(step.instruction)) is not None]
     where = f"the loop at lines {min(lines)} to {max(lines)} never ends: nothing changes anymore" if lines else ""
     node = report.guilty
     if node is None:
-        who = Known(state, []).who(threads_of(state, parked[0][1]))
+        who = Known(state, []).who(list_threads(state, parked[0][1]))
         text = f"no progress: {who} runs forever; {where}"
         return Hang([rules.LIVELOCK.found(opcode_span(loop[0].steps[0].instruction), text)], report)
     who, place = node.waiting[0]
@@ -60,10 +60,10 @@ def no_progress(state: State, parked: list[tuple[int, Lanes]]) -> PtxError:
     return Hang([replace(diagnostic, details=tuple(report.summary()))], report)
 
 
-def hang(state: State, parked: Sequence[tuple[int, Lanes]] = ()) -> HangReport:
+def explain_hang(state: State, parked: Sequence[tuple[int, Lanes]] = ()) -> HangReport:
     """Return the wait-for graph of the first cluster whose lanes wait, or poll at these blocks."""
-    blocked: list[tuple[str, Array, Lanes, Held | Poll]] = [*held(state)]
-    blocked += [(poll.kind, poll.key, poll.lanes, poll) for pc, ls in parked for poll in polls(state, pc, ls)]
+    blocked: list[tuple[str, Array, Lanes, Held | Poll]] = [*list_waits(state)]
+    blocked += [(poll.kind, poll.key, poll.lanes, poll) for pc, ls in parked for poll in find_polls(state, pc, ls)]
     if not blocked:
         return HangReport([], None, [])
     size = state.clusters.size
@@ -72,13 +72,13 @@ def hang(state: State, parked: Sequence[tuple[int, Lanes]] = ()) -> HangReport:
     if any(kind == "memory" for kind, _, _, _ in blocked):
         ctas = range(min(state.shape.ctas, _MOST_CTAS))
     known = Known(state, list(ctas))
-    waiting = [wait for kind, keys, lanes, held in blocked for wait in known.waits(kind, keys, lanes, held)]
+    waiting = [wait for kind, keys, lanes, held in blocked for wait in known.list_waits(kind, keys, lanes, held)]
     waiting.sort(key=lambda wait: wait.threads[0])
-    return explain(waiting, known.gone(), known)
+    return explain(waiting, known.list_exited(), known)
 
 
-def held(state: State) -> list[tuple[str, Array, Lanes, Held]]:
-    """Return the lanes that wait, with the kind and the key of what each waits for."""
+def list_waits(state: State) -> list[tuple[str, Array, Lanes, Held]]:
+    """Return the waiting lanes, with the kind and the key of each awaited event."""
     places = state.machine.memory.mbarriers.places
     blocked: list[tuple[str, Array, Lanes, Held]] = [
         ("mbarrier", places[s.rows], s.waiting.lanes, s.waiting) for s in state.suspended
@@ -104,5 +104,5 @@ def held(state: State) -> list[tuple[str, Array, Lanes, Held]]:
 
 
 def _read_masks(state: State, block: Block, step: Step, item: Held) -> Array:
-    mask = members(state, step, block, item.lanes)
+    mask = read_members(state, step, block, item.lanes)
     return np.full(item.lanes.n, 0xFFFFFFFF) if mask is None else mask.astype(np.int64)

@@ -1,4 +1,4 @@
-"""What a batch knows of the things that its lanes wait for: what is missing of them, who could still bring it about."""
+"""What a batch knows of the events that its lanes wait for: what is missing, and who can still cause them."""
 
 from __future__ import annotations
 
@@ -20,44 +20,44 @@ from pyptx.sim.scheduling.polling import Poll
 from pyptx.sim.scheduling.reach import (
     Reach,
     Source,
-    arrival,
-    bar_of,
-    cluster_arrival,
-    deallocation,
-    decrease,
-    write,
+    make_bar_matcher,
+    match_arrival,
+    match_cluster_arrival,
+    match_deallocation,
+    match_decrease,
+    match_write,
 )
-from pyptx.sim.scheduling.register_pool import wanted
+from pyptx.sim.scheduling.register_pool import read_count
 from pyptx.sim.scheduling.state import State
 from pyptx.sim.state.barriers import Waiting as Held
 from pyptx.sim.state.tensor_memory import Holding
 
 
-def step_of(block: Block) -> Step:
-    """Return the instruction of a block in which lanes wait."""
+def find_step(block: Block) -> Step:
+    """Return the instruction of a block at which lanes wait."""
     return block.steps[0] if block.converges else block.steps[-1]
 
 
-def place_of(block: Block, step: Step | None = None) -> Place:
-    """Return the place of the instruction in which lanes of a block wait or have left."""
-    at = step or step_of(block)
+def make_place(block: Block, step: Step | None = None) -> Place:
+    """Return the place of the instruction at which lanes of a block wait or exited."""
+    at = step or find_step(block)
     origin = opcode_span(at.instruction)
     if origin is None:
         return Place(block.code.function.origin, f"the end of {block.code.function.name}")
     return Place(origin, at.instruction.full_opcode)
 
 
-def threads_of(state: State, lanes: Lanes, mask: Array | None = None) -> tuple[int, ...]:
+def list_threads(state: State, lanes: Lanes, mask: Array | None = None) -> tuple[int, ...]:
     chosen = lanes.index if mask is None else lanes.index[mask]
     shape = state.shape
     return tuple((shape.cta[chosen] * shape.warps * 32 + shape.thread[chosen]).tolist())
 
 
-def waits_at(state: State, kind: str, held: Held) -> Place:
+def locate_wait(state: State, kind: str, held: Held) -> Place:
     """Return the place where lanes wait: at a barrier, the last instruction of its block."""
     block = state.blocks[held.at]
     ends = kind in ("bar", "cluster", "grid") or any(held is item for item in state.warps_waiting)
-    return place_of(block, block.steps[-1] if ends else None)
+    return make_place(block, block.steps[-1] if ends else None)
 
 
 @dataclass(slots=True)
@@ -76,29 +76,30 @@ class Known:
     def stride(self) -> int:
         return self.state.shape.warps * 32
 
-    def waits(self, kind: str, keys: Array, lanes: Lanes, held: Held | Poll) -> list[Waiting]:
-        """Return the waits of lanes of these CTAs, one per CTA and key (per warp, where warps wait for their own)."""
+    def list_waits(self, kind: str, keys: Array, lanes: Lanes, held: Held | Poll) -> list[Waiting]:
+        """Return the waits of lanes of these CTAs, one per CTA and key (and per warp, if each warp waits for its own
+        event)."""
         waits_of_lanes: list[Waiting] = []
         inside = np.isin(lanes.cta, self.ctas)
         warp = self.state.shape.warp[lanes.sel] if kind == "warp" else np.zeros(lanes.n, np.int64)
         groups = np.stack([lanes.cta, keys.astype(np.int64), warp])[:, inside]
         for cta, key, own in np.unique(groups, axis=1).T.tolist():
             mask = inside & (lanes.cta == cta) & (keys == key) & (warp == own)
-            place = held.place if isinstance(held, Poll) else waits_at(self.state, kind, held)
-            wait = Waiting(threads_of(self.state, lanes, mask), place, kind, key)
+            place = held.place if isinstance(held, Poll) else locate_wait(self.state, kind, held)
+            wait = Waiting(list_threads(self.state, lanes, mask), place, kind, key)
             self.resumes[wait] = (held.pc, held)
             waits_of_lanes.append(wait)
         return waits_of_lanes
 
-    def gone(self) -> list[Standing]:
-        """Return who has exited, by the place of the exit."""
+    def list_exited(self) -> list[Standing]:
+        """Return the exited threads, by the place of their exit."""
         state = self.state
         dead = np.flatnonzero(~state.alive & np.isin(state.shape.cta, self.ctas))
         standings: list[Standing] = []
         for pc in sorted({int(pc) for pc in state.left[dead]}):
             lanes = state.shape.of(dead[state.left[dead] == pc])
             standings.append(
-                Standing(threads_of(state, lanes), place_of(state.blocks[pc], state.blocks[pc].steps[-1]), True)
+                Standing(list_threads(state, lanes), make_place(state.blocks[pc], state.blocks[pc].steps[-1]), True)
             )
         return standings
 
@@ -112,18 +113,18 @@ class Known:
             cta, own = divmod(warp * 32, self.stride)
             lane_text = f" lane {lanes[0]}" if len(lanes) == 1 and size > 1 else ""
             lane_text = lane_text or ("" if len(lanes) == size else f" ({len(lanes)} lanes)")
-            parts.setdefault(f"CTA {self.cta(cta)}", []).append(f"warp {own // 32}{lane_text}")
+            parts.setdefault(f"CTA {self.name_cta(cta)}", []).append(f"warp {own // 32}{lane_text}")
         text = ", ".join(f"{cta} {', '.join(own)}" for cta, own in parts.items())
         text += f" and {len(warps) - 4} more warps" if len(warps) > 4 else ""
         grid = self.state.machine.launch.label
         return f"{text} of `{grid}`" if grid else text
 
-    def cta(self, cta: int) -> Cta:
+    def name_cta(self, cta: int) -> Cta:
         """Name a CTA of the batch."""
         return Cta.at(self.state.machine.ctaid[:, cta], self.state.machine.launch.grid)
 
     def subject(self, wait: Waiting) -> Subject:
-        """Return what these threads wait for."""
+        """Describe the event that these threads wait for."""
         if wait.kind == "mbarrier":
             return self._describe_mbarrier(wait)
         if wait.kind == "bar":
@@ -141,19 +142,19 @@ class Known:
         return self._describe_warp(wait)
 
     def _find_helpers(self, sources: list[Source], cta: int | None = None) -> frozenset[int]:
-        """Return the waiting warps that may still come to one of these instructions."""
+        """Return the waiting warps that can still reach one of these instructions."""
         pcs = {source.pc for source in sources}
         warps: set[int] = set()
         for wait, (pc, _) in self.resumes.items():
             if cta is not None and wait.threads[0] // self.stride != cta:
                 continue
-            if pcs & self.reach.after(pc):
+            if pcs & self.reach.find_reachable(pc):
                 warps |= {thread >> 5 for thread in wait.threads}
         return frozenset(warps)
 
     def _find_signals(self, sources: list[Source]) -> tuple[Place, ...]:
-        """Return those of these instructions that waiting lanes may still come to."""
-        coming = frozenset[int]().union(*(self.reach.after(pc) for pc, _ in self.resumes.values()))
+        """Return the places of those instructions that waiting lanes can still reach."""
+        coming = frozenset[int]().union(*(self.reach.find_reachable(pc) for pc, _ in self.resumes.values()))
         steps = [source.step.instruction for source in sources if source.pc in coming]
         return tuple(Place(opcode_span(step), step.full_opcode) for step in steps)
 
@@ -166,7 +167,7 @@ class Known:
         phase, pending, count, tx = (
             int(v[row]) for v in (barriers.phase, barriers.pending, barriers.expected, barriers.tx)
         )
-        sources = self.reach.sources(arrival, state.program.variables.shared_symbol(address))
+        sources = self.reach.find_sources(match_arrival, state.program.variables.shared_symbol(address))
         missing = advice.describe_phase(phase, pending, count, tx, phase & 1)
         if pending > count:
             missing += f" ({count} by init, the rest by cp.async.mbarrier.arrive)"
@@ -175,7 +176,7 @@ class Known:
         if not sources:
             history = ["no instruction of the kernel arrives at it"]
         key = ("mbarrier", wait.key)
-        name = f"mbarrier {named} of CTA {self.cta(cta)}, phase {phase}"
+        name = f"mbarrier {named} of CTA {self.name_cta(cta)}, phase {phase}"
         lacks = pending, count, tx
         return Subject(
             key, name, missing, tuple(history), init, self._find_helpers(sources), True, advice.has_begun(*lacks),
@@ -183,13 +184,13 @@ class Known:
         )  # fmt: skip
 
     def _find_history(self, place: int) -> tuple[dict[int, tuple[int, ...]], Place | None]:
-        """Return who last executed an instruction on an mbarrier, by the instruction, and where it was initialized."""
+        """Return the threads that last executed each instruction on an mbarrier, and where it was initialized."""
         threads_by_instruction: dict[int, tuple[int, ...]] = {}
         init: Place | None = None
         for (site, _), (lanes, offsets) in self.state.machine.memory.mbarriers.history.items():
             mask = offsets == place
             if mask.any():
-                threads_by_instruction[id(site.instruction)] = threads_of(self.state, lanes, mask)
+                threads_by_instruction[id(site.instruction)] = list_threads(self.state, lanes, mask)
                 if site.instruction.modifiers[:1] == (".init",):
                     init = Place(site.origin, site.instruction.full_opcode)
         return threads_by_instruction, init
@@ -209,8 +210,8 @@ class Known:
         missing = f"{arrived // unit} of {(need or live) // unit} {name} have arrived"
         if need > live:
             missing += f", only {live // unit} {name} are live"
-        sources = self.reach.sources(bar_of(wait.key))
-        barrier = f"barrier {wait.key} of CTA {self.cta(cta)}"
+        sources = self.reach.find_sources(make_bar_matcher(wait.key))
+        barrier = f"barrier {wait.key} of CTA {self.name_cta(cta)}"
         return Subject(("bar", cta, wait.key), barrier, missing, helpers=self._find_helpers(sources, cta), exact=True,
                        advice=advice.BARS, signals=self._find_signals(sources))  # fmt: skip
 
@@ -220,15 +221,15 @@ class Known:
         lacking = np.flatnonzero(own & (clusters.seen < clusters.phase[wait.key]))
         missing = f"{len(lacking)} threads have not arrived"
         if len(lacking):
-            missing += f": {self.who(threads_of(state, state.shape.of(lacking)))}"
-        name = f"cluster barrier of CTAs {', '.join(str(self.cta(c)) for c in self.ctas)}"
-        helpers = self._find_helpers(self.reach.sources(cluster_arrival))
+            missing += f": {self.who(list_threads(state, state.shape.of(lacking)))}"
+        name = f"cluster barrier of CTAs {', '.join(str(self.name_cta(c)) for c in self.ctas)}"
+        helpers = self._find_helpers(self.reach.find_sources(match_cluster_arrival))
         return Subject(("cluster", wait.key), name, missing, helpers=helpers, exact=True, advice=advice.CLUSTERS)
 
     def _describe_memory(self, wait: Waiting) -> Subject:
         poll = self.resumes[wait][1]
         assert isinstance(poll, Poll)
-        sources = self.reach.sources(write) if poll.names is None else self._find_writers(poll.names)
+        sources = self.reach.find_sources(match_write) if poll.names is None else self._find_writers(poll.names)
         helpers = self._find_helpers(sources)
         missing = "no thread that can still run writes it"
         if helpers:
@@ -241,7 +242,7 @@ class Known:
         )
 
     def _find_writers(self, names: frozenset[str]) -> list[Source]:
-        sources = {id(s.step): s for name in sorted(names) or [""] for s in self.reach.sources(write, name)}
+        sources = {id(s.step): s for name in sorted(names) or [""] for s in self.reach.find_sources(match_write, name)}
         return list(sources.values())
 
     def _describe_warp(self, wait: Waiting) -> Subject:
@@ -254,7 +255,7 @@ class Known:
         near &= (wait.key >> state.shape.lane.astype(np.int64) & 1) != 0
         here = set(wait.threads)
         absent = [int(x) for x in lane[near] if cta * self.stride + int(thread[x]) not in here]
-        threads = threads_of(state, state.shape.of(np.array(absent))) if absent else ()
+        threads = list_threads(state, state.shape.of(np.array(absent))) if absent else ()
         missing = (
             f"{len(absent)} lanes have not arrived: {self.who(threads)}" if absent else "not all lanes have arrived"
         )
@@ -274,12 +275,12 @@ class Known:
         assert pool is not None
         held = self.resumes[wait][1]
         assert isinstance(held, Held)
-        count = wanted(state.blocks[held.at])
+        count = read_count(state.blocks[held.at])
         warp = state.shape.warp[wait.threads[0] % self.stride * state.shape.ctas + wait.key]
         need = max(0, count - int(pool.counts[warp])) * 32
         missing = f"each warp that requests {count} per thread needs {need} more, {int(pool.free[wait.key])} are free"
-        helpers = self._find_helpers(self.reach.sources(decrease), wait.key)
-        name = f"registers of CTA {self.cta(wait.key)}"
+        helpers = self._find_helpers(self.reach.find_sources(match_decrease), wait.key)
+        name = f"registers of CTA {self.name_cta(wait.key)}"
         return Subject(("registers", wait.key), name, missing, helpers=helpers, exact=True)
 
     def _describe_columns(self, wait: Waiting) -> Subject:
@@ -287,22 +288,22 @@ class Known:
         assert isinstance(held, Held)
         block = state.blocks[held.at]
         step = block.steps[0]
-        count = int(state.value(step.instruction.operands[1], step, block, held.lanes)[0])
+        count = int(state.read_value(step.instruction.operands[1], step, block, held.lanes)[0])
         ctas = [wait.key & ~1, wait.key | 1] if ".cta_group::2" in step.instruction.modifiers else [wait.key]
         holders = [
             self._describe_holder(cta, item) for cta in ctas for item in state.machine.memory.tensor.holders(cta)
         ]
         missing = f"no {count} consecutive columns are free: {'; '.join(holders)}"
-        helpers = self._find_helpers(self.reach.sources(deallocation), wait.key if len(ctas) == 1 else None)
-        names = " and ".join(f"CTA {self.cta(cta)}" for cta in ctas)
+        helpers = self._find_helpers(self.reach.find_sources(match_deallocation), wait.key if len(ctas) == 1 else None)
+        names = " and ".join(f"CTA {self.name_cta(cta)}" for cta in ctas)
         key, name = ("columns", ctas[0], len(ctas)), f"columns of tensor memory of {names}"
         return Subject(key, name, missing, helpers=helpers, exact=True, advice=advice.COLUMNS)
 
     def _describe_holder(self, cta: int, item: Holding) -> str:
-        """Say who holds columns, and where they were allocated."""
+        """Say who holds columns and where they were allocated."""
         shape = self.state.shape
-        warp = threads_of(self.state, shape.of(np.flatnonzero(shape.warp == shape.warp[item.lane])))
+        warp = list_threads(self.state, shape.of(np.flatnonzero(shape.warp == shape.warp[item.lane])))
         instruction = item.instruction
         place = Place(opcode_span(instruction), instruction.full_opcode)
         last = item.first + item.columns - 1
-        return f"{item.first} to {last} of CTA {self.cta(cta)} are held by {self.who(warp)} since {place}"
+        return f"{item.first} to {last} of CTA {self.name_cta(cta)} are held by {self.who(warp)} since {place}"

@@ -1,4 +1,4 @@
-"""Lanes that leave a block two ways, or by a call, a return, a table, the end of the thread."""
+"""Lanes that leave a block by a branch in two directions, a call, a return, a branch table or exit."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from pyptx.sim.execution.codegen import DIVERGED
 from pyptx.sim.program.blocks import CALL, EXIT, RET, TABLE, TRAP, WAIT, Block, Code
 from pyptx.sim.program.variables import FUNCTION_BASE
 from pyptx.sim.rules import faults
-from pyptx.sim.scheduling.register_pool import left
+from pyptx.sim.scheduling.register_pool import return_registers
 from pyptx.sim.scheduling.state import State
 from pyptx.sim.scheduling.waiting import release, wait
 
 
 def leave(state: State, block: Block, depth: int, lanes: Lanes, how: int) -> bool:
-    """Move lanes that leave a block two ways, or by a call, a barrier, the end. False, with nobody moved, where the
-    guard of that holds for none of them: all go on behind it."""
+    """Move lanes that leave a block in two directions, or by a call, a barrier or exit. Return False and move none if
+    their guard is false in every lane: all continue with the next block."""
     step = block.steps[-1]
     if how == DIVERGED:
-        taken, others = lanes.split(state.guard(step, block, lanes))
+        taken, others = lanes.split(state.read_guard(step, block, lanes))
         if taken is not None:
             _jump(state, block, depth, block.targets[0], taken)
         if others is not None:
             state.push(depth, block.pc + 1, others)
         return True
     if step.instruction.predicate is not None:
-        chosen, others = lanes.split(state.guard(step, block, lanes))
+        chosen, others = lanes.split(state.read_guard(step, block, lanes))
         if chosen is None:
             return False
         if others is not None:
@@ -62,7 +62,7 @@ def _exit(state: State, block: Block, depth: int, lanes: Lanes) -> None:
     state.clusters.live -= np.bincount(state.clusters.cluster(lanes), minlength=len(state.clusters.live))
     state.clusters.turn()
     if state.registers is not None:
-        left(state, lanes)
+        return_registers(state, lanes)
     if state.live:
         release(state)
 
@@ -76,7 +76,7 @@ def _trap(state: State, block: Block, depth: int, lanes: Lanes) -> None:
 
 def _branch_by_table(state: State, block: Block, depth: int, lanes: Lanes) -> None:
     step = block.steps[-1]
-    index = state.value(step.instruction.operands[0], step, block, lanes)
+    index = state.read_value(step.instruction.operands[0], step, block, lanes)
     for at in np.unique(index):
         subset = lanes.subset(index == at)
         if int(at) >= len(block.targets):
@@ -93,7 +93,7 @@ def _call(state: State, block: Block, depth: int, lanes: Lanes) -> None:
         code = state.program.by_name.get(name)
         _enter(state, code, name, block, depth, lanes)
         return
-    address = state.value(parts_of_call(step)[1], step, block, lanes)
+    address = state.read_value(parts_of_call(step)[1], step, block, lanes)
     for at in np.unique(address):
         subset = lanes.subset(address == at)
         code = state.program.code_at(int(at))
@@ -124,7 +124,7 @@ def _enter(state: State, code: Code | None, name: str, block: Block, depth: int,
 
 
 def _keep_dynamic(state: State, depth: int, lanes: Lanes, top: int, origin: Origin | None) -> None:
-    """Note how far the memory of `alloca` reaches before a call."""
+    """Record how far the memory of `alloca` reaches before a call."""
     base = state.machine.dynamic_base
     if top > base:
         raise faults.error(
@@ -136,7 +136,7 @@ def _keep_dynamic(state: State, depth: int, lanes: Lanes, top: int, origin: Orig
 
 
 def _save(state: State, code: Code, depth: int, lanes: Lanes, back: bool = False) -> None:
-    """Keep the registers of a function that may be entered again, or bring them back."""
+    """Save the registers of a recursive function, or restore them."""
     kept = state.saved.get((depth, code.number))
     rows = {
         letter: [r.index + n for r in code.rows.of.values() if r.letter == letter for n in range(r.count)]

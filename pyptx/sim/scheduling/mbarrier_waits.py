@@ -1,4 +1,4 @@
-"""Lanes that wait for mbarriers: who is refused, who looks again, and when waits time out."""
+"""Lanes that wait for mbarriers: which are refused, which test again, and when waits time out."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ import numpy as np
 from pyptx.isa.traits import Trait
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.program.blocks import Block
-from pyptx.sim.scheduling.column_waits import allocated
-from pyptx.sim.scheduling.register_pool import asked
+from pyptx.sim.scheduling.column_waits import resume_allocated
+from pyptx.sim.scheduling.register_pool import request_registers
 from pyptx.sim.scheduling.state import State, Suspended
 from pyptx.sim.state.barriers import Waiting
 
 _TIMEOUTS = 64
-"""How often waits for mbarriers may time out, none of which changes, before that is a deadlock."""
+"""How often waits for mbarriers may time out without any change before the run is a deadlock."""
 
 
 def suspend(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | None:
-    """Make the lanes wait that an mbarrier refused, or that want more registers or columns of tensor memory than there
-    are; return the others."""
+    """Suspend the lanes that an mbarrier refused, or that need more registers or tensor memory columns than are free;
+    return the others."""
     barriers = state.machine.memory.mbarriers
     refused = barriers.refused
     awaited = block.steps[0].traits[Trait.SUSPENDS]
     if awaited == "registers":
-        return asked(state, block, depth, lanes)
+        return request_registers(state, block, depth, lanes)
     if awaited == "columns":
-        return allocated(state, block, depth, lanes)
+        return resume_allocated(state, block, depth, lanes)
     if refused is None:
         return lanes
     barriers.refused = None
@@ -35,7 +35,7 @@ def suspend(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | Non
 
 
 def resume(state: State) -> None:
-    """Let lanes look again at mbarriers whose phase has ended."""
+    """Let lanes test again the mbarriers whose phase has completed."""
     barriers = state.machine.memory.mbarriers
     if not barriers.turned:
         return
@@ -56,7 +56,7 @@ def resume(state: State) -> None:
 
 
 def land_late(state: State) -> bool:
-    """Let engines do what lanes wait for, or else what they were told first; say whether there was anything."""
+    """Let engines complete what lanes wait for, or else their oldest work; tell whether there was any."""
     effects, barriers = state.machine.effects, state.machine.memory.mbarriers
     if not effects.pending:
         return False
@@ -70,8 +70,8 @@ def land_late(state: State) -> bool:
 
 
 def time_out(state: State) -> bool:
-    """Let lanes that wait for mbarriers go on with a refusal, as hardware does after a while; False when that has
-    changed nothing so often that it never will."""
+    """Resume lanes that wait for mbarriers with a refusal, as hardware does after a while; return False if repeated
+    timeouts changed nothing."""
     changes = state.machine.memory.mbarriers.changes
     count = state.timeouts[1] + 1 if state.timeouts[0] == changes else 1
     state.timeouts = (changes, count)

@@ -1,6 +1,6 @@
 """The orders in which a schedule runs groups of lanes, and what it lets happen early or late. Same seed, same order.
 
-`eager` and `lazy` have no order of their own: lowest block first. The others sort the warps or CTAs into ranks.
+`eager` and `lazy` have no order of their own: lowest block first. The others sort warps or CTAs into ranks.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from pyptx.sim.state.effects import BULK, COPIES, STORES, TCGEN05, TENSOR_STORES
 SEEDED = ("random", "adversarial")
 SCHEDULES = ("eager", "lazy", *SEEDED)
 Key = tuple[int, int, int]
-"""A rank, minus the depth of calls, and the block (negative where higher ones run first): the least key runs."""
+"""A rank, minus the call depth, and the block (negative if higher ones run first): the lowest key runs."""
 
 _MOST_RANKS = 3
 _LONGEST_TURN = 48
 _REFUSALS = 0.15
 _LANDINGS = 0.3
 _MOST_PARTS = 8
-"""Into how many parts the CTAs of a batch fall at most."""
+"""The most parts into which the CTAs of a batch split."""
 _STREWN = 8
-"""Into how many parts the lanes of a warp fall at random."""
+"""The number of parts into which the lanes of a warp split at random."""
 _FEW = 2048
-"""So many lanes are parted by CTA too: CTAs lie side by side, and parts of such lanes run several times slower."""
+"""Up to this many lanes are also split by CTA: CTAs interleave, so split lanes run several times slower."""
 
 
 @dataclass(slots=True)
 class Order:
-    """One order. `ranks`: the rank of every lane, lower ones run as long as they can. `down`: of two blocks the higher
-    one runs first. `fair`: ranks take turns of random length, effects land and waits fail at random. `hasty`: agents
-    whose effects land at once."""
+    """One order. `ranks`: the rank of every lane; lower ranks run as long as they can. `down`: the higher of two blocks
+    runs first. `fair`: ranks take turns of random length, effects land and waits fail at random. `hasty`: agents whose
+    effects land immediately."""
 
     name: str
     ranks: Array
@@ -46,17 +46,17 @@ class Order:
     hasty: frozenset[str] = frozenset()
     _of: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
 
-    def parts(self, depth: int, pc: int, lanes: Lanes) -> list[tuple[Key, Lanes]]:
-        """Return lanes at a block with their keys, apart by rank."""
+    def split(self, depth: int, pc: int, lanes: Lanes) -> list[tuple[Key, Lanes]]:
+        """Return lanes at a block with their keys, split by rank."""
         place = (-depth, -pc if self.down else pc)
-        rank = self.rank(lanes)
+        rank = self.find_rank(lanes)
         if rank >= 0:
             return [((rank, *place), lanes)]
         ranks = self.ranks[lanes.sel]
         subsets = ((int(one), lanes.subset(ranks == one)) for one in np.unique(ranks))
         return [((one, *place), subset) for one, subset in subsets if subset is not None]
 
-    def rank(self, lanes: Lanes) -> int:
+    def find_rank(self, lanes: Lanes) -> int:
         """Return the rank of lanes, -1 if they have several."""
         if lanes.positions is not None:
             ranks = self.ranks[lanes.positions]
@@ -68,8 +68,8 @@ class Order:
         return rank_of_lanes
 
     def pick(self, ready: Mapping[Key, Sequence[Lanes]]) -> Key:
-        """Return the key that runs now. Lanes of one warp run lowest block first in every order: they meet again behind
-        a branch, as the hardware's do, so that what comes there may be `.aligned`."""
+        """Return the key that runs next. Lanes of one warp run lowest block first in every order: they reconverge after
+        a branch as on hardware, so that the code there may be `.aligned`."""
         if self.fair:
             rank = self.chance.choice(sorted({key[0] for key in ready}))
             return min(key for key in ready if key[0] == rank)
@@ -84,38 +84,39 @@ class Order:
             seen |= warps
         return chosen
 
-    def strewn(self, lanes: Lanes) -> list[Lanes]:
-        """Return the lanes of each warp in parts, which run a block one after the other: lanes are threads, and that
-        one comes to a release before another one comes to its acquire may not be taken for granted."""
+    def split_warps(self, lanes: Lanes) -> list[Lanes]:
+        """Split the lanes of each warp into parts that run a block in turn: lanes are threads, and no kernel may rely
+        on one reaching a release before another reaches its acquire."""
         ranks = [31 - lane if self.down else self.chance.randrange(_STREWN) for lane in range(32)]
         each = np.array(ranks)[lanes.shape.lane[lanes.sel]]
         parts = (lanes.subset(each == rank) for rank in np.unique(each))
         return [part for part in parts if part is not None]
 
-    def turn(self) -> int:
-        """Return after how many blocks another group may take its turn; 0: when it has to."""
+    def draw_turn(self) -> int:
+        """Return after how many blocks another group may run; 0 if only when it must."""
         return self.chance.randint(1, _LONGEST_TURN) if self.fair else 0
 
     def yields(self, key: Key, ready: Iterable[Key]) -> bool:
-        """Say whether a group that comes to `key` lets another one run, or meets it."""
+        """Tell whether a group that reaches `key` lets another one run, or joins it."""
         if not self.fair:
             return key >= min(ready)
         return any(other <= key for other in ready if other[0] == key[0])
 
-    def lands(self) -> bool:
-        """Say whether effects of engines land now, though nobody waits for them."""
+    def lands_now(self) -> bool:
+        """Tell whether effects of engines land now, although no lane waits for them."""
         return self.fair and self.chance.random() < _LANDINGS
 
-    def refuses(self, lanes: Lanes) -> Array | None:
-        """Return which lanes an mbarrier's `try_wait` refuses although their phase has ended, whole warps."""
+    def draw_refusals(self, lanes: Lanes) -> Array | None:
+        """Return the lanes, in whole warps, that an mbarrier's `try_wait` refuses although their phase has
+        completed."""
         if self.chance.random() >= _REFUSALS:
             return None
         warps = lanes.shape.warp[lanes.sel]
         return warps % 2 == self.chance.randint(0, 1) if self.chance.random() < 0.5 else np.ones(lanes.n, np.bool_)
 
 
-def order_of(schedule: str, seed: int, batch: int, shape: Shape) -> Order | None:
-    """Return the order of a schedule for a batch of CTAs; None for the lowest block first."""
+def make_order(schedule: str, seed: int, batch: int, shape: Shape) -> Order | None:
+    """Return the order of a schedule for a batch of CTAs; None for lowest block first."""
     if schedule not in SEEDED:
         return None
     chance = random.Random(f"{schedule} {seed} {batch}")
@@ -125,8 +126,8 @@ def order_of(schedule: str, seed: int, batch: int, shape: Shape) -> Order | None
     return Order(name, _RANKED[ranks](shape, chance), chance, down, hasty=hasty)
 
 
-def reversed_ctas(schedule: str, seed: int) -> bool:
-    """Say whether the last CTAs of a grid run first."""
+def reverses_ctas(schedule: str, seed: int) -> bool:
+    """Tell whether the last CTAs of a grid run first."""
     return schedule in SEEDED and seed % 2 == 1
 
 
@@ -147,7 +148,7 @@ def _order_ctas(shape: Shape, chance: random.Random) -> Array:
 
 
 def _starve_one(shape: Shape, chance: random.Random) -> Array:
-    """Let one warp of every CTA run only when no other can: the last one to arrive everywhere."""
+    """Let one warp of every CTA run only when no other can, so that it always arrives last."""
     return (shape.thread // 32 == chance.randrange(shape.warps)).astype(np.int64)
 
 
@@ -156,7 +157,7 @@ def _prefer_odd(shape: Shape, chance: random.Random) -> Array:
 
 
 def _partition(shape: Shape, chance: random.Random) -> Array:
-    """Part the warps at random places, mostly between warpgroups, or the CTAs."""
+    """Split the warps at random places, mostly between warpgroups, or the CTAs."""
     if shape.ctas > 1 and shape.lanes <= _FEW and chance.random() < 0.3:
         return (shape.cta >= chance.randrange(shape.ctas)).astype(np.int64)
     unit = 4 if shape.warps > 4 and chance.random() < 0.7 else 1
@@ -183,4 +184,4 @@ _ADVERSE = (
     ("first CTA first", "first CTA", True, _LATE),
     ("last warp first, consumers first, copies at once", "last warp", True, _COPIES),
 )
-"""The orders of the adversarial schedule, by seed: each one makes somebody the last, or the first, to come."""
+"""The orders of the adversarial schedule, by seed: each makes some warp or CTA the last, or the first, to arrive."""

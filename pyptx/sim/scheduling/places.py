@@ -1,4 +1,4 @@
-"""Where every thread of a batch is: what a debugger shows, and what an interrupted run says."""
+"""Where every thread of a batch is: what a debugger shows and an interrupted run reports."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pyptx.diagnostics import Origin
 from pyptx.sim.base.events import Place
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.reports.findings import Cta
-from pyptx.sim.scheduling.hang import held
-from pyptx.sim.scheduling.known import place_of
+from pyptx.sim.scheduling.hang import list_waits
+from pyptx.sim.scheduling.known import make_place
 from pyptx.sim.scheduling.state import State
 
 _SHOWN = 16
@@ -44,15 +44,15 @@ class Stand:
 _WORDS = {"runs": "is at", "polls": "polls, now at", "waits": "waits at", "exited": "exited at"}
 
 
-def groups(state: State) -> list[tuple[str, int, Place, Lanes]]:
-    """Return all lanes of a batch by what they do and where: the block and the instruction."""
+def list_groups(state: State) -> list[tuple[str, int, Place, Lanes]]:
+    """Return all lanes of a batch by activity and position: the block and the instruction."""
     found: list[tuple[str, int, Place, Lanes]] = []
     placed = np.zeros(state.shape.lanes, np.bool_)
 
     def add(doing: str, pc: int, lanes: Lanes, last: bool = False) -> None:
         block = state.blocks[pc]
         steps = block.steps or state.blocks[pc + 1].steps
-        found.append((doing, pc, place_of(block, steps[-1] if last else steps[0]), lanes))
+        found.append((doing, pc, make_place(block, steps[-1] if last else steps[0]), lanes))
         placed[lanes.sel] = True
 
     for key, sets in state.ready.items():
@@ -60,8 +60,8 @@ def groups(state: State) -> list[tuple[str, int, Place, Lanes]]:
             add("runs", abs(key[2]), lanes)
     for key, lanes in state.parked:
         add("polls", abs(key[2]), lanes)
-    for _, _, lanes, item in held(state):
-        found.append(("waits", item.at, place_of(state.blocks[item.at]), lanes))
+    for _, _, lanes, item in list_waits(state):
+        found.append(("waits", item.at, make_place(state.blocks[item.at]), lanes))
         placed[lanes.sel] = True
     gone = np.flatnonzero(~state.alive)
     for pc in sorted({int(pc) for pc in state.left[gone]}):
@@ -72,11 +72,11 @@ def groups(state: State) -> list[tuple[str, int, Place, Lanes]]:
     return found
 
 
-def stands(state: State) -> list[Stand]:
-    """Return where each warp is, in the order of CTAs and warps."""
-    shape, numbers = state.shape, cta_numbers(state)
+def list_stands(state: State) -> list[Stand]:
+    """Return the place of each warp, in the order of CTAs and warps."""
+    shape, numbers = state.shape, number_ctas(state)
     found: list[Stand] = []
-    for doing, _, place, lanes in groups(state):
+    for doing, _, place, lanes in list_groups(state):
         warps = shape.thread[lanes.sel] // 32
         for cta, warp in {(int(c), int(w)) for c, w in zip(lanes.cta, warps, strict=True)}:
             count = int(((lanes.cta == cta) & (warps == warp)).sum())
@@ -84,17 +84,17 @@ def stands(state: State) -> list[Stand]:
     return sorted(found, key=lambda stand: (stand.cta, stand.warp, stand.line))
 
 
-def cta_numbers(state: State) -> list[Cta]:
+def number_ctas(state: State) -> list[Cta]:
     """Return the number in the grid of each CTA of a batch."""
     return [Cta.at(ctaid, state.machine.launch.grid) for ctaid in state.machine.ctaid.T.tolist()]
 
 
-def report(state: State) -> list[str]:
-    """Say in a few lines where the threads of a batch are."""
-    numbers = cta_numbers(state)
+def describe_places(state: State) -> list[str]:
+    """Describe in a few lines where the threads of a batch are."""
+    numbers = number_ctas(state)
     grid = f"`{state.machine.launch.label}` " if state.machine.launch.label else ""
     counted: dict[tuple[str, str], tuple[int, str]] = {}
-    for doing, _, place, lanes in groups(state):
+    for doing, _, place, lanes in list_groups(state):
         first = f"{grid}CTA {numbers[int(lanes.cta[0])]} warp {int(lanes.index[0]) // state.shape.ctas // 32}"
         count, who = counted.get((doing, str(place)), (0, first))
         counted[doing, str(place)] = count + lanes.n, who

@@ -1,4 +1,4 @@
-"""Loops that poll memory: which instruction looks at which location, and what it found there."""
+"""Loops that poll memory: which instruction reads which location, and the value there."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.execution.operands import Operands, Unreadable
 from pyptx.sim.program.blocks import BRANCH, TABLE, Block
-from pyptx.sim.scheduling.reach import Reach, address_of
+from pyptx.sim.scheduling.reach import Reach, find_address
 from pyptx.sim.scheduling.state import State
 from pyptx.sim.state.memory import Mixed, Site
 from pyptx.sim.state.regions import Region
@@ -24,8 +24,8 @@ from pyptx.sim.state.regions import Region
 
 @dataclass(frozen=True, slots=True)
 class Poll:
-    """Lanes that look at a location again and again: the instruction that looks, the location in words, what it holds,
-    and the symbols that its address comes from. `key` is its address, per lane; `pc` where the lanes go on."""
+    """Lanes that read a location repeatedly: the instruction, the name of the location, its value, and the symbols of
+    its address. `key` is the address per lane; `pc` is where the lanes continue."""
 
     kind: str
     key: Array
@@ -37,15 +37,15 @@ class Poll:
     names: frozenset[str] | None
 
 
-def polls(state: State, pc: int, lanes: Lanes) -> list[Poll]:
+def find_polls(state: State, pc: int, lanes: Lanes) -> list[Poll]:
     """Return what parked lanes poll in the loop that begins at a block, by location."""
-    looks = [(block, step) for block in loop_at(state, pc) for step in block.steps if _is_look(step)]
+    looks = [(block, step) for block in find_loop(state, pc) for step in block.steps if _is_look(step)]
     for block, step in looks:
-        target = address_of(step)
+        target = find_address(step)
         assert target is not None
         try:
             space, addresses = _evaluate_address(state, block, step, lanes)
-            names = Reach(state.program).symbols(target, step.scope)
+            names = Reach(state.program).find_symbols(target, step.scope)
             return [
                 _make_poll(state, block, step, space, subset, int(at), names)
                 for at in np.unique(addresses)[:8]
@@ -57,8 +57,8 @@ def polls(state: State, pc: int, lanes: Lanes) -> list[Poll]:
     return []
 
 
-def loop_at(state: State, pc: int) -> list[Block]:
-    """Return the blocks of the widest loop that begins at a block."""
+def find_loop(state: State, pc: int) -> list[Block]:
+    """Return the blocks of the largest loop that begins at a block."""
     own = state.blocks[pc].code
     ends = [
         b.pc for b in state.blocks if b.code is own and b.pc >= pc and b.ending in (BRANCH, TABLE) and pc in b.targets
@@ -71,15 +71,15 @@ def _is_look(step: Step) -> bool:
 
 
 def _evaluate_address(state: State, block: Block, step: Step, lanes: Lanes) -> tuple[str, Array]:
-    """Return the space of an instruction's address and its value in every lane."""
+    """Return the state space of an instruction's address and its value in every lane."""
     plan = step.plan
     assert plan is not None
-    target = address_of(step)
+    target = find_address(step)
     space = next(w.space for w, g in zip(plan.signature, step.instruction.operands, strict=True) if g is target)
     operands = Operands(state.program, block)
     assert target is not None
     where, expression = operands.address(target, space, step)
-    values = state.evaluated(operands, expression, lanes)
+    values = state.evaluate(operands, expression, lanes)
     return where, np.broadcast_to(np.asarray(values), lanes.n).astype(np.uint64)
 
 

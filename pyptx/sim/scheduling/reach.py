@@ -1,5 +1,5 @@
-"""Which instructions could bring about what lanes wait for, and from where they can still be reached: what a program's
-text says, for reports of hangs. Knows no lanes."""
+"""Which instructions can cause the events that lanes wait for, and from where they are reachable: static facts for
+reports of hangs. Knows no lanes."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ from pyptx.isa.traits import Trait
 from pyptx.sim.program.blocks import BRANCH, CALL, EXIT, RET, TABLE, TRAP, Block, Program, names_in, resolved
 
 _DEEP = 64
-"""How many definitions of an address are looked at."""
+"""How many definitions of an address to follow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An instruction that could bring something about, and the symbols that its address comes from; none if the
-    program does not say."""
+    """An instruction that can cause an event, and the symbols of its address; none if unknown."""
 
     pc: int
     step: Step
@@ -31,7 +30,7 @@ class Source:
 
 @dataclass(slots=True)
 class Reach:
-    """What can be reached in a program, found when somebody asks."""
+    """Reachability in a program, computed on demand."""
 
     program: Program
     _after: dict[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
@@ -39,21 +38,21 @@ class Reach:
     _before: dict[tuple[int, int, bool], bool] = field(default_factory=dict[tuple[int, int, bool], bool])
     _dominators: dict[int, dict[int, int]] = field(default_factory=dict[int, dict[int, int]])
 
-    def sources(self, wanted: Callable[[Step], Operand | None], name: str = "") -> list[Source]:
-        """Return the instructions for which `wanted` gives the operand that names their target, if that may be a
-        symbol of this name; an operand without an address may be anything."""
+    def find_sources(self, wanted: Callable[[Step], Operand | None], name: str = "") -> list[Source]:
+        """Return the instructions for which `wanted` returns the operand that names their target, if it may be a symbol
+        of this name; an operand without an address may be any."""
         matches: list[Source] = []
         for block in self.program.blocks:
             for step in block.steps:
                 target = wanted(step) if step.plan is not None else None
                 if target is not None:
-                    names = self.symbols(target, step.scope)
+                    names = self.find_symbols(target, step.scope)
                     if not name or not names or name in names:
                         matches.append(Source(block.pc, step, names))
         return matches
 
-    def after(self, pc: int) -> frozenset[int]:
-        """Return the blocks that lanes which go on at a block may come to, itself among them."""
+    def find_reachable(self, pc: int) -> frozenset[int]:
+        """Return the blocks that lanes at a block can reach, including itself."""
         reached = self._after.get(pc)
         if reached is None:
             seen, todo = {pc}, [pc]
@@ -81,10 +80,10 @@ class Reach:
             return after if guarded else ()
         return after
 
-    def before(self, at: int, pc: int, runs: bool) -> bool:
-        """Tell whether lanes at a block may come to another one of the function, in the round of a loop in which the
-        other lanes are: those of one warp run lowest block first, so lanes that can run have been overtaken by none
-        that jumped back from a higher block."""
+    def precedes(self, at: int, pc: int, runs: bool) -> bool:
+        """Tell whether lanes at a block can reach another block of the function in the same loop iteration as the other
+        lanes: lanes of one warp run lowest block first, so no lane that jumped back from a higher block has overtaken
+        lanes that can run."""
         is_before = self._before.get((at, pc, runs))
         if is_before is None:
             seen, todo = {at}, [at]
@@ -98,8 +97,8 @@ class Reach:
             is_before = self._before[at, pc, runs] = pc in seen
         return is_before
 
-    def ends(self, pc: int) -> bool:
-        """Tell whether lanes at a block of the entry do nothing more than end."""
+    def only_exits(self, pc: int) -> bool:
+        """Tell whether lanes at a block of the entry only exit."""
         for _ in range(_DEEP):
             block = self.program.blocks[pc]
             if len(block.steps) > 1 or (block.steps and block.steps[0].instruction.predicate is not None):
@@ -112,7 +111,7 @@ class Reach:
         return False
 
     def _follow_within(self, pc: int) -> tuple[int, ...]:
-        """Return the blocks that follow one in its function: calls return."""
+        """Return the successors of a block in its function; calls return."""
         block = self.program.blocks[pc]
         if block.ending == CALL:
             return (pc + 1,)
@@ -122,7 +121,7 @@ class Reach:
         return self._list_successors(block)
 
     def _closes_loop(self, source: int, head: int, pc: int) -> bool:
-        """Tell whether a jump from one block to another closes a loop that a third is in."""
+        """Tell whether a jump from one block to another closes a loop that contains a third."""
         above = self._compute_dominators(source)
         if head not in self._collect_dominators(above, source) or head not in self._collect_dominators(above, pc):
             return False
@@ -138,7 +137,7 @@ class Reach:
 
     @staticmethod
     def _collect_dominators(above: dict[int, int], pc: int) -> set[int]:
-        """Return the blocks that every way to a block goes through, itself among them."""
+        """Return the dominators of a block, including itself."""
         blocks = {pc}
         while pc in above and above[pc] != pc:
             pc = above[pc]
@@ -146,8 +145,7 @@ class Reach:
         return blocks
 
     def _compute_dominators(self, pc: int) -> dict[int, int]:
-        """Return for each block of a function the last one that every way to it goes through (the algorithm of Cooper,
-        Harvey and Kennedy)."""
+        """Return the immediate dominator of each block of a function (the algorithm of Cooper, Harvey and Kennedy)."""
         entry = self.program.blocks[pc].code.entry
         if entry not in self._dominators:
             order = self._order_blocks(entry)
@@ -174,7 +172,7 @@ class Reach:
         return self._dominators[entry]
 
     def _order_blocks(self, entry: int) -> list[int]:
-        """Return the blocks of a function, each before those that follow it but for loops."""
+        """Return the blocks of a function in reverse postorder: each before its successors, except in loops."""
         postorder, seen = list[int](), {entry}
         stack = [(entry, iter(self._follow_within(entry)))]
         while stack:
@@ -188,8 +186,8 @@ class Reach:
                 stack.append((successor, iter(self._follow_within(successor))))
         return postorder[::-1]
 
-    def symbols(self, operand: Operand, scope: Scope) -> frozenset[str]:
-        """Return the variables and parameters that an address may come from, through the registers it is made of."""
+    def find_symbols(self, operand: Operand, scope: Scope) -> frozenset[str]:
+        """Return the variables and parameters that an address may come from, through the registers that compute it."""
         bases, seen = set[str](), set[Register]()
         todo = [(name, scope) for name in names_in(operand)]
         while todo and len(seen) < _DEEP:
@@ -219,22 +217,22 @@ class Reach:
         return self._writers
 
 
-def arrival(step: Step) -> Operand | None:
+def match_arrival(step: Step) -> Operand | None:
     """Return the mbarrier of an instruction that may complete a phase."""
     plan, instruction = step.plan, step.instruction
     assert plan is not None
     if Trait.SIGNALS in step.traits:
-        return address_of(step)
+        return find_address(step)
     for wanted, operand in zip(plan.signature, instruction.operands, strict=True):
         if wanted.name == "mbar":
             return operand
     return None
 
 
-def bar_of(number: int) -> Callable[[Step], Operand | None]:
-    """Return what finds barriers of a CTA that have a number, or one that is not known."""
+def make_bar_matcher(number: int) -> Callable[[Step], Operand | None]:
+    """Return a matcher of CTA barriers with a number, or with an unknown one."""
 
-    def wanted(step: Step) -> Operand | None:
+    def match_bar(step: Step) -> Operand | None:
         instruction = step.instruction
         if step.traits.get(Trait.MEETS) != "cta":
             return None
@@ -242,28 +240,28 @@ def bar_of(number: int) -> Callable[[Step], Operand | None]:
         operand = instruction.operands[at]
         return None if isinstance(operand, ImmediateOperand) and int(operand.value) != number else operand
 
-    return wanted
+    return match_bar
 
 
-def cluster_arrival(step: Step) -> Operand | None:
-    """Return something for an instruction that arrives at the barrier of its cluster."""
+def match_cluster_arrival(step: Step) -> Operand | None:
+    """Return an operand if the instruction arrives at the barrier of its cluster."""
     arrives = step.traits.get(Trait.MEETS) == "cluster" and ".arrive" in step.instruction.modifiers
     return LabelOperand("") if arrives else None
 
 
-def decrease(step: Step) -> Operand | None:
-    """Return something for an instruction that gives registers back."""
+def match_decrease(step: Step) -> Operand | None:
+    """Return an operand if the instruction releases registers."""
     gives = step.traits.get(Trait.SUSPENDS) == "registers" and ".dec" in step.instruction.modifiers
     return LabelOperand("") if gives else None
 
 
-def deallocation(step: Step) -> Operand | None:
-    """Return something for an instruction that frees columns of tensor memory."""
+def match_deallocation(step: Step) -> Operand | None:
+    """Return an operand if the instruction frees columns of tensor memory."""
     return LabelOperand("") if step.traits.get(Trait.FREES) == "columns" else None
 
 
-def write(step: Step) -> Operand | None:
-    """Return the address that an instruction writes, none for shared memory's barriers."""
+def match_write(step: Step) -> Operand | None:
+    """Return the address that an instruction writes, None for mbarriers in shared memory."""
     plan = step.plan
     assert plan is not None
     if Trait.OPAQUE in step.traits:
@@ -274,7 +272,7 @@ def write(step: Step) -> Operand | None:
     return None
 
 
-def address_of(step: Step) -> Operand | None:
+def find_address(step: Step) -> Operand | None:
     """Return the first address of an instruction."""
     if step.plan is None:
         return None

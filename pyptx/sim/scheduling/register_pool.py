@@ -1,5 +1,5 @@
-"""The registers that a CTA's warps hand to each other by `setmaxnreg` (manual: setmaxnreg): an increase waits until
-decreases have given enough back. Where no directive fixes the count at entry, nobody waits."""
+"""The registers that a CTA's warps exchange by `setmaxnreg` (manual: setmaxnreg): an increase waits until decreases
+have released enough. If no directive fixes the count at entry, no warp waits."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _REGISTERS = 65536
 """Registers of an SM."""
 
 
-def entry_registers(program: Program) -> int | None:
-    """Return the registers per thread at entry, None where directives leave it to the compiler."""
+def count_entry_registers(program: Program) -> int | None:
+    """Return the registers per thread at entry, None if the compiler chooses them."""
     sizes = {directive.name: directive.values for directive in program.entry.function.directives}
     if "maxnreg" in sizes:
         return -(-int(sizes["maxnreg"][0]) // 8) * 8
@@ -30,19 +30,19 @@ def entry_registers(program: Program) -> int | None:
     return min(_REGISTERS // threads // 8 * 8, 256)
 
 
-def asked(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | None:
-    """Count what a `setmaxnreg` gives back or takes, and return the lanes that may go on; the others wait."""
+def request_registers(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | None:
+    """Account for a `setmaxnreg` and return the lanes that may continue; the others wait."""
     pool = state.registers
     if pool is None:
-        entry = entry_registers(state.program)
+        entry = count_entry_registers(state.program)
         if entry is None:
             return lanes
         shape = state.shape
         pool = state.registers = RegisterPool(np.full(shape.warps * shape.ctas, entry), np.zeros(shape.ctas, np.int64))
     step = block.steps[0]
-    instruction, count = step.instruction, wanted(block)
+    instruction, count = step.instruction, read_count(block)
     if instruction.predicate is not None:
-        chosen, others = lanes.split(state.guard(step, block, lanes))
+        chosen, others = lanes.split(state.read_guard(step, block, lanes))
         if others is not None:
             state.push(depth, block.pc + 1, others)
         if chosen is None:
@@ -50,27 +50,27 @@ def asked(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | None:
         lanes = chosen
     if ".inc" in instruction.modifiers:
         pool.waiting.append(Waiting(lanes, block.pc + 1, depth, block.pc))
-        granted(state, pool)
+        grant_registers(state, pool)
         return None
     for warp in np.unique(state.shape.warp[lanes.sel]).tolist():
         pool.free[warp % state.shape.ctas] += max(0, int(pool.counts[warp]) - count) * 32
         pool.counts[warp] = min(count, int(pool.counts[warp]))
-    granted(state, pool)
+    grant_registers(state, pool)
     return lanes
 
 
-def wanted(block: Block) -> int:
-    """Return the registers per thread that a `setmaxnreg` names."""
+def read_count(block: Block) -> int:
+    """Return the registers per thread that a `setmaxnreg` requests."""
     (count,) = block.steps[0].instruction.operands
     assert isinstance(count, ImmediateOperand)
     return int(count.value)
 
 
-def granted(state: State, pool: RegisterPool) -> None:
-    """Let warps go on for which there are enough registers, in the order in which they have asked."""
+def grant_registers(state: State, pool: RegisterPool) -> None:
+    """Resume warps for which there are enough registers, in the order of their requests."""
     kept: list[Waiting] = []
     for item in pool.waiting:
-        count, ctas = wanted(state.blocks[item.at]), state.shape.ctas
+        count, ctas = read_count(state.blocks[item.at]), state.shape.ctas
         warps = state.shape.warp[item.lanes.sel]
         goes = np.zeros(item.lanes.n, np.bool_)
         for warp in np.unique(warps).tolist():
@@ -87,8 +87,8 @@ def granted(state: State, pool: RegisterPool) -> None:
     pool.waiting = kept
 
 
-def left(state: State, lanes: Lanes) -> None:
-    """Give back what warps have whose lanes have all left."""
+def return_registers(state: State, lanes: Lanes) -> None:
+    """Release the registers of warps whose lanes have all exited."""
     pool, shape = state.registers, state.shape
     if pool is None:
         return
@@ -97,4 +97,4 @@ def left(state: State, lanes: Lanes) -> None:
         if not state.alive[thread * shape.ctas + cta : (thread + 32) * shape.ctas : shape.ctas].any():
             pool.free[cta] += int(pool.counts[warp]) * 32
             pool.counts[warp] = 0
-    granted(state, pool)
+    grant_registers(state, pool)

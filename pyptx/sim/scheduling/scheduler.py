@@ -1,7 +1,7 @@
-"""Decides which lanes run next. Every lane has its own place; lanes at one place and depth of calls run as a group.
+"""Decide which lanes run next. Every lane has its own place; lanes at one place and call depth run as a group.
 
-Deepest call first, then lowest block first: groups that part meet again behind the branch. A group runs until it passes
-another runnable one. A group that jumps back in a loop that polls memory is parked until the others have run.
+Deepest call first, then lowest block first: groups that diverge reconverge after the branch. A group runs until it
+passes another runnable one. A group that jumps back in a loop that polls memory is parked until the others have run.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from pyptx.sim.execution.machine import Batch
 from pyptx.sim.program.blocks import WAIT, Block
 from pyptx.sim.rules import faults
 from pyptx.sim.scheduling.convergence import converge
-from pyptx.sim.scheduling.hang import deadlock, no_progress
+from pyptx.sim.scheduling.hang import make_deadlock, make_livelock
 from pyptx.sim.scheduling.leaving import leave
 from pyptx.sim.scheduling.mbarrier_waits import land_late, resume, suspend, time_out
-from pyptx.sim.scheduling.orders import Key, Order, order_of
-from pyptx.sim.scheduling.places import report
+from pyptx.sim.scheduling.orders import Key, Order, make_order
+from pyptx.sim.scheduling.places import describe_places
 from pyptx.sim.scheduling.stalls import Stalls
 from pyptx.sim.scheduling.state import State
-from pyptx.sim.scheduling.waiting import passes, retry
+from pyptx.sim.scheduling.waiting import may_pass, retry
 
 _LONGEST_LOOP = 512
 """How often a group may jump back."""
 _LONGEST_POLL = 8
-"""How often a group may look at memory again when no other could run."""
+"""How often a group may read memory again when no other could run."""
 
 
 class Scheduler(State):
     """The run of one batch."""
 
     def __init__(self, machine: Batch, number: int = 0) -> None:
-        super().__init__(machine, order_of(machine.launch.schedule, machine.launch.seed, number, machine.shape))
+        super().__init__(machine, make_order(machine.launch.schedule, machine.launch.seed, number, machine.shape))
         self.stalls = Stalls()
         self.once = False
         """Whether a group stops after one block."""
@@ -46,17 +46,17 @@ class Scheduler(State):
         if machine.sink is not None:
             machine.effects.hasty |= machine.sink.hasty
         machine.effects.chance = self.order.chance if self.order is not None and fair else None
-        machine.memory.mbarriers.doubt = self.order.refuses if self.order is not None and fair else None
+        machine.memory.mbarriers.doubt = self.order.draw_refusals if self.order is not None and fair else None
         self.push(0, self.program.entry.entry, self.shape.all())
 
     def run(self, tell: Callable[[State], None] | None = None) -> None:
-        """Run until every lane has left; `tell` is called whenever another group has its turn."""
+        """Run until every lane has exited; call `tell` whenever another group runs."""
         while self.step():
             if tell is not None:
                 tell(self)
 
     def step(self) -> bool:
-        """Run one group until another one has its turn; say whether there was any."""
+        """Run one group until another one runs; tell whether there was any."""
         key = self.peek()
         if key is None:
             return False
@@ -65,20 +65,20 @@ class Scheduler(State):
         return True
 
     def peek(self) -> Key | None:
-        """Return the key of the group that runs next, None when every lane has left."""
+        """Return the key of the group that runs next, None when every lane has exited."""
         if self.chosen is not None:
             return self.chosen
         while not self.ready:
             if not self._stir():
                 return None
         order = self.order
-        if order is not None and order.lands() and self.machine.effects.land_some(order.chance, self.shape.ctas):
+        if order is not None and order.lands_now() and self.machine.effects.land_some(order.chance, self.shape.ctas):
             resume(self)
         self.chosen = min(self.ready) if order is None else order.pick(self.ready)
         return self.chosen
 
     def _stir(self) -> bool:
-        """Make lanes runnable when none is; False when every lane has left."""
+        """Make lanes runnable when none is; return False when every lane has exited."""
         landed = self.rouse()
         if self.parked:
             if landed or self.ready:
@@ -86,19 +86,18 @@ class Scheduler(State):
             elif self.stalls.repeats(self):
                 if not time_out(self):
                     polling = [(abs(key[2]), lanes) for key, lanes in self.parked]
-                    raise no_progress(self, polling)
+                    raise make_livelock(self, polling)
                 self.stalls.reset()
             self.unpark()
         elif not self.live:
             self.machine.effects.land_all()
             return False
         elif not retry(self) and not landed and not time_out(self):
-            raise deadlock(self)
+            raise make_deadlock(self)
         return True
 
     def rouse(self) -> bool:
-        """Let lanes look again at what they wait for, and engines do what they were told; say whether one did
-        anything."""
+        """Let lanes test again what they wait for, and engines do their work; tell whether anything changed."""
         if self.converging or self.warps_waiting:
             retry(self)
         landed = land_late(self)
@@ -106,7 +105,7 @@ class Scheduler(State):
         return landed
 
     def unpark(self) -> None:
-        """Let lanes that poll look again."""
+        """Let lanes that poll read again."""
         for key, lanes in self.parked:
             self.ready.setdefault(key, []).append(lanes)
         self.parked = []
@@ -116,7 +115,7 @@ class Scheduler(State):
         barriers, sink = machine.memory.mbarriers, machine.sink
         rank, depth, pc = key[0], -key[1], abs(key[2])
         sign = -1 if order is not None and order.down else 1
-        turn = 1 if self.once else 0 if order is None else order.turn()
+        turn = 1 if self.once else 0 if order is None else order.draw_turn()
         who, self.depth = (lanes.lo, lanes.hi, lanes.n), depth
         jumps = self.jumps.pop(who, 0)
         while True:
@@ -149,7 +148,7 @@ class Scheduler(State):
             if stats.instructions > machine.launch.max_steps:
                 raise self._make_limit_error(block)
             if after < 0:
-                waits = block.ending != WAIT or not passes(self, block, lanes)
+                waits = block.ending != WAIT or not may_pass(self, block, lanes)
                 if waits and leave(self, block, depth, lanes, after):
                     return
                 after = pc + 1
@@ -172,8 +171,9 @@ class Scheduler(State):
             pc = after
 
     def _run_in_parts(self, block: Block, depth: int, lanes: Lanes, order: Order) -> int | None:
-        """Run a block in parts of warps. Return where all of them go on; None, after moving them, if that differs."""
-        parts = order.strewn(lanes)
+        """Run a block in parts of warps. Return where all of them continue; None, after moving them, if that
+        differs."""
+        parts = order.split_warps(lanes)
         afters = [self.machine.runner(block.pc, part)() for part in parts]
         if len(set(afters)) == 1:
             return afters[0]
@@ -193,5 +193,5 @@ class Scheduler(State):
         origin = opcode_span(block.steps[0].instruction) if block.steps else None
         return faults.error(
             faults.STEP_LIMIT, origin, text, help="pass a higher `max_steps` if it should run longer",
-            notes=tuple(report(self)),
+            notes=tuple(describe_places(self)),
         )  # fmt: skip

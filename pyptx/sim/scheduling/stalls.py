@@ -1,4 +1,4 @@
-"""Notices that a batch runs for ever: its whole state comes again while every group that runs polls or loops."""
+"""Detect that a batch runs forever: its whole state repeats while every group that runs polls or loops."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pyptx.sim.base.formats import Array
 from pyptx.sim.scheduling.state import State
 
 _FIRST = 64
-"""The round in which the state is kept first; then in every round that is twice the last."""
+"""The round in which the state is first saved; then every round with twice the number of the last."""
 _COMPARED = 4
-"""How many rounds after that are compared with it."""
+"""How many later rounds are compared with it."""
 _MOST_BYTES = 256 << 20
 
 
 @dataclass(slots=True)
 class Stalls:
-    """The rounds of a batch in which nobody ran but groups that had been parked."""
+    """The rounds of a batch in which only parked groups ran."""
 
     rounds: int = 0
     kept: list[Any] = field(default_factory=list[Any])
@@ -27,25 +27,25 @@ class Stalls:
     equal: int = 0
 
     def repeats(self, state: State) -> bool:
-        """Count a round; say whether the batch's state has not changed for rounds."""
+        """Count a round; tell whether the batch's state has repeated."""
         self.rounds += 1
         if self.rounds >= _FIRST and self.rounds & (self.rounds - 1) == 0:
-            self.kept, self.at, self.equal = snapshot(state), self.rounds, 0
+            self.kept, self.at, self.equal = copy_state(state), self.rounds, 0
             return False
         if not self.kept or self.rounds > self.at + _COMPARED:
             return False
-        if self.equal < self.rounds - self.at - 1 or not _is_same(self.kept, snapshot(state)):
+        if self.equal < self.rounds - self.at - 1 or not _is_same(self.kept, copy_state(state)):
             self.kept = []
             return False
         self.equal += 1
         return self.equal == _COMPARED
 
     def reset(self) -> None:
-        """Begin again: something has happened that no round shows."""
+        """Start again: something happened that no round shows."""
         self.rounds, self.kept = 0, []
 
 
-def snapshot(state: State) -> list[Any]:
+def copy_state(state: State) -> list[Any]:
     """Return copies of everything that decides what happens next; nothing if that is too much."""
     memory, barriers = state.machine.memory, state.machine.memory.mbarriers
     arrays: list[Array] = [*state.machine.registers.values(), state.machine.sp, memory.shared.data, memory.local.data]

@@ -1,4 +1,4 @@
-"""The state of one batch's run that scheduling works on: which lanes are runnable where, who waits, who lives."""
+"""The state of one batch that scheduling works on: which lanes can run where, which wait, which are live."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from pyptx.sim.state.register_pool import RegisterPool
 
 @dataclass(frozen=True, slots=True)
 class Suspended:
-    """Lanes that wait for an mbarrier each, by its row."""
+    """Lanes that each wait for an mbarrier, by its row."""
 
     waiting: Waiting
     rows: Array
 
 
 class State:
-    """Where every lane of a batch is. What happens to it is in the modules beside this one."""
+    """Where every lane of a batch is. The modules beside this one change it."""
 
     def __init__(self, machine: Batch, order: Order | None) -> None:
         self.order = order
@@ -43,7 +43,7 @@ class State:
         self.alive = np.ones(self.shape.lanes, np.bool_)
         self.live = self.shape.lanes
         self.left = np.zeros(self.shape.lanes, np.int32)
-        """The block in which a lane that lives no more has left."""
+        """The block in which an exited lane left."""
         self.sink = machine.sink
         self.barriers = CtaBarriers(self.shape)
         self.clusters = ClusterBarriers(self.shape, machine.launch.cluster_size)
@@ -54,11 +54,11 @@ class State:
         self.suspended: list[Suspended] = []
         self.registers: RegisterPool | None = None
         self.columns: list[Waiting] = []
-        """Who waits for columns of tensor memory."""
+        """Lanes that wait for columns of tensor memory."""
         self.depth = 0
-        """The depth of calls of the group that runs."""
+        """The call depth of the group that runs."""
         self.reach: Reach | None = None
-        """What can be reached from where, once somebody has asked."""
+        """Reachability in the program, once needed."""
         self.running: tuple[Block, Lanes] | None = None
         """The group that ran last, and its block."""
         self.timeouts: tuple[int, int] = (0, 0)
@@ -69,20 +69,20 @@ class State:
         if self.order is None:
             self.ready.setdefault((0, -depth, pc), []).append(lanes)
             return
-        for key, subset in self.order.parts(depth, pc, lanes):
+        for key, subset in self.order.split(depth, pc, lanes):
             self.ready.setdefault(key, []).append(subset)
 
     def park(self, depth: int, pc: int, lanes: Lanes) -> None:
-        """Let lanes that poll go on at a block when the others have run."""
-        self.parked += [((0, -depth, pc), lanes)] if self.order is None else self.order.parts(depth, pc, lanes)
+        """Let lanes that poll continue at a block after the others have run."""
+        self.parked += [((0, -depth, pc), lanes)] if self.order is None else self.order.split(depth, pc, lanes)
 
-    def guard(self, step: Step, block: Block, lanes: Lanes) -> Array:
+    def read_guard(self, step: Step, block: Block, lanes: Lanes) -> Array:
         predicate = step.instruction.predicate
         assert predicate is not None
-        values = self.value(LabelOperand(predicate.register), step, block, lanes)
+        values = self.read_value(LabelOperand(predicate.register), step, block, lanes)
         return ~values if predicate.negated else values
 
-    def value(self, operand: Operand, step: Step, block: Block, lanes: Lanes) -> Array:
+    def read_value(self, operand: Operand, step: Step, block: Block, lanes: Lanes) -> Array:
         """Return an operand's value in every lane: a register's bits or a number."""
         operands = Operands(self.program, block)
         if isinstance(operand, ImmediateOperand):
@@ -95,10 +95,10 @@ class State:
             expression = operands.read(operand, None if not isinstance(operand, LabelOperand) else "pred", step.scope)
         except Unreadable as why:
             raise unsupported(step, str(why)) from None
-        return np.broadcast_to(self.evaluated(operands, expression, lanes), lanes.n)
+        return np.broadcast_to(self.evaluate(operands, expression, lanes), lanes.n)
 
-    def evaluated(self, operands: Operands, expression: str, lanes: Lanes) -> Any:
-        """Return the value of an expression that these operands have written."""
+    def evaluate(self, operands: Operands, expression: str, lanes: Lanes) -> Any:
+        """Return the value of an expression over these operands."""
         scope: dict[str, Any] = dict(operands.constants)
         for name, (letter, suffix, index) in operands.views.items():
             scope[name] = self.machine.views[letter + suffix][index][lanes.sel]

@@ -1,4 +1,4 @@
-"""Which of the grids that are in flight has its turn, and when the next one starts. Same seed, same turns."""
+"""Which of the grids in flight runs, and when the next one starts. Same seed, same turns."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from pyptx.sim.scheduling.orders import SEEDED
 
 _NEWEST, _OLDEST, _LATE, _ALTERNATE, _RANDOM = "newest", "oldest", "late", "alternate", "random"
 _ADVERSE = (_NEWEST, _OLDEST, _LATE, _ALTERNATE)
-"""The adversarial schedule's ways, by seed."""
+"""The kinds of turns of the adversarial schedule, by seed."""
 _STARTS, _LATE_STARTS, _LOOKS = 0.6, 0.2, 0.3
 
 
 @dataclass(slots=True)
 class Turns:
-    """Turns of one kind: `newest` starts grids as soon as it may and lets the last one run first, `oldest` starts them
-    so too and lets the first one run first, `late` starts one when the others have ended, `alternate` takes turns."""
+    """Turns of one kind: `newest` starts grids as early as possible and runs the last one first, `oldest` starts them
+    as early and runs the first one first, `late` starts one when the others have completed, `alternate` takes turns."""
 
     how: str
     chance: random.Random
     late: bool | None = None
-    """Whether the next grid starts late, drawn when it may start first."""
+    """Whether the next grid starts late, drawn when it may first start."""
     last: int = -1
 
     @property
@@ -30,8 +30,9 @@ class Turns:
         """Whether a turn ends with every block."""
         return self.how == _ALTERNATE
 
-    def starts(self, busy: bool, running: bool) -> bool:
-        """Say whether the next grid, which may start, does; `busy`: another can go on, `running`: one has not ended."""
+    def starts_next(self, busy: bool, running: bool) -> bool:
+        """Tell whether the next grid, which may start, starts now; `busy`: another can run, `running`: one has not
+        completed."""
         if self.how == _LATE:
             return not running
         if self.how != _RANDOM:
@@ -44,7 +45,7 @@ class Turns:
         return starts
 
     def pick(self, able: Sequence[bool], polling: Sequence[bool]) -> int:
-        """Return the number of the grid whose turn it is: one that can go on or, now and then, one that only polls."""
+        """Return the number of the grid that runs: one that can or, now and then, one that only polls."""
         ready = [at for at, can in enumerate(able) if can]
         if self.how == _NEWEST:
             return ready[-1]
@@ -59,7 +60,7 @@ class Turns:
         return self.chance.choice(ready)
 
 
-def turns_of(schedule: str, seed: int) -> Turns:
+def make_turns(schedule: str, seed: int) -> Turns:
     """Return the turns of a schedule."""
     chance = random.Random(f"{schedule} grids {seed}")
     if schedule not in SEEDED:

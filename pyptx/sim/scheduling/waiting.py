@@ -1,4 +1,4 @@
-"""Lanes that wait in barriers of a warp, a CTA or a cluster, and who may go on when somebody arrives or exits."""
+"""Lanes that wait in barriers of a warp, a CTA or a cluster, and which continue when lanes arrive or exit."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.execution.operands import Operands
 from pyptx.sim.program.blocks import Block
 from pyptx.sim.rules import faults
-from pyptx.sim.scheduling.convergence import complete, meet, members, release_warps, whole_warps
-from pyptx.sim.scheduling.dependents import control, goes_on
+from pyptx.sim.scheduling.convergence import are_whole_warps, complete, meet, read_members, release_warps
+from pyptx.sim.scheduling.dependents import execute_guarded, execute_unguarded
 from pyptx.sim.scheduling.state import State
 from pyptx.sim.state.barriers import BARRIERS, Waiting
 
 _WARP = 99
 
 
-def passes(state: State, block: Block, lanes: Lanes) -> bool:
-    """Say whether all living lanes meet here at a plain `bar.sync`, so that none has to wait."""
+def may_pass(state: State, block: Block, lanes: Lanes) -> bool:
+    """Tell whether all live lanes meet here at a plain `bar.sync`, so that none must wait."""
     if block.steps[-1].traits[Trait.MEETS] == "grid":
-        return goes_on(state, block, lanes)
+        return execute_unguarded(state, block, lanes)
     sink = state.sink
     if sink is not None and sink.detailed:
         return False
@@ -36,10 +36,10 @@ def passes(state: State, block: Block, lanes: Lanes) -> bool:
         number = state.plain[block.pc] = _find_plain_barrier(block.steps[-1])
     step = block.steps[-1]
     if number == _WARP:
-        if state.warps_waiting or not whole_warps(state, lanes):
+        if state.warps_waiting or not are_whole_warps(state, lanes):
             return False
         if sink is not None:
-            mask = members(state, step, block, lanes)
+            mask = read_members(state, step, block, lanes)
             assert mask is not None
             sink.on_warp_barrier(step, lanes, mask)
         return True
@@ -53,7 +53,7 @@ def passes(state: State, block: Block, lanes: Lanes) -> bool:
 def wait(state: State, block: Block, depth: int, lanes: Lanes) -> None:
     step = block.steps[-1]
     if step.traits[Trait.MEETS] == "grid":
-        control(state, block, depth, lanes)
+        execute_guarded(state, block, depth, lanes)
         return
     modifiers = [m[1:] for m in step.instruction.modifiers if m not in (".cta", ".aligned")]
     if modifiers[0] == "warp":
@@ -88,8 +88,8 @@ def _wait_for_cta_barrier(state: State, block: Block, depth: int, lanes: Lanes, 
     if reduces:
         predicate = _read_predicate(state, operands.pop(), step, block, lanes)
         operands.pop(0)
-    numbers = state.value(operands[0], step, block, lanes)
-    counts = state.value(operands[1], step, block, lanes) if len(operands) > 1 else None
+    numbers = state.read_value(operands[0], step, block, lanes)
+    counts = state.read_value(operands[1], step, block, lanes) if len(operands) > 1 else None
     several = np.unique(numbers).tolist()
     if len(several) > 1 and state.sink is not None:
         state.sink.on_barrier_numbers(step, lanes, numbers)
@@ -113,7 +113,7 @@ def _wait_for_cta_barrier(state: State, block: Block, depth: int, lanes: Lanes, 
 
 
 def _split_rounds(lanes: Lanes, chosen: Array, count: int | None) -> Iterator[Lanes]:
-    """Yield the lanes that arrive together: warp by warp where they are more than one round of the barrier takes."""
+    """Yield the lanes that arrive together: warp by warp if they exceed one round of the barrier."""
     subset = lanes.subset(chosen)
     assert subset is not None
     if count is None or int(np.bincount(subset.cta).max()) <= count:
@@ -128,7 +128,7 @@ def _split_rounds(lanes: Lanes, chosen: Array, count: int | None) -> Iterator[La
 
 def _read_predicate(state: State, operand: Operand, step: Step, block: Block, lanes: Lanes) -> Array:
     inner = getattr(operand, "operand", None)
-    values = state.value(operand if inner is None else inner, step, block, lanes).astype(np.bool_)
+    values = state.read_value(operand if inner is None else inner, step, block, lanes).astype(np.bool_)
     return values if inner is None else ~values
 
 
@@ -171,11 +171,11 @@ def _reduce(state: State, block: Block, lanes: Lanes, arrived: Array, true: Arra
 
 
 def retry(state: State) -> bool:
-    """Look again at lanes that wait for others of their warp, some of which may have left."""
+    """Recheck lanes that wait for others of their warp, some of which may have exited."""
     for pc, items in list(state.converging.items()):
         for item in items:
             block = state.blocks[pc]
-            mask = members(state, block.steps[0], block, item.lanes)
+            mask = read_members(state, block.steps[0], block, item.lanes)
             if mask is None or complete(state, block, item.lanes, mask).any():
                 del state.converging[pc]
                 for again in items:

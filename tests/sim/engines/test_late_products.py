@@ -15,7 +15,7 @@ from pyptx.diagnostics import PtxError
 from pyptx.isa.descriptors import WgmmaDescriptor
 from pyptx.parser import parse
 from pyptx.sim.base.lanes import Shape
-from pyptx.sim.scheduling.orders import PRODUCTS, order_of
+from pyptx.sim.scheduling.orders import PRODUCTS, make_order
 from pyptx.sim.state.effects import BULK, COPIES, IN_ORDER, STORES
 from pyptx.tensormap import Swizzle
 from tests.sim.patterns.cases import CASES
@@ -83,7 +83,7 @@ def test_what_breaks_the_rules_is_right_at_once_and_wrong_late(mistake: tuple[st
 
 
 def test_some_orders_land_products_at_once_and_others_copies() -> None:
-    found = [order_of("adversarial", seed, 0, Shape((128, 1, 1), 1)) for seed in range(9)]
+    found = [make_order("adversarial", seed, 0, Shape((128, 1, 1), 1)) for seed in range(9)]
     hasty = [order.hasty for order in found if order is not None]
     assert {frozenset(), PRODUCTS, frozenset((BULK, COPIES, STORES))} == set(hasty)
     assert hasty.count(frozenset()) > len(hasty) // 2

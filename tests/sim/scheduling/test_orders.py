@@ -14,7 +14,7 @@ from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from pyptx.sim.base.lanes import Shape
-from pyptx.sim.scheduling.orders import order_of
+from pyptx.sim.scheduling.orders import make_order
 from pyptx.tensormap import ElementType, Swizzle, TensorMap
 from tests.examples.test_kernels import RUNS, Run, launched
 from tests.sim.kernels import kernel
@@ -162,7 +162,7 @@ def test_an_unknown_schedule_is_an_error_that_lists_them() -> None:
 
 def test_adversarial_seeds_are_different_orders() -> None:
     shape = Shape((384, 1, 1), 4)
-    made = [order for seed in range(9) if (order := order_of("adversarial", seed, 0, shape)) is not None]
+    made = [order for seed in range(9) if (order := make_order("adversarial", seed, 0, shape)) is not None]
     assert len({order.name for order in made}) == 9
     assert len({(order.ranks.tobytes(), order.down) for order in made}) == 9
 

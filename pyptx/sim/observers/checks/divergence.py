@@ -11,7 +11,7 @@ from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.observers.checks.session import Session
 from pyptx.sim.program.blocks import Block
 from pyptx.sim.reports.findings import Finding
-from pyptx.sim.scheduling.apart import Part, elsewhere, finding
+from pyptx.sim.scheduling.apart import Part, find_absent, make_finding
 from pyptx.sim.scheduling.state import State
 
 
@@ -30,10 +30,10 @@ class Divergence:
             block.pc not in self._came and checks.incomplete(checks.group(lanes)) is None
         ):
             return
-        for part in elsewhere(state, block, depth, self._gather_arrivals(block.pc, lanes)):
+        for part in find_absent(state, block, depth, self._gather_arrivals(block.pc, lanes)):
             # Lanes that the guard keeps off have been reported.
             if part.place is not None:
-                checks.engine.findings.add(finding(state, checks.place(step), lanes, part))
+                checks.engine.findings.add(make_finding(state, checks.place(step), lanes, part))
                 checks.parted |= set(checks.group(state.shape.of(part.index)).warps.tolist())
 
     def check_waiting(self) -> None:
@@ -47,11 +47,11 @@ class Divergence:
         state = self._state
         assert state.running is not None
         block, running = state.running
-        parts = elsewhere(state, block, state.depth, self._gather_arrivals(place, lanes))
+        parts = find_absent(state, block, state.depth, self._gather_arrivals(place, lanes))
         kept = np.setdiff1d(running.index, np.concatenate([lanes.index, *(part.index for part in parts)]))
         kept = kept[np.isin(state.shape.warp[kept], state.shape.warp[lanes.sel])]
         parts += [Part(kept, None)] if len(kept) else []
-        return [finding(state, place, lanes, part) for part in parts]
+        return [make_finding(state, place, lanes, part) for part in parts]
 
     def _gather_arrivals(self, key: int | Place, lanes: Lanes) -> Lanes:
         """Return lanes that come to an instruction, and those of their warps that have come to it in this round."""

@@ -19,6 +19,11 @@ def pack(fields: Fields, values: Mapping[str, int]) -> int:
     return word
 
 
+def pack_attributes(fields: Fields, codes: Mapping[str, int], descriptor: object) -> int:
+    """Return the number; fields without a code hold the descriptor's attributes of their names."""
+    return pack(fields, {name: codes[name] if name in codes else getattr(descriptor, name) for name in fields})
+
+
 def unpack(fields: Fields, word: int) -> dict[str, int]:
     """Return every field's value."""
     return {name: word >> low & ((1 << width) - 1) for name, (low, width) in fields.items()}

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
-from pyptx.isa.descriptors.fields import Fields, mask, pack, unpack
+from pyptx.isa.descriptors.fields import Fields, mask, pack_attributes, unpack
 from pyptx.types import PtxType, from_name
 
 KINDS = ("f16", "tf32", "f8f6f4", "i8", "mxf8f6f4", "mxf4", "mxf4nvf4")
@@ -19,12 +20,12 @@ _SIGNS: Fields = {
     "n": (17, 6),
 }
 _PLAIN: Fields = {
-    "selector": (0, 2), "sparse": (2, 1), "saturate": (3, 1), "d": (4, 2), "a": (7, 3), "b": (10, 3), **_SIGNS,
-    "m": (24, 5), "shift": (30, 2),
+    "sparsity_selector": (0, 2), "sparse": (2, 1), "saturate": (3, 1), "d": (4, 2), "a": (7, 3), "b": (10, 3), **_SIGNS,
+    "m": (24, 5), "max_shift": (30, 2),
 }  # fmt: skip
 _SCALED: Fields = {
-    "sparse": (2, 1), "b_scale": (4, 2), "a": (7, 3), "b": (10, 3), **_SIGNS, "scale": (23, 1), "m": (27, 2),
-    "a_scale": (29, 2),
+    "sparse": (2, 1), "b_scale_id": (4, 2), "a": (7, 3), "b": (10, 3), **_SIGNS, "scale": (23, 1), "m": (27, 2),
+    "a_scale_id": (29, 2),
 }  # fmt: skip
 _FP4: Fields = {**_SCALED, "b": (10, 2), "k96": (31, 1)}
 _SMALL_FLOATS = {"e4m3": 0, "e5m2": 1, "e2m3": 3, "e3m2": 4, "e2m1": 5}
@@ -80,22 +81,17 @@ class InstructionDescriptor:
                 f"for kind {self.kind}, M must be a multiple of {1 << low} and N a multiple of 8, got {self.m} "
                 f"and {self.n}"
             )
-        values = {
-            "a": self._find_code(_INPUTS, self.a, "A"), "b": self._find_code(_INPUTS, self.b, "B"),
-            "negate_a": int(self.negate_a), "negate_b": int(self.negate_b), "transpose_a": int(self.transpose_a),
-            "transpose_b": int(self.transpose_b), "n": self.n >> 3, "m": self.m >> low, "sparse": int(self.sparse),
-        }  # fmt: skip
-        self._find_code(_OUTPUTS, self.d, "D")
-        if self.kind in _BLOCK_SCALED:
-            scales = _SCALES[self.kind]
-            code = self._find_code(_SCALES, self.scale, "scale factor") if self.scale else next(iter(scales.values()))
-            values |= {"a_scale": self.a_scale_id, "b_scale": self.b_scale_id, "scale": code}
-        else:
+        codes = {"m": self.m >> low, "n": self.n >> 3}
+        codes |= {"a": self._find_code(_INPUTS, self.a, "A"), "b": self._find_code(_INPUTS, self.b, "B")}
+        codes["d"] = self._find_code(_OUTPUTS, self.d, "D")
+        if "scale" in fields:
+            default = next(iter(_SCALES[self.kind].values()))
+            codes["scale"] = self._find_code(_SCALES, self.scale, "scale factor") if self.scale else default
+        if "max_shift" in fields:
             if self.max_shift not in _SHIFTS:
                 raise ValueError(f"the maximum shift must be 0, 8, 16 or 32 columns, got {self.max_shift}")
-            values |= {"saturate": int(self.saturate), "d": _OUTPUTS[self.kind][self.d.name]}
-            values |= {"selector": self.sparsity_selector, "shift": _SHIFTS.index(self.max_shift)}
-        return pack(fields, values | ({"k96": int(self.k96)} if "k96" in fields else {}))
+            codes["max_shift"] = _SHIFTS.index(self.max_shift)
+        return pack_attributes(fields, codes, self)
 
     @staticmethod
     def decode(kind: str, bits: int) -> InstructionDescriptor:
@@ -104,24 +100,16 @@ class InstructionDescriptor:
         fields = _list_fields(kind)
         if stray := bits & ~mask(fields):
             raise ValueError(f"an instruction descriptor of kind {kind} must have 0 in bits {stray:#x}")
-        f = unpack(fields, bits)
-        scaled = kind in _BLOCK_SCALED
-        return InstructionDescriptor(
-            kind,
-            f["m"] << (7 if scaled else 4),
-            f["n"] << 3,
-            _find_type(_INPUTS[kind], f["a"], "A"),
-            _find_type(_INPUTS[kind], f["b"], "B"),
-            _find_type(_OUTPUTS[kind], f.get("d", 0), "D"),
-            *(bool(f[name]) for name in ("transpose_a", "transpose_b", "negate_a", "negate_b", "sparse")),
-            sparsity_selector=f.get("selector", 0),
-            saturate=bool(f.get("saturate", 0)),
-            max_shift=_SHIFTS[f.get("shift", 0)],
-            scale=_find_type(_SCALES[kind], f["scale"], "scale factor") if scaled else None,
-            a_scale_id=f.get("a_scale", 0),
-            b_scale_id=f.get("b_scale", 0),
-            k96=bool(f.get("k96", 0)),
-        )
+        codes = unpack(fields, bits)
+        values: dict[str, Any] = {name: bool(code) if fields[name][1] == 1 else code for name, code in codes.items()}
+        values |= {"m": codes["m"] << (7 if kind in _BLOCK_SCALED else 4), "n": codes["n"] << 3}
+        values |= {name: _find_type(_INPUTS[kind], codes[name], name.upper()) for name in ("a", "b")}
+        values["d"] = _find_type(_OUTPUTS[kind], codes.get("d", 0), "D")
+        if "scale" in fields:
+            values["scale"] = _find_type(_SCALES[kind], codes["scale"], "scale factor")
+        if "max_shift" in fields:
+            values["max_shift"] = _SHIFTS[codes["max_shift"]]
+        return InstructionDescriptor(kind, **values)
 
     def problems(self, *, cta_group: int = 1, ws: bool = False) -> list[str]:
         """Return why the manual's tables do not allow this operation, each reason as a sentence."""

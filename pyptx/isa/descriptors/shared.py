@@ -4,14 +4,15 @@ descriptor"). Addresses and offsets are multiples of 16 bytes, divided by 16 in 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from pyptx.isa.descriptors.fields import Fields, mask, pack, unpack
+from pyptx.isa.descriptors.fields import Fields, mask, pack_attributes, unpack
 from pyptx.tensormap import Swizzle
 
-_WGMMA: Fields = {"start": (0, 14), "leading": (16, 14), "stride": (32, 14), "base_offset": (49, 3), "swizzle": (62, 2)}
+_ADDRESSES: Fields = {"address": (0, 14), "leading_byte_offset": (16, 14), "stride_byte_offset": (32, 14)}
+_WGMMA: Fields = {**_ADDRESSES, "base_offset": (49, 3), "swizzle": (62, 2)}
 _TCGEN05: Fields = {
-    "start": (0, 14), "leading": (16, 14), "stride": (32, 14), "version": (46, 3), "base_offset": (49, 3),
-    "lbo_mode": (52, 1), "swizzle": (61, 3),
+    **_ADDRESSES, "version": (46, 3), "base_offset": (49, 3), "lbo_mode": (52, 1), "swizzle": (61, 3),
 }  # fmt: skip
 _WGMMA_CODE = {Swizzle.NONE: 0, Swizzle.B128: 1, Swizzle.B64: 2, Swizzle.B32: 3}
 _TCGEN05_CODE = {Swizzle.NONE: 0, Swizzle.B128_ATOM_32B: 1, Swizzle.B128: 2, Swizzle.B64: 4, Swizzle.B32: 6}
@@ -30,21 +31,12 @@ class WgmmaDescriptor:
 
     def encode(self) -> int:
         """Return the 64 bits; ValueError for values that they cannot encode."""
-        values = _encode_addresses(self.address, self.leading_byte_offset, self.stride_byte_offset)
-        code = _find_code(_WGMMA_CODE, self.swizzle, "wgmma")
-        return pack(_WGMMA, {**values, "base_offset": self.base_offset, "swizzle": code})
+        return pack_attributes(_WGMMA, _encode(self, _WGMMA_CODE, "wgmma"), self)
 
     @staticmethod
     def decode(bits: int) -> WgmmaDescriptor:
         """Return the descriptor in these 64 bits; unused bits are ignored, as in hardware."""
-        fields = unpack(_WGMMA, bits)
-        return WgmmaDescriptor(
-            fields["start"] << 4,
-            fields["leading"] << 4,
-            fields["stride"] << 4,
-            _find_swizzle(_WGMMA_CODE, fields["swizzle"]),
-            fields["base_offset"],
-        )
+        return WgmmaDescriptor(**_decode(_WGMMA, _WGMMA_CODE, bits))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,28 +54,17 @@ class Tcgen05Descriptor:
 
     def encode(self) -> int:
         """Return the 64 bits; ValueError for values that they cannot encode."""
-        values = _encode_addresses(self.address, self.leading_byte_offset, self.stride_byte_offset)
-        code = _find_code(_TCGEN05_CODE, self.swizzle, "tcgen05")
+        codes = _encode(self, _TCGEN05_CODE, "tcgen05")
         if self.lbo_mode == 1 and (self.swizzle is not Swizzle.B128 or self.base_offset):
             raise ValueError("an absolute leading address needs the 128-byte swizzle (16-byte atoms) and base offset 0")
-        rest = {"version": self.version, "base_offset": self.base_offset, "lbo_mode": self.lbo_mode, "swizzle": code}
-        return pack(_TCGEN05, {**values, **rest})
+        return pack_attributes(_TCGEN05, codes, self)
 
     @staticmethod
     def decode(bits: int) -> Tcgen05Descriptor:
         """Return the descriptor in these 64 bits; ValueError for an invalid swizzle code or reserved bit."""
-        fields = unpack(_TCGEN05, bits)
         if stray := bits & ~mask(_TCGEN05):
             raise ValueError(f"a tcgen05 shared-memory descriptor must have 0 in bits {stray:#x}")
-        return Tcgen05Descriptor(
-            fields["start"] << 4,
-            fields["leading"] << 4,
-            fields["stride"] << 4,
-            _find_swizzle(_TCGEN05_CODE, fields["swizzle"]),
-            fields["base_offset"],
-            fields["lbo_mode"],
-            fields["version"],
-        )
+        return Tcgen05Descriptor(**_decode(_TCGEN05, _TCGEN05_CODE, bits))
 
 
 def matrix_base_offset(pattern_start: int, swizzle: Swizzle) -> int:
@@ -92,17 +73,27 @@ def matrix_base_offset(pattern_start: int, swizzle: Swizzle) -> int:
     return pattern_start >> 7 & 7 if swizzle.span and pattern_start % swizzle.origin_alignment else 0
 
 
-def _encode_addresses(address: int, leading: int, stride: int) -> dict[str, int]:
-    for noun, value in (("start address", address), ("leading byte offset", leading), ("stride byte offset", stride)):
+def _encode(descriptor: WgmmaDescriptor | Tcgen05Descriptor, swizzles: dict[Swizzle, int], user: str) -> dict[str, int]:
+    """Return the codes of the addresses and the swizzle."""
+    codes: dict[str, int] = {}
+    for name in _ADDRESSES:
+        value = getattr(descriptor, name)
         if value % 16 or not 0 <= value < _LIMIT:
-            raise ValueError(f"the {noun} of a matrix must be a multiple of 16 below 256 KiB, got {value}")
-    return {"start": address >> 4, "leading": leading >> 4, "stride": stride >> 4}
+            raise ValueError(
+                f"the {name.replace('_', ' ')} of a matrix must be a multiple of 16 below 256 KiB, got {value}"
+            )
+        codes[name] = value >> 4
+    if descriptor.swizzle not in swizzles:
+        names = ", ".join(swizzle.name for swizzle in swizzles)
+        raise ValueError(f"{user} cannot read swizzle {descriptor.swizzle.name}; it reads {names}")
+    return codes | {"swizzle": swizzles[descriptor.swizzle]}
 
 
-def _find_code(codes: dict[Swizzle, int], swizzle: Swizzle, user: str) -> int:
-    if swizzle not in codes:
-        raise ValueError(f"{user} cannot read swizzle {swizzle.name}; it reads {', '.join(s.name for s in codes)}")
-    return codes[swizzle]
+def _decode(fields: Fields, swizzles: dict[Swizzle, int], bits: int) -> dict[str, Any]:
+    """Return the arguments of the descriptor in these bits."""
+    codes = unpack(fields, bits)
+    addresses = {name: codes[name] << 4 for name in _ADDRESSES}
+    return {**codes, **addresses, "swizzle": _find_swizzle(swizzles, codes["swizzle"])}
 
 
 def _find_swizzle(codes: dict[Swizzle, int], code: int) -> Swizzle:

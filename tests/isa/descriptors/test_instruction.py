@@ -103,7 +103,7 @@ def test_any_bits_decode_to_what_encodes_to_them_or_are_refused(kind: str, bits:
         ({"m": 100}, "M must be a multiple of 16"),
         ({"n": 512}, "`n` has 6 bits; 64 does not fit"),
         ({"max_shift": 4}, "0, 8, 16 or 32 columns, got 4"),
-        ({"sparsity_selector": 4}, "`selector` has 2 bits"),
+        ({"sparsity_selector": 4}, "`sparsity_selector` has 2 bits"),
     ],
 )
 def test_what_the_bits_cannot_hold_is_an_error(change: dict[str, object], message: str) -> None:

@@ -61,7 +61,7 @@ def test_fields_stand_where_the_manual_puts_them(descriptor: WgmmaDescriptor | T
 @pytest.mark.parametrize("value", [8, -16, 1 << 18])
 def test_addresses_and_offsets_are_multiples_of_16_below_256_kib(value: int) -> None:
     for make in (WgmmaDescriptor, Tcgen05Descriptor):
-        for values, name in (((value, 0, 0), "start address"), ((0, value, 0), "leading"), ((0, 0, value), "stride")):
+        for values, name in (((value, 0, 0), "address"), ((0, value, 0), "leading"), ((0, 0, value), "stride")):
             with pytest.raises(ValueError, match=f"the {name}.* multiple of 16 below 256 KiB, got {value}"):
                 make(*values).encode()
 

@@ -35,7 +35,8 @@ def module_variables(*, sampler: bool) -> list[str]:
         ".shared .align 128 .b8 q_shared[1024];",
         ".func q_callee() { ret; }",
         ".func q_callee_1(.param .b32 q_in) { ret; }",
-        ".func (.param .b32 q_out) q_callee_2(.param .b32 q_in) { ret; }",
+        ".func (.param .b32 q_out) q_callee_2() { ret; }",
+        ".func (.param .b32 q_out) q_callee_3(.param .b32 q_in) { ret; }",
     ]
 
 
@@ -46,7 +47,8 @@ def function_labels(version: tuple[int, int], arch: int) -> list[str]:
         ".param .b32 q_argument, q_result;",
         "q_prototype: .callprototype _ ();",
         "q_prototype_1: .callprototype _ (.param .b32 _);",
-        "q_prototype_2: .callprototype (.param .b32 _) _ (.param .b32 _);",
+        "q_prototype_2: .callprototype (.param .b32 _) _ ();",
+        "q_prototype_3: .callprototype (.param .b32 _) _ (.param .b32 _);",
         *(["q_targets: .branchtargets q_label;"] if version >= (5, 1) and arch >= 30 else []),
     ]
 
@@ -81,7 +83,7 @@ def instruction(match: Match, signature: tuple[Operand, ...], guard: str = "") -
     registers = Registers()
     head = ".".join((match.form.opcode, *match.modifiers))
     operands = ", ".join(operand(o, registers) for o in signature)
-    if match.form.opcode == "call" and (lists := operands.count("(")):
+    if match.form.opcode == "call" and (lists := ("(q_argument" in operands) + 2 * ("(q_result" in operands)):
         operands = operands.replace("q_callee", f"q_callee_{lists}").replace("q_prototype", f"q_prototype_{lists}")
     return f"{guard}{head}{' ' if operands else ''}{operands};"
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pyptx.dsl import rules
-from pyptx.dsl.emit import Spelling, emit, foreign, shown, spelled
+from pyptx.dsl.emit import emit, foreign, shown, spelled
 from pyptx.dsl.registers import Pred, Reg, fresh, move
 from pyptx.dsl.scopes import Named, intrinsic
 from pyptx.dsl.shared import index32, symbol_plus
@@ -31,10 +31,6 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _spell_arrival(*words: str, sem: str | None, scope: str | None, space: str) -> Spelling:
-    return spelled("mbarrier", *words, *barrier_order(sem, scope, "release"), space, "b64")
-
-
 def init(mbar: Any, count: int | Reg, *, space: str = "shared::cta", pred: Pred | None = None) -> None:
     """Emit `mbarrier.init.shared::cta.b64 [m], n`. `count` counts arrivals."""
     emit(spelled("mbarrier", "init", space, "b64"), (mbar, count), pred)
@@ -45,10 +41,23 @@ def inval(mbar: Any, *, space: str = "shared", pred: Pred | None = None) -> None
     emit(spelled("mbarrier", "inval", space, "b64"), (mbar,), pred)
 
 
-def _emit_arrival(spelling: Spelling, operands: tuple[Any, ...], pred: Pred | None, keep: bool = True) -> Any:
+def _emit_arrival(
+    op: str,
+    operands: Sequence[Any],
+    sem: str | None,
+    scope: str | None,
+    space: str,
+    pred: Pred | None,
+    keep: bool = True,
+) -> Any:
+    spelling = spelled("mbarrier", *op.split("."), *barrier_order(sem, scope, "release"), space, "b64")
     state = fresh(b64) if keep else None
     emit(spelling, (state, *operands), pred)
     return state
+
+
+def _append(operands: tuple[Any, ...], optional: Any) -> tuple[Any, ...]:
+    return operands if optional is None else (*operands, optional)
 
 
 def arrive(
@@ -63,8 +72,7 @@ def arrive(
 ) -> Any:
     """Emit `mbarrier.arrive[.sem.scope].shared.b64 state, [m][, n]`; return the state, unless `state=False`. `count`
     counts arrivals."""
-    operands = (mbar,) if count is None else (mbar, count)
-    return _emit_arrival(_spell_arrival("arrive", sem=sem, scope=scope, space=space), operands, pred, state)
+    return _emit_arrival("arrive", _append((mbar,), count), sem, scope, space, pred, state)
 
 
 def arrive_expect_tx(
@@ -79,16 +87,13 @@ def arrive_expect_tx(
 ) -> Any:
     """Emit `mbarrier.arrive.expect_tx[.sem.scope].shared::cta.b64 state, [m], bytes`; return the state, unless
     `state=False`. `tx_count` is in bytes."""
-    spelling = _spell_arrival("arrive", "expect_tx", sem=sem, scope=scope, space=space)
-    return _emit_arrival(spelling, (mbar, tx_count), pred, state)
+    return _emit_arrival("arrive.expect_tx", (mbar, tx_count), sem, scope, space, pred, state)
 
 
 def arrive_no_complete(mbar: Any, count: int | Reg, *, pred: Pred | None = None) -> Reg:
     """Emit `mbarrier.arrive.noComplete.shared.b64 state, [m], n`: it must not complete the phase. `count` counts
     arrivals."""
-    return _emit_arrival(
-        _spell_arrival("arrive", "noComplete", sem=None, scope=None, space="shared"), (mbar, count), pred
-    )
+    return _emit_arrival("arrive.noComplete", (mbar, count), None, None, "shared", pred)
 
 
 def arrive_drop(
@@ -101,8 +106,7 @@ def arrive_drop(
 ) -> Reg:
     """Emit `mbarrier.arrive_drop[.sem.scope].shared.b64 state, [m][, n]`: arrive, and leave the barrier for later
     phases. `count` counts arrivals."""
-    operands = (mbar,) if count is None else (mbar, count)
-    return _emit_arrival(_spell_arrival("arrive_drop", sem=sem, scope=scope, space="shared"), operands, pred)
+    return _emit_arrival("arrive_drop", _append((mbar,), count), sem, scope, "shared", pred)
 
 
 def arrive_drop_expect_tx(
@@ -115,16 +119,13 @@ def arrive_drop_expect_tx(
 ) -> Reg:
     """Emit `mbarrier.arrive_drop.expect_tx[.sem.scope].shared::cta.b64 state, [m], bytes`; return the state. `tx_count`
     is in bytes."""
-    spelling = _spell_arrival("arrive_drop", "expect_tx", sem=sem, scope=scope, space="shared::cta")
-    return _emit_arrival(spelling, (mbar, tx_count), pred)
+    return _emit_arrival("arrive_drop.expect_tx", (mbar, tx_count), sem, scope, "shared::cta", pred)
 
 
 def arrive_drop_no_complete(mbar: Any, count: int | Reg, *, pred: Pred | None = None) -> Reg:
     """Emit `mbarrier.arrive_drop.noComplete.shared.b64 state, [m], n`: it must not complete the phase. `count` counts
     arrivals."""
-    return _emit_arrival(
-        _spell_arrival("arrive_drop", "noComplete", sem=None, scope=None, space="shared"), (mbar, count), pred
-    )
+    return _emit_arrival("arrive_drop.noComplete", (mbar, count), None, None, "shared", pred)
 
 
 def arrive_mapped(
@@ -137,8 +138,7 @@ def arrive_mapped(
 ) -> None:
     """Emit `mbarrier.arrive[.sem.scope].shared::cluster.b64 _, [address][, n]`: the barrier of any CTA of the cluster,
     by an address from `ptx.cluster.map_shared_u32`. `count` counts arrivals."""
-    operands = (None, address) if count is None else (None, address, count)
-    emit(_spell_arrival("arrive", sem=sem, scope=scope, space="shared::cluster"), operands, pred)
+    _emit_arrival("arrive", _append((address,), count), sem, scope, "shared::cluster", pred, keep=False)
 
 
 def arrive_expect_tx_mapped(
@@ -150,8 +150,7 @@ def arrive_expect_tx_mapped(
     pred: Pred | None = None,
 ) -> None:
     """Emit `mbarrier.arrive.expect_tx[.sem.scope].shared::cluster.b64 _, [address], bytes`. `tx_count` is in bytes."""
-    spelling = _spell_arrival("arrive", "expect_tx", sem=sem, scope=scope, space="shared::cluster")
-    emit(spelling, (None, address, tx_count), pred)
+    _emit_arrival("arrive.expect_tx", (address, tx_count), sem, scope, "shared::cluster", pred, keep=False)
 
 
 def expect_tx(mbar: Any, tx_count: int | Reg, *, space: str = "shared", pred: Pred | None = None) -> None:
@@ -195,8 +194,7 @@ def try_wait(
 
     It may be false at any time: use it in a loop, or call `wait`. Without `parity`, `phase` is the state of an arrival.
     """
-    operands = (mbar, phase) if suspend_hint is None else (mbar, phase, suspend_hint)
-    return _emit_wait("try_wait", operands, parity, sem, scope, space, pred)
+    return _emit_wait("try_wait", _append((mbar, phase), suspend_hint), parity, sem, scope, space, pred)
 
 
 def test_wait(

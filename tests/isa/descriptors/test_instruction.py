@@ -79,7 +79,9 @@ def descriptors(draw: st.DrawFn) -> InstructionDescriptor:
 def test_decoding_undoes_encoding(descriptor: InstructionDescriptor) -> None:
     bits = descriptor.encode()
     assert 0 <= bits < 1 << 32
-    assert InstructionDescriptor.decode(descriptor.kind, bits) == descriptor
+    decoded = InstructionDescriptor.decode(descriptor.kind, bits)
+    assert decoded == descriptor
+    assert repr(decoded) == repr(descriptor), "a flag is decoded as a number"
 
 
 @given(st.sampled_from(KINDS), st.integers(0, (1 << 32) - 1))

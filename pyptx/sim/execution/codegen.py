@@ -74,11 +74,11 @@ class Instrument(Protocol):
     numerics: bool
     """Whether it looks at values; the text of blocks then is another."""
 
-    def wrapped(self, step: Step, operation: Operation, block: Block) -> Callable[..., Any] | None: ...
+    def wrap_access(self, step: Step, operation: Operation, block: Block) -> Callable[..., Any] | None: ...
 
-    def told(self, step: Step, block: Block) -> list[tuple[Callable[..., Any], bool]]: ...
+    def list_events(self, step: Step, block: Block) -> list[tuple[Callable[..., Any], bool]]: ...
 
-    def looked(self, step: Step, operation: Operation) -> Callable[..., Any] | None: ...
+    def watch_values(self, step: Step, operation: Operation) -> Callable[..., Any] | None: ...
 
 
 class Writer(BlockText):
@@ -159,7 +159,7 @@ class Writer(BlockText):
             raise unsupported(step)
         if "approx" in plan.match.modifiers:
             self.approximate.add(step.instruction.full_opcode)
-        tells = self.instrument.told(step, self.block) if self.instrument is not None else []
+        tells = self.instrument.list_events(step, self.block) if self.instrument is not None else []
         if op.kind is Kind.NOTHING and not tells:
             return
         try:
@@ -197,7 +197,7 @@ class Writer(BlockText):
             self._memory(step, op, mask, addresses, outs, ins)
             return
         flat = _flat(outs)
-        looked = self.instrument.looked(step, op) if self.instrument is not None else None
+        looked = self.instrument.watch_values(step, op) if self.instrument is not None else None
         before = ["M", "L", str(mask)] if looked is not None else ["M", "L"] if op.kind is Kind.LANES else []
         function = self.operands.constant(looked or op.function) if op.function is not None else ""
         call = f"{function}({', '.join([*before, *ins])})"
@@ -234,7 +234,7 @@ class Writer(BlockText):
                 self.operands.wrote(output.view, mask is not None)
         views = ", ".join(o.view or "None" for o in flat)
         results = f"({views}{',' if len(flat) == 1 else ''})"
-        told = self.instrument.wrapped(step, op, self.block) if self.instrument is not None else None
+        told = self.instrument.wrap_access(step, op, self.block) if self.instrument is not None else None
         function = self.operands.constant(told or op.function)
         self.lines.append(f"{function}({', '.join([site, 'L', str(mask), *addresses, results, *ins])})")
 

@@ -11,10 +11,10 @@ from pyptx.sim.launch.results import Stats
 from pyptx.sim.observers import watching
 from pyptx.sim.observers.checks import Checks, Selection
 from pyptx.sim.observers.observer import Observer
-from pyptx.sim.observers.statistics.report import statistics as statistics_of
+from pyptx.sim.observers.statistics.report import make_statistics as statistics_of
 from pyptx.sim.observers.statistics.tally import Tally
 from pyptx.sim.observers.timeline import Timeline
-from pyptx.sim.observers.timeline.recorder import Recorder, recording
+from pyptx.sim.observers.timeline.recorder import Recorder, make_recorder
 from pyptx.sim.observers.watching import Watch
 from pyptx.sim.reports.findings import Finding, by_cause
 
@@ -37,7 +37,7 @@ class Observers:
         watched = watching.watch(launch.program, watch) if watch else None
         checks = Checks(selected) if selected is not None else None
         findings = None if checks is None else checks.engine.findings
-        recorder = recording(launch, schedule, timeline, findings) if timeline or statistics else None
+        recorder = make_recorder(launch, schedule, timeline, findings) if timeline or statistics else None
         return cls(checks, recorder, Tally() if statistics else None, watched)
 
     def listeners(self) -> list[Observer]:
@@ -49,7 +49,7 @@ class Observers:
         if self.recorder is None:
             return why
         checks = self.checks
-        hazards = [] if checks is None else by_cause(checks.selected.chosen(checks.engine.findings))
+        hazards = [] if checks is None else by_cause(checks.selected.select(checks.engine.findings))
         return self.recorder.stopped(why, hazards)
 
     def draw(self, stats: Stats, hazards: Sequence[Finding]) -> Timeline | None:

@@ -16,7 +16,7 @@ from pyptx.sim.launch.prepared import BATCH_LANES, MAX_STEPS, Dim, Options, Prep
 from pyptx.sim.launch.progress import attach, interrupted, pace_of, progress
 from pyptx.sim.launch.results import Coverage, Result
 from pyptx.sim.launch.verdicts import add_findings, cite_lines, judge_findings, note_seed
-from pyptx.sim.observers.checks import selection
+from pyptx.sim.observers.checks import parse_choice
 from pyptx.sim.observers.checks.choice import Check
 from pyptx.sim.observers.watching import Watch
 from pyptx.sim.program.linking import whole
@@ -69,7 +69,7 @@ def run(
     With `poison=True` registers, shared, local and tensor memory start as 0x7ffda5a5, a NaN, and a register that is
     read before it was written is reported. `watch` names registers; their changes are the result's `watched`.
     Control-C says where the threads were. `parts` names pieces of dynamic shared memory, by their offset."""
-    selected, module = selection(check, on_hazard), whole(module)
+    selected, module = parse_choice(check, on_hazard), whole(module)
     options = Options(
         grid=grid, block=block, args=args, cluster=cluster, shared=shared, schedule=schedule, seed=seed,
         max_steps=max_steps, cooperative=cooperative, batch_lanes=batch_lanes, precision=precision, images=images,
@@ -124,4 +124,4 @@ def _run_watched(batch: Scheduler, watch: Watch) -> None:
     batch.once = True
     watch.follow(batch)
     while batch.step():
-        watch.look()
+        watch.record_changes()

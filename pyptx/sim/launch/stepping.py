@@ -19,7 +19,7 @@ from pyptx.sim.launch.progress import attach, pace_of
 from pyptx.sim.launch.results import Coverage, Result
 from pyptx.sim.launch.verdicts import add_findings, cite_lines, judge_findings, note_seed
 from pyptx.sim.observers import watching
-from pyptx.sim.observers.checks import Checks, selection
+from pyptx.sim.observers.checks import Checks, parse_choice
 from pyptx.sim.observers.checks.choice import Check
 from pyptx.sim.program.blocks import Code
 from pyptx.sim.program.linking import whole
@@ -73,7 +73,7 @@ class Machine:
         if unknown:
             text = f"`{unknown[0]}` is not there for a machine, which takes what says how to launch; sim.run has more"
             raise faults.error(faults.LAUNCH_SHAPE, None, text)
-        self._options, selected = Options(**options), selection(check, on_hazard)
+        self._options, selected = Options(**options), parse_choice(check, on_hazard)
         self._launch = prepared(self._module, entry, self._options, checked=selected is not None, single=True)
         self._watch = watching.watch(self._launch.launch.program, watch) if watch else None
         self._checks, self._outputs = None if selected is None else Checks(selected), outputs
@@ -94,7 +94,7 @@ class Machine:
     @property
     def hazards(self) -> list[Finding]:
         """What has been found so far of what `check` asks for."""
-        return [] if self._checks is None else self._checks.selected.chosen(self._checks.engine.findings)
+        return [] if self._checks is None else self._checks.selected.select(self._checks.engine.findings)
 
     @hide_frames
     def step(self, count: int = 1) -> bool:
@@ -228,13 +228,13 @@ class Machine:
             with np.errstate(all="ignore"):
                 more = batch.step()
                 if more and self._watch is not None:
-                    self._watch.look()
+                    self._watch.record_changes()
                 more = more and batch.peek() is not None
         except PtxError as why:
             raise self._repeatable(add_findings(why, self._checks)) from None
         if not more:
             self._batch = self._next_batch()
-        new = [] if self._checks is None else self._checks.selected.fatal(self.hazards)
+        new = [] if self._checks is None else self._checks.selected.select_fatal(self.hazards)
         new = [finding for finding in new if id(finding) not in self._raised]
         if new:
             self._raised |= {id(finding) for finding in new}
@@ -320,8 +320,8 @@ def _dtype(given: Any) -> np.dtype[Any]:
 def _value(batch: Scheduler, row: Row, lane: int) -> Any:
     """Return a register of a lane: a tuple for a vector, a Python integer for 128 bits."""
     if row.type == "b128":
-        low, high = (int(watching.values(batch.machine, row, half)[lane]) for half in (0, 1))
+        low, high = (int(watching.read_register(batch.machine, row, half)[lane]) for half in (0, 1))
         return low | high << 64
     if row.count > 1:
-        return tuple(watching.values(batch.machine, row, element)[lane] for element in range(row.count))
-    return watching.values(batch.machine, row)[lane]
+        return tuple(watching.read_register(batch.machine, row, element)[lane] for element in range(row.count))
+    return watching.read_register(batch.machine, row)[lane]

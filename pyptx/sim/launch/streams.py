@@ -21,7 +21,7 @@ from pyptx.sim.launch.prepared import BATCH_LANES, MAX_STEPS, Dim, Options, Prep
 from pyptx.sim.launch.progress import Pace, attach, interrupted, pace_of
 from pyptx.sim.launch.results import Coverage, Result
 from pyptx.sim.launch.verdicts import add_findings, cite_lines, judge_findings, note_seed
-from pyptx.sim.observers.checks import Checks, Selection, selection
+from pyptx.sim.observers.checks import Checks, Selection, parse_choice
 from pyptx.sim.observers.checks.choice import Check
 from pyptx.sim.program.linking import told_apart, whole
 from pyptx.sim.rules import faults
@@ -202,7 +202,7 @@ def stream(
         raise faults.error(faults.ARGUMENTS, None, "sim.stream takes a list of sim.Launch(module, entry, …)")
     if not launches:
         return []
-    selected = selection(check, on_hazard)
+    selected = parse_choice(check, on_hazard)
     common: dict[str, Any] = {
         "schedule": schedule, "seed": seed, "max_steps": max_steps, "batch_lanes": batch_lanes,
         "precision": precision, "poison": poison,

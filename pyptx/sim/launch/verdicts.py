@@ -36,7 +36,7 @@ def _rebuild(why: PtxError, diagnostics: list[Diagnostic]) -> PtxError:
 
 def judge_findings(modules: Sequence[Module], selected: Selection, checks: Checks) -> list[Finding]:
     """Return what was found; PtxError when something of it is an error."""
-    found = selected.chosen(checks.engine.findings)
+    found = selected.select(checks.engine.findings)
     text = None
     if found:
         lines = source_lines(*modules)
@@ -47,7 +47,7 @@ def judge_findings(modules: Sequence[Module], selected: Selection, checks: Check
         )
         for finding in found:
             finding.source = text
-    fatal = selected.fatal(found)
+    fatal = selected.select_fatal(found)
     if fatal:
         # Phases that ended early lead to errors of all kinds; the finding says which count is too low.
         known = {id(finding) for finding in fatal}
@@ -67,7 +67,7 @@ def cite_lines(module: Module, why: PtxError, *others: Module) -> PtxError:
 def add_findings(why: PtxError, checks: Checks | None) -> PtxError:
     """Return the error that ended a run, behind the hazards that may have caused it, wrapped addresses among them;
     behind a hang stand the phases that nobody observed, which often are its beginning."""
-    found = [] if checks is None else by_cause(checks.selected.chosen(checks.engine.findings))
+    found = [] if checks is None else by_cause(checks.selected.select(checks.engine.findings))
     causes = [finding for finding in found if finding.severity is Severity.ERROR or finding.rule in _WRAPPED]
     errors = [finding.diagnostic() for finding in causes]
     missed = [finding for finding in found if finding.rule is PHASE_UNOBSERVED and isinstance(why, Hang)]

@@ -1,1 +1,1 @@
-"""What listens to the machine: hazard checks, timeline, statistics, watched registers."""
+"""Observers of the machine: hazard checks, timeline, statistics, watched registers."""

@@ -1,4 +1,4 @@
-"""What a launch expects of an observer beyond hearing the machine's events."""
+"""The interface of an observer, beyond the machine's events."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pyptx.sim.state.sink import Sink
 
 
 class Observer(Sink[Site]):
-    """A listener that may look at the machine and its schedule, too."""
+    """A sink that may also inspect the machine and its schedule."""
 
     def instrument(self, program: Program) -> Instrument | None:
         """Return what adds calls to the generated code of a program, None for nothing."""
         return None
 
     def attach(self, machine: Batch, slots: int) -> None:
-        """A machine will run the next batches, of at most `slots` CTAs."""
+        """Prepare for a machine that will run the next batches, of at most `slots` CTAs."""
 
     def follow(self, state: State) -> None:
-        """This schedules the lanes of the batch that begins."""
+        """Follow the scheduling state of the batch that begins."""

@@ -1,4 +1,4 @@
-"""Registers that are watched: every change of one, with its place and the values before and after."""
+"""Watched registers: every change, with its place and the values before and after."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A register's new values, by CTA and thread of a block, and the instruction that wrote them."""
+    """New values of a register, by CTA and thread of a block, and the instruction that wrote them."""
 
     register: str
     place: Place
@@ -35,7 +35,7 @@ class Change:
     after: Array
     grid: tuple[int, int, int] = (0, 1, 1)
     variable: str = ""
-    """The variable of a kernel in Python that holds the register."""
+    """The variable that holds the register in a kernel in Python."""
 
     @property
     def line(self) -> int:
@@ -50,7 +50,7 @@ class Change:
 
 
 class Watch(Observer):
-    """The watched registers of a launch and what has happened to them."""
+    """The watched registers of a launch and their changes."""
 
     def __init__(self, rows: list[tuple[str, Row]], names: dict[str, str]) -> None:
         self.rows, self.names = rows, names
@@ -60,16 +60,16 @@ class Watch(Observer):
 
     def follow(self, state: State) -> None:
         self._state = state
-        self._before = [values(state.machine, row).copy() for _, row in self.rows]
+        self._before = [read_register(state.machine, row).copy() for _, row in self.rows]
 
-    def look(self) -> None:
-        """Note what the block that ran last has changed."""
+    def record_changes(self) -> None:
+        """Record what the last block changed."""
         batch = self._state
         if batch is None or batch.running is None or len(self.changes) >= _MOST:
             return
         numbers = np.array(number_ctas(batch))
         for at, (name, row) in enumerate(self.rows):
-            now, before = values(batch.machine, row), self._before[at]
+            now, before = read_register(batch.machine, row), self._before[at]
             lanes = np.flatnonzero(now.view(f"u{now.itemsize}") != before.view(f"u{now.itemsize}"))
             if len(lanes):
                 block, shape = batch.running[0], batch.shape
@@ -81,8 +81,8 @@ class Watch(Observer):
 
 
 def watch(program: Program, names: Sequence[str]) -> Watch:
-    """Return a watch of registers, by their names in PTX or by the variables of a kernel in Python that hold them;
-    PtxError when there is no such register."""
+    """Return a watch of registers, named in PTX or by the variables that hold them in a kernel in Python; PtxError if
+    there is no such register."""
     if not isinstance(names, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise faults.error(faults.ARGUMENTS, None, f"watch is {names!r}: expected names of registers, such as ['%r1']")
     rows: list[tuple[str, Row]] = []
@@ -91,15 +91,15 @@ def watch(program: Program, names: Sequence[str]) -> Watch:
     for name in [names] if isinstance(names, str) else names:
         registers = [name] if name in known else [own for own, variable in variables.items() if variable == name]
         if not registers:
-            some = ", ".join([*dict.fromkeys(variables.values()), *sorted(known)][:12])
-            text = f"no register `{name}` is used; expected one of {some}"
+            names_shown = ", ".join([*dict.fromkeys(variables.values()), *sorted(known)][:12])
+            text = f"no register `{name}` is used; expected one of {names_shown}"
             raise faults.error(faults.ARGUMENTS, program.entry.function.origin, text)
         rows += [(register, known[register]) for register in registers]
     return Watch(rows, variables)
 
 
-def values(machine: Batch, row: Row, element: int = 0) -> Array:
-    """Return a register's value in every lane, in the type that it was declared with where NumPy has it."""
+def read_register(machine: Batch, row: Row, element: int = 0) -> Array:
+    """Return a register's value in every lane, in its declared type if NumPy has it."""
     dtype = dtype_of(row.type)
     same = dtype.itemsize == np.dtype(CLASSES[row.letter]).itemsize
     return machine.views[row.letter + (suffix_of(dtype) if same else "")][row.index + element]

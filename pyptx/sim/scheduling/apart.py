@@ -47,10 +47,10 @@ def find_absent(
     missing[lanes.sel] = False
     guard = block.pc + 1 if (step or block.steps[-1]).instruction.predicate is not None else -1
     parts: list[Part] = []
-    gone = np.flatnonzero(missing & ~state.alive & whole)
-    for pc in sorted({int(pc) for pc in state.left[gone]}):
+    exited = np.flatnonzero(missing & ~state.alive & whole)
+    for pc in sorted({int(pc) for pc in state.left[exited]}):
         left = state.blocks[pc]
-        parts.append(Part(gone[state.left[gone] == pc], make_place(left, left.steps[-1])))
+        parts.append(Part(exited[state.left[exited] == pc], make_place(left, left.steps[-1])))
     missing &= state.alive
     warps = shape.warp[lanes.sel]
     for at, deep, waiting, runs in _iterate_positions(state) if missing.any() else ():
@@ -121,10 +121,10 @@ def make_finding(state: State, place: Place, lanes: Lanes, part: Part) -> Findin
         else "do not execute this instruction"
     )
     mask = int((np.int64(1) << shape.lane[there].astype(np.int64)).sum())
-    what = f"lanes 0x{mask:08x} {doing}" if near.any() else f"{len(there)} threads of the warpgroup {doing}"
+    message = f"lanes 0x{mask:08x} {doing}" if near.any() else f"{len(there)} threads of the warpgroup {doing}"
     other = None if part.place is None else make_agent(state, int(there[0]))
     return Finding(
-        rule, place, make_agent(state, here), what, part.place, other, count=len(np.unique(shape.warp[part.index]))
+        rule, place, make_agent(state, here), message, part.place, other, count=len(np.unique(shape.warp[part.index]))
     )
 
 

@@ -98,7 +98,7 @@ def _match_members(state: State, items: list[Waiting]) -> bool:
         return False
     order = np.argsort(index)
     operands = zip(*(_read_sources(state, state.blocks[item.at], item.lanes) for item in items), strict=True)
-    values = [np.concatenate(one)[order][free[order]] for one in operands]
+    values = [np.concatenate(parts)[order][free[order]] for parts in operands]
     together = shape.of(index[order][free[order]])
     plan = state.blocks[items[0].at].steps[0].plan
     assert plan is not None
@@ -110,15 +110,15 @@ def _match_members(state: State, items: list[Waiting]) -> bool:
     wanted[together.sel] = True
     state.machine.meetings.append(Meeting(together, result, wanted))
     for item in items:
-        gone, stay = item.lanes.split(wanted[item.lanes.sel])
-        left = [one for one in state.converging[item.at] if one is not item]
+        released, stay = item.lanes.split(wanted[item.lanes.sel])
+        remaining = [one for one in state.converging[item.at] if one is not item]
         if stay is not None:
-            left.append(Waiting(stay, item.pc, item.depth, item.at))
-        state.converging[item.at] = left
-        if not left:
+            remaining.append(Waiting(stay, item.pc, item.depth, item.at))
+        state.converging[item.at] = remaining
+        if not remaining:
             del state.converging[item.at]
-        if gone is not None:
-            state.push(item.depth, item.at, gone)
+        if released is not None:
+            state.push(item.depth, item.at, released)
     return True
 
 
@@ -177,7 +177,7 @@ def release_warps(state: State) -> None:
     items = state.warps_waiting
     here = state.shape.merged([item.lanes for item in items])
     kept: list[Waiting] = []
-    gone: list[tuple[Step, Lanes, Array]] = []
+    released: list[tuple[Step, Lanes, Array]] = []
     for item in items:
         block = state.blocks[item.at]
         mask = read_members(state, block.steps[-1], block, item.lanes)
@@ -185,13 +185,13 @@ def release_warps(state: State) -> None:
         passing = find_together(state, item.lanes, mask, here)
         free, stay = item.lanes.split(passing)
         if free is not None:
-            gone.append((block.steps[-1], free, mask[passing]))
+            released.append((block.steps[-1], free, mask[passing]))
             state.push(item.depth, item.pc, free)
         if stay is not None:
             kept.append(Waiting(stay, item.pc, item.depth, item.at))
     state.warps_waiting = kept
-    if gone and state.sink is not None:
-        state.sink.on_warp_barriers(gone)
+    if released and state.sink is not None:
+        state.sink.on_warp_barriers(released)
 
 
 def _collect_bits(warp: Array, lane: Array, warps: int) -> Array:

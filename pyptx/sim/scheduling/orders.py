@@ -53,7 +53,7 @@ class Order:
         if rank >= 0:
             return [((rank, *place), lanes)]
         ranks = self.ranks[lanes.sel]
-        subsets = ((int(one), lanes.subset(ranks == one)) for one in np.unique(ranks))
+        subsets = ((int(rank_of_part), lanes.subset(ranks == rank_of_part)) for rank_of_part in np.unique(ranks))
         return [((one, *place), subset) for one, subset in subsets if subset is not None]
 
     def find_rank(self, lanes: Lanes) -> int:

@@ -37,8 +37,8 @@ class Stand:
         return self.place.origin.line if self.place.origin else 0
 
     def __str__(self) -> str:
-        some = "" if self.lanes == 32 else f" ({self.lanes} lanes)"
-        return f"CTA {self.cta} warp {self.warp}{some} {_WORDS[self.doing]} {self.place}"
+        suffix = "" if self.lanes == 32 else f" ({self.lanes} lanes)"
+        return f"CTA {self.cta} warp {self.warp}{suffix} {_WORDS[self.doing]} {self.place}"
 
 
 _WORDS = {"runs": "is at", "polls": "polls, now at", "waits": "waits at", "exited": "exited at"}
@@ -46,13 +46,13 @@ _WORDS = {"runs": "is at", "polls": "polls, now at", "waits": "waits at", "exite
 
 def list_groups(state: State) -> list[tuple[str, int, Place, Lanes]]:
     """Return all lanes of a batch by activity and position: the block and the instruction."""
-    found: list[tuple[str, int, Place, Lanes]] = []
+    groups: list[tuple[str, int, Place, Lanes]] = []
     placed = np.zeros(state.shape.lanes, np.bool_)
 
     def add(doing: str, pc: int, lanes: Lanes, last: bool = False) -> None:
         block = state.blocks[pc]
         steps = block.steps or state.blocks[pc + 1].steps
-        found.append((doing, pc, make_place(block, steps[-1] if last else steps[0]), lanes))
+        groups.append((doing, pc, make_place(block, steps[-1] if last else steps[0]), lanes))
         placed[lanes.sel] = True
 
     for key, sets in state.ready.items():
@@ -61,27 +61,27 @@ def list_groups(state: State) -> list[tuple[str, int, Place, Lanes]]:
     for key, lanes in state.parked:
         add("polls", abs(key[2]), lanes)
     for _, _, lanes, item in list_waits(state):
-        found.append(("waits", item.at, make_place(state.blocks[item.at]), lanes))
+        groups.append(("waits", item.at, make_place(state.blocks[item.at]), lanes))
         placed[lanes.sel] = True
-    gone = np.flatnonzero(~state.alive)
-    for pc in sorted({int(pc) for pc in state.left[gone]}):
-        add("exited", pc, state.shape.of(gone[state.left[gone] == pc]), last=True)
+    exited = np.flatnonzero(~state.alive)
+    for pc in sorted({int(pc) for pc in state.left[exited]}):
+        add("exited", pc, state.shape.of(exited[state.left[exited] == pc]), last=True)
     rest = np.flatnonzero(~placed)
     if len(rest) and state.running is not None:
         add("runs", state.running[0].pc, state.shape.of(rest))
-    return found
+    return groups
 
 
 def list_stands(state: State) -> list[Stand]:
     """Return the place of each warp, in the order of CTAs and warps."""
     shape, numbers = state.shape, number_ctas(state)
-    found: list[Stand] = []
+    stands: list[Stand] = []
     for doing, _, place, lanes in list_groups(state):
         warps = shape.thread[lanes.sel] // 32
         for cta, warp in {(int(c), int(w)) for c, w in zip(lanes.cta, warps, strict=True)}:
             count = int(((lanes.cta == cta) & (warps == warp)).sum())
-            found.append(Stand(numbers[cta], warp, count, doing, place))
-    return sorted(found, key=lambda stand: (stand.cta, stand.warp, stand.line))
+            stands.append(Stand(numbers[cta], warp, count, doing, place))
+    return sorted(stands, key=lambda stand: (stand.cta, stand.warp, stand.line))
 
 
 def number_ctas(state: State) -> list[Cta]:

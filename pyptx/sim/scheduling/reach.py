@@ -88,9 +88,9 @@ class Reach:
         if is_before is None:
             seen, todo = {at}, [at]
             while todo and pc not in seen:
-                one = todo.pop()
-                for successor in self._follow_within(one):
-                    again = runs and one >= at and self._closes_loop(one, successor, pc)
+                current = todo.pop()
+                for successor in self._follow_within(current):
+                    again = runs and current >= at and self._closes_loop(current, successor, pc)
                     if successor not in seen and not again:
                         seen.add(successor)
                         todo.append(successor)
@@ -127,10 +127,10 @@ class Reach:
             return False
         seen, todo = {pc}, [pc]
         while todo:
-            one = todo.pop()
-            if one == source:
+            current = todo.pop()
+            if current == source:
                 return True
-            more = [block for block in self._follow_within(one) if block not in seen and block != head]
+            more = [block for block in self._follow_within(current) if block not in seen and block != head]
             seen.update(more)
             todo += more
         return False
@@ -177,7 +177,7 @@ class Reach:
         stack = [(entry, iter(self._follow_within(entry)))]
         while stack:
             block, rest = stack[-1]
-            successor = next((one for one in rest if one not in seen), None)
+            successor = next((after for after in rest if after not in seen), None)
             if successor is None:
                 stack.pop()
                 postorder.append(block)
@@ -203,7 +203,7 @@ class Reach:
                 continue
             seen.add(key)
             for step in self._index_definitions().get(key, ()):
-                todo += [(n, step.scope) for given in step.instruction.operands for n in names_in(given)]
+                todo += [(n, step.scope) for source in step.instruction.operands for n in names_in(source)]
         return frozenset(bases)
 
     def _index_definitions(self) -> dict[Register, list[Step]]:

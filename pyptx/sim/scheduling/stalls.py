@@ -57,7 +57,7 @@ def copy_state(state: State) -> list[Any]:
     return [state.live, len(state.suspended), len(memory.effects.pending), parked, *(a.copy() for a in arrays)]
 
 
-def _is_same(one: list[Any], other: list[Any]) -> bool:
-    return len(one) == len(other) and all(
-        a.tobytes() == b.tobytes() if isinstance(a, np.ndarray) else a == b for a, b in zip(one, other, strict=True)
+def _is_same(first: list[Any], second: list[Any]) -> bool:
+    return len(first) == len(second) and all(
+        a.tobytes() == b.tobytes() if isinstance(a, np.ndarray) else a == b for a, b in zip(first, second, strict=True)
     )

@@ -142,8 +142,8 @@ def release(state: State) -> None:
 
 
 def _release_barrier(state: State, number: int) -> None:
-    gone, ctas, arrived, true = state.barriers.release(number)
-    for item, lanes in gone:
+    released, ctas, arrived, true = state.barriers.release(number)
+    for item, lanes in released:
         if state.sink is not None:
             state.sink.on_barrier_wait(state.blocks[item.at].steps[-1], lanes, number)
         _reduce(state, state.blocks[item.at], lanes, arrived, true)

@@ -1,12 +1,12 @@
-"""Tells the hazard engine (`pyptx.sim.hazards`) what the machine does, when a run is checked.
+"""Report the events of a checked run to the hazard engine (`pyptx.sim.hazards`).
 
-`listener` hears the machine's events, `instrument` adds calls to the generated code of checked runs; the other modules
-each know one family of instructions. `session` knows lanes and the engine's numbers of threads.
+`listener` receives the machine's events, `instrument` adds calls to the generated code of checked runs; each other
+module knows one family of instructions. `session` maps lanes to the engine's thread numbers.
 """
 
 from __future__ import annotations
 
-from pyptx.sim.observers.checks.choice import Selection, selection
+from pyptx.sim.observers.checks.choice import Selection, parse_choice
 from pyptx.sim.observers.checks.listener import Checks
 
-__all__ = ["Checks", "Selection", "selection"]
+__all__ = ["Checks", "Selection", "parse_choice"]

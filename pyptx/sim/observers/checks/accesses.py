@@ -1,4 +1,4 @@
-"""What an instruction does to memory, as the engine's words: from its modifiers to an `Access`."""
+"""Translate an instruction's modifiers into the engine's `Access`."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ _SCOPES = {"cta": Scope.CTA, "cluster": Scope.CLUSTER, "gpu": Scope.GPU, "gl": S
 _SEMS = {"relaxed", "acquire", "release", "acq_rel", "sc", "weak"}
 
 
-def words_of(instruction: Instruction) -> set[str]:
-    """Return the modifiers without their dots, compound ones also in parts."""
+def split_modifiers(instruction: Instruction) -> set[str]:
+    """Return the modifiers without their dots; compound ones also in parts."""
     whole = [modifier[1:] for modifier in instruction.modifiers]
     return {*whole, *(part for modifier in whole for part in modifier.split("."))}
 
 
-def scope_of(words: set[str], otherwise: Scope) -> Scope:
-    """Return the scope that a spelling names."""
+def find_scope(words: set[str], otherwise: Scope) -> Scope:
+    """Return the scope that the modifiers name."""
     return next((scope for name, scope in _SCOPES.items() if name in words), otherwise)
 
 
-def sem_of(words: set[str], otherwise: Sem) -> Sem:
-    """Return the semantics that a spelling names."""
+def find_sem(words: set[str], otherwise: Sem) -> Sem:
+    """Return the memory semantics that the modifiers name."""
     return next((Sem(name) for name in _SEMS if name in words), otherwise)
 
 
-def description(instruction: Instruction, shared: bool, size: int, kind: str) -> Access | None:
-    """Return the access of an instruction whose lanes do it themselves; None if a hook tells of it."""
+def describe_access(instruction: Instruction, shared: bool, size: int, kind: str) -> Access | None:
+    """Return the access of an instruction whose lanes access memory themselves; None if a hook reports it."""
     if not _is_plain(instruction) or kind not in ("r", "w", "rw"):
         return None
-    words = words_of(instruction)
+    words = split_modifiers(instruction)
     instruction_traits = traits(instruction.opcode, instruction.modifiers)
     atomic = Trait.UPDATES in instruction_traits
-    sem = sem_of(words, Sem.RELAXED if atomic else Sem.WEAK)
-    scope = scope_of(words, Scope.GPU)
+    sem = find_sem(words, Sem.RELAXED if atomic else Sem.WEAK)
+    scope = find_scope(words, Scope.GPU)
     if "volatile" in words or "mmio" in words:
         sem, scope = (Sem.RELAXED, Scope.SYS) if sem is Sem.WEAK else (sem, Scope.SYS)
     readonly = Trait.LOADS in instruction_traits and ("nc" in words or "proxy::readonly" in words)
@@ -56,19 +56,19 @@ _NOT_BY_LANES = frozenset((Trait.OPAQUE, Trait.ISSUES, Trait.ALLOCATES, Trait.HI
 
 
 def _is_plain(instruction: Instruction) -> bool:
-    """Say whether the lanes themselves access memory, in order."""
+    """Tell whether the lanes themselves access memory, in order."""
     return _NOT_BY_LANES.isdisjoint(traits(instruction.opcode, instruction.modifiers))
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The values of a store in the lanes that execute it."""
+    """The values of a store in the executing lanes."""
 
     lanes: Lanes
     values: tuple[Array | None, ...]
 
-    def changed(self, data: Array, offsets: Array, size: int) -> Array:
-        """Tell in which lanes the bytes are not there already."""
+    def compare_memory(self, data: Array, offsets: Array, size: int) -> Array:
+        """Tell which lanes change the bytes in memory."""
         step, at = size // len(self.values), np.broadcast_to(offsets, self.lanes.n)
         differs = np.zeros(self.lanes.n, np.bool_)
         for number, value in enumerate(self.values):
@@ -79,8 +79,8 @@ class Stored:
             differs |= (data[where] != held).any(axis=1)
         return differs
 
-    def alike(self, addresses: Array) -> bool:
-        """Tell whether lanes with equal addresses have equal values."""
+    def compare_lanes(self, addresses: Array) -> bool:
+        """Tell whether lanes with equal addresses store equal values."""
         order = np.argsort(addresses, kind="stable")
         same = addresses[order][1:] == addresses[order][:-1]
         for value in self.values:

@@ -1,7 +1,7 @@
-"""Which results of integer arithmetic become part of an address, and how they are widened on the way.
+"""Find which results of integer arithmetic become part of an address, and how they are widened on the way.
 
-A walk backwards from the addresses of a function. What selects or mixes bits on purpose (`shr`, `xor`, `and` with a
-mask, `rem`) ends it: a hash or a random number may wrap.
+Walks backward from the addresses of a function. Instructions that select or mix bits on purpose (`shr`, `xor`, `and`
+with a mask, `rem`) end the walk: a hash or a random number may wrap.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from pyptx.sim.program.assignment import successors
 from pyptx.sim.program.blocks import Block, Code, names_in, resolved
 
 SIGNED, UNSIGNED, WHOLE = 1, 2, 4
-"""How a value becomes part of an address: sign-extended, zero-extended, or as it is."""
+"""How a value becomes part of an address: sign-extended, zero-extended, or unchanged."""
 _ARITHMETIC = frozenset(("mov", "add", "mul", "mad", "selp", "min", "max"))
 Uses = dict[Register, int]
 _BOTH = frozenset(("add", "sub", "min", "max", "or"))
 _FIRST = frozenset(("shl", "neg", "abs", "cvta", "mapa", "shfl"))
 
 
-def uses_in(blocks: list[Block], code: Code) -> dict[int, int]:
-    """Return how the result of each step of a function goes into addresses, by the step's identity; other steps are
-    left out."""
+def find_uses(blocks: list[Block], code: Code) -> dict[int, int]:
+    """Return how the result of each step of a function becomes part of addresses, by the step's identity; omit other
+    steps."""
     own = [block for block in blocks if block.code is code]
     entering: list[Uses] = [{} for _ in own]
     uses: dict[int, int] = {}
@@ -46,7 +46,7 @@ def uses_in(blocks: list[Block], code: Code) -> dict[int, int]:
                 _propagate_uses(step, live, uses)
         if live != entering[at]:
             entering[at] = live
-            todo += [one for one in before[at] if one not in todo]
+            todo += [block_number for block_number in before[at] if block_number not in todo]
     return uses
 
 
@@ -70,19 +70,19 @@ def _propagate_uses(step: Step, live: Uses, uses: dict[int, int]) -> None:
 
 def _record_need(operand: Operand, step: Step, kinds: int, live: Uses) -> None:
     for name in names_in(operand):
-        register = register_of(name, step)
+        register = find_register(name, step)
         if register is not None:
             live[register] = live.get(register, 0) | kinds
 
 
-def register_of(name: str, step: Step) -> Register | None:
+def find_register(name: str, step: Step) -> Register | None:
     """Return the register that a name means at a step."""
     symbol, base = resolved(name, step.scope)
     return None if symbol is None or symbol.kind.value != "register" else (base, id(symbol))
 
 
 def _iterate_passed(step: Step, kinds: int) -> Iterator[tuple[Operand, int]]:
-    """Yield the operands whose value the result hands on, and how they are taken."""
+    """Yield the operands that the result depends on, and how they are widened."""
     opcode, operands = step.instruction.opcode, step.instruction.operands
     words = [modifier[1:] for modifier in step.instruction.modifiers]
     if "cc" in words or opcode in ("addc", "subc", "madc"):
@@ -100,7 +100,7 @@ def _iterate_passed(step: Step, kinds: int) -> Iterator[tuple[Operand, int]]:
             yield operands[1], WHOLE if isinstance(operands[1], VectorOperand) else kinds
         case "cvt":
             yield from ((operands[1], use) for use in _iterate_conversions(words, kinds))
-        case "and" if negative(operands[2]):
+        case "and" if is_negative(operands[2]):
             yield operands[1], kinds
         case _ if opcode in _BOTH:
             yield from ((operand, kinds) for operand in operands[1:])
@@ -111,15 +111,15 @@ def _iterate_passed(step: Step, kinds: int) -> Iterator[tuple[Operand, int]]:
 
 
 def _iterate_conversions(words: list[str], kinds: int) -> Iterator[int]:
-    """Yield how the operand of a conversion between integers is taken."""
+    """Yield how the operand of an integer conversion is widened."""
     target, source = words[-2:]
     if target[0] in "us" and source[0] in "us":
         wider = int(target[1:]) > int(source[1:])
         yield kinds if not wider else SIGNED if source[0] == "s" else UNSIGNED
 
 
-def negative(operand: Operand) -> bool:
-    """Say whether an operand is a constant with the sign of its 32 bits set."""
+def is_negative(operand: Operand) -> bool:
+    """Tell whether an operand is a constant with the sign bit of its 32 bits set."""
     value = operand.value if isinstance(operand, ImmediateOperand) else _evaluate(operand)
     return isinstance(value, int) and (value < 0 or bool(value >> 31))
 
@@ -130,8 +130,8 @@ def _evaluate(operand: Operand) -> int | float | None:
     return evaluate(operand) if isinstance(operand, UnaryOperand) else None
 
 
-def signed_in(blocks: list[Block], code: Code) -> frozenset[Register]:
-    """Return the registers of a function that may hold negative numbers, whatever the type of those who read them."""
+def find_signed(blocks: list[Block], code: Code) -> frozenset[Register]:
+    """Return the registers of a function that may hold negative numbers, whatever the type of their readers."""
     registers: set[Register] = set()
     for block in blocks:
         for step in block.steps if block.code is code else ():
@@ -144,12 +144,12 @@ def _may_be_negative(step: Step) -> bool:
     opcode, words = step.instruction.opcode, [modifier[1:] for modifier in step.instruction.modifiers]
     kind = words[-2] if opcode == "cvt" and len(words) > 1 else words[-1] if words else ""
     signed = kind[:1] == "s" and kind[1:].isdigit()
-    constant = opcode in _ARITHMETIC and any(negative(operand) for operand in step.instruction.operands[1:])
+    constant = opcode in _ARITHMETIC and any(is_negative(operand) for operand in step.instruction.operands[1:])
     return signed or opcode in ("sub", "neg") or constant
 
 
-def read_in(blocks: list[Block], code: Code) -> frozenset[Register]:
-    """Return the registers of a function that anything reads."""
+def find_read(blocks: list[Block], code: Code) -> frozenset[Register]:
+    """Return the registers of a function that some instruction reads."""
     steps = (step for block in blocks if block.code is code for step in block.steps if step.plan is not None)
     return frozenset(register for step in steps for register in reads_and_writes(step)[0])
 
@@ -158,9 +158,9 @@ _LOGIC = frozenset(("and", "or", "xor", "not", "lop3", "prmt", "shf", "brev", "v
 _TAKES_PARTS = frozenset(("shr", "bfe", "prmt", "shf"))
 
 
-def bits_in(blocks: list[Block], code: Code) -> frozenset[Register]:
-    """Return the registers of a function that hold bits rather than numbers: logic made them, or other parts of them
-    are taken elsewhere. To narrow one takes one of its parts."""
+def find_bits(blocks: list[Block], code: Code) -> frozenset[Register]:
+    """Return the registers of a function that hold bits rather than numbers: logic wrote them, or other instructions
+    read parts of them. Narrowing such a register selects a part."""
     registers: set[Register] = set()
     for block in blocks:
         for step in block.steps if block.code is code else ():

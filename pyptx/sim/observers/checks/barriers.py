@@ -1,4 +1,4 @@
-"""Barriers, dependent launches and exits: what the decisions of the scheduler mean to the engine."""
+"""Barriers, dependent launches and exits: report the scheduler's decisions to the engine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.hazards import Group, Sem
 from pyptx.sim.hazards.barriers import BarKind
-from pyptx.sim.observers.checks.accesses import words_of
+from pyptx.sim.observers.checks.accesses import split_modifiers
 from pyptx.sim.observers.checks.session import Session
 
 
@@ -25,20 +25,20 @@ def _classify(modifiers: tuple[str, ...]) -> Any:
     return next(word for word in ("arrive", "red", "sync") if f".{word}" in modifiers)
 
 
-def cta_barrier(checks: Session, step: Step, lanes: Lanes, number: int, count: int | None) -> None:
-    """Lanes arrive at a barrier of their CTA. The engine is told of whole warps: lanes that come apart are kept until
-    the rest of their warp is there."""
+def arrive_at_cta_barrier(checks: Session, step: Step, lanes: Lanes, number: int, count: int | None) -> None:
+    """Report lanes that arrive at a barrier of their CTA. The engine needs whole warps: lanes that arrive separately
+    are kept until the rest of their warp arrives."""
     kind = _classify(step.instruction.modifiers)
-    group = checks.group(lanes)
-    part = checks.incomplete(group)
+    group = checks.group_lanes(lanes)
+    part = checks.find_incomplete(group)
     if part is not None:
         group = _complete_warps(checks, step, group, number, part, (count, kind))
     if len(group):
-        checks.engine.barriers.bar(group, checks.place(step), number, count, kind)
+        checks.engine.barriers.bar(group, checks.find_place(step), number, count, kind)
 
 
-def numbered(checks: Session, step: Step, lanes: Lanes, numbers: Array) -> None:
-    """Lanes come to barriers of their CTA by these numbers: those of a warp that promises to be whole name one."""
+def check_numbers(checks: Session, step: Step, lanes: Lanes, numbers: Array) -> None:
+    """Report lanes of an `.aligned` barrier that name different barriers of their CTA."""
     shape = lanes.shape
     warp = shape.warp[lanes.sel]
     least, most = np.full(shape.warps * shape.ctas, np.iinfo(np.int64).max), np.full(shape.warps * shape.ctas, -1)
@@ -48,13 +48,15 @@ def numbered(checks: Session, step: Step, lanes: Lanes, numbers: Array) -> None:
     if len(apart) and Trait.ALIGNED in step.traits:
         names = f"{int(least[warp[apart[0]]])} and {int(most[warp[apart[0]]])}"
         message, thread = f"lanes of one warp name barriers {names}", int(checks.threads[lanes.sel][apart[0]])
-        checks.engine.state.report(rules.BARRIER_COUNT, checks.place(step), message, thread=thread, count=len(apart))
+        checks.engine.state.report(
+            rules.BARRIER_COUNT, checks.find_place(step), message, thread=thread, count=len(apart)
+        )
 
 
 def _complete_warps(
     checks: Session, step: Step, group: Group, number: int, part: Array, how: tuple[int | None, BarKind]
 ) -> Group:
-    """Keep the lanes of incomplete warps, and return the threads of warps that are whole now."""
+    """Keep the lanes of incomplete warps and return the threads of warps that are now whole."""
     whole = [group.threads[~part[group.warp_index]]]
     for at in np.flatnonzero(part).tolist():
         warp = int(group.warps[at])
@@ -74,8 +76,9 @@ def _check_join(
     checks: Session, step: Step, thread: int, before: tuple[Array, Step, int | None, BarKind],
     how: tuple[int | None, BarKind],
 ) -> None:  # fmt: skip
-    """Lanes come to a barrier at which others of their warp are: without `.aligned`, by any instruction."""
-    place, other, state = checks.place(step), checks.place(before[1]), checks.engine.state
+    """Report lanes that join others of their warp at a barrier by another instruction or with another count. Without
+    `.aligned` the instructions may differ."""
+    place, other, state = checks.find_place(step), checks.find_place(before[1]), checks.engine.state
     if (
         before[1] is not step
         and thread >> 5 not in checks.parted
@@ -88,58 +91,58 @@ def _check_join(
         state.report(rules.BARRIER_COUNT, place, message, thread=thread, other=other)
 
 
-def warp_barriers(checks: Session, gone: list[tuple[Step, Lanes, Array]]) -> None:
-    """Lanes go on behind one or several instructions, at which they met."""
-    shape, step = gone[0][1].shape, gone[0][0]
-    lanes = shape.merged([lanes for _, lanes, _ in gone])
-    order = np.argsort(np.concatenate([lanes.index for _, lanes, _ in gone]))
-    warp_barrier(checks, step, lanes, np.concatenate([masks for _, _, masks in gone])[order])
+def synchronize_parts(checks: Session, parts: list[tuple[Step, Lanes, Array]]) -> None:
+    """Synchronize lanes that met at one or several `bar.warp.sync`."""
+    shape, step = parts[0][1].shape, parts[0][0]
+    lanes = shape.merged([lanes for _, lanes, _ in parts])
+    order = np.argsort(np.concatenate([lanes.index for _, lanes, _ in parts]))
+    synchronize_warps(checks, step, lanes, np.concatenate([masks for _, _, masks in parts])[order])
 
 
-def warp_barrier(checks: Session, step: Step, lanes: Lanes, masks: Array) -> None:
-    """Lanes go on behind a `bar.warp.sync`."""
+def synchronize_warps(checks: Session, step: Step, lanes: Lanes, masks: Array) -> None:
+    """Synchronize the lanes of a `bar.warp.sync`, by member mask."""
     for mask in np.unique(masks).tolist():
         chosen = lanes if (masks == mask).all() else lanes.subset(masks == mask)
         assert chosen is not None
-        checks.engine.barriers.warp_sync(checks.group(chosen), checks.place(step), int(mask))
+        checks.engine.barriers.warp_sync(checks.group_lanes(chosen), checks.find_place(step), int(mask))
 
 
-def cluster_arrives(checks: Session, step: Step, lanes: Lanes) -> None:
-    """Lanes arrive at the barrier of their cluster."""
-    sem = Sem.RELAXED if "relaxed" in words_of(step.instruction) else Sem.RELEASE
-    for _, group in checks.by_cluster(lanes):
-        checks.engine.barriers.cluster_arrive(group, checks.place(step), sem)
+def arrive_at_cluster_barrier(checks: Session, step: Step, lanes: Lanes) -> None:
+    """Report lanes that arrive at the barrier of their cluster."""
+    sem = Sem.RELAXED if "relaxed" in split_modifiers(step.instruction) else Sem.RELEASE
+    for _, group in checks.split_by_cluster(lanes):
+        checks.engine.barriers.cluster_arrive(group, checks.find_place(step), sem)
 
 
-def cluster_waited(checks: Session, step: Step, lanes: Lanes) -> None:
-    """Lanes go on behind the barrier of their cluster."""
-    for _, group in checks.by_cluster(lanes):
-        checks.engine.barriers.cluster_wait(group, checks.place(step), Sem.ACQUIRE)
+def pass_cluster_barrier(checks: Session, step: Step, lanes: Lanes) -> None:
+    """Report lanes that pass the barrier of their cluster."""
+    for _, group in checks.split_by_cluster(lanes):
+        checks.engine.barriers.cluster_wait(group, checks.find_place(step), Sem.ACQUIRE)
 
 
-def launches_dependents(checks: Session, lanes: Lanes, first: Sequence[bool]) -> None:
-    """Lanes let the dependents of their grid start; `first`: those of this CTA, which count, are the first to do so.
-    Of several warps any may come first, so that only one of them counts."""
-    for (_, group), counts in zip(checks.by_cta(lanes), first, strict=True):
+def launch_dependents(checks: Session, lanes: Lanes, first: Sequence[bool]) -> None:
+    """Report lanes that let the dependents of their grid start; `first` tells for each CTA whether they are its first,
+    which alone count. Any of several warps may be first, so only one is reported."""
+    for (_, group), counts in zip(checks.split_by_cta(lanes), first, strict=True):
         if counts:
             checks.engine.sync.launch_dependents(Group(group.threads[group.warp_index == 0]))
 
 
-def parts(checks: Session, step: Step, lanes: Lanes, others: Lanes) -> None:
-    """The guard of a barrier lets some lanes come to it and others pass by."""
+def check_guard(checks: Session, step: Step, lanes: Lanes, others: Lanes) -> None:
+    """Report an `.aligned` barrier whose guard differs between the lanes of a warp."""
     if Trait.ALIGNED not in step.traits:
         return
     warp = lanes.shape.warp
     passing = lanes.subset(np.isin(warp[lanes.sel], warp[others.sel]))
     if passing is not None:
-        checks.aligned(passing, checks.place(step))
+        checks.check_aligned(passing, checks.find_place(step))
 
 
-def exits(checks: Session, step: Step, lanes: Lanes) -> None:
-    """Lanes end. Those of their warps that came to a barrier without them are whole now."""
-    checks.engine.exit(checks.group(lanes), checks.place(step))
+def end_lanes(checks: Session, step: Step, lanes: Lanes) -> None:
+    """Report exited lanes, and barriers at which only exited lanes were missing from a warp."""
+    checks.engine.exit(checks.group_lanes(lanes), checks.find_place(step))
     live = checks.engine.state.live
     for (number, warp), (threads, bar, count, kind) in [*checks.arriving.items()]:
         if len(threads) == int(live[warp * 32 : warp * 32 + 32].sum()):
             del checks.arriving[number, warp]
-            checks.engine.barriers.bar(Group(threads), checks.place(bar), number, count, kind)
+            checks.engine.barriers.bar(Group(threads), checks.find_place(bar), number, count, kind)

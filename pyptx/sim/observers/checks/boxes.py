@@ -1,4 +1,4 @@
-"""Tells the engine where the boxes of tensor copies lie."""
+"""Report to the engine where the boxes of tensor copies are."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
-from pyptx.sim.observers.checks.session import checks_of
+from pyptx.sim.observers.checks.session import locate_session
 from pyptx.sim.state.memory import Site
 from pyptx.tensormap import TensorMap
 
 
-def copied(site: Site, lanes_of_box: Lanes, tensor: TensorMap, at: Sequence[Any], inside: Array | None) -> None:
-    """Lanes copy tiles at these coordinates, one for each dimension; `inside` are the units of a single box that lie in
-    the tensor, None where all do."""
-    checks, place = checks_of(site)
+def record_boxes(site: Site, lanes_of_box: Lanes, tensor: TensorMap, at: Sequence[Any], inside: Array | None) -> None:
+    """Record the tiles that lanes copy at these coordinates, one row per dimension; `inside` are the units of a single
+    box inside the tensor, None if all are."""
+    checks, place = locate_session(site)
     assert checks.grid is not None
-    threads, boxes = checks.group(lanes_of_box).threads, checks.engine.boxes
+    threads, boxes = checks.group_lanes(lanes_of_box).threads, checks.engine.boxes
     coordinates = np.array([np.broadcast_to(values, lanes_of_box.n) for values in at]).astype(np.int64)
     outside = None if inside is None else np.full(lanes_of_box.n, not inside.any())
     boxes.copied(checks.grid, threads, place, tensor, coordinates, outside)

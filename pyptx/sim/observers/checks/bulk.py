@@ -11,55 +11,55 @@ from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.hazards import Bytes, Place, Space, copies_together
 from pyptx.sim.observers.checks import dependents, unread
-from pyptx.sim.observers.checks.session import Session, checks_of
+from pyptx.sim.observers.checks.session import Session, locate_session
 from pyptx.sim.state.memory import Site
 
 
-def load_issued(
-    site: Site, one: Lanes, source: Bytes, targets: list[tuple[Bytes, int]], tensor_map: Any = None
+def report_load(
+    site: Site, lane: Lanes, source: Bytes, targets: list[tuple[Bytes, int]], tensor_map: Any = None
 ) -> Callable[[], None]:
-    """A bulk copy to shared memory is issued; return what tells that it has landed."""
-    checks, place = checks_of(site)
-    thread = checks.group(one).first
-    unread.read(site, source)
-    dependents.touch(site, one, source, writes=False)
+    """Report the issue of a bulk copy to shared memory; return a function that reports its completion."""
+    checks, place = locate_session(site)
+    thread = checks.group_lanes(lane).first
+    unread.record_read(site, source)
+    dependents.check_access(site, lane, source, writes=False)
     number = checks.engine.copies.bulk_load(thread, place, source, targets)
     _record_use(checks, place, site, thread, tensor_map, number)
     return partial(checks.engine.copies.land, number)
 
 
-def sent(site: Site, one: Lanes, end: int) -> None:
-    """A bulk copy from shared memory to that of another CTA is issued."""
-    checks, place = checks_of(site)
-    checks.engine.copies.to_peer(checks.group(one).first, place, end)
+def report_peer_copy(site: Site, lane: Lanes, end: int) -> None:
+    """Report the issue of a bulk copy from shared memory to another CTA."""
+    checks, place = locate_session(site)
+    checks.engine.copies.to_peer(checks.group_lanes(lane).first, place, end)
 
 
-def store_issued(
-    site: Site, one: Lanes, source: Bytes, target: Bytes, reduces: int, seen: set[bytes], tensor_map: Any = None
+def report_store(
+    site: Site, lane: Lanes, source: Bytes, target: Bytes, reduces: int, seen: set[bytes], tensor_map: Any = None
 ) -> None:
-    """A bulk copy to global memory is issued; `reduces`: the bytes of an element that is reduced, else 0. `seen` are
-    the copies of the same instruction so far: lanes that write the same bytes from the same bytes write the same."""
-    unread.read(site, source)
-    dependents.touch(site, one, target, writes=True)
+    """Report the issue of a bulk copy to global memory; `reduces` is the size of a reduced element, else 0. `seen` are
+    the copies of the same instruction so far: equal sources and targets write equal bytes."""
+    unread.record_read(site, source)
+    dependents.check_access(site, lane, target, writes=True)
     key = source.starts.tobytes() + target.starts.tobytes()
     if not reduces and key in seen:
         return
     seen.add(key)
-    checks, place = checks_of(site)
-    thread = checks.group(one).first
+    checks, place = locate_session(site)
+    thread = checks.group_lanes(lane).first
     number = checks.engine.copies.bulk_store(thread, place, source, target, reduces)
     _record_use(checks, place, site, thread, tensor_map, number)
 
 
-def loads_issued(
+def report_loads(
     site: Site, lanes: Lanes, source: Runs, targets: Array, barriers: Array, size: int, tensor_map: Any
 ) -> Callable[[Array], None] | None:
-    """Bulk copies to shared memory are issued by some lanes, with a row of what each reads, of its targets and of their
-    barriers; return what tells that they have landed, by position. None, with nothing told, where `load_issued` has to
-    look at one after the other."""
-    checks, place = checks_of(site)
-    threads = checks.group(lanes).threads
-    dependents.touch_each(site, lanes, source.starts[:, 0], source.length, writes=False)
+    """Report the issue of bulk copies to shared memory, with one row each of source bytes, targets and mbarriers;
+    return a function that reports completion by position. Return None, with nothing reported, if `report_load` must
+    check them one by one."""
+    checks, place = locate_session(site)
+    threads = checks.group_lanes(lanes).threads
+    dependents.check_accesses(site, lanes, source.starts[:, 0], source.length, writes=False)
     numbers = copies_together.bulk_loads(checks.engine.copies, threads, place, source, targets, barriers, size)
     if numbers is None:
         return None
@@ -67,18 +67,18 @@ def loads_issued(
         if not _record_use(checks, place, site, thread, tensor_map, number):
             break
 
-    def landed(those: Array) -> None:
-        copies_together.landed(checks.engine.copies, [numbers[at] for at in those.tolist()])
+    def land(positions: Array) -> None:
+        copies_together.landed(checks.engine.copies, [numbers[at] for at in positions.tolist()])
 
-    return landed
+    return land
 
 
-def stores_issued(site: Site, lanes: Lanes, sources: Array, size: int, target: Runs, tensor_map: Any) -> bool:
-    """Bulk copies to global memory are issued by some lanes; say whether they could be told of as one."""
-    checks, place = checks_of(site)
-    threads = checks.group(lanes).threads
-    unread.read(site, Bytes(Space.SHARED, sources, size))
-    dependents.touch_each(site, lanes, target.starts[:, 0], target.length, writes=True)
+def report_stores(site: Site, lanes: Lanes, sources: Array, size: int, target: Runs, tensor_map: Any) -> bool:
+    """Report the issue of bulk copies to global memory; tell whether they could be reported as one."""
+    checks, place = locate_session(site)
+    threads = checks.group_lanes(lanes).threads
+    unread.record_read(site, Bytes(Space.SHARED, sources, size))
+    dependents.check_accesses(site, lanes, target.starts[:, 0], target.length, writes=True)
     numbers = copies_together.bulk_stores(checks.engine.copies, threads, place, sources, size, target)
     for thread, number in zip(threads.tolist(), numbers or [], strict=numbers is not None):
         if not _record_use(checks, place, site, thread, tensor_map, number):
@@ -87,7 +87,8 @@ def stores_issued(site: Site, lanes: Lanes, sources: Array, size: int, target: R
 
 
 def _record_use(checks: Session, place: Place, site: Site, thread: int, tensor_map: Any, operation: int) -> bool:
-    """A copy uses a map; one in a parameter or in constant memory cannot change. Say whether this one can."""
+    """Record that a copy uses a map; tell whether the map can change, which one in a parameter or in constant memory
+    cannot."""
     if tensor_map is None:
         return False
     region = site.memory.space.region_at(int(tensor_map))

@@ -1,4 +1,4 @@
-"""Which findings a run is asked for: `check="all"`, `"strict"`, `"none"`, or names of classes."""
+"""Which findings a run reports: `check="all"`, `"strict"`, `"none"`, or names of classes."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ CLASSES = {
 }  # fmt: skip
 """The classes of docs/hazards.md, by the numbers of their codes."""
 OPTIONAL = frozenset(("numerics", "outputs", "unused", "dependents"))
-"""Classes that `all` does not hold: what they find may be meant."""
+"""Classes that `all` omits: their findings may be intended."""
 Check = str | Collection[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What to look for, and what becomes of it. `codes` is None for everything, and `optional` are the classes beyond
-    that which were asked for by name."""
+    """What to check and how to report it. `codes` is None for everything; `optional` are the additional classes
+    requested by name."""
 
     codes: frozenset[int] | None
     strict: bool
@@ -33,26 +33,26 @@ class Selection:
     optional: frozenset[str] = frozenset()
 
     def covers(self, name: str) -> bool:
-        """Say whether a class of hazards is looked for."""
+        """Tell whether a class of hazards is checked."""
         if self.codes is None:
             return name not in OPTIONAL or name in self.optional
         return self.codes.issuperset(CLASSES[name])
 
-    def chosen(self, findings: Iterable[Finding]) -> list[Finding]:
-        """Return the findings that were asked for."""
+    def select(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Return the selected findings."""
         if self.codes is None:
             return list(findings)
         return [finding for finding in findings if int(finding.rule.code[3:]) in self.codes]
 
-    def fatal(self, findings: Iterable[Finding]) -> list[Finding]:
-        """Return the findings that end the run in an error."""
+    def select_fatal(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Return the findings that end the run with an error."""
         if not self.raises:
             return []
         return [finding for finding in findings if self.strict or finding.severity is Severity.ERROR]
 
 
-def selection(check: Check, on_hazard: str) -> Selection | None:
-    """Return what `check` and `on_hazard` ask for, None for nothing; PtxError when they are no words of ours."""
+def parse_choice(check: Check, on_hazard: str) -> Selection | None:
+    """Return the selection of `check` and `on_hazard`, None for no checks; PtxError for unknown words."""
     if on_hazard not in ("raise", "report"):
         raise _make_choice_error(f"on_hazard {on_hazard!r}: expected `raise` or `report`")
     if not isinstance(check, Collection):  # pyright: ignore[reportUnnecessaryIsInstance]

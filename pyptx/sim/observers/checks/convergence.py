@@ -1,4 +1,5 @@
-"""Warp-wide instructions: who executes them together, whom their masks name, and whom lanes read from."""
+"""Warp-wide instructions: which lanes execute them together, which lanes their masks name, and which lanes they
+read."""
 
 from __future__ import annotations
 
@@ -15,21 +16,21 @@ from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.execution.machine import Batch
 from pyptx.sim.hazards import Place
-from pyptx.sim.observers.checks.accesses import words_of
-from pyptx.sim.observers.checks.session import Session, checks_in, place_of
+from pyptx.sim.observers.checks.accesses import split_modifiers
+from pyptx.sim.observers.checks.session import Session, find_session, make_place
 from pyptx.sim.program.blocks import Program
 from pyptx.sim.semantics.data_movement import shuffle_sources
 from pyptx.sim.state.meetings import present
 
 _ALL = 0xFFFFFFFF
 _REGISTERS, _MOST = 65536, 255
-"""Registers of an SM, and of a thread; below that, kernels that change their count begin with all they may have."""
+"""Registers of an SM, and of a thread; below that, kernels that change their count start with the maximum."""
 Told = Callable[..., None]
 
 
-def told(step: Step, program: Program) -> Told | None:
-    """Return what tells of a warp-wide instruction, None for the old ones without a mask."""
-    words, place = words_of(step.instruction), place_of(step.instruction)
+def make_event(step: Step, program: Program) -> Told | None:
+    """Return the check of a warp-wide instruction, None for the old ones without a mask."""
+    words, place = split_modifiers(step.instruction), make_place(step.instruction)
     if step.traits.get(Trait.SUSPENDS) == "registers":
         return partial(_check_setmaxnreg, place, "inc" in words, _count_entry_registers(program))
     if "sync" not in words:
@@ -39,30 +40,32 @@ def told(step: Step, program: Program) -> Told | None:
     return partial(_check_elect if step.instruction.opcode == "elect" else _check_members, place)
 
 
-def matrix(step: Step) -> Told | None:
-    """Return what tells of a load or store of `wmma`, whose lanes name one matrix."""
-    return partial(_check_matrix, place_of(step.instruction))
+def make_matrix_event(step: Step) -> Told | None:
+    """Return the check of a load or store of `wmma`, whose lanes name one matrix."""
+    return partial(_check_matrix, make_place(step.instruction))
 
 
-def _check_matrix(place: Place, machine: Batch, lanes: Lanes, mask: Any, space: str, address: Any, *given: Any) -> None:
+def _check_matrix(
+    place: Place, machine: Batch, lanes: Lanes, mask: Any, space: str, address: Any, *strides: Any
+) -> None:
     checks, active = _mask_lanes(machine, lanes, mask)
-    operands = [("address", address)] + [("stride", one) for one in given if not isinstance(one, tuple)]
+    operands = [("address", address)] + [("stride", operand) for operand in strides if not isinstance(operand, tuple)]
     if active is None:
         return
     for name, values in operands:
-        checks.engine.warps.alike(checks.group(active), place, _select(values, lanes, active), name)
+        checks.engine.warps.alike(checks.group_lanes(active), place, _select(values, lanes, active), name)
 
 
 def _mask_lanes(machine: Batch, lanes: Lanes, mask: Any) -> tuple[Session, Lanes | None]:
-    checks = checks_in(machine)
-    return checks, checks.masked(lanes, mask)
+    checks = find_session(machine)
+    return checks, checks.select_active(lanes, mask)
 
 
 def _is_whole(checks: Session, lanes: Lanes, masks: Any) -> bool:
-    """Say whether whole warps execute an instruction whose mask names all lanes: then nothing can be wrong."""
+    """Tell whether whole warps execute an instruction whose mask names all lanes, so that nothing can be wrong."""
     if masks.ndim or int(masks) & _ALL != _ALL:
         return False
-    return checks.incomplete(checks.group(lanes)) is None
+    return checks.find_incomplete(checks.group_lanes(lanes)) is None
 
 
 def _select(values: Any, lanes: Lanes, active: Lanes) -> Array:
@@ -71,12 +74,12 @@ def _select(values: Any, lanes: Lanes, active: Lanes) -> Array:
 
 
 def _check_members(place: Place, machine: Batch, lanes: Lanes, mask: Any, *operands: Any) -> None:
-    """The member mask is the last operand."""
+    """Check the member mask, which is the last operand."""
     checks, active = _mask_lanes(machine, lanes, mask)
     masks = np.asarray(operands[-1])
     if active is not None and not _is_whole(checks, active, masks):
-        among = checks.group(present(machine, active))
-        checks.engine.warps.members(checks.group(active), place, _select(masks, lanes, active) & _ALL, among)
+        among = checks.group_lanes(present(machine, active))
+        checks.engine.warps.members(checks.group_lanes(active), place, _select(masks, lanes, active) & _ALL, among)
 
 
 def _check_shuffle(place: Place, mode: str, machine: Batch, lanes: Lanes, mask: Any, *operands: Any) -> None:
@@ -85,9 +88,9 @@ def _check_shuffle(place: Place, mode: str, machine: Batch, lanes: Lanes, mask: 
     if active is None or _is_whole(checks, active, masks):
         return
     group, named, among = (
-        checks.group(active),
+        checks.group_lanes(active),
         _select(masks, lanes, active) & _ALL,
-        checks.group(present(machine, active)),
+        checks.group_lanes(present(machine, active)),
     )
     checks.engine.warps.members(group, place, named, among)
     sources = shuffle_sources(mode, lanes, b, c)
@@ -102,12 +105,12 @@ def _check_elect(place: Place, machine: Batch, lanes: Lanes, mask: Any, masks: A
         for named in np.unique(each).tolist():
             chosen = active.subset(each == named)
             assert chosen is not None
-            among = checks.group(present(machine, chosen))
-            checks.engine.warps.elect(checks.group(chosen), place, named, among)
+            among = checks.group_lanes(present(machine, chosen))
+            checks.engine.warps.elect(checks.group_lanes(chosen), place, named, among)
 
 
 def _count_entry_registers(program: Program) -> int | None:
-    """Return the registers per thread at entry, None where directives leave it to the compiler."""
+    """Return the registers per thread at entry, None if the compiler chooses them."""
     sizes = {directive.name: directive.values for directive in program.entry.function.directives}
     if "maxnreg" in sizes:
         return int(sizes["maxnreg"][0])
@@ -128,6 +131,6 @@ def _check_setmaxnreg(
     width, height, depth = machine.launch.block
     threads = -(-width * height * depth // 32) * 32
     pool = None if entry is None else -(-entry // 8) * 8 * threads
-    group = checks.group(active)
-    checks.aligned(active, place)
+    group = checks.group_lanes(active)
+    checks.check_aligned(active, place)
     checks.engine.warps.setmaxnreg(group, place, int(count), increases, entry, pool)

@@ -16,9 +16,9 @@ from pyptx.sim.engines.issuing import chosen, objects
 from pyptx.sim.execution.machine import Batch
 from pyptx.sim.hazards import Access, Bytes, Family, Group, Place, Scope, Sem, Space
 from pyptx.sim.observers.checks import dependents, unread
-from pyptx.sim.observers.checks.accesses import words_of
-from pyptx.sim.observers.checks.objects import barriers
-from pyptx.sim.observers.checks.session import Session, checks_in, checks_of, place_of
+from pyptx.sim.observers.checks.accesses import split_modifiers
+from pyptx.sim.observers.checks.objects import group_by_object
+from pyptx.sim.observers.checks.session import Session, find_session, locate_session, make_place
 from pyptx.sim.semantics.access import as_tuple
 from pyptx.sim.state.memory import Site
 
@@ -26,16 +26,16 @@ Inner = Callable[..., None]
 
 
 def hook(step: Step, inner: Inner) -> Inner | None:
-    """Return what runs a copy and tells of it; bulk and tensor copies tell by themselves."""
-    words = words_of(step.instruction)
+    """Return a function that runs a copy and reports it; bulk and tensor copies report themselves."""
+    words = split_modifiers(step.instruction)
     if step.traits.get(Trait.ISSUES) == "store":
-        return partial(_store_and_signal, inner, place_of(step.instruction), Trait.UPDATES in step.traits)
+        return partial(_store_and_signal, inner, make_place(step.instruction), Trait.UPDATES in step.traits)
     if Trait.SIGNALS in step.traits:
         return partial(_arrive, inner, "noinc" in words)
     if "bulk" in words:
         return None
     names = [operand.name for operand in step.plan.signature] if step.plan is not None else []
-    place = place_of(step.instruction)
+    place = make_place(step.instruction)
     return partial(_copy, inner, place, "ignore" in names, "from" in names)
 
 
@@ -50,7 +50,7 @@ def _copy(
     inner: Inner, place: Place, ignores: bool, partly: bool, site: Site, lanes: Lanes, mask: Any, to: str, target: Any,
     of: str, source: Any, outs: Any, size: Any, *rest: Any,
 ) -> None:  # fmt: skip
-    checks, _ = checks_of(site)
+    checks, _ = locate_session(site)
     whole = int(size)
     active, (there, here, extra) = chosen(lanes, mask, target, source, rest[0] if rest else np.array(0))
     if active is not None:
@@ -58,30 +58,30 @@ def _copy(
         targets = np.broadcast_to(offsets, active.n)
         read = (extra == 0) if ignores else (extra != 0) if partly else np.ones(active.n, np.bool_)
         writes, reads = _make_accesses(place, whole)
-        checks.engine.copies.cp_async(checks.group(active), writes, targets)
+        checks.engine.copies.cp_async(checks.group_lanes(active), writes, targets)
         _bring(site, active, targets, extra if partly else np.where(extra != 0, 0, whole) if ignores else None, whole)
         if read.any():
             reading = active if read.all() else active.shape.of(active.index[read])
-            checks.engine.copies.cp_async(checks.group(reading), reads, here[read].astype(np.int64))
-            dependents.touch_each(site, reading, here[read].astype(np.int64), whole, writes=False)
+            checks.engine.copies.cp_async(checks.group_lanes(reading), reads, here[read].astype(np.int64))
+            dependents.check_accesses(site, reading, here[read].astype(np.int64), whole, writes=False)
     inner(site, lanes, mask, to, target, of, source, outs, size, *rest)
 
 
 def _bring(site: Site, lanes: Lanes, targets: Array, counts: Array | None, whole: int) -> None:
-    """Lanes copy the first bytes of `whole` each, all of them if no counts are given; the rest is filled."""
-    if unread.of(site) is not None:
+    """Record that each lane copies the first bytes of `whole`, all of them without counts; the rest is filled."""
+    if unread.find_unread(site) is not None:
         cells, kept = targets[:, None] + np.arange(whole), np.ones((lanes.n, whole), np.bool_)
         if counts is not None:
             kept = np.arange(whole) < counts[:, None]
-        unread.bring(site, lanes, cells[kept], int(kept.sum()))
+        unread.record_bytes(site, lanes, cells[kept], int(kept.sum()))
 
 
 def _arrive(
     inner: Inner, counted: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any
 ) -> None:
-    """Arrive when earlier copies have landed; until then an arrival that was not counted at `init` is pending too."""
-    checks, place = checks_of(site)
-    named = list(barriers(checks, site, lanes, mask, space, address))
+    """Arrive when earlier copies have landed; until then an arrival that `init` did not count is also pending."""
+    checks, place = locate_session(site)
+    named = list(group_by_object(checks, site, lanes, mask, space, address))
     copies = checks.engine.copies
     for group, where, _ in named:
         if not counted:
@@ -95,7 +95,7 @@ def _arrive(
 
 
 def _run_and_record(site: Site, landed: Callable[[], None], run: Callable[[], None]) -> None:
-    """Run an instruction that issues one effect, and tell when that has landed."""
+    """Run an instruction that issues one effect, and report its completion."""
     effects = site.memory.effects
     effects.landed = landed
     run()
@@ -108,8 +108,8 @@ def _store_and_signal(
     inner: Inner, place: Place, reduces: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any,
     bar_space: str, bar: Any, outs: Any, *values: Any,
 ) -> None:  # fmt: skip
-    """A store or reduction that tells an mbarrier of its bytes."""
-    checks, _ = checks_of(site)
+    """Run a store or reduction that signals its bytes to an mbarrier."""
+    checks, _ = locate_session(site)
     active, (where, bars) = chosen(lanes, mask, address, bar)
     numbers: list[int] = []
     if active is not None:
@@ -138,7 +138,8 @@ def _make_store_access(place: Place, size: int, reduces: bool) -> Access:
 
 
 def request_hook(step: Step, inner: Inner) -> Inner | None:
-    """Return what runs a request to cancel a cluster's launch, whose response is written like a bulk copy."""
+    """Return a function that runs a request to cancel a cluster's launch, whose response is written like a bulk
+    copy."""
     if ".try_cancel" not in step.instruction.modifiers:
         return None
     return partial(_request, inner, ".multicast::cluster::all" in step.instruction.modifiers)
@@ -156,7 +157,7 @@ def _request(
     bar: Any,
     *rest: Any,
 ) -> None:
-    checks, place = checks_of(site)
+    checks, place = locate_session(site)
     active, (where, bars) = chosen(lanes, mask, address, bar)
     numbers: list[int] = []
     if active is not None:
@@ -191,9 +192,9 @@ def _list_cluster_offsets(site: Site, offset: int, everywhere: bool) -> list[int
 
 
 def group_hook(step: Step) -> Callable[..., None] | None:
-    """Return what tells of the end of a group, or of the wait for some."""
-    words = words_of(step.instruction)
-    place = place_of(step.instruction)
+    """Return the function that reports the end of a group, or a wait for groups."""
+    words = split_modifiers(step.instruction)
+    place = make_place(step.instruction)
     if "commit_group" in words:
         return partial(_commit_bulk if "bulk" in words else _commit, place)
     if "wait_group" in words and "bulk" in words:
@@ -204,29 +205,29 @@ def group_hook(step: Step) -> Callable[..., None] | None:
 
 
 def _mask_lanes(machine: Batch, lanes: Lanes, mask: Any) -> tuple[Session, Lanes | None]:
-    checks = checks_in(machine)
-    return checks, checks.masked(lanes, mask)
+    checks = find_session(machine)
+    return checks, checks.select_active(lanes, mask)
 
 
 def _commit_bulk(place: Place, machine: Batch, lanes: Lanes, mask: Any) -> None:
     checks, active = _mask_lanes(machine, lanes, mask)
     if active is not None:
-        checks.engine.copies.commit_bulk(checks.group(active), place)
+        checks.engine.copies.commit_bulk(checks.group_lanes(active), place)
 
 
 def _wait_bulk(place: Place, read: bool, machine: Batch, lanes: Lanes, mask: Any, pending: Any) -> None:
     checks, active = _mask_lanes(machine, lanes, mask)
     if active is not None:
-        checks.engine.copies.wait_bulk(checks.group(active), place, int(pending), read)
+        checks.engine.copies.wait_bulk(checks.group_lanes(active), place, int(pending), read)
 
 
 def _commit(place: Place, machine: Batch, lanes: Lanes, mask: Any) -> None:
     checks, active = _mask_lanes(machine, lanes, mask)
     if active is not None:
-        checks.engine.copies.commit_cp(checks.group(active))
+        checks.engine.copies.commit_cp(checks.group_lanes(active))
 
 
 def _wait(everything: bool, machine: Batch, lanes: Lanes, mask: Any, pending: Any = 0) -> None:
     checks, active = _mask_lanes(machine, lanes, mask)
     if active is not None:
-        checks.engine.copies.wait_cp(checks.group(active), int(pending), everything)
+        checks.engine.copies.wait_cp(checks.group_lanes(active), int(pending), everything)

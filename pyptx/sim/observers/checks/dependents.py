@@ -1,22 +1,22 @@
-"""Tells what copies touch of global memory, where `check="dependents"` asks what comes before `griddepcontrol.wait`."""
+"""Report accesses of copies to global memory, if `check="dependents"` asks which precede `griddepcontrol.wait`."""
 
 from __future__ import annotations
 
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.hazards import Bytes, Space
-from pyptx.sim.observers.checks.session import checks_of
+from pyptx.sim.observers.checks.session import locate_session
 from pyptx.sim.state.memory import Site
 
 
-def touch(site: Site, lanes: Lanes, where: Bytes, *, writes: bool) -> None:
-    """A lane copies bytes, if they are of global memory; it does so now, whenever they land."""
+def check_access(site: Site, lanes: Lanes, where: Bytes, *, writes: bool) -> None:
+    """Report a copy of a lane if its bytes are in global memory. It counts at issue, whenever it lands."""
     if where.space is Space.GLOBAL and len(where.starts):
-        touch_each(site, lanes, where.starts[:1], where.length, writes=writes)
+        check_accesses(site, lanes, where.starts[:1], where.length, writes=writes)
 
 
-def touch_each(site: Site, lanes: Lanes, addresses: Array, size: int, *, writes: bool) -> None:
-    """Lanes copy bytes of global memory from an address each."""
-    checks, place = checks_of(site)
+def check_accesses(site: Site, lanes: Lanes, addresses: Array, size: int, *, writes: bool) -> None:
+    """Report copies of global memory, from one address per lane."""
+    checks, place = locate_session(site)
     if checks.early is not None:
-        checks.early.access(place, checks.group(lanes).threads, addresses, size, writes=writes)
+        checks.early.access(place, checks.group_lanes(lanes).threads, addresses, size, writes=writes)

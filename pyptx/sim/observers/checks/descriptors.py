@@ -1,7 +1,7 @@
-"""Matrix descriptors whose offsets put two elements of an operand on the same bytes, or that start inside a swizzle
-pattern: what they say, and what to write.
+"""Matrix descriptors whose offsets map two elements of an operand to the same bytes, or that start inside a swizzle
+pattern: the message and the remedy.
 
-Knows descriptors and where they put elements, not who reads them.
+Knows descriptors and the places of their elements, not which instruction reads them.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def report_overlap(checks: Session, place: Place, thread: int, matrix: wg.Matrix
 
 
 def report_start(checks: Session, place: Place, thread: int, matrix: wg.Matrix, low: int) -> None:
-    """Report a matrix that starts behind the first line of its swizzle pattern without saying so by its base offset;
-    shared memory begins at the address `low`."""
+    """Report a matrix that starts after the first line of its swizzle pattern without a base offset; shared memory
+    begins at the address `low`."""
     descriptor, mode = matrix.found, matrix.found.swizzle
     inside = descriptor.address % period(mode)
     if not mode.span or descriptor.base_offset or inside < mode.span:
@@ -43,15 +43,15 @@ def report_start(checks: Session, place: Place, thread: int, matrix: wg.Matrix, 
 
 
 def _explain_overlap(matrix: wg.Matrix) -> tuple[str, str]:
-    """Return what is wrong with an overlapping matrix, and what to write instead."""
+    """Return the message and the remedy of an overlapping matrix."""
     descriptor, mode = matrix.found, matrix.found.swizzle
     lbo, sbo = descriptor.leading_byte_offset, descriptor.stride_byte_offset
-    said = f"LBO {lbo} and SBO {sbo} map several elements of {matrix.name} to the same bytes"
+    message = f"LBO {lbo} and SBO {sbo} map several elements of {matrix.name} to the same bytes"
     swapped = replace(matrix, found=replace(descriptor, leading_byte_offset=sbo, stride_byte_offset=lbo))
     if lbo != sbo and not swapped.overlaps(_count_granules(swapped)):
-        return f"{said}: they look swapped", f"write LBO {sbo} in bits 16–29 and SBO {lbo} in bits 32–45"
+        return f"{message}: they look swapped", f"write LBO {sbo} in bits 16–29 and SBO {lbo} in bits 32–45"
     if mode is Swizzle.NONE:
-        return said, (
+        return message, (
             f"without a swizzle, 8 rows of 16 bytes take {_CORE}: LBO (bits 16–29) is the distance between two such "
             "core matrices along K, SBO (bits 32–45) along M or N"
         )
@@ -59,8 +59,8 @@ def _explain_overlap(matrix: wg.Matrix) -> tuple[str, str]:
     group = lines * mode.span
     pattern = f"{lines} lines of the {mode.span}-byte swizzle take {group} bytes"
     if not matrix.across:
-        return f"{said}: {pattern}", f"write SBO {group} in bits 32–45 ({group} >> 4 = {group >> 4})"
-    return f"{said}: {pattern}", (
+        return f"{message}: {pattern}", f"write SBO {group} in bits 32–45 ({group} >> 4 = {group >> 4})"
+    return f"{message}: {pattern}", (
         f"SBO (bits 32–45) is the distance between two groups of {lines} along K, LBO (bits 16–29) that between two "
         f"runs of {mode.span} bytes along M or N: neither is below {group}"
     )

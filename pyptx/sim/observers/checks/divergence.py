@@ -1,4 +1,4 @@
-"""Aligned barriers and instructions that a part of a warp never reaches: reported where the others come to them."""
+"""Aligned barriers and instructions that part of a warp never reaches, reported where the other lanes reach them."""
 
 from __future__ import annotations
 
@@ -16,34 +16,35 @@ from pyptx.sim.scheduling.state import State
 
 
 class Divergence:
-    """The lanes of one batch that came to aligned instructions without the rest of their warps."""
+    """The lanes of one batch that reached aligned instructions without the rest of their warps."""
 
     def __init__(self, checks: Session, state: State) -> None:
         self._checks, self._state = checks, state
         self._came: dict[int | Place, Array] = {}
-        """Who has come to an aligned instruction in this round, by a barrier's block, or its place."""
+        """The lanes that have reached an aligned instruction in this round, by a barrier's block or the instruction's
+        place."""
 
     def check_barrier(self, block: Block, depth: int, lanes: Lanes) -> None:
-        """Report lanes that come to an aligned barrier without the rest of their warps, which cannot come."""
+        """Report lanes at an aligned barrier that the rest of their warps cannot reach."""
         checks, state, step = self._checks, self._state, block.steps[-1]
         if Trait.ALIGNED not in step.traits or (
-            block.pc not in self._came and checks.incomplete(checks.group(lanes)) is None
+            block.pc not in self._came and checks.find_incomplete(checks.group_lanes(lanes)) is None
         ):
             return
         for part in find_absent(state, block, depth, self._gather_arrivals(block.pc, lanes)):
-            # Lanes that the guard keeps off have been reported.
+            # Lanes with a false guard have been reported already.
             if part.place is not None:
-                checks.engine.findings.add(make_finding(state, checks.place(step), lanes, part))
-                checks.parted |= set(checks.group(state.shape.of(part.index)).warps.tolist())
+                checks.engine.findings.add(make_finding(state, checks.find_place(step), lanes, part))
+                checks.parted |= set(checks.group_lanes(state.shape.of(part.index)).warps.tolist())
 
     def check_waiting(self) -> None:
-        """Nothing can run: report those that came to barriers."""
+        """Report lanes that wait at barriers although nothing can run."""
         for pc, came in [*self._came.items()]:
             if isinstance(pc, int):
                 self.check_barrier(self._state.blocks[pc], 0, self._state.shape.of(np.flatnonzero(came)))
 
     def explain(self, place: Place, lanes: Lanes) -> list[Finding]:
-        """Return what is wrong with an aligned instruction that runs within a block, in some of its lanes."""
+        """Return the findings of an aligned instruction inside a block, in some of its lanes."""
         state = self._state
         assert state.running is not None
         block, running = state.running
@@ -54,7 +55,7 @@ class Divergence:
         return [make_finding(state, place, lanes, part) for part in parts]
 
     def _gather_arrivals(self, key: int | Place, lanes: Lanes) -> Lanes:
-        """Return lanes that come to an instruction, and those of their warps that have come to it in this round."""
+        """Return lanes at an instruction, with those of their warps that reached it earlier in this round."""
         state, shape = self._state, self._state.shape
         came = self._came.setdefault(key, np.zeros(shape.lanes, np.bool_))
         came[lanes.sel] = True

@@ -1,4 +1,4 @@
-"""Fences of threads, of proxies and of barrier initialization."""
+"""Fences of threads, of proxies and of mbarrier initialization."""
 
 from __future__ import annotations
 
@@ -12,28 +12,29 @@ from pyptx.check.body import Step
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.execution.machine import Batch
 from pyptx.sim.hazards import Group, Hazards, Scope, Sem, Space
-from pyptx.sim.observers.checks.accesses import scope_of, sem_of, words_of
-from pyptx.sim.observers.checks.session import checks_in
+from pyptx.sim.observers.checks.accesses import find_scope, find_sem, split_modifiers
+from pyptx.sim.observers.checks.session import find_session
 
 Event = Callable[[Hazards, Group], None]
 
 
 def hook(step: Step) -> Callable[..., None] | None:
-    """Return what tells of a fence."""
-    words = words_of(step.instruction)
+    """Return the function that reports a fence."""
+    words = split_modifiers(step.instruction)
     if step.instruction.opcode == "membar" and "proxy" not in words:
-        return partial(_tell, partial(_fence, Sem.SC, scope_of(words, Scope.GPU)))
+        return partial(_tell, partial(_fence, Sem.SC, find_scope(words, Scope.GPU)))
     if "mbarrier_init" in words:
         return partial(_tell, _fence_inits)
     if any(word.startswith(("proxy::tensormap", "tensormap::generic")) for word in words):
-        return partial(_fence_map, "acquire" in words, scope_of(words, Scope.CTA))
+        return partial(_fence_map, "acquire" in words, find_scope(words, Scope.CTA))
     if "proxy" in words or any(word.startswith("proxy") for word in words):
         return _select_proxy_event(words)
-    return partial(_tell, partial(_fence, sem_of(words, Sem.ACQ_REL), scope_of(words, Scope.CTA)))
+    return partial(_tell, partial(_fence, find_sem(words, Sem.ACQ_REL), find_scope(words, Scope.CTA)))
 
 
 def _select_proxy_event(words: set[str]) -> Callable[..., None] | None:
-    """Return what tells of a fence between generic and async proxy. Of the one-way pair only the release crosses."""
+    """Return the function that reports a fence between the generic and the async proxy. Of the one-way pair only the
+    release crosses."""
     if "alias" in words or "acquire" in words or not any(word.startswith("async") for word in words):
         return None
     spaces = [Space.SHARED, Space.GLOBAL]
@@ -45,10 +46,10 @@ def _select_proxy_event(words: set[str]) -> Callable[..., None] | None:
 
 
 def _tell(event: Event, machine: Batch, lanes: Lanes, mask: Any, *operands: Any) -> None:
-    checks = checks_in(machine)
-    active = checks.masked(lanes, mask)
+    checks = find_session(machine)
+    active = checks.select_active(lanes, mask)
     if active is not None:
-        event(checks.engine, checks.group(active))
+        event(checks.engine, checks.group_lanes(active))
 
 
 def _fence(sem: Sem, scope: Scope, engine: Hazards, group: Group) -> None:
@@ -67,12 +68,12 @@ def _fence_map(
     acquires: bool, scope: Scope, machine: Batch, lanes: Lanes, mask: Any, space: str = "", address: Any = None,
     *size: Any,
 ) -> None:  # fmt: skip
-    """A fence of the tensormap proxy: an acquire names its map, a release covers the edits of its threads."""
-    checks = checks_in(machine)
-    active = checks.masked(lanes, mask)
+    """Report a fence of the tensormap proxy: an acquire names its map, a release covers the changes by its threads."""
+    checks = find_session(machine)
+    active = checks.select_active(lanes, mask)
     if active is None:
         return
-    threads = checks.group(active).threads
+    threads = checks.group_lanes(active).threads
     if not acquires:
         checks.engine.maps.release_edits(threads.tolist())
         return

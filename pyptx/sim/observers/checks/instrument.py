@@ -1,7 +1,7 @@
-"""Which instructions of a checked program tell the engine more than the bytes that their lanes access.
+"""Which instructions of a checked program report more to the engine than the bytes that their lanes access.
 
-`wrapped` gives the function that runs in place of an instruction's own; `told` those that are called before it, with
-its guard.
+`wrap_access` returns the function that replaces an instruction's own; `list_events` those that are called before it,
+with its guard.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pyptx.sim.observers.checks import (
     wgmma,
 )
 from pyptx.sim.observers.checks.integers import Integers
-from pyptx.sim.observers.checks.session import place_of
+from pyptx.sim.observers.checks.session import make_place
 from pyptx.sim.observers.checks.subscripts import Subscripts
 from pyptx.sim.program.blocks import Block, Code, Program, is_product, names_in
 from pyptx.sim.semantics.vocabulary import Operation
@@ -45,14 +45,14 @@ class Instrument:
         self._reads: dict[int, frozenset[int]] = {}
         self._subscripts = Subscripts()
 
-    def wrapped(self, step: Step, operation: Operation, block: Block) -> Function | None:
-        """Return the function of an instruction that accesses memory, telling of it, and looking for NaN and infinity
-        where somebody asked."""
+    def wrap_access(self, step: Step, operation: Operation, block: Block) -> Function | None:
+        """Return the function of an instruction that accesses memory, which reports it and, if selected, checks for NaN
+        and infinity."""
         if not self.numerics:
             return self._hook(step, operation, block)
-        operation = numerics.summing(products.issued(operation))
+        operation = numerics.watch_sums(products.watch_issue(operation))
         hook = self._hook(step, operation, block) or operation.function
-        return None if hook is None else products.wrapped(operation, hook) or hook
+        return None if hook is None else products.watch_warpgroup_product(operation, hook) or hook
 
     def _hook(self, step: Step, operation: Operation, block: Block) -> Function | None:
         inner = operation.function
@@ -77,28 +77,28 @@ class Instrument:
             case _:
                 return None
 
-    def told(self, step: Step, block: Block) -> list[tuple[Function, bool]]:
-        """Return what is called before an instruction, and whether it wants the operands too."""
+    def list_events(self, step: Step, block: Block) -> list[tuple[Function, bool]]:
+        """Return the functions to call before an instruction, and whether each takes the operands."""
         hooks: list[tuple[Function, bool]] = []
         event = _make_event(step, self.program)
         if event is not None:
             hooks.append((event, True))
-        subscript = self._subscripts.told(step, block.code)
+        subscript = self._subscripts.make_event(step, block.code)
         if subscript is not None:
             hooks.append((subscript, True))
-        lost = self._integers.told(step, block) if self.numerics else None
+        lost = self._integers.make_event(step, block) if self.numerics else None
         if lost is not None:
             hooks.append((lost, True))
         busy = self._find_touched(step, block)
         if busy:
-            hooks.append((partial(wgmma.touches, place_of(step.instruction), busy), False))
+            hooks.append((partial(wgmma.record_touch, make_place(step.instruction), busy), False))
         return hooks
 
-    def looked(self, step: Step, operation: Operation) -> Function | None:
-        """Return the function of an instruction that computes, looking for NaN and infinity; None if nobody asked."""
+    def watch_values(self, step: Step, operation: Operation) -> Function | None:
+        """Return the function of an instruction that computes and checks for NaN and infinity; None if not selected."""
         if not self.numerics or operation.function is None:
             return None
-        return numerics.looked(step, operation) or products.looked(step, operation.function)
+        return numerics.watch_operation(step, operation) or products.watch_warp_product(step, operation.function)
 
     def _find_touched(self, step: Step, block: Block) -> frozenset[int]:
         """Return the registers of products that another instruction names."""
@@ -110,7 +110,7 @@ class Instrument:
         return products & {number for number in numbers if number is not None}
 
     def _find_product_registers(self, code: Code) -> frozenset[int]:
-        """Return the registers that any product of a function uses."""
+        """Return the registers that the products of a function use."""
         registers = self._products.get(code.number)
         if registers is None:
             numbers: set[int | None] = set()
@@ -124,7 +124,7 @@ class Instrument:
         return registers
 
     def _find_reads(self, code: Code) -> frozenset[int]:
-        """Return the registers of a function that instructions read, products their accumulators apart."""
+        """Return the registers of a function that instructions read, except accumulators of products."""
         registers = self._reads.get(code.number)
         if registers is None:
             numbers: set[int | None] = set()
@@ -141,7 +141,7 @@ class Instrument:
 
 
 def _iterate_sources(step: Step) -> Iterator[str]:
-    """Yield the names of the registers that an instruction reads, but for accumulators."""
+    """Yield the names of the registers that an instruction reads, except accumulators."""
     signature = step.plan.signature if step.plan is not None else ()
     for wanted, operand in zip(signature, step.instruction.operands, strict=False):
         if wanted.access == "r" or (wanted.access != "w" and not is_product(step)):
@@ -153,19 +153,19 @@ def _make_event(step: Step, program: Program) -> Function | None:
         case {Trait.ORDERS: ""}:
             return fences.hook(step)
         case {Trait.GATHERS: "warpgroup"}:
-            return wgmma.told(step)
+            return wgmma.make_event(step)
         case {Trait.TENSOR: _}:
-            return tensor.told(step)
+            return tensor.make_event(step)
         case {Trait.COMMITS: _} | {Trait.LANDS: _}:
             return copies.group_hook(step)
         case {Trait.REARRANGES: "rows"}:
-            return matrix_rows.told(step)
+            return matrix_rows.make_event(step)
         case {Trait.REARRANGES: "fragment"}:
-            return convergence.matrix(step)
+            return convergence.make_matrix_event(step)
         case {Trait.GATHERS: "warp", Trait.YIELDS: _} | {Trait.GATHERS: "warp", Trait.CARRIES: _}:
-            return convergence.told(step, program)
+            return convergence.make_event(step, program)
         case {Trait.SUSPENDS: "registers"}:
-            return convergence.told(step, program)
+            return convergence.make_event(step, program)
         case _:
             return None
 

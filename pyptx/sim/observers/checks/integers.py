@@ -1,4 +1,4 @@
-"""Integers whose value changes: arithmetic that wraps on its way into an address, conversions that lose something.
+"""Integers whose value changes: arithmetic that wraps on its way into an address, and lossy conversions.
 
 Called with the operands before an instruction runs. `addresses` knows which results become part of an address.
 """
@@ -24,7 +24,7 @@ from pyptx.sim.numerics.formats import widen
 from pyptx.sim.numerics.rounding import rounded
 from pyptx.sim.observers.checks import addresses
 from pyptx.sim.observers.checks.addresses import SIGNED, UNSIGNED, WHOLE
-from pyptx.sim.observers.checks.session import checks_in, place_of
+from pyptx.sim.observers.checks.session import find_session, make_place
 from pyptx.sim.program.blocks import Block, Code, Program
 from pyptx.sim.semantics.bits import limits
 from pyptx.sim.semantics.conversion import WHOLE as ROUNDING
@@ -37,7 +37,7 @@ _NAMES = "abc"
 
 @dataclass(slots=True)
 class Known:
-    """What is known of a function before it runs: how results go into addresses, and registers that may be negative."""
+    """Static facts of a function: how results become part of addresses, and which registers may be negative."""
 
     uses: dict[int, int]
     signed: frozenset[addresses.Register]
@@ -52,8 +52,8 @@ class Integers:
         self.program = program
         self._known: dict[int, Known] = {}
 
-    def told(self, step: Step, block: Block) -> Told | None:
-        """Return what looks at the operands of an instruction, None where nothing can be lost."""
+    def make_event(self, step: Step, block: Block) -> Told | None:
+        """Return the check of an instruction's operands, None if nothing can be lost."""
         words = [modifier[1:] for modifier in step.instruction.modifiers]
         match step.instruction.opcode:
             case "add" | "sub" | "mul" | "mad" | "shl" if words[-1] in _WRAPPING and not _KEEPS & set(words):
@@ -70,9 +70,11 @@ class Integers:
         if known is None:
             blocks = self.program.blocks
             known = self._known[code.number] = Known(
-                addresses.uses_in(blocks, code), addresses.signed_in(blocks, code), addresses.read_in(blocks, code),
-                addresses.bits_in(blocks, code),
-            )  # fmt: skip
+                addresses.find_uses(blocks, code),
+                addresses.find_signed(blocks, code),
+                addresses.find_read(blocks, code),
+                addresses.find_bits(blocks, code),
+            )
         return known
 
     def _watch_arithmetic(self, step: Step, code: Code, kind: str) -> Told | None:
@@ -82,14 +84,14 @@ class Integers:
         if not kinds or (opcode == "sub" and kind[0] == "u"):
             return None
         signed = tuple(
-            addresses.negative(operand) or _register_of(operand, step) in known.signed
+            addresses.is_negative(operand) or _register_of(operand, step) in known.signed
             for operand in step.instruction.operands[1:]
         )
-        return partial(_check_wrap, place_of(step.instruction), opcode, kind, kinds, signed)
+        return partial(_check_wrap, make_place(step.instruction), opcode, kind, kinds, signed)
 
     def _watch_conversion(self, step: Step, code: Code, words: list[str]) -> Told | None:
         target, source = [word for word in words if word in _NUMBERS][-2:]
-        place = place_of(step.instruction)
+        place = make_place(step.instruction)
         if _is_integer(source):
             if is_float(target):
                 mode = next(word for word in words if word in ("rn", "rz", "rm", "rp"))
@@ -103,22 +105,22 @@ class Integers:
         return None
 
     def _watch_narrowing(self, step: Step, code: Code, target: str) -> Told | None:
-        """Half of a 64-bit number is often meant, as the lower word of a product, but not as an address."""
+        """Half of a 64-bit number is often intended, as the low word of a product, but not as an address."""
         known, operand = self._know(code), step.instruction.operands[1]
         used = bool(known.uses.get(id(step)))
         if not used and (target[1:] == "32" or _register_of(operand, step) in known.bits):
             return None
-        return partial(_check_cut, place_of(step.instruction), target, used)
+        return partial(_check_cut, make_place(step.instruction), target, used)
 
     def _watch_split(self, step: Step, code: Code, parts: VectorOperand) -> Told | None:
-        """`mov.b64 {lo, hi}, x` where `lo` becomes part of an address and nobody reads `hi`."""
+        """Check `mov.b64 {lo, hi}, x` if `lo` becomes part of an address and `hi` is never read."""
         known = self._know(code)
-        low, *high = (addresses.register_of(e.name, step) for e in parts.elements
+        low, *high = (addresses.find_register(e.name, step) for e in parts.elements
                       if isinstance(e, RegisterOperand | LabelOperand))  # fmt: skip
         whole = step.instruction.modifiers[-1] == ".b64" and len(parts.elements) == 2
-        if not whole or low is None or not known.uses.get(id(step)) or any(one in known.read for one in high):
+        if not whole or low is None or not known.uses.get(id(step)) or any(register in known.read for register in high):
             return None
-        return partial(_check_cut, place_of(step.instruction), "b32", True)
+        return partial(_check_cut, make_place(step.instruction), "b32", True)
 
 
 _WRAPPING = frozenset(("u16", "u32", "s16", "s32", "b16", "b32"))
@@ -126,7 +128,7 @@ _KEEPS = frozenset(("wide", "hi", "sat", "cc"))
 
 
 def _register_of(operand: Operand, step: Step) -> addresses.Register | None:
-    return addresses.register_of(operand.name, step) if isinstance(operand, RegisterOperand | LabelOperand) else None
+    return addresses.find_register(operand.name, step) if isinstance(operand, RegisterOperand | LabelOperand) else None
 
 
 def _is_integer(name: str) -> bool:
@@ -134,13 +136,13 @@ def _is_integer(name: str) -> bool:
 
 
 def _select_bad(mask: Any, lanes: Lanes, bad: Array) -> Array:
-    """Return the positions of the lanes that took part and are bad."""
+    """Return the positions of the executing lanes that are bad."""
     whole = np.broadcast_to(bad, lanes.n)
     return np.flatnonzero(whole if mask is None else whole & mask)
 
 
 def _thread_at(machine: Batch, lanes: Lanes, at: int) -> int:
-    return int(checks_in(machine).threads[int(lanes.index[at])])
+    return int(find_session(machine).threads[int(lanes.index[at])])
 
 
 def _value_at(value: Any, at: int) -> Any:
@@ -148,13 +150,13 @@ def _value_at(value: Any, at: int) -> Any:
 
 
 def _reinterpret(value: Any, signed: bool) -> Any:
-    """Return the bits of an operand as numbers of one sign."""
+    """Return the bits of an operand as signed or unsigned numbers."""
     array = np.asarray(value)
     return array.view(f"{'i' if signed else 'u'}{array.dtype.itemsize}")
 
 
 def _compute_exact(opcode: str, values: list[Any]) -> Any:
-    """Return the exact result, in f64 for arrays: what that cannot hold is far out of range."""
+    """Return the exact result, in f64 for arrays: a result that f64 cannot hold is far out of range."""
     match opcode:
         case "add":
             return values[0] + values[1]
@@ -197,8 +199,8 @@ def _check_wrap(
 
 
 def _choose_signs(opcode: str, reading: bool, signed: tuple[bool, ...]) -> tuple[bool, ...]:
-    """Return which operands are taken as signed: all, or those that may be negative; a shift's distance never is."""
-    flags = tuple(reading or one for one in signed)
+    """Return which operands are signed: all, or those that may be negative; a shift amount never is."""
+    flags = tuple(reading or sign for sign in signed)
     return (flags[0], False) if opcode == "shl" else flags
 
 
@@ -217,7 +219,7 @@ def _report_wrap(
     result = wrapped - (1 << bits) if reading and wrapped >> (bits - 1) else wrapped
     named = list(zip(_NAMES, values, strict=False))
     shown = f"{'s' if reading else 'u'}{bits}"
-    checks_in(machine).engine.numerics.overflows(
+    find_session(machine).engine.numerics.overflows(
         place, _thread_at(machine, lanes, at), exact, shown, named, result, len(wrapping)
     )
 
@@ -241,7 +243,7 @@ def _check_cut(
     before = int(_value_at(np.asarray(value), at))
     after = int(_value_at(low, at))
     after -= (1 << bits) if target[0] == "s" and after >> (bits - 1) else 0
-    checks_in(machine).engine.numerics.narrowed(
+    find_session(machine).engine.numerics.narrowed(
         place, _thread_at(machine, lanes, at), before, target, after, used, len(cut)
     )
 
@@ -256,7 +258,7 @@ def _check_rounding(
     large = size > most
     if not large.any():
         return
-    # What remains without the zeros at the end has to fit the significand.
+    # The integer without its trailing zeros must fit the significand.
     lowest = np.where(large, size & (~size + np.uint64(1)), np.uint64(1))
     inexact = _select_bad(mask, lanes, large & (size // lowest >= most))
     if not len(inexact):
@@ -265,7 +267,7 @@ def _check_rounding(
     number = int(_value_at(a, at))
     result = float(number) if target == "f64" else float(rounded(np.array(float(number)), target, mode))
     shown = int(result) if np.isfinite(result) else result
-    checks_in(machine).engine.numerics.inexact(
+    find_session(machine).engine.numerics.inexact(
         place, _thread_at(machine, lanes, at), number, target, shown, len(inexact)
     )
 
@@ -290,6 +292,6 @@ def _check_clamp(
     number = _value_at(exact, at)
     empty = (1 << (int(target[1:]) - 1)) if source == "f64" or target[1:] == "64" else 0
     result = (low if target[0] == "s" and empty else empty) if number != number else high if number > 0 else low
-    checks_in(machine).engine.numerics.out_of_range(
+    find_session(machine).engine.numerics.out_of_range(
         place, _thread_at(machine, lanes, at), number, target, result, len(clamped)
     )

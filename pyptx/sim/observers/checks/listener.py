@@ -1,4 +1,4 @@
-"""Hears the events of a checked run and passes each to the module that knows what it means."""
+"""Receive the events of a checked run and pass each to the module that knows its meaning."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Checks(Session):
         self.stored = Stored(lanes, values)
 
     def on_unwritten_register(self, step: Step, lanes: Lanes, name: str) -> bool:
-        self.engine.warps.uninitialised(self.group(lanes), self.place(step), [name])
+        self.engine.warps.uninitialised(self.group_lanes(lanes), self.find_place(step), [name])
         return True
 
     # Warps, barriers, grids
@@ -49,74 +49,74 @@ class Checks(Session):
         self._divergence.check_waiting()
 
     def on_split(self, step: Step, lanes: Lanes, others: Lanes) -> None:
-        barriers.parts(self, step, lanes, others)
+        barriers.check_guard(self, step, lanes, others)
 
     def on_exit(self, step: Step, lanes: Lanes) -> None:
-        barriers.exits(self, step, lanes)
+        barriers.end_lanes(self, step, lanes)
 
     def on_warp_barrier(self, step: Step, lanes: Lanes, masks: Array) -> None:
-        barriers.warp_barrier(self, step, lanes, masks)
+        barriers.synchronize_warps(self, step, lanes, masks)
 
     def on_warp_barriers(self, parts: list[tuple[Step, Lanes, Array]]) -> None:
-        barriers.warp_barriers(self, parts)
+        barriers.synchronize_parts(self, parts)
 
     def on_barrier_arrive(self, step: Step, lanes: Lanes, number: int, count: int | None) -> None:
-        barriers.cta_barrier(self, step, lanes, number, count)
+        barriers.arrive_at_cta_barrier(self, step, lanes, number, count)
 
     def on_barrier_numbers(self, step: Step, lanes: Lanes, numbers: Array) -> None:
-        barriers.numbered(self, step, lanes, numbers)
+        barriers.check_numbers(self, step, lanes, numbers)
 
     def on_cluster_arrive(self, step: Step, lanes: Lanes, phases: Array) -> None:
-        barriers.cluster_arrives(self, step, lanes)
+        barriers.arrive_at_cluster_barrier(self, step, lanes)
 
     def on_cluster_wait(self, step: Step, lanes: Lanes, phases: Array) -> None:
-        barriers.cluster_waited(self, step, lanes)
+        barriers.pass_cluster_barrier(self, step, lanes)
 
     def on_grid_wait(self, lanes: Lanes) -> None:
-        self.engine.sync.grid_wait(self.group(lanes))
+        self.engine.sync.grid_wait(self.group_lanes(lanes))
 
     def on_grid_launch(self, lanes: Lanes, first: Sequence[bool]) -> None:
-        barriers.launches_dependents(self, lanes, first)
+        barriers.launch_dependents(self, lanes, first)
 
     # Engines
 
     def on_peer_copy(self, site: Site, lane: Lanes, target: int) -> None:
-        bulk.sent(site, lane, target)
+        bulk.report_peer_copy(site, lane, target)
 
     def on_load(
         self, site: Site, lane: Lanes, source: Bytes, targets: list[tuple[Bytes, int]], tensor_map: Any
     ) -> Landing:
-        return bulk.load_issued(site, lane, source, targets, tensor_map)
+        return bulk.report_load(site, lane, source, targets, tensor_map)
 
     def on_loads(
         self, site: Site, lanes: Lanes, source: Runs, targets: Array, barriers: Array, size: int, tensor_map: Any
     ) -> LandingOf | None:
-        return bulk.loads_issued(site, lanes, source, targets, barriers, size, tensor_map)
+        return bulk.report_loads(site, lanes, source, targets, barriers, size, tensor_map)
 
     def on_write_back(
         self, site: Site, lane: Lanes, source: Bytes, target: Bytes, reduces: int, seen: set[bytes], tensor_map: Any
     ) -> None:
-        bulk.store_issued(site, lane, source, target, reduces, seen, tensor_map)
+        bulk.report_store(site, lane, source, target, reduces, seen, tensor_map)
 
     def on_write_backs(
         self, site: Site, lanes: Lanes, sources: Array, size: int, target: Runs, tensor_map: Any
     ) -> bool:
-        return bulk.stores_issued(site, lanes, sources, size, target, tensor_map)
+        return bulk.report_stores(site, lanes, sources, size, target, tensor_map)
 
     def on_box(self, site: Site, lanes: Lanes, tensor: TensorMap, at: Sequence[Any], inside: Array | None) -> None:
-        boxes.copied(site, lanes, tensor, at, inside)
+        boxes.record_boxes(site, lanes, tensor, at, inside)
 
     def on_fill(self, site: Site, starts: list[int], size: int, tensor: TensorMap) -> None:
-        layouts.filled(site, starts, size, tensor)
+        layouts.record_fill(site, starts, size, tensor)
 
     def on_bring(self, site: Site, lane: Lanes, cells: Array, size: int) -> None:
-        unread.bring(site, lane, cells, size)
+        unread.record_bytes(site, lane, cells, size)
 
     def on_bring_box(self, site: Site, lane: Lanes, units: Array, unit: int, ends: list[int], size: int) -> None:
-        unread.bring_box(site, lane, units, unit, ends, size)
+        unread.record_box(site, lane, units, unit, ends, size)
 
     def on_bring_boxes(self, site: Site, lanes: Lanes, units: Array, unit: int, ends: list[Array], size: int) -> None:
-        unread.bring_boxes(site, lanes, units, unit, ends, size)
+        unread.record_boxes(site, lanes, units, unit, ends, size)
 
     def on_sum(self, site: Site, lane: Lanes, kind: str, old: Array, new: Array, total: Array) -> None:
-        numerics.copied(site, lane, kind, old, new, total)
+        numerics.check_copy(site, lane, kind, old, new, total)

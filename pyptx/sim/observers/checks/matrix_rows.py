@@ -1,4 +1,4 @@
-"""Tells the engine which rows `ldmatrix` reads and `stmatrix` writes: their addresses show which swizzle they mean."""
+"""Report to the engine which rows `ldmatrix` reads and `stmatrix` writes: their addresses show the expected swizzle."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines.issuing import chosen
 from pyptx.sim.execution.machine import Batch
 from pyptx.sim.hazards import Place
-from pyptx.sim.observers.checks.session import Session, checks_in, place_of
+from pyptx.sim.observers.checks.session import Session, find_session, make_place
 
 _ROWS = 8
-"""So many rows of 16 bytes are a matrix, each at the address that one lane gives."""
+"""A matrix is this many rows of 16 bytes, each at the address of one lane."""
 _TALL = 2
 
 
-def told(step: Step) -> Callable[..., None] | None:
-    """Return what tells of the rows of an instruction."""
+def make_event(step: Step) -> Callable[..., None] | None:
+    """Return the function that reports the rows of an instruction."""
     if step.plan is None:
         return None
     match = step.plan.match
     matrices = int(match.chosen["num"][1:]) * (_TALL if "m16n16" in match.modifiers else 1)
-    return partial(_record_rows, place_of(step.instruction), step.instruction.opcode == "stmatrix", matrices)
+    return partial(_record_rows, make_place(step.instruction), step.instruction.opcode == "stmatrix", matrices)
 
 
 def _record_rows(
     place: Place, stores: bool, matrices: int, machine: Batch, lanes: Lanes, mask: Any, space: str, address: Any,
     *rest: Any,
 ) -> None:  # fmt: skip
-    checks = checks_in(machine)
+    checks = find_session(machine)
     assert checks.grid is not None
     layouts, shared = checks.engine.layouts, machine.memory.shared
     if not (stores or layouts.fillers(checks.grid)):
@@ -45,10 +45,10 @@ def _record_rows(
     giving = _order_givers(checks, active, matrices)
     addresses = where[giving].astype(np.int64)
     base = active.cta[giving] * machine.shape.shared_stride - shared.low
-    # Generic addresses and those of peers are left alone.
+    # Ignore generic addresses and those of peers.
     if (addresses < shared.low).any() or (addresses >= shared.low + shared.size).any():
         return
-    first = checks.group(active).threads[giving[:, 0]]
+    first = checks.group_lanes(active).threads[giving[:, 0]]
     if stores:
         layouts.stored(checks.grid, place, addresses, addresses + base)
     else:
@@ -56,12 +56,12 @@ def _record_rows(
 
 
 def _order_givers(checks: Session, lanes: Lanes, matrices: int) -> Array:
-    """Return the positions of the lanes that give addresses, a row for each matrix."""
+    """Return the positions of the lanes whose addresses count, one row per matrix."""
 
-    def made() -> Array:
-        threads = checks.group(lanes).threads
+    def sort_lanes() -> Array:
+        threads = checks.group_lanes(lanes).threads
         order = np.argsort(threads, kind="stable")
         order = order[threads[order] % 32 < _ROWS * matrices]
         return order[: len(order) // _ROWS * _ROWS].reshape(-1, _ROWS)
 
-    return lanes.remembered(f"hazards of {matrices} matrices", made)
+    return lanes.remembered(f"hazards of {matrices} matrices", sort_lanes)

@@ -1,4 +1,4 @@
-"""mbarrier instructions: which object each lane names, and what it does to it."""
+"""mbarrier instructions: which object each lane names, and what the instruction does to it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pyptx.diagnostics import PtxError
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.hazards import Group, Place, Scope, Sem
-from pyptx.sim.observers.checks.accesses import scope_of, sem_of, words_of
-from pyptx.sim.observers.checks.objects import barriers
-from pyptx.sim.observers.checks.session import Session, checks_of
+from pyptx.sim.observers.checks.accesses import find_scope, find_sem, split_modifiers
+from pyptx.sim.observers.checks.objects import group_by_object
+from pyptx.sim.observers.checks.session import Session, locate_session
 from pyptx.sim.state.memory import Site
 
 _PENDING_BITS = 20
@@ -23,9 +23,9 @@ Inner = Callable[..., None]
 
 
 def hook(step: Step, inner: Inner) -> Inner | None:
-    """Return what runs an mbarrier instruction and tells of it."""
-    words = words_of(step.instruction)
-    scope = scope_of(words, Scope.CTA)
+    """Return a function that runs an mbarrier instruction and reports it."""
+    words = split_modifiers(step.instruction)
+    scope = find_scope(words, Scope.CTA)
     match step.instruction.modifiers[0]:
         case ".init":
             return partial(_init, inner)
@@ -37,20 +37,20 @@ def hook(step: Step, inner: Inner) -> Inner | None:
             return partial(_complete, inner)
         case ".arrive" | ".arrive_drop":
             how = {
-                "sem": sem_of(words, Sem.RELEASE), "scope": scope, "drop": "arrive_drop" in words,
+                "sem": find_sem(words, Sem.RELEASE), "scope": scope, "drop": "arrive_drop" in words,
                 "no_complete": "noComplete" in words,
             }  # fmt: skip
             return partial(_arrive, inner, "expect_tx" in words, how)
         case ".test_wait" | ".try_wait":
-            return partial(_wait, inner, "parity" in words, {"sem": sem_of(words, Sem.ACQUIRE), "scope": scope})
+            return partial(_wait, inner, "parity" in words, {"sem": find_sem(words, Sem.ACQUIRE), "scope": scope})
         case _:
             return None
 
 
 def _init(inner: Inner, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, count: Any) -> None:
-    checks, place = checks_of(site)
+    checks, place = locate_session(site)
     alike: dict[int, list[tuple[int, int]]] = {}
-    for group, where, number in barriers(checks, site, lanes, mask, space, address, count):
+    for group, where, number in group_by_object(checks, site, lanes, mask, space, address, count):
         alike.setdefault(number, []).append((group.first, where))
         for thread in group.threads[1:].tolist():
             checks.engine.mbarriers.init(thread, place, where, number)
@@ -60,16 +60,16 @@ def _init(inner: Inner, site: Site, lanes: Lanes, mask: Any, space: str, address
 
 
 def _inval(inner: Inner, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any) -> None:
-    checks, place = checks_of(site)
-    for group, where, _ in barriers(checks, site, lanes, mask, space, address):
+    checks, place = locate_session(site)
+    for group, where, _ in group_by_object(checks, site, lanes, mask, space, address):
         for thread in group.threads.tolist():
             checks.engine.mbarriers.inval(thread, place, where)
     inner(site, lanes, mask, space, address, outs)
 
 
 def _expect(inner: Inner, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, size: Any) -> None:
-    checks, place = checks_of(site)
-    for group, where, amount in barriers(checks, site, lanes, mask, space, address, size):
+    checks, place = locate_session(site)
+    for group, where, amount in group_by_object(checks, site, lanes, mask, space, address, size):
         checks.engine.mbarriers.expect(group, place, where, amount)
     inner(site, lanes, mask, space, address, outs, size)
 
@@ -77,9 +77,9 @@ def _expect(inner: Inner, site: Site, lanes: Lanes, mask: Any, space: str, addre
 def _complete(
     inner: Inner, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, size: Any
 ) -> None:
-    checks, place = checks_of(site)
+    checks, place = locate_session(site)
     engine = checks.engine.mbarriers
-    for group, where, amount in barriers(checks, site, lanes, mask, space, address, size):
+    for group, where, amount in group_by_object(checks, site, lanes, mask, space, address, size):
         for thread in group.threads.tolist():
             barrier = engine.find(place, thread, where, "complete_tx")
             if barrier is not None:
@@ -93,9 +93,9 @@ def _arrive(
     inner: Inner, expects: bool, how: dict[str, Any], site: Site, lanes: Lanes, mask: Any, space: str, address: Any,
     outs: Any, operand: Any = 1,
 ) -> None:  # fmt: skip
-    checks, place = checks_of(site)
+    checks, place = locate_session(site)
     alike: dict[int, list[tuple[Group, int]]] = {}
-    for group, where, number in barriers(checks, site, lanes, mask, space, address, operand):
+    for group, where, number in group_by_object(checks, site, lanes, mask, space, address, operand):
         alike.setdefault(number, []).append((group, where))
     for number, each in alike.items():
         count, expect = (1, number) if expects else (number, 0)
@@ -107,7 +107,7 @@ def _wait(
     inner: Inner, parity: bool, how: dict[str, Any], site: Site, lanes: Lanes, mask: Any, space: str, address: Any,
     outs: Any, wanted: Any, *hint: Any,
 ) -> None:  # fmt: skip
-    checks, place = checks_of(site)
+    checks, place = locate_session(site)
     if mask is not None:
         mask = np.array(mask)
     try:
@@ -117,12 +117,14 @@ def _wait(
         raise
     done: Array = outs[0] if mask is None else outs[0] & mask
     if site.memory.cluster > 1 and not done.all():
-        for group, where, _ in barriers(checks, site, lanes, ~done if mask is None else ~done & mask, space, address):
+        for group, where, _ in group_by_object(
+            checks, site, lanes, ~done if mask is None else ~done & mask, space, address
+        ):
             checks.engine.mbarriers.own_only(place, group.first, where, "wait")
     if not done.any():
         return
     passed = None if done.all() else np.array(done)
-    for group, where, value in barriers(checks, site, lanes, passed, space, address, wanted):
+    for group, where, value in group_by_object(checks, site, lanes, passed, space, address, wanted):
         meant: dict[str, Any] = {"parity": value & 1} if parity else {"phase": value >> _PENDING_BITS}
         checks.engine.mbarriers.wait(group, place, where, **meant, **how)
 
@@ -130,6 +132,6 @@ def _wait(
 def _report_missing(
     checks: Session, place: Place, site: Site, lanes: Lanes, mask: Any, space: str, address: Any
 ) -> None:
-    """Find the barrier that is not there: the finding knows more than the machine's error."""
-    for group, where, _ in barriers(checks, site, lanes, mask, space, address):
+    """Report a missing mbarrier: the finding is more precise than the machine's error."""
+    for group, where, _ in group_by_object(checks, site, lanes, mask, space, address):
         checks.engine.mbarriers.find(place, group.first, where, "wait")

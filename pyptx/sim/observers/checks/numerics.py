@@ -1,6 +1,6 @@
-"""Where NaN and infinity begin: results that are none of their operands' doing. Looked at only when asked for.
+"""Where NaN and infinity first appear: results that no operand explains. Checked only on request.
 
-`looked` gives the function that runs in place of an instruction's own; products of matrices are in `products`.
+`watch_operation` returns the function that replaces an instruction's own; matrix products are in `products`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.execution.machine import Batch
 from pyptx.sim.hazards import Place
 from pyptx.sim.numerics.formats import code_dtype
-from pyptx.sim.observers.checks.session import Session, checks_in, checks_of, place_of
+from pyptx.sim.observers.checks.session import Session, find_session, locate_session, make_place
 from pyptx.sim.semantics import atomics
 from pyptx.sim.semantics.narrow import unpacked
 from pyptx.sim.semantics.vocabulary import Kind, Operation
@@ -33,60 +33,62 @@ _COMPUTE = frozenset((
 _DIVISOR = {"div": 1, "rcp": 0}
 
 
-def looked(step: Step, operation: Operation) -> Function | None:
-    """Return what computes a floating-point instruction and looks at its result, None for other instructions. It gets
-    the machine, the lanes, the guard and the operands."""
+def watch_operation(step: Step, operation: Operation) -> Function | None:
+    """Return a function that runs a floating-point instruction and checks its result, None for other instructions. It
+    takes the machine, the lanes, the guard and the operands."""
     plan, inner = step.plan, operation.function
     if plan is None or inner is None or step.instruction.opcode not in _COMPUTE or operation.selects:
         return None
     result, *operands = plan.signature
     if not is_float(result.type) or result.count or operation.carry:
         return None
-    place = place_of(step.instruction)
+    place = make_place(step.instruction)
     watched = [operand for operand in operands if operand.access != "w"]
     return partial(
         _compute_checked, inner, operation.kind is Kind.LANES, place, step.instruction.opcode, result, watched
     )
 
 
-def summing(operation: Operation) -> Operation:
-    """Return the operation that adds to memory and looks at the sums; others as they are."""
+def watch_sums(operation: Operation) -> Operation:
+    """Return the operation that adds to memory and checks the sums; return others unchanged."""
     watched = atomics.watched(operation.function, _check_sums)
     return operation if watched is None else Operation(operation.kind, watched, operation.carry, operation.selects)
 
 
 def _check_sums(kind: str, site: Site, lanes: Lanes, chosen: Array, old: Array, addends: Array, sums: Array) -> None:
-    if not all_finite(sums, kind):
-        checks, place = checks_of(site)
-        named = [("old", elements(old, kind)), ("b", elements(addends, kind))]
-        _report_flaws(place, "atom", named, elements(sums, kind), checks, lanes.shape.of(lanes.index[chosen]), None)
+    if not are_finite(sums, kind):
+        checks, place = locate_session(site)
+        named = [("old", split_elements(old, kind)), ("b", split_elements(addends, kind))]
+        _report_flaws(
+            place, "atom", named, split_elements(sums, kind), checks, lanes.shape.of(lanes.index[chosen]), None
+        )
 
 
-def copied(site: Site, one: Lanes, kind: str, old: Array, new: Array, total: Array) -> None:
-    """A copy has added up numbers: look at the sums. They count for the lane that issued it."""
-    if all_finite(total, kind):
+def check_copy(site: Site, lane: Lanes, kind: str, old: Array, new: Array, total: Array) -> None:
+    """Check the sums of a reducing copy. They count for the lane that issued it."""
+    if are_finite(total, kind):
         return
-    checks, place = checks_of(site)
-    before, source, sums = (elements(value, kind)[0] for value in (old, new, total))
+    checks, place = locate_session(site)
+    before, source, sums = (split_elements(value, kind)[0] for value in (old, new, total))
     nan, infinite = _find_flaws([before, source])
-    thread = checks.group(one).first
+    thread = checks.group_lanes(lane).first
     for is_nan, bad in ((True, np.isnan(sums) & ~nan), (False, np.isinf(sums) & ~nan & ~infinite)):
         positions = np.flatnonzero(bad)
         if len(positions):
-            shown = [(name, shown_number(part[positions[0]])) for name, part in (("old", before), ("new", source))]
-            result = shown_number(sums[positions[0]])
+            shown = [(name, format_number(part[positions[0]])) for name, part in (("old", before), ("new", source))]
+            result = format_number(sums[positions[0]])
             checks.engine.numerics.produced(place, thread, is_nan, shown, result, len(positions))
 
 
 def is_float(name: str | None) -> bool:
-    """Say whether values of a type, or the elements of a packed one, are floating-point numbers."""
+    """Tell whether a type, or the elements of a packed one, are floating-point numbers."""
     return name is not None and numbers.is_float(element_of(name)[0])
 
 
-def elements(value: Any, kind: str | None) -> list[Array]:
-    """Return the elements of a value as numbers, the lowest bits first; what is no float counts as finite."""
+def split_elements(value: Any, kind: str | None) -> list[Array]:
+    """Return the elements of a value as numbers, lowest bits first; other types count as finite."""
     if isinstance(value, tuple):
-        return [part for item in cast("tuple[Any, ...]", value) for part in elements(item, kind)]
+        return [part for item in cast("tuple[Any, ...]", value) for part in split_elements(item, kind)]
     if kind == "f64" or not is_float(kind):
         return [np.asarray(value)]
     assert kind is not None
@@ -97,15 +99,15 @@ def _decode(value: Array, kind: str) -> Array:
     return value if kind == "f32" else unpacked(value, f"{kind}x1")[0]
 
 
-def all_finite(value: Array, kind: str) -> bool:
-    """Say quickly whether a value is finite in all lanes."""
+def are_finite(value: Array, kind: str) -> bool:
+    """Tell quickly whether a value is finite in all lanes."""
     name = element_of(kind)[0]
     if name in ("f32", "f64"):
         bits = value if value.dtype.kind == "f" else np.ascontiguousarray(value).view(np.float32)
         return bool(np.isfinite(bits).all())
     form = FORMATS[name]
     if form.special is not Special.IEEE:
-        return not any(np.isnan(part).any() for part in elements(value, kind))
+        return not any(np.isnan(part).any() for part in split_elements(value, kind))
     unit = code_dtype(form)
     units, exponent = np.ascontiguousarray(value).view(unit), unit.type(form.exponent_mask << form.shift)
     return not (units & exponent == exponent).any()
@@ -113,14 +115,17 @@ def all_finite(value: Array, kind: str) -> bool:
 
 def _compute_checked(
     inner: Function, by_lanes: bool, place: Place, opcode: str, result: Operand, operands: list[Operand],
-    machine: Batch, lanes: Lanes, mask: Any, *given: Any,
+    machine: Batch, lanes: Lanes, mask: Any, *values: Any,
 ) -> Any:  # fmt: skip
-    result_value = inner(machine, lanes, *given) if by_lanes else inner(*given)
+    result_value = inner(machine, lanes, *values) if by_lanes else inner(*values)
     assert result.type is not None
-    if not all_finite(np.asarray(result_value), result.type):
-        named = [(operand.name, elements(value, operand.type)) for operand, value in zip(operands, given, strict=False)]
-        parts = elements(np.asarray(result_value), result.type)
-        _report_flaws(place, opcode, named, parts, checks_in(machine), lanes, mask)
+    if not are_finite(np.asarray(result_value), result.type):
+        named = [
+            (operand.name, split_elements(value, operand.type))
+            for operand, value in zip(operands, values, strict=False)
+        ]
+        parts = split_elements(np.asarray(result_value), result.type)
+        _report_flaws(place, opcode, named, parts, find_session(machine), lanes, mask)
     return result_value
 
 
@@ -128,7 +133,7 @@ def _report_flaws(
     place: Place, opcode: str, named: list[tuple[str, list[Array]]], results: list[Array], checks: Session,
     lanes: Lanes, mask: Any,
 ) -> None:  # fmt: skip
-    """Report elements that are NaN of no NaN, and infinite ones of finite operands."""
+    """Report NaN elements without NaN operands, and infinite elements of finite operands."""
     for at, whole in enumerate(results):
         used = _select_used(named, at, len(results), opcode)
         nan, infinite = _find_flaws([value for _, value in used])
@@ -141,8 +146,8 @@ def _report_flaws(
 
 
 def _select_used(named: list[tuple[str, list[Array]]], at: int, count: int, opcode: str) -> list[tuple[str, Array]]:
-    """Return what one element of a result is made of: the same element of each operand; a conversion that packs takes
-    its operands the highest first. What goes together otherwise counts as a whole."""
+    """Return the operands of one element of a result: the same element of each operand. A packing conversion takes its
+    operands highest first; other operands of a different count are used as a whole."""
     if all(len(parts) == count for _, parts in named):
         return [(name, parts[at]) for name, parts in named]
     whole = [(name, part) for name, parts in named for part in parts]
@@ -162,12 +167,12 @@ def _report(
     positions: Array, part: str,
 ) -> None:  # fmt: skip
     at = int(positions[0])
-    shown = [(name, shown_number(_value_at(value, at))) for name, value in used]
+    shown = [(name, format_number(_value_at(value, at))) for name, value in used]
     divisor = _DIVISOR.get(opcode)
     if divisor is not None and divisor < len(used) and _value_at(used[divisor][1], at) == 0:
         shown[divisor] = f"divisor {shown[divisor][0]}", shown[divisor][1]
     thread = int(checks.threads[int(lanes.index[at])])
-    result = shown_number(_value_at(whole, at))
+    result = format_number(_value_at(whole, at))
     checks.engine.numerics.produced(place, thread, nan, shown, result, len(positions), part)
 
 
@@ -175,6 +180,6 @@ def _value_at(value: Array, at: int) -> Any:
     return value.reshape(-1)[0] if value.size == 1 else value[at]
 
 
-def shown_number(value: Any) -> str:
-    """Return a number as people write it, with as many digits as its type holds."""
+def format_number(value: Any) -> str:
+    """Format a number with as many digits as its type holds."""
     return str(np.asarray(value)[()])

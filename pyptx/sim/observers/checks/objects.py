@@ -14,7 +14,7 @@ from pyptx.sim.observers.checks.session import Session
 from pyptx.sim.state.memory import Site
 
 
-def barriers(
+def group_by_object(
     checks: Session, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, operand: Any = 0
 ) -> Iterator[tuple[Group, int, int]]:
     """Yield the lanes that name one object with one operand: their group, the object's address, the operand."""
@@ -25,7 +25,7 @@ def barriers(
     shape = active.shape
     inside = offsets - shape.shared_base[active.sel]
     if (inside == inside[0]).all() and (values == values[0]).all():
-        for slot, group in checks.by_cta(active):
+        for slot, group in checks.split_by_cta(active):
             yield group, slot * shape.shared_stride + int(inside[0]), int(values[0])
         return
     threads = checks.threads[active.sel]

@@ -1,5 +1,5 @@
-"""Elements of outputs that nobody has written, when the grid has ended: of arrays that were uninitialized always, of
-others if `check="outputs"` asks for it and a part of them was written."""
+"""Output elements that were never written when the grid ends: of uninitialized arrays always, of others if
+`check="outputs"` is selected and some elements were written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyptx.sim.observers.checks.session import Session
 
 
 def report_unwritten(checks: Session, name: str, address: int, array: Array, help: str) -> None:
-    """Report elements of an array that nobody has written."""
+    """Report elements of an array that were never written."""
     assert checks.grid is not None
     shadow_memory = checks.engine.state.shadow_of(Space.GLOBAL, checks.grid, address)
     if shadow_memory is None or not shadow_memory[0].written:

@@ -1,6 +1,5 @@
-"""NaN and infinity that begin in products of matrices: an element of D whose row of A, column of B and own accumulator
-were finite. `mma` and `wmma` are judged by the warp: what A and B hold anywhere counts for all of its D.
-"""
+"""NaN and infinity that first appear in matrix products: an element of D whose row of A, column of B and accumulator
+were finite. `mma` and `wmma` are checked per warp: a flaw anywhere in A or B counts for all of its D."""
 
 from __future__ import annotations
 
@@ -21,8 +20,8 @@ from pyptx.sim.engines import bulk
 from pyptx.sim.engines.issuing import chosen
 from pyptx.sim.execution.machine import Batch
 from pyptx.sim.hazards import Place
-from pyptx.sim.observers.checks.numerics import all_finite, elements, shown_number
-from pyptx.sim.observers.checks.session import Session, checks_in, checks_of, place_of
+from pyptx.sim.observers.checks.numerics import are_finite, format_number, split_elements
+from pyptx.sim.observers.checks.session import Session, find_session, locate_session, make_place
 from pyptx.sim.semantics import tcgen05_mma as blackwell
 from pyptx.sim.semantics import tcgen05_operands as read
 from pyptx.sim.semantics import wgmma as hopper
@@ -38,8 +37,8 @@ Function = Callable[..., Any]
 _TYPES = frozenset(t.name for t in ALL)
 
 
-def looked(step: Step, inner: Function) -> Function | None:
-    """Return what runs `mma` or `wmma.mma` and looks at D, which registers of the warp hold."""
+def watch_warp_product(step: Step, inner: Function) -> Function | None:
+    """Return a function that runs `mma` or `wmma.mma` and checks D in the registers of the warp."""
     if step.plan is None or Trait.MULTIPLIES not in step.traits or Trait.ISSUES in step.traits:
         return None
     flat = [part for modifier in step.plan.match.modifiers for part in modifier.split(".")]
@@ -48,14 +47,14 @@ def looked(step: Step, inner: Function) -> Function | None:
         types = types if len(types) == 4 else [types[0], "f16", "f16", types[-1]]
     if types[0] not in ("f16", "f32", "f64"):
         return None
-    # The scale factors of A and B stand behind the metadata of a sparse A.
+    # The scale factors of A and B follow the metadata of a sparse A.
     first = 2 if any(part.startswith("sp") for part in flat) else 0
     scales = (first, first + 2) if "block_scale" in flat else ()
-    return partial(_multiply_in_warp, inner, place_of(step.instruction), types[:4], scales)
+    return partial(_multiply_in_warp, inner, make_place(step.instruction), types[:4], scales)
 
 
-def wrapped(operation: Operation, inner: Function) -> Function | None:
-    """Return what runs a product of a warpgroup and looks at D."""
+def watch_warpgroup_product(operation: Operation, inner: Function) -> Function | None:
+    """Return a function that runs a warpgroup product and checks D."""
     function = operation.function
     spelling = getattr(function, "args", (None,))[0]
     if isinstance(spelling, hopper.Spelling) and is_float(spelling.types[0]):
@@ -63,8 +62,8 @@ def wrapped(operation: Operation, inner: Function) -> Function | None:
     return None
 
 
-def issued(operation: Operation) -> Operation:
-    """Return the operation that runs a product of tcgen05 and looks at D; others as they are."""
+def watch_issue(operation: Operation) -> Operation:
+    """Return the operation that runs a tcgen05 product and checks D; return others unchanged."""
     function = operation.function
     spelling = getattr(function, "args", (None,))[0]
     if function is None or not isinstance(spelling, blackwell.Spelling):
@@ -80,21 +79,21 @@ class Flaws:
     infinite: Array
 
     @staticmethod
-    def of(value: Array) -> Flaws:
+    def find(value: Array) -> Flaws:
         return Flaws(np.isnan(value), np.isinf(value))
 
-    def along(self, axis: int) -> Flaws:
-        """Return which rows, or columns, hold any."""
+    def collapse(self, axis: int) -> Flaws:
+        """Return which rows, or columns, have flaws."""
         return Flaws(np.asarray(self.nan.any(axis)), np.asarray(self.infinite.any(axis)))
 
-    def at(self, index: Any) -> Flaws:
+    def select(self, index: Any) -> Flaws:
         return Flaws(self.nan[index], self.infinite[index])
 
     def __or__(self, other: Flaws) -> Flaws:
         return Flaws(self.nan | other.nan, self.infinite | other.infinite)
 
-    def new_in(self, values: Array) -> list[tuple[bool, Array]]:
-        """Return where NaN, and where infinity, is made of operands with these flaws."""
+    def find_new(self, values: Array) -> list[tuple[bool, Array]]:
+        """Return where NaN, and where infinity, appears without a flaw in the operands."""
         return [(True, np.isnan(values) & ~self.nan), (False, np.isinf(values) & ~self.nan & ~self.infinite)]
 
 
@@ -107,7 +106,7 @@ def _multiply_in_warp(
 ) -> Any:  # fmt: skip
     product = inner(machine, lanes, a, b, c, *rest)
     kind = _spell_register(types[0])
-    if all(all_finite(np.asarray(value), kind) for value in product):
+    if all(are_finite(np.asarray(value), kind) for value in product):
         return product
     flaws = _find_flaws(lanes, a, types[1]) | _find_flaws(lanes, b, types[2])
     if scales:
@@ -116,15 +115,15 @@ def _multiply_in_warp(
         flaws |= _spread_to_warps(lanes, Flaws(np.asarray(np.concatenate(bad, 1).any(1)), np.zeros(lanes.n, np.bool_)))
     whole, start = _stack(lanes, product, kind), _stack(lanes, c, _spell_register(types[3]))
     same = types[0] == types[3]
-    flaws |= Flaws.of(start) if same else _spread_to_warps(lanes, Flaws.of(start).along(0))
-    for nan, bad in flaws.new_in(whole):
+    flaws |= Flaws.find(start) if same else _spread_to_warps(lanes, Flaws.find(start).collapse(0))
+    for nan, bad in flaws.find_new(whole):
         if bad.any():
-            at, lane = (int(found[0]) for found in np.nonzero(bad))
-            shown = [("c", shown_number(start[at, lane]))] if same else []
-            shown += [("largest a of the warp", shown_number(_find_largest(lanes, a, types[1], lane))),
-                      ("largest b of the warp", shown_number(_find_largest(lanes, b, types[2], lane)))]  # fmt: skip
-            thread, result = int(checks_in(machine).threads[int(lanes.index[lane])]), shown_number(whole[at, lane])
-            numerics = checks_in(machine).engine.numerics
+            at, lane = (int(positions[0]) for positions in np.nonzero(bad))
+            shown = [("c", format_number(start[at, lane]))] if same else []
+            shown += [("largest a of the warp", format_number(_find_largest(lanes, a, types[1], lane))),
+                      ("largest b of the warp", format_number(_find_largest(lanes, b, types[2], lane)))]  # fmt: skip
+            thread, result = int(find_session(machine).threads[int(lanes.index[lane])]), format_number(whole[at, lane])
+            numerics = find_session(machine).engine.numerics
             numerics.produced(place, thread, nan, shown, result, int(bad.sum()), f"element {at} of D")
     return product
 
@@ -137,24 +136,24 @@ def _spell_register(kind: str) -> str:
 
 def _stack(lanes: Lanes, registers: Any, kind: str) -> Array:
     """Return the elements of accumulators, `[element, lane]`."""
-    return np.stack([np.broadcast_to(part, lanes.n) for part in elements(tuple(registers), kind)])
+    return np.stack([np.broadcast_to(part, lanes.n) for part in split_elements(tuple(registers), kind)])
 
 
 def _read_numbers(lanes: Lanes, operand: Any, kind: str) -> Array:
-    """Return what the registers of an operand hold, `[element, lane]`."""
+    """Return the numbers in the registers of an operand, `[element, lane]`."""
     if is_float(kind) and FORMATS[kind].nan is None:
         return np.zeros((1, lanes.n))
     bits = tuple(v if np.asarray(v).dtype.kind != "i" else v.view(f"u{v.dtype.itemsize}") for v in operand)
-    parts = elements(tuple(bits), _spell_register(kind))
+    parts = split_elements(tuple(bits), _spell_register(kind))
     return np.stack([np.broadcast_to(np.asarray(part, np.float64), lanes.n) for part in parts])
 
 
 def _find_flaws(lanes: Lanes, operand: Any, kind: str) -> Flaws:
-    return _spread_to_warps(lanes, Flaws.of(_read_numbers(lanes, operand, kind)).along(0))
+    return _spread_to_warps(lanes, Flaws.find(_read_numbers(lanes, operand, kind)).collapse(0))
 
 
 def _spread_to_warps(lanes: Lanes, flaws: Flaws) -> Flaws:
-    """Return flaws of lanes as flaws of all lanes of their warps."""
+    """Spread the flaws of lanes to all lanes of their warps."""
     order = warp_order(lanes)
     spread_flaws: list[Array] = []
     for values in (flaws.nan, flaws.infinite):
@@ -174,28 +173,28 @@ def _find_largest(lanes: Lanes, operand: Any, kind: str, lane: int) -> float:
 
 
 def _multiply_in_warpgroup(
-    spelling: hopper.Spelling, inner: Function, site: Site, lanes: Lanes, mask: Any, outs: Any, d: Any, *given: Any
+    spelling: hopper.Spelling, inner: Function, site: Site, lanes: Lanes, mask: Any, outs: Any, d: Any, *values: Any
 ) -> None:
     groups = wg.groups_of(lanes)
-    named = dict(zip(spelling.names, given, strict=True))
+    named = dict(zip(spelling.names, values, strict=True))
     keeps: Array = lanes.each(named["scale_d"])[groups.first]
     kind = native(spelling.types[0])
     start = _read_accumulators(site, lanes, groups, d, kind)
-    before = None if np.isfinite(start).all() else Flaws.of(start)
-    inner(site, lanes, mask, outs, d, *given)
+    before = None if np.isfinite(start).all() else Flaws.find(start)
+    inner(site, lanes, mask, outs, d, *values)
     result = _read_accumulators(site, lanes, groups, d, kind)
     if np.isfinite(result).all():
         return
     left, right = hopper.operands_of(spelling, site, lanes, groups, named)
     if len(right) < groups.count:
         right = np.tile(right, (groups.count // len(right), 1, 1))
-    flaws = Flaws.of(left).along(2).at((slice(None), slice(None), None))
-    flaws |= Flaws.of(right).along(2).at((slice(None), None))
+    flaws = Flaws.find(left).collapse(2).select((slice(None), slice(None), None))
+    flaws |= Flaws.find(right).collapse(2).select((slice(None), None))
     if before is not None:
         kept = keeps.astype(bool)[:, None, None]
         flaws |= Flaws(before.nan & kept, before.infinite & kept)
-    checks, place = checks_of(site)
-    for nan, bad in flaws.new_in(result):
+    checks, place = locate_session(site)
+    for nan, bad in flaws.find_new(result):
         if bad.any():
             group, row, column = (int(axis_indices[0]) for axis_indices in np.nonzero(bad))
             first = int(checks.threads[int(lanes.index[groups.first[group]])])
@@ -214,19 +213,19 @@ def _report(
     checks: Session, place: Place, thread: int, nan: bool, factors: tuple[Array, Array], result: Any, bad: Array,
     at: tuple[int, int],
 ) -> None:  # fmt: skip
-    named = [(f"largest {name}", shown_number(np.abs(part).max())) for name, part in zip(
+    named = [(f"largest {name}", format_number(np.abs(part).max())) for name, part in zip(
         ("of the row of a", "of the column of b"), factors, strict=True)]  # fmt: skip
     where = f"row {at[0]}, column {at[1]} of D"
-    checks.engine.numerics.produced(place, thread, nan, named, shown_number(result), int(bad.sum()), where)
+    checks.engine.numerics.produced(place, thread, nan, named, format_number(result), int(bad.sum()), where)
 
 
 # Tensor memory
 
 
-def _issue(spelling: blackwell.Spelling, inner: Function, site: Site, group: Lanes, mask: Any, *given: Any) -> None:
-    """Run the product that one lane issues, or those of many lanes that issue the same."""
-    checks, place = checks_of(site)
-    named = blackwell.named_operands(spelling, given)
+def _issue(spelling: blackwell.Spelling, inner: Function, site: Site, group: Lanes, mask: Any, *arguments: Any) -> None:
+    """Run the product that one lane issues, or equal products of many lanes."""
+    checks, place = locate_session(site)
+    named = blackwell.named_operands(spelling, arguments)
     active, values = chosen(group, mask, *named.values())
     alike = active is not None and all(_is_uniform(value) for value in values)
     if active is None or (not alike and put_off(site.memory.trace)):
@@ -236,7 +235,7 @@ def _issue(spelling: blackwell.Spelling, inner: Function, site: Site, group: Lan
     halves, memory = _split_halves(spelling, site, lanes[0], operands), site.memory
     column, descriptor = operands["d"] & 0xFFFF, halves[0].found if halves else None
     if descriptor is None or not is_float(descriptor.d.name):
-        inner(site, group, mask, *given)
+        inner(site, group, mask, *arguments)
         return
     ctas = np.unique(active.cta if spelling.ctas == 1 else active.cta[:, None] & ~1 | np.arange(2))
     before = (
@@ -244,7 +243,7 @@ def _issue(spelling: blackwell.Spelling, inner: Function, site: Site, group: Lan
         if operands["accumulate"] or "disabled" in operands
         else None
     )
-    inner(site, group, mask, *given)
+    inner(site, group, mask, *arguments)
     if (memory.trace is not None and active.n > 1 and not memory.trace.whole) or _read_unless_finite(
         site, ctas, column, descriptor
     ) is None:
@@ -255,20 +254,20 @@ def _issue(spelling: blackwell.Spelling, inner: Function, site: Site, group: Lan
         for half in halves:
             at = int(np.searchsorted(ctas, half.cta))
             start = None if before is None else before[at][half.lanes, : descriptor.n // half.lanes.shape[0]]
-            _check_half(spelling, halves, half, operands, start, checks, place, checks.group(one).first)
+            _check_half(spelling, halves, half, operands, start, checks, place, checks.group_lanes(one).first)
     memory.trace = trace
 
 
 def _is_uniform(value: Any) -> bool:
-    """Say whether an operand is the same in all lanes."""
+    """Tell whether an operand is the same in all lanes."""
     words = cast("tuple[Array, ...]", value) if isinstance(value, tuple) else (np.asarray(value),)
     return all((word == word[0]).all() for word in words)
 
 
-def _split_halves(spelling: blackwell.Spelling, site: Site, one: Lanes, operands: dict[str, Any]) -> list[read.Half]:
-    """Return the shares of a product; none for what is no product, which the product itself will say."""
+def _split_halves(spelling: blackwell.Spelling, site: Site, lane: Lanes, operands: dict[str, Any]) -> list[read.Half]:
+    """Return the shares of a product; none if it is not legal, which the product itself reports."""
     try:
-        return blackwell.halves_of(spelling, site, one, operands)
+        return blackwell.halves_of(spelling, site, lane, operands)
     except (ValueError, IndexError):
         return []
 
@@ -299,15 +298,15 @@ def _check_half(
     parts, _, width = result.shape
     left = blackwell.rows_of(spelling, half, operands)
     right = blackwell.columns_of(halves, operands).reshape(parts, width, -1)
-    flaws = Flaws.of(left).along(2).at((slice(None), slice(None), None))
-    flaws |= Flaws.of(right).along(2).at((slice(None), None))
+    flaws = Flaws.find(left).collapse(2).select((slice(None), slice(None), None))
+    flaws |= Flaws.find(right).collapse(2).select((slice(None), None))
     if spelling.block:
         for_a, for_b = blackwell.scales_of(spelling, half, width, operands)
-        flaws |= Flaws.of(for_a).along(2).at((slice(None), slice(None), None))
-        flaws |= Flaws.of(for_b).along(1).at((slice(None), None))
+        flaws |= Flaws.find(for_a).collapse(2).select((slice(None), slice(None), None))
+        flaws |= Flaws.find(for_b).collapse(1).select((slice(None), None))
     if start is not None:
-        flaws |= Flaws.of(start)
-    for nan, bad in flaws.new_in(result):
+        flaws |= Flaws.find(start)
+    for nan, bad in flaws.find_new(result):
         if bad.any():
             part, row, column = (int(indices[0]) for indices in np.nonzero(bad))
             factors = left[min(part, len(left) - 1), row], right[part, column]

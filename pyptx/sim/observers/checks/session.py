@@ -1,6 +1,6 @@
-"""One checked run: the engine, the lanes of the running batch as the engine's threads, and every access to memory.
+"""One checked run: the engine, the batch's lanes as the engine's threads, and every access to memory.
 
-Lane `t * ctas + c` of a batch is thread `t` of the CTA in slot `c`. A lane set's `Group` is made once and kept.
+Lane `t * ctas + c` of a batch is thread `t` of the CTA in slot `c`. The `Group` of a lane set is created once and kept.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pyptx.sim.hazards.barriers import BarKind
 from pyptx.sim.hazards.dependents import Early
 from pyptx.sim.hazards.state import Grid
 from pyptx.sim.hazards.unread import Unread
-from pyptx.sim.observers.checks.accesses import Stored, description
+from pyptx.sim.observers.checks.accesses import Stored, describe_access
 from pyptx.sim.observers.checks.choice import Selection
 from pyptx.sim.observers.observer import Observer
 from pyptx.sim.reports.findings import Cta
@@ -32,8 +32,8 @@ from pyptx.sim.state.regions import Region
 _MOST_GROUPS = 4096
 
 
-def place_of(instruction: Instruction) -> Place:
-    """Return the place of an instruction, in the PTX and, where it has one, in Python."""
+def make_place(instruction: Instruction) -> Place:
+    """Return the place of an instruction, in PTX and, if it has one, in Python."""
     return Place(opcode_span(instruction), instruction.full_opcode)
 
 
@@ -41,11 +41,11 @@ class Session(Observer):
     """One checked run. `engine` keeps the findings."""
 
     def __init__(self, selected: Selection, before: Session | None = None, overlaps: bool = False) -> None:
-        """`before`: the checks of the grid before; `overlaps`: this one may start before that one has ended."""
+        """`before`: the checks of the previous grid; `overlaps`: this grid may start before that one has completed."""
         self.selected = selected
         self.continues = not selected.raises
         self.compares_values = "numerics" in selected.optional
-        # Who looks for NaN compares accumulators before and behind every product.
+        # Checks for NaN compare accumulators before and after every product.
         self.hasty = IN_ORDER if self.compares_values else frozenset[str]()
         self.engine = Hazards() if before is None else before.engine
         self.overlaps = overlaps
@@ -53,17 +53,17 @@ class Session(Observer):
         self.grid: Grid | None = None
         self.threads: Array = np.zeros(0, np.int64)
         self.stored: Stored | None = None
-        """What the latest store writes: lanes that hit the same bytes may write the same."""
+        """The values of the latest store: lanes that write the same bytes may write the same values."""
         self.unread: Unread | None = None
-        """What copies and products have brought that nobody has read, where somebody asks."""
+        """Bytes of copies and products that have not been read, if selected."""
         self.early: Early | None = None
-        """Who touches global memory before it knows of a wait for the grid before, where somebody asks."""
+        """Accesses to global memory before a known wait for the previous grid, if selected."""
         self.arriving: dict[tuple[int, int], tuple[Array, Step, int | None, BarKind]] = {}
-        """Lanes of warps that came to a barrier of their CTA without the others, by barrier and warp."""
+        """Lanes that arrived at a barrier of their CTA before the rest of their warp, by barrier and warp."""
         self.parted: set[int] = set()
-        """Warps of which lanes cannot come to a barrier where others are."""
+        """Warps with lanes that cannot reach a barrier at which others wait."""
         self.apart: Callable[[Place, Lanes], list[Finding]] = lambda place, lanes: []
-        """What is wrong with an aligned instruction in lanes that are not all of their warps."""
+        """Return the findings of an aligned instruction in lanes that are not all of their warps."""
         self.site_places: dict[Site, Place] = {}
         self._accesses: dict[Any, Access | None] = {}
         self._places: dict[int, tuple[Step, Place]] = {}
@@ -72,7 +72,7 @@ class Session(Observer):
     # The launch
 
     def attach(self, machine: Batch, slots: int) -> None:
-        """A machine will run the next batches, of at most `slots` CTAs."""
+        """Prepare for a machine that will run the next batches, of at most `slots` CTAs."""
         self.machine = machine
         if self.grid is None:
             self.grid = self._record_launch(machine, slots)
@@ -89,7 +89,7 @@ class Session(Observer):
         self.site_places.clear()
 
     def _record_launch(self, machine: Batch, slots: int) -> Grid:
-        """Tell of the launch and its memory."""
+        """Report the launch and its memory."""
         entry = machine.program.entry.function
         memory = machine.memory
         for region in memory.space.regions if not self.engine.state.grids else ():
@@ -129,15 +129,15 @@ class Session(Observer):
 
     # Lanes and places
 
-    def place(self, step: Step) -> Place:
+    def find_place(self, step: Step) -> Place:
         """Return the place of a step, always the same object."""
         entry = self._places.get(id(step))
         if entry is None:
-            entry = self._places[id(step)] = step, place_of(step.instruction)
+            entry = self._places[id(step)] = step, make_place(step.instruction)
         return entry[1]
 
-    def group(self, lanes: Lanes) -> Group:
-        """Return the engine's group of some lanes."""
+    def group_lanes(self, lanes: Lanes) -> Group:
+        """Return the engine's group of these lanes."""
         return lanes.remembered("hazards", lambda: self._make_group(lanes))
 
     def _make_group(self, lanes: Lanes) -> Group:
@@ -151,15 +151,15 @@ class Session(Observer):
             group = self._groups[key] = Group(self.threads[lanes.positions])
         return group
 
-    def masked(self, lanes: Lanes, mask: Array | None) -> Lanes | None:
-        """Return the lanes where a guard holds, None if there are none."""
+    def select_active(self, lanes: Lanes, mask: Array | None) -> Lanes | None:
+        """Return the lanes whose guard is true, None if there are none."""
         if mask is None:
             return lanes
         at = np.flatnonzero(np.broadcast_to(mask, lanes.n))
         return lanes if len(at) == lanes.n else lanes.shape.of(lanes.index[at]) if len(at) else None
 
-    def incomplete(self, group: Group) -> Array | None:
-        """Return which warps of a group lack living lanes, None when all are whole."""
+    def find_incomplete(self, group: Group) -> Array | None:
+        """Return which warps of a group lack live lanes, None if all are whole."""
         version = self.engine.state.clocks.version
         if group.complete_at == version:
             return None
@@ -171,17 +171,17 @@ class Session(Observer):
         group.complete_at = version
         return None
 
-    def aligned(self, lanes: Lanes, place: Place) -> None:
-        """An `.aligned` instruction: all living lanes of each warp take part."""
-        if self.incomplete(self.group(lanes)) is not None:
+    def check_aligned(self, lanes: Lanes, place: Place) -> None:
+        """Report an `.aligned` instruction that not all live lanes of each warp execute."""
+        if self.find_incomplete(self.group_lanes(lanes)) is not None:
             for finding in self.apart(place, lanes):
                 self.engine.findings.add(finding)
 
-    def by_cta(self, lanes: Lanes) -> list[tuple[int, Group]]:
+    def split_by_cta(self, lanes: Lanes) -> list[tuple[int, Group]]:
         """Return the lanes of each CTA, with its slot."""
         return lanes.remembered("hazards by cta", lambda: self._split_lanes(lanes, lanes.cta))
 
-    def by_cluster(self, lanes: Lanes) -> list[tuple[int, Group]]:
+    def split_by_cluster(self, lanes: Lanes) -> list[tuple[int, Group]]:
         """Return the lanes of each cluster."""
         assert self.grid is not None
         size = self.grid.cluster
@@ -190,7 +190,7 @@ class Session(Observer):
     def _split_lanes(self, lanes: Lanes, key: Array) -> list[tuple[int, Group]]:
         numbers = np.unique(key).tolist()
         if len(numbers) == 1:
-            return [(numbers[0], self.group(lanes))]
+            return [(numbers[0], self.group_lanes(lanes))]
         threads = self.threads[lanes.sel]
         return [(number, Group(threads[key == number])) for number in numbers]
 
@@ -205,35 +205,37 @@ class Session(Observer):
         if known is None:
             if key in self._accesses:
                 return
-            known = self._accesses[key] = description(site.instruction, shared, size, kind)
+            known = self._accesses[key] = describe_access(site.instruction, shared, size, kind)
             if known is None:
                 return
         where = offsets if shared else offsets + region.low
         if shared and self.unread is not None:
             self.unread.access(offsets, size, kind)
         if not shared and self.early is not None and not known.readonly:
-            self.early.access(known.place, self.group(lanes).threads, where, size, writes=known.writes)
+            self.early.access(known.place, self.group_lanes(lanes).threads, where, size, writes=known.writes)
         stored = self.stored
         if stored is None or stored.lanes is not lanes:
-            self.engine.access(known, self.group(lanes), where)
+            self.engine.access(known, self.group_lanes(lanes), where)
             return
         self.engine.access(
-            known, self.group(lanes), where, benign=lambda: stored.alike(where),
-            unchanged=lambda who: ~np.isin(who, self.threads[lanes.sel][stored.changed(region.data, offsets, size)]),
+            known, self.group_lanes(lanes), where, benign=lambda: stored.compare_lanes(where),
+            unchanged=lambda who: ~np.isin(
+                who, self.threads[lanes.sel][stored.compare_memory(region.data, offsets, size)]
+            ),
         )  # fmt: skip
 
 
-def checks_in(machine: Batch) -> Session:
-    """Return the checks of a machine's run."""
+def find_session(machine: Batch) -> Session:
+    """Return the session of a machine's run."""
     assert machine.sink is not None
     return machine.sink.subscriber(Session)
 
 
-def checks_of(site: Site) -> tuple[Session, Place]:
-    """Return the checks of a run and the place of an instruction that runs."""
+def locate_session(site: Site) -> tuple[Session, Place]:
+    """Return the session of a run and the place of the current instruction."""
     assert site.memory.sink is not None
     checks = site.memory.sink.subscriber(Session)
     entry = checks.site_places.get(site)
     if entry is None:
-        entry = checks.site_places[site] = place_of(site.instruction)
+        entry = checks.site_places[site] = make_place(site.instruction)
     return checks, entry

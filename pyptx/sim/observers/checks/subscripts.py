@@ -1,6 +1,6 @@
-"""Subscripts of shared memory whose index is a register: the address has to lie in what they index.
+"""Subscripts of shared memory with a register as index: the address must be inside the indexed memory.
 
-Knows the scopes that make such addresses. PTX that computes addresses by itself may go from one variable to another.
+Knows the scopes that compute such addresses. Handwritten PTX may compute addresses across variables.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines.issuing import chosen
 from pyptx.sim.execution.machine import Batch
 from pyptx.sim.hazards import Place
-from pyptx.sim.observers.checks.session import checks_in, place_of
+from pyptx.sim.observers.checks.session import find_session, make_place
 from pyptx.sim.program.blocks import Code
 
 _Origin = tuple[str, int]
-"""A symbol and the bytes behind it where the indexed memory begins, or a later place of it."""
+"""A symbol and the byte offset at which the indexed memory begins, or a later place in it."""
 
 
 class Subscripts:
-    """The registers that hold addresses of elements, by function."""
+    """The registers that hold element addresses, by function."""
 
     def __init__(self) -> None:
         self._made: dict[int, dict[str, _Origin]] = {}
 
-    def told(self, step: Step, code: Code) -> Callable[..., None] | None:
-        """Return what looks at the addresses of an instruction, None if no subscript made one."""
+    def make_event(self, step: Step, code: Code) -> Callable[..., None] | None:
+        """Return the check of an instruction's addresses, None if they are not from a subscript."""
         origins = self._made.get(code.number)
         if origins is None:
             origins = self._made[code.number] = _collect_addresses(code)
@@ -59,11 +59,11 @@ class Subscripts:
             for at, operand in enumerate(addresses)
             if isinstance(operand, AddressOperand) and operand.base in origins
         ]
-        return partial(_check_addresses, place_of(step.instruction), wanted) if wanted else None
+        return partial(_check_addresses, make_place(step.instruction), wanted) if wanted else None
 
 
 def _collect_addresses(code: Code) -> dict[str, _Origin]:
-    """Return the registers that subscripts of a function write, and nobody else."""
+    """Return the registers of a function that only subscripts write."""
     origins: dict[str, _Origin] = {}
     writes: dict[str, int] = {}
     for statement in visit(code.function):
@@ -81,7 +81,7 @@ def _collect_addresses(code: Code) -> dict[str, _Origin]:
 
 
 def _find_origin(step: Instruction, origins: dict[str, _Origin]) -> _Origin | None:
-    """Return where the address begins that an instruction moves or adds to."""
+    """Return the origin of the address that an instruction moves or adds to."""
     for operand in step.operands[1:]:
         if isinstance(operand, LabelOperand):
             return operand.name, 0
@@ -100,24 +100,24 @@ def _register_name(operand: object) -> str:
 
 
 def _check_addresses(
-    place: Place, wanted: list[tuple[int, _Origin]], machine: Batch, lanes: Lanes, mask: Any, *given: Any
+    place: Place, wanted: list[tuple[int, _Origin]], machine: Batch, lanes: Lanes, mask: Any, *operands: Any
 ) -> None:  # fmt: skip
-    """Report addresses in a CTA's own shared memory that lie outside of what the subscript indexes."""
-    checks, shared, names = checks_in(machine), machine.memory.shared, machine.launch.shared_names
+    """Report addresses in a CTA's own shared memory outside the memory that the subscript indexes."""
+    checks, shared, names = find_session(machine), machine.memory.shared, machine.launch.shared_names
     assert checks.grid is not None
     for at, (symbol, offset) in wanted:
-        active, (where,) = chosen(lanes, mask, given[2 * at + 1])
+        active, (where,) = chosen(lanes, mask, operands[2 * at + 1])
         if active is None:
             continue
         end = shared.low + machine.memory.shared_size
         name, low, high = names.extent(symbol, offset, end)
         addresses = where.astype(np.int64)
         outside = (addresses < low) | (addresses >= high)
-        # What is out of all shared memory is an error of the access itself; a peer's addresses lie there too.
+        # The access itself reports addresses outside all shared memory; addresses of a peer are there too.
         outside &= (addresses >= shared.low) & (addresses < end)
         if outside.any():
             first = int(outside.argmax())
-            address, thread = int(addresses[first]), int(checks.group(active).threads[first])
+            address, thread = int(addresses[first]), int(checks.group_lanes(active).threads[first])
             object_name = names.name(address)
             message = (
                 f"byte {address - low:,} of `{name}`, which has {high - low:,} bytes; that address belongs to "

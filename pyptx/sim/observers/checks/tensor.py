@@ -1,6 +1,6 @@
 """tcgen05: which columns, lanes and shared bytes its operations use.
 
-Products and copies run first: `Trace` has what they read and where.
+Products and copies run first: `Trace` records what they read and where.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from pyptx.sim.execution.machine import Batch
 from pyptx.sim.hazards import Group, Place, Space
 from pyptx.sim.hazards.rows import Rows, bytes_of, spread
 from pyptx.sim.observers.checks import layouts
-from pyptx.sim.observers.checks.accesses import words_of
-from pyptx.sim.observers.checks.session import Session, checks_in, checks_of, place_of
+from pyptx.sim.observers.checks.accesses import split_modifiers
+from pyptx.sim.observers.checks.session import Session, find_session, locate_session, make_place
 from pyptx.sim.semantics.tcgen05 import Move
 from pyptx.sim.state.memory import Site
 from pyptx.sim.state.tracing import Trace
@@ -32,8 +32,8 @@ Inner = Callable[..., None]
 
 
 def hook(step: Step, inner: Inner) -> Inner | None:
-    """Return what runs an instruction of tcgen05 and tells of it."""
-    words = words_of(step.instruction)
+    """Return a function that runs a tcgen05 instruction and reports it."""
+    words = split_modifiers(step.instruction)
     pair = 2 if "cta_group::2" in words else 1
     match step.instruction.modifiers[0]:
         case ".alloc":
@@ -50,9 +50,9 @@ def hook(step: Step, inner: Inner) -> Inner | None:
             return None
 
 
-def told(step: Step) -> Callable[..., None] | None:
-    """Return what tells of a wait, a fence or the end of allocations."""
-    place = place_of(step.instruction)
+def make_event(step: Step) -> Callable[..., None] | None:
+    """Return the function that reports a wait, a fence or the end of allocations."""
+    place = make_place(step.instruction)
     match step.instruction.modifiers[0]:
         case ".wait::ld" | ".wait::st" as name:
             return partial(_wait, place, name == ".wait::st")
@@ -64,28 +64,28 @@ def told(step: Step) -> Callable[..., None] | None:
             return None
 
 
-def by_warp(checks: Session, lanes: Lanes) -> list[tuple[int, int, Group]]:
+def split_by_warp(checks: Session, lanes: Lanes) -> list[tuple[int, int, Group]]:
     """Return the lanes of each warp, with the position of the first and its CTA."""
 
-    def made() -> list[tuple[int, int, Group]]:
-        threads, warp = checks.group(lanes).threads, lanes.shape.warp[lanes.sel]
+    def make_groups() -> list[tuple[int, int, Group]]:
+        threads, warp = checks.group_lanes(lanes).threads, lanes.shape.warp[lanes.sel]
         numbers, first = np.unique(warp, return_index=True)
         return [
             (at, int(lanes.cta[at]), Group(threads[warp == number]))
             for number, at in zip(numbers.tolist(), first.tolist(), strict=True)
         ]
 
-    return lanes.remembered("hazards by warp", made)
+    return lanes.remembered("hazards by warp", make_groups)
 
 
-def warps_of(checks: Session, lanes: Lanes) -> tuple[Array, list[Group]]:
-    """Return the position of the first lane of each warp, and its lanes."""
+def group_by_warp(checks: Session, lanes: Lanes) -> tuple[Array, list[Group]]:
+    """Return the position of the first lane of each warp, and the warp's lanes."""
 
-    def made() -> tuple[Array, list[Group]]:
-        warps = by_warp(checks, lanes)
+    def make_groups() -> tuple[Array, list[Group]]:
+        warps = split_by_warp(checks, lanes)
         return np.array([at for at, _, _ in warps]), [group for _, _, group in warps]
 
-    return lanes.remembered("hazards of warps", made)
+    return lanes.remembered("hazards of warps", make_groups)
 
 
 def _alloc(
@@ -93,15 +93,15 @@ def _alloc(
     columns: Any,
 ) -> None:  # fmt: skip
     inner(site, lanes, mask, space, address, outs, columns)
-    checks, place = checks_of(site)
+    checks, place = locate_session(site)
     counts, where = np.broadcast_to(columns, lanes.n), np.broadcast_to(address, lanes.n)
-    checks.engine.warps.alike(checks.group(lanes), place, counts.astype(np.int64), "columns")
+    checks.engine.warps.alike(checks.group_lanes(lanes), place, counts.astype(np.int64), "columns")
     refused = {int(lane) for positions in site.memory.tensor.refused for lane in positions}
-    for at, _, group in by_warp(checks, lanes):
-        one = lanes.shape.of(lanes.index[at : at + 1])
-        if one.lo in refused:
+    for at, _, group in split_by_warp(checks, lanes):
+        lane = lanes.shape.of(lanes.index[at : at + 1])
+        if lane.lo in refused:
             continue
-        region, offsets = site.memory.resolve(site, space, one, where[at : at + 1], 4, "told")
+        region, offsets = site.memory.resolve(site, space, lane, where[at : at + 1], 4, "told")
         offset = int(np.atleast_1d(offsets)[0])
         column = int(region.data[offset : offset + 4].view(np.uint32)[0]) & 0xFFFF
         checks.engine.tensor.alloc(group, place, column, int(counts[at]), pair, exclusive)
@@ -109,11 +109,11 @@ def _alloc(
 
 
 def _dealloc(inner: Inner, site: Site, lanes: Lanes, mask: Any, outs: Any, address: Any, columns: Any) -> None:
-    checks, place = checks_of(site)
+    checks, place = locate_session(site)
     where, counts = np.broadcast_to(address, lanes.n), np.broadcast_to(columns, lanes.n)
     for name, values in (("address", where), ("columns", counts)):
-        checks.engine.warps.alike(checks.group(lanes), place, values.astype(np.int64), name)
-    for at, cta, group in by_warp(checks, lanes):
+        checks.engine.warps.alike(checks.group_lanes(lanes), place, values.astype(np.int64), name)
+    for at, cta, group in split_by_warp(checks, lanes):
         checks.engine.tensor.dealloc(group, place, int(where[at]) & 0xFFFF, int(counts[at]))
         if checks.unread is not None:
             checks.unread.free(cta, int(where[at]) & 0xFFFF, int(counts[at]))
@@ -122,7 +122,7 @@ def _dealloc(inner: Inner, site: Site, lanes: Lanes, mask: Any, outs: Any, addre
 
 @cache
 def _measure_extent(shape: str, num: int) -> tuple[int, int]:
-    """Return how many lanes and columns a load or store reaches."""
+    """Return how many lanes and columns a load or store accesses."""
     fragment = tmem_registers(shape, num)
     positions = [fragment.position(lane, at) for lane in range(32) for at in range(fragment.count)]
     return max(row for row, _ in positions) + 1, max(column for _, column in positions) + 1
@@ -130,15 +130,15 @@ def _measure_extent(shape: str, num: int) -> tuple[int, int]:
 
 def _move(
     inner: Inner, move: Move, stores: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any,
-    *given: Any,
+    *operands: Any,
 ) -> None:  # fmt: skip
-    checks, place = checks_of(site)
+    checks, place = locate_session(site)
     rows, columns = _measure_extent(move.shape, move.num)
     columns *= 2 if move.packed else 1
     where = np.broadcast_to(address, lanes.n)
-    split = int(given[0] if stores else given[-1]) if move.split else 0
-    checks.engine.warps.alike(checks.group(lanes), place, where.astype(np.int64), "address")
-    first, groups = warps_of(checks, lanes)
+    split = int(operands[0] if stores else operands[-1]) if move.split else 0
+    checks.engine.warps.alike(checks.group_lanes(lanes), place, where.astype(np.int64), "address")
+    first, groups = group_by_warp(checks, lanes)
     addresses = where[first].astype(np.int64)
     lane, column = addresses >> 16, addresses & 0xFFFF
     if checks.unread is not None:
@@ -149,46 +149,46 @@ def _move(
         checks.engine.tensor.move_all(groups, place, column + split, columns, lane, 16, stores=stores)
     else:
         checks.engine.tensor.move_all(groups, place, column, columns, lane, rows, stores=stores)
-    inner(site, lanes, mask, space, address, outs, *given)
+    inner(site, lanes, mask, space, address, outs, *operands)
 
 
-def _operate(inner: Inner, multiplies: bool, pair: int, site: Site, lanes: Lanes, mask: Any, *given: Any) -> None:
-    """Run a product, copy or shift for one issuing lane after the other, or products of all of them as one, and tell
-    what each touched."""
-    checks, place = checks_of(site)
-    active = checks.masked(lanes, mask)
+def _operate(inner: Inner, multiplies: bool, pair: int, site: Site, lanes: Lanes, mask: Any, *operands: Any) -> None:
+    """Run a product, copy or shift for each issuing lane in turn, or equal products as one, and report their
+    accesses."""
+    checks, place = locate_session(site)
+    active = checks.select_active(lanes, mask)
     if active is None:
         return
     tensor = checks.engine.tensor
     if active.n > 1 and multiplies:
         trace = site.memory.trace = Trace(whole=True)
-        inner(site, lanes, mask, *given)
+        inner(site, lanes, mask, *operands)
         site.memory.trace = None
         if trace.whole:
-            threads, rows = checks.group(active).threads, _collect_rows(checks, site, trace)
+            threads, rows = checks.group_lanes(active).threads, _collect_rows(checks, site, trace)
             tensor.operate_all(threads, place, *rows, pair)
             if checks.unread is not None:
                 checks.unread.operate(place, int(threads[0]), *rows, multiplies)
-            layouts.taken_by_tensor(site, threads, [one for _, one in rows[0]], trace)
+            layouts.check_tensor_operands(site, threads, [one for _, one in rows[0]], trace)
             return
     for _, one in bulk.one_by_one(active):
         trace = site.memory.trace = Trace()
-        inner(site, lanes, lanes.index == one.lo, *given)
+        inner(site, lanes, lanes.index == one.lo, *operands)
         site.memory.trace = None
         rows = _collect_rows(checks, site, trace)
         reads, writes = ([bytes_of(space, each, 0) for space, each in part] for part in rows)
         for at, used in enumerate(trace.used):
             reads[at] = replace(reads[at], length=used)
-        tensor.operate(checks.group(one).first, place, reads, writes, pair)
+        tensor.operate(checks.group_lanes(one).first, place, reads, writes, pair)
         if checks.unread is not None:
-            checks.unread.operate(place, checks.group(one).first, *rows, multiplies)
-        layouts.taken_by_tensor(site, checks.group(one).threads, [each for _, each in rows[0]], trace)
+            checks.unread.operate(place, checks.group_lanes(one).first, *rows, multiplies)
+        layouts.check_tensor_operands(site, checks.group_lanes(one).threads, [each for _, each in rows[0]], trace)
 
 
 def _collect_rows(
     checks: Session, site: Site, trace: Trace
 ) -> tuple[list[tuple[Space, Rows]], list[tuple[Space, Rows]]]:
-    """Return what an operation, or like ones, read and wrote, by the numbers of the engine."""
+    """Return what one operation, or several equal ones, read and wrote, by the engine's numbers."""
     assert checks.grid is not None
     memory, grid = site.memory, checks.grid
     stride, low, high = (size // 16 for size in (memory.shape.shared_stride, memory.shared.low, grid.tensor_base(1)))
@@ -200,42 +200,42 @@ def _collect_rows(
 def _commit(
     inner: Inner, pair: int, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, ctas: Any = None
 ) -> None:
-    checks, place = checks_of(site)
+    checks, place = locate_session(site)
     active, (where, named) = chosen(lanes, mask, address, np.array(0) if ctas is None else ctas)
     if active is not None:
         offsets, commits = objects(site, active, space, where), list[int]()
-        for at, one in bulk.one_by_one(active):
+        for at, lane in bulk.one_by_one(active):
             offset = int(offsets[at])
-            ends = [offset] if ctas is None else bulk.everywhere(site, one, offset, int(named[at]))
-            thread = checks.group(one).first
+            ends = [offset] if ctas is None else bulk.everywhere(site, lane, offset, int(named[at]))
+            thread = checks.group_lanes(lane).first
             commits.append(checks.engine.tensor.commit(thread, place, ends, pair))
         site.memory.effects.landed_each = partial(_land_commits, checks, commits)
     inner(site, lanes, mask, space, address, outs, *([] if ctas is None else [ctas]))
 
 
 def _land_commits(checks: Session, commits: list[int], positions: Array) -> None:
-    """What these lanes have committed is done."""
+    """Report completion of the operations that these lanes committed."""
     for at in positions:
         checks.engine.tensor.land_commit(commits[int(at)])
 
 
 def _wait(place: Place, stores: bool, machine: Batch, lanes: Lanes, mask: Any) -> None:
-    checks = checks_in(machine)
-    active = checks.masked(lanes, mask)
+    checks = find_session(machine)
+    active = checks.select_active(lanes, mask)
     if active is not None:
-        checks.aligned(active, place)
-        checks.engine.tensor.wait_all(warps_of(checks, active)[1], stores=stores)
+        checks.check_aligned(active, place)
+        checks.engine.tensor.wait_all(group_by_warp(checks, active)[1], stores=stores)
 
 
 def _fence(before: bool, machine: Batch, lanes: Lanes, mask: Any) -> None:
-    checks = checks_in(machine)
-    active = checks.masked(lanes, mask)
+    checks = find_session(machine)
+    active = checks.select_active(lanes, mask)
     if active is not None:
-        checks.engine.tensor.fence(checks.group(active), before=before)
+        checks.engine.tensor.fence(checks.group_lanes(active), before=before)
 
 
 def _relinquish(place: Place, machine: Batch, lanes: Lanes, mask: Any) -> None:
-    checks = checks_in(machine)
-    active = checks.masked(lanes, mask)
-    for _, group in [] if active is None else checks.by_cta(active):
+    checks = find_session(machine)
+    active = checks.select_active(lanes, mask)
+    for _, group in [] if active is None else checks.split_by_cta(active):
         checks.engine.tensor.relinquish(group)

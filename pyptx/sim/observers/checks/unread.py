@@ -1,4 +1,4 @@
-"""Tells what copies bring into shared memory and what engines read of it, where `check="unused"` asks who reads it."""
+"""Report what copies write to shared memory and what engines read of it, for `check="unused"`."""
 
 from __future__ import annotations
 
@@ -8,44 +8,44 @@ from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.hazards import Bytes
 from pyptx.sim.hazards.unread import Unread
-from pyptx.sim.observers.checks.session import checks_of
+from pyptx.sim.observers.checks.session import locate_session
 from pyptx.sim.state.memory import Site
 
 
-def of(site: Site) -> Unread | None:
-    """Return what follows the bytes that nobody has read, None where nobody asks."""
-    return checks_of(site)[0].unread
+def find_unread(site: Site) -> Unread | None:
+    """Return the record of unread bytes, None if not selected."""
+    return locate_session(site)[0].unread
 
 
-def bring(site: Site, one: Lanes, cells: Array, size: int) -> None:
-    """A copy of `size` bytes brings these of the batch's shared memory."""
-    unread = of(site)
+def record_bytes(site: Site, lane: Lanes, cells: Array, size: int) -> None:
+    """Record the cells of the batch's shared memory that a copy of `size` bytes writes."""
+    unread = find_unread(site)
     if unread is not None:
-        checks, place = checks_of(site)
-        unread.bring(place, checks.group(one).first, cells, size)
+        checks, place = locate_session(site)
+        unread.bring(place, checks.group_lanes(lane).first, cells, size)
 
 
-def bring_box(site: Site, one: Lanes, units: Array, unit: int, ends: list[int], size: int) -> None:
-    """A tensor copy brings the units of a box that lie inside the tensor: fill and padding are nobody's."""
-    if of(site) is not None:
+def record_box(site: Site, lane: Lanes, units: Array, unit: int, ends: list[int], size: int) -> None:
+    """Record the units of a tensor copy's box inside the tensor: fill and padding do not count."""
+    if find_unread(site) is not None:
         within = (units[:, None] + np.arange(unit)).reshape(-1) - site.memory.shared.low
         stride = site.memory.shape.shared_stride
         for end in ends:
-            bring(site, one, within + end // stride * stride, size)
+            record_bytes(site, lane, within + end // stride * stride, size)
 
 
-def bring_boxes(site: Site, lanes: Lanes, units: Array, unit: int, ends: list[Array], size: int) -> None:
-    """Lanes copy a box each, all of it inside the tensor, to one or several CTAs; `units` count from a box's start."""
-    if of(site) is not None:
+def record_boxes(site: Site, lanes: Lanes, units: Array, unit: int, ends: list[Array], size: int) -> None:
+    """Record one box per lane, all inside the tensor, in one or several CTAs; `units` count from the start of a box."""
+    if find_unread(site) is not None:
         within = (units[:, None] * unit + np.arange(unit)).reshape(-1)
         for at, lane in enumerate(lanes.index.tolist()):
             one = lanes.shape.range(lane, lane + 1)
             for end in ends:
-                bring(site, one, within + int(end[at]), size)
+                record_bytes(site, one, within + int(end[at]), size)
 
 
-def read(site: Site, where: Bytes) -> None:
-    """An engine reads bytes."""
-    unread = of(site)
+def record_read(site: Site, where: Bytes) -> None:
+    """Record that an engine reads bytes."""
+    unread = find_unread(site)
     if unread is not None:
         unread.read(where)

@@ -1,6 +1,6 @@
 """Warpgroup products: the shared bytes and the registers that they use while they run.
 
-An instruction of all warpgroups of a batch is told of as one, with a matrix of addresses, a row for each warpgroup.
+An instruction of all warpgroups of a batch is reported once, with a matrix of addresses, one row per warpgroup.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pyptx.sim.hazards import Group, Place
 from pyptx.sim.hazards.rows import Rows, side_by_side, spread
 from pyptx.sim.observers.checks import layouts
 from pyptx.sim.observers.checks.descriptors import report_overlap, report_start
-from pyptx.sim.observers.checks.session import Session, checks_in, checks_of, place_of
+from pyptx.sim.observers.checks.session import Session, find_session, locate_session, make_place
 from pyptx.sim.program.blocks import names_in
 from pyptx.sim.rules import faults
 from pyptx.sim.semantics.wgmma import Spelling
@@ -34,7 +34,7 @@ from pyptx.sim.state.memory import Site
 
 _GRANULE = 16
 _KEPT = 1 << 24
-"""Bytes of places of operands that are kept for some lanes."""
+"""Bytes of operand places that are kept for a set of lanes."""
 Inner = Callable[..., None]
 Registers = frozenset[int]
 Numbered = Callable[[str], int | None]
@@ -42,22 +42,22 @@ Numbered = Callable[[str], int | None]
 
 
 def hook(step: Step, inner: Inner, numbered: Numbered, read: Registers) -> Inner | None:
-    """Return what runs a product and tells of it. `read` are the registers that other instructions read."""
+    """Return a function that runs a product and reports it. `read` are the registers that other instructions read."""
     if ".mma_async" not in step.instruction.modifiers:
         return None
     product: Spelling = inner.args[0]  # pyright: ignore[reportFunctionMemberAccess]
     operands = step.instruction.operands
-    accumulators = registers_in(operands[0], numbered)
-    factors = registers_in(operands[1], numbered) if product.in_registers else frozenset[int]()
+    accumulators = number_registers(operands[0], numbered)
+    factors = number_registers(operands[1], numbered) if product.in_registers else frozenset[int]()
     names = list(names_in(operands[0]))
     lost = [name for name in names if numbered(name) not in read]
     unread = f"{len(lost)} of {len(names)} registers, the first is {lost[0]}" if lost else ""
     return partial(_multiply, inner, product, accumulators, factors, unread)
 
 
-def told(step: Step) -> Callable[..., None] | None:
-    """Return what tells of a fence, the end of a group or the wait for some."""
-    place = place_of(step.instruction)
+def make_event(step: Step) -> Callable[..., None] | None:
+    """Return the function that reports a fence, the end of a group or a wait for groups."""
+    place = make_place(step.instruction)
     match step.instruction.modifiers[0]:
         case ".fence":
             return partial(_fence, place)
@@ -69,7 +69,7 @@ def told(step: Step) -> Callable[..., None] | None:
             return None
 
 
-def registers_in(operand: Operand, numbered: Numbered) -> Registers:
+def number_registers(operand: Operand, numbered: Numbered) -> Registers:
     """Return the numbers of the registers that an operand names."""
     elements = operand.elements if isinstance(operand, VectorOperand) else (operand,)
     names = (e.name for e in elements if isinstance(e, RegisterOperand | LabelOperand))
@@ -82,28 +82,28 @@ def _intern(registers: Registers) -> Registers:
     return registers
 
 
-def warpgroups(checks: Session, lanes: Lanes) -> list[Group]:
+def group_by_warpgroup(checks: Session, lanes: Lanes) -> list[Group]:
     """Return the lanes of each warpgroup."""
 
-    def made() -> list[Group]:
-        threads = checks.group(lanes).threads
+    def make_groups() -> list[Group]:
+        threads = checks.group_lanes(lanes).threads
         shape = lanes.shape
         key = shape.cta[lanes.sel] * (shape.warps + 3) + shape.thread[lanes.sel] // wg.THREADS
         return [Group(np.sort(threads[key == number])) for number in np.unique(key)]
 
-    return lanes.remembered("hazards by warpgroup", made)
+    return lanes.remembered("hazards by warpgroup", make_groups)
 
 
 def _multiply(
     inner: Inner, product: Spelling, accumulators: Registers, factors: Registers, unread: str, site: Site,
-    lanes: Lanes, mask: Any, outs: Any, d: Any, *given: Any,
+    lanes: Lanes, mask: Any, outs: Any, d: Any, *arguments: Any,
 ) -> None:  # fmt: skip
-    inner(site, lanes, mask, outs, d, *given)
-    checks, place = checks_of(site)
+    inner(site, lanes, mask, outs, d, *arguments)
+    checks, place = locate_session(site)
     if unread and checks.unread is not None:
-        thread = checks.group(lanes).first
+        thread = checks.group_lanes(lanes).first
         checks.engine.state.report(hazards.UNREAD_ACCUMULATOR, place, unread, thread=thread)
-    named = dict(zip(product.names, given, strict=True))
+    named = dict(zip(product.names, arguments, strict=True))
     kept = product.k // 2 if product.sparse else product.k
     shapes = [("b", 2, product.n, product.k)] + ([] if product.in_registers else [("a", 1, 64, kept)])
     operands = [
@@ -115,26 +115,26 @@ def _multiply(
     for name, *_ in shapes:
         values = lanes.each(named[name]).astype(np.int64)
         checks.engine.warps.alike(
-            checks.group(lanes), place, values, f"descriptor of {name.upper()}", _find_firsts(lanes)
+            checks.group_lanes(lanes), place, values, f"descriptor of {name.upper()}", _find_firsts(lanes)
         )
     shape = f"m64n{product.n}k{product.k}"
-    together = warpgroups(checks, lanes)
+    together = group_by_warpgroup(checks, lanes)
     checks.engine.wgmma.issue_all(together, place, operands, accumulators, factors, shape)
     for rows, (name, at, *_) in zip(operands, shapes, strict=True):
         if checks.unread is not None:
             checks.unread.read_rows(rows)
-        layouts.taken_by_warpgroups(site, lanes, together, rows, named[name], product.types[at])
+        layouts.check_warpgroup_operands(site, lanes, together, rows, named[name], product.types[at])
 
 
 def _find_firsts(lanes: Lanes) -> Array:
     """Return, for every lane, the position of the first one of its warpgroup."""
 
-    def made() -> Array:
+    def find() -> Array:
         key = lanes.shape.cta[lanes.sel] * (lanes.shape.warps + 3) + lanes.shape.thread[lanes.sel] // wg.THREADS
         _, first, which = np.unique(key, return_index=True, return_inverse=True)
         return first[which]
 
-    return lanes.remembered("first lanes of warpgroups", made)
+    return lanes.remembered("first lanes of warpgroups", find)
 
 
 def _is_across(named: dict[str, Any], name: str) -> bool:
@@ -143,15 +143,15 @@ def _is_across(named: dict[str, Any], name: str) -> bool:
 
 @dataclass(slots=True)
 class _Operands:
-    """Where operands of some lanes lie, by what names them: a ring of stages has the same ones again and again. For
-    each warpgroup, in the order of `warpgroups`, the position of its first lane and the CTA's first granule."""
+    """Operand places of a set of lanes, by descriptor: a ring of stages repeats them. For each warpgroup in the order
+    of `group_by_warpgroup`: the position of its first lane and the CTA's first granule."""
 
     first: Array
     base: Array
     rows: dict[Any, Rows] = field(default_factory=dict[Any, Rows])
 
     @staticmethod
-    def of(lanes: Lanes) -> _Operands:
+    def locate(lanes: Lanes) -> _Operands:
         groups = wg.groups_of(lanes)
         order = np.lexsort((lanes.shape.thread[lanes.sel][groups.first], groups.cta))
         return _Operands(groups.first[order], groups.cta[order] * (lanes.shape.shared_stride // _GRANULE))
@@ -160,8 +160,8 @@ class _Operands:
 def _collect_granules(
     site: Site, lanes: Lanes, descriptors: Any, operand: tuple[str, str], rows: int, columns: int, across: bool
 ) -> Rows:
-    """Return the granules that an operand of each warpgroup lies in; `operand` is its name and type."""
-    held: _Operands = lanes.remembered("hazards of products", lambda: _Operands.of(lanes))
+    """Return the granules of an operand of each warpgroup; `operand` is its name and type."""
+    held: _Operands = lanes.remembered("hazards of products", lambda: _Operands.locate(lanes))
     values, bits = lanes.each(descriptors)[held.first], type_bits(operand[1])
     key = values.tobytes(), rows, columns, bits, across
     granule_rows = held.rows.get(key)
@@ -172,12 +172,12 @@ def _collect_granules(
             matrix = wg.Matrix(
                 *operand, WgmmaDescriptor.decode(value), rows, *_convert_to_bytes(columns, bits), across
             )  # fmt: skip
-            checks, place = checks_of(site)
-            report_start(checks, place, checks.group(lanes).first, matrix, site.memory.shared.low)
+            checks, place = locate_session(site)
+            report_start(checks, place, checks.group_lanes(lanes).first, matrix, site.memory.shared.low)
             if matrix.overlaps(len(granules)):
-                report_overlap(checks, place, checks.group(lanes).first, matrix)
+                report_overlap(checks, place, checks.group_lanes(lanes).first, matrix)
         granule_rows = _spread_rows(held.base, values, site.memory.shared.low, rows, columns, bits, across)
-        if sum(one.blocks.nbytes for one in held.rows.values()) + granule_rows.blocks.nbytes > _KEPT:
+        if sum(known.blocks.nbytes for known in held.rows.values()) + granule_rows.blocks.nbytes > _KEPT:
             held.rows.clear()
         held.rows[key] = granule_rows
     return granule_rows
@@ -189,7 +189,7 @@ def _convert_to_bytes(columns: int, bits: int) -> tuple[int, int]:
 
 
 def _check_inside(site: Site, granules: Array) -> None:
-    """Refuse a matrix that reaches out of shared memory: the product itself is computed when somebody wants it."""
+    """Reject a matrix that extends beyond shared memory: the product itself may be computed later."""
     shared = site.memory.shared
     low, high = int(granules[0]) * _GRANULE, int(granules[-1]) * _GRANULE
     if low < shared.low // _GRANULE * _GRANULE or high >= shared.low + shared.size:
@@ -206,7 +206,7 @@ def _spread_rows(base: Array, values: Array, low: int, rows: int, columns: int, 
     blocks = [side_by_side(one) for one in granules]
     width = min(size for _, size in blocks)
     if len({len(one) for one in granules}) > 1 or (base % width).any() or any(size != width for _, size in blocks):
-        # Fewer granules go again, up to as many as the others have.
+        # Repeat granules of shorter lists to the length of the longest.
         most = max(len(one) for one in granules)
         blocks, width = [(np.pad(one, (0, most - len(one)), "edge"), 1) for one in granules], 1
     inside = np.array([one for one, _ in blocks])[which.reshape(-1)]
@@ -215,7 +215,7 @@ def _spread_rows(base: Array, values: Array, low: int, rows: int, columns: int, 
 
 @lru_cache(maxsize=512)
 def _list_granules(bits: int, rows: int, columns: int, width: int, across: bool) -> Array:
-    """Return the numbers of the granules that a matrix lies in, by shared addresses."""
+    """Return the numbers of a matrix's granules, by shared addresses."""
     descriptor = WgmmaDescriptor.decode(bits)
     columns, size = _convert_to_bytes(columns, width)
     if not across and columns * size % _GRANULE == 0:
@@ -224,34 +224,34 @@ def _list_granules(bits: int, rows: int, columns: int, width: int, across: bool)
 
 
 def _mask_lanes(machine: Batch, lanes: Lanes, mask: Any, place: Place) -> tuple[Session, Lanes | None]:
-    checks = checks_in(machine)
-    active = checks.masked(lanes, mask)
+    checks = find_session(machine)
+    active = checks.select_active(lanes, mask)
     if active is not None:
-        checks.aligned(active, place)
+        checks.check_aligned(active, place)
     return checks, active
 
 
 def _fence(place: Place, machine: Batch, lanes: Lanes, mask: Any) -> None:
     checks, active = _mask_lanes(machine, lanes, mask, place)
     if active is not None:
-        checks.engine.wgmma.fence(checks.group(active))
+        checks.engine.wgmma.fence(checks.group_lanes(active))
 
 
 def _commit(place: Place, machine: Batch, lanes: Lanes, mask: Any) -> None:
     checks, active = _mask_lanes(machine, lanes, mask, place)
     if active is not None:
-        checks.engine.wgmma.commit(checks.group(active))
+        checks.engine.wgmma.commit(checks.group_lanes(active))
 
 
 def _wait(place: Place, machine: Batch, lanes: Lanes, mask: Any, pending: Any) -> None:
     checks, active = _mask_lanes(machine, lanes, mask, place)
     if active is not None:
-        checks.engine.wgmma.wait_all(warpgroups(checks, active), int(pending))
+        checks.engine.wgmma.wait_all(group_by_warpgroup(checks, active), int(pending))
 
 
-def touches(place: Place, registers: Registers, machine: Batch, lanes: Lanes, mask: Any) -> None:
-    """Another instruction reads or writes registers that products use."""
-    checks = checks_in(machine)
-    active = checks.masked(lanes, mask)
+def record_touch(place: Place, registers: Registers, machine: Batch, lanes: Lanes, mask: Any) -> None:
+    """Record that another instruction reads or writes registers of products."""
+    checks = find_session(machine)
+    active = checks.select_active(lanes, mask)
     if active is not None:
-        checks.engine.wgmma.registers(checks.group(active), place, registers)
+        checks.engine.wgmma.registers(checks.group_lanes(active), place, registers)

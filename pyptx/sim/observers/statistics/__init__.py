@@ -1,5 +1,5 @@
-"""What a run says about performance, as hints: bank conflicts, coalescing, instruction mix, bytes, overlap of engines.
-Nothing here is timing."""
+"""Performance hints of a run: bank conflicts, coalescing, instruction mix, bytes, overlap of engines. Nothing here is
+timing."""
 
 from __future__ import annotations
 

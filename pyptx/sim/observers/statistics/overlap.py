@@ -1,4 +1,4 @@
-"""How much of the work of engines lies over other work of engines, in logical time. Knows the records only."""
+"""How much the work of engines overlaps, in logical time. Knows only records."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Span = tuple[int, int]
 @dataclass(frozen=True, slots=True)
 class Overlap:
     """Steps of the recorded CTAs in which copies were in flight, matrix products, and both; and all steps. Work is in
-    flight from its issue to the first wait that asks for it, as in the lazy schedule."""
+    flight from its issue to the first wait for it, as in the lazy schedule."""
 
     copies: int
     products: int
@@ -23,13 +23,13 @@ class Overlap:
 
     @property
     def share(self) -> float:
-        """The part of the products' time in which copies were in flight too."""
+        """The part of the products' time in which copies were also in flight."""
         return self.both / self.products if self.products else 0.0
 
 
-def overlap(recorded: Recorded, products: Sequence[tuple[int, int, int]]) -> Overlap:
-    """Return the overlap of each CTA's engines, added up. `products` are those that warps do themselves (`mma.sync`):
-    CTA, start and end."""
+def measure_overlap(recorded: Recorded, products: Sequence[tuple[int, int, int]]) -> Overlap:
+    """Return the total overlap of the engines of all CTAs. `products` are those that warps execute themselves
+    (`mma.sync`): CTA, start and end."""
     copies = both = multiplies = steps = 0
     for cta in range(len(recorded.ctas)):
         tracks = {at: track.name for at, track in enumerate(recorded.tracks) if track.cta == cta and track.engine}

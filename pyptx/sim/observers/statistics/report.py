@@ -1,4 +1,4 @@
-"""The statistics of a run as values, as text and as JSON. All are hints about the program, none is timing."""
+"""The statistics of a run as values, text and JSON: hints about the program, not timing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from pyptx.check.body import Step
 from pyptx.isa.traits import Trait
-from pyptx.sim.observers.statistics.overlap import Overlap, overlap
+from pyptx.sim.observers.statistics.overlap import Overlap, measure_overlap
 from pyptx.sim.observers.statistics.tally import Access, Tally
 from pyptx.sim.observers.timeline.recorder import Recorder
 from pyptx.sim.program.blocks import Program, is_product
@@ -21,8 +21,8 @@ NOTE = "hints about the program, not timing"
 
 @dataclass(frozen=True, slots=True)
 class LineAccess:
-    """The accesses of one instruction to one state space: `line` of the PTX, `source` of what it comes from. `pieces`
-    are wavefronts of shared or sectors of global memory over all `requests` of warps, `ideal` the fewest possible."""
+    """The accesses of one instruction to one state space: `line` of the PTX and its `source` line. `pieces` are
+    wavefronts of shared or sectors of global memory over all `requests` of warps, `ideal` the fewest possible."""
 
     line: int
     source: tuple[str, int] | None
@@ -36,19 +36,19 @@ class LineAccess:
 
     @property
     def factor(self) -> float:
-        """How many times as many pieces as needed: the n of an n-way bank conflict, 1 is best."""
+        """The ratio of pieces to the ideal: the n of an n-way bank conflict; 1 is best."""
         return self.pieces / self.ideal if self.ideal else 1.0
 
     @property
     def unit(self) -> str:
-        """What pieces are."""
+        """The unit of `pieces`."""
         return "wavefronts" if self.space == "shared" else "sectors"
 
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What the program did: the mix of its instructions by section of the manual, in warps and in lanes, bytes by state
-    space and by engine, operations of tensor cores, accesses by line, the overlap of engines."""
+    """What the program executed: the instruction mix by section of the manual, in warps and in lanes, bytes by state
+    space and by engine, tensor core operations, accesses by line, and the overlap of engines."""
 
     mix: dict[str, tuple[int, int]]
     bytes: dict[str, int]
@@ -63,7 +63,7 @@ class Statistics:
 
     @property
     def uncoalesced(self) -> tuple[LineAccess, ...]:
-        """The accesses to global memory that ask for more sectors than their bytes need, the costliest first."""
+        """The accesses to global memory that use more sectors than their bytes need, the costliest first."""
         return self._rank_worst("global")
 
     def _rank_worst(self, space: str) -> tuple[LineAccess, ...]:
@@ -71,7 +71,7 @@ class Statistics:
         return tuple(sorted(costly, key=lambda item: item.ideal - item.pieces))
 
     def at(self, line: int, space: str) -> LineAccess:
-        """Return the accesses of a line of the PTX to a state space; KeyError if it makes none."""
+        """Return the accesses of a PTX line to a state space; KeyError if it has none."""
         for item in self.accesses:
             if (item.line, item.space) == (line, space):
                 return item
@@ -108,7 +108,7 @@ class Statistics:
         }  # fmt: skip
 
     def marks(self) -> dict[int, dict[str, str]]:
-        """Return what stands beside the lines of the timeline's page."""
+        """Return the notes beside the lines of the timeline's page."""
         labels: dict[int, dict[str, str]] = {}
         for item in self.accesses:
             labels.setdefault(item.line, {})["banks" if item.space == "shared" else "sectors"] = f"{item.factor:.1f}×"
@@ -141,7 +141,7 @@ class Statistics:
 
 
 def _format_accesses(accesses: Iterable[LineAccess]) -> list[str]:
-    """Return a row for each line: of Python where the instructions come from there, else of the PTX."""
+    """Return one row per line: of Python if the instructions come from Python, else of the PTX."""
     head = f"{'line':>6}  {'instruction':34}{'space':8}{'requests':>9}{'pieces':>10}{'ideal':>10}{'factor':>8}"
     rows: dict[tuple[object, ...], list[LineAccess]] = {}
     for item in accesses:
@@ -158,8 +158,8 @@ def _format_row(items: Sequence[LineAccess]) -> str:
     return f"{first.line:6}  {opcode:34}{first.space:8}{numbers}{place}"
 
 
-def statistics(recorder: Recorder, tally: Tally) -> Statistics:
-    """Return the statistics of a run that has been recorded to its end."""
+def make_statistics(recorder: Recorder, tally: Tally) -> Statistics:
+    """Return the statistics of a recorded run."""
     moved = dict(tally.bytes)
     for engine, count in recorder.engines.bytes.items():
         moved[engine] = moved.get(engine, 0) + count
@@ -167,15 +167,15 @@ def statistics(recorder: Recorder, tally: Tally) -> Statistics:
     return Statistics(
         _count_mix(recorder), moved, recorder.engines.flops + _count_warp_flops(recorder),
         tuple(sorted(rows, key=lambda row: (row.line, row.space))),
-        overlap(recorder.made, recorder.engines.products),
+        measure_overlap(recorder.made, recorder.engines.products),
     )  # fmt: skip
 
 
 def _make_line_access(recorder: Recorder, item: Access) -> LineAccess:
     places, instruction = recorder.places, item.instruction
     return LineAccess(
-        places.line_of(instruction), places.source_of(instruction), instruction.full_opcode, item.space, item.requests,
-        item.pieces, item.ideal, item.most, item.bytes,
+        places.find_line(instruction), places.find_source(instruction), instruction.full_opcode, item.space,
+        item.requests, item.pieces, item.ideal, item.most, item.bytes,
     )  # fmt: skip
 
 
@@ -200,12 +200,12 @@ def _count_warp_flops(recorder: Recorder) -> int:
     """Return the operations of the products that warps and warpgroups issue: two for each multiplication."""
     total = 0
     for _, step, warps, _ in _iterate_executed(recorder.program, recorder):
-        total += warp_flops(step) * warps // (4 if is_product(step) else 1)
+        total += count_flops(step) * warps // (4 if is_product(step) else 1)
     return total
 
 
-def warp_flops(step: Step) -> int:
-    """Return the operations of one `mma`, `wmma` or `wgmma`; 0 for anything else."""
+def count_flops(step: Step) -> int:
+    """Return the operations of one `mma`, `wmma` or `wgmma`; 0 for other instructions."""
     if Trait.MULTIPLIES not in step.traits:
         return 0
     shape_match = re.search(r"m(\d+)n(\d+)k(\d+)", step.instruction.full_opcode)

@@ -1,4 +1,4 @@
-"""Counts the accesses of a run by instruction, as memory tells of them."""
+"""Count the accesses of a run by instruction."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from pyptx.isa.traits import Trait
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.observers.observer import Observer
-from pyptx.sim.observers.statistics.transactions import BANKS, WARP, WORD, sectors, wavefronts
+from pyptx.sim.observers.statistics.transactions import BANKS, WARP, WORD, count_sectors, count_wavefronts
 from pyptx.sim.state.memory import Site
 from pyptx.sim.state.regions import Region
 
 _NOT_BY_LANES = frozenset((Trait.OPAQUE, Trait.ALLOCATES, Trait.HINTS))
 _BY_LANES = frozenset(("", "cp.async", "store"))
-"""Engines that work for lanes one by one."""
+"""Engines that serve lanes one by one."""
 
 
 @dataclass(slots=True)
 class Access:
-    """What one instruction did to one state space. `pieces` are wavefronts or sectors, `ideal` the fewest possible."""
+    """The accesses of one instruction to one state space. `pieces` are wavefronts or sectors, `ideal` the fewest
+    possible."""
 
     instruction: Instruction
     space: str
@@ -73,27 +74,28 @@ class Tally(Observer):
 
 
 def _count_pieces(lanes: Lanes, places: Array, space: str, size: int) -> tuple[int, int, int, int]:
-    """Return the pieces, the fewest possible, the most of a warp, and the number of warps. Where whole warps access
-    memory in the same pattern, which is the usual case, one of them stands for all."""
+    """Return the pieces, the fewest possible, the most of a warp, and the number of warps. If whole warps access memory
+    in the same pattern, as is usual, one of them represents all."""
     shape = lanes.shape
     rows = _split_by_warp(lanes, places)
     if rows is not None and _is_repeated(rows):
-        one, order = np.zeros(WARP, np.int64), np.arange(WARP)
+        same, order = np.zeros(WARP, np.int64), np.arange(WARP)
         pieces, ideal, most = (
-            wavefronts(rows[0], one, order, size) if space == "shared" else sectors(rows[0], one, size)
+            count_wavefronts(rows[0], same, order, size) if space == "shared" else count_sectors(rows[0], same, size)
         )
         return pieces * len(rows), ideal * len(rows), most, len(rows)
     warp = lanes.of("warp", shape.warp)
     pieces_by_warp = (
-        wavefronts(places, warp, lanes.of("lane", shape.lane), size)
+        count_wavefronts(places, warp, lanes.of("lane", shape.lane), size)
         if space == "shared"
-        else sectors(places, warp, size)
+        else count_sectors(places, warp, size)
     )
     return *pieces_by_warp, len(np.unique(warp))
 
 
 def _split_by_warp(lanes: Lanes, places: Array) -> Array | None:
-    """Return what each warp's lanes access, `[warp, lane]`, None unless all lanes of the warps take part."""
+    """Return the places that each warp's lanes access, `[warp, lane]`, None unless all lanes of the warps
+    participate."""
     ctas = lanes.shape.ctas
     if lanes.positions is not None or lanes.lo % (WARP * ctas) or lanes.n % (WARP * ctas):
         return None
@@ -101,7 +103,7 @@ def _split_by_warp(lanes: Lanes, places: Array) -> Array | None:
 
 
 def _is_repeated(rows: Array) -> bool:
-    """Tell whether rows are the same pattern, at places that differ by whole rounds of the banks."""
+    """Tell whether rows are the same pattern, shifted by a multiple of all banks."""
     first = rows[:, :1]
     whole_rounds = ((first - rows[0, 0]) % (BANKS * WORD) == 0).all()
     return bool(whole_rounds and ((rows - first) == (rows[0] - rows[0, 0])).all())

@@ -1,8 +1,8 @@
-"""How many pieces memory makes of an access of a warp: wavefronts of shared memory, sectors of global memory.
+"""Into how many pieces memory splits the access of a warp: wavefronts of shared memory, sectors of global memory.
 
-Shared memory has 32 banks of 4 bytes; a wavefront takes one word from each bank, which may be for many lanes. Lanes
-of 8 bytes go in two halves of the warp, lanes of 16 bytes in four quarters, as rows of ldmatrix and stmatrix do. Global
-memory is asked for sectors of 32 bytes. Knows arrays only.
+Shared memory has 32 banks of 4 bytes; a wavefront reads one word from each bank, which many lanes may share. Accesses
+of 8 bytes per lane take two halves of the warp, of 16 bytes four quarters, like rows of ldmatrix and stmatrix. Global
+memory transfers sectors of 32 bytes. Knows only arrays.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from pyptx.sim.base.formats import Array
 BANKS, WORD, SECTOR, WARP = 32, 4, 32, 32
 
 
-def wavefronts(offsets: Array, warp: Array, lane: Array, size: int) -> tuple[int, int, int]:
-    """Return how many wavefronts an access takes, how few they could be, and the most of one warp. `offsets` are bytes
-    from bank 0 on, one per lane; `size` bytes are accessed in each."""
+def count_wavefronts(offsets: Array, warp: Array, lane: Array, size: int) -> tuple[int, int, int]:
+    """Return the wavefronts of an access, the fewest possible, and the most of one warp. `offsets` are bytes from bank
+    0, one per lane; each lane accesses `size` bytes."""
     words = max(1, size // WORD)
     phase = warp.astype(np.int64) * words + lane.astype(np.int64) * words // WARP
     _, phase = np.unique(phase, return_inverse=True)
@@ -29,27 +29,27 @@ def wavefronts(offsets: Array, warp: Array, lane: Array, size: int) -> tuple[int
     count = np.bincount(group * BANKS + (word + low) % BANKS)
     padded = np.zeros(-(-len(count) // BANKS) * BANKS, np.int64)
     padded[: len(count)] = count
-    taken = padded.reshape(-1, BANKS).max(axis=1)
-    first = np.zeros(len(taken), np.int64)
+    counts = padded.reshape(-1, BANKS).max(axis=1)
+    first = np.zeros(len(counts), np.int64)
     first[phase.reshape(-1)] = warp
-    per_warp = np.bincount(np.unique(first, return_inverse=True)[1].reshape(-1), weights=taken)
-    return int(taken.sum()), len(taken), int(per_warp.max())
+    per_warp = np.bincount(np.unique(first, return_inverse=True)[1].reshape(-1), weights=counts)
+    return int(counts.sum()), len(counts), int(per_warp.max())
 
 
-def sectors(addresses: Array, warp: Array, size: int) -> tuple[int, int, int]:
-    """Return how many sectors an access asks for, how few could hold its bytes, and the most of one warp."""
+def count_sectors(addresses: Array, warp: Array, size: int) -> tuple[int, int, int]:
+    """Return the sectors of an access, the fewest that could hold its bytes, and the most of one warp."""
     units = max(1, size // SECTOR)
     _, row = np.unique(warp, return_inverse=True)
     row = row.reshape(-1)
     where = addresses.astype(np.int64)
     sector = (where[:, None] // SECTOR + np.arange(units)).reshape(-1)
-    taken = _count_distinct(np.repeat(row, units), sector)
+    counts = _count_distinct(np.repeat(row, units), sector)
     used = _count_distinct(row, where // size) * size
-    return int(taken.sum()), int((-(-used // SECTOR)).sum()), int(taken.max())
+    return int(counts.sum()), int((-(-used // SECTOR)).sum()), int(counts.max())
 
 
 def _count_distinct(row: Array, value: Array) -> Array:
-    """Return how many different values each row has."""
+    """Return how many distinct values each row has."""
     low = int(value.min())
     span = int(value.max()) - low + 1
     return np.bincount(np.unique(row.astype(np.int64) * span + (value - low)) // span)

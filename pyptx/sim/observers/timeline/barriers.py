@@ -1,4 +1,4 @@
-"""What a record shows of barriers: who arrived last, and how long others waited for it."""
+"""Barriers of a record: which warp arrived last, and how long others waited for it."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ _PENDING_BITS = 20
 
 
 class _Latest:
-    """The last arrival at each barrier: its time, and the warp that made it."""
+    """The last arrival at each barrier: its time and warp."""
 
     def __init__(self, record: Record) -> None:
         self._record = record
         self._of: dict[tuple[int, int], tuple[int, int]] = {}
 
     def arrive(self, keys: dict[int, tuple[int, int]]) -> None:
-        """Warps arrive at barriers."""
+        """Record the arrivals of warps."""
         for warp, key in keys.items():
             time = int(self._record.clock[warp])
             if key not in self._of or self._of[key][0] <= time:
                 self._of[key] = time, warp
 
     def wait(self, step: Step, warp: int, key: tuple[int, int], name: str, phase: int) -> None:
-        """A warp continues behind a barrier."""
+        """Record that a warp passes a barrier."""
         arrival = self._of.get(key)
         if arrival is not None:
             cause = self._record.cause(arrival[1], arrival[0])
             self._record.waits(warp, arrival[0], name, phase, step.instruction, cause)
 
     def forget(self, key: tuple[int, int]) -> None:
-        """A round of a barrier has ended."""
+        """Forget a completed round of a barrier."""
         self._of.pop(key, None)
 
 
@@ -50,7 +50,7 @@ class CtaBarrierRecord:
         self.reset()
 
     def reset(self) -> None:
-        """A batch begins."""
+        """Prepare for a batch."""
         self._latest = _Latest(self._record)
         self._rounds: dict[tuple[int, int], int] = {}
 
@@ -58,16 +58,16 @@ class CtaBarrierRecord:
         return {warp: (warp % lanes.shape.ctas, number) for warp in self._record.kept_warps(lanes)[0]}
 
     def arrive(self, lanes: Lanes, number: int) -> None:
-        """Lanes arrive."""
+        """Record that lanes arrive."""
         self._latest.arrive(self._key_by_warp(lanes, number))
 
     def wait(self, step: Step, lanes: Lanes, number: int) -> None:
-        """Lanes continue behind a barrier."""
+        """Record that lanes pass a barrier."""
         for warp, key in self._key_by_warp(lanes, number).items():
             self._latest.wait(step, warp, key, f"bar {number}", self._rounds.get(key, 0))
 
     def complete(self, number: int, ctas: Array) -> None:
-        """A round has ended in these CTAs."""
+        """Record that a round has completed in these CTAs."""
         for cta in ctas.tolist():
             self._rounds[cta, number] = self._rounds.get((cta, number), 0) + 1
             self._latest.forget((cta, number))
@@ -81,7 +81,7 @@ class ClusterBarrierRecord:
         self.reset()
 
     def reset(self) -> None:
-        """A batch begins."""
+        """Prepare for a batch."""
         self._latest = _Latest(self._record)
 
     def _key_by_warp(self, lanes: Lanes, phases: Array) -> dict[int, tuple[int, int]]:
@@ -93,24 +93,24 @@ class ClusterBarrierRecord:
         return keys
 
     def arrive(self, lanes: Lanes, phases: Array) -> None:
-        """Lanes arrive in the running phase of their cluster."""
+        """Record that lanes arrive in the current phase of their cluster."""
         self._latest.arrive(self._key_by_warp(lanes, phases))
 
     def wait(self, step: Step, lanes: Lanes, phases: Array) -> None:
-        """Lanes continue behind the phase that has ended."""
+        """Record that lanes pass the completed phase."""
         for warp, key in self._key_by_warp(lanes, phases - 1).items():
             self._latest.wait(step, warp, key, "cluster barrier", key[1])
 
 
 class MBarrierRecord:
-    """mbarrier objects. A phase ends when its last arrival is made or its last bytes are issued."""
+    """mbarrier objects. A phase completes with its last arrival or when its last bytes are issued."""
 
     def __init__(self, record: Record, engines: Engines) -> None:
         self._record, self._engines = record, engines
         self.reset()
 
     def reset(self) -> None:
-        """A batch begins."""
+        """Prepare for a batch."""
         self._sources: dict[int, tuple[str, int]] = {}
         """Where each object is initialized: those of one line belong together."""
         self._latest: dict[int, tuple[int, Cause]] = {}
@@ -119,7 +119,7 @@ class MBarrierRecord:
         self._delivered: dict[tuple[int, int], list[Work]] = {}
 
     def name(self, row: int) -> str:
-        """Return what an object is called."""
+        """Return the name of an object."""
         batch = self._record.batch
         mbarriers, stride, low = batch.memory.mbarriers, batch.shape.shared_stride, batch.memory.shared.low
         offset = int(mbarriers.places[row])
@@ -131,18 +131,18 @@ class MBarrierRecord:
         return self._record.names.mbarrier(offset % stride + low, first % stride + low, written)
 
     def init(self, rows: Array) -> None:
-        """Objects were initialized."""
+        """Record initialized objects."""
         if self._record.now is not None:
-            source = self._record.places.source_of(self._record.now.site.instruction)
+            source = self._record.places.find_source(self._record.now.site.instruction)
             if source is not None:
                 self._sources.update(dict.fromkeys(rows.tolist(), source))
 
     def arrive(self, rows: Array) -> None:
-        """Keep who arrives last. Bytes that land, and arrivals that an engine makes, happen when they are issued."""
+        """Record the last arrival. Bytes that land, and arrivals of an engine, count at issue."""
         record = self._record
         telling = self._engines.telling
         if telling:
-            # What reaches several CTAs names as many objects for each lane, one lane after the other.
+            # An arrival in several CTAs names that many objects per lane, lane by lane.
             each = max(1, len(rows) // len(telling))
             for at, row in enumerate(rows.tolist()):
                 self._deliver(row, telling[min(at // each, len(telling) - 1)])
@@ -159,7 +159,7 @@ class MBarrierRecord:
                 self._update_latest(row, time, record.cause(warp, time))
 
     def _deliver(self, row: int, works: list[Work]) -> None:
-        """The work of an engine arrives at an object; the last one is named after it."""
+        """Deliver the work of an engine to an object, which names the last one."""
         self._landed.setdefault(row, []).extend(works)
         if works:
             last = works[-1]
@@ -171,7 +171,7 @@ class MBarrierRecord:
             self._latest[row] = time, cause
 
     def end_phase(self, rows: Array, phases: Array) -> None:
-        """These phases have ended."""
+        """Record that these phases have completed."""
         for row, phase in zip(rows.tolist(), phases.tolist(), strict=True):
             arrival = self._latest.pop(row, None)
             if arrival is not None:
@@ -179,7 +179,7 @@ class MBarrierRecord:
             self._delivered[row, phase] = self._landed.pop(row, [])
 
     def test(self, rows: Array, wanted: Array, parity: bool, ended: Array) -> None:
-        """Lanes test phases: those that find theirs ended have waited for its last arrival."""
+        """Record that lanes test phases: those whose phase has completed have waited for its last arrival."""
         record, now = self._record, self._record.now
         if now is None or len(now.active) != len(rows):
             return
@@ -196,4 +196,4 @@ class MBarrierRecord:
                 name, instruction = self.name(row), now.site.instruction
                 record.waits(warp, ending[0], name, phase, instruction, ending[1], now.offset)
             for work in self._delivered.get((row, phase), ()):
-                self._engines.observed(work, record.time(warp))
+                self._engines.end_wait(work, record.time(warp))

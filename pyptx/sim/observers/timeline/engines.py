@@ -1,6 +1,6 @@
 """What asynchronous engines have in flight: bulk and tensor copies, cp.async groups, wgmma groups, tcgen05 products.
 
-Work is known from its issue on, and ends at the first wait that asked for it: of a group, or of an mbarrier's phase.
+Work begins at its issue and ends at the first wait for it: of a group, or of an mbarrier's phase.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Key = tuple[str, int]
 
 @dataclass(slots=True)
 class Work:
-    """One thing in flight, or the operations of a group together."""
+    """One operation in flight, or the operations of a group together."""
 
     track: int
     start: int
@@ -44,7 +44,7 @@ class Work:
     flops: int = 0
     barrier: str = ""
     count: int = 1
-    """How many operations it stands for; 0 once another one stands for it."""
+    """How many operations it represents; 0 once another one represents it."""
     end: int | None = None
 
 
@@ -54,28 +54,28 @@ class Engines:
     def __init__(self, record: Record) -> None:
         self.record = record
         self.telling: list[list[Work]] = []
-        """The work that barriers are told of now, for each lane that issued it; the last one is named after them."""
+        """The work that now signals barriers, for each lane that issued it; the last one is named after them."""
         self.bytes: dict[str, int] = {}
         self.flops = 0
-        """Of every CTA, recorded or not; operations of tcgen05 only, whose shape the instruction does not say."""
+        """Operations of all CTAs, recorded or not; only of tcgen05, whose shape the instruction does not name."""
         self.products: list[tuple[int, int, int]] = []
-        """CTA, start and end of the products that recorded warps do themselves."""
+        """CTA, start and end of the products that recorded warps execute themselves."""
         self._ctas, self._first = 1, 0
         self._tracks: dict[tuple[str, int], int] = {}
         self._works: list[Work] = []
         self._open: dict[Key, list[Work]] = {}
         self._groups: dict[Key, list[list[Work]]] = {}
         self._committed: dict[int, list[Work]] = {}
-        """The committed products of a warp that nobody has waited for."""
+        """The committed products of a warp without a wait."""
         self._static: dict[int, list[tuple[int, str, int]]] = {}
 
     def begin(self, ctas: int, first: int) -> None:
-        """A batch of so many CTAs begins, the recorded ones being numbered from `first` on."""
+        """Begin a batch with this many CTAs, the recorded ones numbered from `first`."""
         self._ctas, self._first = ctas, first
         self._tracks = {}
 
     def close(self) -> None:
-        """Write down what the batch did; what nobody waited for is drawn to the end."""
+        """Record the batch's work; draw work without a wait to the end."""
         record = self.record
         last = record.made.end
         for work in self._works:
@@ -89,27 +89,27 @@ class Engines:
                 )  # fmt: skip
         self._works, self._open, self._groups, self._committed = [], {}, {}, {}
 
-    def observed(self, work: Work, time: int) -> None:
-        """A wait that asked for work has gone on."""
+    def end_wait(self, work: Work, time: int) -> None:
+        """End the work that a wait has observed."""
         work.end = time if work.end is None else min(work.end, time)
 
     # Issues
 
     def add(self, engine: str, warp: int, instruction: Instruction, what: str, count: int = 0, flops: int = 0) -> Work:
-        """A warp gives work to an engine, with so many bytes or operations."""
+        """Record the issue of work by a warp, with its bytes or operations."""
         record = self.record
         cta = warp % self._ctas
         track = self._tracks.get((engine, cta))
         if track is None:
             track = self._tracks[engine, cta] = len(record.made.tracks)
             record.made.tracks.append(Track(self._first + cta, engine, True))
-        line = record.places.line_of(instruction)
+        line = record.places.find_line(instruction)
         work = Work(track, record.time(warp), what, line, record.rows[warp], count, flops)
         self._works.append(work)
         return work
 
-    def before(self, now: Now, args: tuple[Any, ...]) -> None:
-        """An instruction that may issue is about to run."""
+    def begin_instruction(self, now: Now, args: tuple[Any, ...]) -> None:
+        """Prepare for an instruction that may issue work."""
         step_traits, instruction = now.step.traits, now.site.instruction
         match step_traits.get(Trait.ISSUES):
             case "wgmma":
@@ -142,7 +142,7 @@ class Engines:
             self._open.setdefault((TCGEN05, warp), []).append(work)
 
     def _commit_products(self, now: Now) -> None:
-        """tcgen05.commit: what its thread has issued and nobody has waited for arrives at a barrier together."""
+        """tcgen05.commit: the pending work of its thread arrives at an mbarrier together."""
         for lane in now.active.tolist():
             warp = self.record.warp_of(lane)
             if not self.record.kept[warp]:
@@ -155,14 +155,14 @@ class Engines:
                 before.append(joined)
             self.telling.append(list(before))
 
-    def after(self) -> None:
-        """The instruction has run."""
+    def end_instruction(self) -> None:
+        """Finish an instruction."""
         self.telling = []
 
-    def effect(
+    def wrap_effect(
         self, agent: str, lanes: Array, land: Callable[[], None], grouped: bool, size: int
     ) -> Callable[[], None]:
-        """A copy is issued; return what lands it with a record."""
+        """Record the issue of a copy; return a function that lands it and records that."""
         record = self.record
         now = record.now
         if now is None:
@@ -192,7 +192,7 @@ class Engines:
         return self._attribute_landing(works, lanes, land)
 
     def _attribute_landing(self, works: dict[int, list[Work]], lanes: Array, land: Landing) -> Landing:
-        """Return what lands the work of warps, for these lanes, and says whose it is."""
+        """Return a function that lands the work of warps for these lanes and attributes it to them."""
         if not works:
             return land
         each = [works.get(self.record.warp_of(int(lane)), []) for lane in lanes]
@@ -206,8 +206,8 @@ class Engines:
 
         return landing
 
-    def carried(self, land: Callable[[Array], None]) -> Callable[[Array], None]:
-        """Return what lands an arrival with the work that its lanes tell of now."""
+    def wrap_arrival(self, land: Callable[[Array], None]) -> Callable[[Array], None]:
+        """Return a function that lands an arrival with the current work of its lanes."""
         each = self.telling
         if not each:
             return land
@@ -224,20 +224,20 @@ class Engines:
     # Groups
 
     def commit(self, agent: str, lanes: Array) -> None:
-        """Lanes end a group of copies."""
+        """Commit a group of copies of these lanes."""
         for warp in sorted({self.record.warp_of(int(lane)) for lane in lanes}):
             if self.record.kept[warp]:
                 self._commit((agent, warp), None)
 
     def _commit(self, key: Key, until: int | None) -> None:
         ops = self._open.get(key, [])
-        taken = [work for work in ops if until is None or work.start < until]
+        committed = [work for work in ops if until is None or work.start < until]
         self._open[key] = [work for work in ops if until is not None and work.start >= until]
-        joined = self._join(taken)
+        joined = self._join(committed)
         self._groups.setdefault(key, []).append([joined] if joined is not None else [])
 
     def _join(self, works: list[Work]) -> Work | None:
-        """Return the operations of a group as one: the first takes the others in."""
+        """Merge the operations of a group into the first."""
         if not works:
             return None
         first = works[0]
@@ -248,7 +248,7 @@ class Engines:
         return first
 
     def wait(self, agent: str, lanes: Array, newest: int | None) -> None:
-        """Lanes wait for all but their newest groups."""
+        """Record that lanes wait for all but their newest groups."""
         for warp in sorted({self.record.warp_of(int(lane)) for lane in lanes}):
             if self.record.kept[warp]:
                 self._wait((agent, warp), newest or 0, self.record.time(warp))
@@ -259,10 +259,10 @@ class Engines:
         self._groups[key] = groups[len(groups) - newest :] if newest else []
         for group in done:
             for work in group:
-                self.observed(work, time + 1)
+                self.end_wait(work, time + 1)
 
-    def ran(self, block: Block, warp: int, start: int) -> None:
-        """A warp ran a block: it multiplied itself, its `wgmma` groups end and are waited for."""
+    def record_block(self, block: Block, warp: int, start: int) -> None:
+        """Record that a warp ran a block: its own products, and its `wgmma` groups and waits."""
         steps = self._static.get(block.pc)
         if steps is None:
             steps = self._static[block.pc] = _collect_group_steps(block)
@@ -276,7 +276,7 @@ class Engines:
 
 
 def _describe_copy(instruction: Instruction) -> str:
-    """Return what a copy is called: its shape and what it does beyond copying."""
+    """Return the name of a copy: its shape, and what it does beyond copying."""
     parts = [part.partition("::")[0] for part in instruction.full_opcode.split(".")]
     words = [part for part in parts if part in _WORDS or re.fullmatch(r"[1-5]d", part)]
     return " ".join(words) or ("bulk" if "bulk" in parts else "cp.async")
@@ -286,7 +286,7 @@ _WORDS = frozenset("reduce multicast im2col gather4 scatter4 st red add min max 
 
 
 def _decode_product(step: Step, args: tuple[Any, ...], lane: int) -> tuple[str, int]:
-    """Return the shape of a tcgen05 product, which its instruction descriptor says, and its operations."""
+    """Return the shape of a tcgen05 product, from its instruction descriptor, and its operations."""
     assert step.plan is not None
     modifiers, signature = step.instruction.modifiers, step.plan.signature
     kind = next(part.removeprefix("kind::") for m in modifiers for part in m.split(".") if part.startswith("kind::"))

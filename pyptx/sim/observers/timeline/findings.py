@@ -1,4 +1,4 @@
-"""Where a run's hazards belong on its timeline: a line of the PTX, and the moment at which a warp was there."""
+"""Where a run's hazards are on its timeline: a line of the PTX, and the time at which a warp was there."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from pyptx.sim.reports.findings import Agent, Cta
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A line, and, if the warp that was there is recorded, a track and a time; -1 and 0 if not."""
+    """A line and, if its warp is recorded, a track and a time; -1 and 0 if not."""
 
     line: int
     track: int
     time: int
 
 
-def spots(recorded: Recorded, findings: Sequence[Finding]) -> list[tuple[Spot, Spot | None]]:
-    """Return where each finding came to light, and the other place that takes part."""
+def locate_findings(recorded: Recorded, findings: Sequence[Finding]) -> list[tuple[Spot, Spot | None]]:
+    """Return the place of each finding, and its other place."""
     text = recorded.source.split("\n")
     return [
         (
@@ -39,8 +39,8 @@ def spots(recorded: Recorded, findings: Sequence[Finding]) -> list[tuple[Spot, S
     ]
 
 
-def stopped_at(recorded: Recorded, diagnostic: Diagnostic) -> Spot:
-    """Return where an error ended the run: at the warp that is stuck there, if one is."""
+def locate_stop(recorded: Recorded, diagnostic: Diagnostic) -> Spot:
+    """Return where an error ended the run: at the warp that is stuck there, if any."""
     lines = _list_lines(recorded, diagnostic.origin)
     stuck = [wait for wait in recorded.waits if not wait.released and wait.line in lines]
     if stuck:
@@ -53,7 +53,7 @@ def stopped_at(recorded: Recorded, diagnostic: Diagnostic) -> Spot:
 
 
 def _set_time(recorded: Recorded, finding: Finding, spot: Spot) -> Spot:
-    """Return a spot at the time at which the finding was made, where that is known."""
+    """Return a spot with the time of the finding, if known."""
     moment = recorded.moments.get(id(finding))
     return spot if moment is None else Spot(spot.line, moment.track, moment.time)
 
@@ -75,14 +75,14 @@ def _locate_agent(
 
 
 def _resolve_line(recorded: Recorded, text: Sequence[str], origin: Origin | None, opcode: str) -> int:
-    """Return the PTX line of a place: of several the one with the instruction is meant."""
+    """Return the PTX line of a place: of several, the one with the instruction."""
     there = _list_lines(recorded, origin)
     named = [number for number in there if isinstance(origin, PythonFrame) and opcode and opcode in text[number - 1]]
     return (named or there or [0])[0]
 
 
 def _list_lines(recorded: Recorded, origin: Origin | None) -> list[int]:
-    """Return the PTX lines of a place. A Python line may stand for several."""
+    """Return the PTX lines of a place. A Python line may have several."""
     if isinstance(origin, PythonFrame):
         return [line.number for line in recorded.lines if line.python == (origin.file, origin.line)]
     return [] if origin is None else [origin.line]

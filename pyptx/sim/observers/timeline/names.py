@@ -1,7 +1,7 @@
-"""What barriers are called: the number of a CTA's, the variable and element of an mbarrier in shared memory.
+"""Names of barriers: the number of a CTA barrier, the variable and element of an mbarrier in shared memory.
 
-A traced kernel with much shared memory keeps everything behind one symbol; its scopes `barrier_address(x)` still say
-what stands where.
+A traced kernel with much shared memory keeps everything in one symbol; its scopes `barrier_address(x)` still name the
+objects.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyptx.sim.program.blocks import Program
 _OBJECT = 8
 _INIT = re.compile(r"mbarrier\.init\((\w+)(\[)?")
 _NEAR = 256
-"""Further in, a variable holds more than barriers: the offset says more than an index."""
+"""Beyond this offset, a variable holds more than mbarriers: show an offset, not an index."""
 
 
 class Names:
@@ -40,13 +40,13 @@ class Names:
         self._arrays = arrays
 
     def mbarrier(self, address: int, first: int, written: str = "") -> str:
-        """Return what stands at an address of shared memory: `full`, `full[2]`, `smem+0x400`. `first` is the address of
-        the first of the objects that belong together, and `written` the line of Python that initializes them."""
+        """Return the name of an address of shared memory: `full`, `full[2]`, `smem+0x400`. `first` is the address of
+        the first object of its group, and `written` the line of Python that initializes them."""
         start, name = _find_start(self._starts, address)
         if start < first:
-            said = _INIT.search(written)
-            if said is not None:
-                return f"{said[1]}[{(address - first) // _OBJECT}]" if said[2] else said[1]
+            match = _INIT.search(written)
+            if match is not None:
+                return f"{match[1]}[{(address - first) // _OBJECT}]" if match[2] else match[1]
             start, name = _find_start(self._declared, address)
         if not name:
             return f"{address:#x}"
@@ -57,13 +57,13 @@ class Names:
 
 
 def _find_start(starts: list[tuple[int, str]], address: int) -> tuple[int, str]:
-    """Return the last start that is not behind an address, an empty name if there is none."""
+    """Return the last start at or before an address, with an empty name if there is none."""
     at = bisect_right(starts, (address, "\U0010ffff")) - 1
     return starts[at] if at >= 0 else (0, "")
 
 
 def _iterate_barriers(module: Module) -> Iterator[tuple[str, int, str]]:
-    """Yield symbol, offset and name of the barriers whose address a traced kernel takes."""
+    """Yield symbol, offset and name of the mbarriers whose address a traced kernel computes."""
     for scope in visit(module):
         if not isinstance(scope, IntrinsicScope) or scope.name != "barrier_address":
             continue

@@ -1,4 +1,4 @@
-"""Puts what overlaps on one track into rows of its own: neither a trace viewer nor a page draws bars over bars."""
+"""Place overlapping items of a track in separate rows: neither a trace viewer nor a page draws bars over bars."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from pyptx.sim.observers.timeline.records import Transfer
 
 
-def rows_of(transfers: Sequence[Transfer]) -> tuple[list[int], dict[int, int]]:
-    """Return the row of every transfer on its track, and how many rows each track has."""
+def pack_rows(transfers: Sequence[Transfer]) -> tuple[list[int], dict[int, int]]:
+    """Return the row of every transfer on its track, and the number of rows of each track."""
     ends: dict[int, list[int]] = {}
     rows = [0] * len(transfers)
     for at in sorted(range(len(transfers)), key=lambda n: (transfers[n].start, n)):
         item = transfers[at]
-        taken = ends.setdefault(item.track, [])
-        free = next((row for row, end in enumerate(taken) if end <= item.start), len(taken))
-        taken[free:] = [item.end, *taken[free + 1 :]]
+        row_ends = ends.setdefault(item.track, [])
+        free = next((row for row, end in enumerate(row_ends) if end <= item.start), len(row_ends))
+        row_ends[free:] = [item.end, *row_ends[free + 1 :]]
         rows[at] = free
     return rows, {track: len(taken) for track, taken in ends.items()}

@@ -1,5 +1,5 @@
-"""The record as one self-contained page, without network. Every text of the run is data, never markup: PTX is
-untrusted, and so are the names in it."""
+"""The record as one self-contained page, without network. Every text of the run is data, never markup: PTX and the
+names in it are untrusted."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from typing import Any
 
 from pyptx.diagnostics import Diagnostic
 from pyptx.sim.hazards import Finding
-from pyptx.sim.observers.timeline.findings import Spot, spots, stopped_at
-from pyptx.sim.observers.timeline.packing import rows_of
+from pyptx.sim.observers.timeline.findings import Spot, locate_findings, locate_stop
+from pyptx.sim.observers.timeline.packing import pack_rows
 from pyptx.sim.observers.timeline.records import UNIT, Recorded
 
 _CONTEXT = 12
-"""Lines of Python shown around those that take part."""
+"""Lines of Python shown around recorded ones."""
 
 
-def page(
+def write_page(
     recorded: Recorded, findings: Sequence[Finding] = (), lines: dict[int, dict[str, str]] | None = None,
     errors: Sequence[Diagnostic] = (),
 ) -> str:  # fmt: skip
-    """Return the page. `lines` adds statistics to PTX lines, as names and values; `errors` are what ended the run."""
+    """Return the page. `lines` adds statistics to PTX lines, as names and values; `errors` are those that ended the
+    run."""
     assets = files("pyptx.sim.observers.timeline").joinpath("assets")
     style, script, body = (
         assets.joinpath(name).read_text("utf-8") for name in ("timeline.css", "timeline.js", "timeline.html")
@@ -33,7 +34,7 @@ def page(
         f"default-src 'none'; style-src '{_hash_source(style)}'; script-src '{_hash_source(script)}'; base-uri 'none'"
     )
     document = body.replace("{{policy}}", policy).replace("{{style}}", style).replace("{{script}}", script)
-    return document.replace("{{data}}", _encode_json(payload(recorded, findings, lines or {}, errors)))
+    return document.replace("{{data}}", _encode_json(make_payload(recorded, findings, lines or {}, errors)))
 
 
 def _hash_source(text: str) -> str:
@@ -41,13 +42,13 @@ def _hash_source(text: str) -> str:
 
 
 def _encode_json(value: object) -> str:
-    """Return JSON that may stand in a script element: no `<` ends it or begins a comment."""
+    """Return JSON for a script element: no `<` that could end it or begin a comment."""
     text = dumps(value, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 class _Strings:
-    """Texts, each once."""
+    """A table of unique texts."""
 
     def __init__(self) -> None:
         self.all: dict[str, int] = {}
@@ -56,12 +57,12 @@ class _Strings:
         return self.all.setdefault(text, len(self.all))
 
 
-def payload(
+def make_payload(
     recorded: Recorded, findings: Sequence[Finding], lines: dict[int, dict[str, str]], errors: Sequence[Diagnostic]
 ) -> dict[str, Any]:
-    """Return what the page's script draws. Records are rows of numbers; texts stand once in `strings`."""
+    """Return the data that the page's script draws. Records are rows of numbers; `strings` has each text once."""
     string = _Strings()
-    rows, heights = rows_of(recorded.transfers)
+    rows, heights = pack_rows(recorded.transfers)
     return {
         "kernel": recorded.kernel, "grid": recorded.grid, "block": recorded.block, "cluster": recorded.cluster,
         "schedule": recorded.schedule, "unit": UNIT, "end": recorded.end, "leftOut": recorded.left_out,
@@ -88,14 +89,14 @@ def payload(
         "hazards": [
             *(_describe_error(recorded, found) for found in errors),
             *(_describe_hazard(finding, *places)
-            for finding, places in zip(findings, spots(recorded, findings), strict=True)),
+            for finding, places in zip(findings, locate_findings(recorded, findings), strict=True)),
         ],
         "strings": list(string.all),
     }  # fmt: skip
 
 
 def _collect_python(recorded: Recorded) -> dict[str, Any]:
-    """Return the parts of Python files that take part, by name: the first line's number, and the lines."""
+    """Return the recorded parts of Python files by name: the first line's number, and the lines."""
     shown: dict[str, Any] = {}
     for name, text in recorded.texts.items():
         used = [line.python[1] for line in recorded.lines if line.python and line.python[0] == name]
@@ -106,8 +107,8 @@ def _collect_python(recorded: Recorded) -> dict[str, Any]:
 
 
 def _describe_error(recorded: Recorded, diagnostic: Diagnostic) -> dict[str, Any]:
-    """Return what ended the run, at the warp that is stuck there."""
-    spot = stopped_at(recorded, diagnostic)
+    """Return the error that ended the run, at the warp that is stuck there."""
+    spot = locate_stop(recorded, diagnostic)
     return {
         "severity": str(diagnostic.severity), "code": diagnostic.code, "title": diagnostic.message,
         "what": "", "count": 1,

@@ -1,5 +1,5 @@
-"""The record in Chrome's trace event format, for Perfetto and chrome://tracing: a process for each CTA, a thread for
-each warp and each row of an engine, arrows from what ended a wait to the wait."""
+"""The record in Chrome's trace event format, for Perfetto and chrome://tracing: a process per CTA, a thread per warp
+and per row of an engine, and arrows from the cause of a wait's end to the wait."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pyptx.sim.hazards import Finding
-from pyptx.sim.observers.timeline.findings import spots
-from pyptx.sim.observers.timeline.packing import rows_of
+from pyptx.sim.observers.timeline.findings import locate_findings
+from pyptx.sim.observers.timeline.packing import pack_rows
 from pyptx.sim.observers.timeline.records import UNIT, Recorded
 
 Event = dict[str, Any]
 _ROWS = 64
-"""Threads that a track may take: its rows."""
+"""The most rows of a track."""
 
 
-def trace(recorded: Recorded, findings: Sequence[Finding] = ()) -> dict[str, Any]:
+def make_trace(recorded: Recorded, findings: Sequence[Finding] = ()) -> dict[str, Any]:
     """Return the trace; a step of logical time is shown as a microsecond."""
-    rows, heights = rows_of(recorded.transfers)
+    rows, heights = pack_rows(recorded.transfers)
     events = [
         *_name_tracks(recorded, heights),
         *_draw_runs(recorded),
@@ -93,7 +93,7 @@ def _draw_arrows(recorded: Recorded, rows: Sequence[int]) -> Iterator[Event]:
 
 
 def _draw_hazards(recorded: Recorded, findings: Sequence[Finding]) -> Iterator[Event]:
-    for finding, (spot, _) in zip(findings, spots(recorded, findings), strict=True):
+    for finding, (spot, _) in zip(findings, locate_findings(recorded, findings), strict=True):
         if spot.track >= 0:
             args = {"message": str(finding.diagnostic()), "ptx_line": spot.line}
             name = f"{finding.rule.code} {finding.rule.title}"

@@ -1,5 +1,5 @@
-"""The lines of a module's text that its instructions stand at, and the lines that they come from: of Python where a
-kernel was traced, of the file that `.loc` names where a compiler wrote it."""
+"""The lines of a module's text for its instructions, and their source lines: of Python for a traced kernel, of the file
+that `.loc` names for compiled code."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class Places:
     files: set[str] = field(default_factory=set[str])
     """The files of traced instructions."""
 
-    def line_of(self, instruction: Instruction) -> int:
-        """Return the line of the text that an instruction stands at, 0 where it stands nowhere."""
+    def find_line(self, instruction: Instruction) -> int:
+        """Return the line of an instruction in the text, 0 if it has none."""
         return self.line.get(id(instruction), 0)
 
-    def source_of(self, instruction: Instruction) -> Source | None:
-        """Return the file and line that an instruction comes from."""
+    def find_source(self, instruction: Instruction) -> Source | None:
+        """Return the source file and line of an instruction."""
         return self.source.get(id(instruction))
 
 
-def places_of(module: Module) -> Places:
-    """Find the lines by writing the module and reading it again: a traced module has never been text."""
+def index_places(module: Module) -> Places:
+    """Find the lines by writing the module and reading it back: a traced module has no text yet."""
     places = Places(emit(module))
     written = [node for node in visit(parse(places.text)) if isinstance(node, Instruction)]
     files = {node.index: node.path for node in visit(module) if isinstance(node, FileDirective)}
@@ -58,7 +58,7 @@ def places_of(module: Module) -> Places:
 
 
 def _find_source(node: Instruction, tables: dict[CodeType, list[int]]) -> Source | None:
-    """Return the Python line of a traced instruction. Positions of a code object come all at once, so they are kept."""
+    """Return the Python line of a traced instruction. A code object yields all its positions at once, so keep them."""
     origin = node.origin
     if not isinstance(origin, PythonFrame):
         return None

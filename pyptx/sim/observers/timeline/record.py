@@ -1,6 +1,6 @@
-"""What a recorded run has shown so far: the clock of every recorded warp, and what it waited for.
+"""The recorded part of a run: the clock of every recorded warp, and what it waited for.
 
-A warp is known by its row in the batch, as `Shape.warp` counts. Knows no barrier, no engine and no file format.
+A warp is identified by its row in the batch, as in `Shape.warp`. Knows no barrier, no engine and no file format.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from pyptx.sim.program.blocks import Program
 from pyptx.sim.state.memory import Site
 
 MOST_RECORDS = 200_000
-"""Of runs, waits and transfers together; what comes later is counted, not kept."""
+"""The most runs, waits and transfers; later ones are counted, not kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """The call of a block that runs: its instruction, where it stands in the block, and who executes it."""
+    """The current call of a block: its instruction, its position in the block, and the executing lanes."""
 
     site: Site
     step: Step
@@ -36,7 +36,7 @@ class Now:
 
     @property
     def active(self) -> Array:
-        """The lanes in which it is executed."""
+        """The executing lanes."""
         return self.lanes.index if self.mask is None else self.lanes.index[np.broadcast_to(self.mask, self.lanes.n)]
 
 
@@ -49,26 +49,26 @@ class Record:
         self.waited: dict[int, int] = {}
         self.now: Now | None = None
         self.reached = 0
-        """How far the block that runs has come, as far as its calls tell."""
+        """How far the current block has run, as far as its calls show."""
         self.clock = np.zeros(0, np.int64)
         self.kept = np.zeros(0, np.bool_)
         self.rows: dict[int, int] = {}
         self.numbers: dict[tuple[int, int], int] = {}
-        """The rows of recorded warps by the number of their CTA in the grid and their own."""
+        """The rows of recorded warps by CTA number in the grid and warp number."""
         self._batch: Batch | None = None
 
     @property
     def batch(self) -> Batch:
-        """The batch that runs."""
+        """The current batch."""
         assert self._batch is not None
         return self._batch
 
     def attach(self, machine: Batch) -> None:
-        """A machine will run the next batches."""
+        """Prepare for a machine that will run the next batches."""
         self._batch = machine
 
     def begin(self, numbers: Array, most_ctas: int) -> int:
-        """A batch begins: take as many of its first CTAs, whole clusters, as are still wanted; return how many."""
+        """Begin a batch: record as many of its first CTAs, in whole clusters, as are still wanted; return how many."""
         batch = self.batch
         shape, size = batch.shape, batch.launch.cluster_size
         left = max(0, most_ctas - len(self.made.ctas)) // size * size
@@ -89,11 +89,11 @@ class Record:
         return count
 
     def warps(self, lanes: Lanes) -> tuple[Array, Array]:
-        """Return the warps of some lanes, and how many lanes of each there are."""
+        """Return the warps of these lanes, and how many lanes of each there are."""
         return lanes.remembered("timeline warps", lambda: np.unique(lanes.shape.warp[lanes.sel], return_counts=True))
 
     def kept_warps(self, lanes: Lanes) -> tuple[list[int], list[int]]:
-        """Return those warps that are recorded, and how many lanes of each there are."""
+        """Return the recorded warps of these lanes, and how many lanes of each there are."""
         warps, counts = self.warps(lanes)
         kept = self.kept[warps]
         return warps[kept].tolist(), counts[kept].tolist()
@@ -107,16 +107,17 @@ class Record:
         return int(self.clock[warp]) + (self.now.offset if self.now is not None else self.reached)
 
     def cause(self, warp: int, time: int) -> Cause:
-        """Return what a warp did as the cause of something."""
+        """Return an action of a warp as a cause."""
         return Cause(self.rows[warp], max(0, time - 1))
 
     def waits(self, warp: int, until: int, barrier: str, phase: int, instruction: Instruction, cause: Cause | None,
               offset: int = 0) -> None:  # fmt: skip
-        """A warp waited until a time, the instruction that waits standing so far behind where its clock is."""
+        """Record that a warp waited until a time; `offset` is the distance of the waiting instruction from the warp's
+        clock."""
         start = int(self.clock[warp]) + offset
         if until <= start:
             return
-        line = self.places.line_of(instruction)
+        line = self.places.find_line(instruction)
         self.waited[line] = self.waited.get(line, 0) + until - start
         if self.room():
             self.made.waits.append(Wait(self.rows[warp], start, until, barrier, phase, line, cause))

@@ -1,4 +1,4 @@
-"""Records a run: hears the machine's events and keeps what warps run and wait for, and what engines have in flight."""
+"""Record a run: receive the machine's events and keep what warps run and wait for, and what engines have in flight."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pyptx.sim.execution.machine import Batch, Launch
 from pyptx.sim.observers.observer import Observer
 from pyptx.sim.observers.timeline.barriers import ClusterBarrierRecord, CtaBarrierRecord, MBarrierRecord
 from pyptx.sim.observers.timeline.engines import Engines
-from pyptx.sim.observers.timeline.places import places_of
+from pyptx.sim.observers.timeline.places import index_places
 from pyptx.sim.observers.timeline.record import Now, Record
 from pyptx.sim.observers.timeline.records import Line, Recorded, Run, Wait
 from pyptx.sim.observers.timeline.timeline import Stopped, StoppedHang, Timeline
@@ -48,12 +48,12 @@ class Open:
 
 
 class Recorder(Observer):
-    """The record of a launch: what blocks run is noted here, what barriers and engines do in modules of their own."""
+    """The record of a launch: blocks are recorded here, barriers and engines in modules of their own."""
 
     detailed = True
 
     def __init__(self, record: Record, most_ctas: int, findings: Ledger | None) -> None:
-        """`findings` is where a checked run keeps what it found."""
+        """`findings` are those of a checked run."""
         self.record, self.made, self.most_ctas = record, record.made, most_ctas
         self.program, self.places = record.program, record.places
         blocks = self.program.blocks
@@ -70,7 +70,7 @@ class Recorder(Observer):
         self._located = 0
         self._state: State | None = None
 
-    # What the machine tells
+    # Events of the machine
 
     def attach(self, machine: Batch, slots: int) -> None:
         self.record.attach(machine)
@@ -115,10 +115,10 @@ class Recorder(Observer):
         self._mbarriers.test(rows, wanted, parity, ended)
 
     def wrap_effect(self, agent: str, lanes: Array, land: Landing, grouped: bool, size: int) -> Landing:
-        return land if agent in IN_ORDER else self.engines.effect(agent, lanes, land, grouped, size)
+        return land if agent in IN_ORDER else self.engines.wrap_effect(agent, lanes, land, grouped, size)
 
     def wrap_effects(self, land: LandingOf) -> LandingOf:
-        return self.engines.carried(land)
+        return self.engines.wrap_arrival(land)
 
     def on_commit(self, agent: str, lanes: Array) -> None:
         if agent not in IN_ORDER:
@@ -129,7 +129,7 @@ class Recorder(Observer):
             self.engines.wait(agent, lanes, newest)
 
     def wrap_calls(self, constants: dict[str, Any]) -> dict[str, Any]:
-        """Put every function behind one that notes which instruction calls it."""
+        """Wrap every function to record which instruction calls it."""
         return {name: self._wrap_note(value) if _is_body(value) else value for name, value in constants.items()}
 
     def _wrap_note(self, inner: Callable[..., Any]) -> Callable[..., Any]:
@@ -141,16 +141,16 @@ class Recorder(Observer):
             record = self.record
             record.now, record.reached = Now(site, step, offset, lanes, mask), offset + 1
             try:
-                self.engines.before(record.now, args)
+                self.engines.begin_instruction(record.now, args)
                 return inner(*args)
             finally:
                 record.now = None
-                self.engines.after()
+                self.engines.end_instruction()
 
         return call
 
     def on_block(self, block: Block, lanes: Lanes) -> None:
-        """Lanes that an mbarrier or an allocation of tensor memory refused have not run the block."""
+        """Skip lanes that an mbarrier or an allocation of tensor memory refused: they have not run the block."""
         record, memory = self.record, self.record.batch.memory
         refused = memory.mbarriers.refused
         if block.suspends and refused is not None:
@@ -171,14 +171,14 @@ class Recorder(Observer):
         steps = len(block.steps)
         for warp, count in zip(*record.kept_warps(lanes), strict=True):
             self._extend(warp, block.pc, steps, count)
-            self.engines.ran(block, warp, int(record.clock[warp]))
+            self.engines.record_block(block, warp, int(record.clock[warp]))
         record.clock[warps] += steps
         if self._findings is not None and len(self._findings) > self._located:
             self._locate_findings(self._findings)
 
     def _sleep(self, pc: int, warps: list[int]) -> None:
-        """Warps wait for an mbarrier. One that has waited there before, timed out and come straight back has only gone
-        on waiting: those steps are taken back."""
+        """Record that warps wait for an mbarrier. A warp that waited there, timed out and returned immediately
+        continues the same wait: remove those steps."""
         for warp in warps:
             if not self.record.kept[warp]:
                 continue
@@ -190,7 +190,7 @@ class Recorder(Observer):
             self.asleep[warp] = pc, int(self.record.clock[warp])
 
     def _locate_findings(self, findings: Ledger) -> None:
-        """Note where the warps of new findings are."""
+        """Record where the warps of new findings are."""
         record = self.record
         for finding in islice(findings, self._located, None):
             row = None if finding.agent is None else record.numbers.get((finding.agent.cta, finding.agent.warp))
@@ -201,7 +201,7 @@ class Recorder(Observer):
     # The end
 
     def finish(self) -> Recorded:
-        """Return the record, with everything in it that was under way."""
+        """Return the record, including open runs and waits."""
         self._close_all()
         self._draw_open_waits()
         self.engines.close()
@@ -210,14 +210,14 @@ class Recorder(Observer):
         return self.made
 
     def stopped(self, why: PtxError, hazards: Sequence[Finding]) -> PtxError:
-        """Return the error that ended the run, with the timeline up to there."""
+        """Return the error that ended the run, with the timeline up to it."""
         known = {(d.code, d.message) for d in (finding.diagnostic() for finding in hazards)}
         errors = [d for d in why.diagnostics if (d.code, d.message) not in known]
         drawn = Timeline(self.finish(), hazards, errors=errors)
         return StoppedHang(why, drawn) if isinstance(why, Hang) else Stopped(why, drawn)
 
     def _draw_open_waits(self) -> None:
-        """Draw the waits of a run that stopped; in one that ended nobody waits."""
+        """Draw the waits of a stopped run; in a completed one no warp waits."""
         if self._state is None:
             return
         state, mbarriers = self._state, self.record.batch.memory.mbarriers
@@ -230,7 +230,7 @@ class Recorder(Observer):
             asleep.append((item.waiting, self._mbarriers.name(row), int(mbarriers.phase[row])))
         last = max(self.made.end, int(self.record.clock.max(initial=0))) + 1
         for item, name, phase in asleep:
-            line = self.places.line_of(self.program.blocks[item.at].steps[-1].instruction)
+            line = self.places.find_line(self.program.blocks[item.at].steps[-1].instruction)
             for warp in self.record.kept_warps(item.lanes)[0]:
                 start = int(self.record.clock[warp])
                 if self.record.room():
@@ -249,9 +249,9 @@ class Recorder(Observer):
             self._close(warp, run)
         self.open[warp] = Open(start, start + steps, pc, pc, lanes, steps)
 
-    def _shares_function(self, one: int, other: int) -> bool:
+    def _shares_function(self, first: int, second: int) -> bool:
         blocks = self.program.blocks
-        return blocks[one].code is blocks[other].code
+        return blocks[first].code is blocks[second].code
 
     def _close(self, warp: int, run: Open) -> None:
         if run.end == run.start or not self.record.room():
@@ -268,7 +268,7 @@ class Recorder(Observer):
         self.open = {}
 
     def _line_of_block(self, pc: int, last: bool) -> int:
-        lines = [self.places.line_of(step.instruction) for step in self.program.blocks[pc].steps]
+        lines = [self.places.find_line(step.instruction) for step in self.program.blocks[pc].steps]
         known = [line for line in lines if line]
         return (known[-1] if last else known[0]) if known else 0
 
@@ -278,12 +278,12 @@ class Recorder(Observer):
         source: dict[int, tuple[str, int]] = {}
         for block in self.program.blocks:
             for step in block.steps:
-                line = self.places.line_of(step.instruction)
+                line = self.places.find_line(step.instruction)
                 if not line:
                     continue
                 warps[line] = warps.get(line, 0) + int(self.warp_runs[block.pc])
                 lanes[line] = lanes.get(line, 0) + int(self.lane_runs[block.pc])
-                origin = self.places.source_of(step.instruction)
+                origin = self.places.find_source(step.instruction)
                 if origin is not None:
                     source[line] = origin
         return [
@@ -292,10 +292,10 @@ class Recorder(Observer):
         ]
 
 
-def recording(launch: Launch, schedule: str, timeline: bool | int, findings: Ledger | None) -> Recorder:
-    """Return the recorder of a launch; `timeline` True: of as many CTAs as a person looks at."""
+def make_recorder(launch: Launch, schedule: str, timeline: bool | int, findings: Ledger | None) -> Recorder:
+    """Return the recorder of a launch; `timeline` True records a readable number of CTAs."""
     program = launch.program
-    places = places_of(program.module)
+    places = index_places(program.module)
     name = program.entry.function.name
     recorded = Recorded(name, launch.grid, launch.block, launch.cluster, schedule, places.text)
     most = int(timeline) if timeline is not True and timeline else MOST_CTAS
@@ -307,7 +307,7 @@ def _is_body(value: object) -> bool:
 
 
 def _label_blocks(program: Program) -> list[str]:
-    """Return what each block is called: after the last label before it, or its function."""
+    """Return the name of each block: the last label before it, or its function."""
     names: dict[int, str] = {}
     for code in program.codes:
         current = code.function.name

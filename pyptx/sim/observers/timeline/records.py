@@ -1,7 +1,7 @@
-"""What a run leaves on a timeline, as plain values. Knows neither the machine nor a file format.
+"""The events of a run on a timeline, as plain values. Knows neither the machine nor a file format.
 
-Time is logical: a warp's clock counts the instructions it has issued, and a wait ends no earlier than what it waited
-for happened on the clock of whoever did it. It is not timing: every instruction takes one step, every copy none.
+Time is logical: a warp's clock counts the instructions that it has issued, and a wait ends no earlier than its cause on
+the clock of the causing warp. It is not timing: every instruction takes one step, every copy none.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ UNIT = "steps of the simulated program, not time: one instruction of a warp is o
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """A row of the timeline: a warp of a CTA, or an asynchronous engine that the CTA's warps issue to."""
+    """A row of the timeline: a warp of a CTA, or an asynchronous engine to which the CTA's warps issue."""
 
     cta: int
     name: str
@@ -37,7 +37,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What ended a wait: something on a track at a time."""
+    """The cause of a wait's end: an event on a track at a time."""
 
     track: int
     time: int
@@ -45,8 +45,8 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A warp waits at a barrier for a phase or round of it to end, which `cause` brought about. `released` is false in
-    a run that stopped while the warp was waiting."""
+    """A warp waits at a barrier for the end of a phase or round, which `cause` brought about. `released` is false if
+    the run stopped while the warp was waiting."""
 
     track: int
     start: int
@@ -60,8 +60,8 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """Work of an engine, from its issue to the first wait that asked for it: the room that the program leaves for it.
-    `observed` is false for work that nobody waited for; it is drawn to the end."""
+    """Work of an engine, from its issue to the first wait for it: the time that the program leaves for it. `observed`
+    is false for work without a wait, which is drawn to the end."""
 
     track: int
     start: int
@@ -78,7 +78,7 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What happened at one line of the PTX: how often warps and lanes ran it, how long warps waited at it."""
+    """Activity at one line of the PTX: how often warps and lanes ran it, how long warps waited at it."""
 
     number: int
     warps: int
@@ -89,7 +89,7 @@ class Line:
 
 @dataclass(slots=True)
 class Recorded:
-    """Everything that was recorded of one run."""
+    """The complete record of one run."""
 
     kernel: str
     grid: tuple[int, int, int]
@@ -106,13 +106,13 @@ class Recorded:
     transfers: list[Transfer] = field(default_factory=list[Transfer])
     lines: list[Line] = field(default_factory=list[Line])
     moments: dict[int, Cause] = field(default_factory=dict[int, Cause])
-    """Where the first lane was that a finding tells of, by the finding's identity."""
+    """The place of the first lane of a finding, by the finding's identity."""
     texts: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-    """The Python files that traced instructions come from. What `.loc` of foreign PTX names is never opened."""
+    """The Python files of traced instructions. Files that `.loc` of foreign PTX names are never opened."""
 
     @property
     def names(self) -> list[str]:
-        """What the recorded CTAs are called, as in findings."""
+        """The names of the recorded CTAs, as in findings."""
         return [str(Cta.at(cta, self.grid)) for cta in self.ctas]
 
     @property

@@ -1,4 +1,4 @@
-"""The public face of a record: `result.timeline`."""
+"""The public interface of a record: `result.timeline`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Timeline:
     marks: dict[int, dict[str, str]] = field(default_factory=dict[int, dict[str, str]])
     """Statistics beside the lines of the PTX: their names and values."""
     errors: Sequence[Diagnostic] = ()
-    """What ended the run, hazards aside: a deadlock, an access out of bounds."""
+    """The errors that ended the run, except hazards: a deadlock, an access out of bounds."""
 
     def __str__(self) -> str:
         recorded = self.recorded
@@ -40,18 +40,18 @@ class Timeline:
 
     def perfetto(self) -> dict[str, Any]:
         """Return the trace in Chrome's trace event format, which Perfetto opens."""
-        from pyptx.sim.observers.timeline.perfetto import trace
+        from pyptx.sim.observers.timeline.perfetto import make_trace
 
-        return trace(self.recorded, self.hazards)
+        return make_trace(self.recorded, self.hazards)
 
     def html(self) -> str:
         """Return one self-contained page."""
-        from pyptx.sim.observers.timeline.page import page
+        from pyptx.sim.observers.timeline.page import write_page
 
-        return page(self.recorded, self.hazards, self.marks, self.errors)
+        return write_page(self.recorded, self.hazards, self.marks, self.errors)
 
     def frame(self, height: int = 600) -> str:
-        """Return the page in a frame of its own, for a page or a notebook that holds it."""
+        """Return the page in a frame, for another page or a notebook."""
         from html import escape
 
         style = f"width:100%;height:{height}px;border:1px solid #8884"
@@ -67,7 +67,7 @@ class Timeline:
 
 
 class Stopped(PtxError):
-    """The error that ended a run of which a record was kept; `timeline` reaches to there."""
+    """The error that ended a recorded run; `timeline` ends there."""
 
     def __init__(self, why: PtxError, timeline: Timeline) -> None:
         super().__init__(why.diagnostics, why.source)
@@ -75,7 +75,7 @@ class Stopped(PtxError):
 
 
 class StoppedHang(Stopped, Hang):
-    """A hang of which a record was kept."""
+    """A hang of a recorded run."""
 
     def __init__(self, why: Hang, timeline: Timeline) -> None:
         super().__init__(why, timeline)

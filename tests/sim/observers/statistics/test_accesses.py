@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pyptx import sim
 from pyptx.parser import parse
 from pyptx.sim.observers.statistics.report import LineAccess
-from pyptx.sim.observers.statistics.transactions import sectors, wavefronts
+from pyptx.sim.observers.statistics.transactions import count_sectors, count_wavefronts
 
 HEAD = """\
 .version 8.6
@@ -150,18 +150,18 @@ def test_many_warps_equal_each_warp_by_itself(spelled: str) -> None:
 def test_wavefronts_equal_a_count_bank_by_bank(size: int, places: list[int]) -> None:
     offsets = np.array(places) * size
     one = np.zeros(32, np.int64)
-    found, ideal, most = wavefronts(offsets, one, np.arange(32), size)
+    found, ideal, most = count_wavefronts(offsets, one, np.arange(32), size)
     assert found == most == slow_wavefronts(offsets.tolist(), size)
     assert ideal == max(1, size // 4)
     twice = np.concatenate([offsets, offsets])
-    both = wavefronts(twice, np.repeat([3, 9], 32), np.tile(np.arange(32), 2), size)
+    both = count_wavefronts(twice, np.repeat([3, 9], 32), np.tile(np.arange(32), 2), size)
     assert both == (2 * found, 2 * ideal, most)
 
 
 @given(st.sampled_from([1, 4, 16]), st.lists(st.integers(0, 300), min_size=1, max_size=32))
 def test_sectors_equal_a_set_of_sectors(size: int, places: list[int]) -> None:
     offsets = np.array(places) * size
-    found, ideal, _ = sectors(offsets, np.zeros(len(places), np.int64), size)
+    found, ideal, _ = count_sectors(offsets, np.zeros(len(places), np.int64), size)
     assert found == len({o // 32 for o in offsets.tolist()})
     assert ideal == -(-len(set(places)) * size // 32)
 

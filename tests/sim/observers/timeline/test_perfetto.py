@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pyptx.sim.observers.timeline.page import payload
+from pyptx.sim.observers.timeline.page import make_payload
 from tests.sim.observers.timeline.runs import BULK, HAND_OVER, timeline
 
 REQUIRED = {
@@ -77,4 +77,4 @@ def test_ctas_are_called_as_in_findings(grid: int | tuple[int, int], names: list
     found = timeline(HAND_OVER, 64, grid=grid)
     said = [e["args"]["name"] for e in check(found.perfetto())["M"] if e["name"] == "process_name"]
     assert said == [f"CTA {name}: logical steps, not timing" for name in names]
-    assert payload(found.recorded, [], {}, [])["ctas"] == names
+    assert make_payload(found.recorded, [], {}, [])["ctas"] == names

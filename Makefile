@@ -34,8 +34,8 @@ gpu:  ## compare the simulator with this machine's GPU, bit for bit, with PYTHON
 	@$(PYTHON) -m tools.conformance.needs
 	$(PYTHON) -m tools.conformance --gpu
 
-bench: $(VENV)/.test $(VENV)/.bench  ## print the speed of parsing, tracing, checking and simulating on this machine
-	@set -e; for benchmark in $(wildcard benchmarks/*.py); do echo "== $$benchmark"; $(BIN)/python $$benchmark; done
+bench: $(VENV)/.test $(VENV)/.bench  ## compare ratios of speeds with benchmarks/baseline.json; UPDATE=1 rewrites it
+	$(BIN)/python -m benchmarks $(if $(UPDATE),--update)
 
 docs: $(VENV)/bin/python  ## build the instruction pages in build/isa
 	$(BIN)/python -m tools.isa_pages build/isa

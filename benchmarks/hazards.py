@@ -2,44 +2,24 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
+from benchmarks.ratios import Pairs, Round, best, interleave
 from pyptx.diagnostics import Span
 from pyptx.sim.hazards import Access, Bytes, Group, Hazards, Place, Space, load, store
 from pyptx.sim.hazards.state import Grid
 
-SHARED = 65536
+SHARED, REPEATS = 65536, 200
 
 
 def main() -> None:
     for title, make in CASES.items():
         event, lanes = make()
-        rate = lanes / best(event)
+        rate = lanes / best(lambda event=event: [event() for _ in range(REPEATS)]) * REPEATS
         print(f"{title:<58} {rate / 1e6:8.1f} M lane-accesses/s")
-
-
-def best(event: Callable[[], None], seconds: float = 0.3) -> float:
-    """Return the shortest time of an event, in seconds."""
-    event()
-    count = 1
-    while True:
-        start = time.perf_counter()
-        for _ in range(count):
-            event()
-        spent = time.perf_counter() - start
-        if spent > seconds / 5:
-            break
-        count *= 4
-    times = [spent / count]
-    for _ in range(4):
-        start = time.perf_counter()
-        for _ in range(count):
-            event()
-        times.append((time.perf_counter() - start) / count)
-    return min(times)
 
 
 def _engine(threads: int, ctas: int = 1) -> tuple[Hazards, Grid]:
@@ -150,6 +130,20 @@ CASES: dict[str, Callable[[], tuple[Callable[[], None], int]]] = {
     "4096 lanes, 16 bytes each: global loads": lambda: global_reads(128, 32),
     "16 KiB by bulk load and wgmma, in granules": copies,
 }
+
+
+def pairs() -> Pairs:
+    """Return the engine's accesses against NumPy's copy of as many lanes' bytes to scattered places."""
+    return {f"{title} / NumPy's scatter": partial(compare, make) for title, make in CASES.items()}
+
+
+def compare(make: Callable[[], tuple[Callable[[], None], int]]) -> Round:
+    """Return an event, and what moves 16 bytes for each of its lane accesses."""
+    event, lanes = make()
+    memory, places = np.zeros((SHARED, 16), np.uint8), (np.arange(lanes) * 37) % SHARED
+    values = np.ones((lanes, 16), np.uint8)
+    return interleave(event, lambda: memory.__setitem__(places, values))
+
 
 if __name__ == "__main__":
     main()

@@ -1,26 +1,24 @@
 """How fast PTX is parsed and printed on one core, and what a statement costs in memory.
 
-    python benchmarks/parse.py [--seconds 5] [FILE.ptx ...]
+    python benchmarks/parse.py [FILE.ptx ...]
 
 Without files: every file of the test corpus. The yardstick is the standard library's `tokenize` on as many bytes of
-Python source, timed in the same run. Times are process times, the best of several rounds.
+Python source, timed in the same run. Times are processor times, the best of several rounds.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
-import io
 import sys
-import time
-import tokenize
 import tracemalloc
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.ratios import Pairs, Round, best, interleave, python_source, tokenize_all  # noqa: E402
 from pyptx.emitter import emit  # noqa: E402
 from pyptx.ir import Instruction, visit  # noqa: E402
 from pyptx.parser import parse  # noqa: E402
@@ -36,11 +34,10 @@ def main(arguments: Sequence[str]) -> int:
         print("no PTX to parse: name files", file=sys.stderr)
         return 2
     modules = [parse(text) for text in texts]
-    share = options.seconds / 3
-    parsed = _best(lambda: [parse(text) for text in texts], share)
-    printed = _best(lambda: [emit(module) for module in modules], share)
-    python = _python_source(min(size, 2_000_000))
-    tokenized = _best(lambda: sum(1 for _ in tokenize.generate_tokens(io.StringIO(python).readline)), share)
+    python = python_source(min(size, 2_000_000))
+    parsed = best(lambda: [parse(text) for text in texts])
+    printed = best(lambda: [emit(module) for module in modules])
+    tokenized = best(lambda: tokenize_all(python))
     print(f"{len(texts)} files, {size:,} bytes")
     print(f"parse      {size / parsed / 1e6:6.1f} MB/s")
     print(f"emit       {size / printed / 1e6:6.1f} MB/s")
@@ -53,31 +50,31 @@ def main(arguments: Sequence[str]) -> int:
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Time parsing and printing.")
     parser.add_argument("files", nargs="*", type=Path, help="PTX files; without any, the test corpus")
-    parser.add_argument("--seconds", type=float, default=6, help="about how long to measure")
     return parser.parse_args(arguments)
 
 
-def _best(work: Callable[[], object], seconds: float) -> float:
-    """Return the least process time that `work` took, over about so many seconds."""
-    best, end = float("inf"), time.monotonic() + seconds
-    while True:
-        gc.collect()
-        start = time.process_time()
-        work()
-        best = min(best, time.process_time() - start)
-        if time.monotonic() > end:
-            return best
+def pairs() -> Pairs:
+    """Return parsing against the standard library's `tokenize` on as many bytes, and printing against parsing."""
+    return {"parsing / tokenize on as many bytes": parse_and_tokenize, "printing / parsing": print_and_parse}
 
 
-def _python_source(size: int) -> str:
-    """Return whole files of the standard library, about so many characters of them."""
-    folder = Path(tokenize.__file__).parent
-    chosen: list[str] = []
-    for path in sorted(folder.glob("*.py")):
-        if sum(map(len, chosen)) >= size:
-            break
-        chosen.append(path.read_text(encoding="utf-8", errors="replace"))
-    return "\n".join(chosen)
+def parse_and_tokenize() -> Round:
+    """Return parsing PTX, and reading as many bytes of Python."""
+    texts = _largest_texts()
+    python = python_source(sum(map(len, texts)))
+    return interleave(lambda: [parse(text) for text in texts], lambda: tokenize_all(python))
+
+
+def print_and_parse() -> Round:
+    """Return printing modules, and parsing their texts."""
+    texts = _largest_texts()
+    modules = [parse(text) for text in texts]
+    return interleave(lambda: [emit(module) for module in modules], lambda: [parse(text) for text in texts])
+
+
+def _largest_texts() -> list[str]:
+    paths = sorted((ROOT / "tests" / "corpus").rglob("*.ptx"), key=lambda path: path.stat().st_size)[-5:]
+    return [path.read_bytes().decode("utf-8", "surrogateescape") for path in paths]
 
 
 def _memory(texts: Sequence[str]) -> None:

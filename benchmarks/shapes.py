@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from functools import partial
 from time import process_time
 
+from benchmarks.ratios import Pairs, Round, interleave
 from pyptx.check import check
 from pyptx.codegen import ptx_to_python
 from pyptx.emitter import emit
@@ -83,6 +85,8 @@ SHAPES: dict[str, Callable[[int], str]] = {
     ),
     "calls": lambda n: _lines("call f, ({});\n", n),
 }  # fmt: skip
+NAMING = ("late declarations", "variables", "labels", "forward branches", "nested branches", "targets")
+"""Shapes full of names, which grew fastest when all were measured; `make bench` has no time for all."""
 STAGES: dict[str, Callable[[str], object]] = {
     "parse": parse,
     "check": lambda text: check(parse(text), unused=True),
@@ -95,6 +99,20 @@ STAGES: dict[str, Callable[[str], object]] = {
 def text_of(shape: str, size: int) -> str:
     """Return a module of about so many statements of a shape."""
     return _HEAD + _REGISTERS + SHAPES[shape](size) + "ret;\n}\n"
+
+
+def pairs() -> Pairs:
+    """Return all stages on a file of 4,000 statements against four files of 1,000, by shape."""
+    return {f"{shape}, 2,000 statements / four times 500": partial(compare, shape) for shape in NAMING}
+
+
+def compare(shape: str) -> Round:
+    """Return all stages on one large file, and on four smaller ones."""
+    large, small = text_of(shape, 2_000), text_of(shape, 500)
+    return interleave(
+        lambda: [stage(large) for stage in STAGES.values()],
+        lambda: [stage(small) for stage in STAGES.values() for _ in range(4)],
+    )
 
 
 def main() -> None:

@@ -20,6 +20,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.ratios import Pairs, Round, best, interleave
 from pyptx import sim
 from pyptx.ir import Module
 from pyptx.parser import parse
@@ -37,6 +38,8 @@ WAYS: dict[str, dict[str, Any]] = {
     "hardware sums": {"check": "none", "precision": "hardware"},
 }
 ROOT = Path(__file__).parents[1]
+Gemm = tuple[Callable[..., object], Callable[[], None]]
+"""Runs a kernel with options, and compares its result with NumPy."""
 _HEAD = ".version 8.5\n.target sm_90\n.address_size 64\n"
 
 
@@ -80,6 +83,11 @@ add.s32 %r3, %r3, 1; setp.lt.s32 %p1, %r3, {steps};
 @%p1 bra $scale;
 ret;
 }}""")
+
+
+def rmsnorm_in_numpy(x: NDArray[Any], w: NDArray[Any]) -> NDArray[Any]:
+    """Return what `rmsnorm` computes."""
+    return x / np.sqrt((x.astype(np.float64) ** 2).mean(1, keepdims=True) + 1e-5) * w
 
 
 def one_cta() -> Module:
@@ -154,54 +162,131 @@ def parted_in_numpy(count: int) -> NDArray[Any]:
 
 def timed(name: str, run: Callable[[], sim.Result]) -> None:
     """Print the best rate of several runs."""
-    best, lanes = float("inf"), 0
+    least, lanes = float("inf"), 0
     for _ in range(RUNS):
         started = time.perf_counter()
         lanes = run().stats.lane_instructions
-        best = min(best, time.perf_counter() - started)
-    print(f"{name:34}{lanes / 1e6:9.1f} M lane-instructions {best:8.3f} s {lanes / best / 1e6:8.0f} M/s")
+        least = min(least, time.perf_counter() - started)
+    print(f"{name:34}{lanes / 1e6:9.1f} M lane-instructions {least:8.3f} s {lanes / least / 1e6:8.0f} M/s")
 
 
-def gemms(size: int) -> None:
-    """Run and time every GEMM of the examples with tensor cores: unchecked, checked, and in ways that cost more."""
+def gemm_from_ptx(size: int) -> Gemm:
+    """Return a run of the example in PTX, and what compares its result with NumPy."""
     sys.path.insert(0, str(ROOT))
-    random = np.random.default_rng(0)
-    a, b = (random.standard_normal((size, size)).astype(ml_dtypes.bfloat16) for _ in "ab")
-    want = a.astype(np.float32) @ b.astype(np.float32).T
-    demo = import_module("examples.demo")
+    demo, (a, b) = import_module("examples.demo"), factors(size)
     module, d = parse((ROOT / "examples" / "hopper_gemm.ptx").read_text("utf-8")), np.zeros((size, size), np.float32)
     launch: dict[str, Any] = {
         "grid": (size // 128, size // 128), "block": demo.THREADS, "shared": demo.DYNAMIC_SHARED,
         "args": (sim.Tensor(a, demo.tiles_of(a)), sim.Tensor(b, demo.tiles_of(b)), d, size, size // 64),
     }  # fmt: skip
-    compared("hopper_gemm.ptx", size, partial(sim.run, module, **launch))
-    np.testing.assert_allclose(d, want, atol=1e-2)
-    for name in ("hopper_gemm", "tcgen05_gemm"):
-        kernel, c = import_module(f"examples.kernels.{name}").make(), np.zeros((size, size), ml_dtypes.bfloat16)
-        compared(f"{name}.py", size, partial(kernel.simulate, a, b, out=c))
-        np.testing.assert_allclose(c.astype(np.float32), want, rtol=1e-2, atol=1e-2)
+    return partial(sim.run, module, **launch), lambda: np.testing.assert_allclose(d, product(a, b), atol=1e-2)
+
+
+def gemm_in_python(name: str, size: int) -> Gemm:
+    """Return a run of an example in Python, and what compares its result with NumPy."""
+    sys.path.insert(0, str(ROOT))
+    kernel, c = import_module(f"examples.kernels.{name}").make(), np.zeros((size, size), ml_dtypes.bfloat16)
+    a, b = factors(size)
+    return partial(kernel.simulate, a, b, out=c), lambda: np.testing.assert_allclose(
+        c.astype(np.float32), product(a, b), rtol=1e-2, atol=1e-2
+    )
+
+
+GEMMS: dict[str, Callable[[int], Gemm]] = {
+    "hopper_gemm.ptx": gemm_from_ptx,
+    "hopper_gemm.py": partial(gemm_in_python, "hopper_gemm"),
+    "tcgen05_gemm.py": partial(gemm_in_python, "tcgen05_gemm"),
+}
+
+
+def factors(size: int) -> list[NDArray[Any]]:
+    """Return two square matrices."""
+    random = np.random.default_rng(0)
+    return [random.standard_normal((size, size)).astype(ml_dtypes.bfloat16) for _ in "ab"]
+
+
+def product(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+    """Return a bᵀ."""
+    return a.astype(np.float32) @ b.astype(np.float32).T
+
+
+def gemms(size: int) -> None:
+    """Run and time every GEMM of the examples with tensor cores: unchecked, checked, and in ways that cost more."""
+    for name, make in GEMMS.items():
+        run, confirm = make(size)
+        compared(name, size, run)
+        confirm()
 
 
 def compared(name: str, size: int, run: Callable[..., object]) -> None:
     """Print what a run without checks takes of the processor, and how much more the others do."""
-    plain = processor(partial(run, check="none"))
+    plain = warm(partial(run, check="none"))
     line = f"{name + ' ' + str(size):22}{plain * 1e3:7.0f} ms"
     for word, options in WAYS.items():
         if size <= SLOWEST or word == "checked":
-            taken = processor(partial(run, **options))
+            taken = warm(partial(run, **options))
             line += f"   {word} {taken * 1e3:6.0f} ms = {taken / plain:4.1f} x"
     print(line, flush=True)
 
 
-def processor(run: Callable[[], object]) -> float:
+def warm(run: Callable[[], object]) -> float:
     """Return the least time of the processor in several runs, after one that prepares the kernel."""
     run()
-    best = float("inf")
-    for _ in range(RUNS):
-        started = time.process_time()
-        run()
-        best = min(best, time.process_time() - started)
-    return best
+    return best(run, RUNS)
+
+
+def pairs() -> Pairs:
+    """Return GEMMs of 256³ in ways that cost more against plain runs, and three kernels against the same in NumPy."""
+    return {
+        f"{name} 256, {way} / plain": partial(compare_ways, name, options)
+        for name in GEMMS
+        for way, options in WAYS.items()
+    } | {
+        f"{name}, unchecked / NumPy": prepare
+        for name, prepare in {
+            "RMSNorm of 256 rows": rmsnorm_and_numpy,
+            "one CTA, 300 rounds": rounds_and_numpy,
+            "32 ways, 16 CTAs": parted_and_numpy,
+        }.items()
+    }
+
+
+def compare_ways(name: str, options: dict[str, Any]) -> Round:
+    """Return a GEMM with options, and without."""
+    run, confirm = GEMMS[name](256)
+    return interleave(partial(run, **options), partial(run, check="none"), confirm=confirm)
+
+
+def rmsnorm_and_numpy() -> Round:
+    """Return RMSNorm in the simulator and in NumPy."""
+    rng = np.random.default_rng(0)
+    x, w = rng.standard_normal((256, COLUMNS), np.float32), rng.standard_normal(COLUMNS, np.float32)
+    y, module = np.zeros_like(x), rmsnorm()
+    return interleave(
+        lambda: sim.run(module, grid=256, block=THREADS, args=(x, w, y), check="none"),
+        lambda: rmsnorm_in_numpy(x, w),
+        confirm=lambda: np.testing.assert_allclose(y, rmsnorm_in_numpy(x, w), rtol=1e-5, atol=1e-6),
+    )
+
+
+def rounds_and_numpy() -> Round:
+    """Return the rounds of one CTA in the simulator and in NumPy."""
+    cells, module = np.zeros(128, np.float32), one_cta()
+    return interleave(
+        lambda: sim.run(module, block=128, args=(cells, 300), check="none"),
+        lambda: rounds_in_numpy(300),
+        confirm=lambda: np.testing.assert_array_equal(cells, rounds_in_numpy(300)),
+    )
+
+
+def parted_and_numpy() -> Round:
+    """Return lanes that all part in the simulator, and their arithmetic in NumPy."""
+    out, module = np.zeros(16 * 128, np.uint32), parted()
+    return interleave(
+        lambda: sim.run(module, grid=16, block=128, args=(out,), check="none"),
+        lambda: parted_in_numpy(out.size),
+        confirm=lambda: np.testing.assert_array_equal(out, parted_in_numpy(out.size)),
+    )
 
 
 def main() -> None:
@@ -215,8 +300,7 @@ def main() -> None:
     y, cells = np.zeros_like(x), np.zeros(128, np.float32)
     norm, rounds = rmsnorm(), one_cta()
     sim.run(norm, grid=8, block=THREADS, args=(x, w, y))
-    want = x[:8] / np.sqrt((x[:8].astype(np.float64) ** 2).mean(1, keepdims=True) + 1e-5) * w
-    np.testing.assert_allclose(y[:8], want, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(y[:8], rmsnorm_in_numpy(x[:8], w), rtol=1e-5, atol=1e-6)
     sim.run(rounds, block=128, args=(cells, 50))
     np.testing.assert_array_equal(cells, rounds_in_numpy(50))
     apart, out = parted(), np.zeros(WIDE * 128, np.uint32)

@@ -1,4 +1,4 @@
-"""Times what checking costs: `python benchmarks/sim_checked.py [NAME…]`. Prints processor time without and with checks.
+"""Times what checking costs: `python benchmarks/sim_checked.py [NAME…]`. Prints processor time with and without checks.
 
 Kernels of many kinds: those of the examples, and some that Triton, Numba and nvcc made, launched with more data than
 the tests give them. Each result is compared with NumPy, and a kernel with a finding ends in an error.
@@ -7,9 +7,8 @@ the tests give them. Each result is compared with NumPy, and a kernel with a fin
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
@@ -18,6 +17,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.ratios import Pairs, Round, interleave, show
 from pyptx import sim
 from pyptx.ir import Module
 from pyptx.parser import parse
@@ -219,30 +219,17 @@ def attention(q: Array, k: Array, v: Array) -> Array:
     return weights / weights.sum(2, keepdims=True) @ v
 
 
-def best(run: Run, check: str) -> float:
-    """Return the least processor time of three runs, after one that prepares the kernel."""
-    run(check)
-    times: list[float] = []
-    for _ in range(3):
-        started = time.process_time()
-        run(check)
-        times.append(time.process_time() - started)
-    return min(times)
+def pairs() -> Pairs:
+    """Return runs with every check against runs without any."""
+    return {f"{name}: checked / unchecked": partial(compare, case) for name, case in (rows() | matrices()).items()}
 
 
-def main() -> None:
-    for name, case in (rows() | matrices()).items():
-        if sys.argv[1:] and not any(word in name for word in sys.argv[1:]):
-            continue
-        run, right = case()
-        times: list[float] = []
-        for check in ("none", "all"):
-            times.append(best(run, check))
-            right()
-        bare, checked = times
-        print(f"{name:26}{bare * 1e3:9.1f} ms {checked * 1e3:9.1f} ms checked {checked / bare:7.1f} times", flush=True)
+def compare(case: Case) -> Round:
+    """Return both runs of a kernel."""
+    run, confirm = case()
+    return interleave(lambda: run("all"), lambda: run("none"), confirm=confirm)
 
 
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
-    main()
+    show(pairs(), sys.argv[1:])

@@ -12,12 +12,15 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 
+from benchmarks.ratios import Pairs, Round, interleave
 from pyptx import sim
 
 ROOT = Path(__file__).parents[1]
@@ -69,6 +72,24 @@ def alone(*given: str) -> str:
     """Return what this file prints when it runs one point."""
     made = subprocess.run([sys.executable, __file__, *given], check=True, capture_output=True, text=True)
     return made.stdout
+
+
+def pairs() -> Pairs:
+    """Return a grid against four grids of a quarter of its CTAs."""
+    runs = {
+        "RMSNorm of 512 rows / four times 128": (rmsnorm, 512, 128),
+        "GEMM of 1024² / four times 512²": (gemm, 1024, 512),
+    }
+    return {
+        f"{name}, check={check}": partial(compare, *run, check)
+        for check in ("none", "all")
+        for name, run in runs.items()
+    }
+
+
+def compare(run: Callable[[int, str], object], large: int, small: int, check: str) -> Round:
+    """Return a large run, and four small ones."""
+    return interleave(lambda: run(large, check), lambda: [run(small, check) for _ in range(4)])
 
 
 def main() -> None:

@@ -6,29 +6,26 @@ The GEMM's PTX is what Triton itself makes of the very kernel that it interprets
 
 from __future__ import annotations
 
-import os
-
-os.environ |= {"NUMBA_ENABLE_CUDASIM": "1", "TRITON_INTERPRET": "1"}
-
 import importlib
 import json
+import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from benchmarks.ratios import Pairs, Round, interleave, show
 from pyptx import sim
 from pyptx.parser import parse
 
 PEERS = Path(__file__).with_name("peers")
 """Kernels in the peers' languages: peers/numba_saxpy.py and peers/triton_gemm.py."""
-LENGTH, THREADS = 32768, 128
-SIZE, TILE, DEPTH = 512, 64, 32
+LENGTH, THREADS = 4096, 128
+SIZE, TILE, DEPTH = 256, 64, 32
 
 SAXPY = f"""\
 .version 8.5
@@ -48,59 +45,51 @@ SAXPY = f"""\
 """
 
 
-def timed(run: Callable[[], object], runs: int = 3) -> float:
-    """Return the best time of several runs, in seconds."""
-    best = float("inf")
-    for _ in range(runs):
-        started = time.perf_counter()
-        run()
-        best = min(best, time.perf_counter() - started)
-    return best
+def pairs() -> Pairs:
+    """Return runs of pyptx against the same kernels in the peers."""
+    return {f"saxpy of {LENGTH}, check={check} / Numba": partial(against_numba, check) for check in ("none", "all")} | {
+        f"GEMM of {SIZE}³, check={check} / Triton": partial(against_triton, check) for check in ("none", "all")
+    }
 
 
-def report(name: str, ours: float, peer: str, theirs: float) -> None:
-    """Print both times and their ratio."""
-    print(f"{name:<34}pyptx {1e3 * ours:9.1f} ms   {peer} {1e3 * theirs:9.1f} ms   {theirs / ours:8.1f} times")
-
-
-def against_numba() -> None:
+def against_numba(check: str) -> Round:
     """y = a x + y on one array. Numba runs a Python thread per CUDA thread."""
-    saxpy = importlib.import_module("numba_saxpy").saxpy
+    saxpy = load_peer("numba_saxpy").saxpy
     x = np.random.default_rng(0).standard_normal(LENGTH, np.float32)
-    start = np.ones(LENGTH, np.float32)
-    theirs, ours = start.copy(), start.copy()
-    saxpy[LENGTH // THREADS, THREADS](x, theirs, np.float32(3))
-    module = parse(SAXPY)
-    shape: dict[str, Any] = {"grid": LENGTH // THREADS, "block": THREADS}
-    started = time.perf_counter()
-    sim.run(module, args=[x, ours, 3.0], **shape)
-    print(f"{'saxpy, the first run of all':<34}pyptx {1e3 * (time.perf_counter() - started):9.1f} ms")
-    np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-6)
-    np.testing.assert_allclose(ours, 3 * x + 1, rtol=1e-6, atol=1e-6)
-    peer = timed(lambda: saxpy[LENGTH // THREADS, THREADS](x, theirs, np.float32(3)))
-    for check in ("none", "all"):
-        own = timed(partial(sim.run, module, args=[x, ours, 3.0], check=check, **shape))
-        report(f"saxpy of {LENGTH}, check={check}", own, "Numba", peer)
+    module, y, peer = parse(SAXPY), np.ones(LENGTH, np.float32), np.ones(LENGTH, np.float32)
+    launch: dict[str, Any] = {"grid": LENGTH // THREADS, "block": THREADS, "args": [x, y, 3.0], "check": check}
+    return interleave(
+        lambda: sim.run(module, **launch),
+        lambda: saxpy[LENGTH // THREADS, THREADS](x, peer, np.float32(3)),
+        confirm=lambda: np.testing.assert_allclose(y, 3 * x + 1, rtol=1e-6, atol=1e-6),
+    )
 
 
-def against_triton() -> None:
+def against_triton(check: str) -> Round:
     """C = A B of halves, a tile per CTA."""
-    torch, kernel = importlib.import_module("torch"), importlib.import_module("triton_gemm").gemm
-    made = compiled(SIZE, TILE, DEPTH)
+    torch, kernel = importlib.import_module("torch"), load_peer("triton_gemm").gemm
+    ptx = compiled(SIZE, TILE, DEPTH)
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal((SIZE, SIZE)).astype(np.float16) for _ in range(2))
-    ours, theirs = np.zeros((SIZE, SIZE), np.float32), np.zeros((SIZE, SIZE), np.float32)
-    tensors = [torch.from_numpy(array) for array in (a, b, theirs)]
-    peer = timed(lambda: kernel[(SIZE // TILE, SIZE // TILE)](*tensors, size=SIZE, tile=TILE, depth=DEPTH))
-    module, scratch = parse(made["ptx"]), [np.zeros(0, np.uint8)] * 2
-    shape: dict[str, Any] = {"grid": (SIZE // TILE, SIZE // TILE), "block": 128, "shared": made["shared"]}
-    sim.run(module, args=[a, b, ours, *scratch], **shape)
-    want = a.astype(np.float64) @ b.astype(np.float64)
-    for found in (ours, theirs):
-        np.testing.assert_allclose(found, want, rtol=1e-3, atol=1e-2)
-    for check in ("none", "all"):
-        own = timed(partial(sim.run, module, args=[a, b, ours, *scratch], check=check, **shape))
-        report(f"GEMM of {SIZE}³, check={check}", own, "Triton", peer)
+    ours, peer = np.zeros((SIZE, SIZE), np.float32), np.zeros((SIZE, SIZE), np.float32)
+    tensors = [torch.from_numpy(array) for array in (a, b, peer)]
+    grid, want = (SIZE // TILE, SIZE // TILE), a.astype(np.float64) @ b.astype(np.float64)
+    module, args = parse(ptx["ptx"]), [a, b, ours, *[np.zeros(0, np.uint8)] * 2]
+    kernel[grid](*tensors, size=SIZE, tile=TILE, depth=DEPTH)
+    np.testing.assert_allclose(peer, want, rtol=1e-3, atol=1e-2)
+    return interleave(
+        lambda: sim.run(module, grid=grid, block=128, shared=ptx["shared"], args=args, check=check),
+        lambda: kernel[grid](*tensors, size=SIZE, tile=TILE, depth=DEPTH),
+        confirm=lambda: np.testing.assert_allclose(ours, want, rtol=1e-3, atol=1e-2),
+    )
+
+
+def load_peer(name: str) -> ModuleType:
+    """Return a file of kernels, which the peers interpret."""
+    os.environ |= {"NUMBA_ENABLE_CUDASIM": "1", "TRITON_INTERPRET": "1"}
+    if str(PEERS) not in sys.path:
+        sys.path.append(str(PEERS))
+    return importlib.import_module(name)
 
 
 def compiled(*sizes: int) -> dict[str, Any]:
@@ -111,6 +100,4 @@ def compiled(*sizes: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.path.append(str(PEERS))
-    against_numba()
-    against_triton()
+    show(pairs(), sys.argv[1:])

@@ -8,14 +8,14 @@ Times are process times, the best of three.
 from __future__ import annotations
 
 import argparse
-import gc
 import sys
-import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks.ratios import Pairs, Round, interleave, python_source, seconds, tokenize_all
 from pyptx import Kernel, TensorSpec, Tile, kernel, ptx, reg, smem
 from pyptx.dsl.scopes import intrinsic
 from pyptx.reg import Reg
@@ -128,27 +128,41 @@ def copies(count: int) -> Kernel:
     return tma
 
 
+KINDS = (adds, operators, products, helpers, accesses, barriers, copies)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Print microseconds per instruction."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--most", type=int, default=SIZES[-1])
     most: int = parser.parse_args(arguments).most
     print(f"{'µs per instruction':20}" + "".join(f"{size:>12,}" for size in SIZES if size <= most))
-    for make in (adds, operators, products, helpers, accesses, barriers, copies):
-        times = [_best(make, size) / size * 1e6 for size in SIZES if size <= most]
+    for make in KINDS:
+        times = [_least(make, size) / size * 1e6 for size in SIZES if size <= most]
         print(f"{make.__name__:20}" + "".join(f"{t:12.2f}" for t in times), flush=True)
     return 0
 
 
-def _best(make: Callable[[int], Kernel], size: int) -> float:
-    best = float("inf")
-    for _ in range(3 if size < 100_000 else 1):
-        made = make(size)
-        gc.collect()
-        start = time.process_time()
-        made.ptx()
-        best = min(best, time.process_time() - start)
-    return best
+def _least(make: Callable[[int], Kernel], size: int) -> float:
+    return min(seconds(make(size).ptx) for _ in range(3 if size < 100_000 else 1))
+
+
+def pairs() -> Pairs:
+    """Return tracing against `tokenize`, and a kernel of ten times as many instructions against ten kernels."""
+    return {f"{make.__name__}, 1,000 instructions / tokenize of 50 kB": partial(compare, make) for make in KINDS} | {
+        f"{make.__name__}, 5,000 instructions / ten times 500": partial(grow, make) for make in (operators, accesses)
+    }
+
+
+def compare(make: Callable[[int], Kernel]) -> Round:
+    """Return tracing a kernel, and reading Python."""
+    python = python_source(50_000)
+    return interleave(lambda: make(1_000).ptx(), lambda: tokenize_all(python))
+
+
+def grow(make: Callable[[int], Kernel]) -> Round:
+    """Return tracing one large kernel, and ten smaller ones."""
+    return interleave(lambda: make(5_000).ptx(), lambda: [make(500).ptx() for _ in range(10)])
 
 
 if __name__ == "__main__":

@@ -8,15 +8,16 @@ Times are process times, the best of three.
 from __future__ import annotations
 
 import argparse
-import gc
 import sys
-import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks.ratios import Pairs, Round, best, interleave
 from pyptx.codegen import ptx_to_python
 from pyptx.ir import Instruction, visit
 from pyptx.parser import parse
@@ -57,34 +58,57 @@ def text(instructions: int) -> str:
     return HEAD.format(max(rounds, 8)) + "".join([ROUND.format(i) for i in range(rounds)]) + "\tret;\n\n}\n"
 
 
-def best(work: Callable[[], Any]) -> tuple[float, Any]:
-    """Return the shortest of three process times, and what the last run returned."""
-    found: list[float] = []
-    result: Any = None
-    for _ in range(3):
-        gc.collect()
-        start = time.process_time()
-        result = work()
-        found.append(time.process_time() - start)
-    return min(found), result
-
-
 def measure(name: str, source: str) -> None:
     """Print the microseconds per instruction of every step."""
     count = sum(isinstance(node, Instruction) for node in visit(parse(source)))
     ptx_to_python(source)  # the first time makes tables that stay
-    transpiled, python = best(lambda: ptx_to_python(source))
-    compiled, code = best(lambda: compile(python, "generated.py", "exec"))
-
-    def traced() -> str:
-        scope: dict[str, Any] = {"__name__": "generated"}
-        exec(code, scope)
-        return scope["module"].ptx()
-
-    run, printed = best(traced)
-    assert printed == source
+    transpiled, python = best(lambda: ptx_to_python(source)), ptx_to_python(source)
+    compiled, code = best(lambda: compile(python, "generated.py", "exec")), compile(python, "generated.py", "exec")
+    run = best(lambda: trace(code))
+    assert trace(code) == source
     each = [f"{1e6 * seconds / count:7.1f}" for seconds in (transpiled, compiled, run)]
     print(f"{name:28} {count:8} {' '.join(each)}", flush=True)
+
+
+def trace(code: CodeType) -> str:
+    """Return the PTX that a compiled Python file writes."""
+    scope: dict[str, Any] = {"__name__": "generated"}
+    exec(code, scope)
+    return scope["module"].ptx()
+
+
+def pairs() -> Pairs:
+    """Return the steps there and back against parsing, and a file of ten times the size against ten files."""
+    return {
+        "to plain Python / parsing": partial(compare, ptx_to_python),
+        "to idiomatic Python / parsing": partial(compare, idiomatic),
+        "running the plain Python / parsing": run_python,
+        "to idiomatic Python, 5,000 instructions / ten times 500": grow,
+    }
+
+
+def compare(step: Callable[[str], object]) -> Round:
+    """Return a step of the transpiler, and parsing."""
+    source = text(500)
+    return interleave(lambda: step(source), lambda: parse(source))
+
+
+def idiomatic(source: str) -> str:
+    """Return Python that reads as if it were written by hand."""
+    return ptx_to_python(source, sugar=True)
+
+
+def run_python() -> Round:
+    """Return running a Python file, and parsing the PTX that it writes."""
+    source = text(500)
+    code = compile(ptx_to_python(source), "generated.py", "exec")
+    return interleave(lambda: trace(code), lambda: parse(source))
+
+
+def grow() -> Round:
+    """Return one large file, and ten smaller ones."""
+    small, large = text(500), text(5_000)
+    return interleave(lambda: idiomatic(large), lambda: [idiomatic(small) for _ in range(10)])
 
 
 def main() -> None:

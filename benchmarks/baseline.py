@@ -1,0 +1,77 @@
+"""Compares measured ratios with the committed ones, benchmarks/baseline.json. Knows no benchmark, measures nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+PATH = Path(__file__).with_name("baseline.json")
+FACTOR = 2.0
+"""A ratio is worse when its median and its best both are more than so many times the committed ones."""
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """What ours takes over what its peer takes: the median of all rounds, and the best times."""
+
+    median: float
+    best: float
+
+
+def change(committed: Ratio, measured: Ratio) -> float:
+    """Return the factor of growth: the smaller of the median's and the best's, since noise rarely moves both."""
+    return min(measured.median / committed.median, measured.best / committed.best)
+
+
+def worse(committed: Mapping[str, Ratio], measured: Mapping[str, Ratio]) -> list[str]:
+    """Return the names of the ratios that have grown by more than the factor that noise explains."""
+    known = [name for name in measured if name in committed]
+    return [name for name in known if change(committed[name], measured[name]) > FACTOR]
+
+
+def explain(committed: Ratio, measured: Ratio) -> str:
+    """Return what a worse ratio was and is, and what to do."""
+    return (
+        f"expected a ratio of at most {FACTOR * committed.median:.3g} ({FACTOR} times {committed.median:.3g}), "
+        f"measured {measured.median:.3g}; find what became slower, or, if only its peer became faster, "
+        "rewrite the baseline: make bench UPDATE=1"
+    )
+
+
+def row(name: str, committed: Ratio | None, measured: Ratio) -> str:
+    """Return a line of the report."""
+    start = f"{name:72} {measured.median:9.3g}"
+    if committed is None:
+        return f"{start}   not in the baseline"
+    factor = change(committed, measured)
+    return f"{start} {committed.median:9.3g}   x {factor:4.2f}{'   WORSE' if factor > FACTOR else ''}"
+
+
+def read(path: Path = PATH) -> dict[str, Ratio]:
+    """Return the committed ratios by name; none if there is no baseline."""
+    if not path.exists():
+        return {}
+    return {name: Ratio(**fields) for name, fields in json.loads(path.read_text("utf-8"))["ratios"].items()}
+
+
+def write(measured: Mapping[str, Ratio], path: Path = PATH) -> None:
+    """Replace the baseline."""
+    rounded = {name: {key: float(f"{v:.3g}") for key, v in asdict(ratio).items()} for name, ratio in measured.items()}
+    path.write_text(json.dumps(_header() | {"ratios": rounded}, indent=2) + "\n", "utf-8")
+
+
+def _header() -> dict[str, str]:
+    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    commit = subprocess.run(command, cwd=PATH.parent, check=True, capture_output=True, text=True).stdout.strip()
+    return {
+        "date": datetime.now(UTC).date().isoformat(),
+        "commit": commit,
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors",
+        "python": platform.python_version(),
+    }

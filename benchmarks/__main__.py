@@ -34,7 +34,9 @@ def measure_all(benchmarks: Sequence[str]) -> Iterator[tuple[str, Ratio]]:
 
 def main(arguments: Sequence[str]) -> int:
     """Print each ratio beside the committed one."""
-    parser = argparse.ArgumentParser(description="Compare the ratios of the benchmarks with benchmarks/baseline.json.")
+    parser = argparse.ArgumentParser(
+        "python -m benchmarks", description="Compare ratios with benchmarks/baseline.json."
+    )
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"benchmarks to run: {', '.join(benchmark_names())}")
     parser.add_argument("--update", action="store_true", help="rewrite the baseline with the ratios of this run")
     options = parser.parse_args(arguments)
@@ -68,7 +70,8 @@ def judge(committed: Mapping[str, Ratio], measured: Mapping[str, Ratio]) -> int:
     worse = baseline.worse(committed, measured)
     for name in worse:
         print(f"{name}: {baseline.explain(committed[name], measured[name])}", file=sys.stderr)
-    print(f"{len(measured)} ratios, {len(worse)} worse than {baseline.FACTOR} times the baseline")
+    counts = f"{len(measured)} ratios measured, {len(committed)} in the baseline"
+    print(f"{counts}, {len(worse)} worse than {baseline.FACTOR} times theirs")
     return 1 if worse else 0
 
 

@@ -76,6 +76,7 @@ if TYPE_CHECKING:
         xor_,
     )
     from pyptx.ptx.async_memory import red_async, red_async_global, st_async, st_async_global, st_bulk
+    from pyptx.ptx.branches import bra, label, ret
     from pyptx.ptx.cache import (
         applypriority,
         createpolicy_cvt,
@@ -87,27 +88,13 @@ if TYPE_CHECKING:
         prefetchu,
     )
     from pyptx.ptx.chain import inst, pipe
-    from pyptx.ptx.control import (
-        bra,
-        break_,
-        continue_,
-        elif_,
-        else_,
-        expr,
-        file_,
-        if_,
-        label,
-        loc,
-        loop,
-        pragma,
-        ret,
-        scope,
-        while_,
-    )
+    from pyptx.ptx.conditionals import elif_, else_, if_
+    from pyptx.ptx.control import expr, file_, loc, pragma, scope
     from pyptx.ptx.counting import kloop, range_
     from pyptx.ptx.directives import directive
     from pyptx.ptx.exact import Style, block, close_block, inline_asm, layout, names, open_block
     from pyptx.ptx.functions import const, func, trap
+    from pyptx.ptx.loops import break_, continue_, loop, while_
     from pyptx.ptx.matrix import ldmatrix, movmatrix, stmatrix, stmatrix_x4_trans_f32_bf16
     from pyptx.ptx.memory import addr, global_ptrs, imm, ld, param, sel, st, var
     from pyptx.ptx.printing import assert_, printf
@@ -138,7 +125,10 @@ _WHERE = {
     "cache": "applypriority createpolicy_cvt createpolicy_fractional createpolicy_range discard prefetch "
     "prefetch_tensormap prefetchu",
     "chain": "inst pipe",
-    "control": "bra break_ continue_ elif_ else_ expr file_ if_ label loc loop pragma ret scope while_",
+    "branches": "bra label ret",
+    "conditionals": "elif_ else_ if_",
+    "control": "expr file_ loc pragma scope",
+    "loops": "break_ continue_ loop while_",
     "counting": "kloop range_",
     "directives": "directive",
     "exact": "Style block close_block inline_asm layout names open_block",

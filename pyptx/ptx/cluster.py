@@ -10,7 +10,7 @@ from pyptx.dsl.registers import Pred, Reg, fresh, move
 from pyptx.dsl.scopes import Scope, intrinsic
 from pyptx.dsl.trace import fail
 from pyptx.dsl.values import Register, Value, is_integer
-from pyptx.ptx.control import while_
+from pyptx.ptx.loops import while_
 from pyptx.ptx.orders import barrier_order
 from pyptx.ptx.scalar import sreg
 from pyptx.types import u32

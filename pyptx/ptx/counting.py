@@ -14,7 +14,8 @@ from pyptx.dsl.registers import Pred, Reg, compare, fresh, move, widen
 from pyptx.dsl.trace import Trace, current, fail
 from pyptx.dsl.values import Register, is_integer, plain
 from pyptx.ir.nodes import Statement
-from pyptx.ptx.control import Loop, jump
+from pyptx.ptx.branches import jump
+from pyptx.ptx.loops import Loop
 from pyptx.types import s32, s64
 
 

@@ -18,7 +18,7 @@ from pyptx.dsl.trace import check_name, current, fail
 from pyptx.dsl.values import Value, is_integer
 from pyptx.ir.operands import AddressOperand, Operand
 from pyptx.ptx import cluster
-from pyptx.ptx.control import guarded_loop
+from pyptx.ptx.loops import guarded_loop
 from pyptx.ptx.orders import barrier_order
 from pyptx.ptx.waits import WaitLoop, exact_wait
 from pyptx.types import b64, u32

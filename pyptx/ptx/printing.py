@@ -16,7 +16,7 @@ from pyptx.ir.kinds import LinkingDirective, ScalarType, StateSpace
 from pyptx.ir.nodes import Function, FunctionDirective, Param, VarDecl
 from pyptx.ir.operands import AddressOperand, LabelOperand
 from pyptx.isa.printf import Field, Parts, Unprintable, argument_offsets, parse_format
-from pyptx.ptx.control import If
+from pyptx.ptx.conditionals import If
 from pyptx.ptx.functions import call, declare
 from pyptx.types import PtxType, b32, b64, f64, s32, s64, u32, u64
 

@@ -175,7 +175,7 @@ def test_07_python_break_in_a_counted_loop_is_refused() -> None:
 
 
 def test_08_a_guard_skips_a_whole_wait_loop() -> None:
-    from pyptx.ptx.control import guarded_loop
+    from pyptx.ptx.loops import guarded_loop
 
     def body() -> None:
         p, x = reg.scalar(pred, 1), reg.scalar(u32, 0)

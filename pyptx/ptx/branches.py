@@ -1,0 +1,90 @@
+"""Labels, branches and returns, and what every structured statement makes of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyptx.dsl import rules
+from pyptx.dsl.emit import emit, guard_of, spelled
+from pyptx.dsl.registers import NegPred, Pred
+from pyptx.dsl.trace import Trace, check_name, current, fail
+from pyptx.ir.nodes import Label
+
+BRA = spelled("bra")
+BRANCHES = {False: BRA, True: spelled("bra", "uni")}
+
+
+def label(name: str) -> None:
+    """Emit `name:`."""
+    trace = current()
+    check_name(name, symbol=True)
+    place_label(trace, name)
+
+
+def place_label(trace: Trace, name: str) -> None:
+    """Append a label to the trace."""
+    if trace.pure:
+        refuse_control(trace, f"the label `{name}`")
+    here = trace.here(2)
+    if trace.exact is not None:
+        trace.taken.add(name)
+        trace.append(Label(name, origin=here))
+        return
+    if name in trace.labels:
+        fail(rules.LABEL, f"the kernel already has a label `{name}`", help="choose a unique name for each label",
+             notes=[f"it is placed at {trace.labels[name]}"])  # fmt: skip
+    if name in trace.taken:
+        trace.claim(name, "label")
+    trace.taken.add(name)
+    trace.labels[name] = here
+    trace.append(Label(name, origin=here))
+
+
+def refuse_control(trace: Trace, what: str) -> None:
+    """Report control flow inside a group of instructions."""
+    outer = next(opened for opened in reversed(trace.open) if opened.pure)
+    fail(rules.NESTING, f"{what} inside `{outer.what}`: a group of instructions cannot contain control flow",
+         help="end the ptx.expr() block first, or use @intrinsic")  # fmt: skip
+
+
+def bra(label: str, *, uni: bool = False, pred: Pred | None = None) -> None:
+    """Emit `bra[.uni] label`; the name of an enclosing `ptx.loop` is its start label."""
+    trace = current()
+    inner = next((loop.start for loop in reversed(trace.loops) if loop.wanted == label), label)
+    check_name(inner, symbol=True)
+    jump(trace, inner, pred, uni)
+
+
+def jump(trace: Trace, target: str, pred: Pred | None = None, uni: bool = False) -> None:
+    """Emit a branch to a label that may be placed later."""
+    if trace.pure:
+        refuse_control(trace, f"the branch to `{target}`")
+    emit(BRANCHES[uni], (target,), pred, trace)
+
+
+def ret(*, pred: Pred | None = None) -> None:
+    """Emit `ret`."""
+    emit(spelled("ret"), (), pred)
+
+
+def condition(trace: Trace, pred: Any, what: str) -> Pred:
+    """Return a condition as a predicate, or report what is wrong with it."""
+    if callable(pred):
+        pred = pred()
+    if isinstance(pred, bool):
+        fail(rules.TYPES, f"`{what}` takes a predicate register, found Python's {pred}",
+             help="Python has already evaluated the condition: use a plain Python `if`")  # fmt: skip
+    guard_of(pred, trace)
+    return pred
+
+
+def opposite(pred: Pred) -> Pred:
+    """Return the negated predicate."""
+    return pred.reg if isinstance(pred, NegPred) else NegPred(pred)
+
+
+def refuse_label(what: str, label: str | None) -> None:
+    """Report a label chosen for a statement that generates its own."""
+    if label is not None:
+        fail(rules.ARGUMENT, f"`{what}` generates its labels, found label={label!r}",
+             help="labels can only be chosen in exact transcripts, @kernel(exact=True)")  # fmt: skip

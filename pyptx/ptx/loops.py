@@ -1,0 +1,221 @@
+"""`loop`, `while_`, `break_`, `continue_`, and loops that wait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pyptx.dsl import rules
+from pyptx.dsl.emit import emit
+from pyptx.dsl.rebinding import Bindings, bindings, lost_updates
+from pyptx.dsl.registers import NegPred, Pred
+from pyptx.dsl.scopes import Body, announced
+from pyptx.dsl.trace import OpenBody, Trace, check_name, current, fail
+from pyptx.ir.nodes import Block, Instruction, IntrinsicScope, Statement
+from pyptx.ir.operands import RegisterOperand
+from pyptx.ptx.branches import BRANCHES, condition, jump, opposite, place_label, refuse_control
+
+
+class _Round(Body):
+    """A body that the GPU repeats."""
+
+    watched = True
+    """Whether the body is user code, which may rebind names."""
+    bound: Sequence[Bindings] = ()
+
+    def watch(self) -> None:
+        """Record the values of the user's variables before the first iteration."""
+        self.trace.loops.append(self)
+        if self.watched:
+            self.bound = bindings(self.trace)
+
+    def forget(self) -> None:
+        """Warn of rebound names that the next iteration would not see, once each."""
+        trace = self.trace
+        trace.loops.pop()
+        if self.bound:
+            warnings = lost_updates(trace, self.bound, trace.body[self.opened.mark :], self.opened.origin)
+            trace.warnings += [
+                warning for warning in warnings if all(warning.origin != known.origin for known in trace.warnings)
+            ]
+        self.bound = ()
+
+    def abandoned(self) -> None:
+        self.bound = ()
+        if self in self.trace.loops:
+            del self.trace.loops[self.trace.loops.index(self) :]
+
+
+class Loop(_Round):
+    """A loop: its start, the targets of `continue_` and `break_`, and whether they are used."""
+
+    def __init__(self, what: str, wanted: str, pred: Any = None, first: Any = None) -> None:
+        self.what, self.wanted, self.pred, self.first = what, wanted, pred, first
+        self.breaks = self.continues = False
+
+    def begin(self) -> OpenBody:
+        trace = self.trace
+        if trace.pure:
+            refuse_control(trace, f"`{self.what}`")
+        check_name(self.wanted, symbol=True)
+        self.start = _choose_label(trace, self.wanted)
+        self.next, self.done = f"{self.start}_next", f"{self.start}_end"
+        opened = trace.push(self.what)
+        place_label(trace, self.start)
+        self.watch()
+        if self.first is not None:
+            self.breaks = True
+            jump(trace, self.done, opposite(condition(trace, self.first, self.what)))
+        return opened
+
+    def end(self) -> None:
+        trace = self.trace
+        if self.continues:
+            place_label(trace, self.next)
+        self.step()
+        if callable(self.pred):
+            jump(trace, self.start, condition(trace, self.pred, self.what))
+        elif self.pred is None:
+            jump(trace, self.start, None)
+        else:
+            self._refuse_invariant(condition(trace, self.pred, self.what))
+            jump(trace, self.start, self.pred)
+        if self.breaks:
+            place_label(trace, self.done)
+        self.forget()
+        trace.pop(self.opened)
+
+    def step(self) -> None:
+        """Emit the code between the body and the branch back."""
+
+    def _refuse_invariant(self, pred: Pred) -> None:
+        name = pred.reg.name if isinstance(pred, NegPred) else pred.name
+        if not _writes(self.trace.body[self.opened.mark :], name):
+            fail(
+                rules.INVARIANT,
+                f"the condition `{name}` of the loop `{self.wanted}` is never written in its body: it was evaluated "
+                "once, before the loop",
+                help="pass the condition as a function: pred=lambda: i < n; or set the predicate in the body",
+            )
+
+
+def _choose_label(trace: Trace, wanted: str) -> str:
+    name = wanted
+    while name in trace.taken or name in trace.labels:
+        name = f"{wanted}_{trace.number(f'label {wanted}')}"
+    return name
+
+
+def _writes(statements: list[Statement], name: str) -> bool:
+    """Tell whether some instruction has the register as its first operand."""
+    stack: list[Statement] = list(statements)
+    while stack:
+        statement = stack.pop()
+        if isinstance(statement, Instruction):
+            first = statement.operands[0] if statement.operands else None
+            named = {o.name for o in (first, getattr(first, "left", None), getattr(first, "right", None))
+                     if isinstance(o, RegisterOperand)}  # fmt: skip
+            if name in named:
+                return True
+        elif isinstance(statement, Block | IntrinsicScope):
+            stack += statement.body
+    return False
+
+
+def loop(label_name: str, *, pred: Any = None, uni: bool = False, end: str | None = None) -> Body:
+    """Open a labeled loop that repeats while `pred` is true: a predicate that the body sets, or a function that emits
+    the condition at the end. Without `pred`, leave the loop with `break_` or `bra`. In an exact transcript, the label
+    is written as is, `uni` makes the branch back uniform, and `end` is the label after the loop, the target of
+    `break_`."""
+    if current().exact is not None:
+        return ExactLoop(label_name, pred, uni, end)
+    return announced(Loop("ptx.loop", label_name, pred))
+
+
+def while_(condition: Callable[[], Pred]) -> Loop:
+    """Open a loop whose condition, a function, is evaluated before each iteration."""
+    if not callable(condition):
+        fail(rules.INVARIANT, "`ptx.while_` takes a function: a comparison is evaluated only once, before the loop",
+             help="write ptx.while_(lambda: i < n)")  # fmt: skip
+    return announced(Loop("ptx.while_", "$while", None, condition))
+
+
+def break_(*, uni: bool = False, pred: Pred | None = None) -> None:
+    """Leave the innermost loop."""
+    trace = current()
+    inner = _find_innermost(trace, "ptx.break_()")
+    inner.breaks = True
+    jump(trace, inner.done, pred, uni)
+
+
+def continue_(*, uni: bool = False, pred: Pred | None = None) -> None:
+    """Continue with the next iteration of the innermost loop, starting with its step and condition. In an exact
+    transcript this is a branch to the loop's label."""
+    trace = current()
+    inner = _find_innermost(trace, "ptx.continue_()")
+    inner.continues = True
+    jump(trace, inner.next, pred, uni)
+
+
+def _find_innermost(trace: Trace, what: str) -> Loop:
+    if not trace.loops:
+        fail(rules.NESTING, f"`{what}` outside a loop", help="use it in ptx.loop, ptx.while_ or ptx.range_")
+    return trace.loops[-1]
+
+
+class ExactLoop(_Round):
+    """`label: … @p bra label;`, as compilers emit it."""
+
+    what = "ptx.loop"
+
+    def __init__(self, label: str, pred: Any, uni: bool, end: str | None) -> None:
+        self.wanted = self.start = self.next = label
+        self.pred, self.uni, self.last = pred, uni, end
+        self.breaks = self.continues = False
+
+    @property
+    def done(self) -> str:
+        """The label after the loop."""
+        if self.last is None:
+            fail(rules.NESTING, f"the loop `{self.start}` has no end label", help="add one: ptx.loop(…, end=…)")
+        return self.last
+
+    def begin(self) -> OpenBody:
+        check_name(self.start, symbol=True)
+        opened = self.trace.push(self.what)
+        place_label(self.trace, self.start)
+        self.watch()
+        return opened
+
+    def end(self) -> None:
+        trace = self.trace
+        pred = None if self.pred is None else condition(trace, self.pred, self.what)
+        emit(BRANCHES[self.uni], (self.start,), pred, trace)
+        if self.last is not None:
+            check_name(self.last, symbol=True)
+            place_label(trace, self.last)
+        self.forget()
+        trace.pop(self.opened)
+
+
+class _WaitLoop(Loop):
+    """A loop without user code."""
+
+    watched = False
+
+
+def guarded_loop(name: str, pred: Pred | None, again: Callable[[], Pred]) -> None:
+    """Emit a wait loop, which repeats while the condition is true. A false guard skips the whole loop, not only the
+    branch back, which would spin forever."""
+    trace = current()
+    if pred is None:
+        with _WaitLoop(name, f"${name}", again):
+            pass
+        return
+    done = _choose_label(trace, f"${name}_skip")
+    trace.taken.add(done)
+    jump(trace, done, opposite(condition(trace, pred, name)))
+    with _WaitLoop(name, f"${name}", again):
+        pass
+    trace.taken.discard(done)
+    place_label(trace, done)

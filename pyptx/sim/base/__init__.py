@@ -1,1 +1,1 @@
-"""What every part of the simulator shares: number types, sets of lanes, and the words that describe events."""
+"""Shared by all parts of the simulator: number types, sets of lanes, and descriptions of events."""

@@ -1,4 +1,4 @@
-"""The words in which the machine tells the hazard engine what happened.
+"""Descriptions of the events that the machine reports to the hazard engine.
 
 Knows no program and no address map: places, threads and bytes are plain values. docs/hazards.md lists the calls.
 """
@@ -19,7 +19,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 class Space(StrEnum):
-    """Where bytes lie. A place in tensor memory is `(column * 8 + lane // 16) * 16`: see `tensor_cells`."""
+    """The space of bytes. A place in tensor memory is `(column * 8 + lane // 16) * 16`: see `tensor_cells`."""
 
     GLOBAL = "global"
     SHARED = "shared"
@@ -27,7 +27,7 @@ class Space(StrEnum):
 
 
 class Scope(IntEnum):
-    """The threads that a strong operation is meant for, from narrow to wide."""
+    """The threads with which a strong operation synchronizes, from narrow to wide."""
 
     CTA = 1
     CLUSTER = 2
@@ -58,7 +58,7 @@ class Sem(StrEnum):
 
 
 class Family(IntEnum):
-    """Who performs an access: a thread, or the asynchronous operation that it started."""
+    """The agent of an access: a thread, or the asynchronous operation that it started."""
 
     THREAD = 0
     CP_ASYNC = 1
@@ -78,7 +78,7 @@ class Family(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One instruction: where it was written, and its text for messages."""
+    """One instruction: its origin, and its text for messages."""
 
     origin: Origin | None
     text: str = ""
@@ -90,9 +90,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What an instruction does to memory, apart from who and where: build it once per instruction.
+    """An instruction's access to memory, without its threads and addresses: build one per instruction.
 
-    `readonly` is `ld.global.nc` and `ld.proxy::readonly`; `red` is the atomic that returns nothing, so never acquires.
+    `readonly` is `ld.global.nc` and `ld.proxy::readonly`; `red` is the atomic without a result, so it never acquires.
     """
 
     place: Place
@@ -150,8 +150,8 @@ class Bytes:
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """Runs of `length` bytes each, a row of their starts for each copy; `low` is the least byte, `high` the one behind
-    the last."""
+    """Runs of `length` bytes each, with a row of starts per copy; `low` is the lowest byte, `high` the one after the
+    last."""
 
     starts: Ints
     length: int

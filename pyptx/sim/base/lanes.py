@@ -1,4 +1,4 @@
-"""Sets of lanes that run together: a contiguous range, which registers are sliced by, or sorted indices.
+"""Sets of lanes that run together: a contiguous range, which slices registers, or sorted indices.
 
 Lane `t * ctas + c` is thread `t` of the batch's CTA `c`. Knows no instruction and no schedule.
 """
@@ -14,7 +14,7 @@ from pyptx.sim.base.formats import Array, Value
 
 
 class Shape:
-    """The lanes of one batch: how many threads and CTAs, and where each lane stands."""
+    """The lanes of one batch: the number of threads and CTAs, and the position of each lane."""
 
     def __init__(self, block: tuple[int, int, int], ctas: int) -> None:
         self.block = block
@@ -30,7 +30,7 @@ class Shape:
         self.shared_base = np.zeros(self.lanes, np.int64)
         self.shared_stride = 0
         self.pair = np.zeros(self.lanes, np.uint32)
-        """What addresses of the own shared memory have above their offset."""
+        """The upper bits of addresses in a lane's own shared memory."""
         """Where each lane's shared memory starts in that of the batch, and how far apart CTAs are: memory sets them."""
         self._ranges: dict[tuple[int, int], Lanes] = {}
 
@@ -75,14 +75,14 @@ class Lanes:
         return self.shape.index[self.lo : self.hi] if self.positions is None else self.positions
 
     def of(self, name: str, values: Array) -> Array:
-        """Return the lanes' part of a per-lane array that never changes, remembered under a name."""
+        """Return the lanes' part of a constant per-lane array, cached by name."""
         found = self._cache.get(name)
         if found is None:
             found = self._cache[name] = values[self.sel]
         return found
 
     def remembered(self, key: str, make: Callable[[], Any]) -> Value:
-        """Return what `make` gave for this key the first time."""
+        """Return the result of `make`, cached by key."""
         found = self._cache.get(key)
         if found is None:
             found = self._cache[key] = make()
@@ -93,7 +93,7 @@ class Lanes:
         return self.of("cta", self.shape.cta)
 
     def each(self, values: Any) -> Array:
-        """Return a value of every lane, from one of each or one for all."""
+        """Return a value for every lane, from one per lane or one for all."""
         if np.shape(values) == (self.n,):
             return values
         return np.broadcast_to(values, self.n)

@@ -1,1 +1,1 @@
-"""The asynchronous engines: what a bulk or tensor copy moves, and whom it signals."""
+"""The asynchronous engines: what a bulk or tensor copy moves, and which mbarriers it signals."""

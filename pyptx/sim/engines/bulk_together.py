@@ -1,7 +1,7 @@
-"""Tensor copies that many lanes issue alike, as one copy: what most kernels do, once per CTA.
+"""Equal tensor copies of many lanes, run as one copy: as most kernels issue them, once per CTA.
 
-Only where nobody looks at single copies, as recorded and counted runs do. Listeners are told of each copy.
-What does not go together is left to `bulk`, which also says what is wrong with a copy.
+Only if no observer needs single copies, as in recorded and counted runs. Sinks receive each copy. Copies that differ
+are left to `bulk`, which also reports errors.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pyptx.sim.base.events import Bytes, Runs, Space
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines import extents
-from pyptx.sim.engines.copies.boxes import together
-from pyptx.sim.engines.issuing import objects, told
+from pyptx.sim.engines.copies.boxes import plan_together
+from pyptx.sim.engines.issuing import act_on_mbarriers, locate_objects
 from pyptx.sim.state.effects import BULK
 from pyptx.sim.state.memory import Mixed, Site
 from pyptx.sim.state.regions import Region
@@ -43,99 +43,97 @@ class Copies:
         return Bytes(Space.GLOBAL, self.region.low + self.outside[lane] * self.unit, self.unit)
 
 
-def possible(site: Site) -> bool:
-    """Say whether copies may land together."""
+def may_combine(site: Site) -> bool:
+    """Tell whether copies may land together."""
     sink = site.memory.sink
     return (sink is None or not sink.detailed) and site.memory.effects.landed is None
 
 
 def load(
-    site: Site, some: Lanes, space: str, there: Array, tensor: TensorMap, bars: Array, at: Any, ctas: Array | None,
+    site: Site, lanes: Lanes, space: str, there: Array, tensor: TensorMap, bars: Array, at: Any, ctas: Array | None,
     size: int, maps: Array,
 ) -> bool:  # fmt: skip
-    """Copy a box for every lane and tell the barriers; say whether that was possible."""
+    """Copy a box for every lane and signal the mbarriers; tell whether that was possible."""
     memory, sink = site.memory, site.memory.sink or SILENT
-    offsets, made = _planned(site, some, space, there, tensor, at)
-    if made is None or (ctas is not None and (not (ctas == ctas[0]).all() or int(ctas[0]) >> memory.cluster)):
+    offsets, plan = _plan(site, lanes, space, there, tensor, at)
+    if plan is None or (ctas is not None and (not (ctas == ctas[0]).all() or int(ctas[0]) >> memory.cluster)):
         return False
-    ends = _everywhere(site, some, offsets, ctas)
-    found = objects(site, some, "shared", bars)
-    barriers = _everywhere(site, some, found, ctas)
-    landed = _tell_loads(site, sink, some, made, np.array(ends), np.array(barriers), size, maps)
-    sink.on_box(site, some, tensor, at, None)
+    ends = _locate_in_ctas(site, lanes, offsets, ctas)
+    objects = locate_objects(site, lanes, "shared", bars)
+    barriers = _locate_in_ctas(site, lanes, objects, ctas)
+    landed = _tell_loads(site, sink, lanes, plan, np.array(ends), np.array(barriers), size, maps)
+    sink.on_box(site, lanes, tensor, at, None)
     sink.on_fill(site, [end for part in ends for end in part.tolist()], size, tensor)
-    sink.on_bring_boxes(site, some, made.inside, made.unit, ends, size)
-    tells = np.stack([told(site, some, lambda m, part=part: m.rows(part)) for part in barriers], axis=1)
+    sink.on_bring_boxes(site, lanes, plan.inside, plan.unit, ends, size)
+    tells = np.stack([act_on_mbarriers(site, lanes, lambda m, part=part: m.rows(part)) for part in barriers], axis=1)
 
-    def land(those: Array) -> None:
-        data = made.region.data.view(f"V{made.unit}").take(made.outside[those])
-        shared = memory.shared.data.view(f"V{made.unit}")
+    def land(positions: Array) -> None:
+        data = plan.region.data.view(f"V{plan.unit}").take(plan.outside[positions])
+        shared = memory.shared.data.view(f"V{plan.unit}")
         for end in ends:
-            shared[(end[those] // made.unit)[:, None] + made.inside] = data
-        landed(those)
+            shared[(end[positions] // plan.unit)[:, None] + plan.inside] = data
+        landed(positions)
         for part in barriers:
-            rows = told(site, some, lambda m, part=part: m.rows(part[those]))
-            for row in _apart(rows, some.cta[those], memory.cluster):
-                told(site, some, lambda m, row=row: m.transfer(row, np.full(len(row), -size)))
+            rows = act_on_mbarriers(site, lanes, lambda m, part=part: m.rows(part[positions]))
+            for row in _split_duplicates(rows, lanes.cta[positions], memory.cluster):
+                act_on_mbarriers(site, lanes, lambda m, row=row: m.transfer(row, np.full(len(row), -size)))
 
-    memory.effects.issue_each(BULK, some.index, some.shape.lanes, land, grouped=False, tells=tells)
+    memory.effects.issue_each(BULK, lanes.index, lanes.shape.lanes, land, grouped=False, tells=tells)
     return True
 
 
 def _tell_loads(
-    site: Site, sink: Sink[Site], some: Lanes, made: Copies, ends: Array, barriers: Array, size: int, maps: Array
+    site: Site, sink: Sink[Site], lanes: Lanes, plan: Copies, ends: Array, barriers: Array, size: int, maps: Array
 ) -> Callable[[Array], None]:  # fmt: skip
-    """Tell of each lane's copy, of the bytes that it reads and those that it writes, with their barriers; return what
-    tells that copies have landed, by position."""
-    shared, shape = site.memory.shared, some.shape
-    together = sink.on_loads(site, some, made.runs, ends.T, barriers.T, size, maps[0])
+    """Report each lane's copy, with the bytes that it reads and writes and its mbarriers; return a function that
+    reports completion by position."""
+    shared, shape = site.memory.shared, lanes.shape
+    together = sink.on_loads(site, lanes, plan.runs, ends.T, barriers.T, size, maps[0])
     if together is not None:
         return together
     landed: list[Callable[[], None]] = []
-    for at, lane in enumerate(some.index.tolist()):
-        source = made.source(at)
-        targets = [extents.region_bytes(shared, int(end), size) for end in ends[:, at]]
+    for at, lane in enumerate(lanes.index.tolist()):
+        source = plan.source(at)
+        targets = [extents.make_bytes(shared, int(end), size) for end in ends[:, at]]
         signals = list(zip(targets, barriers[:, at].tolist(), strict=True))
         landed.append(sink.on_load(site, shape.range(lane, lane + 1), source, signals, maps[at]))
 
-    def tell(those: Array) -> None:
-        for at in those.tolist():
+    def tell(positions: Array) -> None:
+        for at in positions.tolist():
             landed[at]()
 
     return tell
 
 
 def store(
-    site: Site, some: Lanes, space: str, here: Array, tensor: TensorMap, at: Any, size: int, maps: Array
+    site: Site, lanes: Lanes, space: str, here: Array, tensor: TensorMap, at: Any, size: int, maps: Array
 ) -> bool:  # fmt: skip
-    """Copy a box of every lane from shared memory; say whether that was possible."""
-    offsets, made = _planned(site, some, space, here, tensor, at)
-    if made is None or not made.region.writable:
+    """Copy a box of every lane from shared memory; tell whether that was possible."""
+    offsets, plan = _plan(site, lanes, space, here, tensor, at)
+    if plan is None or not plan.region.writable:
         return False
-    if made.region.lent:
-        made.region.own()
+    if plan.region.lent:
+        plan.region.own()
     sink = site.memory.sink or SILENT
-    sink.on_box(site, some, tensor, at, None)
-    if not sink.on_write_backs(site, some, offsets, size, made.runs, maps[0]):
+    sink.on_box(site, lanes, tensor, at, None)
+    if not sink.on_write_backs(site, lanes, offsets, size, plan.runs, maps[0]):
         seen = set[bytes]()
         for lane, begin in enumerate(offsets.tolist()):
-            one = some.shape.range(int(some.index[lane]), int(some.index[lane]) + 1)
-            held = extents.region_bytes(site.memory.shared, begin, size)
-            sink.on_write_back(site, one, held, made.source(lane), 0, seen, maps[lane])
+            one = lanes.shape.range(int(lanes.index[lane]), int(lanes.index[lane]) + 1)
+            held = extents.make_bytes(site.memory.shared, begin, size)
+            sink.on_write_back(site, one, held, plan.source(lane), 0, seen, maps[lane])
 
-    def land(those: Array) -> None:
-        shared = site.memory.shared.data.view(f"V{made.unit}")
-        inside = (offsets[those] // made.unit)[:, None] + made.inside
-        made.region.data.view(f"V{made.unit}")[made.outside[those]] = shared[inside]
+    def land(positions: Array) -> None:
+        shared = site.memory.shared.data.view(f"V{plan.unit}")
+        inside = (offsets[positions] // plan.unit)[:, None] + plan.inside
+        plan.region.data.view(f"V{plan.unit}")[plan.outside[positions]] = shared[inside]
 
-    site.memory.effects.issue_each(BULK, some.index, some.shape.lanes, land)
+    site.memory.effects.issue_each(BULK, lanes.index, lanes.shape.lanes, land)
     return True
 
 
-def _planned(
-    site: Site, some: Lanes, space: str, where: Array, tensor: TensorMap, at: Any
-) -> tuple[Array, Copies | None]:
-    """Return where each lane's box lies in the batch's shared memory, and the copies; None where they are not alike."""
+def _plan(site: Site, some: Lanes, space: str, where: Array, tensor: TensorMap, at: Any) -> tuple[Array, Copies | None]:
+    """Return the place of each lane's box in the batch's shared memory, and the copies; None if they differ."""
     memory = site.memory
     try:
         region, offsets = memory.resolve(site, space, some, where, 16, "w")
@@ -148,7 +146,7 @@ def _planned(
     first, pattern = int(places[0]), max(_ALIGNED, period(tensor.swizzle))
     if first % _ALIGNED or not (places % pattern == first % pattern).all():
         return offsets, None
-    plan = together(tensor, cast("tuple[Array, ...]", at), first)
+    plan = plan_together(tensor, cast("tuple[Array, ...]", at), first)
     held = memory.space.region_at(tensor.address)
     if plan is None or held is None or (memory.shared.low | stride) % plan.unit or len(held.data) % plan.unit:
         return offsets, None
@@ -161,8 +159,8 @@ def _planned(
     return offsets, Copies(held, plan.inside, outside, plan.unit, runs)
 
 
-def _everywhere(site: Site, some: Lanes, offsets: Array, ctas: Array | None) -> list[Array]:
-    """Return the offsets in every CTA of the clusters that a mask names, all lanes' in one CTA after the other's."""
+def _locate_in_ctas(site: Site, some: Lanes, offsets: Array, ctas: Array | None) -> list[Array]:
+    """Return the offsets in every CTA of the clusters that a mask names, CTA by CTA."""
     if ctas is None:
         return [offsets]
     memory = site.memory
@@ -171,8 +169,8 @@ def _everywhere(site: Site, some: Lanes, offsets: Array, ctas: Array | None) -> 
     return [(first + rank) * stride + offsets % stride for rank in range(size) if int(ctas[0]) >> rank & 1]
 
 
-def _apart(rows: Array, ctas: Array, cluster: int) -> list[Array]:
-    """Return rows in parts that name none twice, so that each copy's bytes count by themselves."""
+def _split_duplicates(rows: Array, ctas: Array, cluster: int) -> list[Array]:
+    """Split rows into parts without duplicates, so that each copy's bytes count separately."""
     if len(rows) == 1 or len(np.unique(rows)) == len(rows):
         return [rows]
     rank = ctas % cluster

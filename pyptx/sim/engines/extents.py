@@ -1,4 +1,4 @@
-"""Which bytes a copy reads and writes, as events name them."""
+"""The bytes that a copy reads and writes, as reported in events."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from pyptx.sim.engines.copies import Copy
 from pyptx.sim.state.regions import Region
 
 
-def region_bytes(region: Region, begin: int, size: int) -> Bytes:
+def make_bytes(region: Region, begin: int, size: int) -> Bytes:
     """Return a run of bytes of shared or global memory."""
     if region.space == "shared":
         return Bytes.run(Space.SHARED, begin, size)
     return Bytes.run(Space.GLOBAL, region.low + begin, size)
 
 
-def written(region: Region, begin: int, kept: Array) -> Bytes:
+def select_written(region: Region, begin: int, kept: Array) -> Bytes:
     """Return the bytes of a run that a mask keeps."""
     if kept.all():
-        return region_bytes(region, begin, len(kept))
+        return make_bytes(region, begin, len(kept))
     return Bytes(Space.GLOBAL, region.low + begin + np.flatnonzero(kept), 1)
 
 
-def units(copy: Copy) -> Bytes:
-    """Return the bytes of a tensor that a copy touches."""
+def list_units(copy: Copy) -> Bytes:
+    """Return the bytes of a tensor that a copy accesses."""
     return Bytes(Space.GLOBAL, copy.address if copy.inside is None else copy.address[copy.inside], copy.unit)
 
 
-def held(copy: Copy, shared: Region, begin: int, size: int) -> Bytes:
+def select_held(copy: Copy, shared: Region, begin: int, size: int) -> Bytes:
     """Return the shared bytes that a copy to a tensor reads: those of elements inside the tensor."""
     if copy.inside is None:
         return Bytes.run(Space.SHARED, begin, size)

@@ -1,4 +1,4 @@
-"""What all asynchronous engines need: the lanes that issue, their barriers, and bytes of shared memory per CTA."""
+"""Shared parts of the asynchronous engines: issuing lanes, their mbarriers, and shared memory per CTA."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyptx.sim.state.mbarriers import MBarriers, Misuse
 from pyptx.sim.state.memory import Mixed, Site
 
 
-def chosen(lanes: Lanes, mask: Array | None, *values: Any) -> tuple[Lanes | None, list[Any]]:
+def select_lanes(lanes: Lanes, mask: Array | None, *values: Any) -> tuple[Lanes | None, list[Any]]:
     """Return the lanes of a mask, None if there are none, and the values in each of them; vectors stay tuples."""
     if mask is None:
         return lanes, [_each(value, lanes.n, None) for value in values]
@@ -35,8 +35,8 @@ def _each(value: Any, count: int, at: Array | None) -> Any:
     return value if value.shape == (count,) else np.broadcast_to(value, count)
 
 
-def objects(site: Site, lanes: Lanes, space: str, address: Array) -> Array:
-    """Return where mbarrier objects lie in the batch's shared memory."""
+def locate_objects(site: Site, lanes: Lanes, space: str, address: Array) -> Array:
+    """Return the offsets of mbarrier objects in the batch's shared memory."""
     memory = site.memory
     try:
         region, offsets = memory.resolve(site, space, lanes, address, 8, "b")
@@ -50,44 +50,45 @@ def objects(site: Site, lanes: Lanes, space: str, address: Array) -> Array:
     return every
 
 
-def told(site: Site, lanes: Lanes, what: Callable[[MBarriers], Any]) -> Any:
-    """Do something to mbarrier objects; what they do not allow becomes an error at the instruction."""
+def act_on_mbarriers(site: Site, lanes: Lanes, action: Callable[[MBarriers], Any]) -> Any:
+    """Run an action on mbarrier objects; raise misuse as an error at the instruction."""
     try:
-        return what(site.memory.mbarriers)
+        return action(site.memory.mbarriers)
     except Misuse as misuse:
         text = f"`{site.instruction.full_opcode}`: {misuse.why}"
         note = site.memory.place(lanes, min(misuse.at, lanes.n - 1), site.function)
         raise faults.error(faults.MBARRIER, site.origin, text, notes=(note,)) from None
 
 
-def signalling(inner: Callable[..., None], size: int) -> Callable[..., None]:
-    """Return a store that also tells an mbarrier, of the same CTA as its target, that its bytes have arrived."""
+def wrap_signal(inner: Callable[..., None], size: int) -> Callable[..., None]:
+    """Return a store that also signals the arrival of its bytes to an mbarrier in the CTA of its target."""
 
     def run(
         site: Site, lanes: Lanes, mask: Any, space: str, address: Any, bar_space: str, bar: Any, outs: Any, *values: Any
     ) -> None:
-        some, (where, bars, given) = chosen(lanes, mask, address, bar, values)
-        if some is None:
+        active, (where, bars, operands) = select_lanes(lanes, mask, address, bar, values)
+        if active is None:
             return
-        offsets = objects(site, some, bar_space, bars)
+        offsets = locate_objects(site, active, bar_space, bars)
         effects = site.memory.effects
         tells = None
         if not effects.eager:
-            where, given = np.array(where), copied(given)
-            tells = told(site, some, lambda m: m.rows(offsets))[:, None]
+            where, operands = np.array(where), copy_operands(operands)
+            tells = act_on_mbarriers(site, active, lambda m: m.rows(offsets))[:, None]
 
         def land() -> None:
-            inner(site, some, None, space, where, (), *given)
-            told(site, some, lambda m: m.transfer(m.rows(offsets), np.full(some.n, -size)))
+            inner(site, active, None, space, where, (), *operands)
+            act_on_mbarriers(site, active, lambda m: m.transfer(m.rows(offsets), np.full(active.n, -size)))
 
-        effects.issue(STORES, some.index, some.shape.lanes, land, grouped=False, tells=tells)
+        effects.issue(STORES, active.index, active.shape.lanes, land, grouped=False, tells=tells)
 
     return run
 
 
-def give(site: Site, lanes: Lanes, values: tuple[Any, ...], run: Callable[[Lanes, tuple[Any, ...]], None]) -> None:
-    """Let `run` do what lanes tell tensor memory, with these operands of each, when the schedule says so. Who traces
-    what it touches is shown that now."""
+def schedule_effect(
+    site: Site, lanes: Lanes, values: tuple[Any, ...], run: Callable[[Lanes, tuple[Any, ...]], None]
+) -> None:
+    """Schedule `run` on tensor memory with these operands of each lane. A trace runs it now."""
     memory = site.memory
     if memory.effects.at_once(TCGEN05):
         run(lanes, values)
@@ -98,7 +99,7 @@ def give(site: Site, lanes: Lanes, values: tuple[Any, ...], run: Callable[[Lanes
         run(lanes, values)
         if whole and not trace.whole:
             return  # It comes again for each lane.
-    kept: tuple[Any, ...] = copied(values)
+    kept: tuple[Any, ...] = copy_operands(values)
     tensor, frees = memory.tensor, memory.tensor.frees
 
     def land(positions: Array) -> None:
@@ -114,13 +115,13 @@ def give(site: Site, lanes: Lanes, values: tuple[Any, ...], run: Callable[[Lanes
     memory.effects.issue_each(TCGEN05, lanes.index, lanes.shape.lanes, land, grouped=False)
 
 
-def firsts(lanes: Lanes) -> Array:
+def find_firsts(lanes: Lanes) -> Array:
     """Return the position of one lane of each warp."""
     return lanes.remembered("firsts of warps", lambda: np.unique(lanes.shape.warp[lanes.sel], return_index=True)[1])
 
 
-def of_first(lanes: Lanes, values: Array) -> Array:
-    """Return, for every lane, the value that the first lane of its warp has."""
+def spread_firsts(lanes: Lanes, values: Array) -> Array:
+    """Return, for every lane, the value in the first lane of its warp."""
 
     def made() -> Array:
         _, first, which = np.unique(lanes.shape.warp[lanes.sel], return_index=True, return_inverse=True)
@@ -129,8 +130,8 @@ def of_first(lanes: Lanes, values: Array) -> Array:
     return values[lanes.remembered("first lanes of warps", made)]
 
 
-def guarded(lanes: Lanes, mask: Array | None) -> Array:
-    """Return the lanes in which an instruction is executed."""
+def find_active(lanes: Lanes, mask: Array | None) -> Array:
+    """Return the lanes that execute an instruction."""
     return lanes.index if mask is None else lanes.index[np.broadcast_to(mask, lanes.n)]
 
 
@@ -140,8 +141,8 @@ def _taken(values: Any, positions: Array) -> Any:
     return values[positions]
 
 
-def copied(values: Any) -> Any:
-    """Return operands as they are now: registers may change before an effect lands."""
+def copy_operands(values: Any) -> Any:
+    """Return a copy of operands: registers may change before an effect lands."""
     if isinstance(values, tuple):
-        return tuple(copied(item) for item in cast("tuple[Any, ...]", values))
+        return tuple(copy_operands(item) for item in cast("tuple[Any, ...]", values))
     return np.array(values)

@@ -1,1 +1,1 @@
-"""Blocks as Python functions over registers, and the batch of CTAs that runs them."""
+"""Compile blocks to Python functions over registers, and run them for a batch of CTAs."""

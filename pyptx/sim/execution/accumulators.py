@@ -1,4 +1,4 @@
-"""Which registers are accumulators of warpgroups: known before a run. `state.accumulators` holds their values."""
+"""Which registers are accumulators of warpgroups, determined before a run. `state.accumulators` holds their values."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pyptx.sim.state.accumulators import Rows
 
 
 def numbers_of(program: Program) -> dict[int, int]:
-    """Return the number of the accumulators that a 32-bit register belongs to. Sets of registers that overlap, or that
-    are named in two orders, are left out: their products write registers."""
+    """Return the number of the accumulators that contain each 32-bit register. Omit sets that overlap or that are named
+    in two orders: their products write registers."""
     found: dict[Rows, set[int]] = {}
     for block in program.blocks:
         for step in block.steps:
@@ -29,21 +29,21 @@ def numbers_of(program: Program) -> dict[int, int]:
 
 
 def product_number(numbers: dict[int, int], program: Program, block: Block, step: Step) -> int:
-    """Return the number of the accumulators of a product, -1 for another instruction and for those without one."""
+    """Return the number of a product's accumulators, -1 if it has none and for other instructions."""
     if not numbers or not is_product(step):
         return -1
     return numbers.get(_rows(program, block, step, step.instruction.operands[0])[0], -1)
 
 
 def registers_of(program: Program, block: Block, step: Step) -> tuple[Rows, ...]:
-    """Return the rows of the registers of D and of A of a product, -1 for what is none; nothing for another step."""
+    """Return the rows of the registers of D and of A of a product, -1 where there is none; nothing for other steps."""
     if not is_product(step):
         return ()
     return tuple(_rows(program, block, step, operand) for operand in step.instruction.operands[:2])
 
 
 def _rows(program: Program, block: Block, step: Step, operand: Operand) -> Rows:
-    """Return the rows of the 32-bit registers that an operand names, -1 for what is none."""
+    """Return the rows of the 32-bit registers of an operand, -1 for anything else."""
     operands = Operands(program, block)
     made: list[int] = []
     for element in operand.elements if isinstance(operand, VectorOperand) else (operand,):

@@ -20,11 +20,11 @@ from pyptx.sim.state.memory import Site
 from pyptx.sim.state.printing import MOST_PRINTED, formatted
 
 _SIZES = {"vprintf": ((4,), (8, 8)), "__assertfail": ((), (8, 8, 4, 8, 8))}
-"""Bytes of the results and of the parameters of the functions that the system has."""
+"""Bytes of the results and parameters of the system's functions."""
 
 
 def call(machine: Batch, name: str, frame: int, lanes: Lanes, step: Step) -> None:
-    """Run a builtin in some lanes; its frame starts `frame` bytes above the caller's."""
+    """Run a builtin for these lanes; its frame starts `frame` bytes above the caller's."""
     site, origin = Site(machine.memory, step.instruction, name), opcode_span(step.instruction)
     _require_signature(name, step, origin)
     base = machine.sp[lanes.sel] + frame
@@ -44,7 +44,7 @@ def call(machine: Batch, name: str, frame: int, lanes: Lanes, step: Step) -> Non
 
 
 def _require_signature(name: str, step: Step, origin: Origin | None) -> None:
-    """Refuse a declaration by which arguments lie elsewhere than the function looks for them."""
+    """Reject a declaration whose parameters do not match the function's."""
     symbol = step.scope.find(name)
     declared = symbol.declaration if symbol is not None else None
     if name not in _SIZES or not isinstance(declared, Function):
@@ -71,8 +71,8 @@ def _loaded(site: Site, lanes: Lanes, space: str, address: Value, dtype: str) ->
 
 
 def _vprintf(machine: Batch, site: Site, lanes: Lanes, base: Value, origin: Origin | None) -> None:
-    """Print lane by lane: the frame holds the result, the format's address, the arguments' address. The result is the
-    number of arguments, -1 without a format."""
+    """Print lane by lane: the frame holds the result, the format's address and the arguments' address. The result is
+    the number of arguments, -1 without a format."""
     formats, arguments = _word(site, lanes, base, 8, "u8"), _word(site, lanes, base, 16, "u8")
     texts, counts = [""] * lanes.n, np.full(lanes.n, -1, np.int32)
     for parts, members in _by_format(machine, site, lanes, formats, origin):
@@ -97,7 +97,7 @@ def _vprintf(machine: Batch, site: Site, lanes: Lanes, base: Value, origin: Orig
 def _by_format(
     machine: Batch, site: Site, lanes: Lanes, address: Array, origin: Origin | None
 ) -> list[tuple[Parts, list[int]]]:
-    """Return the formats that lanes print by and which of the lanes do; a null address is no format."""
+    """Return the formats and the lanes that print each; a null address is no format."""
     formats: dict[bytes, tuple[Parts, list[int]]] = {}
     member = 0
     try:
@@ -124,8 +124,8 @@ def _string(site: Site, one: Lanes, address: int, most: int | None = None) -> by
 
 
 def _strings(site: Site, lanes: Lanes, address: Array, most: int | None = None) -> dict[int, bytes]:
-    """Return the string that each lane reads, but for those with a null address: lanes of different CTAs may find
-    different ones at one address."""
+    """Return the string of each lane except those with a null address: lanes of different CTAs may read different
+    strings at one address."""
     columns: list[Array] = []
     readers = active = np.flatnonzero(address)
     while len(active) and len(columns) != most:

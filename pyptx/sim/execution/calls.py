@@ -1,5 +1,5 @@
-"""Passes arguments and results through the callee's frame, where a caller can put them without knowing the callee
-(manual: Abstracting the ABI). Writes code for both sides of a call."""
+"""Pass arguments and results through the callee's frame, which a caller can locate without knowing the callee (manual:
+Abstracting the ABI). Generates code for both sides of a call."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def callee_name(step: Step) -> str | None:
 
 
 def _declared(step: Step, writer: BlockText) -> tuple[Placed, Placed, int]:
-    """Return where results and arguments lie in the callee's frame, and how far they reach."""
+    """Return the places of results and arguments in the callee's frame, and the size of that part."""
     _, callee, _, last = parts_of_call(step)
     for operand in (last, callee):
         symbol = step.scope.find(operand.name) if isinstance(operand, LabelOperand | RegisterOperand) else None
@@ -70,7 +70,7 @@ def _declared(step: Step, writer: BlockText) -> tuple[Placed, Placed, int]:
 
 
 def pass_arguments(writer: BlockText, step: Step) -> None:
-    """Write the arguments of a call into the frame of the function that it calls."""
+    """Write the arguments of a call to the callee's frame."""
     _, formals, end = _declared(step, writer)
     _, _, arguments, _ = parts_of_call(step)
     writer.operands.uses_stack = True
@@ -92,7 +92,7 @@ def pass_arguments(writer: BlockText, step: Step) -> None:
 
 
 def take_results(writer: BlockText, step: Step) -> None:
-    """After a call, read its results from the frame of the function that returned."""
+    """Read the results of a call from the callee's frame."""
     placed, _, _ = _declared(step, writer)
     results, _, _, _ = parts_of_call(step)
     base = writer.block.code.frame.size
@@ -110,7 +110,7 @@ def take_results(writer: BlockText, step: Step) -> None:
 
 
 def take_parameters(writer: BlockText) -> None:
-    """At a function's start, read its `.reg` parameters."""
+    """Read the `.reg` parameters at the start of a function."""
     code = writer.block.code
     for param, offset, size in () if code.function.is_entry else code.frame.params:
         for row, part in _formals(writer, param, offset, size):
@@ -119,7 +119,7 @@ def take_parameters(writer: BlockText) -> None:
 
 
 def leave_results(writer: BlockText) -> None:
-    """At a function's end, leave its `.reg` results in its frame."""
+    """Write the `.reg` results to the frame at the end of a function."""
     for param, offset, size in writer.block.code.frame.results:
         for row, part in _formals(writer, param, offset, size):
             writer.operands.uses_stack = True
@@ -127,7 +127,7 @@ def leave_results(writer: BlockText) -> None:
 
 
 def _formals(writer: BlockText, param: Param, offset: int, size: int) -> list[tuple[Row, int]]:
-    """Return the registers of a `.reg` parameter and where each lies: a vector has a register for every member."""
+    """Return the registers of a `.reg` parameter with their offsets: a vector has one register per member."""
     if param.state_space.ptx != ".reg":
         return []
     names = names_of(param)
@@ -136,7 +136,7 @@ def _formals(writer: BlockText, param: Param, offset: int, size: int) -> list[tu
 
 
 def _parts_of(writer: BlockText, given: VectorOperand, step: Step, offset: int, size: int) -> list[tuple[Row, int]]:
-    """Return the registers of a vector and where each lies."""
+    """Return the registers of a vector with their offsets."""
     count = len(given.elements)
     named = [element for element in given.elements if isinstance(element, RegisterOperand)]
     return [(_row(writer, element, step), offset + at * size // count) for at, element in enumerate(named)]

@@ -1,8 +1,8 @@
-"""Turns a block into a Python function over register views, once per machine; the function returns the next block's
+"""Compile a block to a Python function over register views, once per machine; the function returns the next block's
 number, or a negative code when the scheduler must decide.
 
-The text is made of our own names and checked numbers. Two functions per block: `bind` makes one for a range of lanes,
-whose registers are slices; `spread` runs any lanes on gathered registers and scatters what it wrote.
+The text contains only our own names and checked numbers. Two functions per block: `bind` makes one for a range of
+lanes, whose registers are slices; `spread` runs any lanes on gathered registers and scatters the results.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ from pyptx.sim.semantics.vocabulary import Kind, Operation, Selected
 from pyptx.sim.state.accumulators import settle
 
 DIVERGED, CONTROL = -1, -2
-"""What a block's function returns when lanes leave it two ways, or by a call, a barrier, the end."""
+"""The result of a block's function if lanes leave it in two directions, or by a call, a barrier or exit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A place for a result: the view to write, and the type of the value; no view for `_`."""
+    """The destination of a result: the view to write, and the type of the value; no view for `_`."""
 
     view: str | None
     type: str
 
 
 Outputs = list[Output | list[Output]]
-"""The results of an instruction; the elements of a vector stand in a list."""
+"""The results of an instruction; the elements of a vector are in a list."""
 
 
 @dataclass(slots=True)
 class Source:
-    """A block's compiled text and what it names."""
+    """A block's compiled text and the values that it names."""
 
     make: Callable[..., Any]
     constants: dict[str, Any]
@@ -68,11 +68,11 @@ class Source:
 
 
 class Instrument(Protocol):
-    """What checked runs add to instructions: another function for one that accesses memory, a call before any, or, in
-    place of one that computes, a function that also gets the machine, the lanes and the guard."""
+    """What checked runs add to instructions: a replacement for a function that accesses memory, calls before any
+    instruction, or a replacement for one that computes, which also takes the machine, the lanes and the guard."""
 
     numerics: bool
-    """Whether it looks at values; the text of blocks then is another."""
+    """Whether it checks values, which changes the text of blocks."""
 
     def wrap_access(self, step: Step, operation: Operation, block: Block) -> Callable[..., Any] | None: ...
 
@@ -124,8 +124,8 @@ class Writer(BlockText):
         return Source(namespace["make"], self.operands.constants, self.sites, self.approximate, self.numbers)
 
     def _settle(self, at: int, product: int = -1) -> None:
-        """Before the lines from `at` on, give registers that these name the accumulators held for them, but for those
-        of the product that the lines are."""
+        """Before the lines from `at`, write pending accumulators to the registers that these lines name, except those
+        of the product itself."""
         touched = self.operands.touched
         found: dict[int, bool] = {}
         for row, writes in touched.items():
@@ -143,7 +143,7 @@ class Writer(BlockText):
         self.settled.update(found, (product,) if product >= 0 else ())
 
     def _tracked(self, step: Step, write: Callable[[Step], None]) -> None:
-        """Write an instruction between the test of what it reads and the note of what it writes."""
+        """Write an instruction between the check of its operands and the record of its results."""
         if self.tracker is not None:
             self.tracker.reads(self, step)
         write(step)
@@ -296,7 +296,7 @@ class Writer(BlockText):
         return [self.read(RegisterOperand(f"{name}.{part}"), "u32", step) for part in COMPONENTS]
 
     def output(self, wanted: Operand, given: Actual, step: Step) -> Output:
-        """Return where a result goes."""
+        """Return the destination of a result."""
         if isinstance(given, RegisterOperand | LabelOperand):
             if given.name == "_":
                 return Output(None, wanted.type or "b32")
@@ -318,7 +318,7 @@ class Writer(BlockText):
         return dtype_of(output.type).itemsize == np.dtype(CLASSES[letter]).itemsize
 
     def assign(self, output: Output, expression: str, mask: str | None) -> None:
-        """Write a value to where it goes, in the lanes of the mask."""
+        """Write a value to its destination, in the lanes of the mask."""
         if output.view is None:
             return
         if dtype_of(output.type).kind == "f" and not self._exact(output):
@@ -380,7 +380,7 @@ def _flat(outs: Outputs) -> list[Output]:
 
 
 def _whole(given: Actual) -> Actual:
-    """Return the register of an operand that names a part of one."""
+    """Return the whole register of an operand that names a part."""
     return RegisterOperand(given.base) if isinstance(given, RegisterOperand) and given.selector else given
 
 

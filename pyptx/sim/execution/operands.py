@@ -1,5 +1,5 @@
-"""Writes operands as expressions over register views and constants. Generated text holds our own names and checked
-numbers only, never text of the PTX."""
+"""Write operands as expressions over register views and constants. Generated text contains only our own names and
+checked numbers, never text of the PTX."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ class Operands:
         self.constants: dict[str, Any] = {}
         self.uses_stack = False
         self.position = 0
-        """Where in the block the instruction at hand stands."""
+        """The position of the current instruction in the block."""
         self.written: dict[str, bool] = {}
         self.gathered: set[str] = set()
         self.touched: dict[int, bool] = {}
-        """The 32-bit registers named since somebody cleared this, and whether they are written."""
+        """The 32-bit registers named since the last clear, and whether they are written."""
 
     def constant(self, value: Value) -> str:
         """Return the name of a value that the code uses."""
@@ -68,7 +68,7 @@ class Operands:
         return name
 
     def view(self, row: Row, suffix: str = "", element: int = 0, reads: bool = True) -> str:
-        """Return the name of a register's view, which is read unless told otherwise."""
+        """Return the name of a register's view, which is read unless `reads` is false."""
         index = row.index + element
         name = f"{row.letter}{index}{suffix}"
         self.views[name] = (row.letter, suffix, index)
@@ -79,7 +79,7 @@ class Operands:
         return name
 
     def wrote(self, view: str, partly: bool) -> None:
-        """Note that a view is written, in some lanes only or in all."""
+        """Record that a view is written, in some lanes only or in all."""
         letter, _, index = self.views[view]
         if partly and f"{letter}{index}" not in self.written:
             self.gathered.add(f"{letter}{index}")
@@ -199,7 +199,7 @@ class Operands:
         return f"({self.read(given.left, type_name, scope)} + {self.constant(constant(extra, type_name or 'u64'))})"
 
     def _register_sum(self, row: Row, extra: int, type_name: str | None) -> str:
-        """Add a number to a register's bits, which wrap, before they are taken as a type."""
+        """Add a number to a register's bits, with wraparound, before they are read as a type."""
         own = np.dtype(CLASSES[row.letter])
         dtype = dtype_of(type_name) if type_name is not None else own
         widens = dtype.kind == "i" and dtype.itemsize > own.itemsize

@@ -1,4 +1,4 @@
-"""The text of one block as it is written: its lines, the operands that they name, the sites that access memory."""
+"""The generated text of one block: its lines, its operands, and the sites that access memory."""
 
 from __future__ import annotations
 

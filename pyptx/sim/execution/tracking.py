@@ -1,7 +1,6 @@
-"""Registers read before they were written (PTX0911): those that static assignment cannot prove are tracked as they run,
-a flag per lane and byte; and the pattern that everything uninitialized starts with. `transfers` says who only hands
-values on.
-"""
+"""Registers read before they were written (PTX0911): those that static assignment cannot prove are tracked at run time,
+with a flag per lane and byte; and the initial pattern of uninitialized memory. `transfers` knows which instructions
+only move values."""
 
 from __future__ import annotations
 
@@ -18,12 +17,12 @@ from pyptx.sim.program.registers import Row
 from pyptx.sim.program.vectors import names_of
 
 POISON = 0x7FFDA5A5
-"""What uninitialized words hold with `poison=True`: as f32 and bf16, and twice over as f64, a NaN."""
+"""The contents of uninitialized words with `poison=True`: NaN as f32 and bf16, and twice as f64."""
 _FILL = {"p": True, "h": POISON >> 16, "r": POISON, "d": POISON << 32 | POISON}
 
 
 def poison_registers(registers: dict[str, Array]) -> None:
-    """Give every register the pattern, predicates are true; the carry flag stays clear."""
+    """Fill every register with the pattern and set predicates; the carry flag stays clear."""
     for letter, matrix in registers.items():
         matrix.fill(_FILL[letter])
     registers["p"][0] = False
@@ -31,15 +30,15 @@ def poison_registers(registers: dict[str, Array]) -> None:
 
 @dataclass(slots=True)
 class Tracker:
-    """The registers of a program that are tracked, each with its row of flags."""
+    """The tracked registers of a program, each with its row of flags."""
 
     rows: dict[Register, int]
     handed: dict[Register, str] = field(default_factory=dict[Register, str])
-    """The names of the flags that the step at hand hands on: made before its operands are overwritten."""
+    """The names of the flags that the current step passes on, computed before its operands are overwritten."""
 
     @classmethod
     def of(cls, program: Program) -> Tracker:
-        """Return a tracker of what is not proven, and of what `mov` makes of it."""
+        """Return a tracker of the registers that are not proven, and of copies that `mov` makes of them."""
         found = {register for code in program.codes for register in unproven(program.blocks, code)}
         moves = [move for block in program.blocks for step in block.steps if (move := transfer(step)) is not None]
         grown = True
@@ -50,7 +49,7 @@ class Tracker:
         return cls({register: at for at, register in enumerate(sorted(found))})
 
     def begin(self, writer: BlockText, block: Block) -> None:
-        """Write what is known when a block begins: parameters in registers and results of calls are written."""
+        """Write the flags at the start of a block: parameters in registers and results of calls are written."""
         params = block.code.function.params if block.pc == block.code.entry else ()
         names = {name for param in params for name in names_of(param)}
         given = [register for register in self.rows if register[0] in names and _owns(block, register)]
@@ -62,7 +61,7 @@ class Tracker:
             writer.operands.wrote(f"w{self.rows[register]}", False)
 
     def reads(self, writer: BlockText, step: Step) -> None:
-        """Write the test of what a step uses, and whether what it hands on was written."""
+        """Write the check of the registers that a step uses, and the flags of those that it passes on."""
         self.handed = {}
         if step.plan is None:
             return
@@ -86,7 +85,7 @@ class Tracker:
                 writer.lines.append(f"{self.handed[register]} = {expression}")
 
     def writes(self, writer: BlockText, step: Step) -> None:
-        """Write what a step has written."""
+        """Write the flags of a step's results."""
         if step.plan is None:
             return
         for register in dict.fromkeys(reads_and_writes(step)[1]):

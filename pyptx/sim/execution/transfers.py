@@ -1,7 +1,7 @@
-"""Instructions that hand values on without using them: a value that nobody wrote does no harm before somebody uses it.
+"""Instructions that move values without using them: an unwritten value does no harm before its first use.
 
 `mov`, also of parts of registers, `selp` and `slct`, which drop one of two values, `prmt`, which drops bytes, and
-`shfl`: of the values that a warp shuffles, often only one is taken.
+`shfl`: of the values that a warp shuffles, often only one is used.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from pyptx.sim.semantics.data_movement import shuffle
 from pyptx.sim.state.meetings import Meeter, present
 
 WRITTEN = 0xFF
-"""What is known of a register: a bit for each of its bytes, set where that was written; set beyond its end too."""
+"""The flags of a register: one bit per byte, set if written, and set beyond its end."""
 _MOST = 8
 _BYTES = {".b16": 2, ".b32": 4, ".b64": 8, ".b128": 16}
 
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """What an instruction hands on: the registers `sources` to each of `targets`, chosen by the operands `used`."""
+    """A transfer: from the registers `sources` to each of `targets`, selected by the operands `used`."""
 
     targets: tuple[Register, ...]
     sources: tuple[Register | None, ...]
@@ -41,7 +41,7 @@ class Transfer:
 
 
 def transfer(step: Step) -> Transfer | None:
-    """Return what an instruction hands on, None if it uses what it reads."""
+    """Return the transfer of an instruction, None if it uses its operands."""
     instruction = step.instruction
     operands, opcode = instruction.operands, instruction.opcode
     if step.plan is None or Trait.CARRIES not in step.traits:
@@ -59,7 +59,7 @@ def transfer(step: Step) -> Transfer | None:
 
 
 def handed_on(writer: BlockText, step: Step, found: Transfer, flags: list[str]) -> list[str]:
-    """Return the expressions of which bytes of each target are written, given which bytes of each source are."""
+    """Return the expressions of the written bytes of each target, from those of each source."""
     opcode, read = step.instruction.opcode, writer.operands.read
     if opcode == "mov":
         return _moved(writer, step, flags)
@@ -79,7 +79,7 @@ def handed_on(writer: BlockText, step: Step, found: Transfer, flags: list[str]) 
 
 
 def _shuffled(mode: str, machine: Meeter, group: Lanes, flags: Array | int, by: Array, limit: Array) -> Array:
-    """Return which bytes `shfl` takes are written; nothing is known of lanes that execute it at another place."""
+    """Return which bytes that `shfl` returns are written; lanes that execute it at another place are unknown."""
     together = present(machine, group)
     if together is group:
         return shuffle(mode, machine, group, np.asarray(flags), by, limit)[0]
@@ -93,7 +93,7 @@ def _shuffled(mode: str, machine: Meeter, group: Lanes, flags: Array | int, by: 
 
 
 def _moved(writer: BlockText, step: Step, flags: list[str]) -> list[str]:
-    """Return which bytes `mov` writes, of registers that it splits or joins too."""
+    """Return which bytes `mov` writes, including split and joined registers."""
     to, given = (_parts(operand) for operand in step.instruction.operands)
     if len(to) == len(given):
         return [flag for part, flag in zip(to, flags, strict=True) if _register(part, step) is not None]
@@ -108,7 +108,7 @@ def _moved(writer: BlockText, step: Step, flags: list[str]) -> list[str]:
 
 
 def _joined(size: int, *flags: Array | int) -> Array | int:
-    """Return which bytes of a register are written, of whose parts of some size these are."""
+    """Return the written bytes of a register, from those of its parts of one size."""
     found: Array | int = WRITTEN << size * len(flags) & WRITTEN
     for at, some in enumerate(flags):
         found = found | (some & (1 << size) - 1) << size * at
@@ -116,7 +116,7 @@ def _joined(size: int, *flags: Array | int) -> Array | int:
 
 
 def _permuted(selector: Array, first: Array | int, second: Array | int) -> Array:
-    """Return which bytes `prmt` takes are written, given which bytes of its operands are."""
+    """Return which bytes that `prmt` selects are written, from those of its operands."""
     both, found = (first & 15) | (second & 15) << 4, np.zeros(np.shape(selector), np.uint8) | 0xF0
     for at in range(4):
         found |= ((both >> (selector >> np.uint32(4 * at) & np.uint32(7)).astype(np.uint8) & 1) << at).astype(np.uint8)
@@ -134,7 +134,7 @@ def _parts(operand: Operand) -> tuple[Operand, ...]:
 
 
 def _register(operand: Operand, step: Step) -> Register | None:
-    """Return the register that an operand is, None for all else."""
+    """Return the register of an operand, None for anything else."""
     if not isinstance(operand, RegisterOperand | LabelOperand):
         return None
     symbol, base = resolved(operand.name, step.scope)

@@ -1,7 +1,7 @@
-"""Finds what is wrong in a run: races, missing fences, results used too early, misused barriers, hangs.
+"""Find what is wrong in a run: races, missing fences, results used too early, misused barriers, hangs.
 
-A library of its own: the machine tells it what happens, in order, and asks for findings. It imports nothing of the
-machine. docs/hazards.md lists the calls.
+A separate library: the machine reports events in order and queries the findings. It imports nothing of the machine.
+docs/hazards.md lists the calls.
 """
 
 from __future__ import annotations

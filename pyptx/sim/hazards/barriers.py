@@ -1,4 +1,4 @@
-"""Barriers of a CTA, of a warp and of a cluster: who has arrived, who waits, what they hand on, and their misuse."""
+"""Barriers of a CTA, a warp and a cluster: who has arrived, who waits, what they release, and their misuse."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BarKind = Literal["sync", "arrive", "red"]
 
 @dataclass(slots=True)
 class Round:
-    """One round of a CTA barrier that has begun."""
+    """One round of a CTA barrier in progress."""
 
     slot: int
     grid: Grid
@@ -56,12 +56,12 @@ class Barriers:
         self.arrivals, self.waits = np.zeros(0, np.int32), np.zeros(0, np.int32)
         self._latest = np.zeros(0, np.int32)
         self._places: list[Place | None] = [None]
-        """Where each thread last arrived or waited at the barrier of its cluster: a number of a place."""
+        """Where each thread last arrived or waited at the barrier of its cluster: the number of a place."""
         self.fenced_inits: dict[int, set[int]] = {}
         self.inits: dict[int, set[int]] = {}
 
     def forget(self, grid: Grid, slots: Sequence[int], threads: Ints) -> None:
-        """CTAs begin in slots: what their threads' numbers meant before is over."""
+        """Forget the threads of CTAs that begin in reused slots."""
         self._make_room()
         self.arrivals[threads] = self.waits[threads] = self._latest[threads] = 0
         for held in (self.fenced_inits, self.inits):
@@ -73,7 +73,7 @@ class Barriers:
     # Within a CTA
 
     def bar(self, group: Group, place: Place, number: int, count: int | None, kind: BarKind) -> list[int]:
-        """`bar.sync`, `.arrive`, `.red` by whole warps. Return the threads that may go on."""
+        """`bar.sync`, `.arrive`, `.red` by whole warps. Return the released threads."""
         released: list[int] = []
         grid = self.state.grid_of(group.first)
         if count is None and kind == "sync" and not self.rounds and 0 <= number < 16 and self._is_whole(group, grid):
@@ -94,7 +94,7 @@ class Barriers:
         return released
 
     def _complete_parts(self, grid: Grid, members: list[Ints], count: int) -> bool:
-        """Say whether as many threads of each CTA as a barrier counts are here, whole warps, and not all of the CTA."""
+        """Tell whether the barrier's count of threads of each CTA is here, in whole warps, and not all of the CTA."""
         if count <= 0 or count % 32 or any(len(mine) != count for mine in members):
             return False
         live = self.state.live.reshape(-1, 32)
@@ -105,7 +105,7 @@ class Barriers:
         return True
 
     def _synchronise_each(self, members: list[Ints]) -> bool:
-        """Let the threads of each CTA know what any of them does; False, with nothing done, where it is not simple."""
+        """Synchronize the threads of each CTA; return False, with nothing done, if they need separate handling."""
         clocks = self.state.clocks
         stamps = release_each(clocks, members)
         for mine, stamp in zip(members, stamps or (), strict=stamps is not None):
@@ -114,7 +114,7 @@ class Barriers:
         return stamps is not None
 
     def _is_whole(self, group: Group, grid: Grid) -> bool:
-        """Tell whether all living threads of some CTAs are here."""
+        """Tell whether all live threads of some CTAs are here."""
         state = self.state
         if group.whole_at != state.clocks.version:
             group.whole_at = state.clocks.version
@@ -182,7 +182,7 @@ class Barriers:
         return threads.tolist()
 
     def _count_all(self, grid: Grid, slot: int) -> int:
-        """Return what a barrier without a count waits for: the CTA's threads, in whole warps that have not exited."""
+        """Return the count of a barrier without one: the CTA's threads, in whole warps that have not exited."""
         first = grid.thread(slot)
         return int(self.state.live[first : first + grid.stride].reshape(-1, 32).any(axis=1).sum()) * 32
 
@@ -191,7 +191,7 @@ class Barriers:
         return threads[self.state.live[threads]]
 
     def warp_sync(self, group: Group, place: Place, mask: int) -> None:
-        """`bar.warp.sync` by all lanes of the mask that take part, one warp at a time."""
+        """`bar.warp.sync` by all participating lanes of the mask, one warp at a time."""
         state = self.state
         for index, warp in enumerate(group.warps.tolist()):
             threads = group.threads[group.warp_index == index]
@@ -208,7 +208,7 @@ class Barriers:
             state.clocks.synchronise(threads, WARP if len(threads) == int(alive.sum()) else None)
 
     def exited(self, grid: Grid, slot: int) -> list[int]:
-        """Threads of a CTA have exited: barriers that counted on everybody may complete now."""
+        """Complete barriers that only waited for threads of a CTA that have exited."""
         released: list[int] = []
         for key, now in list(self.rounds.items()):
             if key[:2] == (grid.number, slot) and now.count is None:
@@ -249,7 +249,7 @@ class Barriers:
         return self._complete_cluster(domain, now)
 
     def _report_out_of_step(self, wrong: Ints, place: Place, detail: str) -> None:
-        """Report threads that are out of step, with what each did last."""
+        """Report threads that are out of step, with the last action of each."""
         for thread in wrong.tolist():
             other = self._places[int(self._latest[thread])]
             self.state.report(rules.CLUSTER_BARRIER, place, detail, thread=thread, other=other)
@@ -261,7 +261,7 @@ class Barriers:
         return self._places.index(place)
 
     def _make_room(self) -> None:
-        """Count for all threads that there are."""
+        """Extend the counts to all threads."""
         more = len(self.state.live) - len(self.arrivals)
         if more:
             self.arrivals, self.waits, self._latest = (
@@ -286,7 +286,7 @@ class Barriers:
         return {thread for slot in slots for thread in self._list_live(grid, slot).tolist()}
 
     def cluster_may_pass(self, thread: int) -> bool:
-        """Tell whether `barrier.cluster.wait` of this thread would go on."""
+        """Tell whether `barrier.cluster.wait` of this thread would return."""
         now = self.clusters.get(self.state.domain_of(thread).number)
         return now is not None and now.complete > self._count_waits(thread)
 
@@ -294,7 +294,7 @@ class Barriers:
         return int(self.waits[thread]) if thread < len(self.waits) else 0
 
     def cluster_wait(self, group: Group, place: Place, sem: Sem = Sem.ACQUIRE) -> None:
-        """`barrier.cluster.wait` that went on."""
+        """`barrier.cluster.wait` that returned."""
         state, threads = self.state, group.threads
         now = self.clusters.setdefault(state.domain_of(group.first).number, ClusterRound())
         self._make_room()
@@ -309,12 +309,12 @@ class Barriers:
             state.clocks.acquire(threads, now.done, everything)
 
     def cluster_exited(self, domain: Domain) -> bool:
-        """Threads of a cluster have exited; return whether its round is complete now."""
+        """Account for exited threads of a cluster; return whether its round is now complete."""
         now = self.clusters.get(domain.number)
         return bool(now and now.arrived and self._complete_cluster(domain, now))
 
     def note_init(self, thread: int, barrier: int) -> None:
-        """A thread initialized an mbarrier: other CTAs must learn of it by a cluster barrier."""
+        """Record the initialization of an mbarrier: other CTAs need a cluster barrier to see it."""
         self.inits.setdefault(thread, set()).add(barrier)
 
     def fence_inits(self, group: Group) -> None:

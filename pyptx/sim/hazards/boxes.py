@@ -1,7 +1,7 @@
-"""Boxes of tensor copies that lie wholly outside their tensor, and what coordinates would bring them back.
+"""Boxes of tensor copies that are entirely outside their tensor, and which coordinates would put them inside.
 
-Such a box may be meant: a grid is rounded up. It is a mistake where the same coordinates in another order, or counted
-in elements instead of bytes, put every box of the tensor inside, while those that are inside leave a part of it out.
+Such a box may be intended: a grid is rounded up. It is a mistake if the same coordinates in another order, or counted
+in elements instead of bytes, put every box inside the tensor, while the boxes inside leave part of it out.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from pyptx.tensormap import TensorMap
 
 @dataclass(slots=True)
 class Seen:
-    """The coordinates of the boxes of one map: the least and the greatest, what all are multiples of, and those of the
-    first box outside, with the instruction and the thread."""
+    """The coordinates of the boxes of one map: the minimum and maximum, their common divisor, and those of the first
+    box outside, with the instruction and the thread."""
 
     low: Ints
     high: Ints
@@ -40,8 +40,8 @@ class Boxes:
     def copied(
         self, grid: Grid, threads: Ints, place: Place, tensor: TensorMap, at: Ints, outside: Mask | None
     ) -> None:
-        """Threads copy a box each, at these coordinates, a row of them for each dimension; `outside` says which have no
-        element inside, None that all have."""
+        """Record one box per thread at these coordinates, a row per dimension; `outside` tells which have no element
+        inside, None if all have one."""
         seen = self._seen.get((grid.number, tensor))
         low, high, step = at.min(1), at.max(1), np.gcd.reduce(at, axis=1)
         if seen is None:
@@ -60,7 +60,7 @@ class Boxes:
         self.state.report(rules.EMPTY_COPY, place, f"{_locate_box(tensor, at)} is outside", thread=thread)
 
     def finish(self, grid: Grid) -> None:
-        """The grid has ended: report coordinates that look mistaken."""
+        """Report coordinates that look wrong when the grid ends."""
         for key in [key for key in self._seen if key[0] == grid.number]:
             seen, tensor = self._seen.pop(key), key[1]
             cause = next(_list_causes(tensor, seen), None) if seen.first is not None else None

@@ -1,8 +1,8 @@
-"""Who knows of whose accesses: vector clocks of lanes, by the happens-before edges of the memory model.
+"""Which accesses each lane knows: vector clocks of lanes, by the happens-before edges of the memory model.
 
-Time is one counter for all, ticked by every release, so an access is known when its time is not after what the reader
-knows of its agent. Lanes that know the same share a row; a row splits when some of its lanes learn more. What a whole
-warp, CTA or cluster has synchronized is a `floor`, one number instead of a column per thread.
+Time is one counter, ticked by every release, so an access is known if its time is not after what the reader knows of
+its agent. Lanes with equal knowledge share a row; a row splits when some of its lanes learn more. What a whole warp,
+CTA or cluster has synchronized is a `floor`, one number instead of a column per thread.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ WARP, CTA, CLUSTER = range(3)
 _Rows = TypeVar("_Rows", Clock, Ints)
 NEVER = np.iinfo(np.int32).max
 _SOME = 256
-"""So many releases that a thread has learned, and nobody asked for, become one."""
+"""Merge this many learned but unresolved releases of a thread."""
 
 
 _RAISED = slice(SEEN, SEEN + 1), slice(WIDE_SHARED, WIDE_GLOBAL + 1)
-"""The kinds of ORDER, side by side."""
+"""The kinds of ORDER, which are adjacent."""
 
 
 def _merge_range(rows: _Rows) -> _Rows | slice[int, int, None]:
@@ -68,7 +68,7 @@ class Clocks(ClockRows):
         """When a proxy fence was last executed."""
 
     def rows_by(self, threads: Ints, times: Clock) -> Clock:
-        """Return the rows of threads, in which all is written that each knows and that is of its time or later."""
+        """Return the rows of threads with all knowledge that is of these times or later."""
         if self._pending:
             late = self._learned_at[threads] >= times
             if np.count_nonzero(late):
@@ -77,11 +77,11 @@ class Clocks(ClockRows):
 
     @property
     def written(self) -> tuple[Clock, Clock, dict[int, dict[int, Clock]]]:
-        """The table, the floors and what is known of other clusters, for rows of `rows_by`."""
+        """The table, the floors and the knowledge of other clusters, for rows of `rows_by`."""
         return self._table, self._floors, self._foreign
 
     def learn_later(self, thread: int, handed: Handed) -> None:
-        """Let a thread learn what was released as soon as somebody asks what it knows."""
+        """Let a thread learn a release when its knowledge is next needed."""
         held = self._pending.get(thread, ())
         if handed not in held:
             held = (*held, handed)
@@ -91,7 +91,8 @@ class Clocks(ClockRows):
                 self._learned_at[thread] = at
 
     def settle(self, threads: Ints | None = None) -> None:
-        """Write what threads, or all, have learned into their rows: at once for those that have learned the same."""
+        """Write what threads, by default all, have learned into their rows: at once for those that have learned the
+        same."""
         pending, waiting = self._pending, self._find_waiting(threads)
         alike: dict[tuple[Handed, ...], list[int]] = {}
         for thread in waiting:
@@ -102,7 +103,7 @@ class Clocks(ClockRows):
             self.acquire(np.array(sorted(mine), np.int64), stamp)
 
     def _find_waiting(self, threads: Ints | None) -> list[int]:
-        """Return which threads, or of all, have learned what is not in their rows."""
+        """Return which of these threads, by default of all, have learned what is not in their rows."""
         pending = self._pending
         if threads is None:
             return [*pending]
@@ -119,12 +120,12 @@ class Clocks(ClockRows):
             self.acquire(threads, union([one for thread in waiting for one in self._pending.pop(thread)]))
 
     def tick(self) -> int:
-        """Return the present time and move on: what follows is not covered by what was released now."""
+        """Return the current time and advance it: later accesses are not covered by current releases."""
         self.now += 1
         return self.now - 1
 
     def stop(self, threads: Ints) -> None:
-        """End the life of threads: those of their row go on without them."""
+        """End threads: the others of their row continue without them."""
         for thread in threads.tolist() if self._pending else ():
             self._pending.pop(thread, None)
         self._learned_at[threads] = 0
@@ -132,7 +133,7 @@ class Clocks(ClockRows):
         self.version += 1
 
     def handed_on(self, thread: int) -> Handed:
-        """Return what a release by a thread hands on, without moving time."""
+        """Return what a release by a thread passes on, without advancing time."""
         warp = thread >> 5
         if self.crossed_at >= 0 or self.copy_column[warp]:
             return self.publish(np.array([thread], np.int64))
@@ -144,7 +145,7 @@ class Clocks(ClockRows):
         return later(common, column, self.now, self._pending.get(thread, ()))
 
     def knowledge(self, row: int) -> Stamp:
-        """Return all that a row knows, the floors written out as columns."""
+        """Return the knowledge of a row, with the floors as columns."""
         known = self._table[row].copy()
         floors = self._floors[row]
         if floors.any():
@@ -162,7 +163,7 @@ class Clocks(ClockRows):
         return Stamp(int(self.domain_of[self.row_warp[row]]), known, dict(self._foreign.get(row, {})))
 
     def publish(self, threads: Ints) -> Stamp:
-        """Return what a release by these threads hands on, without moving time."""
+        """Return what a release by these threads passes on, without advancing time."""
         stamp: Stamp | None = None
         rows = self.rows(threads)
         domains = self.domain_of[self.row_warp[rows]]
@@ -176,7 +177,7 @@ class Clocks(ClockRows):
         return stamp
 
     def _publish_own(self, part: Stamp, threads: Ints) -> Stamp:
-        """Add to knowledge what threads that share it did themselves."""
+        """Add the accesses of threads that share knowledge to it."""
         columns = self.columns_of(threads)
         part.known[PUBLISHED, columns] = self.now
         if self.crossed_at >= 0:
@@ -186,7 +187,7 @@ class Clocks(ClockRows):
         return part
 
     def _join_rows(self, rows: Ints) -> Stamp:
-        """Return all that rows of whole warps of a cluster know."""
+        """Return the joint knowledge of rows of whole warps of a cluster."""
         known, floors, warps = self._table[_merge_range(rows)].max(axis=0), self._floors[rows], self.row_warp[rows]
         if floors.any():
             low_kinds, first = known[:FLOORED], int(self.first_thread[warps[0]])
@@ -210,7 +211,7 @@ class Clocks(ClockRows):
         return Stamp(int(self.domain_of[warps[0]]), known, {})
 
     def _publish_copies(self, part: Stamp, threads: Ints) -> None:
-        """Hand on the cp.async operations that these threads waited for, each its own."""
+        """Pass on the cp.async operations for which these threads waited, each for its own."""
         first = int(self.copy_column[threads[0] >> 5])
         if not first:
             return
@@ -220,12 +221,12 @@ class Clocks(ClockRows):
                 part.known[kind, columns] = np.maximum(part.known[kind, columns], self.copied_own[threads, index])
 
     def copied(self, threads: Ints) -> None:
-        """The threads waited for their own cp.async operations."""
+        """Record that the threads waited for their own cp.async operations."""
         self.copied_own[threads, 0] = self.now
         self.dirty[self.row_of[threads]] = True
 
     def release(self, threads: Ints) -> Stamp:
-        """Return what a release by these threads hands on."""
+        """Return what a release by these threads passes on."""
         stamp = self.publish(threads)
         self.now += 1
         return stamp
@@ -262,8 +263,8 @@ class Clocks(ClockRows):
                         np.maximum(mine, value[kind, :width], out=mine)
 
     def acquire_of_others(self, threads: Ints, stamp: Stamp) -> None:
-        """Let threads learn a stamp, but not what lanes of their own warps did: that these came first shows nothing but
-        that the simulated warp runs in lockstep."""
+        """Let threads learn a stamp, except the accesses of lanes of their own warps: their order only shows that the
+        simulated warp runs in lockstep."""
         rows = np.array(self.own_rows(threads))
         warps = self.row_warp[rows].astype(np.int64)
         columns = (warps * 32 - self.first_thread[warps] + 1)[:, None, None] + np.arange(32)
@@ -273,7 +274,7 @@ class Clocks(ClockRows):
         self._table[at] = before
 
     def learn(self, threads: Ints, column: int, time: int, kinds: Sequence[int] = range(BEFORE)) -> None:
-        """Let threads know a channel of their own cluster up to a time; tensor-memory fences are still due."""
+        """Let threads know a channel of their own cluster up to a time; tensor-memory fences are still needed."""
         self._known.clear()
         rows = self.own_rows(threads)
         self.dirty[rows] = True
@@ -291,7 +292,8 @@ class Clocks(ClockRows):
                 self.learn(group.threads, column, time)
 
     def learn_warps(self, warps: Ints, columns: Ints, time: int) -> bool:
-        """Let whole warps know a channel each up to a time; False, with nothing learned, where lanes of one differ."""
+        """Let whole warps each know a channel up to a time; return False, with nothing learned, if lanes of one
+        differ."""
         if self.splits and any(warp in self.splits for warp in warps.tolist()):
             return False
         self._known.clear()
@@ -302,7 +304,7 @@ class Clocks(ClockRows):
         return True
 
     def cross(self, threads: Ints, spaces: Sequence[Space]) -> None:
-        """`fence.proxy.async`: what these threads have seen, and their own accesses, have crossed."""
+        """`fence.proxy.async`: what these threads have seen, and their own accesses, crosses to the other proxy."""
         self._known.clear()
         self.crossed_at = self.now
         rows = self.own_rows(threads)
@@ -335,7 +337,7 @@ class Clocks(ClockRows):
                 self.foreign[row][domain] = fenced
 
     def synchronise(self, threads: Ints, level: int | None) -> None:
-        """A barrier of these threads. `level` says that they are all of a warp, a CTA or a cluster."""
+        """Synchronize these threads at a barrier. `level`: they are all of a warp, a CTA or a cluster."""
         self._known.clear()
         if self._pending:
             self._settle_together(threads)
@@ -353,12 +355,12 @@ class Clocks(ClockRows):
             rows = self.rows(threads)
             for kind in ORDER:
                 self._floors[np.array(rows)[:, None], kind, np.arange(level + 1)] = self.now
-            # Warps of a CTA that know the same are as good as those that know only their floors.
+            # Warps of a CTA with equal knowledge are as good as those that know only their floors.
             self.dirty[rows] = level != CTA
         self.now += 1
 
     def synchronise_ctas(self, group: Group, first_thread: int, stride: int) -> None:
-        """A barrier of all threads of some CTAs, each by itself."""
+        """Synchronize all threads of several CTAs, each CTA separately."""
         self._known.clear()
         for members in group.ctas(first_thread, stride).members if self._pending else ():
             self._settle_together(members)
@@ -380,7 +382,8 @@ class Clocks(ClockRows):
             self.synchronise(members, CTA)
 
     def _join_ctas(self, group: Group, ctas: int) -> bool:
-        """Let the warps of each CTA know what any of them knows; False where CTAs differ too much to do it at once."""
+        """Let the warps of each CTA know what any of them knows; return False if the CTAs differ too much to do it at
+        once."""
         warps, masks = group.warps, group.masks
         copies = self.copy_column[warps]
         if len(warps) % ctas or (copies.any() and not copies.all()):
@@ -409,7 +412,7 @@ class Clocks(ClockRows):
         return True
 
     def _raise_floors(self, threads: Ints, rows: Ints, level: int) -> bool:
-        """Raise the floors only; False when what has crossed differs from thread to thread."""
+        """Raise only the floors; return False if what has crossed differs between threads."""
         for kind in ORDER:
             self._floors[rows, kind, : level + 1] = self.now
         if self.crossed_at < 0:

@@ -1,6 +1,6 @@
 """Whether an access conflicts with an earlier one, and which rule that breaks.
 
-Knows clocks and records; MEMORY-model facts are in `rule_of`, one line each.
+Knows clocks and records; the facts of the memory model are in `rule_of`, one line each.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ SOURCE = {
 
 
 def known(state: State, refs: Ints, threads: Ints, kind: int) -> Mask:
-    """Tell which accesses are in the knowledge of which threads, own accesses left aside."""
+    """Tell which accesses which threads know, except their own."""
     clocks, records = state.clocks, state.records
     record, lane = refs >> 6, refs & 63
     time, domain = records.time[record], records.domain(record)
@@ -113,14 +113,14 @@ def _knows_crowd(state: State, record: int, thread: int, kind: int) -> bool:
 
 
 def _knows_all_lanes(state: State, record: Ints, threads: Ints, kind: int) -> Mask:
-    """Tell whether threads know the accesses of all lanes of records, their own left aside."""
+    """Tell whether threads know the accesses of all lanes of records, except their own."""
     records, clocks = state.records, state.clocks
     own_lane = np.where(records.tag[record] >> 7 == clocks.life_of[threads >> 5], threads & 31, 32)
     if kind in (CROSSED_SHARED, CROSSED_GLOBAL):
         own_lane[clocks.crossed_own[threads, kind - CROSSED_SHARED] < records.time[record]] = 32
     inverse: Ints | None = None
     if len(record) > 1:
-        # Threads of a row know the same.
+        # Threads of a row have equal knowledge.
         alike = (record.astype(np.int64) << 38) + (clocks.row_of[threads].astype(np.int64) << 6) + own_lane
         _, first, inverse = np.unique(alike, return_index=True, return_inverse=True)
         record, threads, own_lane = record[first], threads[first], own_lane[first]
@@ -137,7 +137,7 @@ def own(state: State, refs: Ints, threads: Ints) -> Mask:
 
 
 def own_copies(state: State, refs: Ints, threads: Ints, index: int = 0) -> Mask:
-    """Tell which accesses are cp.async operations of the threads that they have waited for."""
+    """Tell which accesses are cp.async operations of the threads for which they have waited."""
     records, record = state.records, refs >> 6
     copied = records.family(record) == Family.CP_ASYNC
     if not copied.any():
@@ -154,7 +154,7 @@ def _has_crossed(state: State, refs: Ints, threads: Ints, space: Space) -> Mask:
 
 
 def ordered(state: State, refs: Ints, threads: Ints) -> Mask:
-    """Tell which accesses come before what the threads do now."""
+    """Tell which accesses precede what the threads do now."""
     return own(state, refs, threads) | known(state, refs, threads, SEEN) | own_copies(state, refs, threads)
 
 
@@ -163,7 +163,7 @@ def clashes(state: State, access: Access, refs: Ints, threads: Ints) -> Mask:
     records, record = state.records, refs >> 6
     flags = records.flags(record)
     if access.space is Space.TENSOR:
-        # What frees the columns is synchronous: an ordinary barrier orders it, with no fence of tcgen05.
+        # Deallocation is synchronous: an ordinary barrier orders it, without a tcgen05 fence.
         good = known(state, refs, threads, SEEN if access.family is Family.THREAD else AFTER)
         good |= _is_in_order(state, access, refs, threads)
         return ~good
@@ -194,8 +194,8 @@ def clashes(state: State, access: Access, refs: Ints, threads: Ints) -> Mask:
 
 
 def plainly_after(state: State, access: Access, ref: int, thread: int) -> bool:
-    """Tell quickly whether an access of a thread is in order after an earlier one of its cluster: most are. False says
-    nothing: `clashes` decides."""
+    """Tell quickly whether an access of a thread follows an earlier one of its cluster, as most do. False decides
+    nothing: `clashes` does."""
     records, clocks = state.records, state.clocks
     record, lane, warp = ref >> 6, ref & 63, thread >> 5
     if lane >= ALL_LANES or access.space is Space.TENSOR or access.readonly:
@@ -220,8 +220,8 @@ def plainly_after(state: State, access: Access, ref: int, thread: int) -> bool:
 
 
 def all_plainly_after(state: State, access: Access, refs: Ints, threads: Ints) -> bool:
-    """Tell quickly whether accesses are in order after earlier asynchronous ones of their cluster: most are.
-    False says nothing."""
+    """Tell quickly whether accesses follow earlier asynchronous ones of their cluster, as most do. False decides
+    nothing."""
     records, clocks, record, lane = state.records, state.clocks, refs >> 6, refs & 63
     if access.space is Space.TENSOR or access.readonly or int(lane.max()) >= ALL_LANES:
         return False
@@ -241,8 +241,8 @@ def all_plainly_after(state: State, access: Access, refs: Ints, threads: Ints) -
 
 
 def all_crossed_after(state: State, access: Access, refs: Ints, threads: Ints) -> bool:
-    """Tell quickly whether asynchronous accesses to shared memory are in order after plain ones by threads of their own
-    CTA, which fenced: most are. False says nothing."""
+    """Tell quickly whether asynchronous accesses to shared memory follow plain ones by threads of their own CTA that
+    fenced, as most do. False decides nothing."""
     records, clocks, record, lane = state.records, state.clocks, refs >> 6, refs & 63
     if access.space is not Space.SHARED or not access.async_proxy or int(lane.max()) >= ALL_LANES:
         return False
@@ -266,7 +266,7 @@ def all_crossed_after(state: State, access: Access, refs: Ints, threads: Ints) -
 
 
 def _breaks_readonly(state: State, access: Access, record: Ints, threads: Ints) -> Mask:
-    """Bytes read by read-only loads are constant for the whole grid, whatever orders the accesses."""
+    """Tell whether bytes of read-only loads are written in the same grid, whatever orders the accesses."""
     flags = state.records.flags(record)
     here = state.grid_of_domain[state.clocks.domain_of[threads >> 5]]
     same_grid = state.grid_of_domain[state.records.domain(record)] == here
@@ -287,7 +287,7 @@ def _is_other_cta(state: State, refs: Ints, threads: Ints) -> Mask:
 
 
 def _is_unfenced_store(state: State, access: Access, refs: Ints, threads: Ints) -> Mask:
-    """Async reads of what another CTA stored asynchronously need a fence in between."""
+    """Tell which async reads of another CTA's asynchronous stores lack a fence."""
     record = refs >> 6
     stored = state.records.family(record) == Family.BULK_STORE
     if access.writes or access.space is not Space.GLOBAL or not stored.any():
@@ -302,7 +302,8 @@ def _is_unfenced_store(state: State, access: Access, refs: Ints, threads: Ints) 
 
 
 def _is_morally_strong(state: State, access: Access, refs: Ints, threads: Ints) -> Mask:
-    """Strong accesses of the same bytes whose scopes hold each other's thread never race."""
+    """Tell which accesses are strong, to the same bytes, with scopes that include each other's thread: they never
+    race."""
     records, record = state.records, refs >> 6
     strong = (records.flags(record) & STRONG != 0) & (records.size(record) == access.size)
     warp = threads >> 5
@@ -313,7 +314,7 @@ def _is_morally_strong(state: State, access: Access, refs: Ints, threads: Ints) 
 
 
 def _is_in_order(state: State, access: Access, refs: Ints, threads: Ints) -> Mask:
-    """Tensor-memory operations that the hardware keeps in order: the tcgen05 pipeline of one thread."""
+    """Tell which tensor-memory operations the hardware keeps in order: the tcgen05 pipeline of one thread."""
     records, record = state.records, refs >> 6
     same = (records.domain(record) == state.clocks.domain_of[threads >> 5]) & (records.warp(record) == threads >> 5)
     if access.family is Family.TCGEN05:
@@ -359,8 +360,8 @@ def rule_of(state: State, access: Access, ref: int, thread: int) -> Rule | None:
 
 
 def rules_of(state: State, access: Access, ref: int, thread: int) -> list[Rule]:
-    """Return the rules that an access of a thread after an earlier access breaks: two where some of a crowd's threads
-    are lanes of the same warp and others are not."""
+    """Return the rules that an access of a thread after an earlier access breaks: two if some of a crowd's threads are
+    lanes of the same warp and others are not."""
     rule = rule_of(state, access, ref, thread)
     if rule is None:
         return []
@@ -372,7 +373,7 @@ def rules_of(state: State, access: Access, ref: int, thread: int) -> list[Rule]:
 
 
 def _list_unknown_members(state: State, record: int, thread: int) -> Ints:
-    """Return the threads of a crowd of the thread's cluster whose accesses it does not know, none of another's."""
+    """Return the threads of a crowd in the thread's cluster whose accesses it does not know."""
     records, clocks, warp = state.records, state.clocks, thread >> 5
     if int(records.domain(np.array([record]))[0]) != clocks.domain_of[warp]:
         return np.zeros(0, np.int64)
@@ -417,7 +418,7 @@ def _select_unordered_rule(state: State, access: Access, ref: int, thread: int) 
 
 
 def narrow_edge(state: State, ref: int, thread: int) -> NarrowEdge | None:
-    """Return what would order an access of a thread after an earlier one, were its scopes wide enough."""
+    """Return the edge that would order an access of a thread after an earlier one if its scopes were wide enough."""
     for edge in state.narrow.values():
         if knows(state, thread, edge.thread, edge.time) and _covers(state, edge.release.stamp, ref):
             return edge
@@ -425,7 +426,7 @@ def narrow_edge(state: State, ref: int, thread: int) -> NarrowEdge | None:
 
 
 def knows(state: State, thread: int, other: int, time: int) -> bool:
-    """Tell whether a thread comes after what another one did up to a time."""
+    """Tell whether a thread follows another thread's accesses up to a time."""
     if other == thread:
         return True
     clocks, threads = state.clocks, np.array([thread])
@@ -436,7 +437,7 @@ def knows(state: State, thread: int, other: int, time: int) -> bool:
 
 
 def _covers(state: State, stamp: Stamp, ref: int) -> bool:
-    """Tell whether a release hands an access on."""
+    """Tell whether a release passes on an access."""
     records, record, lane = state.records, ref >> 6, ref & 63
     domain = int(records.domain(np.array([record]))[0])
     known_at = stamp.known if domain == stamp.domain else stamp.foreign.get(domain)

@@ -1,4 +1,5 @@
-"""Asynchronous copies: bulk loads and stores, cp.async, st.async. What is in flight, and who learns that it landed."""
+"""Asynchronous copies: bulk loads and stores, cp.async, st.async. What is in flight, and who knows of its
+completion."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ class CpAsync:
 
 @dataclass(frozen=True, slots=True)
 class Landed:
-    """A bulk load whose bytes are there, and the phase of the mbarrier that counts them."""
+    """A bulk load that has landed, and the phase of the mbarrier that counts its bytes."""
 
     record: int
     place: Place
@@ -55,15 +56,15 @@ class Landed:
     phase: int
 
     def waited_for_elsewhere(self, slot: int) -> bool:
-        """Tell whether its barrier lies in another CTA than the bytes, where somebody has waited for them: the leader
-        of a pair waits for both halves of an operand."""
+        """Tell whether its mbarrier is in a CTA other than the bytes and a thread has waited for it: the leader of a
+        pair waits for both halves of an operand."""
         if self.barrier is None or self.barrier.address // self.barrier.grid.shared_stride == slot:
             return False
         return self.barrier.observed >= self.phase
 
 
 class Copies:
-    """Everything that copies by itself."""
+    """All asynchronous copies."""
 
     def __init__(self, state: State, tiles: Tiles, mbarriers: MBarriers, lifetimes: Lifetimes) -> None:
         self.state, self.tiles, self.mbarriers, self.lifetimes = state, tiles, mbarriers, lifetimes
@@ -73,12 +74,12 @@ class Copies:
         self._cp: list[CpAsync] = []
         self._cp_groups = np.zeros(0, np.int64)
         self._landed: dict[tuple[int, int], dict[int, Landed]] = {}
-        """The last bulk load that each channel has brought into the shared memory of a CTA."""
+        """The last bulk load of each channel that landed in the shared memory of a CTA."""
         self._st: dict[int, tuple[Barrier | None, Place, int, int, int]] = {}
         self._accesses: dict[tuple[object, ...], Access] = {}
 
     def forget(self, threads: Ints) -> None:
-        """Threads begin whose numbers others had before."""
+        """Forget threads whose numbers begin new lives."""
         if self._cp:
             begins = np.zeros(len(self._count_committed(threads >> 5)), np.bool_)
             begins[threads >> 5] = True
@@ -110,7 +111,7 @@ class Copies:
         Return the operation's number: `land` it when the bytes arrive."""
         state = self.state
         operation = state.begin_operation()
-        one = np.array([thread], np.int64)
+        threads = np.array([thread], np.int64)
         load = Load(thread, place, [], [], [])
         for where, address in targets:
             barrier = self.mbarriers.find(place, thread, address, "signal of a copy")
@@ -119,23 +120,23 @@ class Copies:
                 access = self.access(place, source.space, source.length, Family.BULK_LOAD, False)
                 load.sources.append(self._record(access, thread, column, operation))
                 self.lifetimes.reads(place, thread, source, load.sources[0] * 64)
-                self.tiles.run(access, one, source, load.sources[0])
+                self.tiles.run(access, threads, source, load.sources[0])
             access = self.access(place, where.space, where.length, Family.BULK_LOAD, True)
             record = self._record(access, thread, column, operation)
             self.lifetimes.remote(place, thread, where, record * 64)
             self.lifetimes.end_with(place, thread, address, record * 64)
-            self.tiles.run(access, one, where, record)
+            self.tiles.run(access, threads, where, record)
             load.writes.append((record, barrier, where.length * len(where.starts)))
             load.slots.append(int(where.starts[0]) // state.grid_of(thread).shared_stride)
         self.loads[operation] = load
         return operation
 
     def column_of(self, barrier: Barrier | None, thread: int) -> int:
-        """Return the column of the copies that signal a barrier, or of those that signal none."""
+        """Return the column of the copies that signal an mbarrier, or of those that signal none."""
         return barrier.column if barrier else self.state.channel(self.state.domain_of(thread), "lost")
 
     def land(self, operation: int, target: int | None = None) -> None:
-        """The bytes of a bulk load have arrived, at one of its targets or at all of them."""
+        """Record that the bytes of a bulk load have arrived, at one of its targets or at all."""
         load = self.loads[operation]
         chosen = range(len(load.writes)) if target is None else [target]
         now = self.state.clocks.now
@@ -147,7 +148,7 @@ class Copies:
             del self.loads[operation]
 
     def arrived(self, load: Load, index: int, column: int) -> None:
-        """The bytes of a load are at one of its targets."""
+        """Record that the bytes of a load have arrived at one of its targets."""
         record, barrier, size = load.writes[index]
         held = self._landed.setdefault((self.state.grid_of(load.thread).number, load.slots[index]), {})
         held[column] = Landed(record, load.place, barrier, barrier.phase if barrier is not None else 0)
@@ -164,14 +165,14 @@ class Copies:
         domain = state.domain_of(thread)
         stores = self.stores.setdefault(thread, Stores())
         stores.place = place
-        one = np.array([thread], np.int64)
+        threads = np.array([thread], np.int64)
         reading = self.access(place, source.space, source.length, Family.BULK_STORE, False)
         writing = self.access(place, target.space, target.length, Family.BULK_STORE, True, reduces)
         ends = ((reading, source, "bulk.read", stores.open[0]), (writing, target, "bulk", stores.open[1]))
         for access, where, stream, records in ends:
             record = self._record(access, thread, state.channel(domain, stream, thread), operation)
             records.append(record)
-            self.tiles.run(access, one, where, record)
+            self.tiles.run(access, threads, where, record)
         return operation
 
     def commit_bulk(self, group: Group, place: Place) -> None:
@@ -181,28 +182,28 @@ class Copies:
             stores.open = ([], [])
 
     def _select_stores(self, group: Group) -> dict[int, Stores]:
-        """Return the groups of those threads that have ever issued a store."""
+        """Return the groups of those threads that have issued a store."""
         if len(self.stores) < len(group):
             mine = group.members
             return {thread: stores for thread, stores in self.stores.items() if thread in mine}
         return {thread: self.stores[thread] for thread in group.threads.tolist() if thread in self.stores}
 
     def wait_bulk(self, group: Group, place: Place, pending: int, read: bool) -> None:
-        """`cp.async.bulk.wait_group{.read}` that went on."""
+        """`cp.async.bulk.wait_group{.read}` that returned."""
         clocks, records = self.state.clocks, self.state.records
         for thread, stores in self._select_stores(group).items():
             done = stores.groups[: max(0, len(stores.groups) - pending)]
             now = clocks.tick()
             domain = self.state.domain_of(thread)
-            one = np.array([thread], np.int64)
+            threads = np.array([thread], np.int64)
             for sources, targets in done:
                 records.done(sources if read else sources + targets, now)
             if done:
-                clocks.learn(one, self.state.channel(domain, "bulk.read", thread), now)
+                clocks.learn(threads, self.state.channel(domain, "bulk.read", thread), now)
             if done and not read:
-                # A proxy fence is still due before other CTAs may read the results asynchronously.
+                # Before other CTAs may read the results asynchronously, a proxy fence is still needed.
                 kinds = [SEEN, CROSSED_SHARED, WIDE_SHARED, WIDE_GLOBAL, RAN]
-                clocks.learn(one, self.state.channel(domain, "bulk", thread), now, kinds)
+                clocks.learn(threads, self.state.channel(domain, "bulk", thread), now, kinds)
 
     def unfinished(self) -> set[int]:
         """Return the bulk copies in flight."""
@@ -257,7 +258,7 @@ class Copies:
         self.state.clocks.tick()
 
     def _finish_cp(self, limit: Ints) -> None:
-        """The copies of all groups before these, by warp, are done."""
+        """Complete the copies of all groups before these, by warp."""
         records, now = self.state.records, self.state.clocks.now
         kept: list[CpAsync] = []
         for issued in self._cp:
@@ -269,13 +270,13 @@ class Copies:
         self._cp = kept
 
     def cp_holds(self, group: Group, place: Place, address: int) -> None:
-        """`cp.async.mbarrier.arrive` without `.noinc` is issued: one more arrival of each thread is pending."""
+        """Count one more pending arrival per thread for `cp.async.mbarrier.arrive` without `.noinc`."""
         barrier = self.mbarriers.find(place, group.first, address, "arrive of cp.async")
         if barrier is not None:
             barrier.pending += len(group)
 
     def cp_arrive(self, group: Group, place: Place, address: int, noinc: bool = False) -> None:
-        """`cp.async.mbarrier.arrive` takes effect: all earlier cp.async of these threads are done."""
+        """Complete `cp.async.mbarrier.arrive`: all earlier cp.async of these threads are done."""
         barrier = self.mbarriers.find(place, group.first, address, "arrive of cp.async")
         if barrier is None:
             return
@@ -306,7 +307,7 @@ class Copies:
         return operation
 
     def _report_apart(self, group: Group, place: Place, addresses: Ints, barrier: int) -> None:
-        """Report the threads whose data go to another CTA than that of the barrier which hears of them."""
+        """Report threads whose data goes to a CTA other than that of the mbarrier."""
         grid = self.state.grid_of(group.first)
         there, here = barrier // grid.shared_stride, addresses // grid.shared_stride
         wrong = np.flatnonzero(here != there)
@@ -318,7 +319,7 @@ class Copies:
             self.state.report(rules.WRONG_CTA, place, detail, thread=thread, count=len(wrong), help=remedy)
 
     def to_peer(self, thread: int, place: Place, target: int) -> None:
-        """A bulk copy goes from shared memory to a shared address, which has to be another CTA's."""
+        """Report a bulk copy from shared memory to the executing CTA's own shared memory."""
         grid = self.state.grid_of(thread)
         slot = target // grid.shared_stride
         if slot == grid.slot_of(thread):
@@ -327,14 +328,14 @@ class Copies:
             self.state.report(rules.WRONG_CTA, place, detail, thread=thread, help=remedy)
 
     def land_st(self, operation: int) -> None:
-        """The bytes of an st.async have arrived."""
+        """Record that the bytes of an st.async have arrived."""
         barrier, place, thread, size, column = self._st.pop(operation)
         self.state.finish(operation)
         if barrier is not None:
             self.mbarriers.complete_bytes(barrier, place, thread, size, column, crosses=False)
 
     def landing_in(self, grid_number: int, slot: int) -> list[Load]:
-        """Return the loads that still land in a CTA's shared memory."""
+        """Return the loads still in flight to a CTA's shared memory."""
         return [
             load
             for load in self.loads.values()
@@ -360,7 +361,7 @@ class Copies:
                 self.state.report(rules.LANDS_AFTER_EXIT, place, detail, thread=thread, other=landed.place)
 
     def observed(self, grid_number: int, slot: int, threads: Ints) -> None:
-        """Forget the loads into a CTA's shared memory that some of its threads, which exit, have waited for."""
+        """Forget the loads into a CTA's shared memory for which some of its exiting threads have waited."""
         landed = self._landed.get((grid_number, slot))
         if not landed:
             return

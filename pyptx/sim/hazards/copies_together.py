@@ -1,6 +1,6 @@
-"""Bulk copies that many threads issue alike, most often one of each CTA: told of as one where nothing is wrong.
+"""Equal bulk copies of many threads, usually one per CTA: processed as one if nothing is wrong.
 
-Where something may be, nothing happens here, and `Copies` is told of one after the other and says what is wrong.
+Otherwise nothing happens here, and `Copies` processes them one by one and reports errors.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pyptx.sim.hazards.tiles import Ready, Tiles
 
 @dataclass(frozen=True, slots=True)
 class _Global:
-    """What copies will leave in the shadow of global memory, which may be none or not written yet."""
+    """The state that copies will leave in the shadow of global memory, which may be absent or not yet written."""
 
     access: Access
     shadow: Shadow | None
@@ -36,8 +36,8 @@ class _Global:
 def bulk_loads(
     copies: Copies, threads: Ints, place: Place, source: Runs, targets: Ints, barriers: Ints, size: int
 ) -> list[int] | None:
-    """Tell of `bulk_load` by each of some threads, with a row of the addresses of its targets, `size` bytes each, and
-    one of their barriers. Return the operations for `land`; None, with nothing done, where they may be wrong."""
+    """Process `bulk_load` of several threads, with one row each of target addresses, `size` bytes each, and of
+    mbarriers. Return the operations for `land`; None, with nothing done, if they may be wrong."""
     state, (count, each) = copies.state, targets.shape
     grid = state.grid_of(int(threads[0]))
     issuers, starts = threads.repeat(each), targets.reshape(-1)
@@ -75,7 +75,7 @@ def bulk_loads(
 
 
 def landed(copies: Copies, operations: list[int]) -> None:
-    """Tell of `land` of bulk loads at all of their targets."""
+    """Process `land` of bulk loads at all of their targets."""
     state, landed_records, times = copies.state, list[int](), list[int]()
     for operation in operations:
         load = copies.loads.pop(operation)
@@ -92,8 +92,8 @@ def landed(copies: Copies, operations: list[int]) -> None:
 def bulk_stores(
     copies: Copies, threads: Ints, place: Place, sources: Ints, size: int, target: Runs
 ) -> list[int] | None:
-    """Tell of `bulk_store` by each of some threads, of `size` bytes from an address of shared memory each. Return the
-    operations; None, with nothing done, where they may be wrong."""
+    """Process `bulk_store` of several threads, of `size` bytes from one address of shared memory each. Return the
+    operations; None, with nothing done, if they may be wrong."""
     state, grid = copies.state, copies.state.grid_of(int(threads[0]))
     reading = copies.access(place, Space.SHARED, size, Family.BULK_STORE, False)
     rows = rows_of(sources[:, None], size)
@@ -121,7 +121,7 @@ def bulk_stores(
 
 
 def _compare_global(copies: Copies, access: Access, threads: Ints, where: Runs) -> _Global | None:
-    """Compare accesses to global memory with what was done before; None where one may be wrong."""
+    """Compare accesses to global memory with earlier ones; None if one may be wrong."""
     state, memory, tiles = copies.state, copies.memory, copies.tiles
     shadow_memory = state.shadow_of(Space.GLOBAL, state.grid_of(int(threads[0])), where.low)
     if shadow_memory is None:

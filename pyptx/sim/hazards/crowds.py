@@ -1,4 +1,4 @@
-"""The threads that one reference to a record stands for, where they are more than the lanes of a warp."""
+"""The threads of one reference to a record, if they are more than the lanes of a warp."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Crowds:
         return mine, np.full(len(mine), time)
 
     def add(self, first: int, columns: Ints, ends: Ints, time: int) -> None:
-        """Add records from a first one on, newer than all added before, each with the columns up to an end."""
+        """Add records from a first one, newer than all previous ones, each with its columns up to an end."""
         self._firsts.append(first)
         self._like.append((columns, ends, time))
 
     def repeat(self, old: Ints, new: Ints) -> Mask:
-        """Tell which records have the threads of others, where they were added as those were."""
+        """Tell which records have the same threads, added in the same order, as others."""
         repeats = np.zeros(len(old), np.bool_)
         left = np.arange(len(old))
         while len(left):

@@ -1,5 +1,5 @@
-"""Global memory that a dependent grid touches before it knows of a `griddepcontrol.wait`: the grid before, which is not
-part of the run, may still write or read it."""
+"""Global memory that a dependent grid accesses before it knows of a `griddepcontrol.wait`: the previous grid, which is
+not part of the run, may still write or read it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pyptx.sim.hazards.state import Grid, State
 
 
 class Early:
-    """The accesses of a grid that runs alone and waits for a grid before it."""
+    """The accesses of a grid that runs alone and waits for a previous grid."""
 
     def __init__(self, state: State, grid: Grid) -> None:
         self._state, self._grid = state, grid
 
     def access(self, place: Place, threads: Ints, addresses: Ints, size: int, *, writes: bool) -> None:
-        """Threads access global memory, at an address each; one of them may have several."""
+        """Check accesses of threads to global memory, one address each; a thread may occur several times."""
         clocks = self._state.clocks
         waited = clocks.table[clocks.row_of[threads], SEEN, PRIOR] > self._grid.prior
         early = np.flatnonzero(np.broadcast_to(~waited, addresses.shape))

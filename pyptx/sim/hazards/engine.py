@@ -1,6 +1,6 @@
-"""The hazard engine as the machine sees it: launches, CTAs, accesses; the parts do the rest.
+"""The hazard engine as the machine sees it: launches, CTAs, accesses; other modules do the rest.
 
-Everything is told in the order in which it happens. docs/hazards.md is the guide.
+Report every event in the order in which it happens. docs/hazards.md is the guide.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from pyptx.sim.reports.findings import Ledger
 
 
 def _merge_runs(slots: Sequence[int]) -> list[tuple[int, int]]:
-    """Return slots as ranges: the first of each, and the one behind its last."""
+    """Return slots as ranges: the first of each, and the one after its last."""
     runs: list[tuple[int, int]] = []
     for slot in slots:
         if runs and runs[-1][1] == slot:
@@ -85,9 +85,10 @@ class Hazards:
     ) -> Grid:
         """Begin a grid whose CTAs of `threads` threads run in `slots` places at a time.
 
-        `overlaps`: it may start before the grid before it has ended (programmatic dependent launch), and knows no more
-        of that one when it happens to start later. `names` gives a place of shared memory the name that findings call
-        it by, `label` is the name of the grid."""
+        `overlaps`: it may start before the previous grid has ended (programmatic dependent launch), and knows no more
+        of that grid if it happens to start later. `names` returns the name of a place of shared memory in findings,
+        `label` is the name of the grid.
+        """
         state = self.state
         stride = -(-threads // 32) * 32
         warp = state.clocks.add_warps(slots * stride // 32)
@@ -117,7 +118,7 @@ class Hazards:
         return grid
 
     def start(self, grid: Grid, slots: Sequence[int], ctas: Sequence[int]) -> None:
-        """CTAs begin in slots that are free: whole clusters, in the order of their ranks."""
+        """Start CTAs in free slots: whole clusters, in rank order."""
         state = self.state
         if state.live[grid.first_thread : grid.first_thread + grid.slots * grid.stride].any():
             grid.shared.settle()
@@ -147,7 +148,7 @@ class Hazards:
         self.sync.started(grid, threads)
 
     def exit(self, group: Group, place: Place) -> list[int]:
-        """Threads exit. Return threads that a CTA barrier releases because of it."""
+        """Record that threads exit. Return the threads that a CTA barrier releases because of it."""
         state = self.state
         released: list[int] = []
         ended: list[Ints] = []
@@ -191,7 +192,7 @@ class Hazards:
         self.maps.ends(grid.number, slot)
 
     def finish(self, grid: Grid) -> None:
-        """A grid has ended: what it did comes before every later grid."""
+        """End a grid: its accesses precede every later grid."""
         grid.ended = True
         records, now = self.state.records, self.state.clocks.tick()
         domains = [domain.number for domain in self.state.domains if domain.grid is grid]
@@ -212,16 +213,17 @@ class Hazards:
         benign: Benign = False,
         unchanged: Unchanged | None = None,
     ) -> None:
-        """One instruction's access by each thread. Tell strong ones here too; they synchronize by themselves.
+        """Check one instruction's access by each thread, strong ones included; they also synchronize.
 
-        `benign`: lanes that store to the same bytes store the same values. `unchanged`: whose bytes have their values
-        already: warps that repeat each other's store do no harm."""
+        `benign`: lanes that store to the same bytes store the same values. `unchanged`: threads whose bytes already
+        have their values: warps that repeat each other's store are harmless.
+        """
         if access.space is Space.SHARED and self.state.grid_of(group.first).cluster > 1:
             self.lifetimes.remote_lanes(access.place, group.threads, addresses)
         where = addresses
         if access.space is Space.SHARED and len(self.state.grids) > 1:
             where = addresses + (self.state.grid_of(group.first).number << 40)
-        # What an acquire makes known is known to the access itself.
+        # An access also knows what its own acquire learns.
         if access.strong:
             self.memory.access(access, group, addresses, benign=True)
             self.sync.strong(access, group, where)

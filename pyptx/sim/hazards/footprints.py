@@ -1,6 +1,6 @@
-"""What the lanes of a group touch together, worked out once for accesses that come again.
+"""The cells that the lanes of a group access together, computed once for accesses that repeat.
 
-A footprint knows its cells, which lanes share them, and whom it meets; not what makes two accesses conflict.
+A footprint knows its cells, which lanes share them, and which accesses it meets; not what makes two accesses conflict.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from pyptx.sim.hazards.state import Grid
 
 _MOST_BYTES = 1 << 26
 _MOST = 1 << 14
-"""So much is kept of footprints, and so many."""
+"""The limits on cached footprints: bytes and number."""
 _BYTES = 40
-"""So much is kept of each lane."""
+"""Cached bytes per lane."""
 _SMALL = 64
-"""Of so many lanes a footprint is made when they come for the first time."""
+"""Up to this many lanes, build a footprint at the first access."""
 _MOST_RECENT = 256
-"""So many footprints of a plane are told apart; of older ones only the time is known."""
+"""How many recent footprints of a plane to distinguish; of older ones only the time is kept."""
 
 _MOST_ASKED = 32
-"""With more of them than these that were never compared with it before, a footprint is compared another time."""
+"""With more new footprints than this to compare, compare another time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Lanes that stand in one slot of readers: one for each cell, or `several` of a warp, whose warp and mask is one of
-    `warps` and `masks`."""
+    """Lanes in one slot of readers: one for each cell, or `several` of a warp, with warp and mask in `warps` and
+    `masks`."""
 
     slot: int
     cells: Ints
@@ -45,7 +45,7 @@ class Turn:
 
 @dataclass(slots=True, eq=False)
 class Many:
-    """Cells that many warps touch: the first lane of each, its warp with a mask, and all its threads by warp and lane,
+    """Cells that many warps access: the first lane of each, its warp with a mask, and all its threads by warp and lane,
     up to an end each."""
 
     cells: Ints
@@ -59,7 +59,7 @@ class Many:
     _columns: Ints | None = None
 
     def columns(self, group: Group) -> Ints:
-        """Return the columns of the threads in the clocks, one cell's after the other's."""
+        """Return the columns of the threads in the clocks, cell by cell."""
         if self._first is not group.columns or self._columns is None:
             self._first, self._columns = group.columns, group.columns[self.of_warp].astype(np.int64) + self.of_lane
         return self._columns
@@ -67,8 +67,8 @@ class Many:
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """How the lanes of a group share cells: those of a warp are one reader, and the warps take one slot after the
-    other, or are one reader where there are more of them than slots. `disjoint`: no cell is here twice."""
+    """How the lanes of a group share cells: those of a warp are one reader, and the warps take consecutive slots, or
+    are one reader if they exceed the slots. `disjoint`: no cell occurs twice."""
 
     turns: list[Turn]
     many: Many | None
@@ -76,7 +76,7 @@ class Sharing:
 
 
 def sharing(group: Group, cells: Ints, first_thread: int, stride: int) -> Sharing:
-    """Return how lanes share cells, of which some have several."""
+    """Return how lanes share cells, some of which have several lanes."""
     ctas = group.ctas(first_thread, stride)
     mine = cells[ctas.first]
     if np.count_nonzero(cells != (mine[ctas.index] if len(mine) > 1 else mine)):
@@ -105,7 +105,7 @@ def _group_by_cell(group: Group, cells: Ints, ctas: Ints) -> Sharing:
             turns.append(_make_turn(slot, unique[chosen], first[chosen], warps[chosen], masks[chosen]))
     if not many.any():
         return Sharing(turns, None)
-    # One reader stands for threads of one CTA: clocks follow them by columns, which clusters count for themselves.
+    # One reader represents threads of one CTA: clocks track them by columns, which each cluster counts separately.
     unique, first, warps, masks = unique[many], first[many], warps[many], masks[many]
     own = ctas[warps]
     begins = np.flatnonzero(np.append(True, (unique[1:] != unique[:-1]) | (own[1:] != own[:-1])))
@@ -129,7 +129,7 @@ def _make_many(cells: Ints, first: Ints, warps: Ints, masks: Ints, counts: Ints)
 
 
 class Footprint(Touched):
-    """The cells of one plane that the lanes of a group touch, in the order of the lanes."""
+    """The cells of one plane that the lanes of a group access, in the order of the lanes."""
 
     def __init__(self, group: Group, shadow: Shadow, addresses: Ints, level: int, size: int) -> None:
         cells, self.level = addresses >> (4 - level), level
@@ -146,7 +146,7 @@ class Footprint(Touched):
 
     @cached_property
     def unique(self) -> bool:
-        """Whether no two lanes touch one cell."""
+        """Whether no two lanes access one cell."""
         return not np.count_nonzero(self.ascending[1:] == self.ascending[:-1])
 
     def shared(self, grid: Grid) -> Sharing:
@@ -156,7 +156,7 @@ class Footprint(Touched):
         return self._sharing
 
     def lies_in(self) -> bool:
-        """Say whether all cells are still those of the plane, with the granules of the shadow as they are now."""
+        """Tell whether all cells are still those of the plane at the shadow's current granularity."""
         shadow = self.shadow
         if self.cleared != shadow.cleared:
             self.cleared, self.written = shadow.cleared, False
@@ -166,11 +166,11 @@ class Footprint(Touched):
         return self.fits
 
     def alone(self, floor: int) -> bool:
-        """Say whether all that others did to these cells was before a time."""
+        """Tell whether all accesses of others to these cells precede a time."""
         plane = self.plane
         if plane.odd or max(plane.late, plane.log.latest) > floor or (self.wrote > floor and not self.unique):
             return False
-        low, high, apart, asked = self.low, self.high, self.apart_from, 0
+        low, high, apart, comparisons = self.low, self.high, self.apart_from, 0
         for other in reversed(plane.recent):
             if other.wrote <= floor and other.read <= floor:
                 return True
@@ -178,13 +178,13 @@ class Footprint(Touched):
                 continue
             is_apart = apart.get(other)
             if is_apart is None:
-                is_apart, asked = self.apart(other), asked + 1
-            if not is_apart or asked > _MOST_ASKED:
+                is_apart, comparisons = self.apart(other), comparisons + 1
+            if not is_apart or comparisons > _MOST_ASKED:
                 return False
         return True
 
     def note(self, writes: bool, now: int) -> None:
-        """The lanes access the cells now."""
+        """Record that the lanes access the cells now."""
         if writes:
             self.wrote = now
         else:
@@ -200,14 +200,14 @@ class Footprint(Touched):
 
 
 class Footprints:
-    """The footprints of accesses that came more than once, by group."""
+    """The footprints of repeated accesses, by group."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[Group, int, int, int, int], Footprint | int] = {}
         self._bytes = 0
 
     def of(self, group: Group, shadow: Shadow, addresses: Ints, size: int) -> Footprint | None:
-        """Return the footprint of an access that has come before, if it lies in one plane."""
+        """Return the footprint of a repeated access, if it is in one plane."""
         count = len(addresses)
         key = group, size, addresses.item(0), addresses.item(count >> 1), addresses.item(count - 1)
         kept = self._kept.get(key)
@@ -247,7 +247,7 @@ class Footprints:
 
 
 def _common_level(shadow: Shadow, granules: Ints) -> int | None:
-    """Return the level that all of some granules have, None if they differ."""
+    """Return the common level of granules, None if they differ."""
     levels = shadow.level[granules]
     first = int(levels[0])
     return first if levels.tobytes().count(first) == len(levels) else None

@@ -1,4 +1,4 @@
-"""Sets of threads that execute an instruction together, with what the engine asks about them worked out once."""
+"""Sets of threads that execute an instruction together, with cached properties."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Ctas:
 
 
 class Group:
-    """Threads in the order of the machine's lanes. Make one per group and keep it: its properties are remembered."""
+    """Threads in the order of the machine's lanes. Create one per group and keep it: its properties are cached."""
 
     def __init__(self, threads: Ints) -> None:
         self.threads = np.asarray(threads, np.int64)
@@ -65,7 +65,7 @@ class Group:
 
     @cached_property
     def offsets(self) -> Clock:
-        """Per thread, what a reference to its access is beyond that to the first lane of the first warp."""
+        """Per thread, the offset of its reference from that of the first lane of the first warp."""
         return (self.warp_index * 64 + self.lanes).astype(np.int32)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What the hazard engine knows of the things that threads wait for: the graph of a hang is made from it."""
+"""The hazard engine's knowledge of awaited events, for the graph of a hang."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Hangs:
         return report
 
     def livelock(self, threads: Ints, place: Place, detail: str) -> None:
-        """The step limit was reached while threads kept running."""
+        """Report that the step limit was reached while threads kept running."""
         self.state.report(rules.LIVELOCK, place, detail, thread=int(threads[0]), count=len(threads))
 
     def who(self, threads: Sequence[int]) -> str:
@@ -51,7 +51,7 @@ class Hangs:
         return ", ".join(parts) + (f" and {len(warps) - 4} more warps" if len(warps) > 4 else "")
 
     def subject(self, wait: Waiting) -> Subject:
-        """Return what these threads wait for."""
+        """Describe the event that these threads wait for."""
         key, helpers = self._make_key(wait), self._find_helpers(wait)
         if wait.kind == "mbarrier":
             return self._describe_mbarrier(wait, key, helpers)
@@ -115,7 +115,7 @@ class Hangs:
                        advice=advice.CLUSTERS)  # fmt: skip
 
     def _find_helpers(self, wait: Waiting) -> frozenset[int]:
-        """Return the living warps that could bring about what is waited for."""
+        """Return the live warps that could cause the event."""
         thread = wait.threads[0]
         warps = {one >> 5 for one in self.barriers.live_of(self.state.domain_of(thread))}
         if wait.kind == "bar":

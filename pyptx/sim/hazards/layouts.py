@@ -1,7 +1,7 @@
-"""Tiles of shared memory that a tensor copy filled and a product reads: both have to mean the same swizzle and type.
+"""Tiles of shared memory that a tensor copy filled and a product reads: both must have the same swizzle and type.
 
-Which copy filled a granule last is noted as copies are issued; only where its mode is another than the descriptor's,
-shadow memory is asked whether the bytes are still the copy's.
+The last copy of each granule is recorded at issue; only if its mode differs from the descriptor's, shadow memory tells
+whether the bytes are still the copy's.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from pyptx.tensormap import ElementType, Swizzle
 _GRANULE = 16
 _WRITERS = (Family.BULK_LOAD, Family.THREAD)
 _SOME_ROWS = 4
-"""Of the eight rows of a matrix, the mode of so many is known."""
+"""The mode of this many of a matrix's eight rows must be known."""
 
 
 _KINDS = {
     element: "tf32" if element.format.name == "f32" else element.format.name for element in ElementType
     if element.format is not None and element.is_float
 }  # fmt: skip
-"""The types of elements that products read maps of floating-point numbers as. Integers stand for any bits."""
+"""The types as which products read maps of floating-point numbers. Integers match any type."""
 _Filler = tuple[Place, Swizzle, ElementType | None]
 _READABLE = (Swizzle.NONE, Swizzle.B128, Swizzle.B64, Swizzle.B32, Swizzle.B128_ATOM_32B, Swizzle.B128_ATOM_64B)
-"""The modes that addresses of matrix rows are compared with."""
+"""The modes to compare with the addresses of matrix rows."""
 
 
 class Layouts:
@@ -38,17 +38,18 @@ class Layouts:
         self.state = state
         self._numbers: dict[_Filler, int] = {}
         self._copies: dict[int, _Filler] = {}
-        """The instructions that fill memory, each with a mode and a type, by a number from 1 on."""
+        """The instructions that fill memory, each with a mode and a type, numbered from 1."""
         self._filled: dict[int, Ints] = {}
         self._modes: set[Swizzle] = set()
         self._kinds: set[str] = set()
         self._by_rows: set[int] = {0}
-        """The numbers of those that no product is compared with: their addresses alone show their mode."""
+        """The numbers that are not compared with products: only their addresses show their mode."""
 
     def filled(
         self, grid: Grid, place: Place, starts: list[int], size: int, mode: Swizzle, dtype: ElementType | None = None
     ) -> None:
-        """A tensor copy with this mode and type fills `size` bytes of shared memory from each of these places."""
+        """Record that a tensor copy with this mode and type fills `size` bytes of shared memory at each of these
+        places."""
         number = self._number_filler(place, mode, dtype)
         self._modes.add(mode)
         if dtype is not None and dtype in _KINDS:
@@ -67,12 +68,12 @@ class Layouts:
         return number
 
     def differs(self, mode: Swizzle, kind: str = "") -> bool:
-        """Say whether any copy so far had another mode or type: in most kernels none has."""
+        """Tell whether any copy so far had another mode or type: in most kernels none has."""
         return bool(self._modes - {mode}) or bool(kind and self._kinds - {kind})
 
     def taken(self, threads: Ints, place: Place, rows: Rows, mode: Swizzle, low: int, kind: str = "") -> None:
-        """Each of these threads reads a row of granules as a descriptor with this mode says, as elements of a type, if
-        that is known; `low` is the address of the first byte of shared memory."""
+        """Check a row of granules that each of these threads reads by a descriptor with this mode, as elements of a
+        type, if known; `low` is the address of the first byte of shared memory."""
         grid = self.state.grid_of(int(threads[0]))
         held = self._filled.get(grid.number)
         if held is None or not self.differs(mode, kind):
@@ -89,7 +90,7 @@ class Layouts:
     def _compare(
         self, grid: Grid, thread: int, place: Place, cells: Ints, mode: Swizzle, low: int, kind: str
     ) -> None:  # fmt: skip
-        """Report granules that the copy put elsewhere than the descriptor looks for them, or that have another type."""
+        """Report granules that the copy placed elsewhere than the descriptor does, or that have another type."""
         numbers, inside = self._filled[grid.number][cells], cells * _GRANULE % grid.shared_stride + low
         for number in set(numbers.tolist()) - self._by_rows:
             filler, other, dtype = self._copies[number]
@@ -116,12 +117,12 @@ class Layouts:
     # Rows of ldmatrix and stmatrix
 
     def fillers(self, grid: Grid) -> bool:
-        """Say whether anybody has filled shared memory by a swizzle that is known."""
+        """Tell whether shared memory has been filled with a known swizzle."""
         return grid.number in self._filled
 
     def stored(self, grid: Grid, place: Place, addresses: Ints, cells: Ints) -> None:
-        """`stmatrix` writes rows to these addresses, a row of eight for each matrix; `cells` are those of the engine.
-        Where they fit one mode only, that one is known."""
+        """Record the rows that `stmatrix` writes, a row of eight addresses for each matrix; `cells` are the engine's.
+        Their mode is known if they fit only one."""
         modes = _find_modes(addresses)
         if len(modes) != 1 and grid.number not in self._filled:
             return
@@ -131,14 +132,14 @@ class Layouts:
         held[cells // _GRANULE] = number
 
     def rows_read(self, grid: Grid, threads: Ints, place: Place, addresses: Ints, cells: Ints) -> None:
-        """`ldmatrix` reads rows at these addresses, a row of eight for each matrix, by a thread of its warp."""
+        """Check the rows that `ldmatrix` reads, a row of eight addresses and a thread for each matrix."""
         granules = cells // _GRANULE
         numbers = self._filled[grid.number][granules]
         every, which = np.unique(numbers, return_inverse=True)
         writers = [self._copies[number][1] if number else None for number in every.tolist()]
         modes = [mode for mode in dict.fromkeys(writers) if mode is not None]
         written = np.array([modes.index(mode) if mode is not None else -1 for mode in writers])[which].reshape(-1, 8)
-        # Rows of which no mode is known stand between others where the pattern happens to be even.
+        # Rows of unknown mode are among others where the pattern happens to be even.
         at = np.arange(len(written)), np.argmax(written >= 0, axis=1)
         numbers, granules, written_by = numbers[at], granules[at], written[at]
         wrong = ((written == written_by[:, None]) | (written < 0)).all(1) & ((written >= 0).sum(1) >= _SOME_ROWS)
@@ -159,7 +160,7 @@ class Layouts:
                 )  # fmt: skip
 
     def _select_unchanged(self, grid: Grid, place: Place, cells: Ints) -> Ints:
-        """Return the granules that nobody has written since an instruction did."""
+        """Return the granules unchanged since an instruction wrote them."""
         if not len(cells):
             return cells
         whole = cells[grid.shared.level[cells] == 0]
@@ -179,23 +180,23 @@ def _spell(dtype: ElementType) -> str:
 
 
 def _is_mistyped(dtype: ElementType | None, kind: str) -> bool:
-    """Say whether a product reads other floating-point numbers than the map has."""
+    """Tell whether a product reads floating-point numbers of a type other than the map's."""
     return bool(kind) and dtype is not None and _KINDS.get(dtype, kind) != kind
 
 
 def _is_even(addresses: Ints, mode: Swizzle) -> Mask:
-    """Return which rows of addresses have equal distances where a mode's pattern is taken out."""
+    """Return which rows of addresses are evenly spaced after undoing a mode's swizzle."""
     steps = np.diff(_remove_swizzle(addresses, mode), axis=1)
     return np.asarray((steps == steps[:, :1]).all(1))
 
 
 def _find_modes(addresses: Ints) -> list[Swizzle]:
-    """Return the modes by which all rows of addresses have equal distances."""
+    """Return the modes with which all rows of addresses are evenly spaced."""
     return [mode for mode in _READABLE if _is_even(addresses, mode).all()]
 
 
 def _explain_reading(mode: Swizzle) -> str:
-    """Return how to read what a mode has written."""
+    """Say how to read what a mode has written."""
     if mode is Swizzle.NONE:
         return "read without a swizzle, or write with the swizzle of the read, such as Swizzle.B128 in the tensor map"
     terms = "".join(f" ^ ((addr & {mask:#x}) >> {shift})" for mask, shift in xor_terms(mode))
@@ -203,12 +204,12 @@ def _explain_reading(mode: Swizzle) -> str:
 
 
 def _compare_places(addresses: Ints, mode: Swizzle, other: Swizzle) -> Mask:
-    """Return which granules two modes take from different places, in whole or in half."""
+    """Return which granules two modes place differently, in whole or in half."""
     return _remove_swizzle(addresses, mode) != _remove_swizzle(addresses, other)
 
 
 def _remove_swizzle(addresses: Ints, mode: Swizzle) -> Ints:
-    """Return the places without swizzle of the first of each granule's halves, which tells that of the other."""
+    """Return the places without swizzle of the first half of each granule, which determines the other."""
     plain = addresses
     for mask, shift in xor_terms(mode):
         plain = plain ^ ((plain & mask) >> shift)

@@ -1,4 +1,4 @@
-"""Which CTA's shared memory is there: peers that have started, and peers that are still needed when they exit."""
+"""Lifetimes of shared memory: peers must have started, and must not exit while their memory is in use."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class Lifetimes:
         self.state = state
         self._uses: dict[tuple[int, int], dict[tuple[int, Place], Use]] = {}
         self._ended: dict[tuple[int, int], Place] = {}
-        """Where the last threads of a CTA have exited."""
+        """Where the last threads of a CTA exited."""
 
     def remote(self, place: Place, thread: int, where: Bytes, ref: int) -> None:
-        """Note an access that may touch another CTA of the cluster."""
+        """Record an access that may be to another CTA of the cluster."""
         if where.space is not Space.SHARED:
             return
         state = self.state
@@ -50,21 +50,21 @@ class Lifetimes:
         self._uses.setdefault((grid.number, slot), {})[thread, place] = Use(thread, state.clocks.now, place, ref)
 
     def end_with(self, place: Place, thread: int, address: int, ref: int) -> None:
-        """Let the signal of another CTA's barrier, noted before, be over when the copy that gives it is."""
+        """End the recorded signal of another CTA's mbarrier when the signaling copy ends."""
         grid = self.state.grid_of(thread)
         use = self._uses.get((grid.number, address // grid.shared_stride), {}).get((thread, place))
         if use is not None:
             use.ref = ref
 
     def reads(self, place: Place, thread: int, source: Bytes, ref: int) -> None:
-        """Note a copy to a peer that reads the CTA's own memory until the peer's barrier has its bytes."""
+        """Record a copy to a peer that reads the CTA's own memory until the peer's mbarrier has its bytes."""
         grid = self.state.grid_of(thread)
         if source.space is Space.SHARED:
             key = grid.number, int(source.starts[0]) // grid.shared_stride
             self._uses.setdefault(key, {})[thread, place] = Use(thread, self.state.clocks.now, place, ref, own=True)
 
     def remote_lanes(self, place: Place, threads: Ints, addresses: Ints) -> None:
-        """Note the remote ones of one access per thread."""
+        """Record the remote ones of one access per thread."""
         grid = self.state.grid_of(int(threads[0]))
         if grid.cluster == 1:
             return
@@ -90,14 +90,14 @@ class Lifetimes:
             )
 
     def _knows_peer(self, thread: int, grid: Grid, slot: int) -> bool:
-        """Tell whether some barrier has shown the thread that the peer runs."""
+        """Tell whether the thread knows by some barrier that the peer has started."""
         clocks = self.state.clocks
         columns = clocks.first_thread[thread >> 5]
         first = grid.thread(slot) - int(columns) + 1
         return bool(clocks.table[clocks.row_of[thread], RAN, first : first + grid.stride].any())
 
     def exits(self, grid: Grid, slot: int, threads: Ints, place: Place) -> None:
-        """The last threads of a CTA exit: every remote use of its memory must be known to be over."""
+        """Check that every remote use of a CTA's memory is known to be complete when its last threads exit."""
         state = self.state
         self._ended[grid.number, slot] = place
         if (grid.number, slot) not in self._uses:
@@ -112,7 +112,7 @@ class Lifetimes:
                 state.report(rules.PEER_EXITED, place, detail, thread=int(threads[0]), other=use.place)
 
     def leaves(self, grid: Grid, slot: int, threads: Ints) -> None:
-        """Threads of a CTA exit: what they know to be over is over when the last one does."""
+        """Record what exiting threads of a CTA know to be complete."""
         uses, clocks = self._uses.get((grid.number, slot)), self.state.clocks
         if not uses:
             return

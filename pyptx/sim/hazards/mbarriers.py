@@ -1,6 +1,6 @@
-"""mbarrier objects: their life, their phases by true number, and what each phase hands to its observers.
+"""mbarrier objects: their lifetime, their phases by number, and what each phase releases to its observers.
 
-Knows the barrier's own rules (*mbarrier*), not who moves the bytes that it counts.
+Knows the mbarrier's own rules (*mbarrier*), not who moves the bytes that it counts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from pyptx.sim.hazards.state import Grid, Release, State
 
 LIMIT = (1 << 20) - 1
 _MOST_SHOWN = 4096
-"""So much is kept of who knows of whose initializations."""
+"""The most entries that record which threads know of whose initializations."""
 
 
 @dataclass(slots=True)
@@ -61,17 +61,17 @@ class Barrier:
     times: list[int] = field(default_factory=list[int])
     observed: int = -1
     history: list[tuple[Place, int, str]] = field(default_factory=list[tuple[Place, int, str]])
-    """Where a thread did what."""
+    """Past actions: place, thread and description."""
     expected_at: Place | None = None
     first_thread: int = 0
     """The first thread of the cluster."""
     informed: Mask = field(default_factory=lambda: np.zeros(0, np.bool_))
-    """Which threads of the grid are known to know of the initialization."""
+    """The threads of the grid that are known to know of the initialization."""
     arrived: Clock = field(default_factory=lambda: np.zeros(0, np.int32))
-    """The phase that each thread last arrived in: it means no earlier one when it waits."""
+    """The phase of each thread's last arrival: its wait means no earlier one."""
 
     def arrives(self, group: Group, phase: int) -> None:
-        """Note the threads of a group that arrive, those of the cluster."""
+        """Record the arriving threads of the cluster."""
         size, at = len(self.arrived), group.first - self.first_thread
         if len(group) > 1:
             places = group.threads - self.first_thread
@@ -88,10 +88,10 @@ class MBarriers:
         self.live: dict[tuple[int, int], Barrier] = {}
         self._init_access: dict[Place, Access] = {}
         self._shown: dict[tuple[int, bytes], int] = {}
-        """Up to when threads know of the initializations by another one."""
+        """Up to what time threads know of another thread's initializations."""
 
     def find(self, place: Place, thread: int, address: int, doing: str) -> Barrier | None:
-        """Return the barrier that an operation of a thread names, after checking that it may."""
+        """Return the mbarrier that an operation of a thread names, after checking that it may."""
         state = self.state
         grid = state.grid_of(thread)
         barrier = self.live.get((grid.number, address))
@@ -109,29 +109,29 @@ class MBarriers:
         return barrier
 
     def find_by(self, place: Place, group: Group, address: int, doing: str) -> Barrier | None:
-        """Return the barrier that an operation of several threads names; each must know of its initialization."""
+        """Return the mbarrier that an operation of several threads names; each must know of its initialization."""
         barrier = self.find(place, group.first, address, doing)
         if barrier is not None and len(group) > 1:
             self._check_known(barrier, place, group.threads, doing)
         return barrier
 
     def _check_known(self, barrier: Barrier, place: Place, threads: Ints, doing: str) -> None:
-        """Report threads to which the initialization is not visible; those to which it is, keep that knowledge."""
+        """Report threads to which the initialization is not visible; remember the others."""
         state, first = self.state, barrier.grid.first_thread
         known = barrier.informed[threads - first]
         if known.all():
             return
         unknown = threads[~known]
-        # Who knows what a thread did up to a time knows of all barriers that it initialized until then.
-        asked, time = (barrier.init_thread, unknown.tobytes()), int(state.records.time[barrier.init_ref >> 6])
-        if self._shown.get(asked, -1) >= time:
+        # A thread that knows another's actions up to a time knows all mbarriers that it initialized until then.
+        query, time = (barrier.init_thread, unknown.tobytes()), int(state.records.time[barrier.init_ref >> 6])
+        if self._shown.get(query, -1) >= time:
             barrier.informed[unknown - first] = True
             return
         good = ordered(state, np.full(len(unknown), barrier.init_ref, np.int64), unknown)
         if good.all():
             if len(self._shown) >= _MOST_SHOWN:
                 self._shown.clear()
-            self._shown[asked] = time
+            self._shown[query] = time
         for at in np.flatnonzero(~good).tolist():
             good[at] = self.barriers.init_published(int(unknown[at]), barrier.address)
         barrier.informed[unknown[good] - first] = True
@@ -142,7 +142,7 @@ class MBarriers:
             state.report(rules.BARRIER_NOT_VISIBLE, place, detail, thread=thread, other=barrier.place, count=count)
 
     def named(self, barrier: Barrier) -> str:
-        """Return the barrier in the program's terms."""
+        """Return the mbarrier in the program's terms."""
         return self.state.location(Space.SHARED, barrier.grid, barrier.address, 8).removeprefix("8 bytes at ")
 
     def is_remote(self, barrier: Barrier, thread: int) -> bool:
@@ -153,7 +153,7 @@ class MBarriers:
         self.init_all([thread], place, [address], count, limit)
 
     def init_all(self, threads: list[int], place: Place, addresses: list[int], count: int, limit: int = LIMIT) -> None:
-        """`mbarrier.init` by each of some threads, of a barrier of its own."""
+        """`mbarrier.init` by several threads, each of its own mbarrier."""
         state = self.state
         grid = state.grid_of(threads[0])
         for thread, address in zip(threads, addresses, strict=True):
@@ -170,7 +170,7 @@ class MBarriers:
             self._begin(grid, thread, place, address, count, access)
 
     def _begin(self, grid: Grid, thread: int, place: Place, address: int, count: int, access: Access) -> None:
-        """Begin the life of a barrier."""
+        """Begin the life of an mbarrier."""
         state = self.state
         warp = thread >> 5
         column = warp * 32 - int(state.clocks.first_thread[warp]) + 1
@@ -208,7 +208,7 @@ class MBarriers:
             self.state.report(rules.REMOTE_OPERATION, place, detail, thread=thread, other=barrier.place)
 
     def own_only(self, place: Place, thread: int, address: int, doing: str) -> None:
-        """Report a thread that does to another CTA's barrier what only the own one takes."""
+        """Report an operation on another CTA's mbarrier that only the executing CTA's allows."""
         barrier = self.live.get((self.state.grid_of(thread).number, address))
         if barrier is not None:
             self._check_own(barrier, thread, place, doing)
@@ -226,11 +226,11 @@ class MBarriers:
         drop: bool = False,
         no_complete: bool = False,
     ) -> None:
-        """`mbarrier.arrive{_drop}{.expect_tx}{.noComplete}` by each thread of the group, on one barrier."""
+        """`mbarrier.arrive{_drop}{.expect_tx}{.noComplete}` by each thread of the group, on one mbarrier."""
         barrier = self.find_by(place, group, address, "arrive")
         rest = group.threads
         while barrier is not None and len(rest):
-            # Those who arrive after a phase has ended hand on what they know in the next one.
+            # Arrivals after a completed phase release to the next one.
             room = barrier.pending // count or len(rest)
             arriving = group if room >= len(group) else Group(rest[:room])
             self._arrive(barrier, arriving, place, address, count, expect, sem, scope, drop, no_complete)
@@ -240,7 +240,7 @@ class MBarriers:
         self, each: list[tuple[Group, int]], place: Place, *, count: int = 1, expect: int = 0, sem: Sem = Sem.RELEASE,
         scope: Scope = Scope.CTA, drop: bool = False, no_complete: bool = False,
     ) -> None:  # fmt: skip
-        """`arrive` by several groups, each on a barrier of its own."""
+        """`arrive` by several groups, each on its own mbarrier."""
         if len(each) == 1 or not all(self._has_room(group, address, count) for group, address in each):
             for group, address in each:
                 self.arrive(
@@ -248,7 +248,7 @@ class MBarriers:
                     no_complete=no_complete,
                 )  # fmt: skip
             return
-        # Found before anything is released: what is noted of other CTAs' barriers is handed on with it.
+        # Found before any release: what is recorded for other CTAs' mbarriers is released with it.
         barriers = [self.find_by(place, group, address, "arrive") for group, address in each]
         for group, address in each if expect else ():
             self.expect(group, place, address, expect)
@@ -258,7 +258,7 @@ class MBarriers:
                 self._arrive(barrier, group, place, address, count, 0, sem, scope, drop, no_complete, stamp)
 
     def _has_room(self, group: Group, address: int, count: int) -> bool:
-        """Say whether a barrier takes a group's arrivals in its running phase."""
+        """Tell whether the current phase of an mbarrier has room for a group's arrivals."""
         barrier = self.live.get((self.state.grid_of(group.first).number, address))
         return barrier is not None and len(group) * count <= barrier.pending
 
@@ -291,7 +291,7 @@ class MBarriers:
             self.state.report(rules.TOO_MANY_ARRIVALS, place, detail, thread=first, other=barrier.place)
 
     def contribute(self, barrier: Barrier, stamp: Stamp, thread: int, sem: Sem, scope: Scope) -> None:
-        """Add what an arrival releases to the present phase."""
+        """Add what an arrival releases to the current phase."""
         remote = self.is_remote(barrier, thread)
         if not sem.releases:
             keep = stamp.known[RELAXED].copy()
@@ -310,7 +310,7 @@ class MBarriers:
         barrier.stamp = joined(barrier.stamp, stamp)
 
     def take(self, barrier: Barrier, place: Place, thread: int, count: int = 1) -> None:
-        """Count arrivals down, and end the phase when nothing is missing."""
+        """Count arrivals down and complete the phase when none is missing."""
         if barrier.observed < barrier.phase - 1:
             detail = f"arrive on {self.named(barrier)} in phase {barrier.phase}, phase {barrier.phase - 1} unobserved"
             self.state.report(rules.PHASE_UNOBSERVED, place, detail, thread=thread, other=barrier.place)
@@ -341,9 +341,10 @@ class MBarriers:
     def complete_bytes(
         self, barrier: Barrier, place: Place, thread: int, size: int, column: int | None = None, crosses: bool = True
     ) -> None:
-        """Bytes have landed: whoever observes the phase knows the channel's operations up to now.
+        """Complete bytes: a thread that observes the phase knows the channel's operations up to now.
 
-        `crosses`: by the async proxy, whose completion is an implicit proxy fence."""
+        `crosses`: by the async proxy, whose completion is an implicit proxy fence.
+        """
         kinds = [SEEN, WIDE_SHARED, WIDE_GLOBAL, RAN]
         self._hand_on(barrier, column or barrier.column, [*kinds, CROSSED_SHARED, CROSSED_GLOBAL] if crosses else kinds)
         barrier.tx -= size
@@ -394,7 +395,7 @@ class MBarriers:
         barrier.history = barrier.history[-64:]
 
     def would_pass(self, thread: int, address: int, parity: int) -> bool:
-        """Tell whether a wait for a parity is true now."""
+        """Tell whether a wait for a parity would pass now."""
         barrier = self.live.get((self.state.grid_of(thread).number, address))
         return barrier is None or (barrier.phase - 1) & 1 == parity
 
@@ -409,7 +410,7 @@ class MBarriers:
         sem: Sem = Sem.ACQUIRE,
         scope: Scope = Scope.CTA,
     ) -> None:
-        """`mbarrier.test_wait`/`try_wait` that returned true, by the threads that it returned true to."""
+        """`mbarrier.test_wait`/`try_wait` that returned true, by the threads for which it did."""
         barrier = self.find_by(place, group, address, "wait")
         if barrier is None:
             return
@@ -452,14 +453,14 @@ class MBarriers:
             self.state.report(rules.PHASE_ALIAS, place, detail, thread=group.first, other=barrier.place)
 
     def unfinished(self, grid: Grid, slot: int) -> list[Barrier]:
-        """Return the barriers of a CTA."""
+        """Return the mbarriers of a CTA."""
         low = grid.shared_base(slot)
         return [
             b for (number, a), b in self.live.items() if number == grid.number and low <= a < low + grid.shared_stride
         ]
 
     def check_bytes(self, barrier: Barrier, place: Place) -> None:
-        """Report a phase that has all its arrivals and can never get its bytes."""
+        """Report a phase with all its arrivals whose expected bytes can never complete."""
         if barrier.pending == 0 and barrier.tx:
             detail = f"phase {barrier.phase} of {self.named(barrier)} still expects {barrier.tx} bytes"
             self.state.report(rules.BYTES_DIFFER, barrier.expected_at or place, detail, other=barrier.place)

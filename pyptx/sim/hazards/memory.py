@@ -1,6 +1,6 @@
-"""Every access to memory: compare it with what was last done to its bytes, then leave its own reference there.
+"""Every access to memory: compare it with the last accesses to its bytes, then record it there.
 
-Accesses of threads are arrays of lanes from end to end; tiles.py does the same for runs of bytes.
+Accesses of threads are arrays of lanes; tiles.py does the same for runs of bytes.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from pyptx.sim.hazards.shadow import Plane, Refs, Shadow
 from pyptx.sim.hazards.state import Grid, State
 
 _MOST_LOGGED, _MOST_ENTRIES = 1 << 23, 1 << 16
-"""So many lanes' atomics are kept until somebody has to be compared with them."""
+"""The most lanes whose atomics are logged until they must be compared."""
 _WARPS = 64
-"""More lanes than these are worth looking at by warp first."""
+"""With more lanes than this, first compare by warp."""
 Benign = bool | Callable[[], bool]
-"""Whether lanes that store to the same bytes store the same values, or what tells it when that is asked."""
+"""Whether lanes that store to the same bytes store the same values, or a function that tells."""
 _WAITS = {rules.TENSOR_LOAD_PENDING.code: "tcgen05.wait::ld", rules.TENSOR_STORE_PENDING.code: "tcgen05.wait::st"}
 Unchanged = Callable[[Ints], Mask]
-"""Tells which threads store what their bytes hold already."""
+"""Tells which threads store the values that their bytes already have."""
 
 
 class Memory:
-    """The shadow of all spaces of a state."""
+    """The shadow memory of all spaces of a state."""
 
     def __init__(self, state: State) -> None:
         self.state = state
@@ -43,14 +43,14 @@ class Memory:
         self._footprints = Footprints()
         self._pending: dict[int, Pending] = {}
         self._too_early: dict[tuple[int, int], set[Place]] = {}
-        """Products that have read copies too early, by the grid and slot of their CTA."""
+        """Products that read copies too early, by the grid and slot of their CTA."""
 
     def access(
         self, access: Access, group: Group, addresses: Ints, *, benign: Benign = False, operation: int = 0,
         unchanged: Unchanged | None = None,
     ) -> None:  # fmt: skip
-        """One instruction's accesses, one per thread. `operation`: the accesses happen later, until which `unfinished`
-        holds their records."""
+        """Check one instruction's accesses, one per thread. `operation`: the accesses happen later, until which
+        `unfinished` holds their records."""
         self._unchanged = unchanged
         grid, whole = self.state.grid_of(group.first), None
         if access.space is Space.SHARED and not operation and access.size <= 16 and grid.cluster == 1:
@@ -93,14 +93,14 @@ class Memory:
                     whole.note(access.writes, self.state.clocks.now)
 
     def _pending_of(self, grid: Grid) -> Pending:
-        """Return the operations of a grid that not all may know."""
+        """Return the operations of a grid that some threads may not know."""
         pending = self._pending.get(grid.number)
         if pending is None:
             pending = self._pending[grid.number] = Pending(self.state, grid)
         return pending
 
     def _note_quickly(self, access: Access, whole: Footprint) -> bool:
-        """Take note of an access that comes after all that others did to its bytes; False if it may not."""
+        """Record an access that follows all others to its bytes; return False if it may not."""
         writes, plane, group = access.writes, whole.plane, whole.group
         self._refresh(group)
         if (writes and not whole.unique) or not whole.alone(group.floor):
@@ -120,7 +120,7 @@ class Memory:
         return True
 
     def _log_strong(self, access: Access, group: Group, plane: Plane, cells: Ints, operation: int) -> bool:
-        """Only log strong accesses that come after all others, unless those are in the log; False if they may not."""
+        """Log strong accesses that follow all others, except those in the log; return False if they may not."""
         self._refresh(group)
         log, latest = plane.log, plane.latest()
         if not access.writes or operation or plane.odd or latest > group.floor or log.size not in (0, access.size):
@@ -144,7 +144,7 @@ class Memory:
         return int(clocks.floors[rows, SEEN, CTA].min(initial=clocks.now))
 
     def by_buffer(self, space: Space, grid: Grid, addresses: Ints) -> list[tuple[Ints | None, Shadow, int]]:
-        """Split addresses by the buffer they lie in; those of no known buffer are left out."""
+        """Split addresses by buffer; omit those of no known buffer."""
         first = self.state.shadow_of(space, grid, int(addresses[0]))
         if space is not Space.GLOBAL:
             return [(None, *first)] if first else []
@@ -165,7 +165,7 @@ class Memory:
         if plane.log.latest > group.floor:
             plane.settled()
         last = plane.write[cells]
-        # Atomics on shared memory are often only logged, so that nobody knows which came first.
+        # Atomics on shared memory are often only logged, in unknown order.
         reads = access.reads and not (access.writes and access.space is Space.SHARED)
         if reads and shadow.fresh and np.count_nonzero(last) < len(last):
             self.uninitialised(access, group.threads[last == 0], plane, cells[last == 0])
@@ -196,7 +196,7 @@ class Memory:
         self.readers.note(access, group, plane, cells, refs, whole)
 
     def _refresh(self, group: Group) -> None:
-        """Bring what a group remembers up to date."""
+        """Update the cached data of a group."""
         clocks = self.state.clocks
         if group.epoch != clocks.epoch:
             warps = group.warps
@@ -211,16 +211,17 @@ class Memory:
             group.floor_at = (clocks.now, clocks.version)
 
     def undisputed(self, last: Refs, readers: Refs) -> Refs:
-        """Drop asynchronous writes that were read since: who comes after the readers comes after those writes.
+        """Drop asynchronous writes that have been read since: accesses after the readers follow those writes.
 
-        A commit hands on the operation that it tracks, not what its issuer knew, so this is not in the clocks."""
+        A commit releases the operation that it tracks, not its issuer's knowledge, so the clocks do not show this.
+        """
         operations = self.state.records.operation[last >> 6]
         if not np.count_nonzero(operations):
             return last
         return np.where((operations != 0) & (readers != 0), 0, last).astype(np.int32)
 
     def refs(self, access: Access, group: Group) -> Refs:
-        """Return references to accesses of a group that take place now."""
+        """Return references to accesses of a group that happen now."""
         state = self.state
         number, now = state.records.number(access), state.clocks.now
         kept = group.refs.get(number)
@@ -233,7 +234,7 @@ class Memory:
         return refs
 
     def _make_unfinished(self, access: Access, group: Group, operation: int) -> Refs:
-        """Return references of cp.async and st.async: nobody knows them until they finish."""
+        """Return references of cp.async and st.async: no thread knows them until they finish."""
         state = self.state
         columns = state.operation_columns(operation, group.warps)
         numbers = state.records.unfinished(access, group.lives, columns, group.masks, operation)
@@ -242,12 +243,12 @@ class Memory:
         return (numbers[group.warp_index] * 64 + lanes).astype(np.int32)
 
     def _select_meeting(self, access: Access) -> Mask | None:
-        """Return, per number, which accesses never race with one, None if that is only known case by case."""
+        """Return, per number, which accesses never race with one, None if it depends on the case."""
         grid_wide = access.strong and not access.readonly and access.scope >= Scope.GPU
         return self.state.records.meet(access) if grid_wide else None
 
     def _compare(self, access: Access, group: Group, last: Refs, cells: Ints, plane: Plane) -> None:
-        """Report lanes whose earlier access at the same cell is not in order."""
+        """Report lanes that do not follow the earlier access to the same cell."""
         records = self.state.records
         meeting = self._select_meeting(access)
         if meeting is not None:
@@ -270,7 +271,7 @@ class Memory:
             self._compare_some(access, group.threads, last, cells, plane, suspects)
 
     def _follow_by_warp(self, access: Access, group: Group, last: Refs) -> bool:
-        """Tell quickly whether the lanes are in order after operations, where those of a warp meet the same one."""
+        """Tell quickly whether the lanes follow operations, if those of a warp access the same one."""
         first, final = group.ends
         few = last[first]
         if self.state.clocks.apart or np.count_nonzero(few != last[final]):
@@ -292,7 +293,7 @@ class Memory:
             return
         bad = clashes(self.state, access, refs, who)
         if access.writes and self._unchanged is not None and bad.any():
-            # Warps that store the same to the same bytes by one instruction: who was last makes no difference.
+            # Warps that store equal values to the same bytes by one instruction: the last one makes no difference.
             again = bad & (self.state.records.access[refs >> 6] == self.state.records.number(access))
             if again.any():
                 bad[again] = ~self._unchanged(who[again])
@@ -300,8 +301,8 @@ class Memory:
             self.report(access, refs[bad], who[bad], cells[at][bad], plane)
 
     def _compare_readers(self, access: Access, group: Group, plane: Plane, cells: Ints, first: Refs) -> None:
-        """Compare with the readers, `first` in the first slot; a strong write stands among them, and is all that a read
-        looks for."""
+        """Compare with the readers, `first` in the first slot; strong writes are among them, and are all that a read
+        checks."""
         records = self.state.records
         for slot, reads in enumerate(plane.reads):
             refs = reads[cells] if slot else first
@@ -328,7 +329,7 @@ class Memory:
     # Findings
 
     def report(self, access: Access, refs: Ints, threads: Ints, cells: Ints, plane: Plane) -> None:
-        """Report accesses that clash: per earlier record one finding for lanes of its warp, and one for others."""
+        """Report conflicting accesses: per earlier record one finding for lanes of its warp, and one for others."""
         seen: set[tuple[int, bool]] = set()
         near = self.state.records.warp(refs >> 6) == threads >> 5
         for ref, thread, cell, close in zip(
@@ -359,7 +360,8 @@ class Memory:
                 )  # fmt: skip
 
     def ends(self, grid: Grid, slot: int) -> None:
-        """A CTA ends: where a product has read a copy too early, say which copied bytes nobody has read instead."""
+        """Add to findings of products that read a copy too early which copied bytes of the ending CTA were never
+        read."""
         places = self._too_early.pop((grid.number, slot), None)
         if places is None:
             return
@@ -372,7 +374,7 @@ class Memory:
                 finding.notes = tuple(dict.fromkeys((*finding.notes, *notes)))
 
     def _list_unread(self, grid: Grid, slot: int) -> list[tuple[Place, int, str]]:
-        """Return the bulk copies of whose bytes in a CTA's shared memory nobody has read some, how many and where."""
+        """Return the bulk copies with unread bytes in a CTA's shared memory: place, size and location."""
         records, low = self.state.records, grid.shared_base(slot)
         spans: dict[Place, list[tuple[int, int]]] = {}
         for level, plane in grid.shared.planes:
@@ -386,8 +388,8 @@ class Memory:
         return [(place, sum(size for _, size in each), grid.names(min(each)[0] - low)) for place, each in spans.items()]
 
     def _explain_wait(self, rule: Rule, record: int) -> tuple[str, str]:
-        """Return what is missing, and what to do, where a warp has waited for its load or store of tensor memory and
-        has not handed that on."""
+        """Return the message and the remedy if a warp has waited for its load or store of tensor memory without a
+        barrier after it."""
         wait = _WAITS.get(rule.code)
         if wait is None or int(self.state.records.time[record]) == NEVER:
             return "", ""
@@ -427,7 +429,7 @@ class Memory:
         self.state.report(rule, access.place, detail, thread=thread, where=where, count=len(threads))
 
     def _check_scope(self, access: Access, group: Group, cells: Ints, plane: Plane) -> None:
-        """Report threads that write to the same bytes by one instruction whose scope does not hold all of them."""
+        """Report threads that write the same bytes by one instruction whose scope does not include all of them."""
         if access.scope >= Scope.GPU or len(cells) == 1:
             return
         grid, clocks = self.state.grid_of(group.first), self.state.clocks
@@ -451,7 +453,7 @@ class Memory:
         )  # fmt: skip
 
     def _report_same_store(self, access: Access, group: Group, cells: Ints) -> None:
-        """Lanes of one store wrote different values to the same bytes: of one warp, one of them wins."""
+        """Report lanes of one store that wrote different values to the same bytes: in one warp, one of them wins."""
         _, first, counts = np.unique(cells, return_index=True, return_counts=True)
         by_warp = np.unique(np.stack([cells, group.warp_index]), axis=1).shape[1]
         rule = rules.SAME_STORE if by_warp == len(counts) else rules.RACE

@@ -1,5 +1,5 @@
-"""Values that go wrong: NaN and infinity where they begin, wrapped addresses, lossy conversions. The machine computes
-and compares; here the findings get their words."""
+"""Findings about values: NaN and infinity at their first appearance, wrapped addresses, lossy conversions. The machine
+computes and compares; this module writes the messages."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pyptx.sim.base.events import Place
 from pyptx.sim.hazards.state import State
 
 Operands = Iterable[tuple[str, object]]
-"""The names and values of what an instruction read in the lane that is shown."""
+"""The names and values of an instruction's operands in the reported lane."""
 
 
 class Numerics:
-    """Findings about values. `count` is how many lanes, or elements of matrices, they hold for."""
+    """Findings about values. `count` is the number of lanes, or elements of matrices."""
 
     def __init__(self, state: State) -> None:
         self.state = state
@@ -23,7 +23,7 @@ class Numerics:
     def produced(
         self, place: Place, thread: int, nan: bool, operands: Operands, result: object, count: int, where: str = ""
     ) -> None:
-        """A result is NaN though no operand is, or infinite though all operands are finite."""
+        """Report a NaN result without NaN operands, or an infinite one of finite operands."""
         rule = rules.NAN if nan else rules.INFINITY
         of = f" in {where}" if where else ""
         self._report(rule, place, thread, f"{_format_operands(operands)}: the result is {result}{of}", count)
@@ -31,25 +31,25 @@ class Numerics:
     def overflows(
         self, place: Place, thread: int, exact: int, kind: str, operands: Operands, result: int, count: int
     ) -> None:
-        """The exact result of address arithmetic does not fit; `kind` is how the value is taken."""
+        """Report address arithmetic whose exact result does not fit; `kind` is the type as which the value is read."""
         detail = f"{_format_operands(operands)}: {exact} does not fit {kind}, {result} becomes part of an address"
         self._report(rules.ADDRESS_OVERFLOW, place, thread, detail, count)
 
     def narrowed(self, place: Place, thread: int, value: int, kind: str, result: int, used: bool, count: int) -> None:
-        """An integer lost bits that are not copies of its sign."""
+        """Report an integer that lost bits other than copies of its sign."""
         detail = f"{value} becomes {result} as {kind}{', and becomes part of an address' if used else ''}"
         self._report(rules.NARROWED, place, thread, detail, count)
 
     def inexact(self, place: Place, thread: int, value: int, kind: str, result: object, count: int) -> None:
-        """An integer is no number of a floating-point type."""
+        """Report an integer that a floating-point type cannot represent."""
         self._report(rules.INEXACT, place, thread, f"{value} becomes {result} as {kind}", count)
 
     def out_of_range(self, place: Place, thread: int, value: object, kind: str, result: object, count: int) -> None:
-        """A floating-point number, or NaN, is no number of an integer type."""
+        """Report a floating-point number, or NaN, that an integer type cannot represent."""
         self._report(rules.OUT_OF_RANGE, place, thread, f"{value} becomes {result} as {kind}", count)
 
     def unwritten(self, place: Place, name: str, index: str, missing: int, size: int, help: str) -> None:
-        """A part of an output, or all of it, was not written."""
+        """Report unwritten elements of an output."""
         detail = f"`{name}`: {missing} of {size}, the first at {index}" if missing < size else f"`{name}`: all {size}"
         self.state.report(rules.UNWRITTEN, place, detail, where=name, count=missing, help=help)
 

@@ -1,4 +1,4 @@
-"""Which bytes of a buffer nobody has written."""
+"""Which bytes of a buffer were never written."""
 
 from __future__ import annotations
 

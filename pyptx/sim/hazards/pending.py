@@ -1,6 +1,6 @@
 """Which asynchronous operations on shared memory some thread of their CTA may not know yet.
 
-Once all threads know all of them, accesses by lanes need not look for them.
+Once all threads know all of them, accesses by lanes need not check them.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pyptx.sim.hazards.shadow import Plane
 from pyptx.sim.hazards.state import Grid, State
 
 _MOST = 1 << 12
-"""Where more operations than these are not known to all, nobody asks any more."""
+"""With more unknown operations than this, do not check."""
 
 
 class Pending:
-    """The operations of one grid, each of whose CTAs is a cluster of its own."""
+    """The operations of one grid whose clusters have one CTA each."""
 
     def __init__(self, state: State, grid: Grid) -> None:
         self.state, self.grid = state, grid
@@ -28,8 +28,8 @@ class Pending:
         self._over = False
 
     def clear(self, plane: Plane) -> bool:
-        """Tell whether all threads know all operations that touched a plane, and say so there. Nobody ever knows of a
-        barrier."""
+        """Tell whether all threads know all operations that accessed a plane, and record it there. No thread ever knows
+        a barrier."""
         clocks = self.state.clocks
         if plane.barriers or self._over or clocks.splits or self._failed == (clocks.now, clocks.version):
             return False
@@ -44,7 +44,7 @@ class Pending:
         return True
 
     def _gather(self) -> None:
-        """Add the operations since the last time, and forget those whose CTAs have ended: their bytes began anew."""
+        """Add the operations since the last call, and forget those of ended CTAs, whose bytes were cleared."""
         records, clocks, grid = self.state.records, self.state.clocks, self.grid
         pending = np.flatnonzero(records.key[self._seen : records.count] == NEVER) + self._seen
         self._seen = records.count
@@ -64,7 +64,7 @@ class Pending:
         records, clocks, grid = self.state.records, self.state.clocks, self.grid
         slots = (records.warp(left).astype(np.int64) * 32 - grid.first_thread) // grid.stride
         warps = (grid.first_thread + slots * grid.stride >> 5)[:, None] + np.arange(grid.stride >> 5)
-        gone = np.bitwise_and.reduce(clocks.row_of.reshape(-1, 32)[warps] < 0, axis=2)
+        ended = np.bitwise_and.reduce(clocks.row_of.reshape(-1, 32)[warps] < 0, axis=2)
         knows = (records.operation[left] != 0) & (records.flags(left) & READONLY == 0)
         by_lanes = records.family(left) == Family.CP_ASYNC
         for chosen, lanes in ((~by_lanes, np.zeros(1, np.int64)), (by_lanes, np.arange(32))):
@@ -72,7 +72,7 @@ class Pending:
             if len(at):
                 columns = records.column[left[at]].astype(np.int64)[:, None, None] + lanes
                 known = clocks.table[clocks.base_row[warps[at]][:, :, None], SEEN, columns]
-                good = (known >= records.time[left[at]][:, None, None]) | gone[at][:, :, None]
+                good = (known >= records.time[left[at]][:, None, None]) | ended[at][:, :, None]
                 if len(lanes) > 1:
                     good |= (records.mask[left[at]][:, None, None] >> lanes) & 1 == 0
                 knows[at] = np.logical_and.reduce(good.reshape(len(at), -1), axis=1)

@@ -1,4 +1,4 @@
-"""What releases by many groups of threads hand on, gathered at once: arrivals of all CTAs, each at its own barrier."""
+"""Releases of many groups of threads, computed at once: arrivals of all CTAs, each on its own mbarrier."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CROSSED = np.array(CROSS)[:, None]
 
 
 def release_each(clocks: Clocks, groups: Sequence[Ints]) -> list[Stamp] | None:
-    """Return what `Clocks.release` gives for each group of a cluster's threads; None, with nothing done, where their
+    """Return the result of `Clocks.release` for each group of a cluster's threads; None, with nothing done, if their
     knowledge is not of the simple kind."""
     sizes = [len(threads) for threads in groups]
     threads, group = np.concatenate(groups), np.arange(len(groups)).repeat(sizes)
@@ -56,8 +56,8 @@ def release_each(clocks: Clocks, groups: Sequence[Ints]) -> list[Stamp] | None:
 
 
 def _write_floors(clocks: Clocks, known: Clock, floors: Clock, warps: Ints, whose: Ints, alone: bool) -> None:
-    """Write what whole warps, CTAs and clusters have synchronized out as columns; `alone`: no two rows of a group are
-    of one warp."""
+    """Write the floors of whole warps, CTAs and clusters as columns; `alone`: no two rows of a group are of one
+    warp."""
     first = clocks.first_thread[warps]
     lanes = (warps * 32 - first + 1)[:, None, None] + np.arange(32)
     at = whose[:, None, None], np.arange(FLOORED)[:, None], lanes

@@ -1,6 +1,6 @@
-"""The readers of each cell, kept until a write comes after all of them.
+"""The readers of each cell, kept until a write follows all of them.
 
-A few concurrent readers stand side by side in slots; more of them are interned sets.
+A few concurrent readers are kept in slots; more of them are interned sets.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from pyptx.sim.hazards.state import State
 
 RefsOf = Callable[[Access, Group], Refs]
 _SPREAD = 0x9E3779B97F4A7
-"""Sets masks apart from all else that a reader is known by."""
+"""Separates masks from the other parts of a reader's identity."""
 _MOST_SETS = 64
-"""Of so many cells of global memory at once, readers beyond the slots are kept in sets, of more in a sorted list."""
+"""Up to this many cells of global memory, readers beyond the slots are kept in sets; otherwise in a sorted list."""
 
 
 class Readers:
-    """Notes readers; strong writes are noted here too, since they do not order each other."""
+    """Records readers, and strong writes, since they do not order each other."""
 
     def __init__(self, state: State) -> None:
         self.state = state
@@ -37,7 +37,7 @@ class Readers:
     def note(
         self, access: Access, group: Group, plane: Plane, cells: Ints, refs: Refs, whole: Footprint | None = None
     ) -> None:
-        """Note the accesses of a group's lanes, whose footprint `whole` is if it is known."""
+        """Record the accesses of a group's lanes, whose footprint is `whole` if known."""
         if access.family is Family.ST_ASYNC:
             self._note_signalling(group, plane, cells, refs)
             return
@@ -65,15 +65,15 @@ class Readers:
                 self.append(plane, how.many.cells, crowds)
 
     def _note_signalling(self, group: Group, plane: Plane, cells: Ints, refs: Refs) -> None:
-        """Note reductions that tell an mbarrier: those of a warp are one operation, which no record of lanes may stand
-        for, however many of them meet in one cell."""
+        """Record reductions that signal an mbarrier: those of a warp are one operation, which a record of lanes cannot
+        represent, however many of them share a cell."""
         for warp in range(len(group.warps)):
             unique, first = np.unique(cells[group.warp_index == warp], return_index=True)
             mine = np.flatnonzero(group.warp_index == warp)[first]
             self.keep(group.threads[mine], plane, unique, refs[mine])
 
     def replace(self, access: Access, group: Group, whole: Footprint, refs: RefsOf) -> None:
-        """Note the accesses of a group's lanes that share cells, after which all readers so far come."""
+        """Record the accesses of a group's lanes that share cells and follow all readers so far."""
         plane, how = whole.plane, whole.shared(self.state.grid_of(group.first))
         for turn in how.turns:
             plane.slot(turn.slot)[turn.cells] = self._make_refs(access, group, turn, refs(access, group))
@@ -105,13 +105,13 @@ class Readers:
         )  # fmt: skip
 
     def replay(self, shadow: Shadow) -> None:
-        """Note what was logged: somebody writes for the first time."""
+        """Record the logged readers before the first write."""
         for addresses, size, refs in shadow.unwritten():
             for plane, cells, chosen in shadow.lanes(addresses, size):
                 self.append(plane, cells, refs if chosen is None else refs[chosen])
 
     def append(self, plane: Plane, cells: Ints, refs: Refs) -> None:
-        """Note readers that nothing is known to come after, as many for a cell as there are slots."""
+        """Record readers that no access is known to follow, up to one per slot of a cell."""
         records = self.state.records
         for slot in range(SLOTS):
             held = plane.slot(slot)
@@ -126,7 +126,7 @@ class Readers:
         self._spill(plane, cells, refs)
 
     def _all_replaceable(self, access: Access, group: Group, before: Refs, plane: Plane) -> bool:
-        """Tell quickly whether the first slot is free for all, or held by what comes before."""
+        """Tell quickly whether the first slot is free for all, or held by earlier accesses."""
         if not np.count_nonzero(before):
             return True
         if plane.strong:
@@ -142,10 +142,10 @@ class Readers:
         return len(cells) > 1 and len(np.unique(cells)) < len(cells)
 
     def settle(self, plane: Plane) -> None:
-        """Note what was only logged: of each instruction at a cell, all threads with the last time of each.
+        """Record what was only logged: of each instruction at a cell, all threads with the last time of each.
 
-        What came before all of it stays where it is. Nothing is dropped by what threads know now, as they may not have
-        known it then."""
+        Earlier accesses stay in place. Nothing is dropped by what threads know now, as they may not have known it then.
+        """
         state, log = self.state, plane.log
         cells, numbers, threads, times = _select_latest(log)
         plane.late = max(plane.late, log.latest)
@@ -161,7 +161,7 @@ class Readers:
         self._add(plane, cells[starts], (settled * 64 + CROWD).astype(np.int32))
 
     def _add(self, plane: Plane, cells: Ints, refs: Refs) -> None:
-        """Put readers together with like ones, into a slot that is free, or into a set. A cell may come again."""
+        """Merge readers with equal ones in a free slot or a set. A cell may occur repeatedly."""
         while len(cells):
             _, first = np.unique(cells, return_index=True)
             again = np.ones(len(cells), np.bool_)
@@ -179,7 +179,7 @@ class Readers:
                 sets[cell] = self._number_set((*self._sets[sets[cell]], ref))
 
     def keep(self, threads: Ints, plane: Plane, cells: Ints, refs: Refs, first: int = 0) -> None:
-        """Put readers into the first slot that is free or whose reader comes before them, from a slot on."""
+        """Put readers into the first slot that is free or whose reader precedes them, from a slot on."""
         if plane.strong and plane.exact and len(cells) > 1 and plane.reads[0][cells].any():
             left = np.flatnonzero(~self._fold(plane, cells, refs))
             if not len(left):
@@ -204,7 +204,7 @@ class Readers:
             self._spill(plane, cells[left], refs[left])
 
     def _spill(self, plane: Plane, cells: Ints, refs: Refs) -> None:
-        """Keep readers that found no slot."""
+        """Keep readers without a slot."""
         if plane.spill is None:
             plane.spill, plane.crowded = Spill(self._identify), True
         plane.spill.add(cells, refs)
@@ -217,8 +217,8 @@ class Readers:
         return (records.access[record].astype(np.int64) << 38) + records.tag[record] + lane + masks * _SPREAD
 
     def spilled(self, plane: Plane, cells: Ints, without: Mask | None = None) -> tuple[Ints, Refs]:
-        """Return readers of cells that found no slot, with the position of the cell of each. `without` tells by their
-        numbers which accesses are not asked for."""
+        """Return readers of cells without a slot, with the position of the cell of each. `without` excludes accesses by
+        their numbers."""
         spill, records = plane.spill, self.state.records
         if spill is None or (without is not None and all(without[number] for number in spill.numbers)):
             return np.zeros(0, np.int64), np.zeros(0, np.int32)
@@ -229,8 +229,8 @@ class Readers:
         return at[asked], refs[asked]
 
     def _fold(self, plane: Plane, cells: Ints, refs: Refs) -> Mask:
-        """Put readers together with those before them by the same instruction, each cell's into one slot; tell which
-        cells have such."""
+        """Merge readers with earlier ones of the same instruction, those of a cell in one slot; tell which cells have
+        such."""
         records = self.state.records
         old = np.array([held[cells] for held in plane.reads], np.int64)
         alike = (records.access[old >> 6] == records.access[refs >> 6]) & (old != 0)
@@ -249,7 +249,7 @@ class Readers:
         return folded
 
     def _unite(self, refs: Refs, at: Ints, others: Ints) -> Refs:
-        """Return references to crowds, each of the threads of a reference and of the others that stand at its place."""
+        """Return references to crowds, each of the threads of a reference and of the others in its place."""
         records = self.state.records
         every = np.concatenate([refs.astype(np.int64), others])
         which, columns, times = self._expand_members(every)
@@ -267,7 +267,7 @@ class Readers:
         return (numbers * 64 + CROWD).astype(np.int32)
 
     def _expand_members(self, refs: Ints) -> tuple[Ints, Ints, Ints]:
-        """Return the columns of the threads that references stand for, with their times, and whose each of them is."""
+        """Return the columns and times of the threads of references, and the reference of each."""
         records, record, lane = self.state.records, refs >> 6, refs & 63
         masks = np.where(lane == ALL_LANES, records.mask[record], np.int64(1) << lane)
         masks[lane == CROWD] = 0
@@ -285,7 +285,7 @@ class Readers:
         )
 
     def replaceable(self, before: Refs, threads: Ints, refs: Refs) -> Mask:
-        """Tell which slots are free, or held by a like access that comes before the new one."""
+        """Tell which slots are free, or held by an equal access that precedes the new one."""
         records, clocks = self.state.records, self.state.clocks
         if len(before) == 1 and before[0] and self._follows(int(before[0]), int(threads[0]), int(refs[0])):
             return np.ones(1, np.bool_)
@@ -308,7 +308,8 @@ class Readers:
         return free
 
     def _is_repeat(self, old: Ints, new: Ints) -> Mask:
-        """Tell which accesses are of threads that all access again now: who knows the new ones knows the old ones."""
+        """Tell which accesses are of threads that all access again now: to know the new ones is to know the old
+        ones."""
         records = self.state.records
         masks: list[Ints] = []
         for record, lane in ((old >> 6, old & 63), (new >> 6, new & 63)):
@@ -322,7 +323,7 @@ class Readers:
         return repeats
 
     def _follows(self, old: int, thread: int, ref: int) -> bool:
-        """Tell quickly whether a like access comes plainly before a new one; False says nothing."""
+        """Tell quickly whether an equal access plainly precedes a new one; False decides nothing."""
         records = self.state.records
         new, earlier = records.place(ref >> 6), records.place(old >> 6)
         alike = new.family is earlier.family and records.flag(old >> 6) == records.flag(ref >> 6)

@@ -1,8 +1,8 @@
-"""The accesses that shadow memory points to: who, when and by which instruction, one row each.
+"""The accesses to which shadow memory refers: who, when and by which instruction, one row each.
 
-A reference is `record * 64 + lane`; lane 32 stands for all lanes of the record's mask, 33 for a crowd,
-0 for an asynchronous operation.
-A tag is `life * 128 + lane` of a thread, where each CTA gives its warps new lives; no operation has a thread's tag.
+A reference is `record * 64 + lane`; lane 32 means all lanes of the record's mask, 33 a crowd, 0 an asynchronous
+operation. A tag is `life * 128 + lane` of a thread, where each CTA gives its warps new lives; no operation has a
+thread's tag.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from pyptx.sim.hazards.crowds import Crowds
 
 ALL_LANES, CROWD = 32, 33
 WRITES, READS, STRONG, READONLY, LIVE_BARRIER = 1, 2, 4, 8, 64
-"""Flags of an access. LIVE_BARRIER marks what an initialized mbarrier leaves on its eight bytes."""
+"""Flags of an access. LIVE_BARRIER marks the eight bytes of an initialized mbarrier."""
 _OPERATION = 64
 MOST = 1 << 25
 """References are 32-bit numbers."""
 _LARGE = 1 << 20
-"""Below so many records, room for them is made in larger steps."""
+"""Below this many records, allocate room in larger steps."""
 _COLUMNS = ("time", "key", "tag", "column", "mask", "access", "operation")
 
 
@@ -39,7 +39,7 @@ class Records:
         self.access = np.zeros(1024, np.int32)
         self.operation = np.zeros(1024, np.int32)
         self.crowds = Crowds()
-        """What records of lane CROWD stand for."""
+        """The threads of records with lane CROWD."""
         self.accesses: list[Access] = []
         self._number_of: dict[int, int] = {}
         self._flags = np.zeros(64, np.int32)
@@ -71,7 +71,7 @@ class Records:
         return number
 
     def new_lives(self, warps: Ints, domains: Ints) -> Ints:
-        """Return the lives of warps that begin, a row of warps for each CTA."""
+        """Return the lives of new warps, a row of warps for each CTA."""
         first, last = self.lives, self.lives + warps.size
         while last > len(self.life_warp):
             self.life_warp = np.concatenate([self.life_warp, self.life_warp])
@@ -85,7 +85,7 @@ class Records:
         return self._flags[self.access[record]]
 
     def any_flag(self, numbers: Ints | Clock, flags: int) -> bool:
-        """Say whether an access among some has one of these flags, by their numbers."""
+        """Tell whether any of these accesses has one of these flags."""
         return bool(np.count_nonzero(self._flags[numbers] & flags))
 
     def flag(self, record: int) -> int:
@@ -125,7 +125,7 @@ class Records:
             return
         size = max(size * (4 if size < _LARGE else 2), size + more)
         for name in _COLUMNS:
-            # Pages that nobody touches cost nothing.
+            # Untouched pages cost nothing.
             held = getattr(self, name)
             wide = np.zeros(size, held.dtype)
             wide[: self.count] = held[: self.count]
@@ -148,7 +148,7 @@ class Records:
         return np.arange(first, last, dtype=np.int64)
 
     def of_operation(self, access: Access, life: int, column: int, operation: int, lane: int) -> int:
-        """Return a record of an asynchronous operation, known to nobody yet. Its mask names the issuing lane."""
+        """Return a record of an asynchronous operation that no thread knows yet. Its mask names the issuing lane."""
         lives, columns, masks = np.array([life]), np.array([column], np.int32), np.array([1 << lane], np.int64)
         new = int(self.by_warps(self.number(access), lives, columns, masks, NEVER, False)[0])
         self.tag[new] += _OPERATION
@@ -158,8 +158,7 @@ class Records:
     def of_operations(
         self, access: Access, lives: Ints, columns: Ints, operations: Clock, lanes: Ints | None = None
     ) -> Ints:
-        """Return one record for each of several like operations, by the lanes that issued them: lane 0 if none are
-        given."""
+        """Return one record for each of several equal operations, by the lanes that issued them, by default lane 0."""
         masks = np.ones(len(lives), np.int64) if lanes is None else np.int64(1) << lanes
         numbers = self.by_warps(self.number(access), lives, columns.astype(np.int32), masks, NEVER, False)
         self.tag[numbers] += _OPERATION
@@ -167,7 +166,7 @@ class Records:
         return numbers
 
     def copied(self, others: Ints, times: Clock) -> Ints:
-        """Return a record like each of some, with times of their own."""
+        """Return copies of records with times of their own."""
         count, first = len(others), self.count
         if first + count > len(self.time):
             self._grow(count)
@@ -200,11 +199,11 @@ class Records:
         return numbers
 
     def done(self, numbers: Sequence[int] | Ints, now: int) -> None:
-        """Say that operations have taken place: who learns their channel up to now knows them."""
+        """Complete operations: a thread that learns their channel up to now knows them."""
         if len(numbers):
             rows = np.asarray(numbers, np.int64)
             self.time[rows] = np.minimum(self.time[rows], now)
 
     def place(self, record: int) -> Access:
-        """Return what the record's instruction does."""
+        """Return the access of the record's instruction."""
         return self.accesses[int(self.access[record])]

@@ -1,6 +1,6 @@
-"""Cells of many like operations, a row for each: those of all CTAs that copy or multiply alike.
+"""Cells of many equal operations, one row each: those of all CTAs that copy or multiply alike.
 
-Knows how cells lie side by side, not what is done to them.
+Knows the layout of cells, not what is done to them.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from pyptx.sim.base.events import Bytes, Ints, Mask, Space
 from pyptx.sim.hazards.shadow import Refs, Shadow
 
 _WIDEST = 1024
-"""So many granules are one block, at most."""
+"""The most granules of one block."""
 _FEW = 4
-"""So many changes along a row are quicker to look at than to sort."""
+"""Up to this many changes along a row are faster to search than to sort."""
 _PAIR = (1 << 32) + 1
 _T = TypeVar("_T", np.int32, np.uint8)
 
 
 class Rows:
-    """A row of cells for each operation: numbers of blocks of `width` cells that lie side by side."""
+    """One row of cells per operation: numbers of blocks of `width` adjacent cells."""
 
     def __init__(self, blocks: Ints, width: int, layer: Ints | None = None) -> None:
         """`layer`: what `layers` goes by, where it is known which rows have no cell in common."""
@@ -44,7 +44,7 @@ class Rows:
 
     @cached_property
     def layers(self) -> list[tuple[Ints, Rows]]:
-        """The rows in parts of which each has no cell in two of them."""
+        """The rows in parts, none of which has a cell in two rows."""
         if self.apart:
             return [(np.arange(len(self)), self)]
         layer = _count_repeats(self.blocks[:, 0]) if self._layer is None else self._layer
@@ -55,7 +55,7 @@ class Rows:
         return [(np.array([at]), Rows(self.blocks[at : at + 1], self.width)) for at in range(len(self))]
 
     def same(self, other: Rows) -> bool:
-        """Say whether these are the same cells in the same order."""
+        """Tell whether these are the same cells in the same order."""
         return self.width == other.width and np.array_equal(self.blocks, other.blocks)
 
     def some(self, chosen: Mask) -> Rows:
@@ -67,7 +67,7 @@ class Rows:
         return Rows(self.blocks, self.width << level, self._layer) if level else self
 
     def of(self, held: npt.NDArray[_T]) -> npt.NDArray[_T]:
-        """Return what the cells hold, a row for each operation."""
+        """Return the contents of the cells, one row per operation."""
         if self.width == 1:
             return held.take(self.blocks)
         if self.width == 2 and held.itemsize == 4 and not len(held) & 1:
@@ -75,7 +75,7 @@ class Rows:
         return _split_blocks(held, self.width).take(self.blocks, axis=0).reshape(len(self.blocks), -1)
 
     def put(self, held: Refs, refs: Refs) -> None:
-        """Let all cells of a row hold its reference."""
+        """Store the reference of each row in all its cells."""
         count = self.blocks.shape[1]
         if self.width > 2 or len(held) & 1:
             _split_blocks(held, self.width)[self.blocks] = refs[:, None, None]
@@ -90,7 +90,7 @@ class Rows:
 
 
 def _count_repeats(values: Ints) -> Ints:
-    """Return of each value how many equal ones stand before it."""
+    """Return for each value how many equal ones precede it."""
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
@@ -104,7 +104,7 @@ def _split_blocks(held: npt.NDArray[_T], width: int) -> npt.NDArray[_T]:
 
 
 def rows_of(starts: Ints, length: int) -> Rows | None:
-    """Return the granules of runs of bytes, a row of `starts` for each operation; None if they are not whole ones."""
+    """Return the granules of runs of bytes, one row of `starts` per operation; None if they are not whole."""
     if (int(np.bitwise_or.reduce(starts, axis=None)) | length) & 15:
         return None
     first, count = starts >> 4, length >> 4
@@ -117,7 +117,7 @@ def rows_of(starts: Ints, length: int) -> Rows | None:
 
 
 def side_by_side(granules: Ints) -> tuple[Ints, int]:
-    """Return ascending numbers of granules as those of blocks, and how many granules are one."""
+    """Return ascending numbers of granules as numbers of blocks, and the granules per block."""
     blocks, width = granules, 1
     while width < _WIDEST and not len(blocks) & 1 and not np.count_nonzero(blocks[::2] & 1):
         if np.count_nonzero(blocks[1::2] != blocks[::2] + 1):
@@ -127,7 +127,7 @@ def side_by_side(granules: Ints) -> tuple[Ints, int]:
 
 
 def spread(granules: Ints, bases: Ints) -> Rows:
-    """Return the same granules, in ascending order, from each of some bases on."""
+    """Return the same granules, in ascending order, from each of several bases."""
     layer, gaps = None, np.diff(np.sort(bases))
     if not np.count_nonzero((gaps > 0) & (gaps <= int(granules[-1]) - int(granules[0]))):
         layer = _count_repeats(bases)
@@ -153,7 +153,7 @@ def level_of(shadow: Shadow, rows: Rows) -> int | None:
 
 
 def by_row(held: Refs) -> tuple[Ints, Ints]:
-    """Return the references that each row holds, without repeated neighbors and 0: rows, references."""
+    """Return the references in each row, without repeated neighbors and 0: rows, references."""
     first, whose = held[:, 0], np.arange(len(held))
     if held.shape[1] > 1:
         changes = held[:, 1:] != held[:, :-1]

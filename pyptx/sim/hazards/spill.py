@@ -1,4 +1,4 @@
-"""Readers of global memory that found no slot beside the others: pairs of a cell and a reference, sorted by cell."""
+"""Readers of global memory beyond the slots: pairs of a cell and a reference, sorted by cell."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyptx.sim.base.events import Ints, Mask
 
 Refs = npt.NDArray[np.int32]
 MOST = 1 << 24
-"""So many pairs are kept of a plane: what comes after that is counted, and not looked at."""
+"""The most pairs of a plane: later ones are counted but not checked."""
 _MOST_PARTS = 8
 
 
@@ -19,7 +19,7 @@ class Spill:
     """The pairs of one plane, in a few sorted parts."""
 
     def __init__(self, who: Callable[[Refs], Ints]) -> None:
-        """`who` numbers the reader that a reference stands for: of one reader only its last reference is kept."""
+        """`who` numbers the reader of a reference: keep only the last reference of each reader."""
         self.who = who
         self.lost = 0
         self.numbers: set[int] = set()
@@ -28,7 +28,7 @@ class Spill:
         self.size = 0
 
     def add(self, cells: Ints, refs: Refs) -> None:
-        """Keep readers of cells."""
+        """Add readers of cells."""
         if self.size + len(cells) > MOST:
             self._merge()
         if self.size + len(cells) > MOST:
@@ -50,7 +50,7 @@ class Spill:
         return np.concatenate([at for at, _ in matches]), np.concatenate([refs for _, refs in matches])
 
     def forget(self, cells: Ints) -> None:
-        """Drop the readers of cells that were written behind all of them."""
+        """Drop the readers of cells whose last write follows all of them."""
         for part in self._parts:
             part[2][_find_places(part, cells)[1]] = False
 
@@ -66,7 +66,7 @@ class Spill:
 
 
 def _find_places(part: tuple[Refs, Refs, Mask], cells: Ints) -> tuple[Ints, Ints]:
-    """Return the positions of cells and, for each, a place in a part that holds a reader of it."""
+    """Return the positions of cells and, for each, an index in a part with a reader of it."""
     held, _, alive = part
     first, beyond = np.searchsorted(held, cells, "left"), np.searchsorted(held, cells, "right")
     counts = beyond - first

@@ -1,4 +1,4 @@
-"""What releases hand on: stamps, and what is not made into one until somebody asks what it holds."""
+"""What releases pass on: stamps, and releases that are resolved only when needed."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ by any edge, relaxed ones too; that through `tcgen05.fence::before_thread_sync`;
 KINDS = 8
 FLOORED = 5
 RELAXED = [RAN, BEFORE, AFTER]
-"""What a relaxed edge hands on."""
+"""What a relaxed edge passes on."""
 ORDER = [SEEN, WIDE_SHARED, WIDE_GLOBAL]
 CROSS = [CROSSED_SHARED, CROSSED_GLOBAL]
 PUBLISHED, CROSSED = (np.array(kinds)[:, None] for kinds in ([*ORDER, RAN], CROSS))
 _HEAVY = 256
-"""So many releases that hang together are made into one stamp."""
+"""Merge this many connected releases into one stamp."""
 
 
 @dataclass(slots=True, eq=False)
 class Stamp:
-    """What a release hands on: the knowledge of one row, and of agents outside its cluster."""
+    """What a release passes on: the knowledge of one row, and of agents outside its cluster."""
 
     domain: int
     known: Clock
@@ -51,8 +51,8 @@ class Stamp:
 
 @dataclass(slots=True, eq=False)
 class Later:
-    """What releases hand on, of which most is never asked for: what a row knew, one of its threads up to a time, and
-    what that thread had learned and nobody had asked for yet."""
+    """An unresolved release, as most are never needed: the knowledge of a row, one of its threads up to a time, and
+    what that thread had learned but not resolved."""
 
     common: Stamp | None
     column: int
@@ -62,7 +62,7 @@ class Later:
     whole: Stamp | None
 
     def made(self) -> Stamp:
-        """Return all that is handed on."""
+        """Return the resolved stamp."""
         if self.whole is None:
             self.whole = union((self,))
             self.common, self.learned, self.weight = None, (), 1
@@ -73,7 +73,7 @@ Handed = Stamp | Later
 
 
 def later(common: Stamp | None, column: int, now: int, learned: tuple[Handed, ...]) -> Later:
-    """Return what is handed on, made into a stamp if very many releases hang together."""
+    """Return an unresolved release, or a stamp if very many releases are connected."""
     weight = 1
     for one in learned:
         weight += one.weight if isinstance(one, Later) else 1
@@ -84,7 +84,7 @@ def later(common: Stamp | None, column: int, now: int, learned: tuple[Handed, ..
 
 
 def joined(stamp: Stamp | None, other: Stamp) -> Stamp:
-    """Return the union of what was gathered so far and more, which nobody else holds: the larger one is changed."""
+    """Return the union of a stamp and another that is not used elsewhere: change the larger one."""
     if stamp is None:
         return other
     if stamp.domain != other.domain or stamp.foreign or other.foreign:
@@ -98,7 +98,7 @@ def joined(stamp: Stamp | None, other: Stamp) -> Stamp:
 
 
 def union(handed: Sequence[Handed]) -> Stamp:
-    """Return all that some releases hand on: each row that they share is looked at once."""
+    """Return the union of releases, visiting each shared row once."""
     parts: dict[int, list[Clock]] = {}
     marks: dict[int, dict[int, int]] = {}
     seen: set[int] = set()
@@ -129,7 +129,7 @@ def union(handed: Sequence[Handed]) -> Stamp:
 
 
 def _maximum(parts: list[Clock], marks: dict[int, int]) -> Clock:
-    """Return the largest of some arrays of clocks; `marks`: threads that released at a time, by their columns."""
+    """Return the maximum of arrays of clocks; `marks`: threads that released at a time, by their columns."""
     if len(parts) == 1 and not marks:
         return parts[0]
     known = max(parts, key=lambda part: part.shape[1]).copy()
@@ -143,7 +143,7 @@ def _maximum(parts: list[Clock], marks: dict[int, int]) -> Clock:
 
 
 def wider(a: Clock, b: Clock) -> Clock:
-    """Return the larger of two arrays of clocks, of which one may have fewer columns."""
+    """Return the maximum of two arrays of clocks, one of which may have fewer columns."""
     if a.shape[1] < b.shape[1]:
         a, b = b, a
     out = a.copy()

@@ -1,4 +1,4 @@
-"""What all parts of the engine share: grids and their threads, clocks, records, shadows, findings."""
+"""The shared state of the engine: grids and their threads, clocks, records, shadow memory, findings."""
 
 from __future__ import annotations
 
@@ -41,14 +41,13 @@ class Release:
 
     @property
     def stamp(self) -> Stamp:
-        """What it hands on."""
+        """What it passes on."""
         return self.held.made() if isinstance(self.held, Later) else self.held
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NarrowEdge:
-    """A release that a thread read with an acquire, at a time, where the scope of one does not hold the other thread:
-    it hands on nothing."""
+    """A release that a thread acquired at a time with a scope that does not include both threads: it orders nothing."""
 
     release: Release
     thread: int
@@ -58,7 +57,7 @@ class NarrowEdge:
 
 @dataclass(slots=True)
 class Domain:
-    """One cluster that runs, or ran: its CTAs by rank, and the columns of its clocks."""
+    """One cluster, running or completed: its CTAs by rank, and the columns of its clocks."""
 
     number: int
     grid: Grid
@@ -89,12 +88,12 @@ class Grid:
     names: Callable[[int], str]
     """Names a place of a CTA's shared memory."""
     label: str = ""
-    """What findings call the grid, empty where it is the only one."""
+    """The name of the grid in findings, empty if it is the only one."""
     ended: bool = False
     waited: bool = False
-    """Whether a thread has waited for the end of the grids before."""
+    """Whether a thread has waited for the previous grids."""
     covered: int = 0
-    """The first of the grids before whose end its waits wait for."""
+    """The first of the previous grids that its waits cover."""
 
     @property
     def completes(self) -> int:
@@ -128,7 +127,7 @@ class Grid:
 
 
 class State:
-    """The engine's memory. Parts of the engine keep their own books on top of it."""
+    """The engine's state. Parts of the engine keep their own data on top of it."""
 
     def __init__(self, limit: int = 1000) -> None:
         self.clocks = Clocks()
@@ -136,7 +135,7 @@ class State:
         self.ledger = Ledger(limit)
         self.grids: list[Grid] = []
         self.uncovered = False
-        """Whether a grid has waited that did not wait for every grid before it."""
+        """Whether a grid has waited for some but not all previous grids."""
         self.domains: list[Domain] = []
         self.grid_of_domain = np.zeros(16, np.int32)
         self.live = np.zeros(0, np.bool_)
@@ -146,20 +145,20 @@ class State:
         self._first_threads: list[int] = []
         self.operations = 0
         self.fenced: dict[int, Release] = {}
-        """The last releasing fence of each thread: a relaxed operation behind it hands on what it covered."""
+        """The last releasing fence of each thread: a later relaxed operation passes on what it covered."""
         self.observed: dict[int, dict[Hashable, list[Release]]] = {}
         """What relaxed operations of each thread observed: its next acquiring fence learns it."""
         self.narrow: dict[tuple[int, Release], NarrowEdge] = {}
         self.narrow_arrives: dict[tuple[Place, int], Scope] = {}
-        """Arrives on another CTA's mbarrier whose scope does not hold that CTA, by the slot of the CTA that arrives."""
+        """Arrivals on another CTA's mbarrier whose scope does not include that CTA, by the slot of the arriving CTA."""
         self.narrow_waits: dict[tuple[Place, int], Scope] = {}
-        """Waits for such arrives with too narrow a scope, by the slot of the CTA that waits."""
-        """Releases that were acquired in vain, by the acquiring thread."""
+        """Waits for such arrivals with too narrow a scope, by the slot of the waiting CTA."""
+        """Acquired releases that order nothing, by the acquiring thread."""
         self.unfinished: dict[int, list[int]] = {}
         self._columns_of: dict[int, int] = {}
 
     def add_buffer(self, base: int, size: int, name: str = "", fresh: bool = False) -> None:
-        """Make a range of global memory known; `fresh`: its bytes are uninitialized until written."""
+        """Register a range of global memory; `fresh`: its bytes are uninitialized until written."""
         at = bisect_right(self._starts, base)
         self._starts.insert(at, base)
         self._buffers.insert(at, Shadow(size, fresh, name, base, exact=False))
@@ -192,7 +191,7 @@ class State:
         return domain
 
     def channel(self, domain: Domain, *key: object, width: int = 1) -> int:
-        """Return the column by which a cluster's clocks follow one stream of asynchronous operations."""
+        """Return the column in which a cluster's clocks track one stream of asynchronous operations."""
         column = domain.channels.get(key)
         if column is None:
             column = domain.channels[key] = domain.columns
@@ -217,7 +216,8 @@ class State:
         return self.operations
 
     def copy_columns(self, domain: Domain) -> int:
-        """Return the first of the columns of the cp.async operations of a cluster's threads, making them."""
+        """Return the first of the columns of the cp.async operations of a cluster's threads, creating them if
+        needed."""
         threads = len([s for s in domain.grid.domain_of_slot if s is domain]) * domain.grid.stride
         first = self.channel(domain, "cp.async", width=threads)
         warps = slice(domain.first_thread >> 5, (domain.first_thread + threads) >> 5)
@@ -225,7 +225,7 @@ class State:
         return first
 
     def column_for(self, operation: int, column: int) -> None:
-        """Say which channel a vector operation of st.async belongs to."""
+        """Set the channel of a vector operation of st.async."""
         self._columns_of[operation] = column
 
     def operation_columns(self, operation: int, warps: Ints) -> Ints:
@@ -240,7 +240,7 @@ class State:
         return clocks.copy_column[warps] + warps * 32 - clocks.first_thread[warps]
 
     def finish(self, operation: int) -> None:
-        """An operation has taken place: who learns its channel up to now knows it."""
+        """Complete an operation: a thread that learns its channel up to now knows it."""
         self.records.done(self.unfinished.pop(operation, ()), self.clocks.now)
 
     def agent(self, thread: int, engine: str = "", whole_warp: bool = False) -> Agent:
@@ -253,7 +253,7 @@ class State:
         return Agent(cta, within // 32, -1 if whole_warp else within % 32, engine, grid.label)
 
     def agent_of(self, ref: int) -> Agent:
-        """Return who made an access."""
+        """Return the agent of an access."""
         records, record, lane = self.records, ref >> 6, ref & 63
         one = np.array([record], np.int64)
         domain = self.domains[int(records.domain(one)[0])]
@@ -281,7 +281,7 @@ class State:
         count: int = 1,
         help: str = "",
     ) -> None:
-        """Keep a finding. `ref` names the earlier access, `other` another earlier place, `help` another remedy."""
+        """Record a finding. `ref` names the earlier access, `other` another earlier place, `help` another remedy."""
         agent = self.agent(thread) if thread is not None else None
         other_agent = self.agent_of(ref) if ref else None
         if ref:
@@ -289,7 +289,7 @@ class State:
         self.ledger.add(Finding(rule, place, agent, detail, other, other_agent, where, notes, count, help))
 
     def location(self, space: Space, grid: Grid, address: int, size: int) -> str:
-        """Return bytes in the program's terms."""
+        """Describe bytes in the program's terms."""
         if space is Space.SHARED:
             slot, offset = divmod(address, grid.shared_stride)
             owner = f" of `{grid.label}`" if grid.label else ""

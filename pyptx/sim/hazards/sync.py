@@ -1,4 +1,4 @@
-"""Fences, strong accesses and dependent launches: release patterns, acquire patterns and what they connect."""
+"""Fences, strong accesses and dependent launches: release patterns, acquire patterns and the edges between them."""
 
 from __future__ import annotations
 
@@ -13,50 +13,50 @@ from pyptx.sim.hazards.stamps import Later, Stamp, later
 from pyptx.sim.hazards.state import Grid, NarrowEdge, Release, State
 
 _MANY = 64
-"""So many releases of one location, or threads at it, are no longer kept apart."""
+"""The most releases of one location, or threads at it, that are kept separately."""
 _MOST_NARROW = 1 << 12
-"""So many acquires in vain are kept: they only explain findings."""
+"""The most acquires that order nothing to keep: they only explain findings."""
 
 
 def _number_locations(space: Space, addresses: Ints) -> list[int]:
-    """Return numbers of the places at some addresses, others in each space."""
+    """Return numbers of the locations at these addresses, distinct in each space."""
     numbers: list[int] = (addresses * 2 + (space is Space.SHARED)).tolist()
     return numbers
 
 
 def _merge(releases: list[Release]) -> list[Release]:
-    """Return releases of which those that reach every thread of the grid are one."""
+    """Merge the releases that reach every thread of the grid into one."""
     wide = [release for release in releases if release.scope >= Scope.GPU]
     if len(wide) < 2:
         return releases
     handed = tuple(release.held for release in wide)
-    together = later(None, 0, max(one.now if isinstance(one, Later) else NEVER for one in handed), handed)
+    together = later(None, 0, max(merged.now if isinstance(merged, Later) else NEVER for merged in handed), handed)
     one = Release(together, min(release.scope for release in wide), -1)
     return [one, *(release for release in releases if release.scope < Scope.GPU)]
 
 
 class Synchronisation:
-    """Knowledge handed on through memory locations."""
+    """Knowledge passed on through memory locations."""
 
     def __init__(self, state: State) -> None:
         self.state = state
         self._at: dict[int, list[Release]] = {}
         self._last: dict[int, tuple[list[Release], list[Release]]] = {}
-        """The releases of a location, where all reach every thread of the grid, and those that hold all others."""
+        """The releases of a location, if all reach every thread of the grid, and those that include all others."""
         self._sc: dict[tuple[int, int], Stamp] = {}
-        """What has gone into each total order of fence.sc."""
+        """What has entered each total order of fence.sc."""
         self._triggers: dict[int, Stamp] = {}
         self._left: dict[int, Stamp] = {}
-        """What threads of grids that overlap those before knew of these when they exited, by the grid's number."""
+        """What exited threads of overlapping grids knew of the previous grids, by the grid's number."""
 
     def forget(self, threads: Ints) -> None:
-        """Threads begin whose numbers others had before."""
+        """Forget threads whose numbers begin new lives."""
         for thread in threads.tolist() if self.state.fenced or self.state.observed else ():
             self.state.fenced.pop(thread, None)
             self.state.observed.pop(thread, None)
 
     def _is_in_scope(self, scope: Scope, other: Scope, thread: int, who: int) -> bool:
-        """Tell whether the scopes of two strong operations hold each other's thread."""
+        """Tell whether the scopes of two strong operations include each other's thread."""
         narrow = min(scope, other)
         if narrow >= Scope.GPU or who < 0:
             return True
@@ -67,7 +67,7 @@ class Synchronisation:
         return narrow is Scope.CLUSTER or grid.slot_of(thread) == grid.slot_of(who)
 
     def _hands_on(self, release: Release, thread: int, scope: Scope) -> bool:
-        """Tell whether a release that a thread acquires hands anything on; note it where a scope is too narrow."""
+        """Tell whether an acquired release orders anything; record it if a scope is too narrow."""
         if self._is_in_scope(scope, release.scope, thread, release.thread):
             return True
         key, narrow = (thread, release), self.state.narrow
@@ -93,7 +93,7 @@ class Synchronisation:
             clocks.tick()
 
     def _acquire_observed(self, group: Group, scope: Scope) -> None:
-        """Let threads learn what was released where they have read since their last fence."""
+        """Let threads learn the releases that they have read since their last fence."""
         if not self.state.observed:
             return
         for thread in group.threads.tolist():
@@ -103,7 +103,7 @@ class Synchronisation:
                         self.state.clocks.learn_later(thread, release.held)
 
     def _list_orders(self, group: Group, scope: Scope) -> list[tuple[tuple[int, int], Ints]]:
-        """Return the total orders of fence.sc that threads take part in: of all, or of their cluster or CTA."""
+        """Return the total orders of fence.sc in which threads participate: of all, or of their cluster or CTA."""
         if scope >= Scope.GPU:
             return [((-1, -1), group.threads)]
         grid, domains = self.state.grid_of(group.first), self.state.clocks.domain_of
@@ -114,7 +114,7 @@ class Synchronisation:
         return orders
 
     def strong(self, access: Access, group: Group, addresses: Ints) -> None:
-        """The synchronizing side of strong accesses; call it with every load, store and atomic that is not weak."""
+        """Synchronize strong accesses; call it with every load, store and atomic that is not weak."""
         active = access.sem.releases or access.sem.acquires or self.state.fenced or self._at
         if not active:
             return
@@ -132,8 +132,8 @@ class Synchronisation:
             self.state.clocks.tick()
 
     def _synchronize_crowds(self, access: Access, threads: Ints, addresses: Ints) -> tuple[Ints, Ints]:
-        """Let threads of which very many access one location do so together: each observes what all have released.
-        Return the others."""
+        """Process many threads that access one location together: each observes what all have released. Return the
+        others."""
         places, which, counts = np.unique(addresses, return_inverse=True, return_counts=True)
         which = which.reshape(-1)
         for at in np.flatnonzero(counts > _MANY).tolist():
@@ -164,7 +164,7 @@ class Synchronisation:
     def _read_released(
         self, access: Access, thread: int, location: int, there: list[Release], acquires: bool
     ) -> bool:  # fmt: skip
-        """Let a thread read where something was released. Tell whether it has learned all of it."""
+        """Let a thread read a released location. Tell whether it has learned all of it."""
         observed = self.state.observed
         if acquires and self._learn_released(access, thread, location, there):
             if thread in observed:
@@ -176,7 +176,8 @@ class Synchronisation:
     def _write_released(
         self, access: Access, thread: int, location: int, there: list[Release], learned: bool, releases: bool
     ) -> None:  # fmt: skip
-        """Let a thread write to a location; an atomic goes on with what was released there. `learned`: it knows it."""
+        """Let a thread write to a location; an atomic continues its release sequence. `learned`: the thread knows
+        it."""
         now = [one for one in there if one.thread != thread] if access.reads else []
         if releases:
             now.append(Release(self.state.clocks.handed_on(thread), access.scope, thread))
@@ -193,7 +194,7 @@ class Synchronisation:
             self._note_last(location, there, now, learned and releases, releases)
 
     def _learn_released(self, access: Access, thread: int, location: int, there: list[Release]) -> bool:
-        """Let a thread learn what was released at a location. Tell whether that is all of it."""
+        """Let a thread learn the releases of a location. Tell whether that is all of them."""
         last, every = self._last.get(location), True
         if last is not None and last[0] is there and access.scope >= Scope.GPU:
             there = last[1]
@@ -207,7 +208,7 @@ class Synchronisation:
     def _note_last(
         self, location: int, before: list[Release], now: list[Release], all_held: bool, released: bool
     ) -> None:  # fmt: skip
-        """Keep the releases that hold all others of a location."""
+        """Keep the releases that include all others of a location."""
         held = self._last.pop(location, None)
         if len(now) < 2 or not all(release.scope >= Scope.GPU for release in now):
             return
@@ -221,7 +222,7 @@ class Synchronisation:
             self._last[location] = now, now
 
     def weak_store(self, access: Access, addresses: Ints) -> None:
-        """A weak store ends what was released at its location."""
+        """End the release sequences at the location of a weak store."""
         if len(self._at) > _MANY:
             for location in _number_locations(access.space, addresses):
                 self._at.pop(location, None)
@@ -244,13 +245,13 @@ class Synchronisation:
                 self._triggers[grid.number] = fence.stamp if held is None else held.merge(fence.stamp)
 
     def started(self, grid: Grid, threads: Ints) -> None:
-        """A CTA of a dependent grid starts."""
+        """Start a CTA of a dependent grid."""
         stamp = self._triggers.get(grid.number - 1) if grid.overlaps else None
         if stamp is not None:
             self.state.clocks.acquire(threads, stamp)
 
     def exits(self, grid: Grid, threads: Ints) -> None:
-        """Threads exit: what they know of other grids is known to whoever waits for the end of their own."""
+        """Keep what exiting threads know of other grids for threads that wait for their own grid."""
         foreign = self.state.clocks.foreign
         if not grid.overlaps or not foreign:
             return
@@ -262,8 +263,8 @@ class Synchronisation:
                     self._left[grid.number] = stamp if held is None else held.merge(stamp)
 
     def grid_wait(self, group: Group) -> None:
-        """`griddepcontrol.wait` that went on: the grid before has ended, and those that it waited for itself. What was
-        handed on to that grid is known, too."""
+        """`griddepcontrol.wait` that returned: the previous grid has ended, and those that it waited for, and what they
+        passed on is known."""
         clocks, grid = self.state.clocks, self.state.grid_of(group.first)
         if grid.overlaps and grid.number:
             before = self.state.grids[grid.number - 1]

@@ -57,7 +57,7 @@ class TensorMemory:
         return stored
 
     def forget(self, threads: Ints) -> None:
-        """Threads begin whose numbers others had before."""
+        """Forget threads whose numbers begin new lives."""
         for thread in threads.tolist() if self._pending else ():
             self._pending.pop(thread, None)
         for key in [key for key in self._moves if key[0] * 32 in threads]:
@@ -72,7 +72,7 @@ class TensorMemory:
     def alloc(
         self, group: Group, place: Place, column: int, columns: int, cta_group: int = 1, exclusive: bool = False
     ) -> None:
-        """`tcgen05.alloc` gave columns from `column` on."""
+        """`tcgen05.alloc` returned columns from `column`."""
         thread = group.first
         self._check_cta_group(place, thread, cta_group)
         mine = self.columns.setdefault(self._locate_cta(thread), Columns())
@@ -96,13 +96,13 @@ class TensorMemory:
         grid.tensor.clear(grid.tensor_base(grid.slot_of(thread)) + column * 128, columns * 128)
 
     def writes_address(self, group: Group, place: Place, address: int) -> None:
-        """`tcgen05.alloc` writes the address of its columns to shared memory: a weak store that all of its own warp may
-        read at once, and nobody else."""
-        state, one = self.state, group[[0]]
+        """`tcgen05.alloc` writes the address of its columns to shared memory: a weak store that its own warp, but no
+        other, may read immediately."""
+        state, first = self.state, group[[0]]
         access = self._make_access(place, Space.SHARED, 4, True, Family.THREAD)
         operation, column = state.begin_operation(), state.channel(state.domain_of(group.first), "alloc", group.first)
         state.column_for(operation, column)
-        self.tiles.memory.access(access, one, np.array([address], np.int64), operation=operation)
+        self.tiles.memory.access(access, first, np.array([address], np.int64), operation=operation)
         state.finish(operation)
         state.clocks.learn(group.threads, column, state.clocks.tick(), [*ORDER, RAN])
 
@@ -111,7 +111,7 @@ class TensorMemory:
         self.columns.setdefault(self._locate_cta(group.first), Columns()).relinquished = True
 
     def dealloc(self, group: Group, place: Place, column: int, columns: int) -> None:
-        """`tcgen05.dealloc`: everybody must be done with the columns."""
+        """`tcgen05.dealloc`: every use of the columns must be complete."""
         thread = group.first
         mine = self.columns.setdefault(self._locate_cta(thread), Columns())
         held = mine.held.pop(column, None)
@@ -126,18 +126,18 @@ class TensorMemory:
         self.tiles.run(access, np.array([thread], np.int64), where, record)
 
     def _is_allocated(self, thread: int, column: int, columns: int) -> bool:
-        """Say whether columns lie in an allocation of a thread's CTA."""
+        """Tell whether columns are inside an allocation of a thread's CTA."""
         held = self.columns.setdefault(self._locate_cta(thread), Columns()).held
         return any(start <= column and column + columns <= start + size for start, (size, _) in held.items())
 
     def check_allocated(self, thread: int, place: Place, column: int, columns: int) -> None:
-        """Report columns that lie in no allocation."""
+        """Report columns outside every allocation."""
         if not self._is_allocated(thread, column, columns):
             detail = f"columns {column}…{column + columns - 1}"
             self.state.report(rules.NOT_ALLOCATED, place, detail, thread=thread)
 
     def exits(self, grid_number: int, slot: int, place: Place, thread: int) -> None:
-        """A CTA ends: nothing may be allocated any more."""
+        """Report allocations that are not freed when a CTA ends."""
         left = self.columns.pop((grid_number, slot), None)
         for column, (columns, where) in (left.held if left else {}).items():
             detail = f"{columns} columns from {column} were never freed"
@@ -171,17 +171,17 @@ class TensorMemory:
         writes: list[Bytes],
         cta_group: int = 1,
     ) -> None:
-        """`tcgen05.mma`, `.cp` or `.shift`: an accumulator that is added to is both read and written."""
+        """`tcgen05.mma`, `.cp` or `.shift`: an accumulator with addition is both read and written."""
         self._check_cta_group(place, thread, cta_group)
         operation = self.state.begin_operation()
         column = self._find_column(thread)
-        one = np.array([thread], np.int64)
+        threads = np.array([thread], np.int64)
         for parts, writing in ((reads, False), (writes, True)):
             for where in parts:
                 access = self._make_access(place, where.space, where.length, writing, Family.TCGEN05)
                 record = self._record(access, thread, column, operation)
                 self._pending.setdefault(thread, []).append(record)
-                self.tiles.run(access, one, where, record)
+                self.tiles.run(access, threads, where, record)
         self._issued.setdefault(self._locate_cta(thread), {})[thread] = place
 
     def operate_all(
@@ -192,7 +192,7 @@ class TensorMemory:
         writes: list[tuple[Space, Rows]],
         cta_group: int = 1,
     ) -> None:
-        """`operate` by each of some threads: of each part, every thread has as many rows of granules."""
+        """`operate` by several threads: in each part, every thread has the same number of rows of granules."""
         ready = self._compare_operations(threads, place, reads, writes, cta_group)
         if ready is None:
             for at, thread in enumerate(threads.tolist()):
@@ -211,7 +211,7 @@ class TensorMemory:
             )
             for thread, record in zip(one.threads[:, 0].tolist(), numbers.tolist(), strict=True):
                 self._pending.setdefault(thread, []).append(record)
-            # Readers of cells that the same operation writes are forgotten at once.
+            # Drop readers of cells that the same operation writes.
             if one.access.writes or not any(one.rows.same(rows) for rows in written):
                 self.tiles.take(one, numbers)
         for thread in every:
@@ -225,7 +225,7 @@ class TensorMemory:
         writes: list[tuple[Space, Rows]],
         cta_group: int,
     ) -> list[Ready] | None:
-        """Compare like operations with what was done before; None where one of them may be wrong."""
+        """Compare equal operations with earlier accesses; None if one of them may be wrong."""
         grid = self.state.grid_of(int(threads[0]))
         if self._cta_group.setdefault(grid.number, (cta_group, place))[0] != cta_group:
             return None
@@ -247,7 +247,8 @@ class TensorMemory:
         return comparisons
 
     def commit(self, thread: int, place: Place, barriers: list[int], cta_group: int = 1) -> int:
-        """`tcgen05.commit`; return its number for `land_commit` when all earlier operations of the thread are done."""
+        """`tcgen05.commit`; return its number for `land_commit` when all earlier operations of the thread are
+        complete."""
         self._check_cta_group(place, thread, cta_group)
         issued = self._issued.get(self._locate_cta(thread), {})
         if thread not in issued and issued:
@@ -267,7 +268,7 @@ class TensorMemory:
         return operation
 
     def land_commit(self, commit: int) -> None:
-        """The operations that a commit tracks are done."""
+        """Complete the operations that a commit tracks."""
         operations = self._commits.pop(commit)
         records, now = self.state.records, self.state.clocks.now
         done = set(operations.records)
@@ -302,7 +303,7 @@ class TensorMemory:
     def move_all(
         self, groups: list[Group], place: Place, column: Ints, columns: int, lane: Ints, lanes: int, *, stores: bool
     ) -> None:
-        """`move` by each of some warps, with a column and a lane each."""
+        """`move` by several warps, with a column and a lane each."""
         threads = np.array([group.first for group in groups], np.int64)
         family = Family.TMEM_ST if stores else Family.TMEM_LD
         ready = self._compare_moves(threads, place, column, columns, lane, lanes, family) if len(groups) > 1 else None
@@ -323,7 +324,7 @@ class TensorMemory:
     def _compare_moves(
         self, threads: Ints, place: Place, column: Ints, columns: int, lane: Ints, lanes: int, family: Family
     ) -> Ready | None:
-        """Compare like loads or stores with what was done before; None where one of them may be wrong."""
+        """Compare equal loads or stores with earlier accesses; None if one of them may be wrong."""
         grid = self.state.grid_of(int(threads[0]))
         slot, within = np.divmod(threads - grid.first_thread, grid.stride)
         quarter, first, last = (within >> 5) % 4, lane // 16, (lane + lanes - 1) // 16
@@ -341,7 +342,7 @@ class TensorMemory:
         )  # fmt: skip
 
     def wait_all(self, groups: list[Group], *, stores: bool) -> None:
-        """`wait` by each of some warps."""
+        """`wait` by several warps."""
         family = Family.TMEM_ST if stores else Family.TMEM_LD
         state, warps = self.state, [group.first >> 5 for group in groups]
         now = state.clocks.tick()
@@ -360,6 +361,6 @@ class TensorMemory:
 
 
 def _select_share(parts: list[tuple[Space, Rows]], at: int, count: int) -> list[Bytes]:
-    """Return what one of some threads touches of parts that all of them touch."""
+    """Return the share of one of several threads in parts that all of them access."""
     each = [(space, rows, len(rows) // count) for space, rows in parts]
     return [bytes_of(space, rows, row) for space, rows, size in each for row in range(at * size, at * size + size)]

@@ -1,6 +1,6 @@
-"""Tensor maps in global memory: edited, released to and acquired from the tensormap proxy, used by copies.
+"""Tensor maps in global memory: changed, released to and acquired from the tensormap proxy, used by copies.
 
-Maps in `.param` and `.const` space need nothing: do not tell of them.
+Maps in `.param` and `.const` space need no checks: do not report them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pyptx.sim.hazards.state import State
 
 @dataclass(slots=True)
 class Map:
-    """One map. A version is a set of edits; `acquired` holds the version each CTA has acquired."""
+    """One map. A version is a set of changes; `acquired` holds the version that each CTA has acquired."""
 
     by_host: bool = True
     version: int = 1
@@ -26,13 +26,13 @@ class Map:
     edited: Place | None = None
     editor: int = -1
     ref: int = 0
-    """The release, as an access that who acquires it must know of."""
+    """The release, as an access that the acquiring thread must know."""
     acquired: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
     users: list[tuple[int, Place]] = field(default_factory=list[tuple[int, Place]])
 
 
 class TensorMaps:
-    """All maps that the grids have named, by address."""
+    """All maps of the grids, by address."""
 
     def __init__(self, state: State) -> None:
         self.state = state
@@ -53,7 +53,7 @@ class TensorMaps:
         edited_map.edited, edited_map.editor = place, thread
 
     def release_edits(self, threads: Iterable[int]) -> None:
-        """`fence.proxy.tensormap::generic.release` by threads: it covers the maps that they have edited."""
+        """`fence.proxy.tensormap::generic.release` by threads: it covers the maps that they have changed."""
         members = set(threads)
         for edited_map in self._maps.values():
             if edited_map.editor in members:
@@ -90,7 +90,7 @@ class TensorMaps:
             used_map.acquired[grid.number, grid.slot_of(thread)] = used_map.released
 
     def use(self, thread: int, place: Place, address: int, operation: int) -> None:
-        """A tensor copy reads its map."""
+        """Check a tensor copy that reads its map."""
         used_map = self._maps.setdefault(address, Map())
         grid = self.state.grid_of(thread)
         detail = f"the map at 0x{address:x}"
@@ -101,12 +101,12 @@ class TensorMaps:
         used_map.users.append((operation, place))
 
     def ends(self, grid: int, slot: int) -> None:
-        """A CTA ended: the next one in its slot has acquired nothing."""
+        """Forget what an ended CTA has acquired."""
         for edited_map in self._maps.values():
             edited_map.acquired.pop((grid, slot), None)
 
     def grid_done(self) -> None:
-        """What a grid wrote, later grids must acquire again; kernel end releases it."""
+        """Release all maps at the end of a grid; later grids must acquire them again."""
         for edited_map in self._maps.values():
             edited_map.released = edited_map.version
             edited_map.acquired.clear()

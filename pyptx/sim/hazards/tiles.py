@@ -1,4 +1,4 @@
-"""Accesses of asynchronous operations: runs of bytes, compared with the distinct references that lie below them."""
+"""Accesses of asynchronous operations: runs of bytes, compared with the distinct references in their cells."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pyptx.sim.hazards.state import State
 _OPERATIONS = (Family.WGMMA, Family.TCGEN05)
 _MOST_KNOWN = 256
 _FEW = 16
-"""So many earlier accesses are quicker to look at one by one."""
+"""Up to this many earlier accesses are faster to check one by one."""
 
 
 def _list_few(last: Refs) -> list[int] | None:
@@ -33,14 +33,14 @@ def _list_few(last: Refs) -> list[int] | None:
 
 
 def _shorten(held: Refs) -> Refs:
-    """Return one column where all are equal."""
+    """Return one column if all are equal."""
     first = held[:, :1]
     return held if np.count_nonzero(held != first) else first
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Like operations that conflict with nothing, and the slots of readers that writing ones end."""
+    """Equal operations without conflicts, and the slots of readers that writing ones replace."""
 
     access: Access
     threads: Ints
@@ -55,10 +55,10 @@ class Tiles:
     def __init__(self, state: State, memory: Memory) -> None:
         self.state, self.memory = state, memory
         self._known: dict[tuple[object, ...], int] = {}
-        """What was in order, with the number of CTAs that had begun."""
+        """Accesses known to be in order, with the number of CTAs that had begun."""
 
     def run(self, access: Access, threads: Ints, where: Bytes, record: int) -> None:
-        """An operation reads or writes runs of bytes, knowing what each of its issuing threads knows."""
+        """Check an operation that reads or writes runs of bytes, with the knowledge of each of its issuing threads."""
         if not len(where.starts):
             return
         grid = self.state.grid_of(int(threads[0]))
@@ -85,22 +85,22 @@ class Tiles:
                 elif plane.strong:
                     self._compare_run_readers(access, threads, plane, cells, record)
                 if access.strong and access.writes:
-                    # Reductions do not order each other: who reads the sum has to know of all of them.
+                    # Reductions do not order each other: a reader of the sum must know all of them.
                     plane.strong = True
                 if access.strong or not access.writes:
                     self._keep_run(threads, plane, cells, ref)
 
-    # Like operations, a row of cells for each
+    # Equal operations, one row of cells each
 
     def begin(self, count: int) -> Clock:
-        """Return the numbers of some new operations."""
+        """Return the numbers of new operations."""
         state = self.state
         state.operations += count
         return np.arange(state.operations - count, state.operations, dtype=np.int32) + np.int32(1)
 
     def ready(self, access: Access, threads: Ints, space: Space, rows: Rows | None, shadow: Shadow) -> Ready | None:
-        """Compare like operations with what was done before, a row of issuing threads for each. None if one of them
-        may be wrong, or they touch the same bytes: `run` takes one after the other."""
+        """Compare equal operations with earlier accesses, a row of issuing threads for each. Return None if one of them
+        may be wrong, or they overlap: `run` processes them one by one."""
         level = level_of(shadow, rows) if rows is not None else None
         if rows is None or level is None or access.strong:
             return None
@@ -126,7 +126,7 @@ class Tiles:
         return Ready(access, threads, plane, rows, busy) if good else None
 
     def _drop_read_writes(self, last: Refs, readers: Refs) -> Refs:
-        """Drop asynchronous writes that were read since, as `Memory.undisputed` says."""
+        """Drop asynchronous writes that have been read since, as in `Memory.undisputed`."""
         if np.count_nonzero(readers) == readers.size:
             _, refs = by_row(last)
             if not np.count_nonzero(self.state.records.operation[refs >> 6] == 0):
@@ -134,7 +134,7 @@ class Tiles:
         return self.memory.undisputed(*np.broadcast_arrays(last, readers))
 
     def take(self, ready: Ready, records: Ints) -> None:
-        """Leave the records of like operations in the shadow."""
+        """Store the records of equal operations in the shadow."""
         refs, plane = (records * 64).astype(np.int32), ready.plane
         if not ready.access.writes:
             self._keep(ready.threads[:, 0], ready.rows, plane, refs)
@@ -144,7 +144,7 @@ class Tiles:
             ready.rows.put(plane.reads[slot], np.zeros_like(refs))
 
     def _is_in_order(self, access: Access, threads: Ints, held: list[Refs]) -> bool:
-        """Say whether what each row holds comes before its operation."""
+        """Tell whether the contents of each row precede its operation."""
         if access.space is Space.SHARED:
             floor, key = int(self._compute_floor(access, threads).min()), self.state.records.key
             held = [one for one in held if int(key[one >> 6].max()) > floor]
@@ -154,19 +154,19 @@ class Tiles:
         rows, refs = layers[0] if len(layers) == 1 else map(np.concatenate, zip(*layers, strict=True))
         if not len(refs):
             return True
-        # What is known stays known: products of one tile after the other ask the same.
-        asked = access.family, access.space, access.writes, threads.tobytes(), rows.tobytes(), refs.tobytes()
-        if access.family in _OPERATIONS and self._known.get(asked) == self.state.clocks.epoch:
+        # Known order stays known: products of consecutive tiles ask for the same.
+        query = access.family, access.space, access.writes, threads.tobytes(), rows.tobytes(), refs.tobytes()
+        if access.family in _OPERATIONS and self._known.get(query) == self.state.clocks.epoch:
             return True
         good = self._knows_all(access, threads, rows, refs)
         if good and access.family in _OPERATIONS:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            self._known[asked] = self.state.clocks.epoch
+            self._known[query] = self.state.clocks.epoch
         return good
 
     def _knows_all(self, access: Access, threads: Ints, rows: Ints, refs: Ints) -> bool:
-        """Say whether earlier accesses come before the operations whose rows hold them."""
+        """Tell whether earlier accesses precede the operations whose rows hold them."""
         if access.space is Space.SHARED:
             late = self.state.records.key[refs >> 6] > self._compute_floor(access, threads).min(axis=1)[rows]
             rows, refs = rows[late], refs[late]
@@ -178,14 +178,14 @@ class Tiles:
         return not clashes(self.state, access, each_ref, who).any()
 
     def _compute_floor(self, access: Access, threads: Ints) -> Clock:
-        """Return the time up to which all that the CTA's own threads did is in order for each of these threads."""
+        """Return the time up to which all accesses of the CTA's own threads are in order for each of these threads."""
         clocks = self.state.clocks
         floors = clocks.floors[clocks.row_of[threads], :, CTA]
         seen, crossed = floors[..., SEEN], floors[..., CROSSED_SHARED]
         return np.minimum(seen, crossed) if access.async_proxy else seen
 
     def _keep(self, threads: Ints, rows: Rows, plane: Plane, refs: Refs) -> None:
-        """Note reading operations, a row of cells each; those of other rows with the same cells stand beside them."""
+        """Record reading operations, a row of cells each, beside those of other rows with the same cells."""
         for first, (chosen, part) in enumerate(rows.layers):
             mine, who = (refs, threads) if part is rows else (refs[chosen], threads[chosen])
             left = self._fill_slots(who, part, plane, mine, first)
@@ -195,7 +195,7 @@ class Tiles:
                 self.memory.readers.keep(np.full(len(cells), who[at]), plane, cells, here)
 
     def _fill_slots(self, threads: Ints, rows: Rows, plane: Plane, refs: Refs, first: int) -> Ints:
-        """Put readers into slots, from one on, that all cells of their row have free; return those without one."""
+        """Put readers into free slots, from one on, in all cells of their row; return those without one."""
         left = np.arange(len(refs))
         for slot in range(first, SLOTS):
             held = plane.slot(slot)
@@ -234,7 +234,7 @@ class Tiles:
         self.memory.readers.keep(np.full(len(index), threads[0]), plane, index, np.full(len(index), ref, np.int32))
 
     def _is_after(self, access: Access, threads: Ints, ref: int, record: int) -> bool:
-        """Tell quickly whether an operation does not conflict with one earlier access: False says nothing."""
+        """Tell quickly whether an operation does not conflict with one earlier access: False decides nothing."""
         records = self.state.records
         operation = int(records.operation[record])
         if operation and int(records.operation[ref >> 6]) == operation:

@@ -1,6 +1,6 @@
-"""Bytes that copies bring into shared memory and columns that products write which nobody reads: `check="unused"`.
+"""Bytes that copies write to shared memory and columns that products write which are never read: `check="unused"`.
 
-Knows who brought each byte last, not whether whoever reads it may.
+Knows the last writer of each byte, not whether a reader may read it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _COLUMNS = 512
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """What an operation brings: `size` bytes or columns, counted from the first."""
+    """The output of an operation: `size` bytes or columns, counted from the first."""
 
     rule: Rule
     place: Place
@@ -33,7 +33,7 @@ class Brought:
 
 
 class Unread:
-    """Who brought each byte of shared memory, and each 16 lanes of a column, of a batch; 0 where it was read since."""
+    """The last writer of each byte of shared memory, and of each 16 lanes of a column, of a batch; 0 if read since."""
 
     def __init__(self, state: State, grid: Grid) -> None:
         self._state, self._grid = state, grid
@@ -42,7 +42,7 @@ class Unread:
         self._brought: list[Brought] = []
 
     def end(self) -> None:
-        """The batch has ended: what nobody has read nobody will."""
+        """Report what is unread when the batch ends."""
         for held in (self._shared, self._tensor):
             cells = np.flatnonzero(held)
             self._report(cells, held[cells], "")
@@ -50,14 +50,14 @@ class Unread:
     # Shared memory
 
     def bring(self, place: Place, thread: int, cells: Ints, size: int) -> None:
-        """A copy brings these bytes."""
+        """Record the bytes that a copy writes."""
         self._overwrite(self._shared, cells)
         if len(cells):
             self._brought.append(Brought(rules.UNREAD_COPY, place, thread, int(cells.min()), size))
             self._shared[cells] = len(self._brought)
 
     def access(self, offsets: Ints, size: int, kind: str) -> None:
-        """Lanes access bytes from these offsets on."""
+        """Record accesses of lanes, from these offsets."""
         cells = (offsets[:, None] + np.arange(size)).reshape(-1)
         if "r" in kind:
             self._shared[cells] = 0
@@ -65,12 +65,12 @@ class Unread:
             self._overwrite(self._shared, cells)
 
     def read(self, where: Bytes) -> None:
-        """An engine reads bytes."""
+        """Record that an engine reads bytes."""
         if where.space is Space.SHARED:
             self.access(where.starts, where.length, "r")
 
     def read_rows(self, rows: Rows) -> None:
-        """Products read granules."""
+        """Record that products read granules."""
         self._shared.reshape(-1, _GRANULE)[_list_cells(rows)] = 0
 
     # Tensor memory
@@ -79,7 +79,7 @@ class Unread:
         self, place: Place, thread: int, reads: list[tuple[Space, Rows]], writes: list[tuple[Space, Rows]],
         product: bool,
     ) -> None:  # fmt: skip
-        """A product or copy, or like ones, read and write granules."""
+        """Record granules that a product or copy, or several equal ones, read and write."""
         for space, rows in reads:
             if space is Space.SHARED:
                 self.read_rows(rows)
@@ -95,7 +95,7 @@ class Unread:
                 self._tensor[cells] = len(self._brought)
 
     def move(self, ctas: Ints, column: Ints, columns: int, lane: Ints, lanes: int, *, stores: bool) -> None:
-        """Warps load or store columns in some of their lanes."""
+        """Record that warps load or store columns in some of their lanes."""
         within = (np.arange(columns)[:, None] * _COLUMN + np.arange(-(-lanes // _GRANULE))).reshape(-1)
         cells = ((ctas * _COLUMNS + column) * _COLUMN + lane // _GRANULE)[:, None] + within
         if stores:
@@ -104,7 +104,7 @@ class Unread:
             self._tensor[cells] = 0
 
     def free(self, cta: int, column: int, columns: int) -> None:
-        """Columns are handed back."""
+        """Record that columns are freed."""
         first = (cta * _COLUMNS + column) * _COLUMN
         self._overwrite(self._tensor, np.arange(first, first + columns * _COLUMN), " before they are freed")
 
@@ -117,7 +117,7 @@ class Unread:
             held[cells] = 0
 
     def _report(self, cells: Ints, numbers: Clock, when: str) -> None:
-        """Report what nobody has read, by the operation that brought it."""
+        """Report unread cells by the operation that wrote them."""
         for number in map(int, np.unique(numbers)):
             brought, mine = self._brought[number - 1], np.sort(cells[numbers == number])
             shared = brought.rule is rules.UNREAD_COPY

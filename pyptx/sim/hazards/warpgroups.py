@@ -1,5 +1,5 @@
-"""What warpgroups have issued, touched and waited for. Those that did the same so far share a book; who asks for some
-of them gets the books of these alone."""
+"""What warpgroups have issued, accessed and waited for. Those with equal histories share a book; a query for some of
+them splits it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Product:
 
 @dataclass(slots=True)
 class WarpBook:
-    """What one warp of each warpgroup has fenced, touched and waited for; `known`: it has fenced or issued at all."""
+    """What one warp of each warpgroup has fenced, accessed and waited for; `known`: it has fenced or issued at all."""
 
     known: bool = False
     fenced: bool = False
@@ -38,7 +38,7 @@ class WarpBook:
 
 @dataclass(slots=True, eq=False)
 class Book:
-    """The groups of some warpgroups, which are named by their first warps, and their four warps by rank. `shapes` are
+    """The groups of several warpgroups, identified by their first warps, and their four warps by rank. `shapes` are
     those of the accumulators since the last fence, `latest` the last of them."""
 
     bases: list[int]
@@ -56,16 +56,16 @@ class Book:
 
     @property
     def idle(self) -> bool:
-        """Whether all that was issued has been waited for by all warps."""
+        """Whether all warps have waited for everything issued."""
         return not self.open and not self.groups and all(
             warp.waited == warp.committed == self.first_group for warp in self.warps
         )  # fmt: skip
 
     def taken(self, bases: Iterable[int]) -> Book:
-        """Take some warpgroups out, and return their own book."""
-        gone = set(bases)
-        mine = [at for at, base in enumerate(self.bases) if base in gone]
-        rest = [at for at, base in enumerate(self.bases) if base not in gone]
+        """Remove some warpgroups and return their own book."""
+        removed = set(bases)
+        mine = [at for at, base in enumerate(self.bases) if base in removed]
+        rest = [at for at, base in enumerate(self.bases) if base not in removed]
         other = Book(
             [self.bases[at] for at in mine], [warp.copy() for warp in self.warps], _select_products(self.open, mine),
             [_select_products(group, mine) for group in self.groups], self.first_group, list(self.shapes), self.latest,
@@ -91,7 +91,7 @@ def _select_products(products: list[Product], rows: list[int]) -> list[Product]:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some warps of all warpgroups of a book, and the position of each warpgroup among those that were asked for."""
+    """Some warps of all warpgroups of a book, and the position of each warpgroup in the query."""
 
     book: Book
     ranks: Ranks
@@ -106,7 +106,7 @@ class Books:
         self._of: dict[int, Book] = {}
 
     def forget(self, bases: Iterable[int]) -> None:
-        """Warpgroups end."""
+        """Forget ended warpgroups."""
         for base in bases:
             book = self._of.pop(base, None)
             if book is not None:
@@ -115,7 +115,7 @@ class Books:
                     book.taken([base])
 
     def parts(self, bases: Sequence[int], ranks: Sequence[Ranks], create: bool) -> list[Part]:
-        """Return the books of some warps of some warpgroups; of those without one only to `create` it."""
+        """Return the books of some warps of warpgroups; create missing ones only with `create`."""
         fresh = [base for base in dict.fromkeys(bases) if base not in self._of] if create else []
         if fresh:
             self._of.update(dict.fromkeys(fresh, Book(fresh)))
@@ -135,7 +135,7 @@ class Books:
         return divided
 
     def join(self, parts: Sequence[Part]) -> None:
-        """Let idle warpgroups share a book, all of which have just fenced."""
+        """Let idle warpgroups that have all just fenced share a book."""
         idle = [part.book for part in parts if part.ranks == WHOLE and part.book.idle]
         for book in idle[1:]:
             idle[0].join(book)

@@ -1,4 +1,4 @@
-"""Rules of convergence: who must execute an instruction together, and which lanes it may name."""
+"""Rules of convergence: which lanes must execute an instruction together, and which lanes it may name."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from pyptx.sim.hazards.state import Grid, State
 
 
 def _mask_present(group: Group, among: Group | None) -> Ints:
-    """Return, for each warp of a group, the mask of its lanes that take part."""
+    """Return, for each warp of a group, the mask of its participating lanes."""
     if among is None or among is group:
         return group.masks
     return among.masks[np.searchsorted(among.warps, group.warps)]
 
 
 class Warps:
-    """Checks of instructions that warps or warpgroups execute as one."""
+    """Checks of instructions that warps or warpgroups execute together."""
 
     def __init__(self, state: State) -> None:
         self.state = state
         self._counts: dict[tuple[int, int], int] = {}
         self._asked: dict[tuple[int, int], list[tuple[int, Place, int]]] = {}
-        """The counts that each warp has asked for, where and when."""
+        """The counts that each warp has requested, with place and time."""
         self._increases: dict[tuple[int, int], tuple[Place, int, int]] = {}
 
     def _mask_alive(self, warp: int) -> int:
@@ -55,8 +55,8 @@ class Warps:
                 self.state.report(rules.WARPGROUP, place, detail, thread=thread)
 
     def members(self, group: Group, place: Place, masks: Ints, among: Group | None = None) -> None:
-        """`shfl vote match redux` `.sync`: each lane's mask names it, and only lanes that take part or have exited.
-        `among`: those that take part, where some do so from other places."""
+        """`shfl vote match redux` `.sync`: each lane's mask includes it, and otherwise only participating or exited
+        lanes. `among`: the participating lanes, if some are at other places."""
         there = _mask_present(group, among)[group.warp_index]
         outside = np.flatnonzero((masks >> group.lanes & 1) == 0)
         if len(outside):
@@ -71,7 +71,7 @@ class Warps:
             self.state.report(rules.DIVERGENT, place, detail, thread=int(group.threads[at]), count=len(absent))
 
     def sources(self, group: Group, place: Place, lanes: Ints, masks: Ints, among: Group | None = None) -> None:
-        """`shfl.sync`: the lane that each lane reads from takes part and is named."""
+        """`shfl.sync`: the lane that each lane reads participates and is in the mask."""
         there = _mask_present(group, among)[group.warp_index] & masks
         bad = np.flatnonzero((there >> (lanes & 31) & 1) == 0)
         if len(bad):
@@ -80,14 +80,14 @@ class Warps:
             self.state.report(rules.SHFL_SOURCE, place, detail, thread=int(group.threads[at]), count=len(bad))
 
     def elect(self, group: Group, place: Place, mask: int, among: Group | None = None) -> None:
-        """`elect.sync`: the mask is that of the lanes that execute it."""
+        """`elect.sync`: the mask is that of the executing lanes."""
         for warp, have in zip(group.warps.tolist(), _mask_present(group, among).tolist(), strict=True):
             if have != mask & self._mask_alive(warp):
                 detail = f"mask 0x{mask:08x}, executing 0x{have:08x}"
                 self.state.report(rules.ELECT, place, detail, thread=warp * 32 + have.bit_length() - 1)
 
     def alike(self, group: Group, place: Place, values: Ints, name: str, first: Ints | None = None) -> None:
-        """An operand that all lanes of a warp must give alike, or all whose `first` lanes are at one position."""
+        """Check an operand that must be equal in all lanes of a warp, or in all lanes with the same `first` lane."""
         if np.count_nonzero(values != values[0]) == 0:
             return
         held = values[group.ends[0][group.warp_index] if first is None else first]
@@ -101,8 +101,8 @@ class Warps:
     def setmaxnreg(
         self, group: Group, place: Place, count: int, increases: bool, entry: int | None, pool: int | None = None
     ) -> None:
-        """`setmaxnreg`; `entry` is the count per thread at launch, `pool` what the CTA has in all; None where the
-        compiler decides. What is too much now may be given back by others: an increase waits for that."""
+        """`setmaxnreg`; `entry` is the count per thread at launch, `pool` the total of the CTA; None if the compiler
+        chooses. Others may still release what is missing now: an increase waits for that."""
         for warp in group.warps.tolist():
             key = (self.state.grid_of(warp * 32).number, warp)
             have = self._counts.get(key, entry)
@@ -120,7 +120,8 @@ class Warps:
                 self._increases[key] = place, entry, pool
 
     def _check_synchronised(self, warp: int, place: Place, rule: Rule) -> None:
-        """Report a warp that asks for registers again but does not come after what its warpgroup asked for before."""
+        """Report a warp that requests registers again before its warpgroup has synchronized after the previous
+        request."""
         grid = self.state.grid_of(warp * 32)
         before = len(self._asked.get((grid.number, warp), []))
         rank = (warp * 32 - grid.first_thread) % grid.stride >> 5
@@ -136,45 +137,45 @@ class Warps:
                 return
 
     def _check_warpgroups(self, grid: Grid, warps: list[int]) -> None:
-        """Report warpgroups whose warps did not all ask for the same counts, one after the other. They need not stand
-        at one instruction: each of Triton's specialized warps has its own."""
+        """Report warpgroups whose warps did not all request the same counts in sequence. They need not be at one
+        instruction: each of Triton's specialized warps has its own."""
         for first in range(0, len(warps), 4):
-            asked = [self._asked.get((grid.number, warp), []) for warp in warps[first : first + 4]]
-            longest = max(asked, key=len)
-            counts = [[count for count, _, _ in one] for one in asked]
-            if any(one != counts[0] for one in counts) or (longest and len(asked) < 4):
-                place, thread = longest[-1][1], warps[first + asked.index(longest)] * 32
+            requests = [self._asked.get((grid.number, warp), []) for warp in warps[first : first + 4]]
+            longest = max(requests, key=len)
+            counts = [[count for count, _, _ in one] for one in requests]
+            if any(one != counts[0] for one in counts) or (longest and len(requests) < 4):
+                place, thread = longest[-1][1], warps[first + requests.index(longest)] * 32
                 detail = f"its warps requested {', '.join(str(one or 'nothing') for one in counts)}"
-                if len(asked) < 4:
-                    detail = f"the CTA has {len(asked)} of the four warps of the warpgroup that requests registers"
+                if len(requests) < 4:
+                    detail = f"the CTA has {len(requests)} of the four warps of the warpgroup that requests registers"
                 self.state.report(rules.WARPGROUP, place, detail, thread=thread)
 
     def _check_pool(self, grid: Grid, first: int, place: Place, entry: int, pool: int) -> None:
-        """Report registers that a CTA which begins at a warp holds beyond its pool."""
+        """Report registers that the CTA whose first warp is `first` holds beyond its pool."""
         held = sum(self._counts.get((grid.number, first + i), entry) * 32 for i in range(-(-grid.threads // 32)))
         if held > pool:
             detail = f"the CTA's warps request {held} of {pool} registers"
             self.state.report(rules.SETMAXNREG, place, detail, thread=first * 32)
 
     def uninitialised(self, group: Group, place: Place, registers: list[str]) -> None:
-        """Registers were read that no lane of the group has written."""
+        """Report registers that no lane of the group has written before the read."""
         detail = ", ".join(registers)
         self.state.report(
             rules.UNINITIALISED_REGISTER, place, detail, thread=group.first, count=len(group) * len(registers)
         )
 
     def pair(self, thread: int, place: Place, why: str) -> None:
-        """A `.cta_group::2` instruction without its peer."""
+        """Report a `.cta_group::2` instruction without its peer."""
         self.state.report(rules.CTA_PAIR, place, why, thread=thread)
 
     def ends(self, grid: int, warps: Ints) -> None:
-        """A CTA ended."""
+        """Check the register requests of an ended CTA."""
         if not self._counts:
             return
         self._check_warpgroups(self.state.grids[grid], warps.tolist())
-        asked = [self._increases.pop((grid, warp)) for warp in warps.tolist() if (grid, warp) in self._increases]
-        if asked:
-            self._check_pool(self.state.grids[grid], int(warps[0]), *asked[0])
+        increases = [self._increases.pop((grid, warp)) for warp in warps.tolist() if (grid, warp) in self._increases]
+        if increases:
+            self._check_pool(self.state.grids[grid], int(warps[0]), *increases[0])
         for warp in warps.tolist():
             self._counts.pop((grid, warp), None)
             self._asked.pop((grid, warp), None)

@@ -1,4 +1,4 @@
-"""Warpgroup products: fences, groups, and the registers and shared operands that they hold."""
+"""Warpgroup products: fences, groups, and the registers and shared operands in use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pyptx.sim.hazards.warpgroups import WHOLE, Book, Books, Part, Product, Rank
 
 @dataclass(slots=True)
 class Together:
-    """Warpgroups that issue together: their books, and what their records have in common."""
+    """Warpgroups that issue together: their books, and the common parts of their records."""
 
     groups: Sequence[Group]
     bases: list[int]
@@ -29,9 +29,9 @@ class Together:
     columns: Ints
     issuers: Ints
     odd: list[Group]
-    """Those that are no whole warpgroups."""
+    """Groups that are not whole warpgroups."""
     warps: Ints | None
-    """All of their warps, if all of them are whole."""
+    """All of their warps, if all groups are whole."""
 
 
 class Wgmma:
@@ -46,7 +46,7 @@ class Wgmma:
         self._named: dict[tuple[int, bool], tuple[Group, int, list[Part]]] = {}
 
     def forget(self, warps: Iterable[int]) -> None:
-        """A CTA ended."""
+        """Forget the warps of an ended CTA."""
         self._together.clear()
         self._named.clear()
         self._books.forget(warps)
@@ -116,7 +116,7 @@ class Wgmma:
         register_a: Registers = frozenset(),
         shape: str = "",
     ) -> None:
-        """`wgmma.mma_async` by several warpgroups at once; each operand has a row of granules for each of them."""
+        """`wgmma.mma_async` by several warpgroups at once; each operand has one row of granules per warpgroup."""
         here = self._look_up(groups)
 
         def records(operations: Ints) -> Ints:
@@ -152,7 +152,7 @@ class Wgmma:
         return self.state.records.of_operations(access, here.lives, here.columns, operations.astype(np.int32))
 
     def _look_up(self, groups: list[Group]) -> Together:
-        """Return what is known of some warpgroups: the same list asks again and again."""
+        """Return the cached data of these warpgroups: the same list occurs repeatedly."""
         together = self._together.get(id(groups))
         if together is None or together.groups is not groups:
             together = self._together[id(groups)] = self._assemble(groups)
@@ -206,7 +206,7 @@ class Wgmma:
         book.shapes.append((accumulators, shape))
 
     def _report_unfenced(self, here: Together, part: Part, place: Place, used: Registers) -> None:
-        """Report warps that have not fenced at all, or not since somebody touched their registers."""
+        """Report warps that have never fenced, or not since another access to their registers."""
         report = self.state.report
         for at in sorted(part.at):
             for rank in part.ranks:
@@ -220,7 +220,7 @@ class Wgmma:
                     report(rules.WGMMA_NO_FENCE, place, detail, thread=thread, other=other, count=count)
 
     def commit(self, group: Group) -> None:
-        """`wgmma.commit_group`. Warps that execute it one after the other end one group."""
+        """`wgmma.commit_group`. Warps that execute it in turn end one group."""
         for part in self._find_parts(group, True):
             book = part.book
             for warp in (book.warps[rank] for rank in part.ranks):
@@ -230,11 +230,11 @@ class Wgmma:
                     book.open = []
 
     def wait(self, group: Group, pending: int) -> None:
-        """`wgmma.wait_group` that went on."""
+        """`wgmma.wait_group` that returned."""
         self._wait(self._assemble([group]), pending)
 
     def wait_all(self, groups: list[Group], pending: int) -> None:
-        """`wgmma.wait_group` that went on, in several warpgroups at once."""
+        """`wgmma.wait_group` that returned, in several warpgroups at once."""
         self._wait(self._look_up(groups), pending)
 
     def _wait(self, here: Together, pending: int) -> None:
@@ -261,7 +261,7 @@ class Wgmma:
             clocks.learn_each([here.groups[at] for at in learned], here.columns[learned], now)
 
     def registers(self, group: Group, place: Place, registers: Registers) -> None:
-        """Another instruction reads or writes registers that products use somewhere."""
+        """Record that another instruction reads or writes registers that products use."""
         for part in self._find_parts(group, False):
             book = part.book
             for rank in part.ranks:

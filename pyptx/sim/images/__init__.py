@@ -1,1 +1,1 @@
-"""Textures, samplers and surfaces: what they hold and what a lookup returns. Knows no instructions and no lanes."""
+"""Textures, samplers and surfaces: their contents and the results of lookups. Knows no instructions and no lanes."""

@@ -1,4 +1,4 @@
-"""Gives the variables of a module that are textures, samplers or surfaces their images."""
+"""Bind images to the texture, sampler and surface variables of a module."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KINDS: dict[str, type] = {".texref": Texture, ".samplerref": Sampler, ".surfref
 
 
 def bind_variables(module: Module, variables: Variables, given: Mapping[str, Any], images: Images) -> None:
-    """Bind each variable that is given an image by name; samplers may have their properties in the module."""
+    """Bind images to variables by name; samplers may have their properties in the module."""
     known = {
         item.name: statement
         for statement in module.directives
@@ -43,7 +43,8 @@ def bind_variables(module: Module, variables: Variables, given: Mapping[str, Any
 
 
 def _read_sampler(statement: VarDecl, name: str) -> Sampler | None:
-    """Return the sampler that an initializer describes; what it leaves out is as the manual's runtime would choose."""
+    """Return the sampler that an initializer describes; missing properties have the defaults of the manual's
+    runtime."""
     if statement.type.ptx != ".samplerref":
         return None
     values = next(item.initializer for item in statement.declarators if item.name == name)

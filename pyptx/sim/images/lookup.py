@@ -1,4 +1,4 @@
-"""What a texture lookup returns: coordinates through the sampler's address modes to texels, filtered.
+"""The result of a texture lookup: from coordinates by the sampler's address modes to texels, filtered.
 
 Facts: CUDA programming guide, "Texture Fetching". Weights of linear filtering have eight bits of fraction.
 """

@@ -1,4 +1,4 @@
-"""What a caller passes: `Texture`, `Sampler`, `Surface`. Frozen descriptions; the texels are in `storage`."""
+"""The caller's objects: `Texture`, `Sampler`, `Surface`. Frozen descriptions; `storage` has the texels."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ class Surface:
 
 @dataclass(frozen=True)
 class Texture:
-    """An image that kernels look up, with the sampler of unified mode. `levels` are its smaller mipmap levels;
-    `normalized` coordinates run from 0 to 1; `unorm` returns 8- and 16-bit integers as fractions."""
+    """An image that kernels read through a sampler (unified mode). `levels` are its smaller mipmap levels; `normalized`
+    coordinates range from 0 to 1; `unorm` returns 8- and 16-bit integers as fractions."""
 
     array: Array
     geometry: str = "2d"
@@ -114,6 +114,6 @@ def _check_image(array: Array, geometry: str) -> None:
         raise ValueError(f"a {geometry} image must have six square faces, got shape {array.shape}")
 
 
-def _check_choice(what: str, value: str, allowed: Sequence[str]) -> None:
+def _check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
     if value not in allowed:
-        raise ValueError(f"{what} {value!r}: expected one of {', '.join(allowed)}")
+        raise ValueError(f"{name} {value!r}: expected one of {', '.join(allowed)}")

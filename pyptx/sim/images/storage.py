@@ -1,4 +1,4 @@
-"""The images of a launch by their handles, and their texels. Bytes that the caller lent are copied before a write."""
+"""The images of a launch by handle, and their texels. The caller's bytes are copied before the first write."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyptx.sim.base.formats import Array
 from pyptx.sim.images.objects import Sampler, Surface, Texture, shape_of
 
 HANDLE_BASE = 0x5_0000_0000
-"""Where handles of images lie in the generic address space; no memory is there."""
+"""The first handle of images in the generic address space; no memory is there."""
 _STEP = 64
 
 
@@ -23,21 +23,21 @@ class Level:
     written: bool = False
 
     def own(self) -> None:
-        """Make the texels our own before the first write."""
+        """Copy the texels before the first write."""
         if not self.written:
             self.texels, self.written = self.texels.copy(), True
 
 
 @dataclass(slots=True)
 class Image:
-    """A texture, surface or sampler that a handle names; a bare sampler has no levels."""
+    """A texture, surface or sampler with a handle; a bare sampler has no levels."""
 
     what: Texture | Surface | Sampler
     levels: list[Level]
 
     @property
     def kind(self) -> str:
-        """As `istypep` calls it."""
+        """The name that `istypep` uses."""
         if isinstance(self.what, Sampler):
             return "samplerref"
         return "texref" if isinstance(self.what, Texture) else "surfref"
@@ -51,19 +51,19 @@ class Images:
     _levels: dict[tuple[int, str], Level] = field(default_factory=dict["tuple[int, str]", Level])
     _handles: dict[int, int] = field(default_factory=dict[int, int])
 
-    def handle(self, what: Texture | Surface | Sampler) -> int:
-        """Return the handle of an image, a new one on first sight."""
-        number = self._handles.get(id(what))
+    def handle(self, image: Texture | Surface | Sampler) -> int:
+        """Return the handle of an image, creating it on first use."""
+        number = self._handles.get(id(image))
         if number is None:
-            number = self._handles[id(what)] = HANDLE_BASE + _STEP * len(self._handles)
-            self.bind(number, what)
+            number = self._handles[id(image)] = HANDLE_BASE + _STEP * len(self._handles)
+            self.bind(number, image)
         return number
 
-    def bind(self, handle: int, what: Texture | Surface | Sampler) -> None:
-        """Make a handle, such as the address of a `.texref` variable, name an image."""
-        arrays = [] if isinstance(what, Sampler) else [what.array, *getattr(what, "levels", ())]
-        geometry = "" if isinstance(what, Sampler) else what.geometry
-        self.by_handle[handle] = Image(what, [self._make_level(array, geometry) for array in arrays])
+    def bind(self, handle: int, image: Texture | Surface | Sampler) -> None:
+        """Bind a handle, such as the address of a `.texref` variable, to an image."""
+        arrays = [] if isinstance(image, Sampler) else [image.array, *getattr(image, "levels", ())]
+        geometry = "" if isinstance(image, Sampler) else image.geometry
+        self.by_handle[handle] = Image(image, [self._make_level(array, geometry) for array in arrays])
 
     def _make_level(self, array: Array, geometry: str) -> Level:
         key = id(array), geometry
@@ -78,7 +78,7 @@ class Images:
         return level
 
     def write_back(self) -> None:
-        """Copy what kernels stored to the caller's arrays."""
+        """Copy the texels that kernels stored to the caller's arrays."""
         for level in self._levels.values():
             if level.written:
                 level.source[...] = level.texels.reshape(level.source.shape)

@@ -1,1 +1,1 @@
-"""What a run reports: findings, the wait-for graph of a hang, and the source lines that they name."""
+"""The reports of a run: findings, the wait-for graph of a hang, and the source lines that they name."""

@@ -1,4 +1,4 @@
-"""What was found: two places, the agents, the bytes and the rule; equal findings are one, with a count."""
+"""Findings: two places, the agents, the bytes and the rule; equal findings are one, with a count."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from pyptx.sim.rules import REMEDIES
 
 
 class Cta(int):
-    """A CTA's number in its grid. As text it is `(x, y, z)` where the grid has several dimensions."""
+    """A CTA's number in its grid. As text it is `(x, y, z)` if the grid has several dimensions."""
 
     grid: tuple[int, int, int]
 
     def __new__(cls, number: int, grid: tuple[int, int, int] = (0, 1, 1)) -> Cta:
-        made = super().__new__(cls, number)
-        made.grid = grid
-        return made
+        cta = super().__new__(cls, number)
+        cta.grid = grid
+        return cta
 
     @classmethod
     def at(cls, ctaid: Iterable[int], grid: tuple[int, int, int]) -> Cta:
-        """Return the CTA of some coordinates."""
+        """Return the CTA at these coordinates."""
         x, y, z = (int(value) for value in ctaid)
         return cls(x + grid[0] * (y + grid[1] * z), grid)
 
@@ -37,14 +37,14 @@ class Cta(int):
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """A lane, or the asynchronous operation that it issued. A lane of -1 means the whole warp."""
+    """A lane, or the asynchronous operation that it issued. Lane -1 means the whole warp."""
 
     cta: int
     warp: int
     lane: int
     engine: str = ""
     grid: str = ""
-    """What the grid is called where there are several."""
+    """The name of the grid if there are several."""
 
     def __str__(self) -> str:
         who = f"CTA {self.cta} warp {self.warp}" + (f" lane {self.lane}" if self.lane >= 0 else "")
@@ -58,7 +58,7 @@ class Agent:
 
 @dataclass(slots=True, repr=False)
 class Finding:
-    """One hazard. `place` is where it came to light, `other` the earlier access or the barrier's last event."""
+    """One hazard. `place` is where it was detected, `other` the earlier access or the barrier's last event."""
 
     rule: Rule
     place: Place
@@ -70,11 +70,11 @@ class Finding:
     notes: tuple[str, ...] = ()
     count: int = 1
     help: str = ""
-    """What to do here; what the rule says if empty."""
+    """The remedy here; that of the rule if empty."""
     source: str | None = None
-    """The text that the places lie in."""
+    """The text that contains the places."""
     details: tuple[str, ...] = ()
-    """Lines behind the remedy."""
+    """Lines after the remedy."""
 
     @property
     def severity(self) -> Severity:
@@ -82,7 +82,7 @@ class Finding:
 
     @property
     def agents_grids(self) -> tuple[str, str]:
-        """The names of the grids that take part."""
+        """The names of the grids involved."""
         return self.agent.grid if self.agent else "", self.other_agent.grid if self.other_agent else ""
 
     def __str__(self) -> str:
@@ -95,7 +95,7 @@ class Finding:
         return f"<{self.severity} {self.rule.code} ({self.rule.title}) at {self.place}{other}, {times}>"
 
     def diagnostic(self) -> Diagnostic:
-        """Return the finding in the currency of the package."""
+        """Return the finding as a `Diagnostic`."""
         who = [f"{'first by' if self.count > 1 else 'by'} {self.agent}"] if self.agent else []
         if self.other is not None:
             by = f", by {self.other_agent}" if self.other_agent else ""
@@ -139,9 +139,9 @@ class Ledger:
     _found: dict[_Key, Finding] = field(default_factory=dict["_Key", Finding])
 
     def add(self, finding: Finding) -> None:
-        """Keep a finding, or count it when its rule, both places and their grids are known already."""
-        what = "" if finding.agent else finding.where
-        key = finding.rule.code, finding.place, finding.other, *finding.agents_grids, what
+        """Keep a finding, or count it if its rule, both places and their grids are already known."""
+        where = "" if finding.agent else finding.where
+        key = finding.rule.code, finding.place, finding.other, *finding.agents_grids, where
         known = self._found.get(key)
         if known is not None:
             known.count += finding.count
@@ -163,7 +163,7 @@ class Ledger:
         return [finding for finding in self if finding.severity is Severity.WARNING]
 
     def raise_for(self, *, strict: bool = False, source: str | None = None) -> None:
-        """Raise PtxError when there is an error or, if strict, any finding."""
+        """Raise PtxError if there is an error or, if strict, any finding."""
         raised = list(self) if strict else self.errors
         if raised:
             raise PtxError((finding.diagnostic() for finding in raised), source)
@@ -177,9 +177,8 @@ _MOST_LISTED = 8
 
 
 def by_cause(findings: Iterable[Finding]) -> list[Finding]:
-    """Return one finding for each cause, in the order of appearance. Findings of one rule have one cause if one point
-    of the program lies between the two places of each, where a barrier or fence is missing: they become the first of
-    them, with a note."""
+    """Return one finding for each cause, in order of appearance. Findings of one rule have one cause if one point of
+    the program is between the two places of each, where a barrier or fence is missing: keep the first, with a note."""
     groups: dict[object, list[_Cause]] = {}
     causes: list[_Cause] = []
     for finding in findings:
@@ -196,7 +195,7 @@ _Point = tuple[int, int]
 
 @dataclass(slots=True)
 class _Cause:
-    """Findings of one cause, and the stretch of the program in which it lies: from `first` to `last`."""
+    """Findings of one cause, and the part of the program that contains it: from `first` to `last`."""
 
     key: object
     findings: list[Finding]
@@ -209,14 +208,14 @@ class _Cause:
         if one is None or other is None:
             return cls(id(finding), [finding], (0, 0), (0, 0))
         first, last = (other.line, other.col), (one.line, one.col)
-        # Around a loop, what is missing lies before the one place and behind the other.
+        # In a loop, the missing point is before one place and after the other.
         around = last <= first
         where = one.file if one.file == other.file else finding.place
         key = finding.rule.code, where, around, finding.agents_grids
         return cls(key, [finding], *((last, first) if around else (first, last)))
 
     def takes(self, other: _Cause) -> bool:
-        """Add findings if the stretches have a part in common; say whether they have."""
+        """Add findings if the two parts overlap; tell whether they do."""
         first, last = max(self.first, other.first), min(self.last, other.last)
         if first > last:
             return False
@@ -226,7 +225,7 @@ class _Cause:
 
 
 def _merge(group: Sequence[Finding]) -> Finding:
-    """Return the first finding of a cause, which tells of the others."""
+    """Return the first finding of a cause, with a note that lists the others."""
     first = group[0]
     if len(group) == 1:
         return first
@@ -242,5 +241,5 @@ def _shorten(place: Place) -> str:
 
 
 def show(findings: Iterable[Finding], source: str | None = None, *, colour: bool = False) -> str:
-    """Render findings for people."""
+    """Render findings as text."""
     return render((finding.diagnostic() for finding in findings), source, colour=colour)

@@ -1,7 +1,7 @@
-"""The wait-for graph of a run that stopped, in words and as plain values.
+"""The wait-for graph of a stopped run, as text and as plain values.
 
-Whoever runs the program says who waits for what (`Waiting`), where everybody else is (`Standing`), and what it knows of
-each thing that is waited for (`Knowledge`). Knows neither the machine nor the hazard engine.
+The runner supplies the waits (`Waiting`), the places of all other threads (`Standing`), and its knowledge of each
+awaited event (`Knowledge`). Knows neither the machine nor the hazard engine.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from pyptx.sim.reports.findings import Finding
 from pyptx.sim.rules import advice
 
 _MOST_SHOWN, _MOST_WAITING = 6, 3
-"""Of so many barriers, and of so many places where threads wait for one, a hang tells at once."""
+"""The most barriers, and the most waiting places of each, that a hang shows without its report."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Threads that cannot go on. `kind`: mbarrier, bar, cluster, warp, group, memory, registers or columns.
+    """Threads that cannot continue. `kind`: mbarrier, bar, cluster, warp, group, memory, registers or columns.
 
-    `key` is the mbarrier's address, the barrier's number, or the address that is polled; `parity` of an mbarrier wait.
+    `key` is the mbarrier's address, the barrier's number, or the polled address; `parity` is that of an mbarrier wait.
     """
 
     threads: tuple[int, ...]
@@ -37,7 +37,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Threads that have exited (`place` is their last instruction) or stand somewhere without waiting."""
+    """Threads that have exited (`place` is their last instruction) or are somewhere without waiting."""
 
     threads: tuple[int, ...]
     place: Place
@@ -46,10 +46,9 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One thing that is waited for. `key` tells it from others, `place` is where it was declared or began; `helpers`
-    are the warps that could bring it about, `exact` if the others certainly cannot; `begun` says that a part of it has
-    come, `advice` what may bring the rest; `signals` are the instructions that waiting threads may still come to and
-    that would."""
+    """One awaited event. `key` identifies it, `place` is where it was declared or began; `helpers` are the warps that
+    could cause it, `exact` if the others certainly cannot; `begun` if part of it has occurred, `advice` may complete
+    it; `signals` are the instructions that would cause it and that waiting threads can still reach."""
 
     key: tuple[object, ...]
     what: str
@@ -64,10 +63,10 @@ class Subject:
 
 
 class Knowledge(Protocol):
-    """What the run knows."""
+    """The runner's knowledge of awaited events."""
 
     def subject(self, wait: Waiting) -> Subject:
-        """Return what these threads wait for."""
+        """Describe the event that these threads wait for."""
         ...
 
     def who(self, threads: Sequence[int]) -> str:
@@ -77,7 +76,7 @@ class Knowledge(Protocol):
 
 @dataclass(slots=True)
 class Node:
-    """One thing that is waited for, with everybody who does."""
+    """One awaited event, with its waiters."""
 
     what: str
     kind: str
@@ -110,7 +109,7 @@ class Node:
 
 @dataclass(slots=True)
 class HangReport:
-    """The wait-for graph of a run that stopped."""
+    """The wait-for graph of a stopped run."""
 
     nodes: list[Node]
     guilty: Node | None
@@ -129,11 +128,11 @@ class HangReport:
         return sorted(self.nodes, key=lambda node: (node is not self.guilty, rank.get(node.what, len(rank))))
 
     def circle(self) -> str:
-        """Return the circular wait in words, empty if there is none."""
+        """Return the circular wait as text, empty if there is none."""
         return " → ".join(name.rpartition(", phase ")[0] or name for name in self.cycle)
 
     def summary(self) -> list[str]:
-        """Return two lines for each thing that is waited for: what is missing, and who waits where."""
+        """Return two lines for each awaited event: what is missing, and who waits where."""
         lines: list[str] = []
         nodes, names = self.ordered(), {node.what: node for node in self.nodes}
         behind = {name: names[after] for name, after in pairwise(self.cycle)}
@@ -152,16 +151,16 @@ class HangReport:
         return lines
 
     def lines(self) -> list[str]:
-        """Return the graph in words, the guilty one first: also what has happened so far, and who could still help."""
-        found = [f"circular wait: {' → '.join(self.cycle)}"] if self.cycle else []
+        """Return the graph as text, the guilty node first, with past events and the threads that could still help."""
+        rows = [f"circular wait: {' → '.join(self.cycle)}"] if self.cycle else []
         for node in self.ordered():
             who = "; ".join(f"{who} at {place}" for who, place in node.waiting)
-            found.append(f"{node.what}: {node.missing}. Waiting: {who}")
+            rows.append(f"{node.what}: {node.missing}. Waiting: {who}")
             if node.place is not None:
-                found.append(f"  declared: {node.place}")
-            found += [f"  so far: {line}" for line in node.history[-6:]]
-            found += [f"  could complete it: {line}" for line in node.could[:8]]
-        return found
+                rows.append(f"  declared: {node.place}")
+            rows += [f"  so far: {line}" for line in node.history[-6:]]
+            rows += [f"  could complete it: {line}" for line in node.could[:8]]
+        return rows
 
     def finding(self) -> Finding | None:
         """Return the deadlock as a finding at the guilty wait."""
@@ -180,7 +179,7 @@ class HangReport:
         )  # fmt: skip
 
     def accuse(self, node: Node, remedy: str) -> None:
-        """Look at another node first: what is known to be wrong with it may have led to the hang."""
+        """Blame another node: a known error there may have caused the hang."""
         self.guilty, node.advice = node, remedy
 
     def __str__(self) -> str:
@@ -188,13 +187,13 @@ class HangReport:
 
 
 def _describe_signals(node: Node, after: Node) -> str:
-    """Say which instructions would bring something about, and what their threads wait for before."""
+    """Say which instructions would cause an event, and what their threads wait for first."""
     who = "; ".join(who for who, _ in after.waiting[:_MOST_WAITING])
     return f"{', '.join(node.signals[:_MOST_WAITING])}, after the wait of {who} for {after.what}"
 
 
 class Hang(PtxError):
-    """Raised for a run in which nothing can go on, or nothing changes; `report` is its wait-for graph."""
+    """Raised if a run cannot continue or makes no progress; `report` is its wait-for graph."""
 
     def __init__(self, diagnostics: Iterable[Diagnostic], report: HangReport) -> None:
         super().__init__(diagnostics)
@@ -202,7 +201,7 @@ class Hang(PtxError):
 
 
 def explain(waiting: Sequence[Waiting], standing: Sequence[Standing], known: Knowledge) -> HangReport:
-    """Return who waits for what, what is missing of it, and who could bring it about."""
+    """Return who waits for what, what is missing, and who could cause it."""
     subjects = [known.subject(wait) for wait in waiting]
     nodes: dict[tuple[object, ...], Node] = {}
     for wait, subject in zip(waiting, subjects, strict=True):
@@ -220,10 +219,10 @@ def explain(waiting: Sequence[Waiting], standing: Sequence[Standing], known: Kno
         members[subject.key] |= _collect_warps(wait.threads)
         helpers[subject.key] |= subject.helpers
     for key, node in nodes.items():
-        # A warp that waits here as a whole is not waited for; one of which some lanes wait elsewhere is.
+        # A warp that waits here as a whole does not block itself; one with lanes that wait elsewhere does.
         elsewhere = {warp for other, warps in members.items() if other != key for warp in warps}
         absent = helpers[key] - (members[key] - elsewhere)
-        # Lanes that part to different barriers are at fault themselves.
+        # Lanes of one warp at different barriers are themselves at fault.
         apart = {other for other in nodes if node.kind == "warp" and nodes[other].kind == "bar"} | {key}
         node.waits_for = [
             nodes[other].what for other, warps in members.items() if other not in apart and absent & warps
@@ -236,7 +235,7 @@ def _list_helpers(
     subject: Subject, waiting: Sequence[Waiting], subjects: Sequence[Subject], standing: Sequence[Standing],
     known: Knowledge,
 ) -> list[str]:  # fmt: skip
-    """Say where those are who could have brought it about."""
+    """Say where the threads are that could have caused the event."""
     lines: list[str] = []
     for wait, other in zip(waiting, subjects, strict=True):
         if other.key != subject.key and (not subject.exact or _collect_warps(wait.threads) & subject.helpers):
@@ -251,8 +250,8 @@ def _collect_warps(threads: Sequence[int]) -> set[int]:
 
 
 def blame(nodes: list[Node]) -> tuple[Node | None, list[str]]:
-    """Choose what to look at first: what waits for nobody that waits, else of a cycle what has come in part, or the
-    first."""
+    """Choose the node to look at first: one that waits for no waiting thread, else in a cycle one that has partly
+    occurred, else the first."""
     if not nodes:
         return None, []
     lost = [node for node in nodes if "bytes" in node.missing or "not initialized" in node.missing]

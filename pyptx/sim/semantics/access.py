@@ -1,4 +1,4 @@
-"""Loads and stores of lanes: from resolved offsets to registers and back. How addresses are checked is in `memory`."""
+"""Loads and stores of lanes: from resolved offsets to registers and back. `memory` checks addresses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def load(
     dtype: np.dtype[Any],
     outs: tuple[Array | None, ...],
 ) -> None:
-    """Load one element per output and lane, consecutive in memory; an output of None is left out."""
+    """Load one element per output and lane, consecutive in memory; skip outputs of None."""
     size = dtype.itemsize * len(outs)
     if mask is not None:
         _masked_load(site, lanes, mask, space, address, dtype, outs)
@@ -109,7 +109,7 @@ def store(
     dtype: np.dtype[Any],
     values: tuple[Array | None, ...],
 ) -> None:
-    """Store one element per value and lane; of lanes that hit the same bytes, the last one wins."""
+    """Store one element per value and lane; of lanes that write the same bytes, the last one wins."""
     if mask is not None:
         active = np.flatnonzero(mask)
         if not len(active):
@@ -142,10 +142,10 @@ def store(
 
 
 def _some(value: Value, active: Array) -> Value:
-    """Return an operand in some of the lanes; what is equal in all of them stays."""
+    """Return an operand in some of the lanes; a value that is equal in all of them stays a scalar."""
     return value[active] if getattr(value, "ndim", 0) else value
 
 
 def as_tuple(values: Value) -> tuple[Array, ...]:
-    """Return the elements of an operand, of a scalar itself."""
+    """Return the elements of an operand; of a scalar, itself."""
     return cast("tuple[Array, ...]", values) if isinstance(values, tuple) else (values,)

@@ -1,4 +1,4 @@
-"""Manual: cp.async, cp.async.bulk, cp.reduce.async.bulk, and their groups. What moves bytes: `bulk`, `copies`."""
+"""Manual: cp.async, cp.async.bulk, cp.reduce.async.bulk, and their groups. `bulk` and `copies` move the bytes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pyptx.isa.traits import Trait
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines import bulk
-from pyptx.sim.engines.copies.reports import report_of
-from pyptx.sim.engines.issuing import chosen
+from pyptx.sim.engines.copies.reports import parse_report
+from pyptx.sim.engines.issuing import select_lanes
 from pyptx.sim.rules import faults
 from pyptx.sim.semantics.access import load, store
 from pyptx.sim.semantics.replicas import replicated
@@ -50,8 +50,8 @@ def _copy(
     ignores: bool, partly: bool, site: Site, group: Lanes, mask: Any, to: str, target: Any, of: str, source: Any,
     outs: Any, size: Any, *rest: Any,
 ) -> None:  # fmt: skip
-    """Copy 4, 8 or 16 bytes per lane; what is not read from the source is zero, and the source not touched."""
-    active, (there, here, extra) = chosen(group, mask, target, source, rest[0] if rest else np.array(0))
+    """Copy 4, 8 or 16 bytes per lane; ignored source bytes are zero in the target, and the source is not accessed."""
+    active, (there, here, extra) = select_lanes(group, mask, target, source, rest[0] if rest else np.array(0))
     if active is None:
         return
     whole = int(size)
@@ -93,7 +93,7 @@ def _build_bulk(match: Match, signature: Signature, flags: set[str]) -> Operatio
     names = [operand.name for operand in signature]
     operation = match.chosen.get("op", "") if match.modifiers[0] == "reduce" else ""
     extras = tuple(name for name in ("left", "right", "ctas", "policy", "bytes") if name in names)
-    return memory(partial(bulk.copy, operation, "mbar" in names, extras, report=report_of(flags)))
+    return memory(partial(bulk.copy, operation, "mbar" in names, extras, report=parse_report(flags)))
 
 
 def _multimem(match: Match, signature: Signature) -> Operation | None:

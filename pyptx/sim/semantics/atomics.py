@@ -1,4 +1,4 @@
-"""Manual: atom, red. Lanes that hit one address take turns in lane order."""
+"""Manual: atom, red. Lanes with the same address take turns in lane order."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 # pyright: reportUnknownMemberType=false
@@ -16,7 +16,7 @@ import numpy as np
 from pyptx.isa.model import Match
 from pyptx.sim.base.formats import Array, Value, dtype_of
 from pyptx.sim.base.lanes import Lanes
-from pyptx.sim.engines.issuing import signalling
+from pyptx.sim.engines.issuing import wrap_signal
 from pyptx.sim.numerics.formats import widen
 from pyptx.sim.numerics.rounding import flush, held, rounded
 from pyptx.sim.semantics.floating_point import extreme
@@ -35,8 +35,8 @@ _BY_ONE: dict[str, Callable[[int, int, int], int]] = {
 Update = Callable[..., Array]
 """Returns the new value from the old one and the operands."""
 Watch = Callable[[str, Site, Lanes, Array, Array, Array, Array], None]
-"""Is told of sums: their type, the instruction, its lanes, the positions of those that took their turn, what they
-found, added and left."""
+"""Receives sums: their type, the instruction, its lanes, the positions of the current lanes, and their old values,
+addends and results."""
 
 _INTEGER: dict[str, Update] = {
     "add": np.add, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "min": np.minimum,
@@ -53,7 +53,7 @@ _AT_ONCE = {
     "min": np.minimum,
     "max": np.maximum,
 }
-"""Operations whose order does not show where the old value is not wanted."""
+"""Operations whose order does not matter if the old value is unused."""
 
 
 def _atomic(match: Match, signature: Signature) -> Operation | None:
@@ -65,7 +65,7 @@ def _atomic(match: Match, signature: Signature) -> Operation | None:
     vector = int(match.chosen["vec"][1:]) if "vec" in match.chosen else 1
     keeps = "noftz" in match.modifiers or any(m.startswith("shared") for m in match.modifiers)
     run, signals = reduction(op, kind, vector, flush=not keeps), "mbarrier::complete_tx::bytes" in match.modifiers
-    return memory(signalling(run, dtype_of(kind).itemsize) if signals else run)
+    return memory(wrap_signal(run, dtype_of(kind).itemsize) if signals else run)
 
 
 def _multimem(match: Match, signature: Signature) -> Operation | None:
@@ -73,8 +73,8 @@ def _multimem(match: Match, signature: Signature) -> Operation | None:
 
 
 def reduction(op: str, kind: str, vector: int, *, flush: bool = True) -> Callable[..., None]:
-    """Return what updates memory, one lane after the other. Sums of f32 flush subnormal numbers except on shared
-    memory; of a generic address, whose memory is not known here, they do."""
+    """Return a function that updates memory, lane by lane. Sums of f32 flush subnormal numbers except in shared memory;
+    at a generic address, whose memory is unknown here, they do."""
     dtype, update = _update(op, kind, flush)
     whole = kind[1:].isdigit() and kind[0] in "usb"
     at_once = _AT_ONCE.get(op) if whole else None
@@ -83,7 +83,7 @@ def reduction(op: str, kind: str, vector: int, *, flush: bool = True) -> Callabl
 
 
 def watched(function: Callable[..., Any] | None, watch: Watch) -> Callable[..., None] | None:
-    """Return an update of memory that tells of the floating-point numbers it adds up; None for all else."""
+    """Return an update of memory that reports its floating-point sums; None for other operations."""
     op = getattr(function, "args", (None,))[0]
     if not isinstance(op, _Atomic) or not op.sums:
         return None
@@ -92,8 +92,8 @@ def watched(function: Callable[..., Any] | None, watch: Watch) -> Callable[..., 
 
 @dataclass(frozen=True, slots=True)
 class _Atomic:
-    """An operation in the forms that speed asks for: by arrays, by a ufunc whose order does not show, by lane. `sums`:
-    the floating-point type that it adds up, and `watch` is told of that."""
+    """An operation in three forms, for speed: on arrays, by a ufunc whose order does not matter, and by lane. `sums` is
+    the floating-point type of a sum, which `watch` receives."""
 
     update: Update
     at_once: np.ufunc | None
@@ -180,9 +180,9 @@ def _run_active(
 def in_turn(
     op: _Atomic, view: Array, index: Array, values: list[Array], told: Callable[..., None] | None = None
 ) -> Array:
-    """Update elements one lane after the other; return what each lane found. Lanes with different addresses go at once;
-    when few addresses are hit by many lanes, each address goes through its lanes instead. `told` hears of every turn:
-    which lanes had it, what they found, gave and left."""
+    """Update elements lane by lane; return each lane's old value. Lanes with different addresses run together; if many
+    lanes share few addresses, each address processes its lanes instead. `told` receives every turn: its lanes, old
+    values, operands and results."""
     order = np.argsort(index, kind="stable")
     ordered = index[order]
     fresh = np.ones(len(order), np.bool_)
@@ -214,7 +214,7 @@ def in_turn(
 
 
 def _apply_in_turn(op: _Atomic, first: Value, values: list[Array]) -> tuple[Any, Any]:
-    """Return what each lane finds at one address, and what is there in the end."""
+    """Return each lane's old value at one address, and the final value."""
     if op.at_once is not None:
         steps = op.at_once.accumulate(np.concatenate([[first], values[0].astype(op.dtype)]), dtype=op.dtype)
         return steps[:-1], steps[-1]

@@ -15,7 +15,7 @@ def wide(a: Array) -> Array:
 
 
 def limits(dtype: np.dtype[Any]) -> tuple[int, int]:
-    """Return the least and the greatest value of an integer type."""
+    """Return the minimum and maximum of an integer type."""
     info = np.iinfo(dtype)
     return int(info.min), int(info.max)
 

@@ -1,8 +1,8 @@
 """Manual: Extended-Precision Integer Arithmetic Instructions. The carry flag is the last input or output.
 
-A difference is a sum with the complement, on every target that ptxas has: the flag that it leaves is the carry of that
-sum, set where nothing is borrowed, and subc takes one off where the flag is clear. The manual calls the flag a borrow,
-which only a mix with addc can tell apart.
+A difference is a sum with the complement, on every target of ptxas: its flag is the carry of that sum, set if nothing
+is borrowed, and subc subtracts one if the flag is clear. The manual calls the flag a borrow, which only a mix with addc
+can distinguish.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _product(match: Match) -> Value:
 
 
 def _multiply_high(a: Array, b: Array) -> Array:
-    """Return what ptxas takes for the upper half of a product of 16-bit numbers: what is above its 32 bits."""
+    """Return what ptxas computes for the upper half of a product of 16-bit numbers: the bits above its 32 bits."""
     return ((wide(a) * wide(b)) >> np.int64(32)).astype(a.dtype)
 
 

@@ -23,7 +23,7 @@ Function = Callable[..., Array]
 
 
 _ONCE_PLAIN = frozenset(("div", "rcp", "sqrt", "rsqrt", "sin", "cos", "lg2", "ex2"))
-"""What PTX before 1.4 writes without modifiers means `.approx.ftz` (manual: the defaults of each)."""
+"""Without modifiers these mean `.approx.ftz` before PTX 1.4 (manual: the defaults of each)."""
 
 
 def mode_of(match: Match) -> str:
@@ -85,7 +85,7 @@ def _div(match: Match, signature: Signature) -> Operation | None:
 
 
 def _divide_by_reciprocal(a: Array, b: Array) -> Array:
-    """Divide as `a * (1 / b)` does: a reciprocal that would be subnormal is zero."""
+    """Divide as `a * (1 / b)`, with a subnormal reciprocal flushed to zero."""
     lost = (np.abs(b) > np.float32(2.0**126)) & np.isfinite(b)
     quotient = r.div32(a, b, "rn")
     return np.where(lost, np.where(np.isfinite(a), np.copysign(np.float32(0), quotient), np.float32(np.nan)), quotient)
@@ -109,7 +109,7 @@ _UPPER_WORD = np.uint64(0xFFFFFFFF00000000)
 
 
 def _keep_upper_word(a: Array) -> Array:
-    """Keep what rcp and rsqrt.approx.ftz.f64 look at: the upper 32 bits, subnormals as zeros, the canonical NaN."""
+    """Keep the bits that rcp and rsqrt.approx.ftz.f64 read: the upper 32, subnormals as zeros, the canonical NaN."""
     bits = a.view(np.uint64) & _UPPER_WORD
     small = (bits & np.uint64(FORMATS["f64"].exponent_mask)) == 0
     bits = np.where(small, bits & np.uint64(FORMATS["f64"].sign), bits)
@@ -145,7 +145,7 @@ def _testp(match: Match, signature: Signature) -> Operation | None:
 
 
 def _is_normal(a: Array) -> Array:
-    """Say which numbers are normal; the manual counts zeros among them."""
+    """Tell which numbers are normal; the manual includes zeros."""
     return np.isfinite(a) & ((np.abs(a) >= np.finfo(a.dtype).tiny) | (a == 0))
 
 

@@ -24,7 +24,7 @@ Function = Callable[..., Array]
 
 
 def _apply_by_element(kind: str, function: Function) -> Function:
-    """Return a function of 16-bit patterns as one of packed pairs where the type is a pair."""
+    """Return a function of 16-bit patterns, applied to both halves if the type is a pair."""
     if not kind.endswith("x2"):
         return function
     return lambda *v: np.ascontiguousarray(function(*[np.ascontiguousarray(x).view("u2") for x in v])).view("u4")
@@ -113,7 +113,7 @@ def _compute_plain(match: Match, name: str) -> Function:
 
 
 def _is_out_of_bounds(bits: Array) -> Array:
-    """Say where an operand holds the NaN that tensor copies put beyond the tensor (manual: fma.oob)."""
+    """Tell where an operand is the NaN that tensor copies write outside the tensor (manual: fma.oob)."""
     return bits == _NAN
 
 

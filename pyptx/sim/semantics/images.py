@@ -1,4 +1,4 @@
-"""What texture and surface instructions share: handles to images, coordinates of lanes, results to registers."""
+"""Shared parts of texture and surface instructions: handles to images, coordinates of lanes, results to registers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from pyptx.sim.semantics.vocabulary import Signature
 from pyptx.sim.state.memory import Site
 
 _PARAMETERS = 1 << 31
-"""Below are no addresses: a number there is the offset of a parameter."""
+"""Numbers below are offsets of parameters, not addresses."""
 
 
 def names_of(signature: Signature) -> tuple[str, ...]:
-    """Return the names of the inputs, in the order in which a function gets them: what follows the handle, then the
-    other operands."""
+    """Return the names of the inputs, in the order of a function's arguments: those after the handle, then the other
+    operands."""
     names = list[str]()
     for operand in signature:
         if operand.kind is Kind.ADDRESS:
@@ -33,19 +33,19 @@ def names_of(signature: Signature) -> tuple[str, ...]:
 
 
 def active(lanes: Lanes, mask: Array | None) -> Array:
-    """Return the positions of the lanes that execute."""
+    """Return the positions of the executing lanes."""
     return np.arange(lanes.n) if mask is None else np.flatnonzero(np.broadcast_to(mask, lanes.n))
 
 
 def column(value: Value, dtype: str, lanes: Lanes, where: Array) -> Array:
-    """Return a 32-bit input of the lanes that execute, its bits read as a dtype."""
+    """Return a 32-bit input of the executing lanes, its bits read as a dtype."""
     values = np.broadcast_to(np.atleast_1d(np.asarray(value)), lanes.n)[where]
     wanted = np.dtype(dtype)
     return values.view(wanted) if values.dtype.itemsize == wanted.itemsize else values.astype(wanted)
 
 
 def handles(site: Site, space: str, address: Value, lanes: Lanes, where: Array) -> Array:
-    """Return the handle of each lane that executes: an address, a parameter's value, or a register."""
+    """Return the handle of each executing lane: an address, a parameter's value, or a register."""
     if space == "param" or (np.ndim(address) == 0 and int(address) < _PARAMETERS):
         raw = site.memory.params.data[int(address) : int(address) + 8]
         return np.full(len(where), int.from_bytes(raw.tobytes(), "little"), np.uint64)
@@ -85,7 +85,7 @@ def sampler_of(site: Site, image: Image, value: Value, lanes: Lanes, where: Arra
 
 
 def put(outs: tuple[Array | None, ...], where: Array, columns: list[Array]) -> None:
-    """Write results to the registers of the lanes that execute; there may be fewer registers than columns."""
+    """Write results to the registers of the executing lanes; there may be fewer registers than columns."""
     for out, values in zip(outs, columns, strict=False):
         if out is not None:
             same = values.dtype.itemsize == out.dtype.itemsize

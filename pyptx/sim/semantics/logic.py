@@ -21,7 +21,7 @@ def _cnot(match: Match, signature: Signature) -> Operation | None:
 
 
 def looked_up(a: Array, b: Array, c: Array, table: Array) -> Array:
-    """Return the bitwise function of three values that an 8-bit truth table names."""
+    """Return the bitwise function of three values that an 8-bit truth table defines."""
     number = int(table) & 0xFF
     result = np.zeros(np.broadcast(a, b, c).shape, np.uint32)
     for at in range(8):

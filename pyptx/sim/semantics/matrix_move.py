@@ -1,4 +1,4 @@
-"""Manual: ldmatrix, stmatrix, movmatrix. Every row is 16 bytes at the address that one lane gives."""
+"""Manual: ldmatrix, stmatrix, movmatrix. Every row is 16 bytes at the address of one lane."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def _load_rows(
 
 
 def _take_low_half(space: str, address: Value) -> Value:
-    """Return an address within shared memory. Where no state space is named ptxas hands on the low half of the address,
-    which takes a generic one and one of shared memory alike."""
+    """Return an address in shared memory. Without a state space ptxas uses the low half of the address, which accepts
+    both generic and shared addresses."""
     if space:
         return address
     wide = np.asarray(address)

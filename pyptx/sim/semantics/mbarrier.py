@@ -1,4 +1,4 @@
-"""Manual: mbarrier, cp.async.mbarrier.arrive. A `try_wait` that finds its phase running makes its lanes wait."""
+"""Manual: mbarrier, cp.async.mbarrier.arrive. A `try_wait` on an incomplete phase makes its lanes wait."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from pyptx.isa.model import Match
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
-from pyptx.sim.engines.issuing import chosen, objects, told
+from pyptx.sim.engines.issuing import act_on_mbarriers, locate_objects, select_lanes
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, memory, value
 from pyptx.sim.state.mbarriers import Refused, pending_count
 from pyptx.sim.state.memory import Site
@@ -33,24 +33,24 @@ def _mbarrier(match: Match, signature: Signature) -> Operation | None:
 
 
 def _init(reports: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, count: Any) -> None:
-    active, (where, counts) = chosen(lanes, mask, address, count)
+    active, (where, counts) = select_lanes(lanes, mask, address, count)
     if active is not None:
-        offsets = objects(site, active, space, where)
-        told(site, active, lambda m: m.init(offsets, counts.astype(np.int64), reports))
+        offsets = locate_objects(site, active, space, where)
+        act_on_mbarriers(site, active, lambda m: m.init(offsets, counts.astype(np.int64), reports))
 
 
 def _inval(site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any) -> None:
-    active, (where,) = chosen(lanes, mask, address)
+    active, (where,) = select_lanes(lanes, mask, address)
     if active is not None:
-        offsets = objects(site, active, space, where)
-        told(site, active, lambda m: m.inval(offsets))
+        offsets = locate_objects(site, active, space, where)
+        act_on_mbarriers(site, active, lambda m: m.inval(offsets))
 
 
 def _transfer(sign: int, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, amount: Any) -> None:
-    active, (where, amounts) = chosen(lanes, mask, address, amount)
+    active, (where, amounts) = select_lanes(lanes, mask, address, amount)
     if active is not None:
-        offsets = objects(site, active, space, where)
-        told(site, active, lambda m: m.transfer(m.rows(offsets), sign * amounts.astype(np.int64)))
+        offsets = locate_objects(site, active, space, where)
+        act_on_mbarriers(site, active, lambda m: m.transfer(m.rows(offsets), sign * amounts.astype(np.int64)))
 
 
 def _arrive(
@@ -64,10 +64,10 @@ def _arrive(
     outs: Any,
     operand: Any = 1,
 ) -> None:
-    active, (where, operands) = chosen(lanes, mask, address, operand)
+    active, (where, operands) = select_lanes(lanes, mask, address, operand)
     if active is None:
         return
-    offsets, numbers = objects(site, active, space, where), operands.astype(np.int64)
+    offsets, numbers = locate_objects(site, active, space, where), operands.astype(np.int64)
 
     def arrived(m: Any) -> Array:
         rows = m.rows(offsets)
@@ -76,7 +76,7 @@ def _arrive(
         m.transfer(rows, numbers)
         return m.arrive(rows, np.ones(len(rows), np.int64), drop)
 
-    states = told(site, active, arrived)
+    states = act_on_mbarriers(site, active, arrived)
     if outs and outs[0] is not None:
         _put(outs[0], mask, states)
 
@@ -92,12 +92,12 @@ def _wait(
     suspends: bool, parity: bool, conditional: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any,
     outs: Any, wanted: Any, *hint: Any,
 ) -> None:  # fmt: skip
-    active, (where, values) = chosen(lanes, mask, address, wanted)
+    active, (where, values) = select_lanes(lanes, mask, address, wanted)
     if active is None:
         return
-    offsets = objects(site, active, space, where)
+    offsets = locate_objects(site, active, space, where)
     barriers = site.memory.mbarriers
-    rows = told(site, active, lambda m: m.rows(offsets))
+    rows = act_on_mbarriers(site, active, lambda m: m.rows(offsets))
     done = barriers.passed(rows, values, parity, conditional)
     refused = barriers.doubt(active) if suspends and barriers.doubt is not None else None
     _put(outs[0], mask, done if refused is None else done & ~refused)
@@ -109,11 +109,11 @@ def _wait(
 
 
 def _test_layout(plain: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any) -> None:
-    """Say whether objects have the layout without reports, or the one with them."""
-    active, (where,) = chosen(lanes, mask, address)
+    """Tell whether objects have the layout without reports, or the one with them."""
+    active, (where,) = select_lanes(lanes, mask, address)
     if active is not None:
-        offsets = objects(site, active, space, where)
-        _put(outs[0], mask, told(site, active, lambda m: m.reports[m.rows(offsets)]) ^ plain)
+        offsets = locate_objects(site, active, space, where)
+        _put(outs[0], mask, act_on_mbarriers(site, active, lambda m: m.reports[m.rows(offsets)]) ^ plain)
 
 
 def _cp_async(match: Match, signature: Signature) -> Operation | None:
@@ -123,23 +123,23 @@ def _cp_async(match: Match, signature: Signature) -> Operation | None:
 def _arrive_after_copies(
     counted: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any
 ) -> None:
-    """Arrive once the lanes' copies have landed. An arrival that was not counted at `init` adds one to the pending
-    count first, and so changes nothing but when the phase ends."""
-    active, (where,) = chosen(lanes, mask, address)
+    """Arrive once the lanes' copies have landed. An arrival that `init` did not count first increments the pending
+    count, and so only delays the phase."""
+    active, (where,) = select_lanes(lanes, mask, address)
     if active is None:
         return
-    offsets, ones = objects(site, active, space, where), np.ones(active.n, np.int64)
+    offsets, ones = locate_objects(site, active, space, where), np.ones(active.n, np.int64)
     effects = site.memory.effects
     if not counted:
         if not effects.eager:
-            told(site, active, lambda m: m.hold(m.rows(offsets)))
+            act_on_mbarriers(site, active, lambda m: m.hold(m.rows(offsets)))
         else:
             return
     effects.issue(
         "cp.async",
         active.index,
         active.shape.lanes,
-        lambda: told(site, active, lambda m: m.arrive(m.rows(offsets), ones)),
+        lambda: act_on_mbarriers(site, active, lambda m: m.arrive(m.rows(offsets), ones)),
     )
 
 

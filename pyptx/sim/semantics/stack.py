@@ -11,7 +11,7 @@ import numpy as np
 from pyptx.isa.model import Match
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
-from pyptx.sim.engines.issuing import chosen
+from pyptx.sim.engines.issuing import select_lanes
 from pyptx.sim.rules import faults
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, lanes, memory
 from pyptx.sim.state.memory import Site
@@ -47,7 +47,7 @@ def _restore(machine: Any, group: Any, pointer: Array) -> tuple[()]:
 def _allocate(
     dtype: str, site: Site, group: Lanes, mask: Any, outs: tuple[Array, ...], size: Any, alignment: Any = _LEAST
 ) -> None:
-    active, (sizes,) = chosen(group, mask, size)
+    active, (sizes,) = select_lanes(group, mask, size)
     if active is None:
         return
     memory, step = site.memory, max(_LEAST, int(alignment))

@@ -10,7 +10,7 @@ import numpy as np
 from pyptx.isa.model import Match
 from pyptx.sim.base.formats import Array, Value, dtype_of
 from pyptx.sim.base.lanes import Lanes
-from pyptx.sim.engines.issuing import chosen, signalling
+from pyptx.sim.engines.issuing import select_lanes, wrap_signal
 from pyptx.sim.semantics.access import as_tuple, store
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, memory
 from pyptx.sim.state.memory import Site
@@ -25,14 +25,14 @@ def _st(match: Match, signature: Signature) -> Operation | None:
     if "mbarrier::complete_tx::bytes" not in match.modifiers:
         return memory(plain)
     count = 2 if kind == "b128" else max(1, signature[1].count)
-    return memory(signalling(plain, count * dtype.itemsize))
+    return memory(wrap_signal(plain, count * dtype.itemsize))
 
 
 def _clear(
     site: Site, lanes: Lanes, mask: Array | None, space: str, address: Value, outs: Value, size: Value, *_: Value
 ) -> None:
     """Fill memory with zeros, eight bytes at a time."""
-    active, (where, counts) = chosen(lanes, mask, address, size)
+    active, (where, counts) = select_lanes(lanes, mask, address, size)
     if active is None:
         return
     word = np.zeros(1, np.uint64)

@@ -1,5 +1,5 @@
-"""Manual: tcgen05: allocation, loads and stores, commit; copies and shifts are in `tcgen05_copies`. Loads are done
-when their instruction has run; stores land at `wait::st` at the latest, what a thread commits when its arrival does."""
+"""Manual: tcgen05: allocation, loads and stores, commit; `tcgen05_copies` has copies and shifts. Loads complete with
+their instruction; stores land at `wait::st` at the latest, committed operations when their arrival does."""
 
 from __future__ import annotations
 
@@ -15,7 +15,14 @@ from pyptx.isa.model import Match
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines import bulk
-from pyptx.sim.engines.issuing import chosen, firsts, guarded, objects, of_first, told
+from pyptx.sim.engines.issuing import (
+    act_on_mbarriers,
+    find_active,
+    find_firsts,
+    locate_objects,
+    select_lanes,
+    spread_firsts,
+)
 from pyptx.sim.numerics.extremes import maximum, minimum
 from pyptx.sim.semantics import tcgen05_copies
 from pyptx.sim.semantics.access import as_tuple, store
@@ -78,7 +85,7 @@ def _move(match: Match, signature: Signature, flags: set[str], loads: bool) -> O
 
 @cache
 def _locate_registers(shape: str, num: int, packed: bool) -> tuple[Array, Array]:
-    """Return the lane and column, from the address on, of every register of every lane."""
+    """Return the lane and column, relative to the address, of every register of every lane."""
     fragment = tmem_registers(shape, num)
     positions = np.array([[fragment.position(lane, at) for at in range(fragment.count)] for lane in range(32)])
     return positions[:, :, 0], positions[:, :, 1] * (2 if packed else 1)
@@ -86,9 +93,9 @@ def _locate_registers(shape: str, num: int, packed: bool) -> tuple[Array, Array]
 
 def _locate_cells(move: Move, site: Site, group: Lanes, address: Any, split: int) -> tuple[Array, Array, Array]:
     """Return CTA, lane and column of every register of every lane, `[lane of the group, register]`. In the upper half
-    of the warp they begin `split` columns later. The first lane's address is that of its warp, and which quarter of the
-    lanes it names makes no difference."""
-    whole = of_first(group, np.broadcast_to(address, group.n)).astype(np.int64)
+    of the warp they begin `split` columns later. The first lane's address is that of its warp; the quarter of the lanes
+    in it is ignored."""
+    whole = spread_firsts(group, np.broadcast_to(address, group.n)).astype(np.int64)
     quarter = group.shape.thread[group.sel] // 32 % 4
     whole = whole & ~(96 << 16) | quarter.astype(np.int64) << 21
     rows, columns = _locate_registers(move.shape, move.num, move.packed)
@@ -125,7 +132,7 @@ def _load(move: Move, site: Site, group: Lanes, mask: Any, space: str, address: 
 
 
 def _reduce(move: Move, loaded: list[Array]) -> Array:
-    """Return the least or greatest of what every lane has loaded."""
+    """Return the minimum or maximum of the loaded registers of every lane."""
     if move.kind == "f32":
         pick = minimum if move.reduction == "min" else maximum
         return pick(*(np.ascontiguousarray(v).view("f4") for v in loaded), nan=move.nan, abs=move.magnitudes).view("u4")
@@ -143,20 +150,20 @@ def _store(move: Move, site: Site, group: Lanes, mask: Any, space: str, address:
             cells[cta, row, column + 1] = words >> np.uint32(16)
         cells[cta, row, column] = words & np.uint32(0xFFFF) if move.packed else words
 
-    site.memory.effects.issue(TENSOR_STORES, group.index[firsts(group)], group.shape.lanes, land)
+    site.memory.effects.issue(TENSOR_STORES, group.index[find_firsts(group)], group.shape.lanes, land)
 
 
 def _wait(site: Site, group: Lanes, mask: Any, outs: Any) -> None:
-    site.memory.effects.wait(TENSOR_STORES, guarded(group, mask), group.shape.lanes, None)
+    site.memory.effects.wait(TENSOR_STORES, find_active(group, mask), group.shape.lanes, None)
 
 
 def _alloc(
     pair: bool, exclusive: bool, site: Site, group: Lanes, mask: Any, space: str, address: Any, outs: Any, columns: Any
 ) -> None:
-    """Allocate for each warp; those for which there are not enough columns are refused and come again."""
+    """Allocate for each warp; warps without enough columns are refused and retry."""
     where, counts = (np.broadcast_to(v, group.n) for v in (address, columns))
     tensor = site.memory.tensor
-    for at in firsts(group).tolist():
+    for at in find_firsts(group).tolist():
         count, one = int(counts[at]), group.shape.of(group.index[at : at + 1])
         if exclusive and (count % 32 or not 32 <= count <= 512):
             raise wrong_place(site, group, at, f"{count} columns: expected a multiple of 32 up to 512")
@@ -178,9 +185,9 @@ def _alloc(
 
 def _dealloc(site: Site, group: Lanes, mask: Any, outs: Any, address: Any, columns: Any) -> None:
     where, counts = (np.broadcast_to(v, group.n) for v in (address, columns))
-    # Who wants findings, and no errors, is told by one (PTX0947): nothing is freed, and the run goes on.
+    # A run that collects findings instead of raising gets one (PTX0947): nothing is freed, and the run continues.
     goes_on = site.memory.sink is not None and site.memory.sink.continues
-    for at in firsts(group).tolist():
+    for at in find_firsts(group).tolist():
         first = int(where[at]) & 0xFFFF
         freed = site.memory.tensor.free(int(group.cta[at]), first, int(counts[at]))
         if not freed and not goes_on:
@@ -188,21 +195,23 @@ def _dealloc(site: Site, group: Lanes, mask: Any, outs: Any, address: Any, colum
 
 
 def _commit(site: Site, group: Lanes, mask: Any, space: str, address: Any, outs: Any, ctas: Any = None) -> None:
-    active, (where, named) = chosen(group, mask, address, np.array(0) if ctas is None else ctas)
+    active, (where, named) = select_lanes(group, mask, address, np.array(0) if ctas is None else ctas)
     if active is None:
         return
-    offsets = objects(site, active, space, where)
+    offsets = locate_objects(site, active, space, where)
     ends, whose = offsets[:, None], np.ones((active.n, 1), np.bool_)
     if ctas is not None:
-        every = [bulk.everywhere(site, one, int(offsets[at]), int(named[at])) for at, one in bulk.one_by_one(active)]
+        every = [
+            bulk.locate_in_ctas(site, one, int(offsets[at]), int(named[at])) for at, one in bulk.split_lanes(active)
+        ]
         most = max(len(one) for one in every)
         ends = np.array([one + one[:1] * (most - len(one)) for one in every])
         whose = np.arange(most) < np.array([[len(one)] for one in every])
-    rows = told(site, active, lambda m: m.rows(ends.reshape(-1))).reshape(ends.shape)
+    rows = act_on_mbarriers(site, active, lambda m: m.rows(ends.reshape(-1))).reshape(ends.shape)
 
     def land(positions: Array) -> None:
         them: Array = ends[positions][whose[positions]]
-        told(site, active, lambda m: m.arrive(m.rows(them), np.ones(len(them), np.int64)))
+        act_on_mbarriers(site, active, lambda m: m.arrive(m.rows(them), np.ones(len(them), np.int64)))
 
     site.memory.effects.issue_each(TCGEN05, active.index, active.shape.lanes, land, grouped=False, tells=rows)
 

@@ -12,7 +12,7 @@ from pyptx.isa.model import Match
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines import bulk
-from pyptx.sim.engines.issuing import chosen, give
+from pyptx.sim.engines.issuing import schedule_effect, select_lanes
 from pyptx.sim.semantics.tcgen05_places import pair_of, wrong_place
 from pyptx.sim.semantics.vocabulary import Operation, memory
 from pyptx.sim.state import warpgroups as wg
@@ -33,7 +33,7 @@ _SHIFTED_COLUMNS = 8
 
 
 def operation(match: Match, pair: bool) -> Operation:
-    """Return what a copy or a shift does."""
+    """Return the operation of a copy or a shift."""
     flat = [part for m in match.modifiers for part in m.split(".")]
     if flat[0] == "shift":
         return memory(partial(_issue, pair, _shift))
@@ -46,13 +46,13 @@ def operation(match: Match, pair: bool) -> Operation:
 def _issue(
     pair: bool, name: Any, site: Site, group: Lanes, mask: Any, space: str, address: Any, outs: Any, *given: Any
 ) -> None:
-    active, values = chosen(group, mask, address, *given)
+    active, values = select_lanes(group, mask, address, *given)
     if active is not None:
-        give(site, active, tuple(values), partial(_run, pair, name, site))
+        schedule_effect(site, active, tuple(values), partial(_run, pair, name, site))
 
 
 def _run(pair: bool, what: Any, site: Site, active: Lanes, values: tuple[Any, ...]) -> None:
-    for at, one in bulk.one_by_one(active):
+    for at, one in bulk.split_lanes(active):
         ctas = pair_of(site, one) if pair else (int(one.cta[0]),)
         try:
             for cta in ctas:
@@ -67,7 +67,7 @@ def _check_allocated(site: Site, cta: int, column: int, count: int) -> None:
 
 
 def _copy(how: str, bits: int, site: Site, cta: int, address: int, descriptor: int) -> None:
-    """Copy rows that a descriptor names; every CTA of a pair from its own shared memory."""
+    """Copy the rows of a descriptor; every CTA of a pair copies from its own shared memory."""
     lanes, size = _LANES[how]
     first, column = address >> 16, address & 0xFFFF
     if first >= (32 if how == "4x256b" else 1):
@@ -94,7 +94,7 @@ def _unpack(rows: Array, bits: int) -> Array:
 
 
 def _shift(site: Site, cta: int, address: int) -> None:
-    """Give every lane of a quarter but the last what the next lane has, in 32 bytes."""
+    """Give every lane of a quarter but the last the contents of the next lane, in 32 bytes."""
     first, column = address >> 16, address & 0xFFFF
     if first % 32 or first >= 128:
         raise ValueError(f"the rows to shift must start at a multiple of 32 lanes, not at {first}")

@@ -1,6 +1,6 @@
 """Manual: tcgen05.mma, dense, sparse, block-scaled, weight-stationary, of one CTA and of pairs of CTAs.
 
-Collectors are hints. What only sm_107 has (kind::ti16, tables for B) has no semantics.
+Collectors are hints. Features of sm_107 alone (kind::ti16, tables for B) have no semantics.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyptx.isa.model import Kind, Match
 from pyptx.sim.base.formats import Array, native
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines import bulk
-from pyptx.sim.engines.issuing import chosen, give
+from pyptx.sim.engines.issuing import schedule_effect, select_lanes
 from pyptx.sim.numerics.plain_dots import integer_dot
 from pyptx.sim.numerics.products import product, scaled_product
 from pyptx.sim.semantics import tcgen05_operands as read
@@ -60,12 +60,13 @@ def _mma(match: Match, signature: Signature) -> Operation | None:
 
 
 def _issue(spelling: Spelling, site: Site, group: Lanes, mask: Any, *given: Any) -> None:
-    """Multiply for every lane that issues the instruction. Given are spaces and addresses, no outputs, the operands."""
+    """Multiply for every lane that issues the instruction; the arguments are spaces and addresses, no outputs, then the
+    operands."""
     named = named_operands(spelling, given)
-    active, values = chosen(group, mask, *named.values())
+    active, values = select_lanes(group, mask, *named.values())
     if active is None:
         return
-    give(site, active, tuple(values), partial(_run, spelling, site, tuple(named)))
+    schedule_effect(site, active, tuple(values), partial(_run, spelling, site, tuple(named)))
 
 
 def _run(spelling: Spelling, site: Site, names: tuple[str, ...], active: Lanes, values: tuple[Any, ...]) -> None:
@@ -75,7 +76,7 @@ def _run(spelling: Spelling, site: Site, names: tuple[str, ...], active: Lanes, 
         site.memory.trace
     ):
         return
-    for at, one in bulk.one_by_one(active):
+    for at, one in bulk.split_lanes(active):
         operands = {name: number(value, at) for name, value in named.items()}
         try:
             _multiply(spelling, site, one, operands)
@@ -91,7 +92,7 @@ def named_operands(spelling: Spelling, operands: tuple[Any, ...]) -> dict[str, A
 
 
 def _multiply_together(spelling: Spelling, site: Site, active: Lanes, named: dict[str, Any]) -> bool:
-    """Multiply in all CTAs at once if all issue the same plain product; say whether that was so."""
+    """Multiply in all CTAs at once if all issue the same plain product; tell whether that was possible."""
     if spelling.block or spelling.sparse or spelling.ws or "disabled" in named or "a" in spelling.addresses:
         return False
     if not all((value == value[0]).all() for value in named.values()):
@@ -104,13 +105,13 @@ def _multiply_together(spelling: Spelling, site: Site, active: Lanes, named: dic
         descriptor = _decode_descriptor(spelling, operands["idesc"])
         return multiply_together(site.memory, ctas, descriptor, operands)
     except (ValueError, IndexError):
-        # One after the other, they say which is wrong.
+        # One by one, they report which is wrong.
         return False
 
 
 @lru_cache(maxsize=64)
 def _decode_descriptor(spelling: Spelling, bits: int) -> InstructionDescriptor:
-    """Return what an instruction descriptor says; ValueError with what the spelling does not allow of it."""
+    """Return the instruction descriptor; ValueError with its fields that the spelling does not allow."""
     descriptor = InstructionDescriptor.decode(spelling.kind, bits)
     wrong = descriptor.problems(cta_group=spelling.ctas, ws=spelling.ws)
     if descriptor.sparse is not spelling.sparse:
@@ -126,7 +127,7 @@ def number(value: Array | tuple[Array, ...], at: int) -> Any:
 
 
 def halves_of(spelling: Spelling, site: Site, one: Lanes, operands: dict[str, Any]) -> list[read.Half]:
-    """Return the shares of the CTAs that a product runs in; ValueError with what its descriptor does not allow."""
+    """Return the shares of the CTAs of a product; ValueError if its descriptor is not legal."""
     descriptor = _decode_descriptor(spelling, operands["idesc"])
     path = datapath(descriptor.m, cta_group=spelling.ctas, ws=spelling.ws, sparse=spelling.sparse)
     lanes = read.lanes_of(path, operands["d"] >> 16)

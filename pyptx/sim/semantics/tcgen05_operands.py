@@ -1,7 +1,7 @@
-"""What `tcgen05.mma` multiplies, as numbers: matrices of shared and tensor memory, metadata, scale factors.
+"""The factors of `tcgen05.mma` as numbers: matrices of shared and tensor memory, metadata, scale factors.
 
 Manual: Packing formats, Sparse Matrices, Block Scaling for tcgen05.mma. Every lane of tensor memory computes a part of
-one row of D, and takes A, its metadata and the scale factors from its own lane or its own quarter of the lanes.
+one row of D, and reads A, its metadata and the scale factors from its own lane or its own quarter of the lanes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pyptx.types import PtxType
 _QUARTER = 32
 _FP4_KINDS = ("mxf4", "mxf4nvf4")
 _CHUNK = 16
-"""Bytes of shared memory that 16 elements of 4, 6 or 8 bits take, padding behind them included."""
+"""Bytes of shared memory for 16 elements of 4, 6 or 8 bits, including padding."""
 _SPARSITY = {"tf32": "1:2", "mxf4": "4:8", "mxf4nvf4": "4:8"}
 _MORE_ORDERED = 0b0110
 
@@ -45,7 +45,7 @@ class Half:
 
     @property
     def stored(self) -> int:
-        """The elements of a row of A that memory holds."""
+        """The number of elements of a row of A in memory."""
         return self.found.k // 2 if self.found.sparse else self.found.k
 
 
@@ -102,7 +102,7 @@ def tensor_rows(half: Half, address: int, shifted: bool) -> Array:
     bits = 4 if descriptor.kind in _FP4_KINDS else max(descriptor.a.bits, 8)
     lanes = half.lanes
     if shifted:
-        # Each quarter of the lanes moves by one row, its last row stays: `tcgen05.cp.4x256b` has renewed it.
+        # Each quarter of the lanes moves by one row and its last row stays: `tcgen05.cp.4x256b` has renewed it.
         lanes = np.where(lanes % _QUARTER == _QUARTER - 1, lanes, lanes + 1)
     raw = np.ascontiguousarray(words(half, "A", lanes, address, half.stored * bits // 32))
     if bits == 4:
@@ -145,7 +145,7 @@ def expanded(half: Half, stored: Array, address: int) -> Array:
         )
     chunks = half.found.k // {"1:2": 2, "2:4": 4, "4:8": 8}[kind]
     if wide:
-        # Sixteen lanes share their metadata: a lane has four chunks of two rows, and the lane below by 8 the others.
+        # Sixteen lanes share their metadata: a lane has four chunks of two rows, and the lane 8 below has the others.
         lanes, chunk = half.lanes[..., None], np.arange(chunks)
         column = (address & 0xFFFF) + half.found.sparsity_selector
         word = words(half, "the metadata", lanes // 16 * 16 + chunk // 4 * 8 + lanes % 8, column, 1)[..., 0]
@@ -194,7 +194,7 @@ def scales(half: Half, which: int, address: int, count: int, vector: int) -> Arr
 def _read_scale_bytes(
     half: Half, what: str, address: int, at: tuple[Array, Array], first: int, vector: int, groups: int
 ) -> Array:
-    """Return the bytes of scale factors: of K = 96 they go on in the words behind those of all rows."""
+    """Return the bytes of scale factors: with K = 96 they continue in the words after those of all rows."""
     lanes, column = np.broadcast_arrays(*at)
     last = int(column.max()) + (first + vector - 1) // 4 * groups
     registers = words(half, what, np.arange(LANES), address, last + 1)

@@ -1,4 +1,4 @@
-"""Products that many CTAs issue alike, as one batched product: what most kernels do, and most of their time."""
+"""Equal products of many CTAs, run as one batched product: most products of most kernels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LANES = np.arange(_ROWS)
 
 
 def multiply_together(memory: Memory, ctas: Array, descriptor: InstructionDescriptor, operands: dict[str, Any]) -> bool:
-    """Multiply dense matrices of shared memory in these CTAs, `[group, 1 or 2]`, where D takes a row in every lane; say
+    """Multiply dense matrices of shared memory in these CTAs, `[group, 1 or 2]`, if D has a row in every lane; tell
     whether that was possible."""
     if descriptor.a.bits < 8 or descriptor.b.bits < 8 or descriptor.d.bits != 32 or descriptor.sparse:
         return False

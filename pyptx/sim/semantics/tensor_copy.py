@@ -10,7 +10,7 @@ import numpy as np
 
 from pyptx.isa.model import Kind, Match
 from pyptx.sim.engines import bulk
-from pyptx.sim.engines.copies.reports import report_of
+from pyptx.sim.engines.copies.reports import parse_report
 from pyptx.sim.rules import faults
 from pyptx.sim.semantics.vocabulary import NOTHING, Builder, Operation, Signature, memory
 
@@ -32,7 +32,7 @@ def _cp(match: Match, signature: Signature) -> Operation | None:
         store = partial(bulk.store, mode, match.chosen["op"] if "reduce" in flags else "")
         return memory(partial(_copy_with_overrides, changes, first, store) if changes else store)
     extras = tuple(o.name for o in signature if o.name in ("offsets", "halo", "ctas", "policy"))
-    report = report_of(flags)
+    report = parse_report(flags)
     if not changes:
         return memory(partial(bulk.load, mode, extras, report=report))
     load = partial(bulk.load, mode, (*extras, "overrides"), report=report)
@@ -40,7 +40,7 @@ def _cp(match: Match, signature: Signature) -> Operation | None:
 
 
 def _copy_with_overrides(changes: tuple[str, ...], first: int, copy: Callable[..., None], *given: Any) -> None:
-    """Copy by a map with some fields from operands, which stand before the coordinates, the n-th on."""
+    """Copy by a map with some fields from operands, which precede the coordinates, starting with the n-th."""
     at = first + len(changes)
     overrides = dict(zip(changes, given[first:at], strict=True))
     if "size" in overrides and any(np.any(number) for number in given[at]):

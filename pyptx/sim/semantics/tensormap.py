@@ -1,5 +1,5 @@
-"""Manual: tensormap.replace, tensormap.cp_fenceproxy, clusterlaunchcontrol. A request to cancel a cluster
-gets the next that no batch has started."""
+"""Manual: tensormap.replace, tensormap.cp_fenceproxy, clusterlaunchcontrol. A request to cancel a cluster gets the next
+one that no batch has started."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyptx.isa.model import Match
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines import bulk
-from pyptx.sim.engines.issuing import chosen, objects, signalling, told
+from pyptx.sim.engines.issuing import act_on_mbarriers, locate_objects, select_lanes, wrap_signal
 from pyptx.sim.rules import faults
 from pyptx.sim.semantics.access import store
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, memory, value
@@ -38,10 +38,10 @@ def _resolve_map(site: Site, one: Lanes, space: str, address: Any, kind: str) ->
 
 
 def _replace(field: str, site: Site, group: Lanes, mask: Any, space: str, address: Any, outs: Any, *given: Any) -> None:
-    active, (where, values) = chosen(group, mask, address, tuple(given))
+    active, (where, values) = select_lanes(group, mask, address, tuple(given))
     if active is None:
         return
-    for at, one in bulk.one_by_one(active):
+    for at, one in bulk.split_lanes(active):
         region, begin = _resolve_map(site, one, space, where[at], "rw")
         held = region.data[begin : begin + tensormap.SIZE]
         ordinal, number = (int(values[0][at]) if len(values) == 2 else 0), int(values[-1][at])
@@ -56,7 +56,7 @@ def _copy(
     site: Site, group: Lanes, mask: Any, to: str, target: Any, of: str, source: Any, outs: Any, *size: Any
 ) -> None:
     """Copy a map once for every warp."""
-    active, (there, here) = chosen(group, mask, target, source)
+    active, (there, here) = select_lanes(group, mask, target, source)
     if active is None:
         return
     firsts = np.unique(active.shape.warp[active.sel], return_index=True)[1]
@@ -69,7 +69,7 @@ def _copy(
 
 def _clusterlaunchcontrol(match: Match, signature: Signature) -> Operation | None:
     if "try_cancel" in match.modifiers:
-        return memory(_cancel_for_all if any("multicast" in m for m in match.modifiers) else signalling(_cancel, 16))
+        return memory(_cancel_for_all if any("multicast" in m for m in match.modifiers) else wrap_signal(_cancel, 16))
     if "is_canceled" in match.modifiers:
         return value(_is_canceled)
     if "v4" in match.modifiers:
@@ -86,7 +86,7 @@ def _cancel(site: Site, group: Lanes, mask: Any, space: str, address: Any, outs:
 
 
 def _make_response(site: Site) -> tuple[int, int]:
-    """Return the two halves of a response: whether a cluster was canceled, and where its first CTA lies."""
+    """Return the two halves of a response: whether a cluster was canceled, and the position of its first CTA."""
     first = site.memory.unstarted.cancel()
     if first is None:
         return 0, 0
@@ -97,22 +97,24 @@ def _make_response(site: Site) -> tuple[int, int]:
 def _cancel_for_all(
     site: Site, group: Lanes, mask: Any, space: str, address: Any, bar_space: str, bar: Any, outs: Any
 ) -> None:
-    """Cancel a cluster and tell every CTA of the own one."""
-    active, (where, bars) = chosen(group, mask, address, bar)
+    """Cancel a cluster and send the response to every CTA of the executing cluster."""
+    active, (where, bars) = select_lanes(group, mask, address, bar)
     if active is None:
         return
     memory = site.memory
     every = (1 << memory.cluster) - 1
-    for at, one in bulk.one_by_one(active):
+    for at, one in bulk.split_lanes(active):
         region, offsets = memory.resolve(site, space, one, where[at : at + 1], 16, "w")
-        ends = bulk.everywhere(site, one, int(offsets[0]), every)
-        signals = np.array(bulk.everywhere(site, one, int(objects(site, one, bar_space, bars[at : at + 1])[0]), every))
+        ends = bulk.locate_in_ctas(site, one, int(offsets[0]), every)
+        signals = np.array(
+            bulk.locate_in_ctas(site, one, int(locate_objects(site, one, bar_space, bars[at : at + 1])[0]), every)
+        )
 
         def land(region: Region = region, ends: list[int] = ends, one: Lanes = one, signals: Array = signals) -> None:
             halves = np.array(_make_response(site), np.uint64).view(np.uint8)
             for end in ends:
                 region.data[end : end + 16] = halves
-            told(site, one, lambda m: m.transfer(m.rows(signals), np.full(len(signals), -16)))
+            act_on_mbarriers(site, one, lambda m: m.transfer(m.rows(signals), np.full(len(signals), -16)))
 
         memory.effects.issue("store", one.index, one.shape.lanes, land, grouped=False)
 

@@ -35,7 +35,7 @@ def _lookup(
     geometry: str, modifiers: tuple[str, ...], names: tuple[str, ...],
     site: Site, lanes: Lanes, mask: Array | None, space: str, address: Value, outs: Outputs, *ins: Value,
 ) -> None:  # fmt: skip
-    """Look a texture up, or fetch the footprint of a component (`tld4`)."""
+    """Look up a texture, or fetch the footprint of a component (`tld4`)."""
     where = images.active(lanes, mask)
     if not len(where):
         return
@@ -66,7 +66,7 @@ def _check_geometry(site: Site, image: Image, geometry: str) -> None:
 def _read_coordinates(
     geometry: str, integers: bool, value: Value, lanes: Lanes, where: Array
 ) -> tuple[Array, list[Array]]:
-    """Return the layer and x, y, z of each lane; the sample number stands for z."""
+    """Return the layer and x, y, z of each lane; the sample number is in z."""
     parts = list(as_tuple(value))
     dtype = "i4" if integers else "f4"
     nothing = np.zeros(len(where), np.int64)
@@ -107,7 +107,7 @@ class _Request:
         return columns + [np.zeros(len(self.where), columns[0].dtype)] * (3 - len(columns))
 
     def sampled(self) -> Array:
-        """Return the filtered texels, at the mipmap level that the instruction asks for."""
+        """Return the filtered texels, at the mipmap level of the instruction."""
         levels = self.image.levels
         detail = self._compute_level()
         if detail is None or len(levels) == 1:

@@ -22,8 +22,8 @@ _COMPARE: dict[str, Function] = {
 }  # fmt: skip
 _SECOND: dict[str, Function] = {"add": np.add, "min": np.minimum, "max": np.maximum}
 _OPEN_ABOVE = frozenset(("vadd", "vsub", "vabsdiff", "vmin", "vmax"))
-"""What ptxas makes of these saturates unsigned words at zero only, not at their largest number; in a part of a word it
-compares without a sign, so that negative numbers become the largest. Shifts saturate as words in a part, too."""
+"""ptxas saturates unsigned words of these at zero only, not at the maximum; in a part of a word it compares without a
+sign, so negative numbers become the maximum. Shifts saturate as words in a part, too."""
 _BASIC: dict[str, Function] = {
     "vadd": np.add, "vsub": np.subtract, "vabsdiff": lambda a, b: np.abs(a - b), "vmin": np.minimum, "vmax": np.maximum,
     "vavrg": lambda a, b: _halve(a + b),
@@ -50,7 +50,7 @@ def _build_scalar(match: Match, signature: Signature) -> Operation | None:
 
 
 def _build_shift(name: str, mode: str, sat: bool) -> Function:
-    """Return a shift. What ptxas makes of vshl saturates an intermediate result of 34 bits."""
+    """Return a shift. ptxas lowers vshl to one that saturates an intermediate result of 34 bits."""
     spare = 64 - 34
 
     def shifted(a: Array, b: Array) -> Array:
@@ -63,7 +63,8 @@ def _build_shift(name: str, mode: str, sat: bool) -> Function:
 
 
 def _combine(match: Match, signature: Signature, function: Function, kind: str, sat: bool) -> Operation:
-    """Return the operation with its second part: add, min, max with c, or putting the result into a part of c."""
+    """Return the operation with its second part: add, min or max with c, or insertion of the result into a part of
+    c."""
     name, second = match.form.opcode, match.chosen.get("op2", "")
 
     def first(a: Array, b: Array) -> Array:
@@ -92,8 +93,8 @@ def _combine(match: Match, signature: Signature, function: Function, kind: str, 
 
 
 def _join(name: str, result: Array, c: Array, kind: str, narrow: bool) -> Array:
-    """Return the result of the second operation as ptxas makes it, in 64 bits: of a sum, a difference and a saturated
-    shift it takes the low word as a signed one, and it compares as the type of the result is signed or not."""
+    """Return the result of the second operation as ptxas lowers it, in 64 bits: of a sum, a difference and a saturated
+    shift it reads the low word as signed, and it compares by the signedness of the result type."""
     result = result.astype(np.int32).astype(np.int64) if narrow else result
     if kind == "s32":
         return _SECOND[name](result, c.astype(np.int32).astype(np.int64))
@@ -111,9 +112,9 @@ def merged(made: Array, c: Array, into: Selected | None) -> Array:
 
 
 def _vmad(match: Match, signature: Signature) -> Operation | None:
-    """Return the operation of vmad as ptxas makes it: words are multiplied as signed ones and c is signed, whatever the
-    types say (the manual extends words by their types). The result is unsigned where both factors are; the type of d
-    does not count. A shift of an unsigned result fills with zeros."""
+    """Return the operation of vmad as ptxas lowers it: words are multiplied as signed ones and c is signed, whatever
+    the types say (the manual extends words by their types). The result is unsigned if both factors are; the type of d
+    does not matter. A shift of an unsigned result fills with zeros."""
     sat, plus_one = "sat" in match.modifiers, "po" in match.modifiers
     scale = int(match.chosen.get("scale", "shr0")[3:])
     unsigned = match.chosen["atype"] == match.chosen["btype"] == "u32"
@@ -177,8 +178,8 @@ def _build_simd(unit: str) -> Builder:
 
 
 def _build_pick(which: Selected | None, own: int, lane: int, bits: int, count: int, signed: bool) -> Function:
-    """Return how a lane's element is read: selectors count over both words, a's elements first; without one it is the
-    own word's element of the lane."""
+    """Return how to read a lane's element: selectors count over both words, a's elements first; without one it is the
+    lane's element of the operand's own word."""
     at = own if which is None else which.digits[lane]
 
     def read(a: Array, b: Array) -> Array:

@@ -1,4 +1,4 @@
-"""The words that semantics are written in: kinds of operation, and the small helpers that many bodies use."""
+"""The vocabulary of semantics: kinds of operation, and small helpers of many bodies."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ class Kind(Enum):
     VALUE = "value"
     """`f(inputs…)` returns the result, a tuple for several."""
     LANES = "lanes"
-    """`f(machine, lanes, inputs…)` returns the result: it needs to know which lanes run."""
+    """`f(machine, lanes, inputs…)` returns the result: it needs the executing lanes."""
     MEMORY = "memory"
     """`f(site, lanes, mask, address, outs, inputs…)` reads and writes memory and the outputs itself."""
     NOTHING = "nothing"
-    """No effect on what is computed: hints, and fences while lanes run in program order."""
+    """No effect on results: hints, and fences while lanes run in program order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What one spelling does. `carry` says whether it reads (`r`) or writes (`w`) the carry flag, then the last input
-    or output. `selects`: the function also gets the parts that operands select, of the destination (`into`), or of
-    destination and sources, which then come as whole registers (`all`)."""
+    """The operation of one spelling. `carry` tells whether it reads (`r`) or writes (`w`) the carry flag, then the last
+    input or output. `selects`: the function also takes the parts that operands select, of the destination (`into`), or
+    of destination and sources, which are then whole registers (`all`)."""
 
     kind: Kind
     function: Callable[..., Any] | None = None
@@ -58,7 +58,7 @@ Body = (
 
 Signature = tuple[Operand, ...]
 Builder = Callable[[Match, Signature], "Operation | None"]
-"""Returns what a spelling of its opcode does, None for one that has no semantics yet."""
+"""Returns the operation of a spelling of its opcode, None without semantics."""
 
 NOTHING = Operation(Kind.NOTHING)
 COPY = Operation(Kind.VALUE)
@@ -91,5 +91,5 @@ def memory(function: Callable[..., Any]) -> Operation:
 
 
 def type_of(match: Match) -> str:
-    """Return the type that a spelling ends in or names `type`."""
+    """Return the modifier chosen as `type`, or the last one."""
     return match.chosen.get("type") or match.modifiers[-1]

@@ -15,7 +15,7 @@ from pyptx.isa.model import Match
 from pyptx.numbers import FORMATS, type_bits
 from pyptx.sim.base.formats import Array, native
 from pyptx.sim.base.lanes import Lanes
-from pyptx.sim.engines.issuing import copied, firsts, guarded
+from pyptx.sim.engines.issuing import copy_operands, find_active, find_firsts
 from pyptx.sim.numerics.arrays import quiet
 from pyptx.sim.numerics.fast_dot import multiplied
 from pyptx.sim.numerics.formats import decode
@@ -71,9 +71,11 @@ def _issue(
         _multiply(spelling, site, group, outs, d, named)
         return
     _locate_operands(spelling, site, group, wg.groups_of(group), named)
-    kept = {name: None if name == "a" and spelling.in_registers else copied(value) for name, value in named.items()}
+    kept = {
+        name: None if name == "a" and spelling.in_registers else copy_operands(value) for name, value in named.items()
+    }
     land = partial(_multiply_late, spelling, site, group, kept)
-    effects.issue(WGMMA, group.index[firsts(group)], group.shape.lanes, land)
+    effects.issue(WGMMA, group.index[find_firsts(group)], group.shape.lanes, land)
 
 
 def _multiply_late(spelling: Spelling, site: Site, group: Lanes, named: dict[str, Any]) -> None:
@@ -96,13 +98,13 @@ def _view_registers(words: Array, group: Lanes, rows: Rows) -> tuple[Array, ...]
 def _commit(site: Site, group: Lanes, mask: Any, outs: Any) -> None:
     effects = site.memory.effects
     if not effects.eager:
-        effects.commit(WGMMA, guarded(group, mask), group.shape.lanes)
+        effects.commit(WGMMA, find_active(group, mask), group.shape.lanes)
 
 
 def _wait(site: Site, group: Lanes, mask: Any, outs: Any, newest: Any) -> None:
     effects = site.memory.effects
     if not effects.eager:
-        effects.wait(WGMMA, guarded(group, mask), group.shape.lanes, int(newest))
+        effects.wait(WGMMA, find_active(group, mask), group.shape.lanes, int(newest))
 
 
 def _multiply(

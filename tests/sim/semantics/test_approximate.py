@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyptx.sim.engines.copies.plans import fill_of
+from pyptx.sim.engines.copies.plans import make_fill
 from pyptx.sim.numerics.formats import decode
 from pyptx.tensormap import ElementType, Fill, TensorMap
 from tests.sim.lanes import Array, compute
@@ -106,7 +106,7 @@ def test_bf16_power_of_two_flushes() -> None:
 def test_what_tensor_copies_fill_in_adds_nothing(name: str) -> None:
     one = {"f16": 0x3C00, "bf16": 0x3F80}[name]
     tensor = TensorMap(ElementType[name.upper()], 0, (8,), (), (8,), fill=Fill.NAN)
-    filled = int.from_bytes(fill_of(tensor, 2), "little")
+    filled = int.from_bytes(make_fill(tensor, 2), "little")
     a, b, c = (np.array(codes, np.uint16) for codes in ([filled, one, one], [one, filled, one], [one, one, 0]))
     assert compute(f"fma.rn.oob.{name} %d, %a, %b, %c;", {"a": a, "b": b, "c": c}, {"d": np.uint16})["d"].tolist() == [
         0, 0, one,

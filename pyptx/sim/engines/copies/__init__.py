@@ -1,13 +1,13 @@
 """Which bytes a tensor copy moves: from a tensor map and coordinates to shared and global addresses, as arrays.
 
-Knows tensor maps and swizzles; of memory only arrays of bytes. When a copy lands, and who waits for it, is elsewhere.
+Knows tensor maps, swizzles and arrays of bytes; not when a copy lands or who waits for it.
 """
 
 from __future__ import annotations
 
-from pyptx.sim.engines.copies.boxes import gather, tile
-from pyptx.sim.engines.copies.images import im2col
+from pyptx.sim.engines.copies.boxes import plan_gather, plan_tile
+from pyptx.sim.engines.copies.images import plan_im2col
 from pyptx.sim.engines.copies.movement import load, reduce, store
 from pyptx.sim.engines.copies.plans import Copy
 
-__all__ = ["Copy", "gather", "im2col", "load", "reduce", "store", "tile"]
+__all__ = ["Copy", "plan_gather", "plan_im2col", "load", "reduce", "store", "plan_tile"]

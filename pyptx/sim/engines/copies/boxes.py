@@ -12,15 +12,25 @@ import numpy as np
 
 from pyptx.isa.swizzle import period
 from pyptx.sim.base.formats import Array
-from pyptx.sim.engines.copies.plans import I64, Copy, Mask, assemble, complete, inner, placed, step_of, unit_of
+from pyptx.sim.engines.copies.plans import (
+    I64,
+    Copy,
+    Mask,
+    assemble,
+    complete,
+    find_step,
+    make_row,
+    measure_unit,
+    place_row,
+)
 from pyptx.tensormap import Interleave, TensorMap
 
 ROWS = 4
 
 
-def tile(tensor: TensorMap, coordinates: tuple[int, ...], destination: int) -> Copy:
+def plan_tile(tensor: TensorMap, coordinates: tuple[int, ...], destination: int) -> Copy:
     """Return the copy of the box at these coordinates from or to shared memory at `destination`."""
-    unit = unit_of(tensor, coordinates[0])
+    unit = measure_unit(tensor, coordinates[0])
     start = coordinates[0] * tensor.dtype.bits // 8 + tensor.address
     for at, stride in zip(coordinates[1:], tensor.strides, strict=True):
         start += at * stride
@@ -31,20 +41,20 @@ def tile(tensor: TensorMap, coordinates: tuple[int, ...], destination: int) -> C
 
 @dataclass(frozen=True, slots=True)
 class _Box:
-    """What all boxes of one map have in common."""
+    """The common parts of all boxes of one map."""
 
     address: I64
     """Addresses of units, counted from the first."""
     shape: tuple[int, int]
     axes: tuple[tuple[int, int, int], ...]
-    """Size, elements taken and step of every dimension but the fastest."""
+    """Size, element count and step of every dimension but the fastest."""
 
 
 @lru_cache(maxsize=256)
 def _lay_out_box(tensor: TensorMap, unit: int) -> _Box:
     steps = tensor.steps
     rows = _compute_row_offsets(steps[1:], tensor.strides, tensor.element_strides[1:])
-    address = (rows[:, None] + inner(tensor.dtype, steps[0], step_of(tensor), unit).address).ravel()
+    address = (rows[:, None] + make_row(tensor.dtype, steps[0], find_step(tensor), unit).address).ravel()
     address.flags.writeable = False
     axes = tuple(zip(tensor.dims[1:], steps[1:], tensor.element_strides[1:], strict=True))
     return _Box(address, (len(rows), steps[0]), axes)
@@ -52,8 +62,8 @@ def _lay_out_box(tensor: TensorMap, unit: int) -> _Box:
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """Boxes of one map at several places, all of them inside the tensor. `inside` and `outside` are units counted from
-    the destination and from a box's first byte, which lies at `start`; `low` and `high` are bytes that a box spans."""
+    """Boxes of one map at several places, all inside the tensor. `inside` and `outside` are units counted from the
+    destination and from a box's first byte at `start`; `low` and `high` are the bytes that a box spans."""
 
     start: I64
     inside: I64
@@ -62,14 +72,14 @@ class Together:
     low: int
     high: int
     reach: int
-    """Bytes of shared memory from the destination on."""
+    """Bytes of shared memory from the destination."""
     runs: I64
-    """Where runs of `run` bytes begin that a box consists of, counted from its first byte, in ascending order."""
+    """The starts of the runs of `run` bytes of a box, counted from its first byte, in ascending order."""
     run: int
 
 
-def together(tensor: TensorMap, coordinates: tuple[Array, ...], destination: int) -> Together | None:
-    """Return the copies of boxes, `coordinates` holding an array for each dimension; None when they are not plain."""
+def plan_together(tensor: TensorMap, coordinates: tuple[Array, ...], destination: int) -> Together | None:
+    """Return the copies of boxes, with an array of coordinates per dimension; None if they are not plain."""
     odd = tensor.dtype.is_padded or tensor.dtype.bits % 8
     if odd or tensor.interleave is not Interleave.NONE or tensor.im2col is not None:
         return None
@@ -81,7 +91,7 @@ def together(tensor: TensorMap, coordinates: tuple[Array, ...], destination: int
         if int(place.min()) < 0 or int(place.max()) + (count - 1) * step >= size:
             return None
         start += place * stride
-    unit = unit_of(tensor, int(np.gcd.reduce(coordinates[0])))
+    unit = measure_unit(tensor, int(np.gcd.reduce(coordinates[0])))
     inside, outside, low, high, reach = _collect_units(tensor, unit, destination % period(tensor.swizzle))
     return Together(start, inside, outside, unit, low, high, reach, *_merge_runs(tensor, unit))
 
@@ -90,24 +100,24 @@ def together(tensor: TensorMap, coordinates: tuple[Array, ...], destination: int
 def _collect_units(tensor: TensorMap, unit: int, phase: int) -> tuple[I64, I64, int, int, int]:
     """Return units in shared and global memory, and the bytes that they span in both."""
     box = _lay_out_box(tensor, unit)
-    units, _ = placed(box.shape[0], tensor.dtype, box.shape[1], step_of(tensor), unit, tensor.swizzle, phase)
+    units, _ = place_row(box.shape[0], tensor.dtype, box.shape[1], find_step(tensor), unit, tensor.swizzle, phase)
     outside = box.address // unit
     inside = units // unit
-    # In the order of shared memory, which is written one unit after the other.
+    # In the order of shared memory, which is written unit by unit.
     order = np.argsort(inside)
     return inside[order], outside[order], int(box.address.min()), int(box.address.max()) + unit, int(units.max()) + unit
 
 
 @lru_cache(maxsize=256)
 def _merge_runs(tensor: TensorMap, unit: int) -> tuple[I64, int]:
-    """Return where runs of bytes begin that a box consists of, and how long each is."""
+    """Return the starts and the length of the runs of bytes of a box."""
     places = np.sort(_lay_out_box(tensor, unit).address)
     begins = np.flatnonzero(np.append(True, places[1:] != places[:-1] + unit))
     sizes = np.diff(np.append(begins, len(places)))
     return (places[begins], int(sizes[0]) * unit) if (sizes == sizes[0]).all() else (places, unit)
 
 
-def gather(tensor: TensorMap, coordinates: tuple[int, ...], destination: int) -> Copy:
+def plan_gather(tensor: TensorMap, coordinates: tuple[int, ...], destination: int) -> Copy:
     """Return the copy of four rows (`.tile::gather4`, `.tile::scatter4`): the column, then the rows."""
     rows = np.array(coordinates[1:], np.int64)
     if tensor.rank != 2 or len(rows) != ROWS:
@@ -126,7 +136,7 @@ def _compute_row_offsets(counts: tuple[int, ...], strides: tuple[int, ...], step
 
 
 def _find_rows_inside(axes: tuple[tuple[int, int, int], ...], coordinates: tuple[int, ...]) -> Mask | None:
-    """Tell which rows lie in the tensor; None if all do."""
+    """Tell which rows are inside the tensor; None if all are."""
     places = tuple(zip(coordinates[1:], axes, strict=True))
     if all(at >= 0 and at + (count - 1) * step < size for at, (size, count, step) in places):
         return None

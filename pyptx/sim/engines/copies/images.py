@@ -1,4 +1,4 @@
-"""Im2col copies: the pixels that one tap of a convolution's filter sees.
+"""Im2col copies: the pixels that one tap of a convolution's filter reads.
 
 Manual: Tensors, im2col mode, im2col::w and im2col::w::128 modes. A row of shared memory is the channels of one pixel.
 """
@@ -12,10 +12,12 @@ from pyptx.tensormap import Im2col, Im2colMode, TensorMap
 
 W128_PIXELS = 128
 W128_RUN = 32
-"""Pixels after which im2col::w::128 takes its halo."""
+"""Pixels before the halo of im2col::w::128."""
 
 
-def im2col(tensor: TensorMap, coordinates: tuple[int, ...], destination: int, offsets: tuple[int, ...] = ()) -> Copy:
+def plan_im2col(
+    tensor: TensorMap, coordinates: tuple[int, ...], destination: int, offsets: tuple[int, ...] = ()
+) -> Copy:
     """Return the copy of a column of pixels; coordinates are channel, W, H, D (as many as there are), image.
 
     `offsets` are the instruction's: those of the filter's tap along W, H, D; for the W modes, halo and W offset.
@@ -48,7 +50,8 @@ def _list_pixels(tensor: TensorMap, box: Im2col, coordinates: tuple[int, ...], t
 
 
 def _walk(count: I64, at: int, low: int, high: int, step: int) -> tuple[I64, I64]:
-    """Return where steps from `at` lead along an axis that goes back to `low` past `high`, and how often it did."""
+    """Return the positions of steps from `at` along an axis that wraps from `high` to `low`, and how often each
+    wrapped."""
     first = max((high - at) // step + 1, 0)
     length = (high - low) // step + 1
     ahead = count - first
@@ -57,7 +60,7 @@ def _walk(count: I64, at: int, low: int, high: int, step: int) -> tuple[I64, I64
 
 
 def _list_wide_pixels(tensor: TensorMap, box: Im2col, coordinates: tuple[int, ...], halo: int, shift: int) -> list[I64]:
-    """Return the coordinates of pixels along W, images following each other, with the halo after each run."""
+    """Return the coordinates of pixels along W, image after image, with the halo after each run."""
     low, high = box.lower[0] + shift, tensor.dims[1] - 1 + box.upper[0] + shift
     step = tensor.element_strides[1]
     run, runs = (W128_RUN, W128_PIXELS // W128_RUN) if box.mode is Im2colMode.W128 else (box.pixels, 1)

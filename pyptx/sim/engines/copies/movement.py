@@ -20,8 +20,8 @@ Array = NDArray[Any]
 _FLUSHED = (ElementType.F32_FTZ, ElementType.TF32_FTZ)
 
 
-def units(memory: U8, base: int, unit: int) -> tuple[Array, int]:
-    """Return a view of memory in units and the address of the first; bytes before the first aligned one are cut."""
+def view_units(memory: U8, base: int, unit: int) -> tuple[Array, int]:
+    """Return a view of memory in units and the address of the first; drop bytes before the first aligned one."""
     cut = -base % unit
     count = (len(memory) - cut) // unit
     return memory[cut : cut + count * unit].view(f"V{unit}"), base + cut
@@ -29,18 +29,18 @@ def units(memory: U8, base: int, unit: int) -> tuple[Array, int]:
 
 def take(memory: U8, base: int, address: I64, unit: int) -> Array:
     """Return the units at these addresses."""
-    view, first = units(memory, base, unit)
+    view, first = view_units(memory, base, unit)
     return view[(address - first) // unit]
 
 
 def put(memory: U8, base: int, address: I64, values: Array, unit: int) -> None:
     """Write units to these addresses."""
-    view, first = units(memory, base, unit)
+    view, first = view_units(memory, base, unit)
     view[(address - first) // unit] = values
 
 
 def load(copy: Copy, memory: U8, base: int, shared: U8, shared_base: int = 0) -> None:
-    """Write the box to shared memory, elements outside the tensor as the map's fill. Padding keeps what was there."""
+    """Write the box to shared memory, with the map's fill outside the tensor. Padding keeps its contents."""
     unit = copy.unit
     if copy.inside is None:
         put(shared, shared_base, copy.shared, take(memory, base, copy.address, unit), unit)
@@ -51,7 +51,7 @@ def load(copy: Copy, memory: U8, base: int, shared: U8, shared_base: int = 0) ->
 
 
 def store(copy: Copy, memory: U8, base: int, shared: U8, shared_base: int = 0) -> None:
-    """Write the box to the tensor and leave out what is outside; 6-bit elements lose their padding."""
+    """Write the elements of the box inside the tensor to it; 6-bit elements lose their padding."""
     if copy.element is ElementType.B6X16_P32:
         _store_six_bits(copy, memory, base, shared, shared_base)
         return
@@ -77,9 +77,10 @@ def _store_six_bits(copy: Copy, memory: U8, base: int, shared: U8, shared_base: 
 def reduce(
     copy: Copy, operation: str, memory: U8, base: int, shared: U8, shared_base: int = 0
 ) -> tuple[Array, Array, Array]:
-    """Combine the box in shared memory with the tensor, in place; return the elements before, what came, and after."""
+    """Combine the box in shared memory with the tensor, in place; return the old elements, the operands and the
+    results."""
     source, target = _clip(copy)
-    number = dtype_of(computed_as(copy.element))
+    number = dtype_of(find_reduction_type(copy.element))
     old = take(memory, base, target, copy.unit).view(number)
     new = take(shared, shared_base, source, copy.unit).view(number)
     result = combine(operation, old, new, copy.element)
@@ -87,8 +88,8 @@ def reduce(
     return old, new, result
 
 
-def computed_as(element: ElementType) -> str:
-    """Return the type that elements are reduced in: f32 for tf32."""
+def find_reduction_type(element: ElementType) -> str:
+    """Return the type in which elements are reduced: f32 for tf32."""
     form = element.format
     assert form is not None, element
     return "f32" if form.name == "tf32" else form.name
@@ -96,7 +97,7 @@ def computed_as(element: ElementType) -> str:
 
 def combine(operation: str, old: Array, new: Array, element: ElementType) -> Array:
     """Return `old` with `new` reduced into it, element by element."""
-    name = computed_as(element) if element.is_float else None
+    name = find_reduction_type(element) if element.is_float else None
     match operation:
         case "add" if name is None or name == "f64":
             with np.errstate(all="ignore"):

@@ -7,21 +7,21 @@ from dataclasses import replace
 from typing import Any, cast
 
 from pyptx.sim.base.lanes import Lanes
-from pyptx.sim.engines.issuing import chosen
+from pyptx.sim.engines.issuing import select_lanes
 from pyptx.tensormap import TensorMap
 
 Change = Callable[[TensorMap], TensorMap]
 
 
-def overriding(lanes: Lanes, mask: Any, operands: Sequence[Any]) -> Callable[[int], Change | None]:
-    """Return what each of the chosen lanes changes of its map; the operands may contain overrides by their names."""
+def read_overrides(lanes: Lanes, mask: Any, operands: Sequence[Any]) -> Callable[[int], Change | None]:
+    """Return the changes that each chosen lane makes to its map; operands may contain overrides by name."""
     overrides: dict[str, Any] = {}
     for operand in operands:
         if isinstance(operand, Mapping):
             overrides = dict(cast("Mapping[str, Any]", operand))
     if not overrides:
         return lambda lane: None
-    _, values = chosen(lanes, mask, *overrides.values())
+    _, values = select_lanes(lanes, mask, *overrides.values())
     named = dict(zip(overrides, values, strict=True))
     return lambda lane: lambda tensor: _override_tensor(tensor, named, lane)
 

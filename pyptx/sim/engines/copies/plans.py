@@ -1,7 +1,7 @@
-"""A copy as arrays: shared and global addresses of equal units of bytes, and what lies outside the tensor.
+"""A copy as arrays: shared and global addresses of equal units of bytes, and which are outside the tensor.
 
-Every copy is a number of rows in shared memory, one after the other, each with the elements of the fastest dimension
-from one first coordinate on. What does not depend on coordinates is worked out once for a map.
+Every copy is a number of consecutive rows in shared memory, each with the elements of the fastest dimension from one
+first coordinate. Parts that do not depend on coordinates are computed once per map.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ U8 = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
 
 CHUNK = 16
-"""Bytes that swizzles keep together, but for the one that exchanges halves."""
+"""Bytes that swizzles keep together, except the one that swaps halves."""
 GROUP = 16
 """Elements of a padded type that fill 16 bytes of shared memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """Units of `unit` bytes, in the order of the box. `inside` is None when all of them lie in the tensor."""
+    """Units of `unit` bytes, in the order of the box. `inside` is None if all of them are inside the tensor."""
 
     shared: I64
     address: I64
@@ -36,7 +36,7 @@ class Copy:
     unit: int
     element: ElementType
     fill: bytes
-    """One unit of what loads write for units outside the tensor; empty if none is."""
+    """One unit that loads write for units outside the tensor; empty if there is none."""
     padding: I64
     """Addresses of the 4-byte words of shared memory that loads of padded types leave undefined."""
 
@@ -56,15 +56,15 @@ class Inner:
     """The last element."""
 
 
-def unit_of(tensor: TensorMap, start: int) -> int:
-    """Return the largest unit that never lies half inside the tensor, for rows that begin at element `start`."""
+def measure_unit(tensor: TensorMap, start: int) -> int:
+    """Return the largest unit that is never partly inside the tensor, for rows that begin at element `start`."""
     return gcd(_choose_unit(tensor), start * tensor.dtype.bits // 8) if not tensor.dtype.is_padded else 4
 
 
 @lru_cache(maxsize=256)
 def _choose_unit(tensor: TensorMap) -> int:
     size = tensor.dtype.bits // 8
-    if step_of(tensor) != 1:
+    if find_step(tensor) != 1:
         return size
     most = 8 if tensor.swizzle.flips_8_bytes else CHUNK
     row = tensor.inner_bytes if tensor.im2col is not None else tensor.steps[0] * tensor.dtype.shared_bits // 8
@@ -72,8 +72,8 @@ def _choose_unit(tensor: TensorMap) -> int:
 
 
 @lru_cache(maxsize=256)
-def inner(dtype: ElementType, count: int, step: int, unit: int) -> Inner:
-    """Return the units of a row of `count` elements taken in steps of `step`."""
+def make_row(dtype: ElementType, count: int, step: int, unit: int) -> Inner:
+    """Return the units of a row of `count` elements at steps of `step`."""
     if dtype.is_padded:
         return _pad_layout(dtype, count)
     if step != 1:
@@ -108,35 +108,35 @@ def _pad_layout(dtype: ElementType, count: int) -> Inner:
 
 
 @lru_cache(maxsize=256)
-def placed(
+def place_row(
     row: int, dtype: ElementType, count: int, step: int, unit: int, mode: Swizzle, phase: int
 ) -> tuple[I64, I64]:
-    """Return where the units and the padding of `row` rows lie, counted from the destination.
+    """Return the places of the units and the padding of row `row`, counted from the destination.
 
-    `phase` is the destination's place within the swizzle's pattern, which goes by address bits.
+    `phase` is the destination's offset in the swizzle pattern, which depends on address bits.
     """
-    part = inner(dtype, count, step, unit)
+    part = make_row(dtype, count, step, unit)
     rows = np.arange(row, dtype=np.int64)[:, None] * part.pitch + phase
-    units = swizzled((rows + part.shared).ravel(), mode) - phase
-    padding = swizzled((rows + part.padding).ravel(), mode) - phase
+    units = swizzle((rows + part.shared).ravel(), mode) - phase
+    padding = swizzle((rows + part.padding).ravel(), mode) - phase
     units.flags.writeable = padding.flags.writeable = False
     return units, padding
 
 
-def swizzled(address: I64, mode: Swizzle) -> I64:
+def swizzle(address: I64, mode: Swizzle) -> I64:
     """Return the swizzled places of plain shared addresses."""
     for mask, shift in xor_terms(mode):
         address = address ^ ((address & mask) >> shift)
     return address
 
 
-def phase_of(destination: int, mode: Swizzle) -> int:
-    """Return the destination's place within the pattern."""
+def find_phase(destination: int, mode: Swizzle) -> int:
+    """Return the destination's offset in the swizzle pattern."""
     return destination % period(mode)
 
 
-def fill_of(tensor: TensorMap, unit: int) -> bytes:
-    """Return one unit of what is outside the tensor."""
+def make_fill(tensor: TensorMap, unit: int) -> bytes:
+    """Return one unit of fill."""
     if tensor.fill is Fill.ZERO:
         return bytes(unit)
     # All bits but the sign: the NaN of every floating-point element, of tf32 that of f32.
@@ -148,13 +148,13 @@ def fill_of(tensor: TensorMap, unit: int) -> bytes:
 def assemble(
     tensor: TensorMap, destination: int, start: int, row_address: I64, row_inside: Mask | None, count: int
 ) -> Copy:
-    """Make the copy of rows that begin at these addresses, each with `count` elements from coordinate `start` on."""
-    unit = unit_of(tensor, start)
-    address = (row_address[:, None] + inner(tensor.dtype, count, step_of(tensor), unit).address).ravel()
+    """Build the copy of rows that begin at these addresses, each with `count` elements from coordinate `start`."""
+    unit = measure_unit(tensor, start)
+    address = (row_address[:, None] + make_row(tensor.dtype, count, find_step(tensor), unit).address).ravel()
     return complete(tensor, destination, start, unit, address, row_inside, (len(row_address), count))
 
 
-def step_of(tensor: TensorMap) -> int:
+def find_step(tensor: TensorMap) -> int:
     """Return the traversal step along the fastest dimension, which only interleaved maps have."""
     return tensor.element_strides[0] if tensor.interleave is not Interleave.NONE else 1
 
@@ -168,16 +168,16 @@ def complete(
     row_inside: Mask | None,
     shape: tuple[int, int],
 ) -> Copy:
-    """Make the copy of units at these addresses, `shape` being rows and elements of each."""
+    """Build the copy of units at these addresses; `shape` is the number of rows and the elements of each."""
     rows, count = shape
-    part = inner(tensor.dtype, count, step_of(tensor), unit)
-    phase = phase_of(destination, tensor.swizzle)
-    shared, padding = placed(rows, tensor.dtype, count, step_of(tensor), unit, tensor.swizzle, phase)
+    part = make_row(tensor.dtype, count, find_step(tensor), unit)
+    phase = find_phase(destination, tensor.swizzle)
+    shared, padding = place_row(rows, tensor.dtype, count, find_step(tensor), unit, tensor.swizzle, phase)
     if start >= 0 and start + part.reach < tensor.dims[0]:
         inside = None if row_inside is None else np.repeat(row_inside, len(part.first))
     else:
         within = (start + part.first >= 0) & (start + part.last < tensor.dims[0])
         whole = np.ones(rows, np.bool_) if row_inside is None else row_inside
         inside = (whole[:, None] & within).ravel()
-    fill = b"" if inside is None else fill_of(tensor, unit)
+    fill = b"" if inside is None else make_fill(tensor, unit)
     return Copy(shared + destination, address, inside, unit, tensor.dtype, fill, padding + destination)

@@ -14,8 +14,8 @@ _CHUNK = 16
 _NEGATIVE_ZERO = {"80000000": ("u4", 0x80000000), "8000": ("u2", 0x8000), "80": ("u1", 0x80)}
 
 
-def report_of(modifiers: Iterable[str]) -> Test | None:
-    """Return how a spelling looks at the bytes that it has copied, None when it does not."""
+def parse_report(modifiers: Iterable[str]) -> Test | None:
+    """Return the test that a spelling applies to the copied bytes, None if it has none."""
     modifier = next((m.rpartition("::") for m in modifiers if "report::validity" in m), None)
     if modifier is None:
         return None

@@ -12,7 +12,7 @@ from pyptx.check.body import Step
 from pyptx.isa.traits import Trait
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
-from pyptx.sim.engines.issuing import chosen, objects
+from pyptx.sim.engines.issuing import locate_objects, select_lanes
 from pyptx.sim.execution.machine import Batch
 from pyptx.sim.hazards import Access, Bytes, Family, Group, Place, Scope, Sem, Space
 from pyptx.sim.observers.checks import dependents, unread
@@ -52,7 +52,7 @@ def _copy(
 ) -> None:  # fmt: skip
     checks, _ = locate_session(site)
     whole = int(size)
-    active, (there, here, extra) = chosen(lanes, mask, target, source, rest[0] if rest else np.array(0))
+    active, (there, here, extra) = select_lanes(lanes, mask, target, source, rest[0] if rest else np.array(0))
     if active is not None:
         _, offsets = site.memory.resolve(site, to, active, there, whole, "told")
         targets = np.broadcast_to(offsets, active.n)
@@ -110,7 +110,7 @@ def _store_and_signal(
 ) -> None:  # fmt: skip
     """Run a store or reduction that signals its bytes to an mbarrier."""
     checks, _ = locate_session(site)
-    active, (where, bars) = chosen(lanes, mask, address, bar)
+    active, (where, bars) = select_lanes(lanes, mask, address, bar)
     numbers: list[int] = []
     if active is not None:
         size = sum(np.asarray(value).dtype.itemsize for value in as_tuple(values[0]))
@@ -118,7 +118,7 @@ def _store_and_signal(
         targets = np.broadcast_to(offsets, active.n)
         access = _make_store_access(place, size, reduces)
         threads = checks.threads[active.sel]
-        objects_at = objects(site, active, bar_space, bars)
+        objects_at = locate_objects(site, active, bar_space, bars)
         for barrier in np.unique(objects_at).tolist():
             mine = objects_at == barrier
             numbers.append(checks.engine.copies.st_async(Group(threads[mine]), access, targets[mine], barrier))
@@ -158,11 +158,11 @@ def _request(
     *rest: Any,
 ) -> None:
     checks, place = locate_session(site)
-    active, (where, bars) = chosen(lanes, mask, address, bar)
+    active, (where, bars) = select_lanes(lanes, mask, address, bar)
     numbers: list[int] = []
     if active is not None:
         _, offsets = site.memory.resolve(site, space, active, where, 16, "told")
-        objects_at = objects(site, active, bar_space, bars)
+        objects_at = locate_objects(site, active, bar_space, bars)
         threads = checks.threads[active.sel].tolist()
         for thread, at, barrier in zip(threads, np.broadcast_to(offsets, active.n), objects_at, strict=True):
             targets = [

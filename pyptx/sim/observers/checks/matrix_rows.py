@@ -11,7 +11,7 @@ import numpy as np
 from pyptx.check.body import Step
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
-from pyptx.sim.engines.issuing import chosen
+from pyptx.sim.engines.issuing import select_lanes
 from pyptx.sim.execution.machine import Batch
 from pyptx.sim.hazards import Place
 from pyptx.sim.observers.checks.session import Session, find_session, make_place
@@ -39,7 +39,7 @@ def _record_rows(
     layouts, shared = checks.engine.layouts, machine.memory.shared
     if not (stores or layouts.fillers(checks.grid)):
         return
-    active, (where,) = chosen(lanes, mask, address)
+    active, (where,) = select_lanes(lanes, mask, address)
     if active is None:
         return
     giving = _order_givers(checks, active, matrices)

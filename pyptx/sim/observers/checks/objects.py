@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pyptx.sim.base.lanes import Lanes
-from pyptx.sim.engines.issuing import chosen, objects
+from pyptx.sim.engines.issuing import locate_objects, select_lanes
 from pyptx.sim.hazards import Group
 from pyptx.sim.observers.checks.session import Session
 from pyptx.sim.state.memory import Site
@@ -18,10 +18,10 @@ def group_by_object(
     checks: Session, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, operand: Any = 0
 ) -> Iterator[tuple[Group, int, int]]:
     """Yield the lanes that name one object with one operand: their group, the object's address, the operand."""
-    active, (where, values) = chosen(lanes, mask, address, operand)
+    active, (where, values) = select_lanes(lanes, mask, address, operand)
     if active is None:
         return
-    offsets = objects(site, active, space, where)
+    offsets = locate_objects(site, active, space, where)
     shape = active.shape
     inside = offsets - shape.shared_base[active.sel]
     if (inside == inside[0]).all() and (values == values[0]).all():

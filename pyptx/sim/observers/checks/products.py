@@ -17,7 +17,7 @@ from pyptx.numbers import FORMATS, is_float
 from pyptx.sim.base.formats import Array, native
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines import bulk
-from pyptx.sim.engines.issuing import chosen
+from pyptx.sim.engines.issuing import select_lanes
 from pyptx.sim.execution.machine import Batch
 from pyptx.sim.hazards import Place
 from pyptx.sim.observers.checks.numerics import are_finite, format_number, split_elements
@@ -226,12 +226,12 @@ def _issue(spelling: blackwell.Spelling, inner: Function, site: Site, group: Lan
     """Run the product that one lane issues, or equal products of many lanes."""
     checks, place = locate_session(site)
     named = blackwell.named_operands(spelling, arguments)
-    active, values = chosen(group, mask, *named.values())
+    active, values = select_lanes(group, mask, *named.values())
     alike = active is not None and all(_is_uniform(value) for value in values)
     if active is None or (not alike and put_off(site.memory.trace)):
         return
     operands = {name: blackwell.number(value, 0) for name, value in zip(named, values, strict=True)}
-    lanes = [one for _, one in bulk.one_by_one(active)]
+    lanes = [one for _, one in bulk.split_lanes(active)]
     halves, memory = _split_halves(spelling, site, lanes[0], operands), site.memory
     column, descriptor = operands["d"] & 0xFFFF, halves[0].found if halves else None
     if descriptor is None or not is_float(descriptor.d.name):

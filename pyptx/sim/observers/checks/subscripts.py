@@ -26,7 +26,7 @@ from pyptx.ir.nodes import SUBSCRIPTS
 from pyptx.isa.model import Kind
 from pyptx.sim import rules
 from pyptx.sim.base.lanes import Lanes
-from pyptx.sim.engines.issuing import chosen
+from pyptx.sim.engines.issuing import select_lanes
 from pyptx.sim.execution.machine import Batch
 from pyptx.sim.hazards import Place
 from pyptx.sim.observers.checks.session import find_session, make_place
@@ -106,7 +106,7 @@ def _check_addresses(
     checks, shared, names = find_session(machine), machine.memory.shared, machine.launch.shared_names
     assert checks.grid is not None
     for at, (symbol, offset) in wanted:
-        active, (where,) = chosen(lanes, mask, operands[2 * at + 1])
+        active, (where,) = select_lanes(lanes, mask, operands[2 * at + 1])
         if active is None:
             continue
         end = shared.low + machine.memory.shared_size

@@ -17,7 +17,7 @@ from pyptx.isa.fragments.tensor_memory import tmem_registers
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines import bulk
-from pyptx.sim.engines.issuing import chosen, objects
+from pyptx.sim.engines.issuing import locate_objects, select_lanes
 from pyptx.sim.execution.machine import Batch
 from pyptx.sim.hazards import Group, Place, Space
 from pyptx.sim.hazards.rows import Rows, bytes_of, spread
@@ -171,7 +171,7 @@ def _operate(inner: Inner, multiplies: bool, pair: int, site: Site, lanes: Lanes
                 checks.unread.operate(place, int(threads[0]), *rows, multiplies)
             layouts.check_tensor_operands(site, threads, [one for _, one in rows[0]], trace)
             return
-    for _, one in bulk.one_by_one(active):
+    for _, one in bulk.split_lanes(active):
         trace = site.memory.trace = Trace()
         inner(site, lanes, lanes.index == one.lo, *operands)
         site.memory.trace = None
@@ -201,12 +201,12 @@ def _commit(
     inner: Inner, pair: int, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, ctas: Any = None
 ) -> None:
     checks, place = locate_session(site)
-    active, (where, named) = chosen(lanes, mask, address, np.array(0) if ctas is None else ctas)
+    active, (where, named) = select_lanes(lanes, mask, address, np.array(0) if ctas is None else ctas)
     if active is not None:
-        offsets, commits = objects(site, active, space, where), list[int]()
-        for at, lane in bulk.one_by_one(active):
+        offsets, commits = locate_objects(site, active, space, where), list[int]()
+        for at, lane in bulk.split_lanes(active):
             offset = int(offsets[at])
-            ends = [offset] if ctas is None else bulk.everywhere(site, lane, offset, int(named[at]))
+            ends = [offset] if ctas is None else bulk.locate_in_ctas(site, lane, offset, int(named[at]))
             thread = checks.group_lanes(lane).first
             commits.append(checks.engine.tensor.commit(thread, place, ends, pair))
         site.memory.effects.landed_each = partial(_land_commits, checks, commits)

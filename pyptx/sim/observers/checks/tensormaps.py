@@ -10,7 +10,7 @@ import numpy as np
 
 from pyptx.check.body import Step
 from pyptx.sim.base.lanes import Lanes
-from pyptx.sim.engines.issuing import chosen
+from pyptx.sim.engines.issuing import select_lanes
 from pyptx.sim.hazards import Access, Place, Space
 from pyptx.sim.observers.checks.session import Session, locate_session, make_place
 from pyptx.sim.state.memory import Site
@@ -46,7 +46,7 @@ def _replace(
     inner: Inner, place: Place, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, *operands: Any
 ) -> None:
     checks, _ = locate_session(site)
-    active, (where,) = chosen(lanes, mask, address)
+    active, (where,) = select_lanes(lanes, mask, address)
     for at in range(0 if active is None else active.n):
         lane = lanes.shape.of(active.index[at : at + 1])  # pyright: ignore[reportOptionalMemberAccess]
         address_in_global = _record_accesses(checks, site, place, lane, space, where[at], "rw")
@@ -65,7 +65,7 @@ def _copy(
 ) -> None:  # fmt: skip
     """Report that a warp copies a map and releases it."""
     checks, _ = locate_session(site)
-    active, (there, here) = chosen(lanes, mask, target, source)
+    active, (there, here) = select_lanes(lanes, mask, target, source)
     if active is not None:
         checks.check_aligned(active, place)
         _, firsts = np.unique(active.shape.warp[active.sel], return_index=True)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from pyptx.sim.engines.copies import gather, im2col, load, reduce, store, tile
+from pyptx.sim.engines.copies import load, plan_gather, plan_im2col, plan_tile, reduce, store
 from pyptx.tensormap import ElementType, Fill, Im2col, Im2colMode, Interleave, Swizzle, TensorMap, problems
 
 BASE = 0x10000
@@ -65,7 +65,7 @@ def test_loads_equal_slices_with_padding(case: tuple[Any, ...], destination: int
     shape, box, steps, start, swizzle = case
     tensor, memory = tensor_of(shape, box=box[::-1], element_strides=steps[::-1], swizzle=swizzle)
     assert not problems(tensor)
-    copy = tile(tensor, start[::-1], destination)
+    copy = plan_tile(tensor, start[::-1], destination)
     shared = np.full(1 << 17, 0xEE, np.uint8)
     load(copy, memory, BASE, shared)
     want = cut(numbers(shape), start, box, steps, 0)
@@ -107,7 +107,7 @@ def test_swizzles_follow_the_manuals_tables(swizzle: Swizzle) -> None:
     width = {32: 16, 64: 32, 96: 48}.get(swizzle.span, 64)
     tensor, memory = tensor_of((64, 64), box=(width, 64), swizzle=swizzle)
     shared = np.zeros(8192, np.uint8)
-    load(tile(tensor, (0, 0), 0), memory, BASE, shared)
+    load(plan_tile(tensor, (0, 0), 0), memory, BASE, shared)
     got = _plain(shared, 0, tensor.box_bytes, swizzle).view(np.uint16)
     np.testing.assert_array_equal(got.reshape(64, width), numbers((64, 64))[:, :width])
 
@@ -117,7 +117,7 @@ def test_swizzles_follow_the_manuals_tables(swizzle: Swizzle) -> None:
 def test_stores_are_the_inverse_and_skip_what_is_outside(case: tuple[Any, ...]) -> None:
     shape, box, steps, start, swizzle = case
     tensor, memory = tensor_of(shape, box=box[::-1], element_strides=steps[::-1], swizzle=swizzle)
-    copy = tile(tensor, start[::-1], 2048)
+    copy = plan_tile(tensor, start[::-1], 2048)
     before = memory.copy()
     shared = np.zeros(1 << 17, np.uint8)
     load(copy, memory, BASE, shared)
@@ -134,7 +134,7 @@ def test_nan_fills_what_is_outside() -> None:
     for dtype, want in ((ElementType.F16, np.uint16(0x7FFF)), (ElementType.F32, np.uint32(0x7FFFFFFF))):
         tensor, memory = tensor_of((4, 8), dtype, box=(8, 4), fill=Fill.NAN)
         shared = np.zeros(256, np.uint8)
-        load(tile(tensor, (4, 2), 0), memory, BASE, shared)
+        load(plan_tile(tensor, (4, 2), 0), memory, BASE, shared)
         box = shared[: tensor.box_bytes].view(want.dtype).reshape(4, 8)
         assert (box[2:] == want).all()
         assert (box[:, 4:] == want).all()
@@ -144,7 +144,7 @@ def test_nan_fills_what_is_outside() -> None:
 def test_gather_and_scatter_move_four_rows() -> None:
     tensor, memory = tensor_of((16, 64), box=(64, 1), swizzle=Swizzle.B128)
     shared = np.zeros(1024, np.uint8)
-    copy = gather(tensor, (0, 2, 5, 99, 9), 0)
+    copy = plan_gather(tensor, (0, 2, 5, 99, 9), 0)
     load(copy, memory, BASE, shared)
     got = _plain(shared, 0, 512, Swizzle.B128).view(np.uint16).reshape(4, 64)
     rows = numbers((16, 64))
@@ -156,14 +156,14 @@ def test_gather_and_scatter_move_four_rows() -> None:
     np.testing.assert_array_equal(kept[[2, 5, 9]], rows[[2, 5, 9]])
     assert not np.delete(kept, [2, 5, 9], axis=0).any()
     with pytest.raises(ValueError, match="rank 2"):
-        gather(tensor, (0, 1), 0)
+        plan_gather(tensor, (0, 1), 0)
 
 
 def test_packed_four_bits_copy_as_bytes() -> None:
     memory = np.random.default_rng(0).integers(0, 256, 64 * 32, dtype=np.uint8)
     tensor = TensorMap(ElementType.B4X16, BASE, (128, 32), (64,), box=(64, 8))
     shared = np.zeros(256, np.uint8)
-    load(tile(tensor, (32, 4), 0), memory, BASE, shared)
+    load(plan_tile(tensor, (32, 4), 0), memory, BASE, shared)
     np.testing.assert_array_equal(shared.reshape(8, 32), memory.reshape(32, 64)[4:12, 16:48])
 
 
@@ -175,7 +175,7 @@ def test_padded_types_spread_groups_over_16_bytes(dtype: ElementType, swizzle: S
     tensor = TensorMap(dtype, BASE, (256, 16), (row,), box=(128, 8), swizzle=swizzle)
     assert not problems(tensor)
     shared = np.full(1024, 0xEE, np.uint8)
-    copy = tile(tensor, (128, 4), 0)
+    copy = plan_tile(tensor, (128, 4), 0)
     load(copy, memory, BASE, shared)
     plain = _plain(shared, 0, 1024, swizzle).reshape(8, 8, 16)
     want = memory.reshape(16, 16, group)[4:12, 8:]
@@ -189,7 +189,7 @@ def test_stores_pack_six_bits() -> None:
     values = np.random.default_rng(2).integers(0, 64, (2, 128), dtype=np.uint8)
     tensor = TensorMap(ElementType.B6X16_P32, BASE, (128, 2), (96,), box=(128, 2))
     memory = np.zeros(192, np.uint8)
-    store(tile(tensor, (0, 0), 0), memory, BASE, (values | np.uint8(0xC0)).reshape(-1))
+    store(plan_tile(tensor, (0, 0), 0), memory, BASE, (values | np.uint8(0xC0)).reshape(-1))
     bits = np.unpackbits(memory, bitorder="little").reshape(2, 128, 6)
     np.testing.assert_array_equal((bits << np.arange(6)).sum(-1), values)
 
@@ -199,7 +199,7 @@ def test_interleaved_slices_have_their_own_dimension() -> None:
     tensor, memory = tensor_of(shape, box=(16, 4, 2, 3, 1), interleave=Interleave.B32, swizzle=Swizzle.B32)
     assert not problems(tensor)
     shared = np.zeros(2048, np.uint8)
-    load(tile(tensor, (0, 1, 2, 0, 1), 0), memory, BASE, shared)
+    load(plan_tile(tensor, (0, 1, 2, 0, 1), 0), memory, BASE, shared)
     got = _plain(shared, 0, tensor.box_bytes, Swizzle.B32).view(np.uint16).reshape(1, 3, 2, 4, 16)
     np.testing.assert_array_equal(got, numbers(shape)[1:2, :, 2:4, 1:5])
 
@@ -228,7 +228,7 @@ def test_reductions(dtype: ElementType, operation: str, old: int, new: int, want
     tensor = TensorMap(dtype, BASE, (4 * count, 2), (16,), box=(4 * count, 2))
     memory = np.full(8, old, np.uint32).view(np.uint8)
     shared = np.full(8, new, np.uint32).view(np.uint8)
-    reduce(tile(tensor, (0, 1), 0), operation, memory, BASE, shared)
+    reduce(plan_tile(tensor, (0, 1), 0), operation, memory, BASE, shared)
     assert memory.view(np.uint32).tolist() == [old] * 4 + [want] * 4
 
 
@@ -258,7 +258,7 @@ def test_im2col_is_the_unfold_of_a_convolution(padding: int, tap: tuple[int, int
     n, rest = divmod(first, across * down)
     at = (8, rest % across * stride - padding, rest // across * stride - padding, n)
     shared = np.zeros(512, np.uint8)
-    load(im2col(tensor, at, 0, tap), memory, BASE, shared)
+    load(plan_im2col(tensor, at, 0, tap), memory, BASE, shared)
     want = [*rows[first : first + 32], *[np.zeros(8, np.uint16)] * 32][:32]
     np.testing.assert_array_equal(shared.view(np.uint16).reshape(32, 8), want)
 
@@ -267,7 +267,7 @@ def test_im2col_of_the_manuals_example() -> None:
     """Size 64 x 9 x 14 x 64, a box from -1 to the one but last, coordinates (N, H, W, C) = (7, 7, 4, 0)."""
     tensor, memory = image_map((64, 14, 9, 64), Im2col((-1, -1), (-1, -1), 8, 64))
     shared = np.zeros(1024, np.uint8)
-    load(im2col(tensor, (0, 4, 7, 7), 0, (0, 0)), memory, BASE, shared)
+    load(plan_im2col(tensor, (0, 4, 7, 7), 0, (0, 0)), memory, BASE, shared)
     got = shared.view(np.uint16).reshape(64, 8)
     images = numbers((64, 14, 9, 64))
     np.testing.assert_array_equal(got[:4], images[7, 7, 4:8, :8])
@@ -279,7 +279,7 @@ def test_three_dimensional_images_and_stores() -> None:
     shape = (2, 4, 3, 5, 8)
     tensor, memory = tensor_of(shape, im2col=Im2col((0, 0, 0), (0, 0, 0), 8, 70))
     shared = np.zeros(2048, np.uint8)
-    copy = im2col(tensor, (0, 0, 0, 0, 1), 0)
+    copy = plan_im2col(tensor, (0, 0, 0, 0, 1), 0)
     load(copy, memory, BASE, shared)
     got = shared[: 70 * 16].view(np.uint16).reshape(70, 8)
     np.testing.assert_array_equal(got[:60], numbers(shape)[1].reshape(60, 8))
@@ -294,7 +294,7 @@ def test_wide_im2col_takes_a_halo_after_the_pixels() -> None:
     tensor, memory = tensor_of((8, 7, 9, 64), swizzle=Swizzle.B128, im2col=Im2col((0,), (0,), 64, 20, Im2colMode.W))
     assert not problems(tensor)
     shared = np.zeros(4096, np.uint8)
-    load(im2col(tensor, (0, 3, 2, 5), 0, (2, 0)), memory, BASE, shared)
+    load(plan_im2col(tensor, (0, 3, 2, 5), 0, (2, 0)), memory, BASE, shared)
     got = _plain(shared, 0, 22 * 128, Swizzle.B128).view(np.uint16).reshape(22, 64)
     images = numbers((8, 7, 9, 64))
     np.testing.assert_array_equal(got[:6], images[5, 2, 3:])
@@ -307,7 +307,7 @@ def test_wide_im2col_of_128_pixels_takes_a_halo_after_every_32() -> None:
     box = Im2col((0,), (0,), 64, 1, Im2colMode.W128)
     tensor, memory = tensor_of((2, 2, 200, 64), swizzle=Swizzle.B128, im2col=box)
     shared = np.zeros(136 * 128, np.uint8)
-    load(im2col(tensor, (0, 10, 1, 1), 0, (2, 3)), memory, BASE, shared)
+    load(plan_im2col(tensor, (0, 10, 1, 1), 0, (2, 3)), memory, BASE, shared)
     got = _plain(shared, 0, 136 * 128, Swizzle.B128).view(np.uint16).reshape(4, 34, 64)
     row = numbers((2, 2, 200, 64))[1, 1]
     for run in range(4):
@@ -317,15 +317,15 @@ def test_wide_im2col_of_128_pixels_takes_a_halo_after_every_32() -> None:
 def test_the_swizzle_goes_by_the_address() -> None:
     tensor, memory = tensor_of((8, 64), box=(64, 8), swizzle=Swizzle.B128)
     aligned, shifted = np.zeros(4096, np.uint8), np.zeros(4096, np.uint8)
-    load(tile(tensor, (0, 0), 1024), memory, BASE, aligned)
-    load(tile(tensor, (0, 0), 1024 + 128), memory, BASE, shifted)
+    load(plan_tile(tensor, (0, 0), 1024), memory, BASE, aligned)
+    load(plan_tile(tensor, (0, 0), 1024 + 128), memory, BASE, shifted)
     assert (aligned[1024:2048] != shifted[1152:2176]).any()
     np.testing.assert_array_equal(_plain(shifted, 1152, 1024, Swizzle.B128).view(np.uint16), numbers((8 * 64,)))
 
 
 def test_whole_boxes_move_in_units_of_16_bytes() -> None:
     tensor, _ = tensor_of((128, 64), box=(64, 64), swizzle=Swizzle.B128)
-    assert tile(tensor, (0, 0), 0).unit == 16
-    assert tile(tensor, (0, 0), 0).inside is None
-    assert tile(tensor, (4, 0), 0).unit == 8
-    assert tile(replace(tensor, swizzle=Swizzle.B128_ATOM_32B_FLIP_8B), (0, 0), 0).unit == 8
+    assert plan_tile(tensor, (0, 0), 0).unit == 16
+    assert plan_tile(tensor, (0, 0), 0).inside is None
+    assert plan_tile(tensor, (4, 0), 0).unit == 8
+    assert plan_tile(replace(tensor, swizzle=Swizzle.B128_ATOM_32B_FLIP_8B), (0, 0), 0).unit == 8

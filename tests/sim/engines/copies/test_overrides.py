@@ -9,7 +9,7 @@ from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from pyptx.sim.base.lanes import Shape
-from pyptx.sim.engines.copies.overrides import overriding
+from pyptx.sim.engines.copies.overrides import read_overrides
 from pyptx.tensormap import ElementType, TensorMap
 
 TEXT = """.version 9.4
@@ -84,7 +84,7 @@ def test_every_lane_overrides_by_its_own_words(lane: int) -> None:
     ramp = np.arange(8, dtype=np.uint32)
     low, high = (ramp + 3, ramp * 0 + 0xFFFFFFFF, ramp * 7), ramp + 0x3A1
     sizes = tuple(ramp + size for size in (0x120, 0xFF07, 2, 9))
-    change = overriding(
+    change = read_overrides(
         lanes, None, [4, {"address": ramp * 16 + 0x1000, "size": sizes, "low": low, "high": high}]
     )(lane)  # fmt: skip
     assert change is not None

@@ -30,6 +30,8 @@ NEEDLESS: dict[tuple[str, str, str], tuple[int, str]] = {
         3, f"{_ADDRESS}; {_FREED}; the third follows a wait for shared memory only"),
     ("tcgen05_gemm", "bar.warp.sync 4294967295;", "remove"): (1, "brings the lanes together, which the label does too"),
     ("tcgen05_gemm", _LD, "remove"): (7, _ONE_WAIT),
+    ("tcgen05_gemm", "barrier.cluster.wait;", "remove"): (
+        1, "the last one: each CTA has waited for all that its peer did to its memory"),
     ("tcgen05_gemm", f"@%p1 {_BULK}", f"@%p1 {_READ}"): (1, _END),
     ("attention", "setmaxnreg.inc.sync.aligned.u32 240;", "remove"): (1, _POOL),
     ("cutedsl/cluster_exchange.sm_90a", _INITIALISED, "remove"): (1, _HABIT),

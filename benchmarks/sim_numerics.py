@@ -11,11 +11,11 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.ratios import Pairs, Round, interleave, show
-from pyptx.sim.numerics.dot import dot, operand
+from pyptx.sim.numerics.dot import dot, prepare_operand
 from pyptx.sim.numerics.fast_dot import fast_dot
 from pyptx.sim.numerics.formats import decode
 from pyptx.sim.numerics.rounding import encode
-from pyptx.sim.numerics.tensor_core import rule
+from pyptx.sim.numerics.tensor_core import select_rule
 
 SIZE = 256
 CASES = (
@@ -39,9 +39,9 @@ def sums(instruction: str, sm: int, name: str) -> Round:
     """Return both products of the same random codes."""
     generator = np.random.default_rng(0)
     a, b = (encode(generator.standard_normal((SIZE, SIZE)), name) for _ in range(2))
-    c, how = np.zeros((SIZE, SIZE), np.float32), rule(instruction, sm, name)
+    c, how = np.zeros((SIZE, SIZE), np.float32), select_rule(instruction, sm, name)
     return interleave(
-        lambda: dot(operand(decode(a, name), name), operand(decode(b, name), name), c, how),
+        lambda: dot(prepare_operand(decode(a, name), name), prepare_operand(decode(b, name), name), c, how),
         lambda: fast_dot(decode(a, name).astype(np.float32), decode(b, name).astype(np.float32), c),
     )
 

@@ -20,7 +20,7 @@ from math import prod
 
 from pyptx.diagnostics import PtxError
 from pyptx.isa.targets import ASSEMBLED
-from pyptx.sim.numerics.tensor_core import BLOCK_FRACTION, BLOCK_RUN, BYTES, Lowering, lowering, rule
+from pyptx.sim.numerics.tensor_core import BLOCK_FRACTION, BLOCK_RUN, BYTES, Lowering, select_lowering, select_rule
 from pyptx.toolchain import sass
 from tools.conformance.forms import Case, cases
 from tools.conformance.modules import batches, module
@@ -109,13 +109,13 @@ def model(form: Form) -> str:
         return "exact integers"
     if dtype == "f64":
         return "chain of fma"
-    way = lowering(form.instruction, form.sm, name, form.shape[2])
+    way = select_lowering(form.instruction, form.sm, name, form.shape[2])
     if way is Lowering.SCALAR:
         return f"{way}: f32 per thread"
     if form.types[-1].startswith("ue") and form.shape[2] >= (128 if form.sparse else 64):
         return f"{way}: exact runs of {BLOCK_RUN}, {BLOCK_FRACTION} bits, {dtype}"
     factor = "f16" if way is Lowering.UNPACKED else name
-    how = rule(form.instruction, form.sm, factor, _summed(form), sparse=form.sparse)
+    how = select_rule(form.instruction, form.sm, factor, _summed(form), sparse=form.sparse)
     step = min(how.step, form.shape[2] // (2 if way is Lowering.UNPACKED else 1))
     return f"{way}: {how.fraction} bits, steps of {step}, {how.output}"
 
@@ -134,7 +134,7 @@ def mismatch(form: Form, made: Sequence[Operation]) -> str | None:
         wanted = ("DMMA",) if dtype == "f64" else ("IMMA", "BMMA", "IGMMA", "BGMMA")
         exact = {operation.opcode.split(".")[0] for operation in made} <= set(wanted)
         return None if exact and matrix else f"expected {' or '.join(wanted)} alone"
-    way = lowering(form.instruction, form.sm, name, form.shape[2])
+    way = select_lowering(form.instruction, form.sm, name, form.shape[2])
     if way is Lowering.SCALAR:
         return _scalar_mismatch(form, matrix, others)
     if not matrix:
@@ -177,8 +177,10 @@ def _matrix_mismatch(form: Form, matrix: Sequence[Operation], others: Counter[st
         return "expected matrix instructions of one shape"
     if ".STEP" not in matrix[0].opcode and steps * prod(shape) != volume:
         return f"expected matrix instructions that span {m} x {n} x {k}"
-    own = rule("mma" if form.instruction == "wmma" else form.instruction, form.sm, name, summed, sparse=form.sparse)
-    used = rule(form.instruction, form.sm, name, summed, sparse=form.sparse)
+    own = select_rule(
+        "mma" if form.instruction == "wmma" else form.instruction, form.sm, name, summed, sparse=form.sparse
+    )
+    used = select_rule(form.instruction, form.sm, name, summed, sparse=form.sparse)
     if min(used.step, k) != min(own.step, shape[2]):
         return f"expected steps of {min(used.step, k)} elements of K; machine code has {min(own.step, shape[2])}"
     converts = form.instruction == "wmma" and form.types[0] != form.types[3]

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyptx.numbers import FORMATS
-from pyptx.sim.numerics.formats import code_dtype, decode, table
+from pyptx.sim.numerics.formats import code_dtype, decode, value_table
 from pyptx.sim.numerics.plain_dots import binary_dot, double_dot, integer_dot
-from pyptx.sim.numerics.products import product, scaled_product
+from pyptx.sim.numerics.products import multiply_matrices, multiply_scaled_matrices
 from pyptx.sim.numerics.sparse import expand
-from pyptx.sim.numerics.tensor_core import Lowering, lowering, rule
+from pyptx.sim.numerics.tensor_core import Lowering, select_lowering, select_rule
 from tests.sim.numerics import slow_dot
 
 Array = NDArray[Any]
@@ -71,10 +71,10 @@ def _wrong(got: Array, wanted: list[list[float]]) -> int:
 
 
 def _sums(side: int, instruction: str, sm: int, name: str, output: str) -> Row:
-    random, how = np.random.default_rng(sm), rule(instruction, sm, name, output)
+    random, how = np.random.default_rng(sm), select_rule(instruction, sm, name, output)
     depth = 2 * how.step
     a, b, c = codes(random, name, (side, depth)), codes(random, name, (depth, side)), addend(random, side, output)
-    got = product(a, b, c, (output, name, name), instruction=instruction, sm=sm)
+    got = multiply_matrices(a, b, c, (output, name, name), instruction=instruction, sm=sm)
     wanted = _wanted(a, b, c, (instruction, sm, name, output), sparse=False)
     return f"{instruction} sm_{sm} {output}.{name}", side * side, _wrong(got, wanted)
 
@@ -82,8 +82,8 @@ def _sums(side: int, instruction: str, sm: int, name: str, output: str) -> Row:
 def _wanted(a: Array, b: Array, c: Array, form: tuple[str, int, str, str], *, sparse: bool) -> list[list[float]]:
     """Return every element, computed with fractions."""
     instruction, sm, name, output = form
-    unpacked = lowering(instruction, sm, name, a.shape[-1]) is Lowering.UNPACKED
-    how = rule(instruction, sm, "f16" if unpacked else name, output, sparse=sparse)
+    unpacked = select_lowering(instruction, sm, name, a.shape[-1]) is Lowering.UNPACKED
+    how = select_rule(instruction, sm, "f16" if unpacked else name, output, sparse=sparse)
     made: list[list[float]] = []
     for i, row in enumerate(a.tolist()):
         made.append([])
@@ -100,12 +100,12 @@ def _wanted(a: Array, b: Array, c: Array, form: tuple[str, int, str, str], *, sp
 
 def _sparse(side: int, instruction: str, sm: int, name: str) -> Row:
     """A sparse A: one step spans twice the K."""
-    random, how = np.random.default_rng(sm + 1), rule(instruction, sm, name, "f32", sparse=True)
+    random, how = np.random.default_rng(sm + 1), select_rule(instruction, sm, name, "f32", sparse=True)
     depth = how.step
     meta = random.choice((0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b1110), (side, depth // 4)).astype(np.uint8)
     a = expand(codes(random, name, (side, depth // 2)), meta, "2:4")
     b, c = codes(random, name, (depth, side)), addend(random, side, "f32")
-    got = product(a, b, c, ("f32", name, name), instruction=instruction, sm=sm, sparse=True)
+    got = multiply_matrices(a, b, c, ("f32", name, name), instruction=instruction, sm=sm, sparse=True)
     wanted = _wanted(a, b, c, (instruction, sm, name, "f32"), sparse=True)
     return f"{instruction}.sp sm_{sm} f32.{name}", side * side, _wrong(got, wanted)
 
@@ -115,8 +115,8 @@ def _scaled(side: int, name: str, scale: str, blocks: int) -> Row:
     a, b, c = codes(random, name, (side, depth)), codes(random, name, (depth, side)), addend(random, side, "f32")
     low, high = (0, 0x7F) if scale == "ue4m3" else (118, 138)
     raw_a, raw_b = random.integers(low, high, (side, blocks)), random.integers(low, high, (blocks, side))
-    for_a, for_b = (table(scale)[raw.astype(np.uint8)].astype(np.float64) for raw in (raw_a, raw_b))
-    got = scaled_product(a, b, (for_a, for_b), c, (name, name), instruction="tcgen05", sm=100)
+    for_a, for_b = (value_table(scale)[raw.astype(np.uint8)].astype(np.float64) for raw in (raw_a, raw_b))
+    got = multiply_scaled_matrices(a, b, (for_a, for_b), c, (name, name), instruction="tcgen05", sm=100)
     least = -6 if scale == "ue4m3" else -127
     wanted: list[list[float]] = []
     for i, row in enumerate(a.tolist()):

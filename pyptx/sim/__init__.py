@@ -1,4 +1,4 @@
-"""Runs PTX on a CPU, from an `ir.Module`. Names are loaded on first use, NumPy with them."""
+"""A CPU simulator of PTX modules. Names, and NumPy with them, are imported on first use."""
 
 from __future__ import annotations
 

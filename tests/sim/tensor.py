@@ -12,7 +12,7 @@ from pyptx import sim
 from pyptx.isa.descriptors import Tcgen05Descriptor
 from pyptx.isa.swizzle import swizzle
 from pyptx.parser import parse
-from pyptx.sim.numerics.formats import table
+from pyptx.sim.numerics.formats import value_table
 from pyptx.tensormap import Swizzle
 
 Array = np.ndarray[Any, Any]
@@ -188,7 +188,7 @@ def values(codes: Array, name: str) -> Array:
     return {
         "f16": lambda: codes.view("f2").astype("f8"), "tf32": lambda: codes.view("f4").astype("f8"),
         "bf16": lambda: (codes.astype("u4") << 16).view("f4").astype("f8"),
-    }.get(name, lambda: table(name)[codes].astype("f8"))()  # fmt: skip
+    }.get(name, lambda: value_table(name)[codes].astype("f8"))()  # fmt: skip
 
 
 def some_codes(random: np.random.Generator, name: str, shape: tuple[int, ...]) -> Array:

@@ -1,1 +1,1 @@
-"""Shared by all parts of the simulator: number types, sets of lanes, and descriptions of events."""
+"""What all packages of the simulator share: number types, sets of lanes, descriptions of events."""

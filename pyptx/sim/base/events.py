@@ -19,7 +19,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 class Space(StrEnum):
-    """The space of bytes. A place in tensor memory is `(column * 8 + lane // 16) * 16`: see `tensor_cells`."""
+    """An address space of the engine. In tensor memory, an address is `(column * 8 + lane // 16) * 16`."""
 
     GLOBAL = "global"
     SHARED = "shared"
@@ -27,7 +27,7 @@ class Space(StrEnum):
 
 
 class Scope(IntEnum):
-    """The threads with which a strong operation synchronizes, from narrow to wide."""
+    """The scope of a strong operation, from narrow to wide."""
 
     CTA = 1
     CLUSTER = 2
@@ -39,7 +39,7 @@ class Scope(IntEnum):
 
 
 class Sem(StrEnum):
-    """`.weak` accesses are ordered by others; the rest are strong."""
+    """The memory semantics of an operation: `.weak`, or one of the strong ones."""
 
     WEAK = "weak"
     RELAXED = "relaxed"
@@ -58,7 +58,7 @@ class Sem(StrEnum):
 
 
 class Family(IntEnum):
-    """The agent of an access: a thread, or the asynchronous operation that it started."""
+    """The agent of an access: a thread, or an asynchronous operation that a thread started."""
 
     THREAD = 0
     CP_ASYNC = 1
@@ -84,8 +84,8 @@ class Place:
     text: str = ""
 
     def __str__(self) -> str:
-        where = str(self.origin) if self.origin else ""
-        return f"`{self.text}` at {where}" if where and self.text else f"`{self.text}`" if self.text else where
+        location = str(self.origin) if self.origin else ""
+        return f"`{self.text}` at {location}" if location and self.text else f"`{self.text}`" if self.text else location
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ def atomic(place: Place, space: Space, size: int, sem: Sem = Sem.RELAXED, scope:
 
 @dataclass(frozen=True, slots=True)
 class Bytes:
-    """Runs of equal length in one space: `starts` are byte addresses, as the engine numbers them."""
+    """Runs of equal length in one space; `starts` holds the engine's byte addresses."""
 
     space: Space
     starts: Ints
@@ -150,8 +150,7 @@ class Bytes:
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """Runs of `length` bytes each, with a row of starts per copy; `low` is the lowest byte, `high` the one after the
-    last."""
+    """Runs of `length` bytes with a row of starts per copy. All bytes lie in `low` … `high` - 1."""
 
     starts: Ints
     length: int
@@ -160,7 +159,7 @@ class Runs:
 
 
 def tensor_cells(base: int, column: int, columns: int, lane: int = 0, lanes: int = 128) -> Bytes:
-    """Return a rectangle of tensor memory of the CTA whose tensor memory starts at `base`."""
+    """Return a rectangle of tensor memory; the CTA's tensor memory starts at `base`."""
     first, count = lane // 16, (lane + lanes - 1) // 16 - lane // 16 + 1
     starts = base + (np.arange(column, column + columns, dtype=np.int64) * 8 + first) * 16
     return Bytes(Space.TENSOR, starts, count * 16)

@@ -1,4 +1,4 @@
-"""How PTX types lie in NumPy arrays: which register class holds them, which dtype reads them. Knows no instruction."""
+"""How NumPy arrays hold PTX types: the register class and the dtype of each. Knows no instruction."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pyptx.types import from_name
 
 Array = NDArray[Any]
 Value = Any
-"""An operand as generated code passes it: an array, a tuple of arrays (a vector), a number (a constant address)."""
+"""An operand in generated code: an array, a tuple of arrays (a vector) or a number (a constant address)."""
 
 CLASSES = {"p": "?", "h": "u2", "r": "u4", "d": "u8"}
-"""The register classes by their letter: predicates, 16, 32 and 64 bits. 128 bits are two of 64."""
+"""The register classes by letter: predicates, 16, 32 and 64 bits. A 128-bit register takes two rows of 64 bits."""
 
 VIEWS = {"p": "?", "h": "u2", "hi": "i2", "r": "u4", "ri": "i4", "rf": "f4", "d": "u8", "di": "i8", "df": "f8"}
-"""What a register can be read as: the letter of its class and a suffix."""
+"""The views of a register: the letter of its class and a suffix."""
 
 _CLASS_OF_BITS = {8: "h", 16: "h", 32: "r", 64: "d", 128: "d"}
 
@@ -31,15 +31,15 @@ def register_class(type_name: str) -> str:
 
 @cache
 def container_bits(type_name: str) -> int:
-    """Return the width of the smallest unsigned integer that holds a value of this type."""
+    """Return the width of the smallest unsigned integer that holds a type."""
     bits = from_name(type_name).bits
     return next(width for width in (8, 16, 32, 64, 128) if width >= bits)
 
 
 @cache
 def dtype_of(type_name: str) -> np.dtype[Any]:
-    """Return the dtype that a value of this type is computed in: its own for integers, f32, f64 and predicates, else
-    the unsigned integer with its bits."""
+    """Return the dtype in which a type is computed: NumPy's own for integers, f32, f64 and predicates, else the
+    unsigned integer that holds its bits."""
     kind = from_name(type_name).kind
     if kind == "pred":
         return np.dtype(np.bool_)
@@ -51,8 +51,8 @@ def dtype_of(type_name: str) -> np.dtype[Any]:
 
 
 @cache
-def native(type_name: str) -> str:
-    """Return NumPy's code for the numbers of a type that it has: `f2` for f16."""
+def numpy_code(type_name: str) -> str:
+    """Return NumPy's type code of a format that NumPy has, such as `f2` for f16."""
     return np.dtype(FORMATS[type_name].arrays[0]).str[1:]
 
 
@@ -61,8 +61,8 @@ def suffix_of(dtype: np.dtype[Any]) -> str:
     return {"i": "i", "f": "f"}.get(dtype.kind, "")
 
 
-def constant(value: int | float, type_name: str) -> Array:
-    """Return an immediate as a 0-d array: integers wrap, a number given for untyped bits keeps its bits."""
+def make_constant(value: int | float, type_name: str) -> Array:
+    """Return an immediate as a 0-d array. Integers wrap; a float for an untyped operand keeps its bits."""
     dtype = dtype_of(type_name)
     if dtype.kind == "b":
         return np.array(bool(value))
@@ -70,5 +70,5 @@ def constant(value: int | float, type_name: str) -> Array:
         return np.array(float(value), dtype)
     if isinstance(value, float):
         return np.array(value, f"f{max(4, dtype.itemsize)}").view(f"u{max(4, dtype.itemsize)}").astype(dtype)
-    wrapped = value & ((1 << 8 * dtype.itemsize) - 1)
-    return np.array(wrapped, f"u{dtype.itemsize}").view(dtype)
+    bits = value & ((1 << 8 * dtype.itemsize) - 1)
+    return np.array(bits, f"u{dtype.itemsize}").view(dtype)

@@ -14,7 +14,7 @@ from pyptx.sim.base.formats import Array, Value
 
 
 class Shape:
-    """The lanes of one batch: the number of threads and CTAs, and the position of each lane."""
+    """The lanes of a batch: how many threads and CTAs it has, and where each lane is."""
 
     def __init__(self, block: tuple[int, int, int], ctas: int) -> None:
         self.block = block
@@ -28,45 +28,46 @@ class Shape:
         self.lane = (self.thread % 32).astype(np.uint32)
         self.warp_base = (self.thread // 32) * 32 * ctas + self.cta
         self.shared_base = np.zeros(self.lanes, np.int64)
+        """Where each lane's shared memory starts in that of the batch; `state.memory` sets it and the stride."""
         self.shared_stride = 0
+        """The distance between the shared memories of neighboring CTAs."""
         self.pair = np.zeros(self.lanes, np.uint32)
         """The upper bits of addresses in a lane's own shared memory."""
-        """Where each lane's shared memory starts in that of the batch, and how far apart CTAs are: memory sets them."""
         self._ranges: dict[tuple[int, int], Lanes] = {}
 
-    def range(self, lo: int, hi: int) -> Lanes:
-        """Return the lanes lo … hi-1, always the same object for the same range."""
-        found = self._ranges.get((lo, hi))
-        if found is None:
-            found = self._ranges[lo, hi] = Lanes(self, lo, hi, None)
-        return found
+    def select_range(self, lo: int, hi: int) -> Lanes:
+        """Return the lanes lo … hi-1, as the same object each time."""
+        lanes = self._ranges.get((lo, hi))
+        if lanes is None:
+            lanes = self._ranges[lo, hi] = Lanes(self, lo, hi, None)
+        return lanes
 
-    def all(self) -> Lanes:
+    def select_all(self) -> Lanes:
         """Return every lane."""
-        return self.range(0, self.lanes)
+        return self.select_range(0, self.lanes)
 
-    def of(self, index: Array) -> Lanes:
+    def select_index(self, index: Array) -> Lanes:
         """Return the lanes of a sorted, non-empty index."""
         lo, hi = int(index[0]), int(index[-1]) + 1
-        return self.range(lo, hi) if hi - lo == len(index) else Lanes(self, lo, hi, index)
+        return self.select_range(lo, hi) if hi - lo == len(index) else Lanes(self, lo, hi, index)
 
-    def merged(self, groups: list[Lanes]) -> Lanes:
+    def merge(self, groups: list[Lanes]) -> Lanes:
         """Return the union of disjoint groups."""
         if len(groups) == 1:
             return groups[0]
-        return self.of(np.sort(np.concatenate([group.index for group in groups])))
+        return self.select_index(np.sort(np.concatenate([group.index for group in groups])))
 
 
 class Lanes:
-    """Lanes at one place of the program. `positions` is None for a range."""
+    """A set of lanes that run together. `positions` is None for a range."""
 
-    __slots__ = ("_cache", "bound", "hi", "lo", "n", "positions", "sel", "shape")
+    __slots__ = ("_cache", "closures", "hi", "lo", "n", "positions", "sel", "shape")
 
     def __init__(self, shape: Shape, lo: int, hi: int, positions: Array | None) -> None:
         self.shape, self.lo, self.hi, self.positions = shape, lo, hi, positions
         self.n = hi - lo if positions is None else len(positions)
         self.sel: Any = slice(lo, hi) if positions is None else positions
-        self.bound: dict[int, Callable[[], int]] = {}
+        self.closures: dict[int, Callable[[], int]] = {}
         self._cache: dict[str, Any] = {}
 
     @property
@@ -74,35 +75,35 @@ class Lanes:
         """The lanes' numbers."""
         return self.shape.index[self.lo : self.hi] if self.positions is None else self.positions
 
-    def of(self, name: str, values: Array) -> Array:
-        """Return the lanes' part of a constant per-lane array, cached by name."""
-        found = self._cache.get(name)
-        if found is None:
-            found = self._cache[name] = values[self.sel]
-        return found
+    def select_values(self, name: str, values: Array) -> Array:
+        """Return these lanes' values of a constant per-lane array, cached by name."""
+        lane_values = self._cache.get(name)
+        if lane_values is None:
+            lane_values = self._cache[name] = values[self.sel]
+        return lane_values
 
-    def remembered(self, key: str, make: Callable[[], Any]) -> Value:
+    def compute_once(self, key: str, make: Callable[[], Any]) -> Value:
         """Return the result of `make`, cached by key."""
-        found = self._cache.get(key)
-        if found is None:
-            found = self._cache[key] = make()
-        return found
+        result = self._cache.get(key)
+        if result is None:
+            result = self._cache[key] = make()
+        return result
 
     @property
     def cta(self) -> Array:
-        return self.of("cta", self.shape.cta)
+        return self.select_values("cta", self.shape.cta)
 
-    def each(self, values: Any) -> Array:
-        """Return a value for every lane, from one per lane or one for all."""
+    def broadcast(self, values: Any) -> Array:
+        """Return one value per lane, from an array of them or one value for all."""
         if np.shape(values) == (self.n,):
             return values
         return np.broadcast_to(values, self.n)
 
     def subset(self, mask: Array) -> Lanes | None:
-        """Return the lanes where the mask is set, None if there are none."""
-        chosen = self.index[mask]
-        return self.shape.of(chosen) if len(chosen) else None
+        """Return the lanes whose mask is set, or None without any."""
+        indices = self.index[mask]
+        return self.shape.select_index(indices) if len(indices) else None
 
     def split(self, mask: Array) -> tuple[Lanes | None, Lanes | None]:
-        """Return the lanes where the mask is set and the others."""
+        """Return the lanes whose mask is set, and those whose mask is clear."""
         return self.subset(mask), self.subset(~mask)

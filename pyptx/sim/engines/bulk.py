@@ -208,7 +208,7 @@ def count_bytes(tensor: TensorMap, mode: str) -> int:
 def split_lanes(group: Lanes) -> list[tuple[int, Lanes]]:
     """Return every lane as its own set, with its position."""
     shape = group.shape
-    return [(at, shape.range(int(lane), int(lane) + 1)) for at, lane in enumerate(group.index)]
+    return [(at, shape.select_range(int(lane), int(lane) + 1)) for at, lane in enumerate(group.index)]
 
 
 def _numbers(vector: Any, lane: int) -> tuple[int, ...]:
@@ -361,7 +361,7 @@ def _read_common_map(site: Site, lanes: Lanes, addresses: Array) -> TensorMap | 
     first, memory = addresses[0], site.memory
     if not (addresses == first).all() or SHARED_WINDOW <= int(first) < GLOBAL_BASE:
         return None
-    return _read_map(site, memory.shape.range(int(lanes.index[0]), int(lanes.index[0]) + 1), first, None)
+    return _read_map(site, memory.shape.select_range(int(lanes.index[0]), int(lanes.index[0]) + 1), first, None)
 
 
 def _plan(

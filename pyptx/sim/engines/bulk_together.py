@@ -96,7 +96,7 @@ def _tell_loads(
         source = plan.source(at)
         targets = [extents.make_bytes(shared, int(end), size) for end in ends[:, at]]
         signals = list(zip(targets, barriers[:, at].tolist(), strict=True))
-        landed.append(sink.on_load(site, shape.range(lane, lane + 1), source, signals, maps[at]))
+        landed.append(sink.on_load(site, shape.select_range(lane, lane + 1), source, signals, maps[at]))
 
     def tell(positions: Array) -> None:
         for at in positions.tolist():
@@ -119,7 +119,7 @@ def store(
     if not sink.on_write_backs(site, lanes, offsets, size, plan.runs, maps[0]):
         seen = set[bytes]()
         for lane, begin in enumerate(offsets.tolist()):
-            one = lanes.shape.range(int(lanes.index[lane]), int(lanes.index[lane]) + 1)
+            one = lanes.shape.select_range(int(lanes.index[lane]), int(lanes.index[lane]) + 1)
             held = extents.make_bytes(site.memory.shared, begin, size)
             sink.on_write_back(site, one, held, plan.source(lane), 0, seen, maps[lane])
 

@@ -22,7 +22,7 @@ def select_lanes(lanes: Lanes, mask: Array | None, *values: Any) -> tuple[Lanes 
     at = np.flatnonzero(mask)
     if not len(at):
         return None, [None for _ in values]
-    return lanes.shape.of(lanes.index[at]), [_each(value, len(at), at) for value in values]
+    return lanes.shape.select_index(lanes.index[at]), [_each(value, len(at), at) for value in values]
 
 
 def _each(value: Any, count: int, at: Array | None) -> Any:
@@ -45,7 +45,7 @@ def locate_objects(site: Site, lanes: Lanes, space: str, address: Array) -> Arra
     if region is not memory.shared:
         text = f"`{site.instruction.full_opcode}` at {int(address[0]):#x}: expected an mbarrier in shared memory"
         raise faults.error(faults.WRONG_SPACE, site.origin, text, notes=(memory.place(lanes, 0, site.function),))
-    every = lanes.each(offsets)
+    every = lanes.broadcast(offsets)
     memory.mbarriers.history[site, int(every[0])] = lanes, every
     return every
 
@@ -108,7 +108,7 @@ def schedule_effect(
             if len(positions) == lanes.n:
                 run(lanes, kept)
             else:
-                run(lanes.shape.of(lanes.index[positions]), _taken(kept, positions))
+                run(lanes.shape.select_index(lanes.index[positions]), _taken(kept, positions))
         finally:
             tensor.granted = False
 
@@ -117,7 +117,7 @@ def schedule_effect(
 
 def find_firsts(lanes: Lanes) -> Array:
     """Return the position of one lane of each warp."""
-    return lanes.remembered("firsts of warps", lambda: np.unique(lanes.shape.warp[lanes.sel], return_index=True)[1])
+    return lanes.compute_once("firsts of warps", lambda: np.unique(lanes.shape.warp[lanes.sel], return_index=True)[1])
 
 
 def spread_firsts(lanes: Lanes, values: Array) -> Array:
@@ -127,7 +127,7 @@ def spread_firsts(lanes: Lanes, values: Array) -> Array:
         _, first, which = np.unique(lanes.shape.warp[lanes.sel], return_index=True, return_inverse=True)
         return first[which]
 
-    return values[lanes.remembered("first lanes of warps", made)]
+    return values[lanes.compute_once("first lanes of warps", made)]
 
 
 def find_active(lanes: Lanes, mask: Array | None) -> Array:

@@ -32,7 +32,7 @@ def call(machine: Batch, name: str, frame: int, lanes: Lanes, step: Step) -> Non
     if name == "vprintf":
         _vprintf(machine, site, lanes, base, origin)
     elif name == "__assertfail":
-        first = lanes.shape.of(lanes.index[:1])
+        first = lanes.shape.select_index(lanes.index[:1])
         address, place = _word(site, lanes, base, 0, "u8")[:1], machine.memory.place(lanes, 0, name)
         try:
             text = _strings(site, first, address).get(0, b"(null)").decode("utf-8", "backslashreplace")
@@ -76,11 +76,11 @@ def _vprintf(machine: Batch, site: Site, lanes: Lanes, base: Value, origin: Orig
     formats, arguments = _word(site, lanes, base, 8, "u8"), _word(site, lanes, base, 16, "u8")
     texts, counts = [""] * lanes.n, np.full(lanes.n, -1, np.int32)
     for parts, members in _by_format(machine, site, lanes, formats, origin):
-        some, placed = lanes.shape.of(lanes.index[members]), argument_offsets(parts)
+        some, placed = lanes.shape.select_index(lanes.index[members]), argument_offsets(parts)
         columns = [_loaded(site, some, "", arguments[members] + np.uint64(offset), dtype) for offset, dtype in placed]
         counts[members] = len(placed)
         for at, member in enumerate(members):
-            one = lanes.shape.of(some.index[at : at + 1])
+            one = lanes.shape.select_index(some.index[at : at + 1])
             try:
                 texts[member] = formatted(parts, [column[at] for column in columns], partial(_string, site, one))
             except Unprintable as why:
@@ -132,7 +132,7 @@ def _strings(site: Site, lanes: Lanes, address: Array, most: int | None = None) 
         if len(columns) == LONGEST:
             raise Unprintable(f"the string at {int(address[active[0]]):#x} has no NUL in its first {LONGEST} bytes")
         column = np.zeros(lanes.n, np.uint8)
-        some = lanes.shape.of(lanes.index[active])
+        some = lanes.shape.select_index(lanes.index[active])
         column[active] = _loaded(site, some, "", address[active] + np.uint64(len(columns)), "u1")
         columns.append(column)
         active = np.flatnonzero(column)

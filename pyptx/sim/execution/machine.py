@@ -228,7 +228,7 @@ class Batch:
         bind, spread = made
         if lanes.positions is not None:
             return lambda: spread(lanes)
-        run = lanes.bound[pc] = bind(lanes)
+        run = lanes.closures[pc] = bind(lanes)
         return run
 
     def _writer(self, block: Block) -> Writer:

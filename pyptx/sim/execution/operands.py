@@ -27,13 +27,13 @@ from pyptx.ir import (
 )
 from pyptx.ir.operands import Operand as Actual
 from pyptx.isa.special import special_register
-from pyptx.sim.base.formats import CLASSES, Value, constant, dtype_of, suffix_of
+from pyptx.sim.base.formats import CLASSES, Value, dtype_of, make_constant, suffix_of
 from pyptx.sim.program.blocks import Block, Program, resolved
 from pyptx.sim.program.registers import Row
 from pyptx.sim.program.variables import FUNCTION_BASE, FUNCTION_STEP
 from pyptx.sim.state.special import MOVING, why_without_value
 
-_PAIR = "L.of('pair', L.shape.pair)"
+_PAIR = "L.select_values('pair', L.shape.pair)"
 _PART = {"b": "u1", "h": "u2"}
 
 
@@ -107,7 +107,7 @@ class Operands:
             return self._symbol_sum(given, type_name, scope)
         if number is None or type_name == "b128":
             raise Unreadable(f"a number of {type_name}" if type_name == "b128" else type(given).__name__)
-        return self.constant(constant(number, type_name or "b64"))
+        return self.constant(make_constant(number, type_name or "b64"))
 
     def _named(self, name: str, type_name: str | None, scope: Scope) -> str:
         found = self.row(name, scope)
@@ -162,7 +162,7 @@ class Operands:
         at = self.place(name, symbol)
         dtype = dtype_of(type_name)
         if isinstance(at, int):
-            number = self.constant(constant(at, type_name))
+            number = self.constant(make_constant(at, type_name))
             return f"({number} + {_PAIR}).astype('{dtype.str}')" if self._shows_pair(symbol) else number
         return f"({at}).astype('{dtype.str}')"
 
@@ -196,14 +196,16 @@ class Operands:
         found = self.row(given.left.name, scope) if isinstance(given.left, RegisterOperand | LabelOperand) else None
         if found is not None:
             return self._register_sum(found, extra, type_name)
-        return f"({self.read(given.left, type_name, scope)} + {self.constant(constant(extra, type_name or 'u64'))})"
+        return (
+            f"({self.read(given.left, type_name, scope)} + {self.constant(make_constant(extra, type_name or 'u64'))})"
+        )
 
     def _register_sum(self, row: Row, extra: int, type_name: str | None) -> str:
         """Add a number to a register's bits, with wraparound, before they are read as a type."""
         own = np.dtype(CLASSES[row.letter])
         dtype = dtype_of(type_name) if type_name is not None else own
         widens = dtype.kind == "i" and dtype.itemsize > own.itemsize
-        number = self.constant(constant(extra, f"{'s' if widens else 'b'}{8 * own.itemsize}"))
+        number = self.constant(make_constant(extra, f"{'s' if widens else 'b'}{8 * own.itemsize}"))
         whole = f"({self.view(row, 'i' if widens else '')} + {number})"
         return (
             f"{whole}.astype('{dtype.str}')" if widens else f"{whole}.astype('u{dtype.itemsize}').view('{dtype.str}')"
@@ -250,7 +252,7 @@ class Operands:
         if not offset:
             return space, base
         width = "b32" if found.letter == "r" and space == "shared" else "b64"
-        return space, f"({base} + {self.constant(constant(offset, width))})"
+        return space, f"({base} + {self.constant(make_constant(offset, width))})"
 
 
 def _integer(value: int | float | None) -> int:

@@ -14,23 +14,23 @@ from pyptx.sim.rules import faults
 _KINDS: dict[str, type] = {".texref": Texture, ".samplerref": Sampler, ".surfref": Surface}
 
 
-def bind_variables(module: Module, variables: Variables, given: Mapping[str, Any], images: Images) -> None:
-    """Bind images to variables by name; samplers may have their properties in the module."""
-    known = {
+def bind_variables(module: Module, variables: Variables, images_by_name: Mapping[str, Any], images: Images) -> None:
+    """Bind images to variables by name. A sampler variable may get its properties from its initializer."""
+    declarations = {
         item.name: statement
         for statement in module.directives
         if isinstance(statement, VarDecl) and statement.type.ptx in _KINDS
         for item in statement.declarators
     }
-    unknown = [name for name in given if name not in known]
+    unknown = [name for name in images_by_name if name not in declarations]
     if unknown:
         text = (
             f"images={unknown}: expected names that the module declares, "
-            f"{list(known) or 'no .texref, .samplerref or .surfref'}"
+            f"{list(declarations) or 'no .texref, .samplerref or .surfref'}"
         )
         raise faults.error(faults.ARGUMENTS, None, text)
-    for name, statement in known.items():
-        image = given.get(name)
+    for name, statement in declarations.items():
+        image = images_by_name.get(name)
         if image is None:
             image = _read_sampler(statement, name)
         elif not isinstance(image, _KINDS[statement.type.ptx]):
@@ -43,8 +43,7 @@ def bind_variables(module: Module, variables: Variables, given: Mapping[str, Any
 
 
 def _read_sampler(statement: VarDecl, name: str) -> Sampler | None:
-    """Return the sampler that an initializer describes; missing properties have the defaults of the manual's
-    runtime."""
+    """Return the sampler that an initializer describes; missing properties have the CUDA runtime's defaults."""
     if statement.type.ptx != ".samplerref":
         return None
     values = next(item.initializer for item in statement.declarators if item.name == name)

@@ -1,4 +1,4 @@
-"""The caller's objects: `Texture`, `Sampler`, `Surface`. Frozen descriptions; `storage` has the texels."""
+"""Frozen descriptions of the caller's images: `Texture`, `Sampler`, `Surface`. `storage` holds the texels."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 from pyptx.sim.base.formats import Array
 
 GEOMETRIES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 2, "a2d": 3, "cube": 3, "acube": 4, "2dms": 3, "a2dms": 4}
-"""The dimensions of an array without its channels: layers, then faces, depth, height, width, samples."""
+"""The number of array dimensions per geometry, without channels: layers, faces, depth, height, width, samples."""
 ADDRESSES = ("wrap", "mirror", "clamp_ogl", "clamp_to_edge", "clamp_to_border")
-"""In the order of the manual's enumeration, as `txq` returns it."""
+"""Address modes in the order of the values that `txq` returns."""
 FILTERS = ("nearest", "linear")
 _CHANNELS = (1, 2, 4)
 _FORMATS = ("u1", "i1", "u2", "i2", "u4", "i4", "f2", "f4")
@@ -21,7 +21,7 @@ _FACES = 6
 
 @dataclass(frozen=True)
 class Sampler:
-    """How coordinates become texels. `address` is one mode for all dimensions, or one for each."""
+    """How coordinates select texels. `address` is one mode for all dimensions, or one for each."""
 
     address: str | Sequence[str] = "clamp_to_edge"
     filter: str = "nearest"
@@ -29,7 +29,7 @@ class Sampler:
     border: Sequence[float] = (0.0, 0.0, 0.0, 0.0)
     force_unnormalized: bool = False
     compare: str = "less_equal"
-    """How a depth reference is compared with a texel: a name of `numpy`, the reference first."""
+    """The comparison of a depth reference with a texel, as a NumPy function; the reference comes first."""
 
     def __post_init__(self) -> None:
         for mode in self.addresses:
@@ -47,8 +47,8 @@ class Sampler:
 
 @dataclass(frozen=True)
 class Surface:
-    """An image that kernels read and write. The array's last dimension is the channels (1, 2 or 4) where it has one
-    dimension more than the geometry; `linear` tells `suq` the memory layout."""
+    """An image that kernels read and write. If the array has one dimension more than the geometry, the last one is the
+    channels (1, 2 or 4). `linear` is the memory layout that `suq` returns."""
 
     array: Array
     geometry: str = "2d"
@@ -61,8 +61,8 @@ class Surface:
 
 @dataclass(frozen=True)
 class Texture:
-    """An image that kernels read through a sampler (unified mode). `levels` are its smaller mipmap levels; `normalized`
-    coordinates range from 0 to 1; `unorm` returns 8- and 16-bit integers as fractions."""
+    """An image that kernels read through a sampler (unified mode). `levels` are the smaller mipmap levels; `normalized`
+    coordinates range from 0 to 1; `unorm` reads 8- and 16-bit integers as fractions."""
 
     array: Array
     geometry: str = "2d"
@@ -82,7 +82,7 @@ class Texture:
 
 
 def shape_of(array: Array, geometry: str) -> tuple[int, int, int, int, int]:
-    """Return layers (faces of a cube are layers), depth (samples of a multi-sample image), height, width, channels."""
+    """Return layers, depth, height, width and channels. Cube faces count as layers, samples as depth."""
     rank = GEOMETRIES[geometry]
     channels = array.shape[rank] if array.ndim > rank else 1
     sizes = array.shape[:rank]
@@ -114,6 +114,6 @@ def _check_image(array: Array, geometry: str) -> None:
         raise ValueError(f"a {geometry} image must have six square faces, got shape {array.shape}")
 
 
-def _check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
-    if value not in allowed:
-        raise ValueError(f"{name} {value!r}: expected one of {', '.join(allowed)}")
+def _check_choice(name: str, value: str, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise ValueError(f"{name} {value!r}: expected one of {', '.join(choices)}")

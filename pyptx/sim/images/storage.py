@@ -1,4 +1,4 @@
-"""The images of a launch by handle, and their texels. The caller's bytes are copied before the first write."""
+"""The images of a launch by handle, and their texels, which are copied before the first write."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyptx.sim.base.formats import Array
 from pyptx.sim.images.objects import Sampler, Surface, Texture, shape_of
 
 HANDLE_BASE = 0x5_0000_0000
-"""The first handle of images in the generic address space; no memory is there."""
+"""The first image handle: a generic address at which no memory lies."""
 _STEP = 64
 
 
@@ -20,27 +20,27 @@ class Level:
 
     source: Array
     texels: Array
-    written: bool = False
+    has_writes: bool = False
 
-    def own(self) -> None:
+    def copy_before_write(self) -> None:
         """Copy the texels before the first write."""
-        if not self.written:
-            self.texels, self.written = self.texels.copy(), True
+        if not self.has_writes:
+            self.texels, self.has_writes = self.texels.copy(), True
 
 
 @dataclass(slots=True)
 class Image:
-    """A texture, surface or sampler with a handle; a bare sampler has no levels."""
+    """A texture, surface or sampler with a handle; a sampler has no levels."""
 
-    what: Texture | Surface | Sampler
+    description: Texture | Surface | Sampler
     levels: list[Level]
 
     @property
     def kind(self) -> str:
-        """The name that `istypep` uses."""
-        if isinstance(self.what, Sampler):
+        """The type that `istypep` tests for."""
+        if isinstance(self.description, Sampler):
             return "samplerref"
-        return "texref" if isinstance(self.what, Texture) else "surfref"
+        return "texref" if isinstance(self.description, Texture) else "surfref"
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class Images:
     _levels: dict[tuple[int, str], Level] = field(default_factory=dict["tuple[int, str]", Level])
     _handles: dict[int, int] = field(default_factory=dict[int, int])
 
-    def handle(self, image: Texture | Surface | Sampler) -> int:
+    def get_handle(self, image: Texture | Surface | Sampler) -> int:
         """Return the handle of an image, creating it on first use."""
         number = self._handles.get(id(image))
         if number is None:
@@ -78,7 +78,7 @@ class Images:
         return level
 
     def write_back(self) -> None:
-        """Copy the texels that kernels stored to the caller's arrays."""
+        """Copy texels that kernels changed to the caller's arrays."""
         for level in self._levels.values():
-            if level.written:
+            if level.has_writes:
                 level.source[...] = level.texels.reshape(level.source.shape)

@@ -312,7 +312,7 @@ def _plain(value: Value, buffers: Buffers, name: str, origin: Origin | None) -> 
     if isinstance(value, Multicast):
         return buffers.multicast(value, name).to_bytes(8, "little")
     if isinstance(value, Texture | Surface | Sampler):
-        return buffers.images.handle(value).to_bytes(8, "little")
+        return buffers.images.get_handle(value).to_bytes(8, "little")
     if isinstance(value, Tensor):
         if not isinstance(value.array, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance]
             text = f"`{name}`: a tensor map of a {type(value.array).__name__}; sim.Tensor takes an array of NumPy"

@@ -1,4 +1,4 @@
-"""The array types that the functions of this package take and return, and warnings kept quiet."""
+"""The array types of this package, and a context without NumPy's warnings."""
 
 from __future__ import annotations
 

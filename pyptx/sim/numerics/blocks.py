@@ -6,40 +6,40 @@ import numpy as np
 
 from pyptx.numbers import FORMATS
 from pyptx.sim.numerics.arrays import F32, F64, I16, Mask, quiet
-from pyptx.sim.numerics.dot import ZERO_EXPONENT, addend_exponents, exponent_fields, rounded
-from pyptx.sim.numerics.rounding import canonical
+from pyptx.sim.numerics.dot import ZERO_EXPONENT, compute_addend_exponents, extract_exponent_fields, round_sums
+from pyptx.sim.numerics.rounding import canonicalize_nan
 from pyptx.sim.numerics.tensor_core import BLOCK_FRACTION, BLOCK_RUN
 
 _LEAST = FORMATS["ue4m3"].least_exponent + 1
-"""The exponent of the smallest normal scale factor with a fraction, of numbers from 1/2 to 1."""
+"""The exponent, as `frexp` returns it, of the smallest normal ue4m3."""
 
 
 def block_dot(a: F32, b: F32, scale_a: F32, scale_b: F32, c: F32) -> F32:
-    """Return a @ b + c: runs of 16 products are exact, then scaled, cut by the exponents of their scales, and summed.
+    """Return a @ b + c. Each run of 16 products is summed exactly, then scaled and truncated; the runs are added last.
 
-    A has the shape (..., M, K) and its scales (..., M, blocks); B (..., K, N) with (..., blocks, N).
+    A has the shape (..., M, K) and scales (..., M, blocks); B has (..., K, N) and (..., blocks, N).
     """
     depth = a.shape[-1]
     block = depth // scale_a.shape[-1]
-    undefined = _detect_nan(scale_a, -1)[..., :, None] | _detect_nan(scale_b, -2)[..., None, :]
-    special: Mask = undefined | ~np.isfinite(c)
+    has_nan = _detect_nan(scale_a, -1)[..., :, None] | _detect_nan(scale_b, -2)[..., None, :]
+    special: Mask = has_nan | ~np.isfinite(c)
     with quiet():
-        top = np.where(special, np.int16(0), addend_exponents(c, exponent_fields(c), "f32"))
+        top = np.where(special, np.int16(0), compute_addend_exponents(c, extract_exponent_fields(c), "f32"))
         runs: list[F64] = []
         for start in range(0, depth, BLOCK_RUN):
-            left, left_exponent = _split_scale(scale_a[..., :, start // block, None])
-            right, right_exponent = _split_scale(scale_b[..., None, start // block, :])
+            a_scale, a_exponent = _split_scale(scale_a[..., :, start // block, None])
+            b_scale, b_exponent = _split_scale(scale_b[..., None, start // block, :])
             run = np.matmul(a[..., start : start + BLOCK_RUN], b[..., start : start + BLOCK_RUN, :])
-            exponent = left_exponent + right_exponent
+            exponent = a_exponent + b_exponent
             top = np.maximum(top, exponent)
-            runs.append(np.ldexp(run.astype(np.float64) * left * right, exponent))
+            runs.append(np.ldexp(run.astype(np.float64) * a_scale * b_scale, exponent))
         threshold = top - np.int16(BLOCK_FRACTION)
         total = np.trunc(np.ldexp(c.astype(np.float64), -threshold))
         for run in runs:
             total += np.trunc(np.ldexp(run, -threshold))
         total = np.where(special, 0.0, np.ldexp(total, threshold))
-        result = rounded(total, int(threshold.min(initial=0)), "f32").astype(np.float32)
-    return canonical(np.where(special, np.where(undefined, np.float32(np.nan), c), result))
+        result = round_sums(total, int(threshold.min(initial=0)), "f32").astype(np.float32)
+    return canonicalize_nan(np.where(special, np.where(has_nan, np.float32(np.nan), c), result))
 
 
 def _detect_nan(x: F32, axis: int) -> Mask:
@@ -47,10 +47,10 @@ def _detect_nan(x: F32, axis: int) -> Mask:
 
 
 def _split_scale(scale: F32) -> tuple[F64, I16]:
-    """Return significand and exponent of unsigned scale factors; zero keeps the exponent of zeros."""
+    """Return the significand and exponent of unsigned scale factors; a zero has `ZERO_EXPONENT`."""
     values = np.abs(scale.astype(np.float64))
     fraction, exponent = np.frexp(np.where(np.isfinite(values), values, 1.0))
-    # ue4m3 has subnormals; ue8m0 has none, and no fraction that would show.
+    # ue4m3 has subnormals; ue8m0 has neither subnormals nor fraction bits.
     shift = np.where((fraction != 0.5) & (exponent < _LEAST), exponent - _LEAST, 0)
     exponent = np.where(fraction == 0, ZERO_EXPONENT, exponent - 1 - shift)
     return np.ldexp(fraction, shift + 1), exponent.astype(np.int16)

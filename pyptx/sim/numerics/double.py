@@ -1,7 +1,7 @@
-"""add, mul, fma, div, sqrt of f64 in every direction.
+"""add, mul, fma, div and sqrt of f64 in every rounding mode.
 
-Manual: Floating-Point Instructions. Results are found as a nearest float64 and the sign of what it lacks, with the
-operands scaled to the middle of the range, then scaled back with a single rounding.
+Manual: Floating-Point Instructions. Operands are scaled to the middle of the range. The result is the nearest float64
+and the sign of its residual, which are scaled back with a single rounding.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import numpy as np
 
 from pyptx.numbers import FORMATS
 from pyptx.sim.numerics.arrays import F64, I64, Array, Mask, quiet
-from pyptx.sim.numerics.rounding import directed, to_odd, two_sum
+from pyptx.sim.numerics.rounding import round_directed, round_to_odd, two_sum
 
 _SPLIT = 2.0**27 + 1.0
 _FAR = 300
-"""Operands further apart than this many powers of two only leave a trace of the smaller one."""
+"""If operands are further apart than this many powers of two, only the smaller one's sign matters."""
 _DOUBLE = FORMATS["f64"]
 _MAXIMUM = np.float64(_DOUBLE.maximum)
 _SMALLEST = _DOUBLE.least_exponent - _DOUBLE.mantissa
@@ -27,9 +27,9 @@ def add(a: F64, b: F64, rounding: str = "rn") -> F64:
         total, error = two_sum(a, b)
         if rounding == "rn":
             return total
-        result = directed(total, error, rounding)
+        result = round_directed(total, error, rounding)
         result = np.where(np.isinf(total) & np.isfinite(a) & np.isfinite(b), _handle_overflow(total, rounding), result)
-    return _zero_sign(result, a, b, rounding)
+    return _fix_zero_sign(result, a, b, rounding)
 
 
 def mul(a: F64, b: F64, rounding: str = "rn") -> F64:
@@ -50,8 +50,8 @@ def div(a: F64, b: F64, rounding: str = "rn") -> F64:
         (x, ex), (y, ey) = _normalize(a), _normalize(b)
         quotient = x / y
         high, low = _two_product(quotient, y)
-        rest = ((x - high) - low) * np.sign(y)
-        return _keep_special(_round(quotient, rest, ex - ey, rounding), a / b, _is_ordinary(a) & _is_ordinary(b))
+        residual = ((x - high) - low) * np.sign(y)
+        return _keep_special(_round(quotient, residual, ex - ey, rounding), a / b, _is_ordinary(a) & _is_ordinary(b))
 
 
 def sqrt(a: F64, rounding: str = "rn") -> F64:
@@ -73,7 +73,7 @@ def fma(a: F64, b: F64, c: F64, rounding: str = "rn") -> F64:
     """Return a * b + c, rounded once."""
     with quiet():
         factors = np.isfinite(a) & np.isfinite(b)
-        # A product past the range is still finite: an infinite addend stays what it is.
+        # A product that overflows float64 is still finite: an infinite addend wins.
         plain = np.where(factors & np.isinf(c), c, a * b + c)
         ordinary = factors & np.isfinite(c)
         if rounding == "rn" and bool(np.all(_is_moderate(a * b) & _is_moderate(a) & _is_moderate(b) & _is_moderate(c))):
@@ -85,14 +85,14 @@ def fma(a: F64, b: F64, c: F64, rounding: str = "rn") -> F64:
         addend_exponent = np.where(z == 0, -5000, ez)
         exponent = np.maximum(product_exponent, addend_exponent)
         down = np.maximum(product_exponent - exponent, -_FAR)
-        total, rest = _sum_product(
+        total, residual = _sum_product(
             np.ldexp(high, down), np.ldexp(low, down), np.ldexp(z, np.maximum(addend_exponent - exponent, -_FAR))
         )
-        result = _round(total, rest, exponent, rounding)
-    # An exact sum of zero: plain arithmetic may have underflowed, so its sign is that of the two terms.
+        result = _round(total, residual, exponent, rounding)
+    # For an exact zero, the signs of the two terms decide: `plain` may have underflowed.
     zero = ordinary & (total == 0)
-    same = (np.signbit(a) ^ np.signbit(b)) == np.signbit(c)
-    signed = np.where(same, np.copysign(0.0, c), -0.0 if rounding == "rm" else 0.0)
+    same_sign = (np.signbit(a) ^ np.signbit(b)) == np.signbit(c)
+    signed = np.where(same_sign, np.copysign(0.0, c), -0.0 if rounding == "rm" else 0.0)
     return np.where(zero, signed, np.where(ordinary, result, plain))
 
 
@@ -128,19 +128,19 @@ def _two_product(a: F64, b: F64) -> tuple[F64, F64]:
 
 
 def _sum_product(high: F64, low: F64, c: F64) -> tuple[F64, F64]:
-    """Return high + low + c rounded to nearest, and a number with the sign of what is missing.
+    """Return high + low + c rounded to nearest, and a number with the sign of the residual.
 
     Boldo and Melquiond's fused multiply-add: the tail is rounded to odd before the last addition.
     """
     part, part_error = two_sum(c, low)
     total, total_error = two_sum(high, part)
     tail, tail_error = two_sum(part_error, total_error)
-    result, rest = two_sum(total, to_odd(tail, tail_error))
-    return result, np.where(rest != 0, rest, tail_error)
+    result, residual = two_sum(total, round_to_odd(tail, tail_error))
+    return result, np.where(residual != 0, residual, tail_error)
 
 
 def _handle_overflow(x: F64, rounding: str) -> F64:
-    """Return what a finite value past the range becomes."""
+    """Return the result for a finite value that overflows."""
     match rounding:
         case "rz":
             return np.copysign(_MAXIMUM, x)
@@ -152,17 +152,18 @@ def _handle_overflow(x: F64, rounding: str) -> F64:
             return x
 
 
-def _round(nearest: F64, rest: F64, exponent: I64, rounding: str) -> F64:
-    """Return (nearest + rest) * 2**exponent rounded once; of `rest` only the sign counts, and |rest| <= half an ulp."""
+def _round(nearest: F64, residual: F64, exponent: I64, rounding: str) -> F64:
+    """Return (nearest + residual) * 2**exponent, rounded once. Only the sign of the residual counts; it is at most
+    half an ulp."""
     _, position = np.frexp(nearest)
     power = position + exponent
     inside = np.clip(exponent, -5000, 5000).astype(np.int32)
-    result = _scale(directed(nearest, rest, rounding), inside)
+    result = _scale(round_directed(nearest, residual, rounding), inside)
     result = np.where(
         np.isinf(result) | (power > _DOUBLE.bias + 1), _handle_overflow(np.copysign(np.inf, nearest), rounding), result
     )
     low = power <= _DOUBLE.least_exponent + 1
-    return np.where(low, _round_subnormal(nearest, rest, inside, rounding), result) if low.any() else result
+    return np.where(low, _round_subnormal(nearest, residual, inside, rounding), result) if low.any() else result
 
 
 def _scale(x: F64, exponent: Array) -> F64:
@@ -170,12 +171,12 @@ def _scale(x: F64, exponent: Array) -> F64:
     return np.ldexp(np.ldexp(x, half), exponent - half)
 
 
-def _round_subnormal(nearest: F64, rest: F64, exponent: Array, rounding: str) -> F64:
-    # Much may have canceled: a large exponent does not mean a large number.
+def _round_subnormal(nearest: F64, residual: F64, exponent: Array, rounding: str) -> F64:
+    # After cancellation, a large exponent does not mean a large number.
     units = np.ldexp(nearest, np.clip(exponent - _SMALLEST, -_FAR, 4 * _FAR).astype(np.int32))
-    whole = np.rint(units)
-    left = units - whole
-    side = np.where(left != 0, np.sign(left), np.sign(rest))
+    integer_units = np.rint(units)
+    remainder = units - integer_units
+    side = np.where(remainder != 0, np.sign(remainder), np.sign(residual))
     match rounding:
         case "rz":
             step = np.where(side * units < 0, side, 0.0)
@@ -184,11 +185,13 @@ def _round_subnormal(nearest: F64, rest: F64, exponent: Array, rounding: str) ->
         case "rp":
             step = np.where(side > 0, 1.0, 0.0)
         case _:
-            step = np.where((np.abs(left) == 0.5) & (np.sign(rest) == np.sign(left)), np.sign(left), 0.0)
-    return np.copysign(np.ldexp(np.abs(whole + step), _SMALLEST), nearest)
+            step = np.where(
+                (np.abs(remainder) == 0.5) & (np.sign(residual) == np.sign(remainder)), np.sign(remainder), 0.0
+            )
+    return np.copysign(np.ldexp(np.abs(integer_units + step), _SMALLEST), nearest)
 
 
-def _zero_sign(result: F64, a: F64, b: F64, rounding: str) -> F64:
+def _fix_zero_sign(result: F64, a: F64, b: F64, rounding: str) -> F64:
     if rounding != "rm":
         return result
     return np.where((result == 0) & (np.signbit(a) | np.signbit(b)), -0.0, result)

@@ -1,4 +1,4 @@
-"""min and max: NaN rules, signed zeros, magnitudes and the XOR of signs.
+"""min and max: NaN, signed zeros, magnitudes and the XOR of signs.
 
 Manual: Floating-Point Instructions: min, max. Works on codes, so that zeros and NaN keep their bits.
 """
@@ -38,7 +38,7 @@ def _select_extreme(
     infinity, canonical = signed.type(form.infinity or 0), signed.type(form.nan or 0)
     if magnitudes:
         codes = [code & mask for code in codes]
-    # Ordered as integers: negative numbers have their magnitude bits inverted.
+    # Inverting the magnitude bits of negative numbers orders codes as integers.
     keys: list[Array] = [code ^ ((code >> signed.type(form.bits - 1)) & mask) for code in codes]
     nans: list[Mask] = [(code & mask) > infinity for code in codes]
     best: Array = codes[0]

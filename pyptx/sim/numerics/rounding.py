@@ -1,7 +1,7 @@
-"""Rounding a float64 once to a narrower format, in every direction that PTX knows.
+"""Rounding a float64 once to a narrower format, in every rounding mode of PTX.
 
-A value that float64 cannot hold either comes *rounded to odd*: its last bit says that bits were lost below it, and
-rounding such a number again to 51 bits or fewer is as good as rounding the exact value (Boldo and Melquiond, 2008).
+A value that float64 cannot hold is *rounded to odd*: its last bit says that bits below it were lost. Rounding it again,
+to 51 bits or fewer, equals rounding the exact value (Boldo and Melquiond, 2008).
 """
 
 from __future__ import annotations
@@ -20,38 +20,38 @@ _EXPONENT, _SIGN = np.uint32(_SINGLE.exponent_mask), np.uint32(_SINGLE.sign)
 _NAN = np.uint32(nan_of("f32"))
 
 
-def to_odd(nearest: F64, error: F64) -> F64:
-    """Round to odd what `nearest + error` stands for, `nearest` being the sum rounded to nearest."""
-    lost = np.abs(error) > 0
-    if not lost.any():
+def round_to_odd(nearest: F64, error: F64) -> F64:
+    """Return nearest + error rounded to odd; `nearest` is that sum rounded to nearest."""
+    is_inexact = np.abs(error) > 0
+    if not is_inexact.any():
         return nearest
     bits = nearest.view(np.int64)
-    down = lost & (np.signbit(error) != np.signbit(nearest))
-    return ((bits - down) | lost).view(np.float64)
+    down = is_inexact & (np.signbit(error) != np.signbit(nearest))
+    return ((bits - down) | is_inexact).view(np.float64)
 
 
 def two_sum(a: F64, b: F64) -> tuple[F64, F64]:
-    """Return the rounded sum and its error, exactly."""
+    """Return the rounded sum and its exact error."""
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
 
 
 def flush(x: F32) -> F32:
-    """Replace subnormals by zeros of their sign (`.ftz`)."""
+    """Flush subnormals to zeros of their sign (`.ftz`)."""
     bits = x.view(np.uint32)
     small = (bits & _EXPONENT) == 0
     return np.where(small, bits & _SIGN, bits).view(np.float32) if small.any() else x
 
 
 def flush_half(codes: Array, name: str) -> Array:
-    """Replace subnormal f16 or bf16 by zeros of their sign."""
+    """Flush subnormal f16 or bf16 to zeros of their sign."""
     form = FORMATS[name]
     return np.where((codes & np.uint16(form.exponent_mask)) == 0, codes & np.uint16(form.sign), codes)
 
 
-def directed(near: Array, error: Array, rounding: str) -> Array:
-    """Return the value rounded in a direction, from the one rounded to nearest and the sign of what it lacks."""
+def round_directed(near: Array, error: Array, rounding: str) -> Array:
+    """Round in a direction, from the value rounded to nearest and the sign of its error."""
     if rounding == "rn":
         return near
     down, up = error < 0, error > 0
@@ -64,42 +64,48 @@ def directed(near: Array, error: Array, rounding: str) -> Array:
 
 
 def to_f32(x: Array, rounding: str) -> F32:
-    """Round f64 values to f32, in the directions that its arithmetic knows."""
+    """Round f64 values to f32 in a rounding mode of f32 arithmetic."""
     near = x.astype(np.float32)
-    return near if rounding == "rn" else directed(near, x - near.astype(np.float64), rounding)
+    return near if rounding == "rn" else round_directed(near, x - near.astype(np.float64), rounding)
 
 
-def rounded(x: Array, name: str, rounding: str = "rn", *, satfinite: bool = False, noise: Array | None = None) -> F64:
-    """Round f64 values once to a format, kept as f64. Past the largest number lies an infinity, else NaN, else that
-    number again; with `satfinite` it holds infinities too. `noise` gives `rs` its random bits, as fractions of one."""
+def round_to_format(
+    x: Array, name: str, rounding: str = "rn", *, satfinite: bool = False, noise: Array | None = None
+) -> F64:
+    """Round f64 values once to a format, as f64. Overflow becomes infinity, NaN in a format without infinity, or the
+    largest number in a format without both or with `satfinite`. `noise` is the random bits of `rs`, from 0 to 1."""
     form = FORMATS[name]
     exponent = np.maximum(np.frexp(np.where(np.isfinite(x), x, 0.0))[1] - 1, form.least_exponent) - form.mantissa
-    scaled = np.ldexp(x, -exponent)
+    units = np.ldexp(x, -exponent)
     match rounding:
         case "rn":
-            whole = np.rint(scaled)
+            integer_units = np.rint(units)
         case "rna":
-            size = np.abs(scaled)
-            whole = np.floor(size)
-            whole = np.copysign(whole + (size - whole >= 0.5), scaled)
+            size = np.abs(units)
+            integer_units = np.floor(size)
+            integer_units = np.copysign(integer_units + (size - integer_units >= 0.5), units)
         case "rz":
-            whole = np.trunc(scaled)
+            integer_units = np.trunc(units)
         case "rs":
             assert noise is not None
-            whole = np.copysign(np.floor(np.abs(scaled) + noise), scaled)
+            integer_units = np.copysign(np.floor(np.abs(units) + noise), units)
         case "rm":
-            whole = np.floor(scaled)
+            integer_units = np.floor(units)
         case "rp":
-            whole = np.ceil(scaled)
+            integer_units = np.ceil(units)
         case _:
             raise ValueError(f"rounding {rounding!r}: expected one of {', '.join(ROUNDINGS)}")
-    result, largest = np.copysign(np.ldexp(whole, exponent), x), form.maximum
+    result, largest = np.copysign(np.ldexp(integer_units, exponent), x), form.maximum
     over = np.abs(result) > largest
-    return np.where(over, np.copysign(_overflow(x, form, rounding, satfinite), x), result) if over.any() else result
+    return (
+        np.where(over, np.copysign(_resolve_overflow(x, form, rounding, satfinite), x), result)
+        if over.any()
+        else result
+    )
 
 
-def _overflow(x: Array, form: Format, rounding: str, satfinite: bool) -> Array | float:
-    """Return what numbers past the largest become, without their sign."""
+def _resolve_overflow(x: Array, form: Format, rounding: str, satfinite: bool) -> Array | float:
+    """Return the magnitude of a result that overflows."""
     if satfinite or form.infinity is form.nan is None:
         return form.maximum
     inward = (rounding == "rz") | ((rounding == "rm") & (x > 0)) | ((rounding == "rp") & (x < 0))
@@ -109,27 +115,27 @@ def _overflow(x: Array, form: Format, rounding: str, satfinite: bool) -> Array |
 def encode(
     x: F64, name: str, rounding: str = "rn", *, satfinite: bool = False, relu: bool = False, noise: Array | None = None
 ) -> Array:
-    """Return the codes of `x` rounded once (f32, tf32, f64: floats)."""
+    """Return the codes of `x`, rounded once; f32, tf32 and f64 are returned as floats."""
     if relu:
         x = np.where((x > 0) | np.isnan(x), x, 0.0)
     with quiet():
         if name == "f64":
             return x
         if name == "f32" and rounding == "rn" and not satfinite:
-            return canonical(x.astype(np.float32))
-        nearest = rounded(x, name, rounding, satfinite=satfinite, noise=noise)
-        code = held(nearest, name)
+            return canonicalize_nan(x.astype(np.float32))
+        nearest = round_to_format(x, name, rounding, satfinite=satfinite, noise=noise)
+        code = encode_exact(nearest, name)
         if FORMATS[name].infinity is None and not satfinite:
-            # NaN that stands for a number past the range keeps its sign.
+            # A NaN that replaces a number that overflows keeps its sign.
             code = np.where(np.isnan(nearest) & (x < 0), code | code.dtype.type(FORMATS[name].sign), code)
     return code.view(np.float32) if name in ("f32", "tf32") else code
 
 
-def held(x: Array, name: str) -> Array:
-    """Return the bits of f64 values that a format holds exactly, in its container. NaN becomes the canonical one, the
-    largest number where there is none."""
+def encode_exact(x: Array, name: str) -> Array:
+    """Return the codes of f64 values that a format holds exactly. NaN becomes the canonical one, or the largest number
+    in a format without NaN."""
     if name in ("f32", "tf32"):
-        return canonical(x.astype(np.float32)).view(np.uint32)
+        return canonicalize_nan(x.astype(np.float32)).view(np.uint32)
     form = FORMATS[name]
     nan = np.isnan(x)
     if name == "f16":
@@ -144,7 +150,7 @@ def held(x: Array, name: str) -> Array:
 
 
 def _encode_short(x: F64, form: Format) -> Array:
-    """Return the codes of numbers in at most 8 bits, from the bits of f32."""
+    """Return the codes of numbers in a format of at most 8 bits, from the bits of f32."""
     bits = x.astype(np.float32).view(np.uint32)
     magnitude = bits & np.uint32(_SINGLE.magnitude)
     below = np.ldexp(1.0, form.least_exponent)
@@ -161,8 +167,8 @@ def _encode_short(x: F64, form: Format) -> Array:
     return code | ((bits >> np.uint32(_SINGLE.bits - 1)) * np.uint32(form.sign)).astype(np.uint8)
 
 
-def canonical(x: F32) -> F32:
-    """Give every NaN the code that single precision produces, in place."""
+def canonicalize_nan(x: F32) -> F32:
+    """Replace every NaN by the canonical one of f32, in place."""
     nan = x != x
     if nan.any():
         np.putmask(x.view(np.uint32), nan, _NAN)

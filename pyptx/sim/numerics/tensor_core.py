@@ -1,8 +1,8 @@
-"""Which sum each tensor core makes: fraction bits, products taken at once, rounding of the result; and of which
-machine instructions ptxas 13.5 makes the products that a target's tensor cores do not have.
+"""How each tensor core sums: fraction bits, products per step, rounding of the result. Also how ptxas 13.5 lowers
+products that a target's tensor cores do not support.
 
-Facts of MMA-Sim (arXiv 2511.10909), measured there on hardware. What it does not cover takes the rule of its kin:
-6-bit types, sparse and weight-stationary forms, `cta_group::2`.
+The facts are from MMA-Sim (arXiv 2511.10909), which measured them on hardware. Forms that it does not cover use the
+rule of a related form: 6-bit types, sparse and weight-stationary forms, `cta_group::2`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ BYTES = tuple(form.name for form in FORMATS.values() if form.kind is Kind.FLOAT 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How products are summed: each cut `fraction` bits below the largest exponent, `step` of them at once.
+    """How products are summed: `step` at once, each truncated `fraction` bits below the largest exponent.
 
-    `output` is the rounding of every step's result: "f32" and "f32_13" cut to 23 and 13 fraction bits, "f16" rounds
-    to nearest even.
+    `output` is the rounding after each step: "f32" and "f32_13" truncate to 23 and 13 fraction bits, "f16" rounds to
+    nearest even.
     """
 
     fraction: int
@@ -35,10 +35,10 @@ BLOCK_FRACTION = 35
 BLOCK_RUN = 16
 
 
-def rule(instruction: str, sm: int, name: str, accumulator: str = "f32", *, sparse: bool = False) -> Rule:
-    """Return the rule of `mma`, `wgmma` or `tcgen05` for operands of this format on sm_`sm`.
+def select_rule(instruction: str, sm: int, name: str, accumulator: str = "f32", *, sparse: bool = False) -> Rule:
+    """Return the rule of `mma`, `wmma`, `wgmma` or `tcgen05` for operands of a format on sm_`sm`.
 
-    A sparse A is given expanded: a step spans twice as much of K.
+    The elements of a sparse A are already expanded, so that a step spans twice as much of K.
     """
     core = CORES[sm]
     narrow = name in BYTES and ((instruction == "mma" and sm == 89) or instruction == "wgmma")
@@ -51,8 +51,8 @@ def rule(instruction: str, sm: int, name: str, accumulator: str = "f32", *, spar
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """The tensor core of an architecture: the fraction bits it keeps below the largest exponent, how many bits of
-    operands one step takes, and whether `mma` multiplies 8-bit floats without unpacking them."""
+    """The tensor core of an architecture: its fraction bits below the largest exponent, the operand bits per step, and
+    whether `mma` multiplies 8-bit floats without unpacking them."""
 
     fraction: int
     operand_bits: int
@@ -65,26 +65,26 @@ CORES = {
     89: Core(24, 128, multiplies_bytes=True), 90: _HOPPER, 100: _HOPPER, 101: _HOPPER, 103: _HOPPER, 107: _HOPPER,
     110: _HOPPER, 120: Core(25, 256, multiplies_bytes=True), 121: Core(25, 256, multiplies_bytes=True),
 }  # fmt: skip
-"""Every architecture that has tensor cores."""
+"""The tensor cores by architecture."""
 
 WMMA_DEPTH = {"tf32": 4}
-"""How much of K one machine instruction of `wmma` spans where that is less than the tensor core's own step."""
+"""The extent along K of one machine instruction of `wmma`, if less than the tensor core's step."""
 
 
 class Lowering(StrEnum):
-    """What ptxas 13.5 makes a matrix product of."""
+    """How ptxas 13.5 lowers a matrix product."""
 
     MATRIX = "matrix"
-    """Matrix instructions for these very types."""
+    """To matrix instructions for the same types."""
     UNPACKED = "unpacked"
-    """The factors become f16. Matrix instructions sum what stands in the lower halves of registers, then add what
-    stands in the upper halves; the addend comes last, rounded to nearest."""
+    """To matrix instructions on factors unpacked to f16. They sum the products of the registers' lower halves, then
+    those of the upper halves; the addend comes last, rounded to nearest."""
     SCALAR = "scalar"
-    """Multiplications and additions of f32 by every thread."""
+    """To f32 multiplications and additions in each thread."""
 
 
-def lowering(instruction: str, sm: int, name: str, depth: int) -> Lowering:
-    """Return what a product of operands of this format with `depth` elements of K is made of on sm_`sm`."""
+def select_lowering(instruction: str, sm: int, name: str, depth: int) -> Lowering:
+    """Return how a product of operands of a format, with `depth` elements along K, is lowered on sm_`sm`."""
     if instruction == "mma" and name in BYTES and not CORES[sm].multiplies_bytes:
         return Lowering.UNPACKED
     if instruction == "mma" and name == "f16" and depth == 4 and sm >= 80:

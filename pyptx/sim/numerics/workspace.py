@@ -1,6 +1,6 @@
-"""Arrays for intermediate results, kept from call to call: a fresh one of more than 128 KB is mapped and faulted anew.
+"""Scratch arrays, reused from call to call: a new array of more than 128 KB costs a mapping and page faults.
 
-A name stands for one array at a time; what a caller gets back never lies in one.
+Each name has one array at a time. Results that leave this package never lie in one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from pyptx.sim.numerics.arrays import Array
 
 LARGEST = 1 << 26
-"""Bytes above which an array is not kept."""
+"""The size in bytes of the largest array that is reused."""
 
 
 class _Pool(threading.local):
@@ -25,8 +25,8 @@ class _Pool(threading.local):
 _POOL = _Pool()
 
 
-def scratch(name: str, shape: tuple[int, ...], dtype: type[np.generic]) -> Array:
-    """Return an array with unspecified contents that lives until the name is asked for again."""
+def get_scratch(name: str, shape: tuple[int, ...], dtype: type[np.generic]) -> Array:
+    """Return an array with unspecified contents, valid until the next call with the same name."""
     size = prod(shape) * np.dtype(dtype).itemsize
     if size > LARGEST:
         return np.empty(shape, dtype)
@@ -34,5 +34,5 @@ def scratch(name: str, shape: tuple[int, ...], dtype: type[np.generic]) -> Array
     if buffer is None or buffer.size < size:
         buffer = np.empty(max(size, 4096), np.uint8)
         _POOL.buffers[name] = buffer
-    stored: np.ndarray[Any, np.dtype[Any]] = buffer[:size].view(dtype)
-    return stored.reshape(shape)
+    array: np.ndarray[Any, np.dtype[Any]] = buffer[:size].view(dtype)
+    return array.reshape(shape)

@@ -22,5 +22,5 @@ def resume_allocated(state: State, block: Block, depth: int, lanes: Lanes) -> La
     if not tensor.refused:
         return lanes
     refused, tensor.refused = np.sort(np.concatenate(tensor.refused)), []
-    state.columns.append(Waiting(state.shape.of(refused), block.pc, depth, block.pc))
+    state.columns.append(Waiting(state.shape.select_index(refused), block.pc, depth, block.pc))
     return lanes.subset(~np.isin(lanes.index, refused))

@@ -29,7 +29,7 @@ def converge(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | No
         lanes = chosen
     before = state.converging.pop(block.pc, None)
     if before is not None:
-        lanes = state.shape.merged([lanes, *(item.lanes for item in before)])
+        lanes = state.shape.merge([lanes, *(item.lanes for item in before)])
     if are_whole_warps(state, lanes, block.unit):
         unit = block.unit * state.shape.ctas
         here = lanes.positions is None and not lanes.lo % unit and not lanes.hi % unit
@@ -99,7 +99,7 @@ def _match_members(state: State, items: list[Waiting]) -> bool:
     order = np.argsort(index)
     operands = zip(*(_read_sources(state, state.blocks[item.at], item.lanes) for item in items), strict=True)
     values = [np.concatenate(parts)[order][free[order]] for parts in operands]
-    together = shape.of(index[order][free[order]])
+    together = shape.select_index(index[order][free[order]])
     plan = state.blocks[items[0].at].steps[0].plan
     assert plan is not None
     warp_operation = operation(plan.match, plan.signature)
@@ -175,7 +175,7 @@ def find_together(state: State, lanes: Lanes, mask: Array, among: Lanes | None =
 def release_warps(state: State) -> None:
     """Release lanes whose members all wait in a `bar.warp.sync`, whichever one it is."""
     items = state.warps_waiting
-    here = state.shape.merged([item.lanes for item in items])
+    here = state.shape.merge([item.lanes for item in items])
     kept: list[Waiting] = []
     released: list[tuple[Step, Lanes, Array]] = []
     for item in items:

@@ -97,7 +97,7 @@ class Known:
         dead = np.flatnonzero(~state.alive & np.isin(state.shape.cta, self.ctas))
         standings: list[Standing] = []
         for pc in sorted({int(pc) for pc in state.left[dead]}):
-            lanes = state.shape.of(dead[state.left[dead] == pc])
+            lanes = state.shape.select_index(dead[state.left[dead] == pc])
             standings.append(
                 Standing(list_threads(state, lanes), make_place(state.blocks[pc], state.blocks[pc].steps[-1]), True)
             )
@@ -221,7 +221,7 @@ class Known:
         lacking = np.flatnonzero(own & (clusters.seen < clusters.phase[wait.key]))
         missing = f"{len(lacking)} threads have not arrived"
         if len(lacking):
-            missing += f": {self.who(list_threads(state, state.shape.of(lacking)))}"
+            missing += f": {self.who(list_threads(state, state.shape.select_index(lacking)))}"
         name = f"cluster barrier of CTAs {', '.join(str(self.name_cta(c)) for c in self.ctas)}"
         helpers = self._find_helpers(self.reach.find_sources(match_cluster_arrival))
         return Subject(("cluster", wait.key), name, missing, helpers=helpers, exact=True, advice=advice.CLUSTERS)
@@ -255,7 +255,7 @@ class Known:
         near &= (wait.key >> state.shape.lane.astype(np.int64) & 1) != 0
         here = set(wait.threads)
         absent = [int(x) for x in lane[near] if cta * self.stride + int(thread[x]) not in here]
-        threads = list_threads(state, state.shape.of(np.array(absent))) if absent else ()
+        threads = list_threads(state, state.shape.select_index(np.array(absent))) if absent else ()
         missing = (
             f"{len(absent)} lanes have not arrived: {self.who(threads)}" if absent else "not all lanes have arrived"
         )
@@ -302,7 +302,7 @@ class Known:
     def _describe_holder(self, cta: int, item: Holding) -> str:
         """Say who holds columns and where they were allocated."""
         shape = self.state.shape
-        warp = list_threads(self.state, shape.of(np.flatnonzero(shape.warp == shape.warp[item.lane])))
+        warp = list_threads(self.state, shape.select_index(np.flatnonzero(shape.warp == shape.warp[item.lane])))
         instruction = item.instruction
         place = Place(opcode_span(instruction), instruction.full_opcode)
         last = item.first + item.columns - 1

@@ -29,7 +29,7 @@ def suspend(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | Non
     if refused is None:
         return lanes
     barriers.refused = None
-    waiting = state.shape.of(refused.lanes)
+    waiting = state.shape.select_index(refused.lanes)
     state.suspended.append(Suspended(Waiting(waiting, block.pc, depth, block.pc), refused.rows))
     return lanes.subset(~np.isin(lanes.index, refused.lanes)) if waiting.n < lanes.n else None
 

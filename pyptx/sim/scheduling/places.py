@@ -65,10 +65,10 @@ def list_groups(state: State) -> list[tuple[str, int, Place, Lanes]]:
         placed[lanes.sel] = True
     exited = np.flatnonzero(~state.alive)
     for pc in sorted({int(pc) for pc in state.left[exited]}):
-        add("exited", pc, state.shape.of(exited[state.left[exited] == pc]), last=True)
+        add("exited", pc, state.shape.select_index(exited[state.left[exited] == pc]), last=True)
     rest = np.flatnonzero(~placed)
     if len(rest) and state.running is not None:
-        add("runs", state.running[0].pc, state.shape.of(rest))
+        add("runs", state.running[0].pc, state.shape.select_index(rest))
     return groups
 
 

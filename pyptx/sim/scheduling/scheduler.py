@@ -47,7 +47,7 @@ class Scheduler(State):
             machine.effects.hasty |= machine.sink.hasty
         machine.effects.chance = self.order.chance if self.order is not None and fair else None
         machine.memory.mbarriers.doubt = self.order.draw_refusals if self.order is not None and fair else None
-        self.push(0, self.program.entry.entry, self.shape.all())
+        self.push(0, self.program.entry.entry, self.shape.select_all())
 
     def run(self, tell: Callable[[State], None] | None = None) -> None:
         """Run until every lane has exited; call `tell` whenever another group runs."""
@@ -61,7 +61,7 @@ class Scheduler(State):
         if key is None:
             return False
         self.chosen = None
-        self._run_group(key, self.shape.merged(self.ready.pop(key)))
+        self._run_group(key, self.shape.merge(self.ready.pop(key)))
         return True
 
     def peek(self) -> Key | None:
@@ -132,7 +132,7 @@ class Scheduler(State):
                     return
                 after = next_pc
             else:
-                run = lanes.bound.get(pc) or machine.runner(pc, lanes)
+                run = lanes.closures.get(pc) or machine.runner(pc, lanes)
                 after = run()
             if sink is not None:
                 sink.on_block(block, lanes)

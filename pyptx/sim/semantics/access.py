@@ -91,7 +91,7 @@ def _masked_load(
     if len(active) == lanes.n:
         load(site, lanes, None, space, address, dtype, outs)
         return
-    some = lanes.shape.of(lanes.index[active])
+    some = lanes.shape.select_index(lanes.index[active])
     part = _some(address, active)
     values = tuple(None if out is None else np.empty(some.n, out.dtype) for out in outs)
     load(site, some, None, space, part, dtype, values)
@@ -115,7 +115,7 @@ def store(
         if not len(active):
             return
         if len(active) < lanes.n:
-            some = lanes.shape.of(lanes.index[active])
+            some = lanes.shape.select_index(lanes.index[active])
             part = tuple(None if v is None else _some(v, active) for v in values)
             where = _some(address, active)
             store(site, some, None, space, where, dtype, part)

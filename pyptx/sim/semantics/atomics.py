@@ -18,7 +18,7 @@ from pyptx.sim.base.formats import Array, Value, dtype_of
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines.issuing import wrap_signal
 from pyptx.sim.numerics.formats import widen
-from pyptx.sim.numerics.rounding import flush, held, rounded
+from pyptx.sim.numerics.rounding import encode_exact, flush, round_to_format
 from pyptx.sim.semantics.floating_point import extreme
 from pyptx.sim.semantics.replicas import replicated
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, memory
@@ -124,7 +124,7 @@ def _update(op: str, kind: str, flushes: bool) -> tuple[np.dtype[Any], Update]:
 def _round_narrow(op: str, name: str, old: Array, b: Array) -> Array:
     x, y = (widen(np.ascontiguousarray(v).view("u2"), name) for v in (old, b))
     result = x + y if op == "add" else extreme(greater=op == "max", nan=False)(x, y)
-    return held(rounded(result, name, "rn"), name).view(old.dtype)
+    return encode_exact(round_to_format(result, name, "rn"), name).view(old.dtype)
 
 
 def _run(
@@ -169,7 +169,7 @@ def _run_active(
             return tuple(part(x) for x in v)
         return v[active] if isinstance(v, np.ndarray) and v.ndim else v
 
-    subset = lanes.shape.of(lanes.index[active])
+    subset = lanes.shape.select_index(lanes.index[active])
     results = tuple(None if out is None else np.empty(subset.n, out.dtype) for out in outs)
     _run(op, site, subset, None, space, part(address), results, *[part(o) for o in operands])
     for out, result in zip(outs, results, strict=True):
@@ -236,7 +236,7 @@ def _exchange_wide(
     where = np.broadcast_to(np.asarray(address), lanes.n)
     parts = [[np.broadcast_to(h, lanes.n) for h in o] for o in operands if isinstance(o, tuple)]
     for at in active:
-        one = lanes.shape.of(lanes.index[at : at + 1])
+        one = lanes.shape.select_index(lanes.index[at : at + 1])
         region, offsets = site.memory.resolve(site, space, one, where[at : at + 1].copy(), 16, "rw")
         view = region.view(np.dtype("u8"))
         start = int(np.broadcast_to(offsets, 1)[0]) >> 3

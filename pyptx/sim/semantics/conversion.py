@@ -12,7 +12,7 @@ from pyptx.isa.model import Match
 from pyptx.numbers import FORMATS, element_of, is_float
 from pyptx.sim.base.formats import Array, Value, dtype_of
 from pyptx.sim.numerics.formats import TF32_KEPT, nan_of, widen
-from pyptx.sim.numerics.rounding import directed, flush, held, rounded, to_f32, to_odd
+from pyptx.sim.numerics.rounding import encode_exact, flush, round_directed, round_to_format, round_to_odd, to_f32
 from pyptx.sim.semantics import rounding as r
 from pyptx.sim.semantics.bits import limits
 from pyptx.sim.semantics.floating_point import canonical_nan
@@ -45,11 +45,11 @@ def _convert_integer(match: Match, target: str, source: str) -> Operation | None
         exact = a.astype(np.longdouble)
         if target in ("f32", "f64"):
             near = a.astype(dtype_of(target))
-            result = near if mode == "rn" else directed(near, exact - near, mode)
+            result = near if mode == "rn" else round_directed(near, exact - near, mode)
             return r.saturate(result) if sat else result
         near = a.astype(np.float64)
-        result = rounded(to_odd(near, (exact - near).astype(np.float64)), target, mode)
-        return held(r.saturate(result) if sat else result, target)
+        result = round_to_format(round_to_odd(near, (exact - near).astype(np.float64)), target, mode)
+        return encode_exact(r.saturate(result) if sat else result, target)
 
     return value(convert)
 
@@ -126,7 +126,7 @@ def _finish(x: Array, target: str, mode: str, flags: set[str]) -> Array:
     elif target == "f32":
         result = to_f32(x, mode)
     else:
-        result = rounded(x, target, mode, satfinite=satfinite)
+        result = round_to_format(x, target, mode, satfinite=satfinite)
     result = _clamp(result, flags)
     if target == "f32":
         result = flush(result) if "ftz" in flags else result
@@ -134,7 +134,7 @@ def _finish(x: Array, target: str, mode: str, flags: set[str]) -> Array:
         return np.where(nan, canonical_nan("f4"), result) if nan.any() else result
     if target == "f64":
         return result
-    bits = held(result, target)
+    bits = encode_exact(result, target)
     return bits & TF32_KEPT if target == "tf32" else bits
 
 
@@ -155,7 +155,7 @@ def _convert_to_packed(match: Match, target: str) -> Operation:
     def convert(*values: Value) -> Array:
         parts, noise = _order_operands(values, source, mode, count, name)
         rounded_parts = [
-            _clamp(rounded(x, name, mode, satfinite="satfinite" in flags, noise=n), flags)
+            _clamp(round_to_format(x, name, mode, satfinite="satfinite" in flags, noise=n), flags)
             for x, n in zip(parts, noise, strict=True)
         ]
         return packed(rounded_parts, target)
@@ -230,7 +230,7 @@ def _unpack(match: Match, target: str, source: str) -> Operation | None:
         parts = unpacked(a, source)
         if scale is not None:
             parts = [p * s for p, s in zip(parts, unpacked(scale, "ue8m0x2"), strict=True)]
-        converted = [_clamp(rounded(p, name, mode, satfinite="satfinite" in flags), flags) for p in parts]
+        converted = [_clamp(round_to_format(p, name, mode, satfinite="satfinite" in flags), flags) for p in parts]
         return packed(converted, target)
 
     return value(convert)

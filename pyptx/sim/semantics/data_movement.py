@@ -91,7 +91,7 @@ def _isspacep(match: Match, signature: Signature) -> Operation | None:
 
 
 def _is_own(low: int, machine: Value, group: Lanes, address: Array) -> Array:
-    first = group.of("pair", group.shape.pair).astype("u8") + np.uint64(low)
+    first = group.select_values("pair", group.shape.pair).astype("u8") + np.uint64(low)
     return (address >= first) & (address < first + np.uint64(1 << RANK_SHIFT))
 
 
@@ -169,7 +169,7 @@ def shuffle(mode: str, machine: Value, group: Lanes, a: Array, b: Array, c: Arra
     if b.ndim or c.ndim:
         at, inside = _locate_sources(mode, group, b, c)
     else:
-        at, inside = group.remembered(f"shfl {mode} {b} {c}", lambda: _locate_sources(mode, group, b, c))
+        at, inside = group.compute_once(f"shfl {mode} {b} {c}", lambda: _locate_sources(mode, group, b, c))
     a = np.broadcast_to(a, group.n)
     if group.n == group.shape.lanes:
         return a.take(at), inside
@@ -186,7 +186,7 @@ def shuffle_sources(mode: str, group: Lanes, b: Array, c: Array) -> Array:
 def _locate_sources(mode: str, group: Lanes, b: Array, c: Array) -> tuple[Array, Array]:
     """Return which lane of the batch each lane reads, and whether that is inside its segment."""
     shape = group.shape
-    lane = group.of("lane", shape.lane).astype("i8")
+    lane = group.select_values("lane", shape.lane).astype("i8")
     bound, segment = (c & np.uint32(31)).astype("i8"), ((c >> np.uint32(8)) & np.uint32(31)).astype("i8")
     limit = (lane & segment) | (bound & ~segment)
     own = (b & np.uint32(31)).astype("i8")
@@ -197,7 +197,7 @@ def _locate_sources(mode: str, group: Lanes, b: Array, c: Array) -> tuple[Array,
     else:
         source = lane - own if mode == "up" else lane + own
     inside = source >= limit if mode == "up" else source <= limit
-    at = group.of("warp_base", shape.warp_base) + np.where(inside, source, lane) * shape.ctas
+    at = group.select_values("warp_base", shape.warp_base) + np.where(inside, source, lane) * shape.ctas
     return np.minimum(at, shape.lanes - 1), inside
 
 

@@ -15,7 +15,7 @@ from pyptx.isa.model import Match
 from pyptx.numbers import FORMATS
 from pyptx.sim.base.formats import Array
 from pyptx.sim.numerics.formats import nan_of, widen
-from pyptx.sim.numerics.rounding import flush_half, held, rounded
+from pyptx.sim.numerics.rounding import encode_exact, flush_half, round_to_format
 from pyptx.sim.semantics import rounding as r
 from pyptx.sim.semantics.floating_point import extreme, mode_of
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, value
@@ -37,12 +37,12 @@ def _compute(match: Match, function: Function) -> Operation:
 
     def apply(*values: Array) -> Array:
         bits = [flush_half(v, name) if "ftz" in flags else v for v in values]
-        result = rounded(function(*[widen(b, name) for b in bits]), name, mode)
+        result = round_to_format(function(*[widen(b, name) for b in bits]), name, mode)
         if "sat" in flags:
             result = r.saturate(result)
         if "relu" in flags:
             result = np.where(result > 0, result, np.where(np.isnan(result), result, 0.0))
-        coded = held(result, name)
+        coded = encode_exact(result, name)
         return flush_half(coded, name) if "ftz" in flags else coded
 
     return value(_apply_by_element(kind, apply))
@@ -106,8 +106,8 @@ def _compute_plain(match: Match, name: str) -> Function:
     relu, mode = "relu" in match.modifiers, mode_of(match)
 
     def apply(*values: Array) -> Array:
-        result = rounded(fused(mode)(*[widen(v, name) for v in values]), name, mode)
-        return held(np.where((result <= 0) & relu, 0.0, result), name)
+        result = round_to_format(fused(mode)(*[widen(v, name) for v in values]), name, mode)
+        return encode_exact(np.where((result <= 0) & relu, 0.0, result), name)
 
     return apply
 

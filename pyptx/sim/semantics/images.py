@@ -56,7 +56,7 @@ def by_image(site: Site, kind: Any, numbers: Array) -> Iterator[tuple[Image, Arr
     """Yield each image that lanes name, with the positions of those lanes."""
     for number in np.unique(numbers):
         image = site.memory.images.by_handle.get(int(number))
-        if image is None or not isinstance(image.what, kind):
+        if image is None or not isinstance(image.description, kind):
             held_kind = "nothing" if image is None else f"a {image.kind}"
             text = f"0x{int(number):x} names {held_kind}, expected a {_KINDS[kind]}"
             remedy = (
@@ -74,10 +74,10 @@ _KINDS: dict[Any, str] = {
 def sampler_of(site: Site, image: Image, value: Value, lanes: Lanes, where: Array) -> Sampler:
     """Return the sampler of a lookup: the operand's, or the texture's own."""
     if value is None:
-        assert isinstance(image.what, Texture)
-        return image.what.sampler
+        assert isinstance(image.description, Texture)
+        return image.description.sampler
     numbers = handles(site, "", value, lanes, where)
-    found = [made.what for made, _ in by_image(site, Sampler, numbers)]
+    found = [made.description for made, _ in by_image(site, Sampler, numbers)]
     if len(found) > 1:
         raise faults.error(faults.IMAGE, site.origin, "lanes that use one texture name different samplers")
     assert isinstance(found[0], Sampler)

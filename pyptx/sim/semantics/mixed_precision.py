@@ -7,7 +7,7 @@ import numpy as np
 from pyptx.isa.model import Match
 from pyptx.sim.base.formats import Array
 from pyptx.sim.numerics.formats import widen
-from pyptx.sim.numerics.rounding import rounded, to_f32, to_odd, two_sum
+from pyptx.sim.numerics.rounding import round_to_format, round_to_odd, to_f32, two_sum
 from pyptx.sim.semantics import rounding as r
 from pyptx.sim.semantics.floating_point import mode_of
 from pyptx.sim.semantics.narrow import packed, unpacked
@@ -31,7 +31,7 @@ def _sum(match: Match, sign: float) -> Operation | None:
     if "cdtype" in match.chosen:
         kind, other = match.chosen["cdtype"], match.chosen["atype"]
         return value(lambda a, c: _pack(match, kind, [
-            to_odd(*two_sum(x, sign * y)) for x, y in zip(unpacked(a, other), unpacked(c, kind), strict=True)
+            round_to_odd(*two_sum(x, sign * y)) for x, y in zip(unpacked(a, other), unpacked(c, kind), strict=True)
         ]))  # fmt: skip
     name = match.chosen["atype"]
     return value(lambda a, c: _finish(match, r.exact_sum(widen(a, name), sign * c.astype(np.float64), mode_of(match))))
@@ -40,7 +40,7 @@ def _sum(match: Match, sign: float) -> Operation | None:
 def _pack(match: Match, kind: str, values: list[Array]) -> Array:
     name = kind.removesuffix("x4")
     satfinite = "satfinite" in match.modifiers
-    return packed([rounded(v, name, "rn", satfinite=satfinite) for v in values], kind)
+    return packed([round_to_format(v, name, "rn", satfinite=satfinite) for v in values], kind)
 
 
 def _mul(match: Match, signature: Signature) -> Operation | None:
@@ -54,7 +54,7 @@ def _fma(match: Match, signature: Signature) -> Operation | None:
     if "cdtype" in match.chosen:
         kind, atype, btype = match.chosen["cdtype"], match.chosen["atype"], match.chosen["btype"]
         return value(lambda a, b, c: _pack(match, kind, [
-            to_odd(*two_sum(x * y, z))
+            round_to_odd(*two_sum(x * y, z))
             for x, y, z in zip(unpacked(a, atype), unpacked(b, btype), unpacked(c, kind), strict=True)
         ]))  # fmt: skip
     name = match.chosen["abtype"]

@@ -16,7 +16,7 @@ from pyptx.sim.base.formats import Array, Value, dtype_of
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.numerics import double
 from pyptx.sim.numerics.formats import widen
-from pyptx.sim.numerics.products import product, scaled_product
+from pyptx.sim.numerics.products import multiply_matrices, multiply_scaled_matrices
 from pyptx.sim.semantics import warp_matrices as w
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, lanes
 from pyptx.types import ALL, from_name
@@ -65,7 +65,9 @@ def _multiply(
         for_a = _read_scales(group, rest[0], rest[1], m, vector, types[-1], f.mma_scale_a)
         for_b = _read_scales(group, rest[2], rest[3], n, vector, types[-1], f.mma_scale_b).swapaxes(1, 2)
         names = atype, btype
-        total = scaled_product(left, right, (for_a, for_b), start, names, instruction="mma", sm=sm, sparse=sparse)
+        total = multiply_scaled_matrices(
+            left, right, (for_a, for_b), start, names, instruction="mma", sm=sm, sparse=sparse
+        )
     else:
         total = accumulated(left, right, start, (dtype, atype, btype), flags, sm, sparse)
     out = f.mma_accumulator(m, n, from_name(dtype))
@@ -97,7 +99,7 @@ def accumulated(
             summed = double.fma(x, y, summed, mode)
         return summed
     if sm and dtype in ("f16", "f32"):
-        return product(left, right, start, names, instruction=instruction, sm=sm, sparse=sparse)
+        return multiply_matrices(left, right, start, names, instruction=instruction, sm=sm, sparse=sparse)
     if "xor" in flags:
         return left.sum(2)[:, :, None] + right.sum(1)[:, None, :] - 2 * np.matmul(left, right) + start
     total = np.matmul(left, right) + start

@@ -7,7 +7,7 @@ import numpy as np
 from pyptx.numbers import FORMATS, element_of
 from pyptx.sim.base.formats import Array
 from pyptx.sim.numerics.formats import code_dtype, widen
-from pyptx.sim.numerics.rounding import held
+from pyptx.sim.numerics.rounding import encode_exact
 
 
 def unpacked(bits: Array, kind: str) -> list[Array]:
@@ -26,5 +26,5 @@ def packed(values: list[Array], kind: str) -> Array:
     whole = np.dtype(f"u{max(8, width * count) // 8}")
     result = np.zeros(np.shape(values[0]), whole)
     for at, value in enumerate(values):
-        result = result | (held(value, name).astype(whole) << np.array(width * at, whole))
+        result = result | (encode_exact(value, name).astype(whole) << np.array(width * at, whole))
     return result

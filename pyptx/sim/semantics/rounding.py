@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from pyptx.sim.base.formats import Array
-from pyptx.sim.numerics.rounding import to_f32, to_odd, two_sum
+from pyptx.sim.numerics.rounding import round_to_odd, to_f32, two_sum
 
 
 def exact_sum(a: Array, b: Array, mode: str) -> Array:
     """Return an f64 sum rounded to odd; rounded down, the zero that opposite numbers leave is negative."""
-    total = to_odd(*two_sum(a, b))
+    total = round_to_odd(*two_sum(a, b))
     return total if mode != "rm" else np.where((total == 0) & (np.signbit(a) | np.signbit(b)), -0.0, total)
 
 
@@ -23,7 +23,7 @@ def add32(a: Array, b: Array, mode: str) -> Array:
     if mode == "rn":
         return a + b
     x, y = a.astype(np.float64), b.astype(np.float64)
-    return _sign_zero(to_f32(to_odd(*two_sum(x, y)), mode), a, b, mode)
+    return _sign_zero(to_f32(round_to_odd(*two_sum(x, y)), mode), a, b, mode)
 
 
 def _sign_zero(result: Array, a: Array, b: Array, mode: str) -> Array:
@@ -45,10 +45,10 @@ def fma32(a: Array, b: Array, c: Array, mode: str) -> Array:
     z = c.astype(np.float64)
     s = x + z
     if mode != "rn":
-        return _sign_zero(to_f32(to_odd(*two_sum(x, z)), mode), x, z, mode)
+        return _sign_zero(to_f32(round_to_odd(*two_sum(x, z)), mode), x, z, mode)
     result = s.astype(np.float32)
     if not s.ndim:
-        return to_odd(*two_sum(x, z)).astype(np.float32)
+        return round_to_odd(*two_sum(x, z)).astype(np.float32)
     tie = s.view(np.uint32)[::2] & np.uint32(0x1FFFFFFF)
     doubtful = tie == np.uint32(0x10000000)
     tiny = result.view(np.uint32) << np.uint32(1)
@@ -57,7 +57,7 @@ def fma32(a: Array, b: Array, c: Array, mode: str) -> Array:
     if doubtful.any():
         at = np.flatnonzero(doubtful)
         p, q = np.broadcast_to(x, s.shape)[at], np.broadcast_to(z, s.shape)[at]
-        result[at] = to_odd(*two_sum(p, q)).astype(np.float32)
+        result[at] = round_to_odd(*two_sum(p, q)).astype(np.float32)
     return result
 
 

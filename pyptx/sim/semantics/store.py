@@ -37,7 +37,7 @@ def _clear(
         return
     word = np.zeros(1, np.uint64)
     for at, lane in enumerate(active.index):
-        one = active.shape.range(int(lane), int(lane) + 1)
+        one = active.shape.select_range(int(lane), int(lane) + 1)
         for offset in range(0, int(counts[at]), word.itemsize):
             store(site, one, None, space or "", where[at : at + 1] + where.dtype.type(offset), word.dtype, (word,))
 

@@ -68,7 +68,7 @@ def _store(
     values = as_tuple(data)
     values = values * count if len(values) == 1 else values
     for image, positions in _group_by_image(site, geometry, space, address, lanes, mask):
-        image.levels[0].own()
+        image.levels[0].copy_before_write()
         if modifiers[0] == "p":
             _store_texels(site, image, geometry, modifiers[-1], at, values, lanes, positions)
             continue
@@ -115,7 +115,7 @@ def _reduce(
     kind, bits = modifiers[-2][0], int(modifiers[-2][1:])
     width = bits // 8
     for image, positions in _group_by_image(site, geometry, space, address, lanes, mask):
-        image.levels[0].own()
+        image.levels[0].copy_before_write()
         texels = image.levels[0].texels
         letter = kind if kind != "b" else ("i" if modifiers[0] == "p" and texels.dtype.kind == "i" else "u")
         unit = np.dtype(f"{'i' if letter in 'si' else 'u'}{width}")
@@ -134,9 +134,9 @@ def _group_by_image(
     numbers = images.handles(site, space, address, lanes, where)
     groups = [(image, where[part]) for image, part in images.by_image(site, Surface, numbers)]
     for image, _ in groups:
-        assert isinstance(image.what, Surface)
-        if image.what.geometry != geometry:
-            text = f"the instruction accesses .{geometry}, but the surface is .{image.what.geometry}"
+        assert isinstance(image.description, Surface)
+        if image.description.geometry != geometry:
+            text = f"the instruction accesses .{geometry}, but the surface is .{image.description.geometry}"
             raise faults.error(faults.IMAGE, site.origin, text)
     return groups
 
@@ -194,7 +194,7 @@ def _query(
 ) -> None:  # fmt: skip
     where = images.active(lanes, mask)
     for image, part in images.by_image(site, Surface, images.handles(site, space, address, lanes, where)):
-        surface = image.what
+        surface = image.description
         assert isinstance(surface, Surface)
         layers, depth, height, width, channels = shape_of(surface.array, surface.geometry)
         data, order = images.channel_codes(surface.array.dtype, channels, False)

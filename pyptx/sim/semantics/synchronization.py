@@ -27,7 +27,7 @@ def _build_nothing(match: Match, signature: Signature) -> Operation | None:
 def warp_bits(group: Lanes, chosen: Array) -> Array:
     """Return, for every lane, the lanes of its warp (of this group) where the predicate holds, as a mask."""
     shape = group.shape
-    warp, lane = group.of("warp", shape.warp), group.of("lane", shape.lane)
+    warp, lane = group.select_values("warp", shape.warp), group.select_values("lane", shape.lane)
     weights = np.where(chosen, (np.uint64(1) << lane.astype("u8")).astype(np.float64), 0.0)
     return np.bincount(warp, weights=weights, minlength=shape.warps * shape.ctas).astype("u4")[warp]
 
@@ -62,7 +62,7 @@ def _compare_in_warp(group: Lanes, a: Array, mask: Array) -> Array:
     """Return, for every lane, which members of its warp hold the same value."""
     shape = group.shape
     a, mask = np.broadcast_to(a, group.n), np.broadcast_to(mask, group.n)
-    warp, lane = group.of("warp", shape.warp), group.of("lane", shape.lane).astype("i8")
+    warp, lane = group.select_values("warp", shape.warp), group.select_values("lane", shape.lane).astype("i8")
     table = np.zeros((shape.warps * shape.ctas, 32), a.dtype)
     here = np.zeros(table.shape, np.bool_)
     table[warp, lane], here[warp, lane] = a, True
@@ -94,7 +94,7 @@ def _reduce(function: Value, absolute: bool, machine: Value, group: Lanes, a: Ar
     """Reduce over the members of each lane's mask: lanes of one warp with different masks are apart."""
     shape = group.shape
     a = np.broadcast_to(np.abs(a) if absolute else a, group.n)
-    key = group.of("warp", shape.warp).astype("i8") << 32 | np.broadcast_to(mask, group.n)
+    key = group.select_values("warp", shape.warp).astype("i8") << 32 | np.broadcast_to(mask, group.n)
     _, which = np.unique(key, return_inverse=True)
     order = np.argsort(which, kind="stable")
     starts = np.flatnonzero(np.diff(which[order], prepend=-1))
@@ -118,7 +118,7 @@ def _elect_leader(machine: Value, group: Lanes, mask: Array) -> tuple[Array, Arr
     members = warp_bits(group, np.ones(group.n, np.bool_)) & mask
     lowest = members & (~members + np.uint32(1))
     leader = np.bitwise_count(lowest - np.uint32(1)).astype("u4")
-    return leader, group.of("lane", group.shape.lane) == leader
+    return leader, group.select_values("lane", group.shape.lane) == leader
 
 
 def _griddep(match: Match, signature: Signature) -> Operation | None:

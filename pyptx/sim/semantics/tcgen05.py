@@ -164,7 +164,7 @@ def _alloc(
     where, counts = (np.broadcast_to(v, group.n) for v in (address, columns))
     tensor = site.memory.tensor
     for at in find_firsts(group).tolist():
-        count, one = int(counts[at]), group.shape.of(group.index[at : at + 1])
+        count, one = int(counts[at]), group.shape.select_index(group.index[at : at + 1])
         if exclusive and (count % 32 or not 32 <= count <= 512):
             raise wrong_place(site, group, at, f"{count} columns: expected a multiple of 32 up to 512")
         if not exclusive and count not in (32, 64, 128, 256, 512):

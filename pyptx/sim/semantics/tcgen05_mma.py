@@ -14,12 +14,12 @@ import numpy as np
 from pyptx.isa.descriptors import InstructionDescriptor, ZeroColumnMask
 from pyptx.isa.fragments.tensor_memory import datapath
 from pyptx.isa.model import Kind, Match
-from pyptx.sim.base.formats import Array, native
+from pyptx.sim.base.formats import Array, numpy_code
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines import bulk
 from pyptx.sim.engines.issuing import schedule_effect, select_lanes
 from pyptx.sim.numerics.plain_dots import integer_dot
-from pyptx.sim.numerics.products import product, scaled_product
+from pyptx.sim.numerics.products import multiply_matrices, multiply_scaled_matrices
 from pyptx.sim.semantics import tcgen05_operands as read
 from pyptx.sim.semantics.tcgen05_places import pair_of, wrong_place
 from pyptx.sim.semantics.tcgen05_together import multiply_together
@@ -188,7 +188,9 @@ def _accumulate(
     width = descriptor.n // parts
     held = read.words(half, "D", half.lanes, operands["d"], width)
     start = (
-        decoded(held, descriptor.d.name) if operands["accumulate"] else np.zeros(held.shape, native(descriptor.d.name))
+        decoded(held, descriptor.d.name)
+        if operands["accumulate"]
+        else np.zeros(held.shape, numpy_code(descriptor.d.name))
     )
     if operands.get("scale"):
         start = np.ldexp(start.astype(np.float32), -operands["scale"])
@@ -211,19 +213,21 @@ def _sum(half: read.Half, x: Array, y: Array, start: Array, scales: tuple[Array,
         return integer_dot(x, y, start, satfinite=descriptor.saturate)
     names = descriptor.d.name, descriptor.a.name, descriptor.b.name
     if scales is None:
-        return product(x, y, start, names, instruction="tcgen05", sm=sm, sparse=descriptor.sparse)
-    return scaled_product(x, y, scales, start, names[1:], instruction="tcgen05", sm=sm, sparse=descriptor.sparse)
+        return multiply_matrices(x, y, start, names, instruction="tcgen05", sm=sm, sparse=descriptor.sparse)
+    return multiply_scaled_matrices(
+        x, y, scales, start, names[1:], instruction="tcgen05", sm=sm, sparse=descriptor.sparse
+    )
 
 
 def decoded(part: Array, kind: str) -> Array:
     """Return words of D as numbers."""
     if kind == "f16":
         return part.astype(np.uint16).view(np.float16).astype(np.float32)
-    return part.view(native(kind))
+    return part.view(numpy_code(kind))
 
 
 def _encode(result: Array, kind: str) -> Array:
-    result = np.ascontiguousarray(result.astype(native(kind), copy=False))
+    result = np.ascontiguousarray(result.astype(numpy_code(kind), copy=False))
     return result.view(np.uint16).astype(np.uint32) if kind == "f16" else result.view(np.uint32)
 
 

@@ -152,9 +152,9 @@ def expanded(half: Half, stored: Array, address: int) -> Array:
         shift = lanes % 16 // 8 * 16 + chunk % 4 * 4
         codes = ((word >> shift.astype(np.uint32)) & np.uint32(15)).astype(np.uint8)
     else:
-        codes = sparse.nibbles(words(half, "the metadata", half.lanes, address, chunks // 8))
+        codes = sparse.split_nibbles(words(half, "the metadata", half.lanes, address, chunks // 8))
         codes = codes.reshape(*half.lanes.shape, chunks)
-    good = sparse.valid(codes, kind)
+    good = sparse.is_valid(codes, kind)
     if kind != "1:2":
         good |= codes == _MORE_ORDERED
     if only_traced(half.memory.trace):

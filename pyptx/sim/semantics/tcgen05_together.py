@@ -9,12 +9,12 @@ import numpy as np
 from pyptx.isa.descriptors import InstructionDescriptor, Tcgen05Descriptor
 from pyptx.sim.base.formats import Array, dtype_of
 from pyptx.sim.numerics.arrays import quiet
-from pyptx.sim.numerics.fast_dot import multiplied
+from pyptx.sim.numerics.fast_dot import multiply
 from pyptx.sim.numerics.formats import decode
 from pyptx.sim.numerics.plain_dots import integer_dot
-from pyptx.sim.numerics.products import product
-from pyptx.sim.numerics.rounding import canonical
-from pyptx.sim.numerics.workspace import scratch
+from pyptx.sim.numerics.products import multiply_matrices
+from pyptx.sim.numerics.rounding import canonicalize_nan
+from pyptx.sim.numerics.workspace import get_scratch
 from pyptx.sim.state import warpgroups as wg
 from pyptx.sim.state.memory import Memory
 from pyptx.sim.state.tracing import only_traced, touches
@@ -68,7 +68,7 @@ def multiply_together(memory: Memory, ctas: Array, descriptor: InstructionDescri
         result = integer_dot(x, y, start, satfinite=descriptor.saturate)
     else:
         names = descriptor.d.name, descriptor.a.name, descriptor.b.name
-        result = product(x, y, start, names, instruction="tcgen05", sm=tensor.exact)
+        result = multiply_matrices(x, y, start, names, instruction="tcgen05", sm=tensor.exact)
     tensor.cells[flat, :, column : column + descriptor.n] = result.reshape(len(flat), _ROWS, descriptor.n).view(
         np.uint32
     )
@@ -78,14 +78,14 @@ def multiply_together(memory: Memory, ctas: Array, descriptor: InstructionDescri
 def _add(cells: Array, ctas: Array, column: int, x: Array, y: Array, kept: bool) -> None:
     """Write x @ y, or add it to what is there, in float32."""
     shape = len(ctas), _ROWS, y.shape[-1]
-    sums = scratch("tcgen05", shape, np.float32)
+    sums = get_scratch("tcgen05", shape, np.float32)
     with quiet():
-        multiplied(x, y, sums.reshape(*x.shape[:-1], shape[-1]))
+        multiply(x, y, sums.reshape(*x.shape[:-1], shape[-1]))
         together = int(ctas[-1]) - int(ctas[0]) + 1 == len(ctas)
         which = slice(int(ctas[0]), int(ctas[-1]) + 1) if together else ctas
         held = cells.view(np.float32)[which, :, column : column + shape[-1]]
         np.add(sums, held if kept else np.float32(0), out=sums)
-    cells.view(np.float32)[which, :, column : column + shape[-1]] = canonical(sums)
+    cells.view(np.float32)[which, :, column : column + shape[-1]] = canonicalize_nan(sums)
 
 
 def _read_rows(

@@ -61,7 +61,7 @@ def _copy(
         return
     firsts = np.unique(active.shape.warp[active.sel], return_index=True)[1]
     for at in firsts:
-        one = active.shape.of(active.index[at : at + 1])
+        one = active.shape.select_index(active.index[at : at + 1])
         region, begin = _resolve_map(site, one, of, here[at], "r")
         other, end = _resolve_map(site, one, to, there[at], "w")
         other.data[end : end + tensormap.SIZE] = region.data[begin : begin + tensormap.SIZE]

@@ -57,9 +57,9 @@ def _lookup(
 
 
 def _check_geometry(site: Site, image: Image, geometry: str) -> None:
-    assert isinstance(image.what, Texture)
-    if image.what.geometry != geometry:
-        text = f"the instruction reads .{geometry}, but the texture is .{image.what.geometry}"
+    assert isinstance(image.description, Texture)
+    if image.description.geometry != geometry:
+        text = f"the instruction reads .{geometry}, but the texture is .{image.description.geometry}"
         raise faults.error(faults.IMAGE, site.origin, text)
 
 
@@ -75,7 +75,7 @@ def _read_coordinates(
         layer = images.column(parts.pop(0), "u4", lanes, where).astype(np.int64)
     sample = images.column(parts.pop(0), "u4", lanes, where) if geometry.endswith("2dms") else None
     if geometry.endswith("cube"):
-        face, s, t = lookup.cube_face(*(images.column(p, "f4", lanes, where) for p in parts[:3]))
+        face, s, t = lookup.select_cube_face(*(images.column(p, "f4", lanes, where) for p in parts[:3]))
         return layer * 6 + face, [s, t, nothing]
     columns = [images.column(p, dtype, lanes, where) for p in parts[: _RANK[geometry]]]
     columns += [nothing] * (3 - len(columns))
@@ -139,8 +139,8 @@ class _Request:
             indices = [c.astype(np.int64) for c in coordinates]
             if offset is not None:
                 indices = [i + o for i, o in zip(indices, offset, strict=True)]
-            return lookup.at_texels(self.image, level, self.sampler, layer, indices, compare)
-        at = lookup.positions(self.image, level, self.sampler, coordinates, self.rank)
+            return lookup.look_up_texels(self.image, level, self.sampler, layer, indices, compare)
+        at = lookup.compute_positions(self.image, level, self.sampler, coordinates, self.rank)
         return lookup.sample(self.image, level, self.sampler, layer, at, self.rank, offset, compare)
 
     def _compute_level(self) -> Array | None:
@@ -154,7 +154,7 @@ class _Request:
         for name in ("dPdx", "dPdy"):
             vector = self._read_vector(name, "f4") or []
             scaled = [
-                v.astype(np.float64) * (1 if lookup.unnormalized(self.image, self.sampler) else size)
+                v.astype(np.float64) * (1 if lookup.is_unnormalized(self.image, self.sampler) else size)
                 for v, size in zip(vector, sizes, strict=True)
             ]
             lengths.append(np.sqrt(sum(np.square(v) for v in scaled[: self.rank])))
@@ -164,13 +164,13 @@ class _Request:
     def footprint(self, component: str) -> Array:
         """Return one component of the four texels that bilinear filtering would mix."""
         level = self.image.levels[0]
-        at = lookup.positions(self.image, level, self.sampler, self.coordinates, self.rank)
+        at = lookup.compute_positions(self.image, level, self.sampler, self.coordinates, self.rank)
         low = [np.floor(p - 0.5).astype(np.int64) for p in at]
         shift = self.offset or [np.zeros(len(self.where), np.int64)] * 3
         columns = list[Array]()
         for dx, dy in _CORNERS:
             indices = [low[0] + dx + shift[0], low[1] + dy + shift[1], np.zeros(len(self.where), np.int64)]
-            texels = lookup.at_texels(self.image, level, self.sampler, self.layer, indices, self.compare)
+            texels = lookup.look_up_texels(self.image, level, self.sampler, self.layer, indices, self.compare)
             columns.append(texels[:, 0 if self.compare is not None else "rgba".index(component)])
         return np.stack(columns, axis=1)
 
@@ -215,7 +215,7 @@ def _query(
 
 
 def _query_attribute(image: Image, query: str, level: Array) -> Array:
-    view = image.what
+    view = image.description
     if isinstance(view, Texture) and query not in _OF_SAMPLER:
         widths = [lookup.level_size(one) for one in image.levels]
         axis = {"width": 0, "height": 1, "depth": 2}.get(query)

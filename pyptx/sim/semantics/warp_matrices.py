@@ -25,7 +25,7 @@ def warp_order(group: Lanes) -> Array:
         shape = group.shape
         return np.argsort(shape.warp[group.sel] * 32 + shape.lane[group.sel], kind="stable")
 
-    return group.remembered("warp order", make)
+    return group.compute_once("warp order", make)
 
 
 def gathered(group: Lanes, registers: tuple[Array, ...]) -> Words:

@@ -13,16 +13,16 @@ import numpy as np
 from pyptx.isa import fragments as f
 from pyptx.isa.model import Match
 from pyptx.numbers import FORMATS, type_bits
-from pyptx.sim.base.formats import Array, native
+from pyptx.sim.base.formats import Array, numpy_code
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines.issuing import copy_operands, find_active, find_firsts
 from pyptx.sim.numerics.arrays import quiet
-from pyptx.sim.numerics.fast_dot import multiplied
+from pyptx.sim.numerics.fast_dot import multiply
 from pyptx.sim.numerics.formats import decode
 from pyptx.sim.numerics.plain_dots import binary_dot, integer_dot
-from pyptx.sim.numerics.products import product
+from pyptx.sim.numerics.products import multiply_matrices
 from pyptx.sim.numerics.sparse import expand
-from pyptx.sim.numerics.workspace import scratch
+from pyptx.sim.numerics.workspace import get_scratch
 from pyptx.sim.rules import faults
 from pyptx.sim.semantics.vocabulary import NOTHING, Builder, Operation, Signature, memory
 from pyptx.sim.state import warpgroups as wg
@@ -113,8 +113,8 @@ def _multiply(
 ) -> None:  # fmt: skip
     groups = wg.groups_of(group)
     left, right = operands_of(spelling, site, group, groups, named)
-    kind = native(spelling.types[0])
-    keeps: Array = group.each(named["scale_d"])[groups.first]
+    kind = numpy_code(spelling.types[0])
+    keeps: Array = group.broadcast(named["scale_d"])[groups.first]
     held = _hold(site, group, groups, outs, d, kind, keeps)
     exact = site.memory.tensor.exact
     if held is not None and kind == "f4" and not exact and left.dtype == right.dtype == np.float32:
@@ -159,8 +159,8 @@ def _add(held: Held, left: Array, right: Array, keeps: Array) -> None:
     if not keeps.all():
         accumulators[~keeps] = 0
     with quiet():
-        sums = scratch("wgmma", accumulators.shape, np.float32).reshape(-1, ctas, *accumulators.shape[1:])
-        multiplied(left.reshape(-1, ctas, *left.shape[1:]), right, sums)
+        sums = get_scratch("wgmma", accumulators.shape, np.float32).reshape(-1, ctas, *accumulators.shape[1:])
+        multiply(left.reshape(-1, ctas, *left.shape[1:]), right, sums)
         accumulators += sums.reshape(accumulators.shape)
 
 
@@ -169,7 +169,7 @@ def _sum_products(spelling: Spelling, left: Array, right: Array, start: Array, s
         return binary_dot(left, right, start, "and")
     if spelling.types[0] == "s32":
         return integer_dot(left, right, start, satfinite=spelling.saturates)
-    return product(left, right, start, spelling.types, instruction="wgmma", sm=sm, sparse=spelling.sparse)
+    return multiply_matrices(left, right, start, spelling.types, instruction="wgmma", sm=sm, sparse=spelling.sparse)
 
 
 def operands_of(
@@ -208,7 +208,7 @@ def _locate_operands(
     for name, at, rows, columns in [*wanted, ("b", 2, spelling.n, spelling.k)]:
         across = bool(int(named.get(f"transpose_{name}", 0)))
         width = columns // 8 if spelling.types[at] == "b1" else columns
-        whole, raw = group.each(named[name]), _raw_dtype(spelling, at)
+        whole, raw = group.broadcast(named[name]), _raw_dtype(spelling, at)
         try:
             operands.append(wg.operand_places(site.memory, groups, whole, rows, width, raw, across, at == 2))
         except IndexError as why:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
-from pyptx.sim.numerics.rounding import canonical
+from pyptx.sim.numerics.rounding import canonicalize_nan
 from pyptx.sim.state import warpgroups as wg
 
 Rows = tuple[int, ...]
@@ -31,7 +31,7 @@ class Held:
         if not self.changed:
             return
         if self.kind == "f4":
-            canonical(self.made)
+            canonicalize_nan(self.made)
         for out, row in zip(self.outs, wg.registers_of(self.groups, self.made, self.kind), strict=True):
             out[...] = row.view(out.dtype)
         self.changed = False

@@ -53,7 +53,7 @@ def waiting(machine: Meeter, lanes: Lanes) -> Array:
 def present(machine: Meeter, lanes: Lanes) -> Lanes:
     """Return lanes with those that they have met."""
     met = [meeting.lanes.index for meeting in machine.meetings if meeting.waiting[lanes.sel].any()]
-    return lanes.shape.of(np.unique(np.concatenate([lanes.index, *met]))) if met else lanes
+    return lanes.shape.select_index(np.unique(np.concatenate([lanes.index, *met]))) if met else lanes
 
 
 def _several(result: Array | tuple[Array, ...]) -> tuple[Array, ...]:

@@ -228,14 +228,15 @@ class Memory:
         if isinstance(address, int) and 0 <= address - region.low <= region.size - size:
             if address & (size - 1):
                 self._checked(site, lanes, np.array(address), address, size)
-            return region, lanes.remembered(
-                f"shared {address}", lambda: lanes.of("shared", self.shape.shared_base) + (address - region.low)
+            return region, lanes.compute_once(
+                f"shared {address}",
+                lambda: lanes.select_values("shared", self.shape.shared_base) + (address - region.low),
             )
         offsets = np.atleast_1d(address).astype(np.int64)
         if region.low:
             offsets -= region.low
         bits = int(_joined(offsets))
-        base: Array = lanes.of("shared", self.shape.shared_base)
+        base: Array = lanes.select_values("shared", self.shape.shared_base)
         if self.pairs or (
             (bits < 0 or bits > region.size - size) and offsets.view(np.uint64).max() > region.size - size
         ):

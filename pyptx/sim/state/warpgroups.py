@@ -69,7 +69,7 @@ class Groups:
 
 def groups_of(lanes: Lanes) -> Groups:
     """Return the warpgroups of some lanes."""
-    return lanes.remembered("warpgroups", lambda: Groups(lanes))
+    return lanes.compute_once("warpgroups", lambda: Groups(lanes))
 
 
 def accumulator(groups: Groups, registers: tuple[Array, ...], dtype: str) -> Array:

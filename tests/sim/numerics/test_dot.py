@@ -13,11 +13,11 @@ from pyptx.numbers import FORMATS
 from pyptx.sim.numerics import dot as dots
 from pyptx.sim.numerics import plain_dots
 from pyptx.sim.numerics.blocks import block_dot
-from pyptx.sim.numerics.fast_dot import fast_dot, multiplied
-from pyptx.sim.numerics.formats import code_dtype, decode, table
-from pyptx.sim.numerics.maxplus import greatest_sum, prepare
+from pyptx.sim.numerics.fast_dot import fast_dot, multiply
+from pyptx.sim.numerics.formats import code_dtype, decode, value_table
+from pyptx.sim.numerics.maxplus import find_greatest_sum, prepare_summands
 from pyptx.sim.numerics.rounding import encode
-from pyptx.sim.numerics.tensor_core import Rule, rule
+from pyptx.sim.numerics.tensor_core import Rule, select_rule
 from tests.sim.numerics import exact, slow_dot
 
 F32 = NDArray[np.float32]
@@ -87,12 +87,12 @@ CASES = [
 @pytest.mark.parametrize(("instruction", "sm", "left", "right", "output"), CASES)
 def test_hardware_precision(instruction: str, sm: int, left: str, right: str, output: str, spread: str) -> None:
     generator = np.random.default_rng(CASES.index((instruction, sm, left, right, output)) + 100 * len(spread))
-    how = rule(instruction, sm, left, output)
+    how = select_rule(instruction, sm, left, output)
     depth = 3 * how.step
     a = draw(generator, (SIDE, depth), left, spread)
     b = draw(generator, (depth, SIDE), right, spread)
     c = addend(generator, output, spread)
-    got = dots.dot(dots.operand(a, left), dots.operand(b, right), c, how)
+    got = dots.dot(dots.prepare_operand(a, left), dots.prepare_operand(b, right), c, how)
     np.testing.assert_array_equal(got, reference(a, b, c, (left, right), how))
 
 
@@ -104,7 +104,7 @@ def test_a_subnormal_f16_addend_is_cut_at_its_own_bits(
 ) -> None:
     """It counts with the exponent of the smallest normal number, and loses the bits below the threshold."""
     generator = np.random.default_rng(sm)
-    how = rule(instruction, sm, left, output)
+    how = select_rule(instruction, sm, left, output)
     cut = 0
     for power in (-8, -5, -2, 1, 4):
         a, b = draw(generator, (SIDE, how.step), left, "normal"), draw(generator, (how.step, SIDE), right, "normal")
@@ -114,7 +114,7 @@ def test_a_subnormal_f16_addend_is_cut_at_its_own_bits(
         a, b = (decode(encode(x.astype(np.float64), name), name).astype("f4") for x, name in ((a, left), (b, right)))
         codes = generator.integers(1, 0x400, (SIDE, SIDE)) | generator.integers(0, 2, (SIDE, SIDE)) << 15
         c = codes.astype(np.uint16).view(np.float16).astype(np.float32)
-        got = dots.dot(dots.operand(a, left), dots.operand(b, right), c, how)
+        got = dots.dot(dots.prepare_operand(a, left), dots.prepare_operand(b, right), c, how)
         np.testing.assert_array_equal(got, reference(a, b, c, (left, right), how))
         cut += int((got != (a.astype("f8") @ b + c).astype("f2")).sum())
     assert cut
@@ -122,8 +122,8 @@ def test_a_subnormal_f16_addend_is_cut_at_its_own_bits(
 
 def test_both_ways_of_summing_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     generator = np.random.default_rng(4)
-    how = rule("wgmma", 90, "bf16")
-    a, b = (dots.operand(draw(generator, shape, "bf16", "normal"), "bf16") for shape in ((64, 64), (64, 64)))
+    how = select_rule("wgmma", 90, "bf16")
+    a, b = (dots.prepare_operand(draw(generator, shape, "bf16", "normal"), "bf16") for shape in ((64, 64), (64, 64)))
     c = np.zeros((64, 64), np.float32)
     monkeypatch.setattr(dots, "_DENSE", 2.0)
     one_by_one = dots.dot(a, b, c, how)
@@ -136,66 +136,66 @@ def test_both_ways_of_summing_agree(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_one_bit_below_the_fraction_is_dropped(instruction: str, sm: int, left: str, right: str, output: str) -> None:
     """1 - 1 leaves what the other product keeps: 1.5 units at the lowest bit are 1."""
-    how = rule(instruction, sm, left, output)
+    how = select_rule(instruction, sm, left, output)
     low = -(how.fraction // 2)
     a = np.zeros((1, how.step), np.float32)
     b = np.zeros((how.step, 1), np.float32)
     a[0, :3], b[:3, 0] = (1.0, 1.0, 1.5 * 2.0**low), (1.0, -1.0, 2.0 ** (-how.fraction - low))
-    got = dots.dot(dots.operand(a, left), dots.operand(b, right), np.zeros((1, 1), np.float32), how)
+    got = dots.dot(dots.prepare_operand(a, left), dots.prepare_operand(b, right), np.zeros((1, 1), np.float32), how)
     assert got[0, 0] == np.float32(np.float16(2.0**-how.fraction) if output == "f16" else 2.0**-how.fraction)
 
 
 @pytest.mark.parametrize(("name", "factor", "small"), [("f16", 2.0**15, 2.0**-30), ("bf16", 2.0**120, 2.0**-30)])
 def test_a_zero_counts_as_the_smallest_normal_f32(name: str, factor: float, small: float) -> None:
-    how = rule("mma", 90, name)
+    how = select_rule("mma", 90, name)
     a, b = np.zeros((1, 16), np.float32), np.full((16, 1), factor, np.float32)
     c = np.array([[small * (1 + 2.0**-23)]], np.float32)
-    got = dots.dot(dots.operand(a, name), dots.operand(b, name), c, how)
+    got = dots.dot(dots.prepare_operand(a, name), dots.prepare_operand(b, name), c, how)
     np.testing.assert_array_equal(got, reference(a, b, c, (name, name), how))
     assert (got == c).all() == (name == "f16")
 
 
 def test_leading_dimensions_are_independent() -> None:
     generator = np.random.default_rng(6)
-    how = rule("mma", 80, "f16")
+    how = select_rule("mma", 80, "f16")
     a = draw(generator, (2, 3, SIDE, 16), "f16", "normal")
     b = draw(generator, (3, 16, SIDE), "f16", "normal")
     c = np.zeros((2, 3, SIDE, SIDE), np.float32)
-    got = dots.dot(dots.operand(a, "f16"), dots.operand(b, "f16"), c, how)
+    got = dots.dot(dots.prepare_operand(a, "f16"), dots.prepare_operand(b, "f16"), c, how)
     for i in range(2):
         for j in range(3):
             np.testing.assert_array_equal(got[i, j], reference(a[i, j], b[j], c[i, j], ("f16", "f16"), how))
 
 
 def test_infinities_and_nan() -> None:
-    how = rule("mma", 90, "f16")
+    how = select_rule("mma", 90, "f16")
     a = np.zeros((3, 16), np.float32)
     b = np.ones((16, 2), np.float32)
     a[0, 3], a[1, :2], a[2, 5] = np.inf, (np.inf, -np.inf), 2.0
     b[5, 1] = 0.5
     c = np.array([[0, -np.inf], [0, 0], [1, -np.inf]], np.float32)
-    got = dots.dot(dots.operand(a, "f16"), dots.operand(b, "f16"), c, how)
+    got = dots.dot(dots.prepare_operand(a, "f16"), dots.prepare_operand(b, "f16"), c, how)
     np.testing.assert_array_equal(got, np.array([[np.inf, np.nan], [np.nan, np.nan], [3, -np.inf]], np.float32))
     assert got.view(np.uint32)[1, 0] == 0x7FFFFFFF
 
 
 def test_results_past_the_range_become_infinite_and_stay() -> None:
-    how = rule("wgmma", 90, "bf16")
+    how = select_rule("wgmma", 90, "bf16")
     a = np.full((1, 32), 2.0**100, np.float32)
     b = np.full((32, 1), 2.0**30, np.float32)
     b[16:] *= -1
-    got = dots.dot(dots.operand(a, "bf16"), dots.operand(b, "bf16"), np.zeros((1, 1), np.float32), how)
+    got = dots.dot(dots.prepare_operand(a, "bf16"), dots.prepare_operand(b, "bf16"), np.zeros((1, 1), np.float32), how)
     assert got.tolist() == [[np.inf]]
 
 
 def test_scaled_factors_shift_every_exponent() -> None:
     generator = np.random.default_rng(8)
-    how = rule("tcgen05", 100, "e4m3")
+    how = select_rule("tcgen05", 100, "e4m3")
     a, b = draw(generator, (SIDE, 64), "e4m3", "codes"), draw(generator, (64, SIDE), "e2m1", "codes")
     powers_a, powers_b = (generator.integers(-8, 8, shape).astype(np.int16) for shape in ((SIDE, 2), (2, SIDE)))
     c = addend(generator, "f32", "normal")
-    left = dots.operand(a, "e4m3", np.repeat(powers_a, 32, axis=1))
-    right = dots.operand(b, "e2m1", np.repeat(powers_b, 32, axis=0))
+    left = dots.prepare_operand(a, "e4m3", np.repeat(powers_a, 32, axis=1))
+    right = dots.prepare_operand(b, "e2m1", np.repeat(powers_b, 32, axis=0))
     got = dots.dot(left, right, c, how)
     for i in range(SIDE):
         for j in range(SIDE):
@@ -209,8 +209,8 @@ def test_block_scaled_four_bit_products(scale: str, blocks: int, least: int) -> 
     generator = np.random.default_rng(blocks)
     a, b = draw(generator, (SIDE, 64), "e2m1", "codes"), draw(generator, (64, SIDE), "e2m1", "codes")
     low, high = (0, 0x7F) if scale == "ue4m3" else (110, 145)
-    scale_a = table(scale)[generator.integers(low, high, (SIDE, blocks))]
-    scale_b = table(scale)[generator.integers(low, high, (blocks, SIDE))]
+    scale_a = value_table(scale)[generator.integers(low, high, (SIDE, blocks))]
+    scale_b = value_table(scale)[generator.integers(low, high, (blocks, SIDE))]
     c = addend(generator, "f32", "wide")
     got = block_dot(a, b, scale_a, scale_b, c)
     for i in range(SIDE):
@@ -258,7 +258,9 @@ def test_fast_precision_is_near() -> None:
     a, b = draw(generator, (32, 64), "bf16", "normal"), draw(generator, (64, 32), "bf16", "normal")
     c = np.zeros((32, 32), np.float32)
     exact_product = a.astype(np.float64) @ b.astype(np.float64)
-    hardware = dots.dot(dots.operand(a, "bf16"), dots.operand(b, "bf16"), c, rule("wgmma", 90, "bf16"))
+    hardware = dots.dot(
+        dots.prepare_operand(a, "bf16"), dots.prepare_operand(b, "bf16"), c, select_rule("wgmma", 90, "bf16")
+    )
     np.testing.assert_allclose(fast_dot(a, b, c), exact_product, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(hardware, exact_product, rtol=1e-4, atol=1e-5)
     half = fast_dot(a, b, c, "f16")
@@ -272,9 +274,9 @@ def test_greatest_sums(depth: int, spread: int) -> None:
     x = generator.integers(-spread, spread, (2, 9, depth)).astype(np.int16)
     y = generator.integers(-spread, spread, (2, depth, 7)).astype(np.int16)
     wanted: NDArray[Any] = (x[..., :, :, None] + y[..., None, :, :]).max(axis=-2)
-    np.testing.assert_array_equal(greatest_sum(*prepare(x, y, depth), depth, "test"), wanted)
+    np.testing.assert_array_equal(find_greatest_sum(*prepare_summands(x, y, depth), depth, "test"), wanted)
     enough = int(np.median(wanted))
-    got = greatest_sum(*prepare(x, y, depth, enough), depth, "test", loose=True)
+    got = find_greatest_sum(*prepare_summands(x, y, depth, enough), depth, "test", loose=True)
     assert (got >= wanted).all()
     if spread < 200:
         np.testing.assert_array_equal(got[wanted > enough], wanted[wanted > enough])
@@ -287,7 +289,7 @@ def test_products_in_parts_are_products(shape: tuple[int, int, int, int]) -> Non
     a, b = generator.integers(-9, 9, (batch, m, k)).astype("f4"), generator.integers(-9, 9, (batch, n, k)).astype("f4")
     columns = b.swapaxes(-1, -2)
     made = np.empty((batch, m, n), "f4")
-    assert multiplied(a, columns, made) is made
+    assert multiply(a, columns, made) is made
     wanted = np.einsum("bmk,bnk->bmn", a.astype("i8"), b.astype("i8"))
     np.testing.assert_array_equal(made, wanted)
-    np.testing.assert_array_equal(multiplied(a, columns), wanted)
+    np.testing.assert_array_equal(multiply(a, columns), wanted)

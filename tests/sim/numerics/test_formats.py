@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from pyptx.numbers import FORMATS
-from pyptx.sim.numerics.formats import code_dtype, decode, table
-from pyptx.sim.numerics.rounding import encode, held, rounded
+from pyptx.sim.numerics.formats import code_dtype, decode, value_table
+from pyptx.sim.numerics.rounding import encode, encode_exact, round_to_format
 from tests.sim.numerics import exact
 
 _ML_DTYPES = {
@@ -39,8 +39,8 @@ def test_every_16_bit_code_has_the_value_that_numpy_gives(name: str, dtype: type
 
 
 def test_s2f6_is_a_byte_in_sixty_fourths() -> None:
-    assert table("s2f6")[0x7F] == 127 / 64
-    assert table("s2f6")[0x80] == -2.0
+    assert value_table("s2f6")[0x7F] == 127 / 64
+    assert value_table("s2f6")[0x80] == -2.0
 
 
 def near_codes(name: str) -> NDArray[np.float64]:
@@ -128,7 +128,7 @@ def test_a_value_of_a_format_has_its_code_back_without_rounding(name: str) -> No
     codes = np.arange(1 << form.bits, dtype=code_dtype(form))
     with np.errstate(invalid="ignore"):
         values = decode(codes, name).astype(np.float64)
-        found = held(values, name)
+        found = encode_exact(values, name)
     number = ~np.isnan(values)
     np.testing.assert_array_equal(found[number], codes[number])
     np.testing.assert_array_equal(found, encode(values, name))
@@ -156,7 +156,7 @@ def test_rounding_past_the_range(name: str, rounding: str, satfinite: bool) -> N
         codes = codes.view(np.uint32) >> np.uint32(13 if name == "tf32" else 0)
     assert codes.tolist() == expected
     with np.errstate(all="ignore"):
-        values = rounded(points, name, rounding, satfinite=satfinite)
+        values = round_to_format(points, name, rounding, satfinite=satfinite)
     beyond = exact.BEYOND.get(name, 0x7F if name == "e4m3" else -1)
     for value, code in zip(values.tolist(), expected, strict=True):
         magnitude = code & ~FORMATS[name].sign
@@ -169,4 +169,4 @@ def test_rounding_past_the_range(name: str, rounding: str, satfinite: bool) -> N
 def test_away_from_zero_means_at_half_and_not_just_below(name: str) -> None:
     unit = _from_code(1, name)
     below = np.nextafter(unit / 2, 0)
-    assert rounded(np.array([unit / 2, below, -unit / 2, -below]), name, "rna").tolist() == [unit, 0, -unit, 0]
+    assert round_to_format(np.array([unit / 2, below, -unit / 2, -below]), name, "rna").tolist() == [unit, 0, -unit, 0]

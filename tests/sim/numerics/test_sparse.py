@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from pyptx.sim.numerics import dot as dots
-from pyptx.sim.numerics.sparse import HALVES, ORDERED, expand, nibbles, valid
-from pyptx.sim.numerics.tensor_core import rule
+from pyptx.sim.numerics.sparse import HALVES, ORDERED, expand, is_valid, split_nibbles
+from pyptx.sim.numerics.tensor_core import select_rule
 
 
 def test_two_of_four() -> None:
@@ -26,17 +26,17 @@ def test_one_of_two_and_four_of_eight() -> None:
 
 
 def test_metadata_words_start_with_the_lowest_bits() -> None:
-    assert nibbles(np.array([0x8E4], np.uint32)).tolist() == [[4, 14, 8, 0, 0, 0, 0, 0]]
+    assert split_nibbles(np.array([0x8E4], np.uint32)).tolist() == [[4, 14, 8, 0, 0, 0, 0, 0]]
     codes = np.arange(16)
-    assert tuple(codes[valid(codes, "2:4")]) == ORDERED
-    assert tuple(codes[valid(codes, "1:2")]) == HALVES
-    assert codes[~valid(codes, "4:8", ordered=False)].tolist() == [0, 5, 10, 15]
+    assert tuple(codes[is_valid(codes, "2:4")]) == ORDERED
+    assert tuple(codes[is_valid(codes, "1:2")]) == HALVES
+    assert codes[~is_valid(codes, "4:8", in_order=False)].tolist() == [0, 5, 10, 15]
 
 
 @pytest.mark.parametrize(("name", "kind"), [("bf16", "2:4"), ("tf32", "1:2")])
 def test_sparse_products_equal_those_of_the_chosen_rows_of_b(name: str, kind: str) -> None:
     generator = np.random.default_rng(3)
-    how, dense_rule = rule("mma", 80, name, sparse=True), rule("mma", 80, name)
+    how, dense_rule = select_rule("mma", 80, name, sparse=True), select_rule("mma", 80, name)
     depth = 2 * how.step
     stored = generator.integers(-8, 8, (4, depth // 2)).astype(np.float32)
     b = generator.integers(-8, 8, (depth, 4)).astype(np.float32)
@@ -45,7 +45,7 @@ def test_sparse_products_equal_those_of_the_chosen_rows_of_b(name: str, kind: st
     c = np.zeros((4, 4), np.float32)
     dense = expand(stored, codes, kind)
     places = expand(np.ones_like(stored), codes, kind) > 0
-    got = dots.dot(dots.operand(dense, name), dots.operand(b, name), c, how)
+    got = dots.dot(dots.prepare_operand(dense, name), dots.prepare_operand(b, name), c, how)
     for i in range(4):
-        left, right = dots.operand(stored[i : i + 1], name), dots.operand(b[places[i]], name)
+        left, right = dots.prepare_operand(stored[i : i + 1], name), dots.prepare_operand(b[places[i]], name)
         np.testing.assert_array_equal(got[i : i + 1], dots.dot(left, right, c[:1], dense_rule))

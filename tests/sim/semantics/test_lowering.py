@@ -12,9 +12,9 @@ from pyptx import sim
 from pyptx.isa.targets import FIRST_PTX, target
 from pyptx.parser import parse
 from pyptx.sim.numerics.formats import decode
-from pyptx.sim.numerics.products import product
+from pyptx.sim.numerics.products import multiply_matrices
 from pyptx.sim.numerics.sparse import expand
-from pyptx.sim.numerics.tensor_core import CORES, rule
+from pyptx.sim.numerics.tensor_core import CORES, select_rule
 from tests.sim.numerics import exact, slow_dot
 from tools.sim_products import addend, codes
 
@@ -95,13 +95,13 @@ def test_mma_of_fp8_is_two_products_of_f16(target: str, depth: int, output: str)
 @pytest.mark.parametrize(("span", "depth", "sparse"), [(4, 16, False), (4, 32, False), (8, 64, True)])
 @pytest.mark.parametrize("sm", [90, 110])
 def test_fp8_in_rationals(sm: int, span: int, depth: int, sparse: bool) -> None:
-    random, how = np.random.default_rng(sm), rule("mma", sm, "f16", "f32", sparse=sparse)
+    random, how = np.random.default_rng(sm), select_rule("mma", sm, "f16", "f32", sparse=sparse)
     a, b = codes(random, "e4m3", (SIDE, depth)), codes(random, "e5m2", (depth, SIDE))
     if sparse:
         meta = random.choice((0b0100, 0b1000, 0b1001, 0b1110), (SIDE, depth // 4)).astype(np.uint8)
         a = expand(a[:, : depth // 2], meta, "2:4")
     c = addend(random, SIDE, "f32")
-    got = product(a, b, c, ("f32", "e4m3", "e5m2"), instruction="mma", sm=sm, sparse=sparse)
+    got = multiply_matrices(a, b, c, ("f32", "e4m3", "e5m2"), instruction="mma", sm=sm, sparse=sparse)
     for i, j in np.ndindex(SIDE, SIDE):
         row, column = a[i].tolist(), b[:, j].tolist()
         wanted = slow_dot.unpacked(row, column, float(c[i, j]), span, how.fraction, how.step, "f32")
@@ -119,7 +119,7 @@ def test_four_products_of_f16_are_added_by_threads_since_ampere(output: str) -> 
     a, b = a.astype("f2").astype("f4"), b.astype("f2").astype("f4")
     a[::2, 2:], b[:, 2:] = a[::2, :2], -b[:, :2]
     c = addend(random, SIDE, output)
-    got = product(a, b.T, c, (output, "f16", "f16"), instruction="mma", sm=80)
+    got = multiply_matrices(a, b.T, c, (output, "f16", "f16"), instruction="mma", sm=80)
     differing = 0
     for i, j in np.ndindex(SIDE, SIDE):
         terms = [Fraction(float(x)) * Fraction(float(y)) for x, y in zip(a[i], b[j], strict=True)]
@@ -140,8 +140,8 @@ def test_four_products_of_f16_are_added_by_threads_since_ampere(output: str) -> 
 def test_wmma_of_tf32_takes_four_elements_at_a_time(sm: int) -> None:
     random = np.random.default_rng(sm)
     a, b, c = codes(random, "tf32", (SIDE, 8)), codes(random, "tf32", (8, SIDE)), addend(random, SIDE, "f32")
-    got = product(a, b, c, ("f32", "tf32", "tf32"), instruction="wmma", sm=sm)
-    fraction = rule("mma", sm, "tf32").fraction
+    got = multiply_matrices(a, b, c, ("f32", "tf32", "tf32"), instruction="wmma", sm=sm)
+    fraction = select_rule("mma", sm, "tf32").fraction
     wanted = [
         [slow_dot.chain(row, column, float(c[i, j]), ("tf32", "tf32"), fraction, 4, "f32")
          for j, column in enumerate(b.T.tolist())]

@@ -18,7 +18,7 @@ from math import inf, isfinite, ldexp, nan
 
 from pyptx.isa import fragments
 from pyptx.isa.fragments import Fragment
-from pyptx.sim.numerics.tensor_core import BLOCK_FRACTION, BLOCK_RUN, Lowering, Rule, lowering, rule
+from pyptx.sim.numerics.tensor_core import BLOCK_FRACTION, BLOCK_RUN, Lowering, Rule, select_lowering, select_rule
 from pyptx.types import from_name
 from tests.sim.numerics import exact, slow_dot
 from tools.conformance.forms import Case
@@ -161,7 +161,7 @@ def _element(how: Product, parts: dict[str, Rows], rows: Rows, columns: Rows) ->
     if atype == "f64":
         rounding = next((flag for flag in ("rz", "rm", "rp") if flag in how.flags), "rn")
         return lambda i, j, c: _of_double(rows[i], columns[j], c, rounding)
-    way = lowering("mma", how.arch, atype, how.k)
+    way = select_lowering("mma", how.arch, atype, how.k)
     if way is Lowering.SCALAR:
         return _of_threads(how, rows, columns)
     left = [_values(row, atype, how) for row in rows]
@@ -169,7 +169,7 @@ def _element(how: Product, parts: dict[str, Rows], rows: Rows, columns: Rows) ->
     if way is Lowering.UNPACKED:
         return _of_halves(how, left, right)
     scales = _scales(how, parts) if how.vector else None
-    made = rule("mma", how.arch, atype, dtype, sparse=how.sparse)
+    made = select_rule("mma", how.arch, atype, dtype, sparse=how.sparse)
 
     def element(i: int, j: int, c: int) -> int:
         start = _number(c, how.types[3])
@@ -200,7 +200,7 @@ def _of_integers(how: Product, rows: Rows, columns: Rows) -> Element:
 def _of_halves(how: Product, left: list[list[float]], right: list[list[float]]) -> Element:
     """Return products of f16: of the lower halves of registers, then of the upper ones, then the addend."""
     dtype, span = how.types[0], 8 if how.sparse else 4
-    made = rule("mma", how.arch, "f16", dtype, sparse=how.sparse)
+    made = select_rule("mma", how.arch, "f16", dtype, sparse=how.sparse)
     halves = [[k for k in range(how.k) if (k % span >= span // 2) is upper] for upper in (False, True)]
 
     def element(i: int, j: int, c: int) -> int:

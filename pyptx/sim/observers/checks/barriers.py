@@ -94,7 +94,7 @@ def _check_join(
 def synchronize_parts(checks: Session, parts: list[tuple[Step, Lanes, Array]]) -> None:
     """Synchronize lanes that met at one or several `bar.warp.sync`."""
     shape, step = parts[0][1].shape, parts[0][0]
-    lanes = shape.merged([lanes for _, lanes, _ in parts])
+    lanes = shape.merge([lanes for _, lanes, _ in parts])
     order = np.argsort(np.concatenate([lanes.index for _, lanes, _ in parts]))
     synchronize_warps(checks, step, lanes, np.concatenate([masks for _, _, masks in parts])[order])
 

@@ -61,7 +61,7 @@ def _copy(
         checks.engine.copies.cp_async(checks.group_lanes(active), writes, targets)
         _bring(site, active, targets, extra if partly else np.where(extra != 0, 0, whole) if ignores else None, whole)
         if read.any():
-            reading = active if read.all() else active.shape.of(active.index[read])
+            reading = active if read.all() else active.shape.select_index(active.index[read])
             checks.engine.copies.cp_async(checks.group_lanes(reading), reads, here[read].astype(np.int64))
             dependents.check_accesses(site, reading, here[read].astype(np.int64), whole, writes=False)
     inner(site, lanes, mask, to, target, of, source, outs, size, *rest)

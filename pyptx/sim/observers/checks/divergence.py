@@ -35,13 +35,13 @@ class Divergence:
             # Lanes with a false guard have been reported already.
             if part.place is not None:
                 checks.engine.findings.add(make_finding(state, checks.find_place(step), lanes, part))
-                checks.parted |= set(checks.group_lanes(state.shape.of(part.index)).warps.tolist())
+                checks.parted |= set(checks.group_lanes(state.shape.select_index(part.index)).warps.tolist())
 
     def check_waiting(self) -> None:
         """Report lanes that wait at barriers although nothing can run."""
         for pc, came in [*self._came.items()]:
             if isinstance(pc, int):
-                self.check_barrier(self._state.blocks[pc], 0, self._state.shape.of(np.flatnonzero(came)))
+                self.check_barrier(self._state.blocks[pc], 0, self._state.shape.select_index(np.flatnonzero(came)))
 
     def explain(self, place: Place, lanes: Lanes) -> list[Finding]:
         """Return the findings of an aligned instruction inside a block, in some of its lanes."""
@@ -59,7 +59,7 @@ class Divergence:
         state, shape = self._state, self._state.shape
         came = self._came.setdefault(key, np.zeros(shape.lanes, np.bool_))
         came[lanes.sel] = True
-        here = shape.of(np.flatnonzero(came & np.isin(shape.warp, shape.warp[lanes.sel])))
+        here = shape.select_index(np.flatnonzero(came & np.isin(shape.warp, shape.warp[lanes.sel])))
         came &= np.isin(shape.warp, shape.warp[state.alive & ~came])
         if not came.any():
             del self._came[key]

@@ -21,7 +21,7 @@ from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.execution.machine import Batch
 from pyptx.sim.hazards import Place
 from pyptx.sim.numerics.formats import widen
-from pyptx.sim.numerics.rounding import rounded
+from pyptx.sim.numerics.rounding import round_to_format
 from pyptx.sim.observers.checks import addresses
 from pyptx.sim.observers.checks.addresses import SIGNED, UNSIGNED, WHOLE
 from pyptx.sim.observers.checks.session import find_session, make_place
@@ -265,7 +265,7 @@ def _check_rounding(
         return
     at = int(inexact[0])
     number = int(_value_at(a, at))
-    result = float(number) if target == "f64" else float(rounded(np.array(float(number)), target, mode))
+    result = float(number) if target == "f64" else float(round_to_format(np.array(float(number)), target, mode))
     shown = int(result) if np.isfinite(result) else result
     find_session(machine).engine.numerics.inexact(
         place, _thread_at(machine, lanes, at), number, target, shown, len(inexact)

@@ -36,7 +36,7 @@ def check_warpgroup_operands(
     """Check an operand of each warpgroup, of one element type; `rows` and `groups` are in the order of CTAs and
     warpgroups."""
     checks, place = locate_session(site)
-    values = lanes.each(descriptors)[wg.groups_of(lanes).first]
+    values = lanes.broadcast(descriptors)[wg.groups_of(lanes).first]
     modes = {_read_swizzle(value) for value in set((values >> _SWIZZLE_AT).tolist())}
     for mode in modes if len(modes) == 1 else ():
         if checks.engine.layouts.differs(mode, kind):

@@ -64,4 +64,4 @@ def _order_givers(checks: Session, lanes: Lanes, matrices: int) -> Array:
         order = order[threads[order] % 32 < _ROWS * matrices]
         return order[: len(order) // _ROWS * _ROWS].reshape(-1, _ROWS)
 
-    return lanes.remembered(f"hazards of {matrices} matrices", sort_lanes)
+    return lanes.compute_once(f"hazards of {matrices} matrices", sort_lanes)

@@ -60,7 +60,13 @@ def _check_sums(kind: str, site: Site, lanes: Lanes, chosen: Array, old: Array, 
         checks, place = locate_session(site)
         named = [("old", split_elements(old, kind)), ("b", split_elements(addends, kind))]
         _report_flaws(
-            place, "atom", named, split_elements(sums, kind), checks, lanes.shape.of(lanes.index[chosen]), None
+            place,
+            "atom",
+            named,
+            split_elements(sums, kind),
+            checks,
+            lanes.shape.select_index(lanes.index[chosen]),
+            None,
         )
 
 

@@ -14,7 +14,7 @@ from pyptx.check.body import Step
 from pyptx.isa.descriptors import InstructionDescriptor
 from pyptx.isa.traits import Trait
 from pyptx.numbers import FORMATS, is_float
-from pyptx.sim.base.formats import Array, native
+from pyptx.sim.base.formats import Array, numpy_code
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines import bulk
 from pyptx.sim.engines.issuing import select_lanes
@@ -110,7 +110,7 @@ def _multiply_in_warp(
         return product
     flaws = _find_flaws(lanes, a, types[1]) | _find_flaws(lanes, b, types[2])
     if scales:
-        words = [np.ascontiguousarray(lanes.each(rest[at])) for at in scales]
+        words = [np.ascontiguousarray(lanes.broadcast(rest[at])) for at in scales]
         bad = [(word.view("u1") == 0xFF).reshape(lanes.n, -1) for word in words]
         flaws |= _spread_to_warps(lanes, Flaws(np.asarray(np.concatenate(bad, 1).any(1)), np.zeros(lanes.n, np.bool_)))
     whole, start = _stack(lanes, product, kind), _stack(lanes, c, _spell_register(types[3]))
@@ -177,8 +177,8 @@ def _multiply_in_warpgroup(
 ) -> None:
     groups = wg.groups_of(lanes)
     named = dict(zip(spelling.names, values, strict=True))
-    keeps: Array = lanes.each(named["scale_d"])[groups.first]
-    kind = native(spelling.types[0])
+    keeps: Array = lanes.broadcast(named["scale_d"])[groups.first]
+    kind = numpy_code(spelling.types[0])
     start = _read_accumulators(site, lanes, groups, d, kind)
     before = None if np.isfinite(start).all() else Flaws.find(start)
     inner(site, lanes, mask, outs, d, *values)

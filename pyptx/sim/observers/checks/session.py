@@ -138,7 +138,7 @@ class Session(Observer):
 
     def group_lanes(self, lanes: Lanes) -> Group:
         """Return the engine's group of these lanes."""
-        return lanes.remembered("hazards", lambda: self._make_group(lanes))
+        return lanes.compute_once("hazards", lambda: self._make_group(lanes))
 
     def _make_group(self, lanes: Lanes) -> Group:
         if lanes.positions is None:
@@ -156,7 +156,7 @@ class Session(Observer):
         if mask is None:
             return lanes
         at = np.flatnonzero(np.broadcast_to(mask, lanes.n))
-        return lanes if len(at) == lanes.n else lanes.shape.of(lanes.index[at]) if len(at) else None
+        return lanes if len(at) == lanes.n else lanes.shape.select_index(lanes.index[at]) if len(at) else None
 
     def find_incomplete(self, group: Group) -> Array | None:
         """Return which warps of a group lack live lanes, None if all are whole."""
@@ -179,13 +179,13 @@ class Session(Observer):
 
     def split_by_cta(self, lanes: Lanes) -> list[tuple[int, Group]]:
         """Return the lanes of each CTA, with its slot."""
-        return lanes.remembered("hazards by cta", lambda: self._split_lanes(lanes, lanes.cta))
+        return lanes.compute_once("hazards by cta", lambda: self._split_lanes(lanes, lanes.cta))
 
     def split_by_cluster(self, lanes: Lanes) -> list[tuple[int, Group]]:
         """Return the lanes of each cluster."""
         assert self.grid is not None
         size = self.grid.cluster
-        return lanes.remembered("hazards by cluster", lambda: self._split_lanes(lanes, lanes.cta // size))
+        return lanes.compute_once("hazards by cluster", lambda: self._split_lanes(lanes, lanes.cta // size))
 
     def _split_lanes(self, lanes: Lanes, key: Array) -> list[tuple[int, Group]]:
         numbers = np.unique(key).tolist()

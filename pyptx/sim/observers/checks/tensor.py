@@ -75,7 +75,7 @@ def split_by_warp(checks: Session, lanes: Lanes) -> list[tuple[int, int, Group]]
             for number, at in zip(numbers.tolist(), first.tolist(), strict=True)
         ]
 
-    return lanes.remembered("hazards by warp", make_groups)
+    return lanes.compute_once("hazards by warp", make_groups)
 
 
 def group_by_warp(checks: Session, lanes: Lanes) -> tuple[Array, list[Group]]:
@@ -85,7 +85,7 @@ def group_by_warp(checks: Session, lanes: Lanes) -> tuple[Array, list[Group]]:
         warps = split_by_warp(checks, lanes)
         return np.array([at for at, _, _ in warps]), [group for _, _, group in warps]
 
-    return lanes.remembered("hazards of warps", make_groups)
+    return lanes.compute_once("hazards of warps", make_groups)
 
 
 def _alloc(
@@ -98,7 +98,7 @@ def _alloc(
     checks.engine.warps.alike(checks.group_lanes(lanes), place, counts.astype(np.int64), "columns")
     refused = {int(lane) for positions in site.memory.tensor.refused for lane in positions}
     for at, _, group in split_by_warp(checks, lanes):
-        lane = lanes.shape.of(lanes.index[at : at + 1])
+        lane = lanes.shape.select_index(lanes.index[at : at + 1])
         if lane.lo in refused:
             continue
         region, offsets = site.memory.resolve(site, space, lane, where[at : at + 1], 4, "told")

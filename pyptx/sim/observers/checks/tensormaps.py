@@ -31,7 +31,7 @@ def _record_accesses(
 ) -> int | None:
     """Report all bytes of a map in shared memory, for each of these lanes; return the address of one in global
     memory."""
-    lane = by.shape.of(by.index[:1])
+    lane = by.shape.select_index(by.index[:1])
     region, offsets = site.memory.resolve(site, space, lane, np.array([address]), 64, "told")
     begin = int(np.atleast_1d(offsets)[0])
     if region.space != "shared":
@@ -48,7 +48,7 @@ def _replace(
     checks, _ = locate_session(site)
     active, (where,) = select_lanes(lanes, mask, address)
     for at in range(0 if active is None else active.n):
-        lane = lanes.shape.of(active.index[at : at + 1])  # pyright: ignore[reportOptionalMemberAccess]
+        lane = lanes.shape.select_index(active.index[at : at + 1])  # pyright: ignore[reportOptionalMemberAccess]
         address_in_global = _record_accesses(checks, site, place, lane, space, where[at], "rw")
         if address_in_global is not None:
             _record_edit(checks, place, checks.group_lanes(lane).first, address_in_global)
@@ -70,7 +70,7 @@ def _copy(
         checks.check_aligned(active, place)
         _, firsts = np.unique(active.shape.warp[active.sel], return_index=True)
         for at in firsts.tolist():
-            lane = lanes.shape.of(active.index[at : at + 1])
+            lane = lanes.shape.select_index(active.index[at : at + 1])
             warp = active.subset(active.shape.warp[active.sel] == active.shape.warp[active.sel][at])
             assert warp is not None
             _record_accesses(checks, site, place, warp, of, here[at], "r")

@@ -39,7 +39,7 @@ def record_boxes(site: Site, lanes: Lanes, units: Array, unit: int, ends: list[A
     if find_unread(site) is not None:
         within = (units[:, None] * unit + np.arange(unit)).reshape(-1)
         for at, lane in enumerate(lanes.index.tolist()):
-            one = lanes.shape.range(lane, lane + 1)
+            one = lanes.shape.select_range(lane, lane + 1)
             for end in ends:
                 record_bytes(site, one, within + int(end[at]), size)
 

@@ -91,7 +91,7 @@ def group_by_warpgroup(checks: Session, lanes: Lanes) -> list[Group]:
         key = shape.cta[lanes.sel] * (shape.warps + 3) + shape.thread[lanes.sel] // wg.THREADS
         return [Group(np.sort(threads[key == number])) for number in np.unique(key)]
 
-    return lanes.remembered("hazards by warpgroup", make_groups)
+    return lanes.compute_once("hazards by warpgroup", make_groups)
 
 
 def _multiply(
@@ -113,7 +113,7 @@ def _multiply(
         for name, at, rows, columns in shapes
     ]
     for name, *_ in shapes:
-        values = lanes.each(named[name]).astype(np.int64)
+        values = lanes.broadcast(named[name]).astype(np.int64)
         checks.engine.warps.alike(
             checks.group_lanes(lanes), place, values, f"descriptor of {name.upper()}", _find_firsts(lanes)
         )
@@ -134,7 +134,7 @@ def _find_firsts(lanes: Lanes) -> Array:
         _, first, which = np.unique(key, return_index=True, return_inverse=True)
         return first[which]
 
-    return lanes.remembered("first lanes of warpgroups", find)
+    return lanes.compute_once("first lanes of warpgroups", find)
 
 
 def _is_across(named: dict[str, Any], name: str) -> bool:
@@ -161,8 +161,8 @@ def _collect_granules(
     site: Site, lanes: Lanes, descriptors: Any, operand: tuple[str, str], rows: int, columns: int, across: bool
 ) -> Rows:
     """Return the granules of an operand of each warpgroup; `operand` is its name and type."""
-    held: _Operands = lanes.remembered("hazards of products", lambda: _Operands.locate(lanes))
-    values, bits = lanes.each(descriptors)[held.first], type_bits(operand[1])
+    held: _Operands = lanes.compute_once("hazards of products", lambda: _Operands.locate(lanes))
+    values, bits = lanes.broadcast(descriptors)[held.first], type_bits(operand[1])
     key = values.tobytes(), rows, columns, bits, across
     granule_rows = held.rows.get(key)
     if granule_rows is None:

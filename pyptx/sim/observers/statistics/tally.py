@@ -84,9 +84,9 @@ def _count_pieces(lanes: Lanes, places: Array, space: str, size: int) -> tuple[i
             count_wavefronts(rows[0], same, order, size) if space == "shared" else count_sectors(rows[0], same, size)
         )
         return pieces * len(rows), ideal * len(rows), most, len(rows)
-    warp = lanes.of("warp", shape.warp)
+    warp = lanes.select_values("warp", shape.warp)
     pieces_by_warp = (
-        count_wavefronts(places, warp, lanes.of("lane", shape.lane), size)
+        count_wavefronts(places, warp, lanes.select_values("lane", shape.lane), size)
         if space == "shared"
         else count_sectors(places, warp, size)
     )

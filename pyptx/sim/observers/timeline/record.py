@@ -90,7 +90,7 @@ class Record:
 
     def warps(self, lanes: Lanes) -> tuple[Array, Array]:
         """Return the warps of these lanes, and how many lanes of each there are."""
-        return lanes.remembered("timeline warps", lambda: np.unique(lanes.shape.warp[lanes.sel], return_counts=True))
+        return lanes.compute_once("timeline warps", lambda: np.unique(lanes.shape.warp[lanes.sel], return_counts=True))
 
     def kept_warps(self, lanes: Lanes) -> tuple[list[int], list[int]]:
         """Return the recorded warps of these lanes, and how many lanes of each there are."""

@@ -80,7 +80,7 @@ def test_an_upper_word_carries_the_second_row_out_of_the_array() -> None:
 
 @pytest.mark.parametrize("lane", [0, 5])
 def test_every_lane_overrides_by_its_own_words(lane: int) -> None:
-    lanes = Shape((8, 1, 1), 1).all()
+    lanes = Shape((8, 1, 1), 1).select_all()
     ramp = np.arange(8, dtype=np.uint32)
     low, high = (ramp + 3, ramp * 0 + 0xFFFFFFFF, ramp * 7), ramp + 0x3A1
     sizes = tuple(ramp + size for size in (0x120, 0xFF07, 2, 9))

@@ -117,7 +117,7 @@ class Readers:
             held = plane.slot(slot)
             before = held[cells]
             same = records.tag[before >> 6] + (before & 63) == records.tag[refs >> 6] + (refs & 63)
-            free = (before == 0) | (same & (records.flags(before >> 6) == records.flags(refs >> 6)))
+            free = (before == 0) | (same & (records.kind(before >> 6) == records.kind(refs >> 6)))
             held[cells[free]] = refs[free]
             lost = held[cells] != refs
             cells, refs = cells[lost], refs[lost]
@@ -294,8 +294,7 @@ class Readers:
         if not len(at):
             return free
         old, who = before[at].astype(np.int64), threads[at]
-        alike = records.flags(old >> 6) == records.flags(refs[at] >> 6)
-        alike &= records.family(old >> 6) == records.family(refs[at] >> 6)
+        alike = records.kind(old >> 6) == records.kind(refs[at] >> 6)
         span, column = clocks.cta_span[who >> 5], records.column[old >> 6]
         near = (column >= span[:, 0]) & (column < span[:, 1])
         near &= records.domain(old >> 6) == clocks.domain_of[who >> 5]
@@ -325,11 +324,9 @@ class Readers:
     def _follows(self, old: int, thread: int, ref: int) -> bool:
         """Tell quickly whether an equal access plainly precedes a new one; False decides nothing."""
         records = self.state.records
-        new, earlier = records.place(ref >> 6), records.place(old >> 6)
-        alike = new.family is earlier.family and records.flag(old >> 6) == records.flag(ref >> 6)
-        if new is not earlier and not alike:
+        if not records.is_same_kind(old >> 6, ref >> 6):
             return False
-        return plainly_after(self.state, new, old, thread)
+        return plainly_after(self.state, records.place(ref >> 6), old, thread)
 
     def _keep_in_sets(self, threads: Ints, plane: Plane, cells: Ints, refs: Refs) -> None:
         sets = self._select_sets(plane)

@@ -46,6 +46,8 @@ class Records:
         self._scope = np.zeros(64, np.int8)
         self._family = np.zeros(64, np.int8)
         self._size = np.zeros(64, np.int32)
+        self._kind = np.zeros(64, np.int32)
+        self._kinds: dict[tuple[int, ...], int] = {}
         self.life_warp: Clock = np.full(64, -1, np.int32)
         self.life_domain: Clock = np.full(64, -1, np.int32)
         self.lives = 1
@@ -59,13 +61,15 @@ class Records:
             return stored
         number = len(self.accesses)
         if number == len(self._flags):
-            for name in ("_flags", "_scope", "_family", "_size"):
+            for name in ("_flags", "_scope", "_family", "_size", "_kind"):
                 old = getattr(self, name)
                 setattr(self, name, np.concatenate([old, np.zeros_like(old)]))
         self.accesses.append(access)
         own = access.writes * WRITES + access.reads * READS + access.strong * STRONG + access.readonly * READONLY
         self._flags[number] = own | flags
         self._scope[number], self._family[number], self._size[number] = access.scope, access.family, access.size
+        strong = (access.size, access.scope) if access.strong else ()
+        self._kind[number] = self._kinds.setdefault((own | flags, access.family, *strong), len(self._kinds))
         if not flags:
             self._number_of[id(access)] = number
         return number
@@ -99,6 +103,14 @@ class Records:
 
     def size(self, record: Ints) -> Clock:
         return self._size[self.access[record]]
+
+    def kind(self, record: Ints) -> Clock:
+        """Return equal numbers for accesses that conflict with the same later accesses, except those that follow
+        them: whether two strong accesses may overlap depends on their sizes and scopes."""
+        return self._kind[self.access[record]]
+
+    def is_same_kind(self, record: int, other: int) -> bool:
+        return bool(self._kind[self.access[record]] == self._kind[self.access[other]])
 
     def warp(self, record: Ints) -> Clock:
         return self.life_warp[self.tag[record] >> 7]

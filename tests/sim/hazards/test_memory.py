@@ -207,3 +207,18 @@ def test_clusters_one_after_the_other_in_the_same_slots() -> None:
         for group in groups:
             made.exit(group, place(4))
     assert codes(made) == []
+
+
+@pytest.mark.parametrize(
+    ("size", "scope", "expected"),
+    [(8, Scope.GPU, ["PTX0904"]), (4, Scope.CTA, ["PTX0903"]), (4, Scope.SYS, [])],
+)
+def test_an_atomic_does_not_hide_an_earlier_one_of_other_size_or_scope(
+    size: int, scope: Scope, expected: list[str]
+) -> None:
+    made, _ = engine(32, ctas=2)
+    here, there, address = Group(np.array([0])), Group(np.array([32])), np.array([1 << 20])
+    made.access(atomic(place(2), Space.GLOBAL, size, scope=scope), here, address)
+    made.access(atomic(place(3), Space.GLOBAL, 4), here, address)
+    made.access(atomic(place(4), Space.GLOBAL, 4), there, address)
+    assert codes(made) == expected

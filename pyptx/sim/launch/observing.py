@@ -49,8 +49,8 @@ class Observers:
         if self.recorder is None:
             return why
         checks = self.checks
-        hazards = [] if checks is None else by_cause(checks.selected.select(checks.engine.findings))
-        return self.recorder.stopped(why, hazards)
+        hazards = [] if checks is None else by_cause(checks.selection.select(checks.engine.findings))
+        return self.recorder.make_stop(why, hazards)
 
     def draw(self, stats: Stats, hazards: Sequence[Finding]) -> Timeline | None:
         """Return the timeline, and put what was counted into the run's statistics."""

@@ -21,7 +21,7 @@ def report_unwritten(
     """Report elements of `outputs`, None for all arrays of the launch, and of uninitialized arrays, each with the
     checks of its grid."""
     wanted = [(owner, array, "") for owner, array in fresh]
-    if "outputs" in checks.selected.optional:
+    if "outputs" in checks.selection.optional:
         every = [array for array, _ in buffers.arrays] if outputs is None else outputs
         wanted += [(checks, array, _COVER) for array in every]
     if not all(isinstance(array, np.ndarray) for _, array, _ in wanted):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -94,7 +94,7 @@ class Machine:
     @property
     def hazards(self) -> list[Finding]:
         """What has been found so far of what `check` asks for."""
-        return [] if self._checks is None else self._checks.selected.select(self._checks.engine.findings)
+        return [] if self._checks is None else self._checks.selection.select(self._checks.engine.findings)
 
     @hide_frames
     def step(self, count: int = 1) -> bool:
@@ -131,10 +131,10 @@ class Machine:
             fresh = [(checks, array) for array in self._options.fresh]
             report_unwritten(checks, launch.buffers, self._outputs, fresh)
         with attach([launch.printed]):
-            hazards = [] if checks is None else judge_findings([self._module], checks.selected, checks)
+            hazards = [] if checks is None else judge_findings([self._module], checks.selection, checks)
         launch.write_back()
         watched = [] if self._watch is None else self._watch.changes
-        selected = None if checks is None else checks.selected
+        selected = None if checks is None else checks.selection
         covered = Coverage.of(
             self._options.schedule, self._options.seed, selected, launch.stats, self._outputs, self._options.fresh
         )  # fmt: skip
@@ -234,7 +234,7 @@ class Machine:
             raise self._repeatable(add_findings(why, self._checks)) from None
         if not more:
             self._batch = self._next_batch()
-        new = [] if self._checks is None else self._checks.selected.select_fatal(self.hazards)
+        new = [] if self._checks is None else self._checks.selection.select_fatal(self.hazards)
         new = [finding for finding in new if id(finding) not in self._raised]
         if new:
             self._raised |= {id(finding) for finding in new}

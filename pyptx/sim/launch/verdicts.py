@@ -67,7 +67,7 @@ def cite_lines(module: Module, why: PtxError, *others: Module) -> PtxError:
 def add_findings(why: PtxError, checks: Checks | None) -> PtxError:
     """Return the error that ended a run, behind the hazards that may have caused it, wrapped addresses among them;
     behind a hang stand the phases that nobody observed, which often are its beginning."""
-    found = [] if checks is None else by_cause(checks.selected.select(checks.engine.findings))
+    found = [] if checks is None else by_cause(checks.selection.select(checks.engine.findings))
     causes = [finding for finding in found if finding.severity is Severity.ERROR or finding.rule in _WRAPPED]
     errors = [finding.diagnostic() for finding in causes]
     missed = [finding for finding in found if finding.rule is PHASE_UNOBSERVED and isinstance(why, Hang)]

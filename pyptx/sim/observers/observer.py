@@ -14,7 +14,7 @@ class Observer(Sink[Site]):
     """A sink that may also inspect the machine and its schedule."""
 
     def instrument(self, program: Program) -> Instrument | None:
-        """Return what adds calls to the generated code of a program, None for nothing."""
+        """Return the instrument that adds calls to a program's generated code, None to add none."""
         return None
 
     def attach(self, machine: Batch, slots: int) -> None:

@@ -20,7 +20,7 @@ from pyptx.sim.scheduling.known import make_place
 from pyptx.sim.scheduling.places import number_ctas
 from pyptx.sim.scheduling.state import State
 
-_MOST = 100_000
+_MOST_CHANGES = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +43,10 @@ class Change:
         return self.place.origin.line if self.place.origin else 0
 
     def __str__(self) -> str:
-        more = f" and {len(self.ctas) - 1} more" if len(self.ctas) > 1 else ""
-        who = f"CTA {Cta(int(self.ctas[0]), self.grid)} thread {self.threads[0]}"
+        suffix = f" and {len(self.ctas) - 1} more" if len(self.ctas) > 1 else ""
+        thread = f"CTA {Cta(int(self.ctas[0]), self.grid)} thread {self.threads[0]}"
         name = f"{self.variable} ({self.register})" if self.variable else self.register
-        return f"{self.place}: {name} of {who} from {self.before[0]} to {self.after[0]}{more}"
+        return f"{self.place}: {name} of {thread} from {self.before[0]} to {self.after[0]}{suffix}"
 
 
 class Watch(Observer):
@@ -65,11 +65,11 @@ class Watch(Observer):
     def record_changes(self) -> None:
         """Record what the last block changed."""
         batch = self._state
-        if batch is None or batch.running is None or len(self.changes) >= _MOST:
+        if batch is None or batch.running is None or len(self.changes) >= _MOST_CHANGES:
             return
         numbers = np.array(number_ctas(batch))
-        for at, (name, row) in enumerate(self.rows):
-            now, before = read_register(batch.machine, row), self._before[at]
+        for index, (name, row) in enumerate(self.rows):
+            now, before = read_register(batch.machine, row), self._before[index]
             lanes = np.flatnonzero(now.view(f"u{now.itemsize}") != before.view(f"u{now.itemsize}"))
             if len(lanes):
                 block, shape = batch.running[0], batch.shape
@@ -86,20 +86,20 @@ def watch(program: Program, names: Sequence[str]) -> Watch:
     if not isinstance(names, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise faults.error(faults.ARGUMENTS, None, f"watch is {names!r}: expected names of registers, such as ['%r1']")
     rows: list[tuple[str, Row]] = []
-    known = {name: row for code in program.codes for (name, _), row in code.rows.of.items()}
+    rows_by_name = {name: row for code in program.codes for (name, _), row in code.rows.of.items()}
     variables = python_names(program)
     for name in [names] if isinstance(names, str) else names:
-        registers = [name] if name in known else [own for own, variable in variables.items() if variable == name]
+        registers = [name] if name in rows_by_name else [own for own, variable in variables.items() if variable == name]
         if not registers:
-            names_shown = ", ".join([*dict.fromkeys(variables.values()), *sorted(known)][:12])
+            names_shown = ", ".join([*dict.fromkeys(variables.values()), *sorted(rows_by_name)][:12])
             text = f"no register `{name}` is used; expected one of {names_shown}"
             raise faults.error(faults.ARGUMENTS, program.entry.function.origin, text)
-        rows += [(register, known[register]) for register in registers]
+        rows += [(register, rows_by_name[register]) for register in registers]
     return Watch(rows, variables)
 
 
 def read_register(machine: Batch, row: Row, element: int = 0) -> Array:
     """Return a register's value in every lane, in its declared type if NumPy has it."""
     dtype = dtype_of(row.type)
-    same = dtype.itemsize == np.dtype(CLASSES[row.letter]).itemsize
-    return machine.views[row.letter + (suffix_of(dtype) if same else "")][row.index + element]
+    is_native = dtype.itemsize == np.dtype(CLASSES[row.letter]).itemsize
+    return machine.views[row.letter + (suffix_of(dtype) if is_native else "")][row.index + element]

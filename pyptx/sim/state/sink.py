@@ -125,7 +125,7 @@ class Sink(Generic[S]):
     def on_mbarrier_phase(self, rows: Array, phases: Array) -> None:
         """These phases of objects have ended."""
 
-    def on_mbarrier_test(self, rows: Array, wanted: Array, parity: bool, ended: Array) -> None:
+    def on_mbarrier_test(self, rows: Array, tokens: Array, parity: bool, is_complete: Array) -> None:
         """Lanes test whether phases have ended."""
 
     # Engines
@@ -162,7 +162,14 @@ class Sink(Generic[S]):
         return _ignore_lanes
 
     def on_write_back(
-        self, site: S, lane: Lanes, source: Bytes, target: Bytes, reduces: int, seen: set[bytes], tensor_map: Any
+        self,
+        site: S,
+        lane: Lanes,
+        source: Bytes,
+        target: Bytes,
+        reduces: int,
+        earlier_copies: set[bytes],
+        tensor_map: Any,
     ) -> None:
         """A lane issues a bulk copy to global memory. `reduces`: the bytes of an element that is reduced, 0 for a copy.
         `seen` is kept from lane to lane of one instruction."""

@@ -19,8 +19,8 @@ _SEMS = {"relaxed", "acquire", "release", "acq_rel", "sc", "weak"}
 
 def split_modifiers(instruction: Instruction) -> set[str]:
     """Return the modifiers without their dots; compound ones also in parts."""
-    whole = [modifier[1:] for modifier in instruction.modifiers]
-    return {*whole, *(part for modifier in whole for part in modifier.split("."))}
+    names = [modifier[1:] for modifier in instruction.modifiers]
+    return {*names, *(part for modifier in names for part in modifier.split("."))}
 
 
 def find_scope(words: set[str], otherwise: Scope) -> Scope:
@@ -61,7 +61,7 @@ def _is_plain(instruction: Instruction) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredValues:
     """The values of a store in the executing lanes."""
 
     lanes: Lanes
@@ -69,25 +69,27 @@ class Stored:
 
     def compare_memory(self, data: Array, offsets: Array, size: int) -> Array:
         """Tell which lanes change the bytes in memory."""
-        step, at = size // len(self.values), np.broadcast_to(offsets, self.lanes.n)
+        step, starts = size // len(self.values), np.broadcast_to(offsets, self.lanes.n)
         differs = np.zeros(self.lanes.n, np.bool_)
         for number, value in enumerate(self.values):
             if value is None:
                 continue
-            held = np.ascontiguousarray(np.broadcast_to(value, self.lanes.n)).view(np.uint8).reshape(self.lanes.n, -1)
-            where = at[:, None] + (number * step + np.arange(held.shape[1]))
-            differs |= (data[where] != held).any(axis=1)
+            stored_bytes = (
+                np.ascontiguousarray(np.broadcast_to(value, self.lanes.n)).view(np.uint8).reshape(self.lanes.n, -1)
+            )
+            cells = starts[:, None] + (number * step + np.arange(stored_bytes.shape[1]))
+            differs |= (data[cells] != stored_bytes).any(axis=1)
         return differs
 
     def compare_lanes(self, addresses: Array) -> bool:
         """Tell whether lanes with equal addresses store equal values."""
         order = np.argsort(addresses, kind="stable")
-        same = addresses[order][1:] == addresses[order][:-1]
+        same_address = addresses[order][1:] == addresses[order][:-1]
         for value in self.values:
             if value is None:
                 continue
-            held = np.broadcast_to(value, self.lanes.n)[order]
-            bits = f"u{held.itemsize}"
-            if (same & (held[1:].view(bits) != held[:-1].view(bits))).any():
+            ordered_values = np.broadcast_to(value, self.lanes.n)[order]
+            bits = f"u{ordered_values.itemsize}"
+            if (same_address & (ordered_values[1:].view(bits) != ordered_values[:-1].view(bits))).any():
                 return False
         return True

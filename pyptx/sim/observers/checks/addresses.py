@@ -27,31 +27,31 @@ _FIRST = frozenset(("shl", "neg", "abs", "cvta", "mapa", "shfl"))
 def find_uses(blocks: list[Block], code: Code) -> dict[int, int]:
     """Return how the result of each step of a function becomes part of addresses, by the step's identity; omit other
     steps."""
-    own = [block for block in blocks if block.code is code]
-    entering: list[Uses] = [{} for _ in own]
+    own_blocks = [block for block in blocks if block.code is code]
+    entering: list[Uses] = [{} for _ in own_blocks]
     uses: dict[int, int] = {}
-    before: list[set[int]] = [set() for _ in own]
-    for at, block in enumerate(own):
+    predecessors: list[set[int]] = [set() for _ in own_blocks]
+    for number, block in enumerate(own_blocks):
         for successor in successors(block):
-            before[successor - code.entry].add(at)
-    todo = list(range(len(own)))
+            predecessors[successor - code.entry].add(number)
+    todo = list(range(len(own_blocks)))
     while todo:
-        at = todo.pop()
+        number = todo.pop()
         live: Uses = {}
-        for successor in successors(own[at]):
+        for successor in successors(own_blocks[number]):
             for register, kinds in entering[successor - code.entry].items():
                 live[register] = live.get(register, 0) | kinds
-        for step in reversed(own[at].steps):
+        for step in reversed(own_blocks[number].steps):
             if step.plan is not None:
                 _propagate_uses(step, live, uses)
-        if live != entering[at]:
-            entering[at] = live
-            todo += [block_number for block_number in before[at] if block_number not in todo]
+        if live != entering[number]:
+            entering[number] = live
+            todo += [block_number for block_number in predecessors[number] if block_number not in todo]
     return uses
 
 
 def _propagate_uses(step: Step, live: Uses, uses: dict[int, int]) -> None:
-    """Turn what addresses need after a step into what they need before it."""
+    """Propagate the uses of a step's results to its operands."""
     assert step.plan is not None
     writes = reads_and_writes(step)[1]
     kinds = 0
@@ -61,10 +61,10 @@ def _propagate_uses(step: Step, live: Uses, uses: dict[int, int]) -> None:
             live.pop(register, None)
     if kinds:
         uses[id(step)] = uses.get(id(step), 0) | kinds
-        for operand, passed in _iterate_passed(step, kinds):
-            _record_need(operand, step, passed, live)
-    for wanted, source in zip(step.plan.signature, step.instruction.operands, strict=True):
-        if wanted.kind is Kind.ADDRESS:
+        for operand, operand_kinds in _iterate_address_operands(step, kinds):
+            _record_need(operand, step, operand_kinds, live)
+    for signature_operand, source in zip(step.plan.signature, step.instruction.operands, strict=True):
+        if signature_operand.kind is Kind.ADDRESS:
             _record_need(source, step, WHOLE, live)
 
 
@@ -81,7 +81,7 @@ def find_register(name: str, step: Step) -> Register | None:
     return None if symbol is None or symbol.kind.value != "register" else (base, id(symbol))
 
 
-def _iterate_passed(step: Step, kinds: int) -> Iterator[tuple[Operand, int]]:
+def _iterate_address_operands(step: Step, kinds: int) -> Iterator[tuple[Operand, int]]:
     """Yield the operands that the result depends on, and how they are widened."""
     opcode, operands = step.instruction.opcode, step.instruction.operands
     words = [modifier[1:] for modifier in step.instruction.modifiers]
@@ -89,8 +89,8 @@ def _iterate_passed(step: Step, kinds: int) -> Iterator[tuple[Operand, int]]:
         return
     match opcode:
         case "mul" | "mad" if "wide" in words:
-            widened = SIGNED if words[-1].startswith("s") else UNSIGNED
-            yield from ((operand, widened) for operand in operands[1:3])
+            extension = SIGNED if words[-1].startswith("s") else UNSIGNED
+            yield from ((operand, extension) for operand in operands[1:3])
             yield from ((operand, kinds) for operand in operands[3:])
         case "mul" | "mad" if "lo" in words:
             yield from ((operand, kinds) for operand in operands[1:])
@@ -148,7 +148,7 @@ def _may_be_negative(step: Step) -> bool:
     return signed or opcode in ("sub", "neg") or constant
 
 
-def find_read(blocks: list[Block], code: Code) -> frozenset[Register]:
+def find_read_registers(blocks: list[Block], code: Code) -> frozenset[Register]:
     """Return the registers of a function that some instruction reads."""
     steps = (step for block in blocks if block.code is code for step in block.steps if step.plan is not None)
     return frozenset(register for step in steps for register in reads_and_writes(step)[0])

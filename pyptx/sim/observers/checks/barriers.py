@@ -41,12 +41,12 @@ def check_numbers(checks: Session, step: Step, lanes: Lanes, numbers: Array) -> 
     """Report lanes of an `.aligned` barrier that name different barriers of their CTA."""
     shape = lanes.shape
     warp = shape.warp[lanes.sel]
-    least, most = np.full(shape.warps * shape.ctas, np.iinfo(np.int64).max), np.full(shape.warps * shape.ctas, -1)
-    np.minimum.at(least, warp, numbers.astype(np.int64))
-    np.maximum.at(most, warp, numbers.astype(np.int64))
-    apart = np.flatnonzero((least < most)[warp])
+    lowest, highest = np.full(shape.warps * shape.ctas, np.iinfo(np.int64).max), np.full(shape.warps * shape.ctas, -1)
+    np.minimum.at(lowest, warp, numbers.astype(np.int64))
+    np.maximum.at(highest, warp, numbers.astype(np.int64))
+    apart = np.flatnonzero((lowest < highest)[warp])
     if len(apart) and Trait.ALIGNED in step.traits:
-        names = f"{int(least[warp[apart[0]]])} and {int(most[warp[apart[0]]])}"
+        names = f"{int(lowest[warp[apart[0]]])} and {int(highest[warp[apart[0]]])}"
         message, thread = f"lanes of one warp name barriers {names}", int(checks.threads[lanes.sel][apart[0]])
         checks.engine.state.report(
             rules.BARRIER_COUNT, checks.find_place(step), message, thread=thread, count=len(apart)
@@ -54,41 +54,41 @@ def check_numbers(checks: Session, step: Step, lanes: Lanes, numbers: Array) -> 
 
 
 def _complete_warps(
-    checks: Session, step: Step, group: Group, number: int, part: Array, how: tuple[int | None, BarKind]
+    checks: Session, step: Step, group: Group, number: int, part: Array, arrival: tuple[int | None, BarKind]
 ) -> Group:
-    """Keep the lanes of incomplete warps and return the threads of warps that are now whole."""
-    whole = [group.threads[~part[group.warp_index]]]
-    for at in np.flatnonzero(part).tolist():
-        warp = int(group.warps[at])
-        mine = group.threads[group.warp_index == at]
-        before = checks.arriving.pop((number, warp), None)
-        if before is not None:
-            mine = np.union1d(before[0], mine)
-            _check_join(checks, step, int(group.threads[group.warp_index == at][0]), before, how)
-        if len(mine) < int(checks.engine.state.live[warp * 32 : warp * 32 + 32].sum()):
-            checks.arriving[number, warp] = mine, step, *how
+    """Keep the lanes of incomplete warps; return the threads of warps that are now complete."""
+    complete_threads = [group.threads[~part[group.warp_index]]]
+    for index in np.flatnonzero(part).tolist():
+        warp = int(group.warps[index])
+        threads = group.threads[group.warp_index == index]
+        earlier = checks.arriving.pop((number, warp), None)
+        if earlier is not None:
+            threads = np.union1d(earlier[0], threads)
+            _check_join(checks, step, int(group.threads[group.warp_index == index][0]), earlier, arrival)
+        if len(threads) < int(checks.engine.state.live[warp * 32 : warp * 32 + 32].sum()):
+            checks.arriving[number, warp] = threads, step, *arrival
         else:
-            whole.append(mine)
-    return Group(np.sort(np.concatenate(whole)))
+            complete_threads.append(threads)
+    return Group(np.sort(np.concatenate(complete_threads)))
 
 
 def _check_join(
-    checks: Session, step: Step, thread: int, before: tuple[Array, Step, int | None, BarKind],
-    how: tuple[int | None, BarKind],
+    checks: Session, step: Step, thread: int, earlier: tuple[Array, Step, int | None, BarKind],
+    arrival: tuple[int | None, BarKind],
 ) -> None:  # fmt: skip
     """Report lanes that join others of their warp at a barrier by another instruction or with another count. Without
     `.aligned` the instructions may differ."""
-    place, other, state = checks.find_place(step), checks.find_place(before[1]), checks.engine.state
+    place, other_place, state = checks.find_place(step), checks.find_place(earlier[1]), checks.engine.state
     if (
-        before[1] is not step
-        and thread >> 5 not in checks.parted
-        and (Trait.ALIGNED in step.traits or Trait.ALIGNED in before[1].traits)
+        earlier[1] is not step
+        and thread >> 5 not in checks.divergent_warps
+        and (Trait.ALIGNED in step.traits or Trait.ALIGNED in earlier[1].traits)
     ):
         message = "other lanes of the warp execute another barrier instruction"
-        state.report(rules.DIVERGENT, place, message, thread=thread, other=other)
-    if before[2] != how[0]:
+        state.report(rules.DIVERGENT, place, message, thread=thread, other=other_place)
+    if earlier[2] != arrival[0]:
         message = "other lanes of the warp have another count"
-        state.report(rules.BARRIER_COUNT, place, message, thread=thread, other=other)
+        state.report(rules.BARRIER_COUNT, place, message, thread=thread, other=other_place)
 
 
 def synchronize_parts(checks: Session, parts: list[tuple[Step, Lanes, Array]]) -> None:
@@ -102,9 +102,9 @@ def synchronize_parts(checks: Session, parts: list[tuple[Step, Lanes, Array]]) -
 def synchronize_warps(checks: Session, step: Step, lanes: Lanes, masks: Array) -> None:
     """Synchronize the lanes of a `bar.warp.sync`, by member mask."""
     for mask in np.unique(masks).tolist():
-        chosen = lanes if (masks == mask).all() else lanes.subset(masks == mask)
-        assert chosen is not None
-        checks.engine.barriers.warp_sync(checks.group_lanes(chosen), checks.find_place(step), int(mask))
+        members = lanes if (masks == mask).all() else lanes.subset(masks == mask)
+        assert members is not None
+        checks.engine.barriers.warp_sync(checks.group_lanes(members), checks.find_place(step), int(mask))
 
 
 def arrive_at_cluster_barrier(checks: Session, step: Step, lanes: Lanes) -> None:
@@ -121,21 +121,21 @@ def pass_cluster_barrier(checks: Session, step: Step, lanes: Lanes) -> None:
 
 
 def launch_dependents(checks: Session, lanes: Lanes, first: Sequence[bool]) -> None:
-    """Report lanes that let the dependents of their grid start; `first` tells for each CTA whether they are its first,
-    which alone count. Any of several warps may be first, so only one is reported."""
+    """Report lanes that let the dependents of their grid start; `first` says for each CTA whether they are its first
+    ones: only those count. Any of several warps may be first, so only one is reported."""
     for (_, group), counts in zip(checks.split_by_cta(lanes), first, strict=True):
         if counts:
             checks.engine.sync.launch_dependents(Group(group.threads[group.warp_index == 0]))
 
 
-def check_guard(checks: Session, step: Step, lanes: Lanes, others: Lanes) -> None:
+def check_guard(checks: Session, step: Step, lanes: Lanes, skipping: Lanes) -> None:
     """Report an `.aligned` barrier whose guard differs between the lanes of a warp."""
     if Trait.ALIGNED not in step.traits:
         return
     warp = lanes.shape.warp
-    passing = lanes.subset(np.isin(warp[lanes.sel], warp[others.sel]))
-    if passing is not None:
-        checks.check_aligned(passing, checks.find_place(step))
+    arriving = lanes.subset(np.isin(warp[lanes.sel], warp[skipping.sel]))
+    if arriving is not None:
+        checks.check_aligned(arriving, checks.find_place(step))
 
 
 def end_lanes(checks: Session, step: Step, lanes: Lanes) -> None:

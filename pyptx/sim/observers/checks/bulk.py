@@ -35,16 +35,22 @@ def report_peer_copy(site: Site, lane: Lanes, end: int) -> None:
 
 
 def report_store(
-    site: Site, lane: Lanes, source: Bytes, target: Bytes, reduces: int, seen: set[bytes], tensor_map: Any = None
+    site: Site,
+    lane: Lanes,
+    source: Bytes,
+    target: Bytes,
+    reduces: int,
+    earlier_copies: set[bytes],
+    tensor_map: Any = None,
 ) -> None:
     """Report the issue of a bulk copy to global memory; `reduces` is the size of a reduced element, else 0. `seen` are
     the copies of the same instruction so far: equal sources and targets write equal bytes."""
     unread.record_read(site, source)
     dependents.check_access(site, lane, target, writes=True)
     key = source.starts.tobytes() + target.starts.tobytes()
-    if not reduces and key in seen:
+    if not reduces and key in earlier_copies:
         return
-    seen.add(key)
+    earlier_copies.add(key)
     checks, place = locate_session(site)
     thread = checks.group_lanes(lane).first
     number = checks.engine.copies.bulk_store(thread, place, source, target, reduces)
@@ -68,7 +74,7 @@ def report_loads(
             break
 
     def land(positions: Array) -> None:
-        copies_together.landed(checks.engine.copies, [numbers[at] for at in positions.tolist()])
+        copies_together.landed(checks.engine.copies, [numbers[position] for position in positions.tolist()])
 
     return land
 

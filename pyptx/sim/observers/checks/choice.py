@@ -64,8 +64,8 @@ def parse_choice(check: Check, on_hazard: str) -> Selection | None:
         return None
     unknown = [name for name in names if name not in (*CLASSES, "all", "strict")]
     if unknown:
-        known = ", ".join(("all", "strict", "none", *CLASSES))
-        raise _make_choice_error(f"check {unknown[0]!r}: expected one of {known}")
+        choices = ", ".join(("all", "strict", "none", *CLASSES))
+        raise _make_choice_error(f"check {unknown[0]!r}: expected one of {choices}")
     classes = [name for name in names if name in CLASSES]
     codes = None if not classes or "all" in names else frozenset(code for name in classes for code in CLASSES[name])
     return Selection(codes, "strict" in names, on_hazard == "raise", OPTIONAL & set(classes))

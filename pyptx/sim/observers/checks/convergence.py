@@ -25,10 +25,10 @@ from pyptx.sim.state.meetings import present
 _ALL = 0xFFFFFFFF
 _REGISTERS, _MOST = 65536, 255
 """Registers of an SM, and of a thread; below that, kernels that change their count start with the maximum."""
-Told = Callable[..., None]
+Check = Callable[..., None]
 
 
-def make_event(step: Step, program: Program) -> Told | None:
+def make_event(step: Step, program: Program) -> Check | None:
     """Return the check of a warp-wide instruction, None for the old ones without a mask."""
     words, place = split_modifiers(step.instruction), make_place(step.instruction)
     if step.traits.get(Trait.SUSPENDS) == "registers":
@@ -40,7 +40,7 @@ def make_event(step: Step, program: Program) -> Told | None:
     return partial(_check_elect if step.instruction.opcode == "elect" else _check_members, place)
 
 
-def make_matrix_event(step: Step) -> Told | None:
+def make_matrix_event(step: Step) -> Check | None:
     """Return the check of a load or store of `wmma`, whose lanes name one matrix."""
     return partial(_check_matrix, make_place(step.instruction))
 
@@ -69,8 +69,8 @@ def _is_whole(checks: Session, lanes: Lanes, masks: Any) -> bool:
 
 
 def _select(values: Any, lanes: Lanes, active: Lanes) -> Array:
-    whole = np.broadcast_to(values, lanes.n).astype(np.int64)
-    return whole if active is lanes else whole[np.isin(lanes.index, active.index)]
+    lane_values = np.broadcast_to(values, lanes.n).astype(np.int64)
+    return lane_values if active is lanes else lane_values[np.isin(lanes.index, active.index)]
 
 
 def _check_members(place: Place, machine: Batch, lanes: Lanes, mask: Any, *operands: Any) -> None:
@@ -87,26 +87,26 @@ def _check_shuffle(place: Place, mode: str, machine: Batch, lanes: Lanes, mask: 
     checks, active = _mask_lanes(machine, lanes, mask)
     if active is None or _is_whole(checks, active, masks):
         return
-    group, named, among = (
+    group, member_masks, among = (
         checks.group_lanes(active),
         _select(masks, lanes, active) & _ALL,
         checks.group_lanes(present(machine, active)),
     )
-    checks.engine.warps.members(group, place, named, among)
+    checks.engine.warps.members(group, place, member_masks, among)
     sources = shuffle_sources(mode, lanes, b, c)
-    checks.engine.warps.sources(group, place, _select(sources, lanes, active), named, among)
+    checks.engine.warps.sources(group, place, _select(sources, lanes, active), member_masks, among)
 
 
 def _check_elect(place: Place, machine: Batch, lanes: Lanes, mask: Any, masks: Any) -> None:
     checks, active = _mask_lanes(machine, lanes, mask)
     masks = np.asarray(masks)
     if active is not None and not _is_whole(checks, active, masks):
-        each = _select(masks, lanes, active) & _ALL
-        for named in np.unique(each).tolist():
-            chosen = active.subset(each == named)
-            assert chosen is not None
-            among = checks.group_lanes(present(machine, chosen))
-            checks.engine.warps.elect(checks.group_lanes(chosen), place, named, among)
+        active_masks = _select(masks, lanes, active) & _ALL
+        for member_mask in np.unique(active_masks).tolist():
+            members = active.subset(active_masks == member_mask)
+            assert members is not None
+            among = checks.group_lanes(present(machine, members))
+            checks.engine.warps.elect(checks.group_lanes(members), place, member_mask, among)
 
 
 def _count_entry_registers(program: Program) -> int | None:
@@ -118,8 +118,8 @@ def _count_entry_registers(program: Program) -> int | None:
     if block is None or "minnctapersm" not in sizes:
         return None
     threads = -(-prod(int(size) for size in block) // 32) * 32 * int(sizes["minnctapersm"][0])
-    most = _REGISTERS // threads // 8 * 8
-    return most if most < _MOST else None
+    limit = _REGISTERS // threads // 8 * 8
+    return limit if limit < _MOST else None
 
 
 def _check_setmaxnreg(

@@ -47,61 +47,74 @@ def _make_accesses(place: Place, size: int) -> tuple[Access, Access]:
 
 
 def _copy(
-    inner: Inner, place: Place, ignores: bool, partly: bool, site: Site, lanes: Lanes, mask: Any, to: str, target: Any,
-    of: str, source: Any, outs: Any, size: Any, *rest: Any,
+    inner: Inner, place: Place, ignores: bool, partly: bool, site: Site, lanes: Lanes, mask: Any,
+    target_space: str, target: Any, source_space: str, source: Any, outs: Any, size: Any, *optional: Any,
 ) -> None:  # fmt: skip
     checks, _ = locate_session(site)
-    whole = int(size)
-    active, (there, here, extra) = select_lanes(lanes, mask, target, source, rest[0] if rest else np.array(0))
+    copy_size = int(size)
+    active, (target_addresses, source_addresses, extra) = select_lanes(
+        lanes, mask, target, source, optional[0] if optional else np.array(0)
+    )
     if active is not None:
-        _, offsets = site.memory.resolve(site, to, active, there, whole, "told")
+        _, offsets = site.memory.resolve(site, target_space, active, target_addresses, copy_size, "told")
         targets = np.broadcast_to(offsets, active.n)
-        read = (extra == 0) if ignores else (extra != 0) if partly else np.ones(active.n, np.bool_)
-        writes, reads = _make_accesses(place, whole)
+        reads_source = (extra == 0) if ignores else (extra != 0) if partly else np.ones(active.n, np.bool_)
+        writes, reads = _make_accesses(place, copy_size)
         checks.engine.copies.cp_async(checks.group_lanes(active), writes, targets)
-        _bring(site, active, targets, extra if partly else np.where(extra != 0, 0, whole) if ignores else None, whole)
-        if read.any():
-            reading = active if read.all() else active.shape.select_index(active.index[read])
-            checks.engine.copies.cp_async(checks.group_lanes(reading), reads, here[read].astype(np.int64))
-            dependents.check_accesses(site, reading, here[read].astype(np.int64), whole, writes=False)
-    inner(site, lanes, mask, to, target, of, source, outs, size, *rest)
+        _record_copied_bytes(
+            site,
+            active,
+            targets,
+            extra if partly else np.where(extra != 0, 0, copy_size) if ignores else None,
+            copy_size,
+        )
+        if reads_source.any():
+            reading = active if reads_source.all() else active.shape.select_index(active.index[reads_source])
+            checks.engine.copies.cp_async(
+                checks.group_lanes(reading), reads, source_addresses[reads_source].astype(np.int64)
+            )
+            dependents.check_accesses(
+                site, reading, source_addresses[reads_source].astype(np.int64), copy_size, writes=False
+            )
+    inner(site, lanes, mask, target_space, target, source_space, source, outs, size, *optional)
 
 
-def _bring(site: Site, lanes: Lanes, targets: Array, counts: Array | None, whole: int) -> None:
+def _record_copied_bytes(site: Site, lanes: Lanes, targets: Array, counts: Array | None, size: int) -> None:
     """Record that each lane copies the first bytes of `whole`, all of them without counts; the rest is filled."""
     if unread.find_unread(site) is not None:
-        cells, kept = targets[:, None] + np.arange(whole), np.ones((lanes.n, whole), np.bool_)
+        cells, is_copied = targets[:, None] + np.arange(size), np.ones((lanes.n, size), np.bool_)
         if counts is not None:
-            kept = np.arange(whole) < counts[:, None]
-        unread.record_bytes(site, lanes, cells[kept], int(kept.sum()))
+            is_copied = np.arange(size) < counts[:, None]
+        unread.record_bytes(site, lanes, cells[is_copied], int(is_copied.sum()))
 
 
 def _arrive(
-    inner: Inner, counted: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any
+    inner: Inner, is_counted: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any
 ) -> None:
-    """Arrive when earlier copies have landed; until then an arrival that `init` did not count is also pending."""
+    """Run an arrival that occurs when earlier copies have landed. Until then, one that `init` did not count is also
+    pending."""
     checks, place = locate_session(site)
-    named = list(group_by_object(checks, site, lanes, mask, space, address))
+    objects = list(group_by_object(checks, site, lanes, mask, space, address))
     copies = checks.engine.copies
-    for group, where, _ in named:
-        if not counted:
-            copies.cp_holds(group, place, where)
+    for group, object_address, _ in objects:
+        if not is_counted:
+            copies.cp_holds(group, place, object_address)
 
-    def landed() -> None:
-        for group, where, _ in named:
-            copies.cp_arrive(group, place, where, True)
+    def report_landing() -> None:
+        for group, object_address, _ in objects:
+            copies.cp_arrive(group, place, object_address, True)
 
-    _run_and_record(site, landed, lambda: inner(site, lanes, mask, space, address, outs))
+    _run_and_record(site, report_landing, lambda: inner(site, lanes, mask, space, address, outs))
 
 
-def _run_and_record(site: Site, landed: Callable[[], None], run: Callable[[], None]) -> None:
+def _run_and_record(site: Site, report_landing: Callable[[], None], run: Callable[[], None]) -> None:
     """Run an instruction that issues one effect, and report its completion."""
     effects = site.memory.effects
-    effects.landed = landed
+    effects.landed = report_landing
     run()
     if effects.landed is not None:
         effects.landed = None
-        landed()
+        report_landing()
 
 
 def _store_and_signal(
@@ -110,11 +123,11 @@ def _store_and_signal(
 ) -> None:  # fmt: skip
     """Run a store or reduction that signals its bytes to an mbarrier."""
     checks, _ = locate_session(site)
-    active, (where, bars) = select_lanes(lanes, mask, address, bar)
+    active, (addresses, bars) = select_lanes(lanes, mask, address, bar)
     numbers: list[int] = []
     if active is not None:
         size = sum(np.asarray(value).dtype.itemsize for value in as_tuple(values[0]))
-        _, offsets = site.memory.resolve(site, space, active, where, size, "told")
+        _, offsets = site.memory.resolve(site, space, active, addresses, size, "told")
         targets = np.broadcast_to(offsets, active.n)
         access = _make_store_access(place, size, reduces)
         threads = checks.threads[active.sel]
@@ -123,11 +136,13 @@ def _store_and_signal(
             mine = objects_at == barrier
             numbers.append(checks.engine.copies.st_async(Group(threads[mine]), access, targets[mine], barrier))
 
-    def landed() -> None:
+    def report_landing() -> None:
         for number in numbers:
             checks.engine.copies.land_st(number)
 
-    _run_and_record(site, landed, lambda: inner(site, lanes, mask, space, address, bar_space, bar, outs, *values))
+    _run_and_record(
+        site, report_landing, lambda: inner(site, lanes, mask, space, address, bar_space, bar, outs, *values)
+    )
 
 
 @cache
@@ -137,7 +152,7 @@ def _make_store_access(place: Place, size: int, reduces: bool) -> Access:
     return Access(place, Space.SHARED, size, True, False, family=Family.ST_ASYNC)
 
 
-def request_hook(step: Step, inner: Inner) -> Inner | None:
+def hook_request(step: Step, inner: Inner) -> Inner | None:
     """Return a function that runs a request to cancel a cluster's launch, whose response is written like a bulk
     copy."""
     if ".try_cancel" not in step.instruction.modifiers:
@@ -155,31 +170,31 @@ def _request(
     address: Any,
     bar_space: str,
     bar: Any,
-    *rest: Any,
+    *outs: Any,
 ) -> None:
     checks, place = locate_session(site)
-    active, (where, bars) = select_lanes(lanes, mask, address, bar)
+    active, (addresses, bars) = select_lanes(lanes, mask, address, bar)
     numbers: list[int] = []
     if active is not None:
-        _, offsets = site.memory.resolve(site, space, active, where, 16, "told")
+        _, offsets = site.memory.resolve(site, space, active, addresses, 16, "told")
         objects_at = locate_objects(site, active, bar_space, bars)
         threads = checks.threads[active.sel].tolist()
-        for thread, at, barrier in zip(threads, np.broadcast_to(offsets, active.n), objects_at, strict=True):
+        for thread, offset, barrier in zip(threads, np.broadcast_to(offsets, active.n), objects_at, strict=True):
             targets = [
                 (Bytes.run(Space.SHARED, begin, 16), end)
                 for begin, end in zip(
-                    _list_cluster_offsets(site, int(at), everywhere),
+                    _list_cluster_offsets(site, int(offset), everywhere),
                     _list_cluster_offsets(site, int(barrier), everywhere),
                     strict=True,
                 )
             ]
             numbers.append(checks.engine.copies.bulk_load(thread, place, None, targets))
 
-    def landed() -> None:
+    def report_landing() -> None:
         for number in numbers:
             checks.engine.copies.land(number)
 
-    _run_and_record(site, landed, lambda: inner(site, lanes, mask, space, address, bar_space, bar, *rest))
+    _run_and_record(site, report_landing, lambda: inner(site, lanes, mask, space, address, bar_space, bar, *outs))
 
 
 def _list_cluster_offsets(site: Site, offset: int, everywhere: bool) -> list[int]:
@@ -191,7 +206,7 @@ def _list_cluster_offsets(site: Site, offset: int, everywhere: bool) -> list[int
     return [(first + rank) * stride + offset % stride for rank in range(size)]
 
 
-def group_hook(step: Step) -> Callable[..., None] | None:
+def make_group_event(step: Step) -> Callable[..., None] | None:
     """Return the function that reports the end of a group, or a wait for groups."""
     words = split_modifiers(step.instruction)
     place = make_place(step.instruction)

@@ -9,10 +9,10 @@ from pyptx.sim.observers.checks.session import locate_session
 from pyptx.sim.state.memory import Site
 
 
-def check_access(site: Site, lanes: Lanes, where: Bytes, *, writes: bool) -> None:
+def check_access(site: Site, lanes: Lanes, extent: Bytes, *, writes: bool) -> None:
     """Report a copy of a lane if its bytes are in global memory. It counts at issue, whenever it lands."""
-    if where.space is Space.GLOBAL and len(where.starts):
-        check_accesses(site, lanes, where.starts[:1], where.length, writes=writes)
+    if extent.space is Space.GLOBAL and len(extent.starts):
+        check_accesses(site, lanes, extent.starts[:1], extent.length, writes=writes)
 
 
 def check_accesses(site: Site, lanes: Lanes, addresses: Array, size: int, *, writes: bool) -> None:

@@ -30,16 +30,16 @@ def report_start(checks: Session, place: Place, thread: int, matrix: wg.Matrix, 
     """Report a matrix that starts after the first line of its swizzle pattern without a base offset; shared memory
     begins at the address `low`."""
     descriptor, mode = matrix.found, matrix.found.swizzle
-    inside = descriptor.address % period(mode)
-    if not mode.span or descriptor.base_offset or inside < mode.span:
+    offset = descriptor.address % period(mode)
+    if not mode.span or descriptor.base_offset or offset < mode.span:
         return
     grid = checks.engine.state.grid_of(thread)
-    where = f"{grid.names(descriptor.address - low)} of CTA {grid.cta(grid.slot_of(thread))}"
+    start = f"{grid.names(descriptor.address - low)} of CTA {grid.cta(grid.slot_of(thread))}"
     message = (
-        f"{matrix.name} starts at {where} (0x{descriptor.address:x}), byte {inside} of a pattern of {period(mode)} "
+        f"{matrix.name} starts at {start} (0x{descriptor.address:x}), byte {offset} of a pattern of {period(mode)} "
         f"bytes ({mode.span}-byte swizzle), and the base offset of its descriptor is 0"
     )
-    checks.engine.state.report(rules.PATTERN_START, place, message, thread=thread, where=where)
+    checks.engine.state.report(rules.PATTERN_START, place, message, thread=thread, where=start)
 
 
 def _explain_overlap(matrix: wg.Matrix) -> tuple[str, str]:
@@ -47,8 +47,8 @@ def _explain_overlap(matrix: wg.Matrix) -> tuple[str, str]:
     descriptor, mode = matrix.found, matrix.found.swizzle
     lbo, sbo = descriptor.leading_byte_offset, descriptor.stride_byte_offset
     message = f"LBO {lbo} and SBO {sbo} map several elements of {matrix.name} to the same bytes"
-    swapped = replace(matrix, found=replace(descriptor, leading_byte_offset=sbo, stride_byte_offset=lbo))
-    if lbo != sbo and not swapped.overlaps(_count_granules(swapped)):
+    swap = replace(matrix, found=replace(descriptor, leading_byte_offset=sbo, stride_byte_offset=lbo))
+    if lbo != sbo and not swap.overlaps(_count_granules(swap)):
         return f"{message}: they look swapped", f"write LBO {sbo} in bits 16–29 and SBO {lbo} in bits 32–45"
     if mode is Swizzle.NONE:
         return message, (

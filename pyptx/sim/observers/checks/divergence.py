@@ -20,7 +20,7 @@ class Divergence:
 
     def __init__(self, checks: Session, state: State) -> None:
         self._checks, self._state = checks, state
-        self._came: dict[int | Place, Array] = {}
+        self._arrivals: dict[int | Place, Array] = {}
         """The lanes that have reached an aligned instruction in this round, by a barrier's block or the instruction's
         place."""
 
@@ -28,20 +28,20 @@ class Divergence:
         """Report lanes at an aligned barrier that the rest of their warps cannot reach."""
         checks, state, step = self._checks, self._state, block.steps[-1]
         if Trait.ALIGNED not in step.traits or (
-            block.pc not in self._came and checks.find_incomplete(checks.group_lanes(lanes)) is None
+            block.pc not in self._arrivals and checks.find_incomplete(checks.group_lanes(lanes)) is None
         ):
             return
         for part in find_absent(state, block, depth, self._gather_arrivals(block.pc, lanes)):
             # Lanes with a false guard have been reported already.
             if part.place is not None:
                 checks.engine.findings.add(make_finding(state, checks.find_place(step), lanes, part))
-                checks.parted |= set(checks.group_lanes(state.shape.select_index(part.index)).warps.tolist())
+                checks.divergent_warps |= set(checks.group_lanes(state.shape.select_index(part.index)).warps.tolist())
 
     def check_waiting(self) -> None:
         """Report lanes that wait at barriers although nothing can run."""
-        for pc, came in [*self._came.items()]:
+        for pc, arrivals in [*self._arrivals.items()]:
             if isinstance(pc, int):
-                self.check_barrier(self._state.blocks[pc], 0, self._state.shape.select_index(np.flatnonzero(came)))
+                self.check_barrier(self._state.blocks[pc], 0, self._state.shape.select_index(np.flatnonzero(arrivals)))
 
     def explain(self, place: Place, lanes: Lanes) -> list[Finding]:
         """Return the findings of an aligned instruction inside a block, in some of its lanes."""
@@ -49,18 +49,18 @@ class Divergence:
         assert state.running is not None
         block, running = state.running
         parts = find_absent(state, block, state.depth, self._gather_arrivals(place, lanes))
-        kept = np.setdiff1d(running.index, np.concatenate([lanes.index, *(part.index for part in parts)]))
-        kept = kept[np.isin(state.shape.warp[kept], state.shape.warp[lanes.sel])]
-        parts += [Part(kept, None)] if len(kept) else []
+        missing = np.setdiff1d(running.index, np.concatenate([lanes.index, *(part.index for part in parts)]))
+        missing = missing[np.isin(state.shape.warp[missing], state.shape.warp[lanes.sel])]
+        parts += [Part(missing, None)] if len(missing) else []
         return [make_finding(state, place, lanes, part) for part in parts]
 
     def _gather_arrivals(self, key: int | Place, lanes: Lanes) -> Lanes:
         """Return lanes at an instruction, with those of their warps that reached it earlier in this round."""
         state, shape = self._state, self._state.shape
-        came = self._came.setdefault(key, np.zeros(shape.lanes, np.bool_))
-        came[lanes.sel] = True
-        here = shape.select_index(np.flatnonzero(came & np.isin(shape.warp, shape.warp[lanes.sel])))
-        came &= np.isin(shape.warp, shape.warp[state.alive & ~came])
-        if not came.any():
-            del self._came[key]
-        return here
+        arrivals = self._arrivals.setdefault(key, np.zeros(shape.lanes, np.bool_))
+        arrivals[lanes.sel] = True
+        present = shape.select_index(np.flatnonzero(arrivals & np.isin(shape.warp, shape.warp[lanes.sel])))
+        arrivals &= np.isin(shape.warp, shape.warp[state.alive & ~arrivals])
+        if not arrivals.any():
+            del self._arrivals[key]
+        return present

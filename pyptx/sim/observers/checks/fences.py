@@ -22,14 +22,14 @@ def hook(step: Step) -> Callable[..., None] | None:
     """Return the function that reports a fence."""
     words = split_modifiers(step.instruction)
     if step.instruction.opcode == "membar" and "proxy" not in words:
-        return partial(_tell, partial(_fence, Sem.SC, find_scope(words, Scope.GPU)))
+        return partial(_report_fence, partial(_fence, Sem.SC, find_scope(words, Scope.GPU)))
     if "mbarrier_init" in words:
-        return partial(_tell, _fence_inits)
+        return partial(_report_fence, _fence_inits)
     if any(word.startswith(("proxy::tensormap", "tensormap::generic")) for word in words):
         return partial(_fence_map, "acquire" in words, find_scope(words, Scope.CTA))
     if "proxy" in words or any(word.startswith("proxy") for word in words):
         return _select_proxy_event(words)
-    return partial(_tell, partial(_fence, find_sem(words, Sem.ACQ_REL), find_scope(words, Scope.CTA)))
+    return partial(_report_fence, partial(_fence, find_sem(words, Sem.ACQ_REL), find_scope(words, Scope.CTA)))
 
 
 def _select_proxy_event(words: set[str]) -> Callable[..., None] | None:
@@ -42,10 +42,10 @@ def _select_proxy_event(words: set[str]) -> Callable[..., None] | None:
         spaces = [Space.GLOBAL]
     elif any("shared::" in word for word in words):
         spaces = [Space.SHARED]
-    return partial(_tell, partial(_cross, spaces))
+    return partial(_report_fence, partial(_cross, spaces))
 
 
-def _tell(event: Event, machine: Batch, lanes: Lanes, mask: Any, *operands: Any) -> None:
+def _report_fence(event: Event, machine: Batch, lanes: Lanes, mask: Any, *operands: Any) -> None:
     checks = find_session(machine)
     active = checks.select_active(lanes, mask)
     if active is not None:
@@ -77,6 +77,6 @@ def _fence_map(
     if not acquires:
         checks.engine.maps.release_edits(threads.tolist())
         return
-    where = np.broadcast_to(address, lanes.n)[np.isin(lanes.index, active.index)]
-    for thread, at in zip(threads.tolist(), where.tolist(), strict=True):
-        checks.engine.maps.acquire(thread, at, scope)
+    map_addresses = np.broadcast_to(address, lanes.n)[np.isin(lanes.index, active.index)]
+    for thread, map_address in zip(threads.tolist(), map_addresses.tolist(), strict=True):
+        checks.engine.maps.acquire(thread, map_address, scope)

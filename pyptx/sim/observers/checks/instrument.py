@@ -63,7 +63,7 @@ class Instrument:
             case {Trait.ISSUES: "cp.async"} | {Trait.SIGNALS: _, Trait.COMMITS: "cp.async"}:
                 return copies.hook(step, inner)
             case {Trait.ISSUES: "launch"}:
-                return copies.request_hook(step, inner)
+                return copies.hook_request(step, inner)
             case {Trait.OPAQUE: "mbarrier"}:
                 return mbarriers.hook(step, inner)
             case {Trait.OPAQUE: "tensormap"}:
@@ -83,15 +83,15 @@ class Instrument:
         event = _make_event(step, self.program)
         if event is not None:
             hooks.append((event, True))
-        subscript = self._subscripts.make_event(step, block.code)
-        if subscript is not None:
-            hooks.append((subscript, True))
-        lost = self._integers.make_event(step, block) if self.numerics else None
-        if lost is not None:
-            hooks.append((lost, True))
-        busy = self._find_touched(step, block)
-        if busy:
-            hooks.append((partial(wgmma.record_touch, make_place(step.instruction), busy), False))
+        subscript_check = self._subscripts.make_event(step, block.code)
+        if subscript_check is not None:
+            hooks.append((subscript_check, True))
+        integer_check = self._integers.make_event(step, block) if self.numerics else None
+        if integer_check is not None:
+            hooks.append((integer_check, True))
+        product_registers = self._find_touched(step, block)
+        if product_registers:
+            hooks.append((partial(wgmma.record_touch, make_place(step.instruction), product_registers), False))
         return hooks
 
     def watch_values(self, step: Step, operation: Operation) -> Function | None:
@@ -143,8 +143,8 @@ class Instrument:
 def _iterate_sources(step: Step) -> Iterator[str]:
     """Yield the names of the registers that an instruction reads, except accumulators."""
     signature = step.plan.signature if step.plan is not None else ()
-    for wanted, operand in zip(signature, step.instruction.operands, strict=False):
-        if wanted.access == "r" or (wanted.access != "w" and not is_product(step)):
+    for signature_operand, operand in zip(signature, step.instruction.operands, strict=False):
+        if signature_operand.access == "r" or (signature_operand.access != "w" and not is_product(step)):
             yield from names_in(operand)
 
 
@@ -157,7 +157,7 @@ def _make_event(step: Step, program: Program) -> Function | None:
         case {Trait.TENSOR: _}:
             return tensor.make_event(step)
         case {Trait.COMMITS: _} | {Trait.LANDS: _}:
-            return copies.group_hook(step)
+            return copies.make_group_event(step)
         case {Trait.REARRANGES: "rows"}:
             return matrix_rows.make_event(step)
         case {Trait.REARRANGES: "fragment"}:

@@ -30,13 +30,13 @@ from pyptx.sim.semantics.bits import limits
 from pyptx.sim.semantics.conversion import WHOLE as ROUNDING
 from pyptx.types import ALL
 
-Told = Callable[..., None]
+Check = Callable[..., None]
 _NUMBERS = frozenset(t.name for t in ALL)
 _NAMES = "abc"
 
 
 @dataclass(slots=True)
-class Known:
+class Facts:
     """Static facts of a function: how results become part of addresses, and which registers may be negative."""
 
     uses: dict[int, int]
@@ -50,9 +50,9 @@ class Integers:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self._known: dict[int, Known] = {}
+        self._facts: dict[int, Facts] = {}
 
-    def make_event(self, step: Step, block: Block) -> Told | None:
+    def make_event(self, step: Step, block: Block) -> Check | None:
         """Return the check of an instruction's operands, None if nothing can be lost."""
         words = [modifier[1:] for modifier in step.instruction.modifiers]
         match step.instruction.opcode:
@@ -65,31 +65,31 @@ class Integers:
             case _:
                 return None
 
-    def _know(self, code: Code) -> Known:
-        known = self._known.get(code.number)
-        if known is None:
+    def _find_facts(self, code: Code) -> Facts:
+        facts = self._facts.get(code.number)
+        if facts is None:
             blocks = self.program.blocks
-            known = self._known[code.number] = Known(
+            facts = self._facts[code.number] = Facts(
                 addresses.find_uses(blocks, code),
                 addresses.find_signed(blocks, code),
-                addresses.find_read(blocks, code),
+                addresses.find_read_registers(blocks, code),
                 addresses.find_bits(blocks, code),
             )
-        return known
+        return facts
 
-    def _watch_arithmetic(self, step: Step, code: Code, kind: str) -> Told | None:
-        known = self._know(code)
-        kinds = known.uses.get(id(step), 0)
+    def _watch_arithmetic(self, step: Step, code: Code, kind: str) -> Check | None:
+        facts = self._find_facts(code)
+        kinds = facts.uses.get(id(step), 0)
         opcode = step.instruction.opcode
         if not kinds or (opcode == "sub" and kind[0] == "u"):
             return None
         signed = tuple(
-            addresses.is_negative(operand) or _register_of(operand, step) in known.signed
+            addresses.is_negative(operand) or _find_register(operand, step) in facts.signed
             for operand in step.instruction.operands[1:]
         )
         return partial(_check_wrap, make_place(step.instruction), opcode, kind, kinds, signed)
 
-    def _watch_conversion(self, step: Step, code: Code, words: list[str]) -> Told | None:
+    def _watch_conversion(self, step: Step, code: Code, words: list[str]) -> Check | None:
         target, source = [word for word in words if word in _NUMBERS][-2:]
         place = make_place(step.instruction)
         if _is_integer(source):
@@ -104,21 +104,27 @@ class Integers:
             return partial(_check_clamp, place, target, source, mode, "sat" in words)
         return None
 
-    def _watch_narrowing(self, step: Step, code: Code, target: str) -> Told | None:
-        """Half of a 64-bit number is often intended, as the low word of a product, but not as an address."""
-        known, operand = self._know(code), step.instruction.operands[1]
-        used = bool(known.uses.get(id(step)))
-        if not used and (target[1:] == "32" or _register_of(operand, step) in known.bits):
+    def _watch_narrowing(self, step: Step, code: Code, target: str) -> Check | None:
+        """Return the check of a narrowing conversion. The low half of a 64-bit number is often intended, as the low
+        word of a product, but not as an address."""
+        facts, operand = self._find_facts(code), step.instruction.operands[1]
+        in_address = bool(facts.uses.get(id(step)))
+        if not in_address and (target[1:] == "32" or _find_register(operand, step) in facts.bits):
             return None
-        return partial(_check_cut, make_place(step.instruction), target, used)
+        return partial(_check_cut, make_place(step.instruction), target, in_address)
 
-    def _watch_split(self, step: Step, code: Code, parts: VectorOperand) -> Told | None:
+    def _watch_split(self, step: Step, code: Code, parts: VectorOperand) -> Check | None:
         """Check `mov.b64 {lo, hi}, x` if `lo` becomes part of an address and `hi` is never read."""
-        known = self._know(code)
+        facts = self._find_facts(code)
         low, *high = (addresses.find_register(e.name, step) for e in parts.elements
                       if isinstance(e, RegisterOperand | LabelOperand))  # fmt: skip
-        whole = step.instruction.modifiers[-1] == ".b64" and len(parts.elements) == 2
-        if not whole or low is None or not known.uses.get(id(step)) or any(register in known.read for register in high):
+        is_word_pair = step.instruction.modifiers[-1] == ".b64" and len(parts.elements) == 2
+        if (
+            not is_word_pair
+            or low is None
+            or not facts.uses.get(id(step))
+            or any(register in facts.read for register in high)
+        ):
             return None
         return partial(_check_cut, make_place(step.instruction), "b32", True)
 
@@ -127,7 +133,7 @@ _WRAPPING = frozenset(("u16", "u32", "s16", "s32", "b16", "b32"))
 _KEEPS = frozenset(("wide", "hi", "sat", "cc"))
 
 
-def _register_of(operand: Operand, step: Step) -> addresses.Register | None:
+def _find_register(operand: Operand, step: Step) -> addresses.Register | None:
     return addresses.find_register(operand.name, step) if isinstance(operand, RegisterOperand | LabelOperand) else None
 
 
@@ -137,16 +143,16 @@ def _is_integer(name: str) -> bool:
 
 def _select_bad(mask: Any, lanes: Lanes, bad: Array) -> Array:
     """Return the positions of the executing lanes that are bad."""
-    whole = np.broadcast_to(bad, lanes.n)
-    return np.flatnonzero(whole if mask is None else whole & mask)
+    lane_flags = np.broadcast_to(bad, lanes.n)
+    return np.flatnonzero(lane_flags if mask is None else lane_flags & mask)
 
 
-def _thread_at(machine: Batch, lanes: Lanes, at: int) -> int:
-    return int(find_session(machine).threads[int(lanes.index[at])])
+def _find_thread(machine: Batch, lanes: Lanes, position: int) -> int:
+    return int(find_session(machine).threads[int(lanes.index[position])])
 
 
-def _value_at(value: Any, at: int) -> Any:
-    return np.asarray(value).item() if np.ndim(value) == 0 else value[at].item()
+def _read_value(value: Any, position: int) -> Any:
+    return np.asarray(value).item() if np.ndim(value) == 0 else value[position].item()
 
 
 def _reinterpret(value: Any, signed: bool) -> Any:
@@ -208,43 +214,43 @@ def _report_wrap(
     place: Place, opcode: str, kind: str, kinds: int, signed: tuple[bool, ...], machine: Batch, lanes: Lanes,
     wrapping: Array, operands: tuple[Any, ...],
 ) -> None:  # fmt: skip
-    at, bits = int(wrapping[0]), int(kind[1:])
+    position, bits = int(wrapping[0]), int(kind[1:])
     reading = bool(kinds & SIGNED) or (kind[0] == "s" and not kinds & UNSIGNED)
     flags = _choose_signs(opcode, reading, signed)
-    values = [int(_value_at(_reinterpret(v, f), at)) for v, f in zip(operands, flags, strict=True)]
+    values = [int(_read_value(_reinterpret(v, f), position)) for v, f in zip(operands, flags, strict=True)]
     if opcode == "shl":
         values[1] = min(values[1], bits)
     exact = _compute_exact(opcode, values)
-    wrapped = exact & ((1 << bits) - 1)
-    result = wrapped - (1 << bits) if reading and wrapped >> (bits - 1) else wrapped
-    named = list(zip(_NAMES, values, strict=False))
-    shown = f"{'s' if reading else 'u'}{bits}"
+    remainder = exact & ((1 << bits) - 1)
+    result = remainder - (1 << bits) if reading and remainder >> (bits - 1) else remainder
+    operand_values = list(zip(_NAMES, values, strict=False))
+    type_name = f"{'s' if reading else 'u'}{bits}"
     find_session(machine).engine.numerics.overflows(
-        place, _thread_at(machine, lanes, at), exact, shown, named, result, len(wrapping)
+        place, _find_thread(machine, lanes, position), exact, type_name, operand_values, result, len(wrapping)
     )
 
 
 def _check_cut(
-    place: Place, target: str, used: bool, machine: Batch, lanes: Lanes, mask: Any, value: Any, *_: Any
+    place: Place, target: str, in_address: bool, machine: Batch, lanes: Lanes, mask: Any, value: Any, *_: Any
 ) -> None:
     bits = int(target[1:])
-    whole: Array = _reinterpret(value, False)
-    size, number = 8 * whole.dtype.itemsize, whole.dtype.type
-    low: Array = whole & number((1 << bits) - 1)
+    source: Array = _reinterpret(value, False)
+    size, number = 8 * source.dtype.itemsize, source.dtype.type
+    low: Array = source & number((1 << bits) - 1)
     sign = number((1 << size) - (1 << bits))
-    extended: Array = np.where(low >> number(bits - 1) != 0, low | sign, low)
-    bad: Array = (whole != low) & (whole != extended)
+    sign_extension: Array = np.where(low >> number(bits - 1) != 0, low | sign, low)
+    bad: Array = (source != low) & (source != sign_extension)
     if not bad.any():
         return
     cut = _select_bad(mask, lanes, bad)
     if not len(cut):
         return
-    at = int(cut[0])
-    before = int(_value_at(np.asarray(value), at))
-    after = int(_value_at(low, at))
+    position = int(cut[0])
+    before = int(_read_value(np.asarray(value), position))
+    after = int(_read_value(low, position))
     after -= (1 << bits) if target[0] == "s" and after >> (bits - 1) else 0
     find_session(machine).engine.numerics.narrowed(
-        place, _thread_at(machine, lanes, at), before, target, after, used, len(cut)
+        place, _find_thread(machine, lanes, position), before, target, after, in_address, len(cut)
     )
 
 
@@ -254,21 +260,21 @@ def _check_rounding(
     a = np.asarray(value)
     bits = a.view(f"u{a.dtype.itemsize}")
     size = np.where(a < 0, ~bits + bits.dtype.type(1), bits).astype(np.uint64)
-    most = np.uint64(1 << FORMATS[target].mantissa + 1)
-    large = size > most
+    limit = np.uint64(1 << FORMATS[target].mantissa + 1)
+    large = size > limit
     if not large.any():
         return
     # The integer without its trailing zeros must fit the significand.
     lowest = np.where(large, size & (~size + np.uint64(1)), np.uint64(1))
-    inexact = _select_bad(mask, lanes, large & (size // lowest >= most))
+    inexact = _select_bad(mask, lanes, large & (size // lowest >= limit))
     if not len(inexact):
         return
-    at = int(inexact[0])
-    number = int(_value_at(a, at))
+    position = int(inexact[0])
+    number = int(_read_value(a, position))
     result = float(number) if target == "f64" else float(round_to_format(np.array(float(number)), target, mode))
-    shown = int(result) if np.isfinite(result) else result
+    display = int(result) if np.isfinite(result) else result
     find_session(machine).engine.numerics.inexact(
-        place, _thread_at(machine, lanes, at), number, target, shown, len(inexact)
+        place, _find_thread(machine, lanes, position), number, target, display, len(inexact)
     )
 
 
@@ -279,19 +285,21 @@ def _check_clamp(
     raw = np.asarray(value)
     exact = widen(raw, source)
     low, high = limits(dtype_of(target))
-    whole = ROUNDING[mode](exact)
+    integer = ROUNDING[mode](exact)
     bad = np.isnan(exact)
     if not sat:
-        bad = bad | (whole < float(low)) | (whole >= float(high + 1))
+        bad = bad | (integer < float(low)) | (integer >= float(high + 1))
     if not bad.any():
         return
-    clamped = _select_bad(mask, lanes, bad)
-    if not len(clamped):
+    positions = _select_bad(mask, lanes, bad)
+    if not len(positions):
         return
-    at = int(clamped[0])
-    number = _value_at(exact, at)
-    empty = (1 << (int(target[1:]) - 1)) if source == "f64" or target[1:] == "64" else 0
-    result = (low if target[0] == "s" and empty else empty) if number != number else high if number > 0 else low
+    first = int(positions[0])
+    number = _read_value(exact, first)
+    nan_result = (1 << (int(target[1:]) - 1)) if source == "f64" or target[1:] == "64" else 0
+    result = (
+        (low if target[0] == "s" and nan_result else nan_result) if number != number else high if number > 0 else low
+    )
     find_session(machine).engine.numerics.out_of_range(
-        place, _thread_at(machine, lanes, at), number, target, result, len(clamped)
+        place, _find_thread(machine, lanes, first), number, target, result, len(positions)
     )

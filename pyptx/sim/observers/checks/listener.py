@@ -10,7 +10,7 @@ from pyptx.sim.base.events import Bytes, Runs
 from pyptx.sim.base.formats import Array, Value
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.observers.checks import barriers, boxes, bulk, layouts, numerics, unread
-from pyptx.sim.observers.checks.accesses import Stored
+from pyptx.sim.observers.checks.accesses import StoredValues
 from pyptx.sim.observers.checks.divergence import Divergence
 from pyptx.sim.observers.checks.instrument import Instrument
 from pyptx.sim.observers.checks.session import Session
@@ -28,13 +28,13 @@ class Checks(Session):
 
     def follow(self, state: State) -> None:
         self._divergence = Divergence(self, state)
-        self.apart = self._divergence.explain
+        self.explain_divergence = self._divergence.explain
 
     def instrument(self, program: Program) -> Instrument:
         return Instrument(program, self.compares_values)
 
     def on_store(self, lanes: Lanes, values: tuple[Value | None, ...]) -> None:
-        self.stored = Stored(lanes, values)
+        self.last_store = StoredValues(lanes, values)
 
     def on_unwritten_register(self, step: Step, lanes: Lanes, name: str) -> bool:
         self.engine.warps.uninitialised(self.group_lanes(lanes), self.find_place(step), [name])
@@ -94,9 +94,16 @@ class Checks(Session):
         return bulk.report_loads(site, lanes, source, targets, barriers, size, tensor_map)
 
     def on_write_back(
-        self, site: Site, lane: Lanes, source: Bytes, target: Bytes, reduces: int, seen: set[bytes], tensor_map: Any
+        self,
+        site: Site,
+        lane: Lanes,
+        source: Bytes,
+        target: Bytes,
+        reduces: int,
+        earlier_copies: set[bytes],
+        tensor_map: Any,
     ) -> None:
-        bulk.report_store(site, lane, source, target, reduces, seen, tensor_map)
+        bulk.report_store(site, lane, source, target, reduces, earlier_copies, tensor_map)
 
     def on_write_backs(
         self, site: Site, lanes: Lanes, sources: Array, size: int, target: Runs, tensor_map: Any

@@ -32,30 +32,30 @@ def make_event(step: Step) -> Callable[..., None] | None:
 
 def _record_rows(
     place: Place, stores: bool, matrices: int, machine: Batch, lanes: Lanes, mask: Any, space: str, address: Any,
-    *rest: Any,
+    *operands: Any,
 ) -> None:  # fmt: skip
     checks = find_session(machine)
     assert checks.grid is not None
     layouts, shared = checks.engine.layouts, machine.memory.shared
     if not (stores or layouts.fillers(checks.grid)):
         return
-    active, (where,) = select_lanes(lanes, mask, address)
+    active, (lane_addresses,) = select_lanes(lanes, mask, address)
     if active is None:
         return
-    giving = _order_givers(checks, active, matrices)
-    addresses = where[giving].astype(np.int64)
-    base = active.cta[giving] * machine.shape.shared_stride - shared.low
+    row_lanes = _order_row_lanes(checks, active, matrices)
+    addresses = lane_addresses[row_lanes].astype(np.int64)
+    base = active.cta[row_lanes] * machine.shape.shared_stride - shared.low
     # Ignore generic addresses and those of peers.
     if (addresses < shared.low).any() or (addresses >= shared.low + shared.size).any():
         return
-    first = checks.group_lanes(active).threads[giving[:, 0]]
+    first = checks.group_lanes(active).threads[row_lanes[:, 0]]
     if stores:
         layouts.stored(checks.grid, place, addresses, addresses + base)
     else:
         layouts.rows_read(checks.grid, first, place, addresses, addresses + base)
 
 
-def _order_givers(checks: Session, lanes: Lanes, matrices: int) -> Array:
+def _order_row_lanes(checks: Session, lanes: Lanes, matrices: int) -> Array:
     """Return the positions of the lanes whose addresses count, one row per matrix."""
 
     def sort_lanes() -> Array:

@@ -36,11 +36,11 @@ def hook(step: Step, inner: Inner) -> Inner | None:
         case ".complete_tx":
             return partial(_complete, inner)
         case ".arrive" | ".arrive_drop":
-            how = {
+            qualifiers = {
                 "sem": find_sem(words, Sem.RELEASE), "scope": scope, "drop": "arrive_drop" in words,
                 "no_complete": "noComplete" in words,
             }  # fmt: skip
-            return partial(_arrive, inner, "expect_tx" in words, how)
+            return partial(_arrive, inner, "expect_tx" in words, qualifiers)
         case ".test_wait" | ".try_wait":
             return partial(_wait, inner, "parity" in words, {"sem": find_sem(words, Sem.ACQUIRE), "scope": scope})
         case _:
@@ -49,28 +49,30 @@ def hook(step: Step, inner: Inner) -> Inner | None:
 
 def _init(inner: Inner, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, count: Any) -> None:
     checks, place = locate_session(site)
-    alike: dict[int, list[tuple[int, int]]] = {}
-    for group, where, number in group_by_object(checks, site, lanes, mask, space, address, count):
-        alike.setdefault(number, []).append((group.first, where))
+    objects_by_count: dict[int, list[tuple[int, int]]] = {}
+    for group, object_address, number in group_by_object(checks, site, lanes, mask, space, address, count):
+        objects_by_count.setdefault(number, []).append((group.first, object_address))
         for thread in group.threads[1:].tolist():
-            checks.engine.mbarriers.init(thread, place, where, number)
-    for number, each in alike.items():
-        checks.engine.mbarriers.init_all([thread for thread, _ in each], place, [where for _, where in each], number)
+            checks.engine.mbarriers.init(thread, place, object_address, number)
+    for number, objects in objects_by_count.items():
+        checks.engine.mbarriers.init_all(
+            [thread for thread, _ in objects], place, [object_address for _, object_address in objects], number
+        )
     inner(site, lanes, mask, space, address, outs, count)
 
 
 def _inval(inner: Inner, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any) -> None:
     checks, place = locate_session(site)
-    for group, where, _ in group_by_object(checks, site, lanes, mask, space, address):
+    for group, object_address, _ in group_by_object(checks, site, lanes, mask, space, address):
         for thread in group.threads.tolist():
-            checks.engine.mbarriers.inval(thread, place, where)
+            checks.engine.mbarriers.inval(thread, place, object_address)
     inner(site, lanes, mask, space, address, outs)
 
 
 def _expect(inner: Inner, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, size: Any) -> None:
     checks, place = locate_session(site)
-    for group, where, amount in group_by_object(checks, site, lanes, mask, space, address, size):
-        checks.engine.mbarriers.expect(group, place, where, amount)
+    for group, object_address, amount in group_by_object(checks, site, lanes, mask, space, address, size):
+        checks.engine.mbarriers.expect(group, place, object_address, amount)
     inner(site, lanes, mask, space, address, outs, size)
 
 
@@ -79,9 +81,9 @@ def _complete(
 ) -> None:
     checks, place = locate_session(site)
     engine = checks.engine.mbarriers
-    for group, where, amount in group_by_object(checks, site, lanes, mask, space, address, size):
+    for group, object_address, amount in group_by_object(checks, site, lanes, mask, space, address, size):
         for thread in group.threads.tolist():
-            barrier = engine.find(place, thread, where, "complete_tx")
+            barrier = engine.find(place, thread, object_address, "complete_tx")
             if barrier is not None:
                 stamp = checks.engine.state.clocks.release(np.array([thread]))
                 engine.contribute(barrier, stamp, thread, Sem.RELAXED, Scope.CLUSTER)
@@ -90,48 +92,48 @@ def _complete(
 
 
 def _arrive(
-    inner: Inner, expects: bool, how: dict[str, Any], site: Site, lanes: Lanes, mask: Any, space: str, address: Any,
-    outs: Any, operand: Any = 1,
+    inner: Inner, expects: bool, qualifiers: dict[str, Any], site: Site, lanes: Lanes, mask: Any, space: str,
+    address: Any, outs: Any, operand: Any = 1,
 ) -> None:  # fmt: skip
     checks, place = locate_session(site)
-    alike: dict[int, list[tuple[Group, int]]] = {}
-    for group, where, number in group_by_object(checks, site, lanes, mask, space, address, operand):
-        alike.setdefault(number, []).append((group, where))
-    for number, each in alike.items():
+    arrivals_by_operand: dict[int, list[tuple[Group, int]]] = {}
+    for group, object_address, number in group_by_object(checks, site, lanes, mask, space, address, operand):
+        arrivals_by_operand.setdefault(number, []).append((group, object_address))
+    for number, arrivals in arrivals_by_operand.items():
         count, expect = (1, number) if expects else (number, 0)
-        checks.engine.mbarriers.arrive_all(each, place, count=count, expect=expect, **how)
+        checks.engine.mbarriers.arrive_all(arrivals, place, count=count, expect=expect, **qualifiers)
     inner(site, lanes, mask, space, address, outs, operand)
 
 
 def _wait(
-    inner: Inner, parity: bool, how: dict[str, Any], site: Site, lanes: Lanes, mask: Any, space: str, address: Any,
-    outs: Any, wanted: Any, *hint: Any,
+    inner: Inner, parity: bool, qualifiers: dict[str, Any], site: Site, lanes: Lanes, mask: Any, space: str,
+    address: Any, outs: Any, tokens: Any, *hint: Any,
 ) -> None:  # fmt: skip
     checks, place = locate_session(site)
     if mask is not None:
         mask = np.array(mask)
     try:
-        inner(site, lanes, mask, space, address, outs, wanted, *hint)
+        inner(site, lanes, mask, space, address, outs, tokens, *hint)
     except PtxError:
         _report_missing(checks, place, site, lanes, mask, space, address)
         raise
-    done: Array = outs[0] if mask is None else outs[0] & mask
-    if site.memory.cluster > 1 and not done.all():
-        for group, where, _ in group_by_object(
-            checks, site, lanes, ~done if mask is None else ~done & mask, space, address
+    is_complete: Array = outs[0] if mask is None else outs[0] & mask
+    if site.memory.cluster > 1 and not is_complete.all():
+        for group, object_address, _ in group_by_object(
+            checks, site, lanes, ~is_complete if mask is None else ~is_complete & mask, space, address
         ):
-            checks.engine.mbarriers.own_only(place, group.first, where, "wait")
-    if not done.any():
+            checks.engine.mbarriers.own_only(place, group.first, object_address, "wait")
+    if not is_complete.any():
         return
-    passed = None if done.all() else np.array(done)
-    for group, where, value in group_by_object(checks, site, lanes, passed, space, address, wanted):
-        meant: dict[str, Any] = {"parity": value & 1} if parity else {"phase": value >> _PENDING_BITS}
-        checks.engine.mbarriers.wait(group, place, where, **meant, **how)
+    passing = None if is_complete.all() else np.array(is_complete)
+    for group, object_address, value in group_by_object(checks, site, lanes, passing, space, address, tokens):
+        condition: dict[str, Any] = {"parity": value & 1} if parity else {"phase": value >> _PENDING_BITS}
+        checks.engine.mbarriers.wait(group, place, object_address, **condition, **qualifiers)
 
 
 def _report_missing(
     checks: Session, place: Place, site: Site, lanes: Lanes, mask: Any, space: str, address: Any
 ) -> None:
     """Report a missing mbarrier: the finding is more precise than the machine's error."""
-    for group, where, _ in group_by_object(checks, site, lanes, mask, space, address):
-        checks.engine.mbarriers.find(place, group.first, where, "wait")
+    for group, object_address, _ in group_by_object(checks, site, lanes, mask, space, address):
+        checks.engine.mbarriers.find(place, group.first, object_address, "wait")

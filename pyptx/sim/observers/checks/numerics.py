@@ -43,29 +43,29 @@ def watch_operation(step: Step, operation: Operation) -> Function | None:
     if not is_float(result.type) or result.count or operation.carry:
         return None
     place = make_place(step.instruction)
-    watched = [operand for operand in operands if operand.access != "w"]
+    inputs = [operand for operand in operands if operand.access != "w"]
     return partial(
-        _compute_checked, inner, operation.kind is Kind.LANES, place, step.instruction.opcode, result, watched
+        _compute_checked, inner, operation.kind is Kind.LANES, place, step.instruction.opcode, result, inputs
     )
 
 
 def watch_sums(operation: Operation) -> Operation:
     """Return the operation that adds to memory and checks the sums; return others unchanged."""
-    watched = atomics.watched(operation.function, _check_sums)
-    return operation if watched is None else Operation(operation.kind, watched, operation.carry, operation.selects)
+    function = atomics.watched(operation.function, _check_sums)
+    return operation if function is None else Operation(operation.kind, function, operation.carry, operation.selects)
 
 
-def _check_sums(kind: str, site: Site, lanes: Lanes, chosen: Array, old: Array, addends: Array, sums: Array) -> None:
+def _check_sums(kind: str, site: Site, lanes: Lanes, positions: Array, old: Array, addends: Array, sums: Array) -> None:
     if not are_finite(sums, kind):
         checks, place = locate_session(site)
-        named = [("old", split_elements(old, kind)), ("b", split_elements(addends, kind))]
+        operands = [("old", split_elements(old, kind)), ("b", split_elements(addends, kind))]
         _report_flaws(
             place,
             "atom",
-            named,
+            operands,
             split_elements(sums, kind),
             checks,
-            lanes.shape.select_index(lanes.index[chosen]),
+            lanes.shape.select_index(lanes.index[positions]),
             None,
         )
 
@@ -81,9 +81,9 @@ def check_copy(site: Site, lane: Lanes, kind: str, old: Array, new: Array, total
     for is_nan, bad in ((True, np.isnan(sums) & ~nan), (False, np.isinf(sums) & ~nan & ~infinite)):
         positions = np.flatnonzero(bad)
         if len(positions):
-            shown = [(name, format_number(part[positions[0]])) for name, part in (("old", before), ("new", source))]
+            addends = [(name, format_number(part[positions[0]])) for name, part in (("old", before), ("new", source))]
             result = format_number(sums[positions[0]])
-            checks.engine.numerics.produced(place, thread, is_nan, shown, result, len(positions))
+            checks.engine.numerics.produced(place, thread, is_nan, addends, result, len(positions))
 
 
 def is_float(name: str | None) -> bool:
@@ -126,38 +126,40 @@ def _compute_checked(
     result_value = inner(machine, lanes, *values) if by_lanes else inner(*values)
     assert result.type is not None
     if not are_finite(np.asarray(result_value), result.type):
-        named = [
+        elements = [
             (operand.name, split_elements(value, operand.type))
             for operand, value in zip(operands, values, strict=False)
         ]
         parts = split_elements(np.asarray(result_value), result.type)
-        _report_flaws(place, opcode, named, parts, find_session(machine), lanes, mask)
+        _report_flaws(place, opcode, elements, parts, find_session(machine), lanes, mask)
     return result_value
 
 
 def _report_flaws(
-    place: Place, opcode: str, named: list[tuple[str, list[Array]]], results: list[Array], checks: Session,
+    place: Place, opcode: str, operands: list[tuple[str, list[Array]]], results: list[Array], checks: Session,
     lanes: Lanes, mask: Any,
 ) -> None:  # fmt: skip
     """Report NaN elements without NaN operands, and infinite elements of finite operands."""
-    for at, whole in enumerate(results):
-        used = _select_used(named, at, len(results), opcode)
+    for index, result in enumerate(results):
+        used = _select_used(operands, index, len(results), opcode)
         nan, infinite = _find_flaws([value for _, value in used])
-        for is_nan, bad in ((True, np.isnan(whole) & ~nan), (False, np.isinf(whole) & ~nan & ~infinite)):
-            where = np.broadcast_to(bad, lanes.n)
-            positions = np.flatnonzero(where if mask is None else where & mask)
+        for is_nan, bad in ((True, np.isnan(result) & ~nan), (False, np.isinf(result) & ~nan & ~infinite)):
+            is_bad = np.broadcast_to(bad, lanes.n)
+            positions = np.flatnonzero(is_bad if mask is None else is_bad & mask)
             if len(positions):
-                part = f"element {at}" if len(results) > 1 else ""
-                _report(place, opcode, is_nan, used, whole, checks, lanes, positions, part)
+                part = f"element {index}" if len(results) > 1 else ""
+                _report(place, opcode, is_nan, used, result, checks, lanes, positions, part)
 
 
-def _select_used(named: list[tuple[str, list[Array]]], at: int, count: int, opcode: str) -> list[tuple[str, Array]]:
+def _select_used(
+    operands: list[tuple[str, list[Array]]], index: int, count: int, opcode: str
+) -> list[tuple[str, Array]]:
     """Return the operands of one element of a result: the same element of each operand. A packing conversion takes its
     operands highest first; other operands of a different count are used as a whole."""
-    if all(len(parts) == count for _, parts in named):
-        return [(name, parts[at]) for name, parts in named]
-    whole = [(name, part) for name, parts in named for part in parts]
-    return [whole[count - 1 - at]] if opcode == "cvt" and len(whole) == count else whole
+    if all(len(parts) == count for _, parts in operands):
+        return [(name, parts[index]) for name, parts in operands]
+    elements = [(name, part) for name, parts in operands for part in parts]
+    return [elements[count - 1 - index]] if opcode == "cvt" and len(elements) == count else elements
 
 
 def _find_flaws(values: list[Array]) -> tuple[Array, Array]:
@@ -169,21 +171,21 @@ def _find_flaws(values: list[Array]) -> tuple[Array, Array]:
 
 
 def _report(
-    place: Place, opcode: str, nan: bool, used: list[tuple[str, Array]], whole: Array, checks: Session, lanes: Lanes,
+    place: Place, opcode: str, nan: bool, used: list[tuple[str, Array]], values: Array, checks: Session, lanes: Lanes,
     positions: Array, part: str,
 ) -> None:  # fmt: skip
-    at = int(positions[0])
-    shown = [(name, format_number(_value_at(value, at))) for name, value in used]
+    position = int(positions[0])
+    descriptions = [(name, format_number(_read_value(value, position))) for name, value in used]
     divisor = _DIVISOR.get(opcode)
-    if divisor is not None and divisor < len(used) and _value_at(used[divisor][1], at) == 0:
-        shown[divisor] = f"divisor {shown[divisor][0]}", shown[divisor][1]
-    thread = int(checks.threads[int(lanes.index[at])])
-    result = format_number(_value_at(whole, at))
-    checks.engine.numerics.produced(place, thread, nan, shown, result, len(positions), part)
+    if divisor is not None and divisor < len(used) and _read_value(used[divisor][1], position) == 0:
+        descriptions[divisor] = f"divisor {descriptions[divisor][0]}", descriptions[divisor][1]
+    thread = int(checks.threads[int(lanes.index[position])])
+    result = format_number(_read_value(values, position))
+    checks.engine.numerics.produced(place, thread, nan, descriptions, result, len(positions), part)
 
 
-def _value_at(value: Array, at: int) -> Any:
-    return value.reshape(-1)[0] if value.size == 1 else value[at]
+def _read_value(value: Array, position: int) -> Any:
+    return value.reshape(-1)[0] if value.size == 1 else value[position]
 
 
 def format_number(value: Any) -> str:

@@ -18,10 +18,10 @@ def group_by_object(
     checks: Session, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, operand: Any = 0
 ) -> Iterator[tuple[Group, int, int]]:
     """Yield the lanes that name one object with one operand: their group, the object's address, the operand."""
-    active, (where, values) = select_lanes(lanes, mask, address, operand)
+    active, (addresses, values) = select_lanes(lanes, mask, address, operand)
     if active is None:
         return
-    offsets = locate_objects(site, active, space, where)
+    offsets = locate_objects(site, active, space, addresses)
     shape = active.shape
     inside = offsets - shape.shared_base[active.sel]
     if (inside == inside[0]).all() and (values == values[0]).all():
@@ -29,6 +29,6 @@ def group_by_object(
             yield group, slot * shape.shared_stride + int(inside[0]), int(values[0])
         return
     threads = checks.threads[active.sel]
-    pairs, which = np.unique(np.stack([offsets, values.astype(np.int64)]), axis=1, return_inverse=True)
-    for at in range(pairs.shape[1]):
-        yield Group(threads[which.reshape(-1) == at]), int(pairs[0, at]), int(pairs[1, at])
+    pairs, pair_of_lane = np.unique(np.stack([offsets, values.astype(np.int64)]), axis=1, return_inverse=True)
+    for number in range(pairs.shape[1]):
+        yield Group(threads[pair_of_lane.reshape(-1) == number]), int(pairs[0, number]), int(pairs[1, number])

@@ -102,29 +102,32 @@ class Flaws:
 
 def _multiply_in_warp(
     inner: Function, place: Place, types: list[str], scales: tuple[int, ...], machine: Batch, lanes: Lanes, mask: Any,
-    a: Any, b: Any, c: Any, *rest: Any,
+    a: Any, b: Any, c: Any, *options: Any,
 ) -> Any:  # fmt: skip
-    product = inner(machine, lanes, a, b, c, *rest)
+    product = inner(machine, lanes, a, b, c, *options)
     kind = _spell_register(types[0])
     if all(are_finite(np.asarray(value), kind) for value in product):
         return product
     flaws = _find_flaws(lanes, a, types[1]) | _find_flaws(lanes, b, types[2])
     if scales:
-        words = [np.ascontiguousarray(lanes.broadcast(rest[at])) for at in scales]
+        words = [np.ascontiguousarray(lanes.broadcast(options[index])) for index in scales]
         bad = [(word.view("u1") == 0xFF).reshape(lanes.n, -1) for word in words]
         flaws |= _spread_to_warps(lanes, Flaws(np.asarray(np.concatenate(bad, 1).any(1)), np.zeros(lanes.n, np.bool_)))
-    whole, start = _stack(lanes, product, kind), _stack(lanes, c, _spell_register(types[3]))
-    same = types[0] == types[3]
-    flaws |= Flaws.find(start) if same else _spread_to_warps(lanes, Flaws.find(start).collapse(0))
-    for nan, bad in flaws.find_new(whole):
+    elements, start = _stack_elements(lanes, product, kind), _stack_elements(lanes, c, _spell_register(types[3]))
+    same_type = types[0] == types[3]
+    flaws |= Flaws.find(start) if same_type else _spread_to_warps(lanes, Flaws.find(start).collapse(0))
+    for nan, bad in flaws.find_new(elements):
         if bad.any():
-            at, lane = (int(positions[0]) for positions in np.nonzero(bad))
-            shown = [("c", format_number(start[at, lane]))] if same else []
-            shown += [("largest a of the warp", format_number(_find_largest(lanes, a, types[1], lane))),
+            index, lane = (int(positions[0]) for positions in np.nonzero(bad))
+            operands = [("c", format_number(start[index, lane]))] if same_type else []
+            operands += [("largest a of the warp", format_number(_find_largest(lanes, a, types[1], lane))),
                       ("largest b of the warp", format_number(_find_largest(lanes, b, types[2], lane)))]  # fmt: skip
-            thread, result = int(find_session(machine).threads[int(lanes.index[lane])]), format_number(whole[at, lane])
+            thread, result = (
+                int(find_session(machine).threads[int(lanes.index[lane])]),
+                format_number(elements[index, lane]),
+            )
             numerics = find_session(machine).engine.numerics
-            numerics.produced(place, thread, nan, shown, result, int(bad.sum()), f"element {at} of D")
+            numerics.produced(place, thread, nan, operands, result, int(bad.sum()), f"element {index} of D")
     return product
 
 
@@ -134,7 +137,7 @@ def _spell_register(kind: str) -> str:
     return f"{kind}x{32 // form.width}" if is_float(kind) and form.width < 32 else kind
 
 
-def _stack(lanes: Lanes, registers: Any, kind: str) -> Array:
+def _stack_elements(lanes: Lanes, registers: Any, kind: str) -> Array:
     """Return the elements of accumulators, `[element, lane]`."""
     return np.stack([np.broadcast_to(part, lanes.n) for part in split_elements(tuple(registers), kind)])
 
@@ -155,12 +158,12 @@ def _find_flaws(lanes: Lanes, operand: Any, kind: str) -> Flaws:
 def _spread_to_warps(lanes: Lanes, flaws: Flaws) -> Flaws:
     """Spread the flaws of lanes to all lanes of their warps."""
     order = warp_order(lanes)
-    spread_flaws: list[Array] = []
+    warp_flaws: list[Array] = []
     for values in (flaws.nan, flaws.infinite):
-        whole = np.empty(lanes.n, np.bool_)
-        whole[order] = np.repeat(values[order].reshape(-1, 32).any(1), 32)
-        spread_flaws.append(whole)
-    return Flaws(*spread_flaws)
+        warp_flags = np.empty(lanes.n, np.bool_)
+        warp_flags[order] = np.repeat(values[order].reshape(-1, 32).any(1), 32)
+        warp_flaws.append(warp_flags)
+    return Flaws(*warp_flaws)
 
 
 def _find_largest(lanes: Lanes, operand: Any, kind: str, lane: int) -> float:
@@ -176,8 +179,8 @@ def _multiply_in_warpgroup(
     spelling: hopper.Spelling, inner: Function, site: Site, lanes: Lanes, mask: Any, outs: Any, d: Any, *values: Any
 ) -> None:
     groups = wg.groups_of(lanes)
-    named = dict(zip(spelling.names, values, strict=True))
-    keeps: Array = lanes.broadcast(named["scale_d"])[groups.first]
+    operands = dict(zip(spelling.names, values, strict=True))
+    scale_d: Array = lanes.broadcast(operands["scale_d"])[groups.first]
     kind = numpy_code(spelling.types[0])
     start = _read_accumulators(site, lanes, groups, d, kind)
     before = None if np.isfinite(start).all() else Flaws.find(start)
@@ -185,38 +188,38 @@ def _multiply_in_warpgroup(
     result = _read_accumulators(site, lanes, groups, d, kind)
     if np.isfinite(result).all():
         return
-    left, right = hopper.operands_of(spelling, site, lanes, groups, named)
-    if len(right) < groups.count:
-        right = np.tile(right, (groups.count // len(right), 1, 1))
-    flaws = Flaws.find(left).collapse(2).select((slice(None), slice(None), None))
-    flaws |= Flaws.find(right).collapse(2).select((slice(None), None))
+    a_rows, b_columns = hopper.operands_of(spelling, site, lanes, groups, operands)
+    if len(b_columns) < groups.count:
+        b_columns = np.tile(b_columns, (groups.count // len(b_columns), 1, 1))
+    flaws = Flaws.find(a_rows).collapse(2).select((slice(None), slice(None), None))
+    flaws |= Flaws.find(b_columns).collapse(2).select((slice(None), None))
     if before is not None:
-        kept = keeps.astype(bool)[:, None, None]
-        flaws |= Flaws(before.nan & kept, before.infinite & kept)
+        accumulates = scale_d.astype(bool)[:, None, None]
+        flaws |= Flaws(before.nan & accumulates, before.infinite & accumulates)
     checks, place = locate_session(site)
     for nan, bad in flaws.find_new(result):
         if bad.any():
             group, row, column = (int(axis_indices[0]) for axis_indices in np.nonzero(bad))
             first = int(checks.threads[int(lanes.index[groups.first[group]])])
             thread = first + row // 16 * 32 + row % 8 * 4 + column % 8 // 2
-            _report(checks, place, thread, nan, (left[group, row], right[group, column]), result[group, row, column],
-                    bad, (row, column))  # fmt: skip
+            factors = a_rows[group, row], b_columns[group, column]
+            _report(checks, place, thread, nan, factors, result[group, row, column], bad, (row, column))
 
 
 def _read_accumulators(site: Site, lanes: Lanes, groups: wg.Groups, d: tuple[Array, ...], kind: str) -> Array:
     """Return D of every warpgroup, `[group, row, column]`."""
-    held = held_for(site.memory.held, site.number, lanes, kind) if site.number >= 0 and groups.plain else None
-    return wg.accumulator(groups, d, kind) if held is None else held.made
+    accumulators = held_for(site.memory.held, site.number, lanes, kind) if site.number >= 0 and groups.plain else None
+    return wg.accumulator(groups, d, kind) if accumulators is None else accumulators.made
 
 
 def _report(
     checks: Session, place: Place, thread: int, nan: bool, factors: tuple[Array, Array], result: Any, bad: Array,
-    at: tuple[int, int],
+    position: tuple[int, int],
 ) -> None:  # fmt: skip
-    named = [(f"largest {name}", format_number(np.abs(part).max())) for name, part in zip(
+    operands = [(f"largest {name}", format_number(np.abs(part).max())) for name, part in zip(
         ("of the row of a", "of the column of b"), factors, strict=True)]  # fmt: skip
-    where = f"row {at[0]}, column {at[1]} of D"
-    checks.engine.numerics.produced(place, thread, nan, named, format_number(result), int(bad.sum()), where)
+    element = f"row {position[0]}, column {position[1]} of D"
+    checks.engine.numerics.produced(place, thread, nan, operands, format_number(result), int(bad.sum()), element)
 
 
 # Tensor memory
@@ -225,13 +228,13 @@ def _report(
 def _issue(spelling: blackwell.Spelling, inner: Function, site: Site, group: Lanes, mask: Any, *arguments: Any) -> None:
     """Run the product that one lane issues, or equal products of many lanes."""
     checks, place = locate_session(site)
-    named = blackwell.named_operands(spelling, arguments)
-    active, values = select_lanes(group, mask, *named.values())
+    raw_operands = blackwell.named_operands(spelling, arguments)
+    active, values = select_lanes(group, mask, *raw_operands.values())
     alike = active is not None and all(_is_uniform(value) for value in values)
     if active is None or (not alike and put_off(site.memory.trace)):
         return
-    operands = {name: blackwell.number(value, 0) for name, value in zip(named, values, strict=True)}
-    lanes = [one for _, one in bulk.split_lanes(active)]
+    operands = {name: blackwell.number(value, 0) for name, value in zip(raw_operands, values, strict=True)}
+    lanes = [lane for _, lane in bulk.split_lanes(active)]
     halves, memory = _split_halves(spelling, site, lanes[0], operands), site.memory
     column, descriptor = operands["d"] & 0xFFFF, halves[0].found if halves else None
     if descriptor is None or not is_float(descriptor.d.name):
@@ -249,12 +252,12 @@ def _issue(spelling: blackwell.Spelling, inner: Function, site: Site, group: Lan
     ) is None:
         return
     trace, memory.trace = memory.trace, None
-    for one in lanes:
-        halves = _split_halves(spelling, site, one, operands)
+    for issuer in lanes:
+        halves = _split_halves(spelling, site, issuer, operands)
         for half in halves:
-            at = int(np.searchsorted(ctas, half.cta))
-            start = None if before is None else before[at][half.lanes, : descriptor.n // half.lanes.shape[0]]
-            _check_half(spelling, halves, half, operands, start, checks, place, checks.group_lanes(one).first)
+            index = int(np.searchsorted(ctas, half.cta))
+            start = None if before is None else before[index][half.lanes, : descriptor.n // half.lanes.shape[0]]
+            _check_half(spelling, halves, half, operands, start, checks, place, checks.group_lanes(issuer).first)
     memory.trace = trace
 
 
@@ -274,10 +277,10 @@ def _split_halves(spelling: blackwell.Spelling, site: Site, lane: Lanes, operand
 
 def _read_unless_finite(site: Site, ctas: Array, column: int, descriptor: InstructionDescriptor) -> Array | None:
     """Return D in tensor memory, `[cta, lane, column]`, None if all of it is finite."""
-    whole = int(ctas[-1]) - int(ctas[0]) + 1 == len(ctas)
-    which = slice(int(ctas[0]), int(ctas[-1]) + 1) if whole else ctas
+    is_contiguous = int(ctas[-1]) - int(ctas[0]) + 1 == len(ctas)
+    cta_index = slice(int(ctas[0]), int(ctas[-1]) + 1) if is_contiguous else ctas
     accumulators = blackwell.decoded(
-        site.memory.tensor.cells[which, :, column : column + descriptor.n], descriptor.d.name
+        site.memory.tensor.cells[cta_index, :, column : column + descriptor.n], descriptor.d.name
     )
     return None if np.isfinite(accumulators).all() else accumulators.copy()
 
@@ -296,10 +299,10 @@ def _check_half(
     if np.isfinite(result).all():
         return
     parts, _, width = result.shape
-    left = blackwell.rows_of(spelling, half, operands)
-    right = blackwell.columns_of(halves, operands).reshape(parts, width, -1)
-    flaws = Flaws.find(left).collapse(2).select((slice(None), slice(None), None))
-    flaws |= Flaws.find(right).collapse(2).select((slice(None), None))
+    a_rows = blackwell.rows_of(spelling, half, operands)
+    b_columns = blackwell.columns_of(halves, operands).reshape(parts, width, -1)
+    flaws = Flaws.find(a_rows).collapse(2).select((slice(None), slice(None), None))
+    flaws |= Flaws.find(b_columns).collapse(2).select((slice(None), None))
     if spelling.block:
         for_a, for_b = blackwell.scales_of(spelling, half, width, operands)
         flaws |= Flaws.find(for_a).collapse(2).select((slice(None), slice(None), None))
@@ -309,5 +312,5 @@ def _check_half(
     for nan, bad in flaws.find_new(result):
         if bad.any():
             part, row, column = (int(indices[0]) for indices in np.nonzero(bad))
-            factors = left[min(part, len(left) - 1), row], right[part, column]
+            factors = a_rows[min(part, len(a_rows) - 1), row], b_columns[part, column]
             _report(checks, place, thread, nan, factors, result[part, row, column], bad, (row, part * width + column))

@@ -21,7 +21,7 @@ from pyptx.sim.hazards.barriers import BarKind
 from pyptx.sim.hazards.dependents import Early
 from pyptx.sim.hazards.state import Grid
 from pyptx.sim.hazards.unread import Unread
-from pyptx.sim.observers.checks.accesses import Stored, describe_access
+from pyptx.sim.observers.checks.accesses import StoredValues, describe_access
 from pyptx.sim.observers.checks.choice import Selection
 from pyptx.sim.observers.observer import Observer
 from pyptx.sim.reports.findings import Cta
@@ -40,11 +40,11 @@ def make_place(instruction: Instruction) -> Place:
 class Session(Observer):
     """One checked run. `engine` keeps the findings."""
 
-    def __init__(self, selected: Selection, before: Session | None = None, overlaps: bool = False) -> None:
+    def __init__(self, selection: Selection, before: Session | None = None, overlaps: bool = False) -> None:
         """`before`: the checks of the previous grid; `overlaps`: this grid may start before that one has completed."""
-        self.selected = selected
-        self.continues = not selected.raises
-        self.compares_values = "numerics" in selected.optional
+        self.selection = selection
+        self.continues = not selection.raises
+        self.compares_values = "numerics" in selection.optional
         # Checks for NaN compare accumulators before and after every product.
         self.hasty = IN_ORDER if self.compares_values else frozenset[str]()
         self.engine = Hazards() if before is None else before.engine
@@ -52,7 +52,7 @@ class Session(Observer):
         self.machine: Batch | None = None
         self.grid: Grid | None = None
         self.threads: Array = np.zeros(0, np.int64)
-        self.stored: Stored | None = None
+        self.last_store: StoredValues | None = None
         """The values of the latest store: lanes that write the same bytes may write the same values."""
         self.unread: Unread | None = None
         """Bytes of copies and products that have not been read, if selected."""
@@ -60,9 +60,9 @@ class Session(Observer):
         """Accesses to global memory before a known wait for the previous grid, if selected."""
         self.arriving: dict[tuple[int, int], tuple[Array, Step, int | None, BarKind]] = {}
         """Lanes that arrived at a barrier of their CTA before the rest of their warp, by barrier and warp."""
-        self.parted: set[int] = set()
+        self.divergent_warps: set[int] = set()
         """Warps with lanes that cannot reach a barrier at which others wait."""
-        self.apart: Callable[[Place, Lanes], list[Finding]] = lambda place, lanes: []
+        self.explain_divergence: Callable[[Place, Lanes], list[Finding]] = lambda place, lanes: []
         """Return the findings of an aligned instruction in lanes that are not all of their warps."""
         self.site_places: dict[Site, Place] = {}
         self._accesses: dict[Any, Access | None] = {}
@@ -80,7 +80,7 @@ class Session(Observer):
                 s.traits.get(Trait.MEETS) == "grid" and ".wait" in s.instruction.modifiers
                 for b in machine.program.blocks for s in b.steps
             )  # fmt: skip
-            if "dependents" in self.selected.optional and waits and not self.overlaps:
+            if "dependents" in self.selection.optional and waits and not self.overlaps:
                 self.early = Early(self.engine.state, self.grid)
         shape = machine.shape
         self.threads = self.grid.first_thread + shape.cta * self.grid.stride + shape.thread
@@ -110,13 +110,13 @@ class Session(Observer):
         machine = self.machine
         x, y, z = machine.ctaid
         width, height, _ = machine.launch.grid
-        named = [Cta(number, machine.launch.grid) for number in (x + width * (y + height * z)).tolist()]
-        if "unused" in self.selected.optional:
+        ctas = [Cta(number, machine.launch.grid) for number in (x + width * (y + height * z)).tolist()]
+        if "unused" in self.selection.optional:
             self._end_unread()
             self.unread = Unread(self.engine.state, self.grid)
-        self.engine.start(self.grid, range(machine.shape.ctas), named)
+        self.engine.start(self.grid, range(machine.shape.ctas), ctas)
         self.arriving.clear()
-        self.parted.clear()
+        self.divergent_warps.clear()
 
     def on_finish(self) -> None:
         if self.grid is not None:
@@ -155,8 +155,14 @@ class Session(Observer):
         """Return the lanes whose guard is true, None if there are none."""
         if mask is None:
             return lanes
-        at = np.flatnonzero(np.broadcast_to(mask, lanes.n))
-        return lanes if len(at) == lanes.n else lanes.shape.select_index(lanes.index[at]) if len(at) else None
+        positions = np.flatnonzero(np.broadcast_to(mask, lanes.n))
+        return (
+            lanes
+            if len(positions) == lanes.n
+            else lanes.shape.select_index(lanes.index[positions])
+            if len(positions)
+            else None
+        )
 
     def find_incomplete(self, group: Group) -> Array | None:
         """Return which warps of a group lack live lanes, None if all are whole."""
@@ -174,7 +180,7 @@ class Session(Observer):
     def check_aligned(self, lanes: Lanes, place: Place) -> None:
         """Report an `.aligned` instruction that not all live lanes of each warp execute."""
         if self.find_incomplete(self.group_lanes(lanes)) is not None:
-            for finding in self.apart(place, lanes):
+            for finding in self.explain_divergence(place, lanes):
                 self.engine.findings.add(finding)
 
     def split_by_cta(self, lanes: Lanes) -> list[tuple[int, Group]]:
@@ -201,26 +207,26 @@ class Session(Observer):
         if not shared and (region.space != "global" or not region.writable):
             return
         key = site, kind, shared, size
-        known = self._accesses.get(key)
-        if known is None:
+        access = self._accesses.get(key)
+        if access is None:
             if key in self._accesses:
                 return
-            known = self._accesses[key] = describe_access(site.instruction, shared, size, kind)
-            if known is None:
+            access = self._accesses[key] = describe_access(site.instruction, shared, size, kind)
+            if access is None:
                 return
-        where = offsets if shared else offsets + region.low
+        addresses = offsets if shared else offsets + region.low
         if shared and self.unread is not None:
             self.unread.access(offsets, size, kind)
-        if not shared and self.early is not None and not known.readonly:
-            self.early.access(known.place, self.group_lanes(lanes).threads, where, size, writes=known.writes)
-        stored = self.stored
-        if stored is None or stored.lanes is not lanes:
-            self.engine.access(known, self.group_lanes(lanes), where)
+        if not shared and self.early is not None and not access.readonly:
+            self.early.access(access.place, self.group_lanes(lanes).threads, addresses, size, writes=access.writes)
+        last_store = self.last_store
+        if last_store is None or last_store.lanes is not lanes:
+            self.engine.access(access, self.group_lanes(lanes), addresses)
             return
         self.engine.access(
-            known, self.group_lanes(lanes), where, benign=lambda: stored.compare_lanes(where),
-            unchanged=lambda who: ~np.isin(
-                who, self.threads[lanes.sel][stored.compare_memory(region.data, offsets, size)]
+            access, self.group_lanes(lanes), addresses, benign=lambda: last_store.compare_lanes(addresses),
+            unchanged=lambda threads: ~np.isin(
+                threads, self.threads[lanes.sel][last_store.compare_memory(region.data, offsets, size)]
             ),
         )  # fmt: skip
 

@@ -40,26 +40,26 @@ class Subscripts:
     """The registers that hold element addresses, by function."""
 
     def __init__(self) -> None:
-        self._made: dict[int, dict[str, _Origin]] = {}
+        self._origins: dict[int, dict[str, _Origin]] = {}
 
     def make_event(self, step: Step, code: Code) -> Callable[..., None] | None:
         """Return the check of an instruction's addresses, None if they are not from a subscript."""
-        origins = self._made.get(code.number)
+        origins = self._origins.get(code.number)
         if origins is None:
-            origins = self._made[code.number] = _collect_addresses(code)
+            origins = self._origins[code.number] = _collect_addresses(code)
         if not origins or step.plan is None:
             return None
         addresses = [
             operand
-            for wanted, operand in zip(step.plan.signature, step.instruction.operands, strict=False)
-            if wanted.kind is Kind.ADDRESS
+            for signature_operand, operand in zip(step.plan.signature, step.instruction.operands, strict=False)
+            if signature_operand.kind is Kind.ADDRESS
         ]
-        wanted = [
-            (at, origins[operand.base])
-            for at, operand in enumerate(addresses)
+        targets = [
+            (index, origins[operand.base])
+            for index, operand in enumerate(addresses)
             if isinstance(operand, AddressOperand) and operand.base in origins
         ]
-        return partial(_check_addresses, make_place(step.instruction), wanted) if wanted else None
+        return partial(_check_addresses, make_place(step.instruction), targets) if targets else None
 
 
 def _collect_addresses(code: Code) -> dict[str, _Origin]:
@@ -68,7 +68,7 @@ def _collect_addresses(code: Code) -> dict[str, _Origin]:
     writes: dict[str, int] = {}
     for statement in visit(code.function):
         if isinstance(statement, Instruction) and statement.operands:
-            name = _register_name(statement.operands[0])
+            name = _name_register(statement.operands[0])
             writes[name] = writes.get(name, 0) + 1
         if isinstance(statement, IntrinsicScope) and statement.name in SUBSCRIPTS:
             steps = [inner for inner in visit(statement) if isinstance(inner, Instruction)]
@@ -76,7 +76,7 @@ def _collect_addresses(code: Code) -> dict[str, _Origin]:
                 (origin for step in steps for origin in [_find_origin(step, origins)] if origin is not None), None
             )
             if address is not None:
-                origins[_register_name(steps[-1].operands[0])] = address
+                origins[_name_register(steps[-1].operands[0])] = address
     return {name: origin for name, origin in origins.items() if writes[name] == 1}
 
 
@@ -89,29 +89,29 @@ def _find_origin(step: Instruction, origins: dict[str, _Origin]) -> _Origin | No
             right = operand.right
             if operand.operator == "+" and isinstance(right, ImmediateOperand) and isinstance(right.value, int):
                 return operand.left.name, right.value
-        known = origins.get(_register_name(operand))
-        if known is not None:
-            return known
+        origin = origins.get(_name_register(operand))
+        if origin is not None:
+            return origin
     return None
 
 
-def _register_name(operand: object) -> str:
+def _name_register(operand: object) -> str:
     return operand.name if isinstance(operand, RegisterOperand) else ""
 
 
 def _check_addresses(
-    place: Place, wanted: list[tuple[int, _Origin]], machine: Batch, lanes: Lanes, mask: Any, *operands: Any
+    place: Place, targets: list[tuple[int, _Origin]], machine: Batch, lanes: Lanes, mask: Any, *operands: Any
 ) -> None:  # fmt: skip
     """Report addresses in a CTA's own shared memory outside the memory that the subscript indexes."""
     checks, shared, names = find_session(machine), machine.memory.shared, machine.launch.shared_names
     assert checks.grid is not None
-    for at, (symbol, offset) in wanted:
-        active, (where,) = select_lanes(lanes, mask, operands[2 * at + 1])
+    for index, (symbol, offset) in targets:
+        active, (lane_addresses,) = select_lanes(lanes, mask, operands[2 * index + 1])
         if active is None:
             continue
         end = shared.low + machine.memory.shared_size
         name, low, high = names.extent(symbol, offset, end)
-        addresses = where.astype(np.int64)
+        addresses = lane_addresses.astype(np.int64)
         outside = (addresses < low) | (addresses >= high)
         # The access itself reports addresses outside all shared memory; addresses of a peer are there too.
         outside &= (addresses >= shared.low) & (addresses < end)

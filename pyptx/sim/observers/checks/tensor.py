@@ -71,8 +71,8 @@ def split_by_warp(checks: Session, lanes: Lanes) -> list[tuple[int, int, Group]]
         threads, warp = checks.group_lanes(lanes).threads, lanes.shape.warp[lanes.sel]
         numbers, first = np.unique(warp, return_index=True)
         return [
-            (at, int(lanes.cta[at]), Group(threads[warp == number]))
-            for number, at in zip(numbers.tolist(), first.tolist(), strict=True)
+            (position, int(lanes.cta[position]), Group(threads[warp == number]))
+            for number, position in zip(numbers.tolist(), first.tolist(), strict=True)
         ]
 
     return lanes.compute_once("hazards by warp", make_groups)
@@ -83,7 +83,7 @@ def group_by_warp(checks: Session, lanes: Lanes) -> tuple[Array, list[Group]]:
 
     def make_groups() -> tuple[Array, list[Group]]:
         warps = split_by_warp(checks, lanes)
-        return np.array([at for at, _, _ in warps]), [group for _, _, group in warps]
+        return np.array([position for position, _, _ in warps]), [group for _, _, group in warps]
 
     return lanes.compute_once("hazards of warps", make_groups)
 
@@ -94,29 +94,29 @@ def _alloc(
 ) -> None:  # fmt: skip
     inner(site, lanes, mask, space, address, outs, columns)
     checks, place = locate_session(site)
-    counts, where = np.broadcast_to(columns, lanes.n), np.broadcast_to(address, lanes.n)
+    counts, addresses = np.broadcast_to(columns, lanes.n), np.broadcast_to(address, lanes.n)
     checks.engine.warps.alike(checks.group_lanes(lanes), place, counts.astype(np.int64), "columns")
-    refused = {int(lane) for positions in site.memory.tensor.refused for lane in positions}
-    for at, _, group in split_by_warp(checks, lanes):
-        lane = lanes.shape.select_index(lanes.index[at : at + 1])
-        if lane.lo in refused:
+    waiters = {int(lane) for positions in site.memory.tensor.refused for lane in positions}
+    for position, _, group in split_by_warp(checks, lanes):
+        lane = lanes.shape.select_index(lanes.index[position : position + 1])
+        if lane.lo in waiters:
             continue
-        region, offsets = site.memory.resolve(site, space, lane, where[at : at + 1], 4, "told")
+        region, offsets = site.memory.resolve(site, space, lane, addresses[position : position + 1], 4, "told")
         offset = int(np.atleast_1d(offsets)[0])
         column = int(region.data[offset : offset + 4].view(np.uint32)[0]) & 0xFFFF
-        checks.engine.tensor.alloc(group, place, column, int(counts[at]), pair, exclusive)
+        checks.engine.tensor.alloc(group, place, column, int(counts[position]), pair, exclusive)
         checks.engine.tensor.writes_address(group, place, offset)
 
 
 def _dealloc(inner: Inner, site: Site, lanes: Lanes, mask: Any, outs: Any, address: Any, columns: Any) -> None:
     checks, place = locate_session(site)
-    where, counts = np.broadcast_to(address, lanes.n), np.broadcast_to(columns, lanes.n)
-    for name, values in (("address", where), ("columns", counts)):
+    addresses, counts = np.broadcast_to(address, lanes.n), np.broadcast_to(columns, lanes.n)
+    for name, values in (("address", addresses), ("columns", counts)):
         checks.engine.warps.alike(checks.group_lanes(lanes), place, values.astype(np.int64), name)
-    for at, cta, group in split_by_warp(checks, lanes):
-        checks.engine.tensor.dealloc(group, place, int(where[at]) & 0xFFFF, int(counts[at]))
+    for position, cta, group in split_by_warp(checks, lanes):
+        checks.engine.tensor.dealloc(group, place, int(addresses[position]) & 0xFFFF, int(counts[position]))
         if checks.unread is not None:
-            checks.unread.free(cta, int(where[at]) & 0xFFFF, int(counts[at]))
+            checks.unread.free(cta, int(addresses[position]) & 0xFFFF, int(counts[position]))
     inner(site, lanes, mask, outs, address, columns)
 
 
@@ -124,7 +124,7 @@ def _dealloc(inner: Inner, site: Site, lanes: Lanes, mask: Any, outs: Any, addre
 def _measure_extent(shape: str, num: int) -> tuple[int, int]:
     """Return how many lanes and columns a load or store accesses."""
     fragment = tmem_registers(shape, num)
-    positions = [fragment.position(lane, at) for lane in range(32) for at in range(fragment.count)]
+    positions = [fragment.position(lane, register) for lane in range(32) for register in range(fragment.count)]
     return max(row for row, _ in positions) + 1, max(column for _, column in positions) + 1
 
 
@@ -135,15 +135,15 @@ def _move(
     checks, place = locate_session(site)
     rows, columns = _measure_extent(move.shape, move.num)
     columns *= 2 if move.packed else 1
-    where = np.broadcast_to(address, lanes.n)
+    lane_addresses = np.broadcast_to(address, lanes.n)
     split = int(operands[0] if stores else operands[-1]) if move.split else 0
-    checks.engine.warps.alike(checks.group_lanes(lanes), place, where.astype(np.int64), "address")
+    checks.engine.warps.alike(checks.group_lanes(lanes), place, lane_addresses.astype(np.int64), "address")
     first, groups = group_by_warp(checks, lanes)
-    addresses = where[first].astype(np.int64)
+    addresses = lane_addresses[first].astype(np.int64)
     lane, column = addresses >> 16, addresses & 0xFFFF
     if checks.unread is not None:
-        for at in (column, column + split)[: 2 if split else 1]:
-            checks.unread.move(lanes.cta[first], at, columns, lane, 16 if split else rows, stores=stores)
+        for first_column in (column, column + split)[: 2 if split else 1]:
+            checks.unread.move(lanes.cta[first], first_column, columns, lane, 16 if split else rows, stores=stores)
     if split:
         checks.engine.tensor.move_all(groups, place, column, columns, lane, 16, stores=stores)
         checks.engine.tensor.move_all(groups, place, column + split, columns, lane, 16, stores=stores)
@@ -169,20 +169,22 @@ def _operate(inner: Inner, multiplies: bool, pair: int, site: Site, lanes: Lanes
             tensor.operate_all(threads, place, *rows, pair)
             if checks.unread is not None:
                 checks.unread.operate(place, int(threads[0]), *rows, multiplies)
-            layouts.check_tensor_operands(site, threads, [one for _, one in rows[0]], trace)
+            layouts.check_tensor_operands(site, threads, [operand_rows for _, operand_rows in rows[0]], trace)
             return
-    for _, one in bulk.split_lanes(active):
+    for _, lane in bulk.split_lanes(active):
         trace = site.memory.trace = Trace()
-        inner(site, lanes, lanes.index == one.lo, *operands)
+        inner(site, lanes, lanes.index == lane.lo, *operands)
         site.memory.trace = None
         rows = _collect_rows(checks, site, trace)
-        reads, writes = ([bytes_of(space, each, 0) for space, each in part] for part in rows)
-        for at, used in enumerate(trace.used):
-            reads[at] = replace(reads[at], length=used)
-        tensor.operate(checks.group_lanes(one).first, place, reads, writes, pair)
+        reads, writes = ([bytes_of(space, access_rows, 0) for space, access_rows in part] for part in rows)
+        for index, used in enumerate(trace.used):
+            reads[index] = replace(reads[index], length=used)
+        tensor.operate(checks.group_lanes(lane).first, place, reads, writes, pair)
         if checks.unread is not None:
-            checks.unread.operate(place, checks.group_lanes(one).first, *rows, multiplies)
-        layouts.check_tensor_operands(site, checks.group_lanes(one).threads, [each for _, each in rows[0]], trace)
+            checks.unread.operate(place, checks.group_lanes(lane).first, *rows, multiplies)
+        layouts.check_tensor_operands(
+            site, checks.group_lanes(lane).threads, [operand_rows for _, operand_rows in rows[0]], trace
+        )
 
 
 def _collect_rows(
@@ -201,12 +203,12 @@ def _commit(
     inner: Inner, pair: int, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, ctas: Any = None
 ) -> None:
     checks, place = locate_session(site)
-    active, (where, named) = select_lanes(lanes, mask, address, np.array(0) if ctas is None else ctas)
+    active, (addresses, cta_masks) = select_lanes(lanes, mask, address, np.array(0) if ctas is None else ctas)
     if active is not None:
-        offsets, commits = locate_objects(site, active, space, where), list[int]()
-        for at, lane in bulk.split_lanes(active):
-            offset = int(offsets[at])
-            ends = [offset] if ctas is None else bulk.locate_in_ctas(site, lane, offset, int(named[at]))
+        offsets, commits = locate_objects(site, active, space, addresses), list[int]()
+        for position, lane in bulk.split_lanes(active):
+            offset = int(offsets[position])
+            ends = [offset] if ctas is None else bulk.locate_in_ctas(site, lane, offset, int(cta_masks[position]))
             thread = checks.group_lanes(lane).first
             commits.append(checks.engine.tensor.commit(thread, place, ends, pair))
         site.memory.effects.landed_each = partial(_land_commits, checks, commits)
@@ -215,8 +217,8 @@ def _commit(
 
 def _land_commits(checks: Session, commits: list[int], positions: Array) -> None:
     """Report completion of the operations that these lanes committed."""
-    for at in positions:
-        checks.engine.tensor.land_commit(commits[int(at)])
+    for position in positions:
+        checks.engine.tensor.land_commit(commits[int(position)])
 
 
 def _wait(place: Place, stores: bool, machine: Batch, lanes: Lanes, mask: Any) -> None:

@@ -37,8 +37,8 @@ def _record_accesses(
     if region.space != "shared":
         return region.low + begin
     access = Access(place, Space.SHARED, _UNIT, "w" in kind, "r" in kind)
-    for at in range(begin, begin + SIZE, _UNIT):
-        checks.engine.access(access, checks.group_lanes(by), np.full(by.n, at))
+    for offset in range(begin, begin + SIZE, _UNIT):
+        checks.engine.access(access, checks.group_lanes(by), np.full(by.n, offset))
     return None
 
 
@@ -46,10 +46,10 @@ def _replace(
     inner: Inner, place: Place, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, *operands: Any
 ) -> None:
     checks, _ = locate_session(site)
-    active, (where,) = select_lanes(lanes, mask, address)
-    for at in range(0 if active is None else active.n):
-        lane = lanes.shape.select_index(active.index[at : at + 1])  # pyright: ignore[reportOptionalMemberAccess]
-        address_in_global = _record_accesses(checks, site, place, lane, space, where[at], "rw")
+    active, (addresses,) = select_lanes(lanes, mask, address)
+    for position in range(0 if active is None else active.n):
+        lane = lanes.shape.select_index(active.index[position : position + 1])  # pyright: ignore[reportOptionalMemberAccess]
+        address_in_global = _record_accesses(checks, site, place, lane, space, addresses[position], "rw")
         if address_in_global is not None:
             _record_edit(checks, place, checks.group_lanes(lane).first, address_in_global)
     inner(site, lanes, mask, space, address, outs, *operands)
@@ -60,22 +60,24 @@ def _record_edit(checks: Session, place: Place, thread: int, address: int) -> No
 
 
 def _copy(
-    inner: Inner, place: Place, site: Site, lanes: Lanes, mask: Any, to: str, target: Any, of: str, source: Any,
-    outs: Any, *size: Any,
+    inner: Inner, place: Place, site: Site, lanes: Lanes, mask: Any, target_space: str, target: Any,
+    source_space: str, source: Any, outs: Any, *size: Any,
 ) -> None:  # fmt: skip
     """Report that a warp copies a map and releases it."""
     checks, _ = locate_session(site)
-    active, (there, here) = select_lanes(lanes, mask, target, source)
+    active, (target_addresses, source_addresses) = select_lanes(lanes, mask, target, source)
     if active is not None:
         checks.check_aligned(active, place)
         _, firsts = np.unique(active.shape.warp[active.sel], return_index=True)
-        for at in firsts.tolist():
-            lane = lanes.shape.select_index(active.index[at : at + 1])
-            warp = active.subset(active.shape.warp[active.sel] == active.shape.warp[active.sel][at])
+        for position in firsts.tolist():
+            lane = lanes.shape.select_index(active.index[position : position + 1])
+            warp = active.subset(active.shape.warp[active.sel] == active.shape.warp[active.sel][position])
             assert warp is not None
-            _record_accesses(checks, site, place, warp, of, here[at], "r")
-            address_in_global = _record_accesses(checks, site, place, lane, to, there[at], "w")
+            _record_accesses(checks, site, place, warp, source_space, source_addresses[position], "r")
+            address_in_global = _record_accesses(
+                checks, site, place, lane, target_space, target_addresses[position], "w"
+            )
             if address_in_global is not None:
                 _record_edit(checks, place, checks.group_lanes(lane).first, address_in_global)
                 checks.engine.maps.release(address_in_global)
-    inner(site, lanes, mask, to, target, of, source, outs, *size)
+    inner(site, lanes, mask, target_space, target, source_space, source, outs, *size)

@@ -38,14 +38,14 @@ def record_boxes(site: Site, lanes: Lanes, units: Array, unit: int, ends: list[A
     """Record one box per lane, all inside the tensor, in one or several CTAs; `units` count from the start of a box."""
     if find_unread(site) is not None:
         within = (units[:, None] * unit + np.arange(unit)).reshape(-1)
-        for at, lane in enumerate(lanes.index.tolist()):
-            one = lanes.shape.select_range(lane, lane + 1)
+        for position, lane in enumerate(lanes.index.tolist()):
+            issuer = lanes.shape.select_range(lane, lane + 1)
             for end in ends:
-                record_bytes(site, one, within + int(end[at]), size)
+                record_bytes(site, issuer, within + int(end[position]), size)
 
 
-def record_read(site: Site, where: Bytes) -> None:
+def record_read(site: Site, extent: Bytes) -> None:
     """Record that an engine reads bytes."""
     unread = find_unread(site)
     if unread is not None:
-        unread.read(where)
+        unread.read(extent)

@@ -33,25 +33,25 @@ from pyptx.sim.state import warpgroups as wg
 from pyptx.sim.state.memory import Site
 
 _GRANULE = 16
-_KEPT = 1 << 24
+_CACHE_BYTES = 1 << 24
 """Bytes of operand places that are kept for a set of lanes."""
 Inner = Callable[..., None]
 Registers = frozenset[int]
-Numbered = Callable[[str], int | None]
+Numbering = Callable[[str], int | None]
 """Returns the number of a register."""
 
 
-def hook(step: Step, inner: Inner, numbered: Numbered, read: Registers) -> Inner | None:
+def hook(step: Step, inner: Inner, numbering: Numbering, read_registers: Registers) -> Inner | None:
     """Return a function that runs a product and reports it. `read` are the registers that other instructions read."""
     if ".mma_async" not in step.instruction.modifiers:
         return None
     product: Spelling = inner.args[0]  # pyright: ignore[reportFunctionMemberAccess]
     operands = step.instruction.operands
-    accumulators = number_registers(operands[0], numbered)
-    factors = number_registers(operands[1], numbered) if product.in_registers else frozenset[int]()
+    accumulators = number_registers(operands[0], numbering)
+    factors = number_registers(operands[1], numbering) if product.in_registers else frozenset[int]()
     names = list(names_in(operands[0]))
-    lost = [name for name in names if numbered(name) not in read]
-    unread = f"{len(lost)} of {len(names)} registers, the first is {lost[0]}" if lost else ""
+    unread_names = [name for name in names if numbering(name) not in read_registers]
+    unread = f"{len(unread_names)} of {len(names)} registers, the first is {unread_names[0]}" if unread_names else ""
     return partial(_multiply, inner, product, accumulators, factors, unread)
 
 
@@ -69,11 +69,11 @@ def make_event(step: Step) -> Callable[..., None] | None:
             return None
 
 
-def number_registers(operand: Operand, numbered: Numbered) -> Registers:
+def number_registers(operand: Operand, numbering: Numbering) -> Registers:
     """Return the numbers of the registers that an operand names."""
     elements = operand.elements if isinstance(operand, VectorOperand) else (operand,)
     names = (e.name for e in elements if isinstance(e, RegisterOperand | LabelOperand))
-    return _intern(frozenset(number for name in names if (number := numbered(name)) is not None))
+    return _intern(frozenset(number for name in names if (number := numbering(name)) is not None))
 
 
 @lru_cache(maxsize=1024)
@@ -103,27 +103,33 @@ def _multiply(
     if unread and checks.unread is not None:
         thread = checks.group_lanes(lanes).first
         checks.engine.state.report(hazards.UNREAD_ACCUMULATOR, place, unread, thread=thread)
-    named = dict(zip(product.names, arguments, strict=True))
-    kept = product.k // 2 if product.sparse else product.k
-    shapes = [("b", 2, product.n, product.k)] + ([] if product.in_registers else [("a", 1, 64, kept)])
+    values_by_name = dict(zip(product.names, arguments, strict=True))
+    a_columns = product.k // 2 if product.sparse else product.k
+    shapes = [("b", 2, product.n, product.k)] + ([] if product.in_registers else [("a", 1, 64, a_columns)])
     operands = [
         _collect_granules(
-            site, lanes, named[name], (name.upper(), product.types[at]), rows, columns, _is_across(named, name)
+            site,
+            lanes,
+            values_by_name[name],
+            (name.upper(), product.types[index]),
+            rows,
+            columns,
+            _is_across(values_by_name, name),
         )
-        for name, at, rows, columns in shapes
+        for name, index, rows, columns in shapes
     ]
     for name, *_ in shapes:
-        values = lanes.broadcast(named[name]).astype(np.int64)
+        values = lanes.broadcast(values_by_name[name]).astype(np.int64)
         checks.engine.warps.alike(
             checks.group_lanes(lanes), place, values, f"descriptor of {name.upper()}", _find_firsts(lanes)
         )
     shape = f"m64n{product.n}k{product.k}"
     together = group_by_warpgroup(checks, lanes)
     checks.engine.wgmma.issue_all(together, place, operands, accumulators, factors, shape)
-    for rows, (name, at, *_) in zip(operands, shapes, strict=True):
+    for rows, (name, index, *_) in zip(operands, shapes, strict=True):
         if checks.unread is not None:
             checks.unread.read_rows(rows)
-        layouts.check_warpgroup_operands(site, lanes, together, rows, named[name], product.types[at])
+        layouts.check_warpgroup_operands(site, lanes, together, rows, values_by_name[name], product.types[index])
 
 
 def _find_firsts(lanes: Lanes) -> Array:
@@ -131,14 +137,14 @@ def _find_firsts(lanes: Lanes) -> Array:
 
     def find() -> Array:
         key = lanes.shape.cta[lanes.sel] * (lanes.shape.warps + 3) + lanes.shape.thread[lanes.sel] // wg.THREADS
-        _, first, which = np.unique(key, return_index=True, return_inverse=True)
-        return first[which]
+        _, first, group_of_lane = np.unique(key, return_index=True, return_inverse=True)
+        return first[group_of_lane]
 
     return lanes.compute_once("first lanes of warpgroups", find)
 
 
-def _is_across(named: dict[str, Any], name: str) -> bool:
-    return bool(int(named.get(f"transpose_{name}", 0)))
+def _is_across(values_by_name: dict[str, Any], name: str) -> bool:
+    return bool(int(values_by_name.get(f"transpose_{name}", 0)))
 
 
 @dataclass(slots=True)
@@ -161,10 +167,10 @@ def _collect_granules(
     site: Site, lanes: Lanes, descriptors: Any, operand: tuple[str, str], rows: int, columns: int, across: bool
 ) -> Rows:
     """Return the granules of an operand of each warpgroup; `operand` is its name and type."""
-    held: _Operands = lanes.compute_once("hazards of products", lambda: _Operands.locate(lanes))
-    values, bits = lanes.broadcast(descriptors)[held.first], type_bits(operand[1])
+    cache: _Operands = lanes.compute_once("hazards of products", lambda: _Operands.locate(lanes))
+    values, bits = lanes.broadcast(descriptors)[cache.first], type_bits(operand[1])
     key = values.tobytes(), rows, columns, bits, across
-    granule_rows = held.rows.get(key)
+    granule_rows = cache.rows.get(key)
     if granule_rows is None:
         for value in np.unique(values).tolist():
             granules = _list_granules(value, rows, columns, bits, across)
@@ -176,10 +182,13 @@ def _collect_granules(
             report_start(checks, place, checks.group_lanes(lanes).first, matrix, site.memory.shared.low)
             if matrix.overlaps(len(granules)):
                 report_overlap(checks, place, checks.group_lanes(lanes).first, matrix)
-        granule_rows = _spread_rows(held.base, values, site.memory.shared.low, rows, columns, bits, across)
-        if sum(known.blocks.nbytes for known in held.rows.values()) + granule_rows.blocks.nbytes > _KEPT:
-            held.rows.clear()
-        held.rows[key] = granule_rows
+        granule_rows = _spread_rows(cache.base, values, site.memory.shared.low, rows, columns, bits, across)
+        if (
+            sum(cached_rows.blocks.nbytes for cached_rows in cache.rows.values()) + granule_rows.blocks.nbytes
+            > _CACHE_BYTES
+        ):
+            cache.rows.clear()
+        cache.rows[key] = granule_rows
     return granule_rows
 
 
@@ -199,17 +208,24 @@ def _check_inside(site: Site, granules: Array) -> None:
 
 
 def _spread_rows(base: Array, values: Array, low: int, rows: int, columns: int, bits: int, across: bool) -> Rows:
-    every, which = np.unique(values, return_inverse=True)
-    if len(every) == 1:
-        return spread(_list_granules(int(every[0]), rows, columns, bits, across) - low // _GRANULE, base)
-    granules = [_list_granules(int(value), rows, columns, bits, across) - low // _GRANULE for value in every]
-    blocks = [side_by_side(one) for one in granules]
+    distinct, index = np.unique(values, return_inverse=True)
+    if len(distinct) == 1:
+        return spread(_list_granules(int(distinct[0]), rows, columns, bits, across) - low // _GRANULE, base)
+    granules = [_list_granules(int(value), rows, columns, bits, across) - low // _GRANULE for value in distinct]
+    blocks = [side_by_side(granule_list) for granule_list in granules]
     width = min(size for _, size in blocks)
-    if len({len(one) for one in granules}) > 1 or (base % width).any() or any(size != width for _, size in blocks):
+    if (
+        len({len(granule_list) for granule_list in granules}) > 1
+        or (base % width).any()
+        or any(size != width for _, size in blocks)
+    ):
         # Repeat granules of shorter lists to the length of the longest.
-        most = max(len(one) for one in granules)
-        blocks, width = [(np.pad(one, (0, most - len(one)), "edge"), 1) for one in granules], 1
-    inside = np.array([one for one, _ in blocks])[which.reshape(-1)]
+        longest = max(len(granule_list) for granule_list in granules)
+        blocks, width = (
+            [(np.pad(granule_list, (0, longest - len(granule_list)), "edge"), 1) for granule_list in granules],
+            1,
+        )
+    inside = np.array([block for block, _ in blocks])[index.reshape(-1)]
     return Rows(inside + (base // width)[:, None], width)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pyptx.sim.observers.timeline.engines import MULTIPLIERS
-from pyptx.sim.observers.timeline.records import Recorded
+from pyptx.sim.observers.timeline.records import RunRecord
 
 Span = tuple[int, int]
 
@@ -27,37 +27,37 @@ class Overlap:
         return self.both / self.products if self.products else 0.0
 
 
-def measure_overlap(recorded: Recorded, products: Sequence[tuple[int, int, int]]) -> Overlap:
+def measure_overlap(record: RunRecord, products: Sequence[tuple[int, int, int]]) -> Overlap:
     """Return the total overlap of the engines of all CTAs. `products` are those that warps execute themselves
     (`mma.sync`): CTA, start and end."""
-    copies = both = multiplies = steps = 0
-    for cta in range(len(recorded.ctas)):
-        tracks = {at: track.name for at, track in enumerate(recorded.tracks) if track.cta == cta and track.engine}
+    copies = shared_steps = multiplies = steps = 0
+    for cta in range(len(record.ctas)):
+        tracks = {index: track.name for index, track in enumerate(record.tracks) if track.cta == cta and track.engine}
         moving = _merge_spans(
-            (t.start, t.end) for t in recorded.transfers if tracks.get(t.track, "wgmma") not in MULTIPLIERS
+            (t.start, t.end) for t in record.transfers if tracks.get(t.track, "wgmma") not in MULTIPLIERS
         )
         working = _merge_spans(
             [
-                *((t.start, t.end) for t in recorded.transfers if tracks.get(t.track) in MULTIPLIERS),
-                *((start, end) for at, start, end in products if at == cta),
+                *((t.start, t.end) for t in record.transfers if tracks.get(t.track) in MULTIPLIERS),
+                *((start, end) for product_cta, start, end in products if product_cta == cta),
             ]
         )
-        ends = [r.end for r in recorded.runs if recorded.tracks[r.track].cta == cta]
-        starts = [r.start for r in recorded.runs if recorded.tracks[r.track].cta == cta]
+        ends = [r.end for r in record.runs if record.tracks[r.track].cta == cta]
+        starts = [r.start for r in record.runs if record.tracks[r.track].cta == cta]
         copies, multiplies = copies + _measure(moving), multiplies + _measure(working)
-        both += _measure(moving) + _measure(working) - _measure(_merge_spans([*moving, *working]))
+        shared_steps += _measure(moving) + _measure(working) - _measure(_merge_spans([*moving, *working]))
         steps += max(ends, default=0) - min(starts, default=0)
-    return Overlap(copies, multiplies, both, steps)
+    return Overlap(copies, multiplies, shared_steps, steps)
 
 
 def _merge_spans(spans: Iterable[Span]) -> list[Span]:
-    merged: list[Span] = []
+    union: list[Span] = []
     for start, end in sorted(spans):
-        if merged and start <= merged[-1][1]:
-            merged[-1] = merged[-1][0], max(merged[-1][1], end)
+        if union and start <= union[-1][1]:
+            union[-1] = union[-1][0], max(union[-1][1], end)
         else:
-            merged.append((start, end))
-    return merged
+            union.append((start, end))
+    return union
 
 
 def _measure(spans: Iterable[Span]) -> int:

@@ -117,21 +117,21 @@ class Statistics:
     def __str__(self) -> str:
         lines = [f"statistics ({NOTE})", "", *self._format_mix(), "", *self._format_bytes()]
         lines += ["", *_format_accesses(self.accesses)] if self.accesses else []
-        moved = self.overlap
-        if moved.copies or moved.products:
+        overlap = self.overlap
+        if overlap.copies or overlap.products:
             lines += [
                 "",
-                f"engines: copies in flight for {moved.copies} steps, products for {moved.products}, both for "
-                f"{moved.both} ({moved.share:.0%} of the products'), of {moved.steps}",
+                f"engines: copies in flight for {overlap.copies} steps, products for {overlap.products}, both for "
+                f"{overlap.both} ({overlap.share:.0%} of the products'), of {overlap.steps}",
             ]
         return "\n".join(lines)
 
     def _format_mix(self) -> list[str]:
-        whole = sum(warps for warps, _ in self.mix.values()) or 1
+        total = sum(warps for warps, _ in self.mix.values()) or 1
         rows = sorted(self.mix.items(), key=lambda pair: -pair[1][0])
         return [
             f"{'instructions of warps':32}{'warps':>12}{'share':>8}{'lanes':>8}",
-            *(f"  {n:30}{w:12}{w / whole:8.1%}{lanes / (32 * w):8.1%}" for n, (w, lanes) in rows if w),
+            *(f"  {n:30}{w:12}{w / total:8.1%}{lanes / (32 * w):8.1%}" for n, (w, lanes) in rows if w),
         ]
 
     def _format_bytes(self) -> list[str]:
@@ -160,14 +160,14 @@ def _format_row(items: Sequence[LineAccess]) -> str:
 
 def make_statistics(recorder: Recorder, tally: Tally) -> Statistics:
     """Return the statistics of a recorded run."""
-    moved = dict(tally.bytes)
+    byte_counts = dict(tally.bytes)
     for engine, count in recorder.engines.bytes.items():
-        moved[engine] = moved.get(engine, 0) + count
+        byte_counts[engine] = byte_counts.get(engine, 0) + count
     rows = [_make_line_access(recorder, item) for item in tally.accesses.values()]
     return Statistics(
-        _count_mix(recorder), moved, recorder.engines.flops + _count_warp_flops(recorder),
+        _count_mix(recorder), byte_counts, recorder.engines.flops + _count_warp_flops(recorder),
         tuple(sorted(rows, key=lambda row: (row.line, row.space))),
-        measure_overlap(recorder.made, recorder.engines.products),
+        measure_overlap(recorder.run_record, recorder.engines.products),
     )  # fmt: skip
 
 

@@ -48,29 +48,35 @@ class Tally(Observer):
 
     def on_access(self, site: Site, lanes: Lanes, region: Region, offsets: Array, size: int, kind: str) -> None:
         instruction = site.instruction
-        found = traits(instruction.opcode, instruction.modifiers)
-        counts = found.get(Trait.ISSUES, "") in _BY_LANES and _NOT_BY_LANES.isdisjoint(found)
-        if kind not in ("r", "w", "rw") or not counts:
+        instruction_traits = traits(instruction.opcode, instruction.modifiers)
+        by_lanes = instruction_traits.get(Trait.ISSUES, "") in _BY_LANES and _NOT_BY_LANES.isdisjoint(
+            instruction_traits
+        )
+        if kind not in ("r", "w", "rw") or not by_lanes:
             return
-        where = np.broadcast_to(offsets, lanes.n)
-        moved = size * lanes.n
-        for letter, what in (("r", "read"), ("w", "written")):
+        lane_offsets = np.broadcast_to(offsets, lanes.n)
+        byte_count = size * lanes.n
+        for letter, direction in (("r", "read"), ("w", "written")):
             if letter in kind:
-                key = f"{region.space} {what}"
-                self.bytes[key] = self.bytes.get(key, 0) + moved
+                key = f"{region.space} {direction}"
+                self.bytes[key] = self.bytes.get(key, 0) + byte_count
         if region.space not in ("shared", "global"):
             return
-        found = self.accesses.get((id(instruction), region.space))
-        if found is None:
-            found = self.accesses[id(instruction), region.space] = Access(instruction, region.space)
-        places = where % lanes.shape.shared_stride + region.low if region.space == "shared" else where + region.low
-        pieces, ideal, most, requests = _count_pieces(lanes, places, region.space, size)
-        found.requests += requests
-        found.lanes += lanes.n
-        found.pieces += pieces
-        found.ideal += ideal
-        found.most = max(found.most, most)
-        found.bytes += moved
+        entry = self.accesses.get((id(instruction), region.space))
+        if entry is None:
+            entry = self.accesses[id(instruction), region.space] = Access(instruction, region.space)
+        places = (
+            lane_offsets % lanes.shape.shared_stride + region.low
+            if region.space == "shared"
+            else lane_offsets + region.low
+        )
+        pieces, ideal, worst, requests = _count_pieces(lanes, places, region.space, size)
+        entry.requests += requests
+        entry.lanes += lanes.n
+        entry.pieces += pieces
+        entry.ideal += ideal
+        entry.most = max(entry.most, worst)
+        entry.bytes += byte_count
 
 
 def _count_pieces(lanes: Lanes, places: Array, space: str, size: int) -> tuple[int, int, int, int]:
@@ -79,11 +85,13 @@ def _count_pieces(lanes: Lanes, places: Array, space: str, size: int) -> tuple[i
     shape = lanes.shape
     rows = _split_by_warp(lanes, places)
     if rows is not None and _is_repeated(rows):
-        same, order = np.zeros(WARP, np.int64), np.arange(WARP)
-        pieces, ideal, most = (
-            count_wavefronts(rows[0], same, order, size) if space == "shared" else count_sectors(rows[0], same, size)
+        warp_index, order = np.zeros(WARP, np.int64), np.arange(WARP)
+        pieces, ideal, worst = (
+            count_wavefronts(rows[0], warp_index, order, size)
+            if space == "shared"
+            else count_sectors(rows[0], warp_index, size)
         )
-        return pieces * len(rows), ideal * len(rows), most, len(rows)
+        return pieces * len(rows), ideal * len(rows), worst, len(rows)
     warp = lanes.select_values("warp", shape.warp)
     pieces_by_warp = (
         count_wavefronts(places, warp, lanes.select_values("lane", shape.lane), size)

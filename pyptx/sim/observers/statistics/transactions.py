@@ -27,9 +27,9 @@ def count_wavefronts(offsets: Array, warp: Array, lane: Array, size: int) -> tup
     distinct = np.unique(group * span + (word - low))
     group, word = np.divmod(distinct, span)
     count = np.bincount(group * BANKS + (word + low) % BANKS)
-    padded = np.zeros(-(-len(count) // BANKS) * BANKS, np.int64)
-    padded[: len(count)] = count
-    counts = padded.reshape(-1, BANKS).max(axis=1)
+    bank_counts = np.zeros(-(-len(count) // BANKS) * BANKS, np.int64)
+    bank_counts[: len(count)] = count
+    counts = bank_counts.reshape(-1, BANKS).max(axis=1)
     first = np.zeros(len(counts), np.int64)
     first[phase.reshape(-1)] = warp
     per_warp = np.bincount(np.unique(first, return_inverse=True)[1].reshape(-1), weights=counts)
@@ -41,10 +41,10 @@ def count_sectors(addresses: Array, warp: Array, size: int) -> tuple[int, int, i
     units = max(1, size // SECTOR)
     _, row = np.unique(warp, return_inverse=True)
     row = row.reshape(-1)
-    where = addresses.astype(np.int64)
-    sector = (where[:, None] // SECTOR + np.arange(units)).reshape(-1)
+    byte_addresses = addresses.astype(np.int64)
+    sector = (byte_addresses[:, None] // SECTOR + np.arange(units)).reshape(-1)
     counts = _count_distinct(np.repeat(row, units), sector)
-    used = _count_distinct(row, where // size) * size
+    used = _count_distinct(row, byte_addresses // size) * size
     return int(counts.sum()), int((-(-used // SECTOR)).sum()), int(counts.max())
 
 

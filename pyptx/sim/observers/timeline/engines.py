@@ -37,7 +37,7 @@ class Work:
 
     track: int
     start: int
-    what: str
+    label: str
     line: int
     issuer: int
     bytes: int = 0
@@ -53,7 +53,7 @@ class Engines:
 
     def __init__(self, record: Record) -> None:
         self.record = record
-        self.telling: list[list[Work]] = []
+        self.signaling_work: list[list[Work]] = []
         """The work that now signals barriers, for each lane that issued it; the last one is named after them."""
         self.bytes: dict[str, int] = {}
         self.flops = 0
@@ -65,7 +65,7 @@ class Engines:
         self._works: list[Work] = []
         self._open: dict[Key, list[Work]] = {}
         self._groups: dict[Key, list[list[Work]]] = {}
-        self._committed: dict[int, list[Work]] = {}
+        self._pending_products: dict[int, list[Work]] = {}
         """The committed products of a warp without a wait."""
         self._static: dict[int, list[tuple[int, str, int]]] = {}
 
@@ -77,17 +77,17 @@ class Engines:
     def close(self) -> None:
         """Record the batch's work; draw work without a wait to the end."""
         record = self.record
-        last = record.made.end
+        last = record.run_record.end
         for work in self._works:
             last = max(last, work.start + 1, work.end or 0)
         for work in self._works:
-            if work.count and record.room():
+            if work.count and record.has_room():
                 end = last if work.end is None else max(work.end, work.start + 1)
-                record.made.transfers.append(
-                    Transfer(work.track, work.start, end, work.what, work.line, work.issuer, work.bytes, work.flops,
+                record.run_record.transfers.append(
+                    Transfer(work.track, work.start, end, work.label, work.line, work.issuer, work.bytes, work.flops,
                              work.barrier, work.count, work.end is not None)
                 )  # fmt: skip
-        self._works, self._open, self._groups, self._committed = [], {}, {}, {}
+        self._works, self._open, self._groups, self._pending_products = [], {}, {}, {}
 
     def end_wait(self, work: Work, time: int) -> None:
         """End the work that a wait has observed."""
@@ -95,16 +95,16 @@ class Engines:
 
     # Issues
 
-    def add(self, engine: str, warp: int, instruction: Instruction, what: str, count: int = 0, flops: int = 0) -> Work:
+    def add(self, engine: str, warp: int, instruction: Instruction, label: str, count: int = 0, flops: int = 0) -> Work:
         """Record the issue of work by a warp, with its bytes or operations."""
         record = self.record
         cta = warp % self._ctas
         track = self._tracks.get((engine, cta))
         if track is None:
-            track = self._tracks[engine, cta] = len(record.made.tracks)
-            record.made.tracks.append(Track(self._first + cta, engine, True))
+            track = self._tracks[engine, cta] = len(record.run_record.tracks)
+            record.run_record.tracks.append(Track(self._first + cta, engine, True))
         line = record.places.find_line(instruction)
-        work = Work(track, record.time(warp), what, line, record.rows[warp], count, flops)
+        work = Work(track, record.read_clock(warp), label, line, record.rows[warp], count, flops)
         self._works.append(work)
         return work
 
@@ -125,39 +125,39 @@ class Engines:
         flops = 2 * prod(map(int, shape_match.groups())) if shape_match else 0
         record = self.record
         shape = record.batch.shape
-        for warp in record.kept_warps(now.lanes)[0]:
+        for warp in record.find_recorded_warps(now.lanes)[0]:
             if warp // shape.ctas % 4 == 0:
                 work = self.add(WGMMA, warp, instruction, shape_match[0] if shape_match else "wgmma", flops=flops)
                 self._open.setdefault((WGMMA, warp), []).append(work)
 
     def _issue_tcgen05(self, now: Now, instruction: Instruction, args: tuple[Any, ...]) -> None:
         for lane in now.active.tolist():
-            warp = self.record.warp_of(lane)
+            warp = self.record.find_warp(lane)
             multiplies = Trait.MULTIPLIES in now.step.traits
-            what, flops = _decode_product(now.step, args, lane) if multiplies else (instruction.modifiers[0][1:], 0)
+            label, flops = _decode_product(now.step, args, lane) if multiplies else (instruction.modifiers[0][1:], 0)
             self.flops += flops
-            if not self.record.kept[warp]:
+            if not self.record.is_recorded[warp]:
                 continue
-            work = self.add(TCGEN05, warp, instruction, what, flops=flops)
+            work = self.add(TCGEN05, warp, instruction, label, flops=flops)
             self._open.setdefault((TCGEN05, warp), []).append(work)
 
     def _commit_products(self, now: Now) -> None:
-        """tcgen05.commit: the pending work of its thread arrives at an mbarrier together."""
+        """Group the pending work of each thread that runs `tcgen05.commit`: it arrives at an mbarrier together."""
         for lane in now.active.tolist():
-            warp = self.record.warp_of(lane)
-            if not self.record.kept[warp]:
-                self.telling.append([])
+            warp = self.record.find_warp(lane)
+            if not self.record.is_recorded[warp]:
+                self.signaling_work.append([])
                 continue
-            before = self._committed.setdefault(warp, [])
-            before[:] = [work for work in before if work.end is None]
-            joined = self._join(self._open.pop((TCGEN05, warp), []))
-            if joined is not None:
-                before.append(joined)
-            self.telling.append(list(before))
+            pending = self._pending_products.setdefault(warp, [])
+            pending[:] = [work for work in pending if work.end is None]
+            group = self._join(self._open.pop((TCGEN05, warp), []))
+            if group is not None:
+                pending.append(group)
+            self.signaling_work.append(list(pending))
 
     def end_instruction(self) -> None:
         """Finish an instruction."""
-        self.telling = []
+        self.signaling_work = []
 
     def wrap_effect(
         self, agent: str, lanes: Array, land: Callable[[], None], grouped: bool, size: int
@@ -170,12 +170,12 @@ class Engines:
         instruction = now.site.instruction
         if Trait.SIGNALS in now.step.traits and now.step.traits.get(Trait.COMMITS) == "cp.async":
             return self._deliver_copies(lanes, land)
-        warps = {record.warp_of(int(lane)) for lane in lanes}
-        kept = [warp for warp in sorted(warps) if record.kept[warp]]
+        warps = {record.find_warp(int(lane)) for lane in lanes}
+        issuers = [warp for warp in sorted(warps) if record.is_recorded[warp]]
         engine = COPIES if agent == "cp.async" else STORES if grouped else LOADS
         self.bytes[engine] = self.bytes.get(engine, 0) + size
         works: dict[int, list[Work]] = {}
-        for warp in kept:
+        for warp in issuers:
             work = self.add(engine, warp, instruction, _describe_copy(instruction), size // len(warps))
             works[warp] = [work]
             if grouped:
@@ -183,41 +183,44 @@ class Engines:
         return self._attribute_landing(works, lanes, land)
 
     def _deliver_copies(self, lanes: Array, land: Landing) -> Landing:
-        """cp.async.mbarrier.arrive: the lanes' copies end with a phase."""
+        """Return the landing of a `cp.async.mbarrier.arrive`: the lanes' copies end with a phase."""
         works: dict[int, list[Work]] = {}
-        for warp in sorted({self.record.warp_of(int(lane)) for lane in lanes}):
-            joined = self._join(self._open.pop((COPIES, warp), [])) if self.record.kept[warp] else None
-            if joined is not None:
-                works[warp] = [joined]
+        for warp in sorted({self.record.find_warp(int(lane)) for lane in lanes}):
+            group = self._join(self._open.pop((COPIES, warp), [])) if self.record.is_recorded[warp] else None
+            if group is not None:
+                works[warp] = [group]
         return self._attribute_landing(works, lanes, land)
 
     def _attribute_landing(self, works: dict[int, list[Work]], lanes: Array, land: Landing) -> Landing:
         """Return a function that lands the work of warps for these lanes and attributes it to them."""
         if not works:
             return land
-        each = [works.get(self.record.warp_of(int(lane)), []) for lane in lanes]
+        works_by_lane = [works.get(self.record.find_warp(int(lane)), []) for lane in lanes]
 
         def landing() -> None:
-            before, self.telling = self.telling, each
+            before, self.signaling_work = self.signaling_work, works_by_lane
             try:
                 land()
             finally:
-                self.telling = before
+                self.signaling_work = before
 
         return landing
 
     def wrap_arrival(self, land: Callable[[Array], None]) -> Callable[[Array], None]:
         """Return a function that lands an arrival with the current work of its lanes."""
-        each = self.telling
-        if not each:
+        works_by_lane = self.signaling_work
+        if not works_by_lane:
             return land
 
         def landing(positions: Array) -> None:
-            before, self.telling = self.telling, [each[at] for at in positions.tolist()]
+            before, self.signaling_work = (
+                self.signaling_work,
+                [works_by_lane[position] for position in positions.tolist()],
+            )
             try:
                 land(positions)
             finally:
-                self.telling = before
+                self.signaling_work = before
 
         return landing
 
@@ -225,16 +228,16 @@ class Engines:
 
     def commit(self, agent: str, lanes: Array) -> None:
         """Commit a group of copies of these lanes."""
-        for warp in sorted({self.record.warp_of(int(lane)) for lane in lanes}):
-            if self.record.kept[warp]:
+        for warp in sorted({self.record.find_warp(int(lane)) for lane in lanes}):
+            if self.record.is_recorded[warp]:
                 self._commit((agent, warp), None)
 
     def _commit(self, key: Key, until: int | None) -> None:
-        ops = self._open.get(key, [])
-        committed = [work for work in ops if until is None or work.start < until]
-        self._open[key] = [work for work in ops if until is not None and work.start >= until]
-        joined = self._join(committed)
-        self._groups.setdefault(key, []).append([joined] if joined is not None else [])
+        works = self._open.get(key, [])
+        members = [work for work in works if until is None or work.start < until]
+        self._open[key] = [work for work in works if until is not None and work.start >= until]
+        group = self._join(members)
+        self._groups.setdefault(key, []).append([group] if group is not None else [])
 
     def _join(self, works: list[Work]) -> Work | None:
         """Merge the operations of a group into the first."""
@@ -249,15 +252,15 @@ class Engines:
 
     def wait(self, agent: str, lanes: Array, newest: int | None) -> None:
         """Record that lanes wait for all but their newest groups."""
-        for warp in sorted({self.record.warp_of(int(lane)) for lane in lanes}):
-            if self.record.kept[warp]:
-                self._wait((agent, warp), newest or 0, self.record.time(warp))
+        for warp in sorted({self.record.find_warp(int(lane)) for lane in lanes}):
+            if self.record.is_recorded[warp]:
+                self._wait((agent, warp), newest or 0, self.record.read_clock(warp))
 
     def _wait(self, key: Key, newest: int, time: int) -> None:
         groups = self._groups.get(key, [])
-        done = groups[: len(groups) - newest]
+        complete_groups = groups[: len(groups) - newest]
         self._groups[key] = groups[len(groups) - newest :] if newest else []
-        for group in done:
+        for group in complete_groups:
             for work in group:
                 self.end_wait(work, time + 1)
 
@@ -266,13 +269,13 @@ class Engines:
         steps = self._static.get(block.pc)
         if steps is None:
             steps = self._static[block.pc] = _collect_group_steps(block)
-        for at, kind, newest in steps:
+        for offset, kind, newest in steps:
             if kind == "mma":
-                self.products.append((self._first + warp % self._ctas, start + at, start + at + 1))
+                self.products.append((self._first + warp % self._ctas, start + offset, start + offset + 1))
             elif kind == "commit":
-                self._commit((WGMMA, warp), start + at)
+                self._commit((WGMMA, warp), start + offset)
             else:
-                self._wait((WGMMA, warp), newest, start + at)
+                self._wait((WGMMA, warp), newest, start + offset)
 
 
 def _describe_copy(instruction: Instruction) -> str:
@@ -303,13 +306,13 @@ def _decode_product(step: Step, args: tuple[Any, ...], lane: int) -> tuple[str, 
 
 def _collect_group_steps(block: Block) -> list[tuple[int, str, int]]:
     steps: list[tuple[int, str, int]] = []
-    for at, step in enumerate(block.steps):
+    for offset, step in enumerate(block.steps):
         traits = step.traits
         if Trait.MULTIPLIES in traits and Trait.ISSUES not in traits:
-            steps.append((at, "mma", 0))
+            steps.append((offset, "mma", 0))
         elif traits.get(Trait.COMMITS) == "wgmma":
-            steps.append((at, "commit", 0))
+            steps.append((offset, "commit", 0))
         elif traits.get(Trait.LANDS) == "wgmma":
             newest = step.instruction.operands[0]
-            steps.append((at, "wait", int(newest.value) if isinstance(newest, ImmediateOperand) else 0))
+            steps.append((offset, "wait", int(newest.value) if isinstance(newest, ImmediateOperand) else 0))
     return steps

@@ -30,21 +30,24 @@ class Names:
             if isinstance(node, VarDecl) and node.state_space.ptx == ".shared"
             for item in node.declarators
         }
-        placed = {name: address for (name, _), address in program.variables.placed.items() if name in arrays}
-        starts = {address: name for name, address in placed.items()}
+        addresses = {name: address for (name, _), address in program.variables.placed.items() if name in arrays}
+        starts = {address: name for name, address in addresses.items()}
         for symbol, offset, name in _iterate_barriers(program.module):
-            if symbol in placed:
-                starts[placed[symbol] + offset] = name
+            if symbol in addresses:
+                starts[addresses[symbol] + offset] = name
                 arrays.setdefault(name, True)
-        self._starts, self._declared = sorted(starts.items()), sorted((at, name) for name, at in placed.items())
+        self._starts, self._declared = (
+            sorted(starts.items()),
+            sorted((address, name) for name, address in addresses.items()),
+        )
         self._arrays = arrays
 
-    def mbarrier(self, address: int, first: int, written: str = "") -> str:
+    def name_mbarrier(self, address: int, first: int, source_line: str = "") -> str:
         """Return the name of an address of shared memory: `full`, `full[2]`, `smem+0x400`. `first` is the address of
         the first object of its group, and `written` the line of Python that initializes them."""
         start, name = _find_start(self._starts, address)
         if start < first:
-            match = _INIT.search(written)
+            match = _INIT.search(source_line)
             if match is not None:
                 return f"{match[1]}[{(address - first) // _OBJECT}]" if match[2] else match[1]
             start, name = _find_start(self._declared, address)
@@ -58,8 +61,8 @@ class Names:
 
 def _find_start(starts: list[tuple[int, str]], address: int) -> tuple[int, str]:
     """Return the last start at or before an address, with an empty name if there is none."""
-    at = bisect_right(starts, (address, "\U0010ffff")) - 1
-    return starts[at] if at >= 0 else (0, "")
+    index = bisect_right(starts, (address, "\U0010ffff")) - 1
+    return starts[index] if index >= 0 else (0, "")
 
 
 def _iterate_barriers(module: Module) -> Iterator[tuple[str, int, str]]:

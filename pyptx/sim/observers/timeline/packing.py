@@ -11,10 +11,10 @@ def pack_rows(transfers: Sequence[Transfer]) -> tuple[list[int], dict[int, int]]
     """Return the row of every transfer on its track, and the number of rows of each track."""
     ends: dict[int, list[int]] = {}
     rows = [0] * len(transfers)
-    for at in sorted(range(len(transfers)), key=lambda n: (transfers[n].start, n)):
-        item = transfers[at]
+    for index in sorted(range(len(transfers)), key=lambda n: (transfers[n].start, n)):
+        item = transfers[index]
         row_ends = ends.setdefault(item.track, [])
         free = next((row for row, end in enumerate(row_ends) if end <= item.start), len(row_ends))
         row_ends[free:] = [item.end, *row_ends[free + 1 :]]
-        rows[at] = free
-    return rows, {track: len(taken) for track, taken in ends.items()}
+        rows[index] = free
+    return rows, {track: len(track_ends) for track, track_ends in ends.items()}

@@ -36,15 +36,15 @@ class Places:
 def index_places(module: Module) -> Places:
     """Find the lines by writing the module and reading it back: a traced module has no text yet."""
     places = Places(emit(module))
-    written = [node for node in visit(parse(places.text)) if isinstance(node, Instruction)]
+    instructions = [node for node in visit(parse(places.text)) if isinstance(node, Instruction)]
     files = {node.index: node.path for node in visit(module) if isinstance(node, FileDirective)}
-    at: Source | None = None
-    rows, tables = iter(written), dict[CodeType, list[int]]()
+    loc: Source | None = None
+    rows, tables = iter(instructions), dict[CodeType, list[int]]()
     for node in visit(module):
         if isinstance(node, Function):
-            at = None
+            loc = None
         if isinstance(node, LocDirective):
-            at = (files.get(node.file, f"file {node.file}"), node.line)
+            loc = (files.get(node.file, f"file {node.file}"), node.line)
         if not isinstance(node, Instruction):
             continue
         place = opcode_span(next(rows))
@@ -52,8 +52,8 @@ def index_places(module: Module) -> Places:
         source = _find_source(node, tables)
         if source is not None:
             places.files.add(source[0])
-        if source or at:
-            places.source[id(node)] = source or at or ("", 0)
+        if source or loc:
+            places.source[id(node)] = source or loc or ("", 0)
     return places
 
 
@@ -65,5 +65,5 @@ def _find_source(node: Instruction, tables: dict[CodeType, list[int]]) -> Source
     code = origin.code
     if code not in tables:
         tables[code] = [line or code.co_firstlineno for line, _, _, _ in code.co_positions()]
-    lines, at = tables[code], origin.lasti // 2
-    return origin.file, lines[at] if at < len(lines) else code.co_firstlineno
+    lines, index = tables[code], origin.lasti // 2
+    return origin.file, lines[index] if index < len(lines) else code.co_firstlineno

@@ -21,7 +21,7 @@ from pyptx.sim.observers.timeline.barriers import ClusterBarrierRecord, CtaBarri
 from pyptx.sim.observers.timeline.engines import Engines
 from pyptx.sim.observers.timeline.places import index_places
 from pyptx.sim.observers.timeline.record import Now, Record
-from pyptx.sim.observers.timeline.records import Line, Recorded, Run, Wait
+from pyptx.sim.observers.timeline.records import Line, Run, RunRecord, Wait
 from pyptx.sim.observers.timeline.timeline import Stopped, StoppedHang, Timeline
 from pyptx.sim.program.blocks import Block, Program
 from pyptx.sim.reports.findings import Finding, Ledger
@@ -54,10 +54,12 @@ class Recorder(Observer):
 
     def __init__(self, record: Record, most_ctas: int, findings: Ledger | None) -> None:
         """`findings` are those of a checked run."""
-        self.record, self.made, self.most_ctas = record, record.made, most_ctas
+        self.record, self.run_record, self.most_ctas = record, record.run_record, most_ctas
         self.program, self.places = record.program, record.places
         blocks = self.program.blocks
-        self.steps = {id(step.instruction): (at, step) for block in blocks for at, step in enumerate(block.steps)}
+        self.steps = {
+            id(step.instruction): (offset, step) for block in blocks for offset, step in enumerate(block.steps)
+        }
         self.labels = _label_blocks(self.program)
         self.warp_runs, self.lane_runs = np.zeros(len(blocks), np.int64), np.zeros(len(blocks), np.int64)
         self.open: dict[int, Open] = {}
@@ -81,7 +83,7 @@ class Recorder(Observer):
     def on_begin(self, numbers: Array) -> None:
         self._close_all()
         self.engines.close()
-        first = len(self.made.ctas)
+        first = len(self.run_record.ctas)
         self.record.begin(numbers, self.most_ctas)
         self.engines.begin(self.record.batch.shape.ctas, first)
         for part in (self._barriers, self._clusters, self._mbarriers):
@@ -111,8 +113,8 @@ class Recorder(Observer):
     def on_mbarrier_phase(self, rows: Array, phases: Array) -> None:
         self._mbarriers.end_phase(rows, phases)
 
-    def on_mbarrier_test(self, rows: Array, wanted: Array, parity: bool, ended: Array) -> None:
-        self._mbarriers.test(rows, wanted, parity, ended)
+    def on_mbarrier_test(self, rows: Array, tokens: Array, parity: bool, is_complete: Array) -> None:
+        self._mbarriers.test(rows, tokens, parity, is_complete)
 
     def wrap_effect(self, agent: str, lanes: Array, land: Landing, grouped: bool, size: int) -> Landing:
         return land if agent in IN_ORDER else self.engines.wrap_effect(agent, lanes, land, grouped, size)
@@ -150,41 +152,41 @@ class Recorder(Observer):
         return call
 
     def on_block(self, block: Block, lanes: Lanes) -> None:
-        """Skip lanes that an mbarrier or an allocation of tensor memory refused: they have not run the block."""
+        """Record a block. Lanes that must wait for an mbarrier or for tensor memory have not run it."""
         record, memory = self.record, self.record.batch.memory
-        refused = memory.mbarriers.refused
-        if block.suspends and refused is not None:
-            self._sleep(block.pc, np.unique(lanes.shape.warp[refused.lanes]).tolist())
-            passed = lanes.subset(~np.isin(lanes.index, refused.lanes))
-            if passed is None:
+        waiters = memory.mbarriers.refused
+        if block.suspends and waiters is not None:
+            self._record_sleep(block.pc, np.unique(lanes.shape.warp[waiters.lanes]).tolist())
+            runners = lanes.subset(~np.isin(lanes.index, waiters.lanes))
+            if runners is None:
                 return
-            lanes = passed
+            lanes = runners
         if memory.tensor.refused:
-            passed = lanes.subset(~np.isin(lanes.index, np.concatenate(memory.tensor.refused)))
-            if passed is None:
+            runners = lanes.subset(~np.isin(lanes.index, np.concatenate(memory.tensor.refused)))
+            if runners is None:
                 return
-            lanes = passed
-        warps, _ = record.warps(lanes)
+            lanes = runners
+        warps, _ = record.count_warps(lanes)
         record.reached = 0
         self.warp_runs[block.pc] += len(warps)
         self.lane_runs[block.pc] += lanes.n
         steps = len(block.steps)
-        for warp, count in zip(*record.kept_warps(lanes), strict=True):
+        for warp, count in zip(*record.find_recorded_warps(lanes), strict=True):
             self._extend(warp, block.pc, steps, count)
             self.engines.record_block(block, warp, int(record.clock[warp]))
         record.clock[warps] += steps
         if self._findings is not None and len(self._findings) > self._located:
             self._locate_findings(self._findings)
 
-    def _sleep(self, pc: int, warps: list[int]) -> None:
+    def _record_sleep(self, pc: int, warps: list[int]) -> None:
         """Record that warps wait for an mbarrier. A warp that waited there, timed out and returned immediately
         continues the same wait: remove those steps."""
         for warp in warps:
-            if not self.record.kept[warp]:
+            if not self.record.is_recorded[warp]:
                 continue
-            at, since = self.asleep.get(warp, (-1, 0))
+            pc_asleep, since = self.asleep.get(warp, (-1, 0))
             run = self.open.get(warp)
-            if at == pc and run is not None and (run.start, run.end) == (since, int(self.record.clock[warp])):
+            if pc_asleep == pc and run is not None and (run.start, run.end) == (since, int(self.record.clock[warp])):
                 self.record.clock[warp] = since
                 del self.open[warp]
             self.asleep[warp] = pc, int(self.record.clock[warp])
@@ -195,26 +197,26 @@ class Recorder(Observer):
         for finding in islice(findings, self._located, None):
             row = None if finding.agent is None else record.numbers.get((finding.agent.cta, finding.agent.warp))
             if row is not None:
-                self.made.moments[id(finding)] = record.cause(row, int(record.clock[row]))
+                self.run_record.moments[id(finding)] = record.make_cause(row, int(record.clock[row]))
         self._located = len(findings)
 
     # The end
 
-    def finish(self) -> Recorded:
+    def finish(self) -> RunRecord:
         """Return the record, including open runs and waits."""
         self._close_all()
         self._draw_open_waits()
         self.engines.close()
-        self.made.lines = self._collect_lines()
-        self.made.texts = {name: getlines(name) for name in sorted(self.places.files)}
-        return self.made
+        self.run_record.lines = self._collect_lines()
+        self.run_record.texts = {name: getlines(name) for name in sorted(self.places.files)}
+        return self.run_record
 
-    def stopped(self, why: PtxError, hazards: Sequence[Finding]) -> PtxError:
+    def make_stop(self, why: PtxError, hazards: Sequence[Finding]) -> PtxError:
         """Return the error that ended the run, with the timeline up to it."""
-        known = {(d.code, d.message) for d in (finding.diagnostic() for finding in hazards)}
-        errors = [d for d in why.diagnostics if (d.code, d.message) not in known]
-        drawn = Timeline(self.finish(), hazards, errors=errors)
-        return StoppedHang(why, drawn) if isinstance(why, Hang) else Stopped(why, drawn)
+        hazard_messages = {(d.code, d.message) for d in (finding.diagnostic() for finding in hazards)}
+        errors = [d for d in why.diagnostics if (d.code, d.message) not in hazard_messages]
+        timeline = Timeline(self.finish(), hazards, errors=errors)
+        return StoppedHang(why, timeline) if isinstance(why, Hang) else Stopped(why, timeline)
 
     def _draw_open_waits(self) -> None:
         """Draw the waits of a stopped run; in a completed one no warp waits."""
@@ -227,14 +229,16 @@ class Recorder(Observer):
         asleep += [(item, "cluster barrier", 0) for item in state.clusters.waiting]
         for item in state.suspended:
             row = int(item.rows[0])
-            asleep.append((item.waiting, self._mbarriers.name(row), int(mbarriers.phase[row])))
-        last = max(self.made.end, int(self.record.clock.max(initial=0))) + 1
+            asleep.append((item.waiting, self._mbarriers.find_name(row), int(mbarriers.phase[row])))
+        last = max(self.run_record.end, int(self.record.clock.max(initial=0))) + 1
         for item, name, phase in asleep:
             line = self.places.find_line(self.program.blocks[item.at].steps[-1].instruction)
-            for warp in self.record.kept_warps(item.lanes)[0]:
+            for warp in self.record.find_recorded_warps(item.lanes)[0]:
                 start = int(self.record.clock[warp])
-                if self.record.room():
-                    self.made.waits.append(Wait(self.record.rows[warp], start, last, name, phase, line, None, False))
+                if self.record.has_room():
+                    self.run_record.waits.append(
+                        Wait(self.record.rows[warp], start, last, name, phase, line, None, False)
+                    )
         self._state = None
 
     def _extend(self, warp: int, pc: int, steps: int, lanes: int) -> None:
@@ -254,10 +258,10 @@ class Recorder(Observer):
         return blocks[first].code is blocks[second].code
 
     def _close(self, warp: int, run: Open) -> None:
-        if run.end == run.start or not self.record.room():
+        if run.end == run.start or not self.record.has_room():
             return
-        first, last = self._line_of_block(run.first, False), self._line_of_block(run.last, True)
-        self.made.runs.append(
+        first, last = self._find_block_line(run.first, False), self._find_block_line(run.last, True)
+        self.run_record.runs.append(
             Run(self.record.rows[warp], run.start, run.end, self.labels[run.first], (first, last), run.lanes,
                 run.steps)
         )  # fmt: skip
@@ -267,10 +271,10 @@ class Recorder(Observer):
             self._close(warp, run)
         self.open = {}
 
-    def _line_of_block(self, pc: int, last: bool) -> int:
+    def _find_block_line(self, pc: int, last: bool) -> int:
         lines = [self.places.find_line(step.instruction) for step in self.program.blocks[pc].steps]
-        known = [line for line in lines if line]
-        return (known[-1] if last else known[0]) if known else 0
+        numbers = [line for line in lines if line]
+        return (numbers[-1] if last else numbers[0]) if numbers else 0
 
     def _collect_lines(self) -> list[Line]:
         warps: dict[int, int] = {}
@@ -287,7 +291,7 @@ class Recorder(Observer):
                 if origin is not None:
                     source[line] = origin
         return [
-            Line(line, warps[line], lanes[line], self.record.waited.get(line, 0), source.get(line))
+            Line(line, warps[line], lanes[line], self.record.wait_steps.get(line, 0), source.get(line))
             for line in sorted(warps)
         ]
 
@@ -297,9 +301,9 @@ def make_recorder(launch: Launch, schedule: str, timeline: bool | int, findings:
     program = launch.program
     places = index_places(program.module)
     name = program.entry.function.name
-    recorded = Recorded(name, launch.grid, launch.block, launch.cluster, schedule, places.text)
-    most = int(timeline) if timeline is not True and timeline else MOST_CTAS
-    return Recorder(Record(program, places, recorded), most, findings)
+    run_record = RunRecord(name, launch.grid, launch.block, launch.cluster, schedule, places.text)
+    most_ctas = int(timeline) if timeline is not True and timeline else MOST_CTAS
+    return Recorder(Record(program, places, run_record), most_ctas, findings)
 
 
 def _is_body(value: object) -> bool:

@@ -55,7 +55,7 @@ class Wait:
     phase: int
     line: int
     cause: Cause | None = None
-    released: bool = True
+    is_over: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +66,14 @@ class Transfer:
     track: int
     start: int
     end: int
-    what: str
+    label: str
     line: int
     issuer: int
     bytes: int = 0
     flops: int = 0
     barrier: str = ""
     count: int = 1
-    observed: bool = True
+    has_wait: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +83,12 @@ class Line:
     number: int
     warps: int
     lanes: int
-    waited: int
+    wait_steps: int
     python: tuple[str, int] | None
 
 
 @dataclass(slots=True)
-class Recorded:
+class RunRecord:
     """The complete record of one run."""
 
     kernel: str
@@ -98,8 +98,8 @@ class Recorded:
     schedule: str
     source: str
     ctas: list[tuple[int, int, int]] = field(default_factory=list["tuple[int, int, int]"])
-    left_out: int = 0
-    truncated: bool = False
+    ctas_left_out: int = 0
+    is_truncated: bool = False
     tracks: list[Track] = field(default_factory=list[Track])
     runs: list[Run] = field(default_factory=list[Run])
     waits: list[Wait] = field(default_factory=list[Wait])

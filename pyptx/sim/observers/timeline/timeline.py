@@ -9,7 +9,7 @@ from typing import Any
 
 from pyptx.diagnostics import Diagnostic, PtxError
 from pyptx.sim.hazards import Finding
-from pyptx.sim.observers.timeline.records import UNIT, Recorded
+from pyptx.sim.observers.timeline.records import UNIT, RunRecord
 from pyptx.sim.reports.graph import Hang
 
 
@@ -17,7 +17,7 @@ from pyptx.sim.reports.graph import Hang
 class Timeline:
     """What every warp and engine of the first CTAs did, in logical time. `hazards` are the findings of the run."""
 
-    recorded: Recorded
+    recorded: RunRecord
     hazards: Sequence[Finding] = field(default_factory=list[Finding])
     marks: dict[int, dict[str, str]] = field(default_factory=dict[int, dict[str, str]])
     """Statistics beside the lines of the PTX: their names and values."""
@@ -25,18 +25,18 @@ class Timeline:
     """The errors that ended the run, except hazards: a deadlock, an access out of bounds."""
 
     def __str__(self) -> str:
-        recorded = self.recorded
-        parts = [f"{recorded.kernel}: {len(recorded.ctas)} CTAs, {recorded.end} steps", f"{len(recorded.runs)} runs"]
-        parts += [f"{len(recorded.waits)} waits", f"{len(recorded.transfers)} transfers"]
+        record = self.recorded
+        parts = [f"{record.kernel}: {len(record.ctas)} CTAs, {record.end} steps", f"{len(record.runs)} runs"]
+        parts += [f"{len(record.waits)} waits", f"{len(record.transfers)} transfers"]
         return ", ".join(parts) + f" ({UNIT})"
 
     def save(self, path: str | Path) -> None:
         """Write the page (`.html`) or the trace for Perfetto and Chrome (`.json`)."""
-        where = Path(path)
+        target = Path(path)
         kinds = {".html": self.html, ".htm": self.html, ".json": self._dump_json}
-        if where.suffix not in kinds:
-            raise ValueError(f"{where}: expected a name that ends in .html or .json")
-        where.write_text(kinds[where.suffix](), "utf-8")
+        if target.suffix not in kinds:
+            raise ValueError(f"{target}: expected a name that ends in .html or .json")
+        target.write_text(kinds[target.suffix](), "utf-8")
 
     def perfetto(self) -> dict[str, Any]:
         """Return the trace in Chrome's trace event format, which Perfetto opens."""

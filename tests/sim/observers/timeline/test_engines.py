@@ -13,7 +13,7 @@ from examples.kernels import hopper_gemm, mma_gemm, tcgen05_gemm
 from pyptx import Kernel, sim
 from pyptx.parser import parse
 from pyptx.sim.observers.timeline import Timeline
-from pyptx.sim.observers.timeline.records import Recorded, Transfer
+from pyptx.sim.observers.timeline.records import RunRecord, Transfer
 from tests.sim.observers.timeline.runs import HEAD
 from tests.sim.observers.timeline.test_perfetto import check
 
@@ -30,7 +30,7 @@ def gemm(name: str, schedule: str) -> Timeline:
     return found
 
 
-def on(made: Recorded, engine: str, cta: int = 0) -> list[Transfer]:
+def on(made: RunRecord, engine: str, cta: int = 0) -> list[Transfer]:
     return [
         t for t in made.transfers if made.tracks[t.track].name == engine and made.tracks[t.track].cta == cta
     ]  # fmt: skip
@@ -43,15 +43,15 @@ def test_the_hopper_gemm(schedule: str) -> None:
     made = found.recorded
     loads, products, stores = (on(made, name) for name in ("TMA loads", "wgmma", "TMA stores"))
     # Two steps along K: a tile of a, and a half of one of b for both CTAs, each.
-    assert [(t.what, t.bytes, t.barrier) for t in loads] == [
+    assert [(t.label, t.bytes, t.barrier) for t in loads] == [
         ("2d", 16384, "full[0]"), ("2d multicast", 16384, "full[0]"), ("2d", 16384, "full[1]"),
         ("2d multicast", 16384, "full[1]"),
     ]  # fmt: skip
     # Two warpgroups, a group of four products for each step.
-    assert [(t.what, t.count, t.flops) for t in products] == [("m64n256k16", 4, 4 * 2 * 64 * 256 * 16)] * 4
+    assert [(t.label, t.count, t.flops) for t in products] == [("m64n256k16", 4, 4 * 2 * 64 * 256 * 16)] * 4
     assert {made.tracks[t.issuer].name for t in products} == {"warp 4", "warp 8"}
     assert sum(t.bytes for t in stores) == 128 * 256 * 2
-    assert all(t.observed for t in made.transfers)
+    assert all(t.has_wait for t in made.transfers)
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
@@ -61,14 +61,14 @@ def test_the_blackwell_gemm_of_two_ctas(schedule: str) -> None:
     made = found.recorded
     for cta in (0, 2):
         products = on(made, "tcgen05", cta)
-        assert [(t.what, t.count, t.barrier) for t in products] == [
+        assert [(t.label, t.count, t.barrier) for t in products] == [
             ("m256n256k16", 4, "empty[0]"), ("m256n256k16", 4, "empty[1]"),
         ]  # fmt: skip
         assert sum(t.flops for t in products) == 2 * 256 * 256 * 128
         assert on(made, "tcgen05", cta + 1) == []
     assert {w.barrier for w in made.waits} == {"bar 0", "cluster barrier", "full[0]", "done[0]"}
     # The last products arrive at a barrier that nobody waits for, and at the one of the results.
-    assert all(t.observed for t in made.transfers)
+    assert all(t.has_wait for t in made.transfers)
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
@@ -78,7 +78,7 @@ def test_the_ampere_gemm(schedule: str) -> None:
     assert {made.tracks[t.issuer].name for t in copies} == {f"warp {n}" for n in range(4)}
     # A CTA of 128 x 128 results takes 128 rows of each matrix.
     assert sum(t.bytes for t in copies) == 2 * 128 * 128 * 2
-    assert all(t.observed for t in copies)
+    assert all(t.has_wait for t in copies)
 
 
 @pytest.mark.parametrize("name", ["hopper", "tcgen05", "mma"])
@@ -91,7 +91,7 @@ def test_the_lines_of_python_are_shown() -> None:
     found = gemm("hopper", "lazy")
     (file,) = [name for name in found.recorded.texts if name.endswith("hopper_gemm.py")]
     text = found.recorded.texts[file]
-    waits = {line.python[1]: line.waited for line in found.recorded.lines if line.python and line.python[0] == file}
+    waits = {line.python[1]: line.wait_steps for line in found.recorded.lines if line.python and line.python[0] == file}
     worst = max(waits, key=lambda number: waits[number])
     assert "ptx.cluster.sync()" in text[worst - 1]
     page = found.html()
@@ -128,7 +128,7 @@ again:
         assert found is not None
         for cta in (0, 1):
             (copy,) = on(found.recorded, "cp.async", cta)
-            assert (copy.bytes, copy.barrier, copy.observed) == (512, "bar", True)
+            assert (copy.bytes, copy.barrier, copy.has_wait) == (512, "bar", True)
 
 
 def test_a_hazard_stands_at_the_time_at_which_it_was_found() -> None:

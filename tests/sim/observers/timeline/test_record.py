@@ -68,8 +68,8 @@ def test_copies_reach_from_issue_to_the_first_wait(schedule: str) -> None:
     assert load.issuer == store.issuer == named(found, 0, "warp 0")
     # Five steps and the branch, init, arrive; the copy is the ninth. A warp meets, and its wait is the next step.
     assert (load.start, load.end) == (8, 10)
-    assert load.observed
-    assert store.observed
+    assert load.has_wait
+    assert store.has_wait
     assert store.end > store.start
 
 
@@ -77,7 +77,7 @@ def test_what_nobody_waits_for_is_told() -> None:
     text = BULK.replace("    cp.async.bulk.wait_group 0;\n", "")
     assert text != BULK
     last = timeline(text, 64).recorded.transfers[-1]
-    assert not last.observed
+    assert not last.has_wait
 
 
 def test_lines_count_warps_lanes_and_waits() -> None:
@@ -86,7 +86,7 @@ def test_lines_count_warps_lanes_and_waits() -> None:
     adds = by_line[line_of(HAND_OVER, "add.u32")]
     assert (adds.warps, adds.lanes) == (1, 32)
     assert by_line[line_of(HAND_OVER, "setp.eq")].lanes == 64
-    assert by_line[line_of(HAND_OVER, "try_wait")].waited == 4
+    assert by_line[line_of(HAND_OVER, "try_wait")].wait_steps == 4
 
 
 def test_every_step_of_a_warp_is_in_one_run() -> None:
@@ -107,7 +107,7 @@ def test_as_many_ctas_are_recorded_as_asked_for() -> None:
         result = sim.run(parse(HAND_OVER), grid=5, block=64, args=[np.zeros(4, "u4")], timeline=number)
         assert result.timeline is not None
         made = result.timeline.recorded
-        assert (len(made.ctas), made.left_out) == (expected, 5 - expected)
+        assert (len(made.ctas), made.ctas_left_out) == (expected, 5 - expected)
 
 
 def test_recording_changes_no_result() -> None:
@@ -125,7 +125,7 @@ def test_a_run_that_hangs_leaves_its_timeline_with_the_error() -> None:
         timeline(text, 64, check="none")
     assert isinstance(caught.value, Stopped)
     made = caught.value.timeline.recorded
-    (wait,) = [w for w in made.waits if not w.released]
+    (wait,) = [w for w in made.waits if not w.is_over]
     assert (wait.barrier, wait.phase, wait.cause) == ("full[1]", 0, None)
     assert wait.track == named(caught.value.timeline, 0, "warp 1")
     assert wait.line == line_of(text, "try_wait")
@@ -204,8 +204,8 @@ def test_groups_end_with_the_wait_that_asks_for_them() -> None:
     first, second = timeline(text, 32).recorded.transfers
     assert (first.start, second.start) == (5, 7)
     assert first.end < second.end
-    assert first.observed
-    assert second.observed
+    assert first.has_wait
+    assert second.has_wait
 
 
 def test_a_round_of_a_barrier_knows_nothing_of_the_round_before() -> None:

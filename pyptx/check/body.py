@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from pyptx.check.operands import Plan
+from pyptx.check.plans import Plan
 from pyptx.check.symbols import Scope
 from pyptx.ir import BranchTargets, Function, ImmediateOperand, Instruction, Label
 from pyptx.isa import lookup
@@ -37,7 +37,7 @@ class Step(NamedTuple):
         return self.plan.signature if self.plan else None
 
     @property
-    def moved(self) -> int | None:
+    def mov_value(self) -> int | None:
         """The integer that a `mov` writes, ignoring its guard; None for anything else."""
         if self.plan is None or self.instruction.opcode != "mov":
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyptx.check.body import Body, Step
-from pyptx.check.fits import accepted
+from pyptx.check.fits import list_accepted_types
 from pyptx.check.symbols import Kind, Symbol
 from pyptx.diagnostics import Diagnostic, Rule
 from pyptx.ir import (
@@ -72,7 +72,7 @@ NO_PROTOTYPE = Rule(
 RULES = (ARGUMENT_COUNT, ARGUMENT_TYPE, CALLS_KERNEL, NO_PROTOTYPE)
 
 
-def calls(body: Body) -> Iterator[Diagnostic]:
+def check_calls(body: Body) -> Iterator[Diagnostic]:
     """Yield the findings of one function's calls."""
     for step in body.steps:
         if Trait.CALLS in step.traits:
@@ -90,16 +90,16 @@ def _check_call(step: Step) -> Iterator[Diagnostic]:
             "an indirect call needs a prototype",
             help="add `P: .callprototype …;` before the call and `, P` as its last operand",
         )
-    declared = _find_declaration(callee, step)
+    declaration = _find_declaration(callee, step)
     if operands and isinstance(operands[0], LabelOperand):
-        declared = _find_declaration(operands[0], step) or declared
-    if isinstance(declared, Function) and declared.is_entry:
+        declaration = _find_declaration(operands[0], step) or declaration
+    if isinstance(declaration, Function) and declaration.is_entry:
         yield CALLS_KERNEL.found(
-            opcode_span(step.instruction), f"`{declared.name}` is a kernel; only a .func can be called"
+            opcode_span(step.instruction), f"`{declaration.name}` is a kernel; only a .func can be called"
         )
-    elif declared is not None:
-        yield from _check_passed_operands(step, results, declared.return_params or (), "result")
-        yield from _check_passed_operands(step, arguments, declared.params, "argument")
+    elif declaration is not None:
+        yield from _check_passed_operands(step, results, declaration.return_params or (), "result")
+        yield from _check_passed_operands(step, arguments, declaration.params, "argument")
 
 
 def _is_register(callee: Operand | None, step: Step) -> bool:
@@ -118,8 +118,8 @@ def _take_list(operands: list[Operand]) -> ParenthesizedOperand | None:
 
 def _find_declaration(callee: object, step: Step) -> Function | CallPrototype | None:
     symbol = step.scope.find(callee.name) if isinstance(callee, LabelOperand | RegisterOperand) else None
-    declared = symbol.declaration if symbol is not None and symbol.kind in (Kind.FUNCTION, Kind.PROTOTYPE) else None
-    return declared if isinstance(declared, Function | CallPrototype) else None
+    declaration = symbol.declaration if symbol is not None and symbol.kind in (Kind.FUNCTION, Kind.PROTOTYPE) else None
+    return declaration if isinstance(declaration, Function | CallPrototype) else None
 
 
 def _check_passed_operands(
@@ -150,4 +150,4 @@ def _fits(symbol: Symbol, param: Param) -> bool:
     is left to ptxas."""
     if symbol.kind is not Kind.REGISTER or param.array_size is not None or symbol.vector or param.vector:
         return True
-    return symbol.type in accepted(param.type.ptx[1:])
+    return symbol.type in list_accepted_types(param.type.ptx[1:])

@@ -21,22 +21,22 @@ _SAME_RANK = 0.1
 
 
 class _Edit(NamedTuple):
-    """An edit at word `at`: replace `taken` words (possibly none) by one of `choices`, or remove a word if there are
+    """An edit at word `at`: replace `length` words (possibly none) by one of `choices`, or remove a word if there are
     none."""
 
     at: int
-    taken: int
+    length: int
     choices: tuple[Choice, ...]
 
 
-def similar(word: str, words: tuple[str, ...]) -> str | None:
+def find_similar(word: str, words: tuple[str, ...]) -> str | None:
     """Return the most similar word, ignoring case."""
-    small = {known.lower(): known for known in reversed(words) if known}
+    small = {candidate.lower(): candidate for candidate in reversed(words) if candidate}
     close = get_close_matches(word.lower(), small, 1, _ALIKE)
     return small[close[0]] if close else None
 
 
-def corrections(opcode: str, words: Words, count: int, where: Target, version: Version) -> list[Words]:
+def suggest_corrections(opcode: str, words: Words, count: int, target: Target, version: Version) -> list[Words]:
     """Return the likeliest modifiers that are legal on this target, take this many operands, and are one edit away."""
     if len(words) > _LONGEST:
         return []
@@ -44,20 +44,22 @@ def corrections(opcode: str, words: Words, count: int, where: Target, version: V
         edit for row in table.rows(opcode) for slots in lookup.sequences(row) for edit in _find_edits(slots, words)
     }
     every = (rank for edit in edits for rank in _rank_results(edit, words, _list_words(opcode)))
-    ranked = sorted(every, key=lambda rank: (rank[0], rank[2].at, rank[1], rank[3]))
+    ranking = sorted(every, key=lambda rank: (rank[0], rank[2].at, rank[1], rank[3]))
     likeliest: list[tuple[float, _Edit, Words]] = []
-    for unlikely, _, edit, edited in ranked[:_MOST_TRIED]:
+    for unlikely, _, edit, candidate in ranking[:_MOST_TRIED]:
         if likeliest and (edit.at != likeliest[0][1].at or unlikely > likeliest[0][0] + _SAME_RANK):
             continue
-        if _is_legal(opcode, edited, count, where, version) and edited not in (known for _, _, known in likeliest):
-            likeliest.append((unlikely, edit, edited))
-    return [edited for _, _, edited in likeliest[:_MOST_GIVEN]]
+        if _is_legal(opcode, candidate, count, target, version) and candidate not in (
+            spelling for _, _, spelling in likeliest
+        ):
+            likeliest.append((unlikely, edit, candidate))
+    return [candidate for _, _, candidate in likeliest[:_MOST_GIVEN]]
 
 
-def _is_legal(opcode: str, words: Words, count: int, where: Target, version: Version) -> bool:
+def _is_legal(opcode: str, words: Words, count: int, target: Target, version: Version) -> bool:
     return any(
-        all(need.on(where, version) for need in match.needs)
-        and not (match.form.removed and match.form.removed.on(where, version))
+        all(need.on(target, version) for need in match.needs)
+        and not (match.form.removed and match.form.removed.on(target, version))
         and any(len(signature) == count for signature in match.signatures)
         for match in lookup.matches_of(opcode, words)
     )
@@ -70,18 +72,18 @@ def _list_words(opcode: str) -> frozenset[str]:
     return frozenset(m for slots in sequences for slot in slots for choice in slot.choices for m in choice.modifiers)
 
 
-def _rank_results(edit: _Edit, words: Words, known: frozenset[str]) -> Iterator[tuple[float, int, _Edit, Words]]:
+def _rank_results(edit: _Edit, words: Words, vocabulary: frozenset[str]) -> Iterator[tuple[float, int, _Edit, Words]]:
     """Yield the results of an edit, each with a penalty. Misspelled words that the instruction does not have come
     first, then a missing modifier, an extra one, and a wrong one."""
-    before, after = words[: edit.at], words[edit.at + edit.taken :]
+    before, after = words[: edit.at], words[edit.at + edit.length :]
     if not edit.choices:
         yield 0.8, 0, edit, before + after
     for order, choice in enumerate(edit.choices):
         unlikely = 0.5
-        replaced = words[edit.at : edit.at + edit.taken]
-        if not set(replaced) < set(choice.modifiers):
-            unlikely = 1 - SequenceMatcher(None, ".".join(replaced).lower(), choice.text.lower()).ratio()
-            if known.issuperset(replaced) or unlikely > 1 - _ALIKE:
+        old_words = words[edit.at : edit.at + edit.length]
+        if not set(old_words) < set(choice.modifiers):
+            unlikely = 1 - SequenceMatcher(None, ".".join(old_words).lower(), choice.text.lower()).ratio()
+            if vocabulary.issuperset(old_words) or unlikely > 1 - _ALIKE:
                 unlikely += 0.6
         yield unlikely, order, edit, before + choice.modifiers + after
 
@@ -97,11 +99,11 @@ def _find_edits(slots: tuple[Slot, ...], words: Words) -> set[_Edit]:
             if edit is None:
                 following.add((at, _Edit(at, 0, slot.choices)))
             for choice in slot.choices:
-                taken = len(choice.modifiers)
-                if words[at : at + taken] == choice.modifiers:
-                    following.add((at + taken, edit))
+                length = len(choice.modifiers)
+                if words[at : at + length] == choice.modifiers:
+                    following.add((at + length, edit))
                 elif edit is None:
-                    following |= {(at + n, _Edit(at, n, (choice,))) for n in {1, taken} if at + n <= len(words)}
+                    following |= {(at + n, _Edit(at, n, (choice,))) for n in {1, length} if at + n <= len(words)}
         states = following
     return {edit for at, edit in _drop_one_word(states, words) if edit is not None and at == len(words)}
 

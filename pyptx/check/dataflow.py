@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pyptx.check import facts
 from pyptx.check.body import Step
 from pyptx.check.flow import Register, Run
-from pyptx.check.paths import unwritten_reads
+from pyptx.check.paths import find_unwritten_reads
 from pyptx.diagnostics import Diagnostic, Rule, Severity
 from pyptx.ir import Function, opcode_span
 from pyptx.isa.traits import LEAVES, Trait
@@ -70,45 +70,45 @@ RULES = (NEVER_WRITTEN, MAYBE_UNWRITTEN, UNREACHABLE, UNUSED)
 
 @dataclass(slots=True)
 class _Effects:
-    """How a run uses registers: `exposed` maps each register read before the run writes it to its first read."""
+    """How a run uses registers: `first_reads` maps each register read before the run writes it to its first read."""
 
-    written: set[Register] = field(default_factory=set[Register])
-    exposed: dict[Register, Step] = field(default_factory=dict[Register, Step])
-    read: set[Register] = field(default_factory=set[Register])
+    writes: set[Register] = field(default_factory=set[Register])
+    first_reads: dict[Register, Step] = field(default_factory=dict[Register, Step])
+    reads: set[Register] = field(default_factory=set[Register])
 
 
-def dataflow(function: Function, runs: list[Run], unused: bool) -> Iterator[Diagnostic]:
+def check_dataflow(function: Function, runs: list[Run], with_unused: bool) -> Iterator[Diagnostic]:
     """Yield the findings of one function."""
-    reached = _find_reached(runs)
-    yield from _report_unreachable(runs, reached)
+    reachable = _find_reachable(runs)
+    yield from _report_unreachable(runs, reachable)
     effects = [_compute_effects(run) for run in runs]
-    bits = {register: bit for bit, register in enumerate(dict.fromkeys(r for e in effects for r in e.exposed))}
+    bits = {register: bit for bit, register in enumerate(dict.fromkeys(r for e in effects for r in e.first_reads))}
     unwritten = _find_maybe_unwritten(runs, effects, bits, _collect_parameters(function, bits))
-    written_anywhere = {register for effect in effects for register in effect.written}
-    suspects = dict.fromkeys(r for exposed in unwritten for r in exposed if r in written_anywhere)
-    possible = unwritten_reads(runs, list(suspects)) if suspects else {}
-    reported: set[Register] = set()
+    all_writes = {register for effect in effects for register in effect.writes}
+    suspects = dict.fromkeys(r for first_reads in unwritten for r in first_reads if r in all_writes)
+    possible = find_unwritten_reads(runs, list(suspects)) if suspects else {}
+    reports: set[Register] = set()
     for run in runs:
         missing: dict[tuple[int, bool], tuple[Step, list[str]]] = {}
         for register, first in unwritten[run.index].items():
             step = possible.get((run.index, register)) if register in suspects else first
-            if step is not None and register not in reported:
-                reported.add(register)
+            if step is not None and register not in reports:
+                reports.add(register)
                 missing.setdefault((id(step), register in suspects), (step, []))[1].append(register[0])
         for (_, somewhere), (step, names) in missing.items():
             yield _describe_unwritten(step, names, somewhere)
-    if unused:
-        yield from _report_unused(runs, {register for effect in effects for register in effect.read})
+    if with_unused:
+        yield from _report_unused(runs, {register for effect in effects for register in effect.reads})
 
 
 def _compute_effects(run: Run) -> _Effects:
     effect = _Effects()
     for step, (reads, writes) in zip(run.steps, run.accesses, strict=True):
         for register in reads:
-            if register not in effect.written and register not in effect.exposed:
-                effect.exposed[register] = step
-        effect.written.update(writes)
-        effect.read.update(reads)
+            if register not in effect.writes and register not in effect.first_reads:
+                effect.first_reads[register] = step
+        effect.writes.update(writes)
+        effect.reads.update(reads)
     return effect
 
 
@@ -118,22 +118,22 @@ def _collect_parameters(function: Function, bits: dict[Register, int]) -> int:
     return sum(1 << bit for (name, _), bit in bits.items() if name in names)
 
 
-def _find_reached(runs: list[Run]) -> list[bool]:
-    reached = [False] * len(runs)
+def _find_reachable(runs: list[Run]) -> list[bool]:
+    reachable = [False] * len(runs)
     todo = [0]
     while todo:
         index = todo.pop()
-        if not reached[index]:
-            reached[index] = True
+        if not reachable[index]:
+            reachable[index] = True
             todo += runs[index].successors
-    return reached
+    return reachable
 
 
-def _report_unreachable(runs: list[Run], reached: list[bool]) -> Iterator[Diagnostic]:
+def _report_unreachable(runs: list[Run], reachable: list[bool]) -> Iterator[Diagnostic]:
     """Yield the first instruction of each unreachable stretch; compilers leave a lone `ret` there."""
     for run in runs:
         dead = [step for step in run.steps if not _is_harmless(step)]
-        if dead and not reached[run.index] and reached[run.index - 1]:
+        if dead and not reachable[run.index] and reachable[run.index - 1]:
             step = dead[0]
             yield UNREACHABLE.found(
                 opcode_span(step.instruction),
@@ -151,29 +151,29 @@ def _find_maybe_unwritten(
 ) -> list[dict[Register, Step]]:
     """Return, for each run, its exposed registers that some path to the run does not write; guarded writes count. Only
     exposed registers are tracked, so straight-line code costs nothing."""
-    written = [sum(1 << bits[r] for r in effect.written if r in bits) for effect in effects]
+    writes = [sum(1 << bits[r] for r in effect.writes if r in bits) for effect in effects]
 
-    def leave(run: Run, known: int) -> list[tuple[int, int]]:
-        return [(successor, known | written[run.index]) for successor in run.successors]
+    def leave(run: Run, entry_facts: int) -> list[tuple[int, int]]:
+        return [(successor, entry_facts | writes[run.index]) for successor in run.successors]
 
-    entering = facts.entering(runs, parameters, leave)
+    entering = facts.solve_facts(runs, parameters, leave)
     return [
-        {r: step for r, step in effect.exposed.items() if not known >> bits[r] & 1}
-        for known, effect in zip(entering, effects, strict=True)
+        {r: step for r, step in effect.first_reads.items() if not entry_facts >> bits[r] & 1}
+        for entry_facts, effect in zip(entering, effects, strict=True)
     ]
 
 
 def _describe_unwritten(step: Step, names: list[str], somewhere: bool) -> Diagnostic:
     origin = opcode_span(step.instruction)
-    shown = ", ".join(f"`{name}`" for name in names[:_MOST_NAMED])
-    shown += f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    listing = ", ".join(f"`{name}`" for name in names[:_MOST_NAMED])
+    listing += f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     single = len(names) == 1
     if not somewhere:
-        text = f"{shown} {'is' if single else 'are'} read here but never written"
+        text = f"{listing} {'is' if single else 'are'} read here but never written"
         return NEVER_WRITTEN.found(origin, text, help=f"write {'it' if single else 'them'} first")
     return MAYBE_UNWRITTEN.found(
         origin,
-        f"{shown} may be read here before {'it is' if single else 'they are'} written: some path skips the write",
+        f"{listing} may be read here before {'it is' if single else 'they are'} written: some path skips the write",
         help=f"write {'it' if single else 'them'} before the branch that skips the write",
     )
 
@@ -182,10 +182,10 @@ _MOST_NAMED = 3
 
 
 def _report_unused(runs: list[Run], read: set[Register]) -> Iterator[Diagnostic]:
-    reported = set(read)
+    exempt = set(read)
     for run in runs:
         for step, (_, writes) in zip(run.steps, run.accesses, strict=True):
             for register in writes:
-                if register not in reported:
-                    reported.add(register)
+                if register not in exempt:
+                    exempt.add(register)
                     yield UNUSED.found(opcode_span(step.instruction), f"`{register[0]}` is written here but never read")

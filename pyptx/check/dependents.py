@@ -60,25 +60,25 @@ class _Use:
     writes: bool
 
 
-def dependents(function: Function, runs: list[Run]) -> Iterator[Diagnostic]:
+def check_dependents(function: Function, runs: list[Run]) -> Iterator[Diagnostic]:
     """Yield the findings of one kernel."""
     waits = {run.index: next(at for at, step in enumerate(run.steps) if _is_wait(step))
              for run in runs if any(_is_wait(step) for step in run.steps)}  # fmt: skip
     if not waits or not function.is_entry:
         return
     pointers = _find_pointers(runs)
-    unwaited = _find_reached(runs, [0], set(waits), forward=True)
-    leading = _find_reached(runs, [*waits], set(), forward=False)
-    behind = _find_reached(runs, [s for index in waits for s in runs[index].successors], set(), forward=True)
+    ahead = _find_reachable(runs, [0], set(waits), forward=True)
+    leading = _find_reachable(runs, [*waits], set(), forward=False)
+    behind = _find_reachable(runs, [s for index in waits for s in runs[index].successors], set(), forward=True)
     early, late = list[_Use](), list[_Use]()
     for run in runs:
         at = waits.get(run.index, len(run.steps) if run.index in leading else 0)
-        if run.index in unwaited:
+        if run.index in ahead:
             early += _find_uses(run.steps[:at], pointers)
         first = 0 if run.index in behind else waits.get(run.index, len(run.steps))
         late += _find_uses(run.steps[first:], pointers)
     for use in early:
-        again = [other for other in late if other.param == use.param and (use.writes or other.writes)]
+        again = [access for access in late if access.param == use.param and (use.writes or access.writes)]
         if again:
             yield _report(use, again[0])
 
@@ -88,12 +88,12 @@ def _is_wait(step: Step) -> bool:
 
 
 def _report(use: _Use, again: _Use) -> Diagnostic:
-    where = opcode_span(again.step.instruction)
+    origin = opcode_span(again.step.instruction)
     verbs = ["writes" if access.writes else "reads" for access in (use, again)]
     return BEFORE_WAIT.found(
         opcode_span(use.step.instruction),
         f"`{use.step.instruction.full_opcode}` {verbs[0]} memory of `{use.param}` before `griddepcontrol.wait`, and "
-        f"`{again.step.instruction.full_opcode}` in line {where.line if where else 0} {verbs[1]} it after",
+        f"`{again.step.instruction.full_opcode}` in line {origin.line if origin else 0} {verbs[1]} it after",
         help="move the access after the wait, or pass a separate buffer that no earlier grid uses",
     )
 
@@ -101,23 +101,23 @@ def _report(use: _Use, again: _Use) -> Diagnostic:
 def _find_pointers(runs: list[Run]) -> dict[Register, str]:
     """Return the registers that hold addresses derived from one parameter, with its name."""
     names: dict[Register, set[str]] = {}
-    others: set[Register] = set()
+    foreign: set[Register] = set()
     steps = [(step, access) for run in runs for step, access in zip(run.steps, run.accesses, strict=True)]
-    changed = True
-    while changed:
-        changed = False
+    has_changed = True
+    while has_changed:
+        has_changed = False
         for step, (reads, writes) in steps:
-            loaded = _find_loaded_parameter(step)
-            origins = {loaded} if loaded else set[str]()
+            param = _find_loaded_parameter(step)
+            origins = {param} if param else set[str]()
             if step.instruction.opcode in _ADDRESSES:
                 origins = origins.union(*(names.get(register, ()) for register in reads))
-            elif not loaded:
-                others.update(writes)
+            elif not param:
+                foreign.update(writes)
             for register in writes:
-                known = names.setdefault(register, set())
-                changed = changed or not origins <= known
-                known |= origins
-    return {register: min(known) for register, known in names.items() if len(known) == 1 and register not in others}
+                params = names.setdefault(register, set())
+                has_changed = has_changed or not origins <= params
+                params |= origins
+    return {register: min(params) for register, params in names.items() if len(params) == 1 and register not in foreign}
 
 
 def _find_loaded_parameter(step: Step) -> str:
@@ -136,22 +136,22 @@ def _find_uses(steps: list[Step], pointers: dict[Register, str]) -> Iterator[_Us
     for step in steps:
         if _ACCESSES.isdisjoint(step.traits):
             continue
-        for wanted, operand in zip(step.signature or (), step.instruction.operands, strict=False):
-            if wanted.kind is not OperandKind.ADDRESS or not isinstance(operand, AddressOperand):
+        for formal, operand in zip(step.signature or (), step.instruction.operands, strict=False):
+            if formal.kind is not OperandKind.ADDRESS or not isinstance(operand, AddressOperand):
                 continue
-            symbol = step.scope.find(operand.base) if wanted.space in (None, "", "global") else None
+            symbol = step.scope.find(operand.base) if formal.space in (None, "", "global") else None
             param = pointers.get((operand.base, id(symbol)))
             if param is not None:
-                yield _Use(step, param, wanted.access != "r")
+                yield _Use(step, param, formal.access != "r")
 
 
-def _find_reached(runs: list[Run], starts: list[int], ends: set[int], *, forward: bool) -> set[int]:
+def _find_reachable(runs: list[Run], starts: list[int], ends: set[int], *, forward: bool) -> set[int]:
     """Return the runs reachable from the given ones, forward or backward, without passing through `ends`."""
-    reached, todo = set[int](), [*starts]
+    reachable, todo = set[int](), [*starts]
     while todo:
         index = todo.pop()
-        if index not in reached:
-            reached.add(index)
+        if index not in reachable:
+            reachable.add(index)
             if index not in ends:
                 todo += runs[index].successors if forward else runs[index].predecessors
-    return reached
+    return reachable

@@ -11,19 +11,19 @@ from pyptx.isa import directives as known
 from pyptx.isa.targets import Target, Version
 
 
-def pragmas(statement: PragmaDirective, where: Target, version: Version) -> Iterator[Diagnostic]:
+def check_pragmas(statement: PragmaDirective, target: Target, version: Version) -> Iterator[Diagnostic]:
     """Yield the known strings of a `.pragma` that this target and version do not support."""
     for text in (statement.value, *statement.more):
         entry = known.pragma(text)
-        if entry is not None and not entry.available.on(where, version):
-            rule = OTHER_TARGET if entry.available.first_version(where) is None else NEWER_VERSION
+        if entry is not None and not entry.available.on(target, version):
+            rule = OTHER_TARGET if entry.available.first_version(target) is None else NEWER_VERSION
             yield rule.found(statement.origin, f'`.pragma "{entry.name}"` needs {entry.available}')
 
 
-def directives(function: Function, where: Target, version: Version) -> Iterator[Diagnostic]:
+def check_directives(function: Function, target: Target, version: Version) -> Iterator[Diagnostic]:
     """Yield the findings of one function, declared or defined."""
     for directive in function.directives:
         entry = known.directive(f".{directive.name}")
-        if entry is not None and not entry.available.on(where, version):
-            rule = OTHER_TARGET if entry.available.first_version(where) is None else NEWER_VERSION
+        if entry is not None and not entry.available.on(target, version):
+            rule = OTHER_TARGET if entry.available.first_version(target) is None else NEWER_VERSION
             yield rule.found(function.origin, f"`.{directive.name}` needs {entry.available}")

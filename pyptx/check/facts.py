@@ -11,22 +11,22 @@ Leave = Callable[[Run, int], Iterable[tuple[int, int]]]
 """Maps the facts that enter a run to the facts at each successor."""
 
 
-def entering(runs: Sequence[Run], start: int, leave: Leave) -> list[int]:
+def solve_facts(runs: Sequence[Run], start: int, leave: Leave) -> list[int]:
     """Return, for each run, the facts that hold on every path to it, with `start` at the entry; -1 if the run is
     unreachable."""
-    unvisited = -1
-    entering = [unvisited] * len(runs)
+    unreachable = -1
+    entering = [unreachable] * len(runs)
     entering[0] = start
     todo = deque([0])
-    waiting = {0}
+    pending = {0}
     while todo:
         index = todo.popleft()
-        waiting.discard(index)
+        pending.discard(index)
         for successor, leaving in leave(runs[index], entering[index]):
-            merged = entering[successor] & leaving
-            if merged != entering[successor]:
-                entering[successor] = merged
-                if successor not in waiting:
-                    waiting.add(successor)
+            meet = entering[successor] & leaving
+            if meet != entering[successor]:
+                entering[successor] = meet
+                if successor not in pending:
+                    pending.add(successor)
                     todo.append(successor)
     return entering

@@ -19,7 +19,7 @@ _WIDTHS = (8, 16, 32, 64, 128)
 
 
 @cache
-def accepted(type_name: str, widenable: bool = False) -> frozenset[str]:
+def list_accepted_types(type_name: str, widenable: bool = False) -> frozenset[str]:
     """Return the declared register types that an operand of this type accepts."""
     instruction_type = from_name(type_name)
     if instruction_type.kind == "pred":

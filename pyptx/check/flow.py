@@ -58,7 +58,7 @@ class Run:
         return self.accesses[-1][0][0], not predicate.negated
 
 
-def runs(body: Body) -> list[Run]:
+def build_runs(body: Body) -> list[Run]:
     """Return the function's runs: the first is the entry, the last is the empty exit."""
     blocks = [Run(0)]
     at_label: dict[tuple[str, int], int] = {}
@@ -69,7 +69,7 @@ def runs(body: Body) -> list[Run]:
             at_label[item.label.name, id(item.scope)] = blocks[-1].index
             continue
         blocks[-1].steps.append(item)
-        blocks[-1].accesses.append(reads_and_writes(item))
+        blocks[-1].accesses.append(collect_accesses(item))
         if not _SPLITS.isdisjoint(item.traits):
             blocks.append(Run(len(blocks)))
     blocks.append(Run(len(blocks)))
@@ -78,16 +78,16 @@ def runs(body: Body) -> list[Run]:
 
 
 class Places(dict[tuple[str, int], Place]):
-    """The labels of a function by name and scope; `seen` caches lookups."""
+    """The labels of a function by name and scope; `cache` holds earlier lookups."""
 
     def __init__(self, body: Body) -> None:
         super().__init__({(item.label.name, id(item.scope)): item for item in body.items if isinstance(item, Place)})
-        self.seen = {key: key for key in self}
+        self.cache = {key: key for key in self}
 
 
-def _connect(made: list[Run], at_label: dict[tuple[str, int], int], places: Places) -> None:
-    way_out = len(made) - 1
-    for run in made[:-1]:
+def _connect(runs: list[Run], at_label: dict[tuple[str, int], int], places: Places) -> None:
+    way_out = len(runs) - 1
+    for run in runs[:-1]:
         last = run.steps[-1] if run.steps else None
         traits: Traits = last.traits if last else {}
         targets: list[int] = []
@@ -95,26 +95,26 @@ def _connect(made: list[Run], at_label: dict[tuple[str, int], int], places: Plac
             targets += [at_label[key] for key in _find_destinations(last, places) if key in at_label]
         if not LEAVES.isdisjoint(traits):
             targets.append(way_out)
-        guarded = last is not None and last.instruction.predicate is not None and traits.get(Trait.JUMPS) != "table"
-        falls = guarded or _SPLITS.isdisjoint(traits)
+        has_guard = last is not None and last.instruction.predicate is not None and traits.get(Trait.JUMPS) != "table"
+        falls = has_guard or _SPLITS.isdisjoint(traits)
         if falls:
             targets.append(run.index + 1)
         run.successors = list(dict.fromkeys(targets))
         for target in run.successors:
-            made[target].predecessors.append(run.index)
+            runs[target].predecessors.append(run.index)
 
 
 def _find_destinations(step: Step, places: Places) -> Iterator[tuple[str, int]]:
     """Yield the labels a branch may go to, each with the scope that declares it."""
-    named = [o.name for o in step.instruction.operands if isinstance(o, LabelOperand)]
-    for name in named[-1:]:
+    labels = [o.name for o in step.instruction.operands if isinstance(o, LabelOperand)]
+    for name in labels[-1:]:
         key = _find_label(name, step.scope, places)
         place = places.get(key)
         if place is not None and place.targets is not None:
             for item in place.targets.targets:
-                listed = [item.name] if item.count is None else (f"{item.name}{i}" for i in range(item.count))
+                names = [item.name] if item.count is None else (f"{item.name}{i}" for i in range(item.count))
                 # A range may cover more labels than exist: stop at the first missing one.
-                yield from takewhile(itemgetter(1), (_find_label(label, place.scope, places) for label in listed))
+                yield from takewhile(itemgetter(1), (_find_label(label, place.scope, places) for label in names))
         else:
             yield key
 
@@ -122,16 +122,16 @@ def _find_destinations(step: Step, places: Places) -> Iterator[tuple[str, int]]:
 def _find_label(name: str, scope: Scope, places: Places) -> tuple[str, int]:
     """Return the key of the label that a name means in a scope, and cache it for the scopes on the way."""
     inner: Scope | None = scope
-    passed: list[tuple[str, int]] = []
-    while inner is not None and (name, id(inner)) not in places.seen:
-        passed.append((name, id(inner)))
+    misses: list[tuple[str, int]] = []
+    while inner is not None and (name, id(inner)) not in places.cache:
+        misses.append((name, id(inner)))
         inner = inner.parent
-    key = places.seen[name, id(inner)] if inner is not None else (name, 0)
-    places.seen.update(dict.fromkeys(passed, key))
+    key = places.cache[name, id(inner)] if inner is not None else (name, 0)
+    places.cache.update(dict.fromkeys(misses, key))
     return key
 
 
-def reads_and_writes(step: Step) -> Access:
+def collect_accesses(step: Step) -> Access:
     """Return the registers that a step reads, including its guard, and those it writes."""
     instruction, scope, plan = step
     reads: list[Register] = []
@@ -139,27 +139,27 @@ def reads_and_writes(step: Step) -> Access:
     if instruction.predicate is not None:
         _add_register(instruction.predicate.register, scope, reads)
     if plan is None:
-        _assume_written(step, writes)
+        _assume_first_write(step, writes)
         return reads, writes
-    symbols = scope.found
-    for wanted, actual in zip(plan.signature, instruction.operands, strict=True):
+    symbols = scope.cache
+    for formal, actual in zip(plan.signature, instruction.operands, strict=True):
         if isinstance(actual, ImmediateOperand):
             continue
         if not isinstance(actual, RegisterOperand):
-            _collect(wanted, actual, scope, reads, writes)
+            _collect_nested(formal, actual, scope, reads, writes)
             continue
         symbol = symbols.get(actual.name)
         if symbol is None or not symbol.plain:
-            _collect(wanted, actual, scope, reads, writes)
-        elif wanted.access == "r":
+            _collect_nested(formal, actual, scope, reads, writes)
+        elif formal.access == "r":
             reads.append((actual.name, id(symbol)))
         else:
             writes.append((actual.name, id(symbol)))
-            if wanted.access == "rw":
+            if formal.access == "rw":
                 reads.append((actual.name, id(symbol)))
     if plan.accumulates is not None and not _is_true(instruction.operands[plan.accumulates]):
-        written = set(writes)
-        reads = [r for r in reads if r not in written]
+        write_set = set(writes)
+        reads = [r for r in reads if r not in write_set]
     return reads, writes
 
 
@@ -167,7 +167,7 @@ def _is_true(actual: Actual) -> bool:
     return isinstance(actual, ImmediateOperand) and bool(actual.value)
 
 
-def _assume_written(step: Step, writes: list[Register]) -> None:
+def _assume_first_write(step: Step, writes: list[Register]) -> None:
     """Assume that an invalid instruction writes its first operand, so that one mistake is reported once."""
     for actual in step.instruction.operands[:1]:
         pair = (actual.left, actual.right) if isinstance(actual, PipeOperand) else (actual,)
@@ -177,35 +177,37 @@ def _assume_written(step: Step, writes: list[Register]) -> None:
                     _add_register(element.name, step.scope, writes)
 
 
-def _collect(wanted: Operand, actual: Actual, scope: Scope, reads: list[Register], writes: list[Register]) -> None:
+def _collect_nested(
+    formal: Operand, actual: Actual, scope: Scope, reads: list[Register], writes: list[Register]
+) -> None:
     """Collect the registers that a compound operand reads and writes, left to right."""
-    todo = [(wanted, actual)]
+    todo = [(formal, actual)]
     while todo:
-        wanted, actual = todo.pop()
-        if wanted.kind is OperandKind.PIPE and not isinstance(actual, PipeOperand):
-            wanted = wanted.parts[0]
+        formal, actual = todo.pop()
+        if formal.kind is OperandKind.PIPE and not isinstance(actual, PipeOperand):
+            formal = formal.parts[0]
         if isinstance(actual, RegisterOperand | LabelOperand):
-            if wanted.access != "r":
+            if formal.access != "r":
                 _add_register(actual.name, scope, writes)
-            if wanted.access != "w":
+            if formal.access != "w":
                 _add_register(actual.name, scope, reads)
         elif isinstance(actual, AddressOperand):
             _add_register(actual.base, scope, reads)
-            todo += reversed(list(zip(wanted.parts[1:], actual.rest, strict=False)))
+            todo += reversed(list(zip(formal.parts[1:], actual.rest, strict=False)))
         elif isinstance(actual, VectorOperand | ParenthesizedOperand):
-            todo += [(wanted, element) for element in reversed(actual.elements)]
-        elif isinstance(actual, PipeOperand) and wanted.parts:
-            todo += [(wanted.parts[1], actual.right), (wanted.parts[0], actual.left)]
+            todo += [(formal, element) for element in reversed(actual.elements)]
+        elif isinstance(actual, PipeOperand) and formal.parts:
+            todo += [(formal.parts[1], actual.right), (formal.parts[0], actual.left)]
         elif isinstance(actual, NegatedOperand | UnaryOperand):
-            todo.append((wanted, actual.operand))
+            todo.append((formal, actual.operand))
         elif isinstance(actual, BinaryOperand):
-            todo.append((wanted, actual.left))
+            todo.append((formal, actual.left))
         elif isinstance(actual, IndexedOperand):
-            todo.append((wanted, actual.index))
+            todo.append((formal, actual.index))
 
 
 def _add_register(name: str, scope: Scope, into: list[Register]) -> None:
-    symbol = scope.found.get(name) or scope.find(name)
+    symbol = scope.cache.get(name) or scope.find(name)
     if symbol is None and "." in name:
         name = name.partition(".")[0]
         symbol = scope.find(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pyptx.check.corrections import similar
+from pyptx.check.corrections import find_similar
 from pyptx.diagnostics import Diagnostic, Rule
 from pyptx.ir import Module, token_span, word_span
 from pyptx.isa import targets
@@ -39,7 +39,7 @@ RULES = (UNKNOWN_VERSION, UNKNOWN_TARGET, TARGET_TOO_NEW)
 TARGET_OPTIONS = frozenset(("texmode_unified", "texmode_independent", "debug", "map_f64_to_f32"))
 
 
-def architecture(module: Module) -> targets.Target | None:
+def find_architecture(module: Module) -> targets.Target | None:
     """Return the module's architecture, or None if it names none that exists."""
     for name in module.target.targets:
         if _resolve_architecture(name) in targets.FIRST_PTX:
@@ -52,7 +52,7 @@ def _resolve_architecture(name: str) -> str:
     return "sm_" + name.removeprefix("compute_") if name.startswith("compute_") else name
 
 
-def header(module: Module) -> Iterator[Diagnostic]:
+def check_header(module: Module) -> Iterator[Diagnostic]:
     """Yield the findings about the module's header."""
     version = (int(module.version.major), int(module.version.minor))
     if version not in targets.PTX_VERSIONS:
@@ -78,5 +78,5 @@ def header(module: Module) -> Iterator[Diagnostic]:
 
 
 def _suggest(name: str) -> str | None:
-    near = similar(name, (*targets.FIRST_PTX, *TARGET_OPTIONS))
+    near = find_similar(name, (*targets.FIRST_PTX, *TARGET_OPTIONS))
     return f"did you mean `{near}`?" if near else None

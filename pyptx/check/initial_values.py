@@ -47,8 +47,8 @@ _OPAQUE = frozenset((".texref", ".samplerref", ".surfref"))
 Values = tuple[str | Operand, ...]
 
 
-def misfit(statement: VarDecl, item: Declarator, known: Callable[[str], bool]) -> str | None:
-    """Return why a variable cannot have its initial value; `known` tells whether a name is declared."""
+def find_misfit(statement: VarDecl, item: Declarator, is_declared: Callable[[str], bool]) -> str | None:
+    """Return why a variable cannot have its initial value; `is_declared` tells whether a name is declared."""
     if item.initializer is None or statement.type.ptx in _OPAQUE:
         return None
     if statement.state_space.ptx not in (".global", ".const"):
@@ -70,7 +70,7 @@ def misfit(statement: VarDecl, item: Declarator, known: Callable[[str], bool]) -
             elif isinstance(value, VectorOperand):
                 stack.append((value.elements, level + 1))
             else:
-                problem = _check_value(value, statement, item, known)
+                problem = _check_value(value, statement, item, is_declared)
             if problem is not None:
                 break
         if problem is not None:
@@ -90,15 +90,15 @@ def _check_count(statement: VarDecl, item: Declarator, sizes: list[int], level: 
 
 
 def _check_value(
-    value: str | Operand, statement: VarDecl, item: Declarator, known: Callable[[str], bool]
+    value: str | Operand, statement: VarDecl, item: Declarator, is_declared: Callable[[str], bool]
 ) -> str | None:
     constant = ImmediateOperand(value) if isinstance(value, str) else value
     wrong = fault(constant.operand if isinstance(constant, MaskOperand) else constant)
     if wrong is not None:
         return f"{wrong}, in the value of `{item.name}`"
-    undeclared = next((name for name in _find_names(value) if not known(name)), None)
-    if undeclared is not None:
-        return f"`{undeclared}` in the value of `{item.name}` must be declared before it"
+    missing_name = next((name for name in _find_names(value) if not is_declared(name)), None)
+    if missing_name is not None:
+        return f"`{missing_name}` in the value of `{item.name}` must be declared before it"
     if any(_find_names(value)):
         return None
     number = number_value(value) if isinstance(value, str) else _evaluate(value)
@@ -106,8 +106,8 @@ def _check_value(
         return f"a constant expression in the value of `{item.name}` cannot be evaluated"
     kind = statement.type.ptx[1]
     if (kind == "f" and isinstance(number, int)) or (kind in "us" and isinstance(number, float)):
-        expected = "floating-point numbers, such as 1.0" if kind == "f" else "integers"
-        return f"`{item.name}` is {statement.type.ptx}, which takes {expected}"
+        numbers = "floating-point numbers, such as 1.0" if kind == "f" else "integers"
+        return f"`{item.name}` is {statement.type.ptx}, which takes {numbers}"
     return None
 
 

@@ -71,7 +71,7 @@ RULES = (EXCLUSIVE, NEEDS_OTHER, IGNORED, TOO_MANY_THREADS, ENTRY_PARAMETER)
 _PAIRS = (("maxntid", "reqntid"), ("reqnctapercluster", "maxclusterrank"))
 
 
-def launch(body: Body) -> Iterator[Diagnostic]:
+def check_launch(body: Body) -> Iterator[Diagnostic]:
     """Yield the findings of one function."""
     function = body.function
     directives = {d.name: d.values for d in function.directives}
@@ -84,15 +84,15 @@ def launch(body: Body) -> Iterator[Diagnostic]:
         yield NEEDS_OTHER.found(
             function.origin, "`.blocksareclusters` needs `.reqntid` and `.reqnctapercluster`", help="add both"
         )
-    sized = "maxntid" in directives or "reqntid" in directives
+    has_block_size = "maxntid" in directives or "reqntid" in directives
     for name in ("minnctapersm", "maxnctapersm"):
-        if name in directives and not sized:
+        if name in directives and not has_block_size:
             yield IGNORED.found(
                 function.origin,
                 f"`.{name}` is ignored without `.maxntid` or `.reqntid`",
                 help="add `.maxntid` or `.reqntid`",
             )
-    if "maxnreg" not in directives and not ("minnctapersm" in directives and sized):
+    if "maxnreg" not in directives and not ("minnctapersm" in directives and has_block_size):
         yield from _check_setmaxnreg(body, "maxntid" in directives)
     for name in ("maxntid", "reqntid"):
         threads = prod(int(v) for v in directives.get(name, ()))
@@ -105,9 +105,9 @@ def launch(body: Body) -> Iterator[Diagnostic]:
     yield from _check_parameters(function)
 
 
-def _check_setmaxnreg(body: Body, bounded: bool) -> Iterator[Diagnostic]:
+def _check_setmaxnreg(body: Body, has_maxntid: bool) -> Iterator[Diagnostic]:
     why = "no directive fixes the kernel's register count at its start"
-    if bounded:
+    if has_maxntid:
         why = "`.maxntid` alone fixes the register count only if the kernel needs many registers"
     for step in body.steps:
         if step.traits.get(Trait.SUSPENDS) == "registers" and body.function.is_entry:

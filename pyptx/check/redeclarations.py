@@ -46,16 +46,16 @@ EXTERN_BODY = Rule(
 RULES = (DIFFERENT, EXTERN_VALUE, EXTERN_BODY)
 
 
-def function_difference(before: Function, now: Function) -> str | None:
+def describe_function_difference(before: Function, now: Function) -> str | None:
     """Return a description of how a function differs from its earlier prototype, or None."""
     if before.is_entry is not now.is_entry:
         return f"it was declared as {'an entry' if before.is_entry else 'a function'}"
-    inherited = now.linking is None and before.linking is not LinkingDirective.EXTERN
-    if before.linking is not now.linking and not inherited:
+    inherits_linking = now.linking is None and before.linking is not LinkingDirective.EXTERN
+    if before.linking is not now.linking and not inherits_linking:
         return f"it was declared {_format_linking(before.linking)}, and now {_format_linking(now.linking)}"
     if now.definition and now.linking is LinkingDirective.EXTERN:
         return "it is `.extern`, so its definition must be in another module"
-    if _returns(before) is not _returns(now):
+    if _is_noreturn(before) is not _is_noreturn(now):
         return "only one of the declarations is `.noreturn`"
     pairs = (("parameter", before.params, now.params), ("result", before.return_params or (), now.return_params or ()))
     for noun, first, second in pairs:
@@ -75,7 +75,7 @@ def _format_linking(linking: LinkingDirective | None) -> str:
     return f"`{linking.ptx}`" if linking else "without a linking directive"
 
 
-def _returns(function: Function) -> bool:
+def _is_noreturn(function: Function) -> bool:
     return any(directive.name == "noreturn" for directive in function.directives)
 
 
@@ -95,7 +95,7 @@ def _format_param(param: Param) -> str:
     return f"`{param.state_space.ptx} {align}{vector}{param.type.ptx}{size}`"
 
 
-def variable_difference(before: VarDecl, now: VarDecl, name: str) -> str | None:
+def describe_variable_difference(before: VarDecl, now: VarDecl, name: str) -> str | None:
     """Return a description of how a variable differs from its earlier declaration, or None."""
     extern = LinkingDirective.EXTERN
     if before.linking is extern and now.linking is None:
@@ -108,12 +108,12 @@ def variable_difference(before: VarDecl, now: VarDecl, name: str) -> str | None:
     return None
 
 
-def defined_twice(before: VarDecl, now: VarDecl) -> bool:
+def is_second_definition(before: VarDecl, now: VarDecl) -> bool:
     """Tell whether neither declaration is `.extern`."""
     return LinkingDirective.EXTERN not in (before.linking, now.linking)
 
 
-def valued(statement: VarDecl, item: Declarator) -> bool:
+def has_extern_value(statement: VarDecl, item: Declarator) -> bool:
     """Tell whether a variable is `.extern` but has an initial value."""
     return statement.linking is LinkingDirective.EXTERN and item.initializer is not None
 

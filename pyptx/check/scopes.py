@@ -36,7 +36,7 @@ RULES = (UNMATCHED_SCOPE,)
 _MARK = re.compile(r"//\s*(BEGIN|END)\s+([A-Za-z_$][\w.$]*)")
 
 
-def scopes(function: Function) -> Iterator[Diagnostic]:
+def check_scopes(function: Function) -> Iterator[Diagnostic]:
     """Yield the unmatched marks of one function."""
     open_marks: list[tuple[str, Statement]] = []
     for kind, name, statement in _find_marks(function):

@@ -36,30 +36,30 @@ TOO_MUCH_STATIC = Rule(
 RULES = (TOO_MUCH_STATIC,)
 
 
-def shared_memory(body: Body, where: Target) -> Iterator[Diagnostic]:
+def check_shared_memory(body: Body, target: Target) -> Iterator[Diagnostic]:
     """Yield the finding of one kernel: the total size of the shared variables that it names."""
-    named: dict[int, VarDecl] = {}
+    declarations: dict[int, VarDecl] = {}
     for step in body.steps:
         for operand in step.instruction.operands:
             if isinstance(operand, AddressOperand):
-                symbol = step.scope.found.get(operand.base)
+                symbol = step.scope.cache.get(operand.base)
             elif isinstance(operand, RegisterOperand | LabelOperand):
-                symbol = step.scope.found.get(operand.name)
+                symbol = step.scope.cache.get(operand.name)
             else:
                 continue
             if symbol is not None and symbol.space == "shared" and isinstance(symbol.declaration, VarDecl):
-                named[id(symbol.declaration)] = symbol.declaration
-    limit = static_shared_limit(where)
-    size = sum(size_of(declaration) for declaration in named.values())
+                declarations[id(symbol.declaration)] = symbol.declaration
+    limit = static_shared_limit(target)
+    size = sum(compute_size(declaration) for declaration in declarations.values())
     if size > limit:
         yield TOO_MUCH_STATIC.found(
-            max(named.values(), key=size_of).origin,
-            f"kernel `{body.function.name}` uses {size:,} bytes of static shared memory, but {where} allows {limit:,}",
+            max(declarations.values(), key=compute_size).origin,
+            f"kernel `{body.function.name}` uses {size:,} bytes of static shared memory, but {target} allows {limit:,}",
             help="declare one `.extern .shared` array and set its size at launch",
         )
 
 
-def size_of(declaration: VarDecl) -> int:
+def compute_size(declaration: VarDecl) -> int:
     """Return the size of a declaration in bytes; 0 if another module defines it."""
     if declaration.linking is LinkingDirective.EXTERN:
         return 0

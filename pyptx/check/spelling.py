@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pyptx.check.complaint import Complaint
-from pyptx.check.corrections import corrections, similar
+from pyptx.check.corrections import find_similar, suggest_corrections
 from pyptx.diagnostics import Rule, Severity, counted
 from pyptx.isa import lookup, table
 from pyptx.isa.model import Match, Mismatch
@@ -91,106 +91,114 @@ class Verdict:
     complaint: Complaint | None
 
 
-def verdict(opcode: str, modifiers: tuple[str, ...], where: Target, version: Version, count: int) -> Verdict:
+def judge_spelling(opcode: str, modifiers: tuple[str, ...], target: Target, version: Version, count: int) -> Verdict:
     """Judge a spelling (modifiers without dots) for a module header; suggestions take `count` operands."""
     matches = lookup.matches_of(opcode, modifiers)
     if not matches:
         mismatch = lookup.lookup(opcode, modifiers)
         assert isinstance(mismatch, Mismatch)
-        return Verdict((), _explain_misspelled(mismatch, corrections(opcode, modifiers, count, where, version)))
-    usable = tuple(m for m in matches if lacks(m, where, version) is None)
+        return Verdict(
+            (), _explain_misspelled(mismatch, suggest_corrections(opcode, modifiers, count, target, version))
+        )
+    usable = tuple(m for m in matches if find_missing_requirement(m, target, version) is None)
     if not usable:
-        return Verdict((), _explain_unavailable(matches, where, version))
+        return Verdict((), _explain_unavailable(matches, target, version))
     return Verdict(usable, _check_order(usable[0]))
 
 
-def elsewhere(opcode: str, modifiers: tuple[str, ...], count: int, where: Target, version: Version) -> Complaint | None:
+def explain_unavailable_count(
+    opcode: str, modifiers: tuple[str, ...], count: int, target: Target, version: Version
+) -> Complaint | None:
     """Return the target or version that has the spelling with this many operands, if the module's own does not."""
     longer = tuple(
-        match for match in lookup.matches_of(opcode, modifiers)
-        if any(len(signature) == count for signature in match.signatures) and lacks(match, where, version) is not None
-    )  # fmt: skip
+        match
+        for match in lookup.matches_of(opcode, modifiers)
+        if any(len(signature) == count for signature in match.signatures)
+        and find_missing_requirement(match, target, version) is not None
+    )
     if not longer:
         return None
-    complaint = _explain_unavailable(longer, where, version)
-    spelled = f"`{_spell(opcode, modifiers)}`"
+    complaint = _explain_unavailable(longer, target, version)
+    spelling = f"`{_spell(opcode, modifiers)}`"
     return Complaint(
         complaint.rule,
-        complaint.message.replace(spelled, f"{spelled} with {counted('operand', count)}", 1),
+        complaint.message.replace(spelling, f"{spelling} with {counted('operand', count)}", 1),
         complaint.help,
     )
 
 
-def lacks(match: Match, where: Target, version: Version) -> Complaint | None:
+def find_missing_requirement(match: Match, target: Target, version: Version) -> Complaint | None:
     """Return what the module lacks for this match, or None."""
-    spelled = _spell(match.form.opcode, match.modifiers)
-    gone = match.form.removed
-    if gone is not None and gone.on(where, version):
-        synced = ("sync", *match.modifiers)
-        follows = lookup.matches_of(match.form.opcode, synced)
-        hint = f"use `{_spell(match.form.opcode, synced)}` with a mask of lanes instead" if follows else None
-        return Complaint(REMOVED, f"`{spelled}` was removed in {gone}", hint)
+    spelling = _spell(match.form.opcode, match.modifiers)
+    removal = match.form.removed
+    if removal is not None and removal.on(target, version):
+        sync_modifiers = ("sync", *match.modifiers)
+        follows = lookup.matches_of(match.form.opcode, sync_modifiers)
+        hint = f"use `{_spell(match.form.opcode, sync_modifiers)}` with a mask of lanes instead" if follows else None
+        return Complaint(REMOVED, f"`{spelling}` was removed in {removal}", hint)
     for need in match.needs:
-        if need.on(where, version):
+        if need.on(target, version):
             continue
-        first = need.first_version(where)
+        first = need.first_version(target)
         if first is not None:
             return Complaint(
                 NEWER_VERSION,
-                f"`{spelled}` needs PTX {_format_version(first)} on {where}, but the module is `.version "
+                f"`{spelling}` needs PTX {_format_version(first)} on {target}, but the module is `.version "
                 f"{_format_version(version)}`",
                 f"write `.version {_format_version(first)}` or newer",
             )
         return Complaint(
-            OTHER_TARGET, f"`{spelled}` is not available on {where}: it needs {need}", _suggest_suffix(need, where)
+            OTHER_TARGET, f"`{spelling}` is not available on {target}: it needs {need}", _suggest_suffix(need, target)
         )
     return None
 
 
-def _suggest_suffix(need: Availability, where: Target) -> str | None:
+def _suggest_suffix(need: Availability, target: Target) -> str | None:
     """Return the remedy if the same architecture supports it with a suffix."""
     for suffix in ("f", "a"):
-        other = Target(where.arch, suffix)
-        if not where.suffix and other.name in FIRST_PTX and need.first_version(other) is not None:
-            return f"write `.target {other}`"
+        variant = Target(target.arch, suffix)
+        if not target.suffix and variant.name in FIRST_PTX and need.first_version(variant) is not None:
+            return f"write `.target {variant}`"
     return None
 
 
-def _explain_unavailable(matches: tuple[Match, ...], where: Target, version: Version) -> Complaint:
+def _explain_unavailable(matches: tuple[Match, ...], target: Target, version: Version) -> Complaint:
     """Choose the most helpful reason: a newer PTX version is easier to get than another GPU."""
-    reasons = [reason for m in matches for reason in [lacks(m, where, version)] if reason is not None]
+    reasons = [
+        reason for m in matches for reason in [find_missing_requirement(m, target, version)] if reason is not None
+    ]
     order = (NEWER_VERSION, REMOVED, OTHER_TARGET)
     return min(reasons, key=lambda reason: order.index(reason.rule))
 
 
 def _explain_misspelled(complaint: Mismatch, remedies: list[tuple[str, ...]]) -> Complaint:
     if not complaint.known:
-        near = similar(complaint.opcode, table.opcodes())
+        near = find_similar(complaint.opcode, table.opcodes())
         hint = f"did you mean `{near}`?" if near else _NO_OPCODE
         return Complaint(UNKNOWN_OPCODE, f"unknown instruction `{complaint.opcode}`", hint)
-    expected = [f"`.{word}`" for word in complaint.expected if word]
-    spelled = [f"`{_spell(complaint.opcode, remedy)}`" for remedy in remedies]
-    hint = f"did you mean {_format_choices(spelled)}?" if spelled else None
+    choices = [f"`.{word}`" for word in complaint.expected if word]
+    spellings = [f"`{_spell(complaint.opcode, remedy)}`" for remedy in remedies]
+    hint = f"did you mean {_format_choices(spellings)}?" if spellings else None
     if complaint.at == len(complaint.modifiers):
-        hint = hint if len(expected) <= _MOST_SHOWN else None
-        whole = _spell(complaint.opcode, complaint.modifiers)
+        hint = hint if len(choices) <= _MOST_SHOWN else None
+        spelling = _spell(complaint.opcode, complaint.modifiers)
         return Complaint(
             MISSING_MODIFIER,
-            f"`{whole}` is incomplete: expected {_format_choices(expected)} next",
+            f"`{spelling}` is incomplete: expected {_format_choices(choices)} next",
             hint,
             complaint.at - 1,
         )
     wrong = complaint.modifiers[complaint.at]
     before = _spell(complaint.opcode, complaint.modifiers[: complaint.at])
-    if not expected:
+    if not choices:
         return Complaint(
             ILLEGAL_MODIFIER, f"`.{wrong}` cannot follow `{before}`, which is already complete", hint, complaint.at
         )
-    near = similar(wrong, complaint.expected)
+    near = find_similar(wrong, complaint.expected)
     hint = hint or (f"did you mean `.{near}`?" if near else None)
     return Complaint(
         ILLEGAL_MODIFIER,
-        f"`.{wrong}` cannot follow `{before}`: expected {_format_choices(expected)}",
+        f"`.{wrong}` cannot follow `{before}`: expected {_format_choices(choices)}",
         hint,
         complaint.at,
     )

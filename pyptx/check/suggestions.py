@@ -20,7 +20,7 @@ _RANGE = "<"
 _CUDA = {"threadIdx": "%tid", "blockIdx": "%ctaid", "blockDim": "%ntid", "gridDim": "%nctaid", "warpSize": "WARP_SZ"}
 
 
-def meant(name: str, scope: Scope) -> str | None:
+def suggest_name(name: str, scope: Scope) -> str | None:
     """Return the help for an undeclared name: a similar declared name, or the range that it exceeds."""
     if len(name) > _LONGEST:
         return None
@@ -29,7 +29,7 @@ def meant(name: str, scope: Scope) -> str | None:
         return f"in PTX this is `{_CUDA[base]}{'.' * bool(component)}{component}`"
     digits = name[len(name.rstrip("0123456789")) :]
     stem = name.removesuffix(digits) if digits else name
-    for block in islice(scope.chain(), _MOST_SCOPES):
+    for block in islice(scope.walk_outward(), _MOST_SCOPES):
         suggestion = _suggest_in_scope(name, stem, digits, block)
         if suggestion is not None:
             return suggestion
@@ -38,9 +38,13 @@ def meant(name: str, scope: Scope) -> str | None:
 
 
 def _suggest_in_scope(name: str, stem: str, digits: str, scope: Scope) -> str | None:
-    known = scope.ranges.get(stem)
-    if known is not None and digits:
-        return f"`{stem}<{known[0]}>` declares `{stem}0` to `{stem}{known[0] - 1}`" if known[0] else None
+    symbol_range = scope.ranges.get(stem)
+    if symbol_range is not None and digits:
+        return (
+            f"`{stem}<{symbol_range[0]}>` declares `{stem}0` to `{stem}{symbol_range[0] - 1}`"
+            if symbol_range[0]
+            else None
+        )
     _index_new_names(scope)
     near = _find_near(name, scope.near)
     if near is None and digits:
@@ -51,13 +55,13 @@ def _suggest_in_scope(name: str, stem: str, digits: str, scope: Scope) -> str | 
 
 def _index_new_names(scope: Scope) -> None:
     """Index the names declared since the last call."""
-    for which, (names, mark) in enumerate(((scope.names, ""), (scope.ranges, _RANGE))):
-        if len(names) == scope.indexed[which]:
+    for table_index, (names, mark) in enumerate(((scope.names, ""), (scope.ranges, _RANGE))):
+        if len(names) == scope.index_counts[table_index]:
             continue
-        for name in islice(names, scope.indexed[which], None):
+        for name in islice(names, scope.index_counts[table_index], None):
             for key in _generate_keys(name):
                 scope.near.setdefault(key + mark, name)
-        scope.indexed[which] = len(names)
+        scope.index_counts[table_index] = len(names)
 
 
 def _find_near(name: str, index: dict[str, str], mark: str = "") -> str | None:

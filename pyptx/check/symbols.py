@@ -110,7 +110,7 @@ class Symbol:
 _LABEL = Symbol(Kind.LABEL)
 
 
-def register(type_name: str, vector: int = 0, declaration: Statement | Param | None = None) -> Symbol:
+def make_register(type_name: str, vector: int = 0, declaration: Statement | Param | None = None) -> Symbol:
     """Return the symbol of a register."""
     plain = "" if vector else type_name
     return Symbol(Kind.REGISTER, type_name, "reg", vector, declaration=declaration, plain=plain)
@@ -120,25 +120,25 @@ def register(type_name: str, vector: int = 0, declaration: Statement | Param | N
 class Scope:
     """The names of one block; `ranges` holds `%r<10>` as base -> (count, symbol); `header` is the module's target.
 
-    `longest` is the length of the longest base; `found` caches lookups; `everywhere` holds the names that any block of
-    the module declares, except ranges; `near` and `indexed` belong to `suggestions`.
+    `longest` is the length of the longest base; `cache` holds lookups; `everywhere` holds the names that any block of
+    the module declares, except ranges; `near` and `index_counts` belong to `suggestions`.
     """
 
     parent: Scope | None = None
     header: tuple[Target, Version] | None = None
     names: dict[str, Symbol] = field(default_factory=dict[str, Symbol])
     ranges: dict[str, tuple[int, Symbol]] = field(default_factory=dict[str, tuple[int, Symbol]])
-    found: dict[str, Symbol] = field(default_factory=dict[str, Symbol])
+    cache: dict[str, Symbol] = field(default_factory=dict[str, Symbol])
     longest: int = 0
     near: dict[str, str] = field(default_factory=dict[str, str])
-    indexed: list[int] = field(default_factory=lambda: [0, 0])
+    index_counts: list[int] = field(default_factory=lambda: [0, 0])
     everywhere: set[str] = field(default_factory=set[str])
 
     def __post_init__(self) -> None:
         if self.parent is not None:
             self.everywhere = self.parent.everywhere
 
-    def chain(self) -> Iterator[Scope]:
+    def walk_outward(self) -> Iterator[Scope]:
         """Yield this scope and the enclosing ones, innermost first."""
         scope: Scope | None = self
         while scope is not None:
@@ -151,9 +151,9 @@ class Scope:
             return None
         scope: Scope | None = self
         while scope is not None:
-            symbol = scope.found.get(name) or scope._find_own(name)
+            symbol = scope.cache.get(name) or scope._find_own(name)
             if symbol is not None:
-                self.found[name] = symbol
+                self.cache[name] = symbol
                 return symbol
             scope = scope.parent
         return None
@@ -164,9 +164,9 @@ class Scope:
             return symbol
         base = name.rstrip("0123456789")
         while len(base) < len(name) and len(base) <= self.longest:
-            known = self.ranges.get(base)
-            if known is not None and _parse_index(name[len(base) :]) < known[0]:
-                return known[1]
+            entry = self.ranges.get(base)
+            if entry is not None and _parse_index(name[len(base) :]) < entry[0]:
+                return entry[1]
             base = name[: len(base) + 1]
         return None
 
@@ -175,7 +175,7 @@ class Scope:
         if self._find_own(name) is not None:
             return False
         self.put(name, symbol)
-        self.found.pop(name, None)
+        self.cache.pop(name, None)
         return True
 
     def put(self, name: str, symbol: Symbol) -> None:
@@ -189,7 +189,7 @@ class Scope:
             return False
         self.ranges[base] = (count, symbol)
         self.longest = max(self.longest, len(base))
-        self.found.clear()
+        self.cache.clear()
         return True
 
 
@@ -215,14 +215,14 @@ def declare(statement: Statement, scope: Scope) -> Iterator[Diagnostic]:
 
 
 def _declare_registers(statement: RegDecl, scope: Scope) -> Iterator[Diagnostic]:
-    symbol = register(statement.type.ptx[1:], statement.vector or 0, statement)
+    symbol = make_register(statement.type.ptx[1:], statement.vector or 0, statement)
     for item in statement.declarators:
         if item.count is None:
             fresh = scope.declare(item.name, symbol)
         else:
             fresh = scope.declare_range(item.name, item.count, symbol)
         if not fresh:
-            yield duplicate(item.name, "register", word_span(statement, item.name), scope)
+            yield report_duplicate(item.name, "register", word_span(statement, item.name), scope)
 
 
 def _declare_variables(statement: VarDecl, scope: Scope) -> Iterator[Diagnostic]:
@@ -236,13 +236,13 @@ def _declare_variables(statement: VarDecl, scope: Scope) -> Iterator[Diagnostic]
             fresh = scope.declare(item.name, symbol)
         if not fresh:
             yield from _redeclare_variable(item.name, symbol, statement, scope)
-        if redeclarations.valued(statement, item):
+        if redeclarations.has_extern_value(statement, item):
             yield redeclarations.EXTERN_VALUE.found(
                 word_span(statement, item.name), f"`{item.name}` is `.extern` but has an initial value",
                 help="use .visible if this module defines it, or remove the value",
             )  # fmt: skip
             continue
-        why = initial_values.misfit(statement, item, lambda name: scope.find(name) is not None)
+        why = initial_values.find_misfit(statement, item, lambda name: scope.find(name) is not None)
         if why is not None:
             yield initial_values.INITIAL_VALUE.found(word_span(statement, item.name), why)
 
@@ -255,17 +255,17 @@ def _check_alignment(statement: Statement, name: str, bytes: int | None) -> Iter
 
 def _redeclare_variable(name: str, symbol: Symbol, statement: VarDecl, scope: Scope) -> Iterator[Diagnostic]:
     """Check a second declaration of a variable; the definition is kept."""
-    known = scope.names.get(name)
-    before = known.declaration if known else None
-    if not isinstance(before, VarDecl) or redeclarations.defined_twice(before, statement):
-        yield duplicate(name, "variable", word_span(statement, name), scope)
+    earlier = scope.names.get(name)
+    before = earlier.declaration if earlier else None
+    if not isinstance(before, VarDecl) or redeclarations.is_second_definition(before, statement):
+        yield report_duplicate(name, "variable", word_span(statement, name), scope)
         return
-    difference = redeclarations.variable_difference(before, statement, name)
+    difference = redeclarations.describe_variable_difference(before, statement, name)
     if difference is not None:
         yield _report_difference(f"variable `{name}`", difference, before, word_span(statement, name))
     if before.linking is LinkingDirective.EXTERN:
         scope.put(name, symbol)
-        scope.found.pop(name, None)
+        scope.cache.pop(name, None)
 
 
 def _report_difference(noun: str, difference: str, before: Statement, place: Origin | None) -> Diagnostic:
@@ -275,25 +275,25 @@ def _report_difference(noun: str, difference: str, before: Statement, place: Ori
 
 
 def _declare_function(function: Function, scope: Scope) -> Iterator[Diagnostic]:
-    known = scope.names.get(function.name)
-    before = known.declaration if known else None
-    if known is not None and (not isinstance(before, Function) or before.definition):
-        yield duplicate(function.name, "function", word_span(function, function.name), scope)
+    earlier = scope.names.get(function.name)
+    before = earlier.declaration if earlier else None
+    if earlier is not None and (not isinstance(before, Function) or before.definition):
+        yield report_duplicate(function.name, "function", word_span(function, function.name), scope)
         return
     if before is None and function.definition and function.linking is LinkingDirective.EXTERN:
         place = word_span(function, function.name)
         fix = "use `.visible`, or end the declaration with `;`"
         yield redeclarations.EXTERN_BODY.found(place, f"`{function.name}` is `.extern` but has a body", help=fix)
     if isinstance(before, Function):
-        difference = redeclarations.function_difference(before, function)
+        difference = redeclarations.describe_function_difference(before, function)
         if difference is not None:
             place = word_span(function, function.name)
             yield _report_difference(f"function `{function.name}`", difference, before, place)
     scope.put(function.name, Symbol(Kind.FUNCTION, entry=function.is_entry, declaration=function))
-    scope.found.pop(function.name, None)
+    scope.cache.pop(function.name, None)
 
 
-def function_scope(function: Function, module: Scope) -> tuple[Scope, list[Diagnostic]]:
+def create_function_scope(function: Function, module: Scope) -> tuple[Scope, list[Diagnostic]]:
     """Return the scope of a function's body, with its parameters."""
     scope = Scope(module, module.header)
     findings: list[Diagnostic] = []
@@ -302,11 +302,11 @@ def function_scope(function: Function, module: Scope) -> tuple[Scope, list[Diagn
         space = param.state_space.ptx[1:]
         type_name, vector = param.type.ptx[1:], param.vector or 0
         if space == "reg":
-            symbol = register(type_name, vector, param)
+            symbol = make_register(type_name, vector, param)
         else:
             symbol = Symbol(Kind.VARIABLE, type_name, space, vector, function.is_entry, param)
         if not scope.declare(param.name, symbol) and param.name != "_":
-            findings.append(duplicate(param.name, "parameter", part_span(function, param), scope))
+            findings.append(report_duplicate(param.name, "parameter", part_span(function, param), scope))
     return scope, findings
 
 
@@ -325,20 +325,20 @@ def declare_labels(body: tuple[Statement, ...], scope: Scope) -> Iterator[Diagno
         elif isinstance(follower, BranchTargets | CallTargets):
             symbol = Symbol(Kind.TARGETS, declaration=follower)
         if not scope.declare(statement.name, symbol):
-            yield duplicate(statement.name, "label", word_span(statement, statement.name), scope)
+            yield report_duplicate(statement.name, "label", word_span(statement, statement.name), scope)
 
 
-def inner_scope(block: Block, scope: Scope) -> tuple[Scope, list[Diagnostic]]:
+def create_inner_scope(block: Block, scope: Scope) -> tuple[Scope, list[Diagnostic]]:
     """Return the scope of a nested block."""
     inner = Scope(scope, scope.header)
     return inner, list(declare_labels(block.body, inner))
 
 
-def duplicate(name: str, noun: str, origin: Origin | None, scope: Scope) -> Diagnostic:
+def report_duplicate(name: str, noun: str, origin: Origin | None, scope: Scope) -> Diagnostic:
     """Return the finding for a name that its block already declares."""
     first = scope.names.get(name) or scope.ranges.get(name, (0, None))[1]
     place = first.declaration.origin if first is not None and first.declaration is not None else None
-    where = f", in line {place.line}" if place is not None else ""
+    location = f", in line {place.line}" if place is not None else ""
     return DUPLICATE.found(
-        origin, f"{noun} `{name}` is already declared in this block{where}", help="rename one of them"
+        origin, f"{noun} `{name}` is already declared in this block{location}", help="rename one of them"
     )

@@ -46,7 +46,7 @@ NOT_GENERIC = Rule(
 RULES = (NOT_GENERIC,)
 
 
-def tensor_maps(body: Body) -> Iterator[Diagnostic]:
+def check_tensor_maps(body: Body) -> Iterator[Diagnostic]:
     """Yield the findings of one kernel."""
     takes_map: dict[int, bool] = {}
     users: list[Step] = []
@@ -74,9 +74,9 @@ def tensor_maps(body: Body) -> Iterator[Diagnostic]:
 def _find_map_operands(step: Step) -> list[int]:
     return [
         index
-        for index, wanted in enumerate(step.signature or ())
-        if wanted.kind is OperandKind.ADDRESS
-        and wanted.parts[0].name == TENSOR_MAP
+        for index, formal in enumerate(step.signature or ())
+        if formal.kind is OperandKind.ADDRESS
+        and formal.parts[0].name == TENSOR_MAP
         and isinstance(step.instruction.operands[index], AddressOperand)
     ]
 
@@ -88,16 +88,16 @@ TENSOR_MAP = "map"
 def _find_parameter_addresses(body: Body) -> set[str]:
     """Return the registers whose only write is a `mov` of a parameter's address."""
     raw: set[str] = set()
-    written: dict[str, int] = {}
+    write_counts: dict[str, int] = {}
     for step in body.steps:
         operands = step.instruction.operands
         if not operands or not isinstance(operands[0], RegisterOperand):
             continue
         name = operands[0].name
-        written[name] = written.get(name, 0) + 1
+        write_counts[name] = write_counts.get(name, 0) + 1
         source = operands[-1]
         if step.instruction.opcode == "mov" and isinstance(source, LabelOperand):
             symbol = step.scope.find(source.name)
             if symbol is not None and symbol.kind is Kind.VARIABLE and symbol.entry:
                 raw.add(name)
-    return {name for name in raw if written[name] == 1}
+    return {name for name in raw if write_counts[name] == 1}

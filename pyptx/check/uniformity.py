@@ -68,33 +68,33 @@ _SOURCES = frozenset(("mov", "shfl"))
 """Other sources of varying values; all other instructions map uniform values to uniform ones."""
 
 
-def divergent_aligned(runs: list[Run]) -> Iterator[Diagnostic]:
+def find_divergent_aligned(runs: list[Run]) -> Iterator[Diagnostic]:
     """Yield `.aligned` instructions that a divided warp may reach."""
     if not any(_is_aligned(step) for run in runs for step in run.steps):
         return
-    known = _Known(runs)
+    variation = _Variation(runs)
     after: list[int] | None = None
     ways = Ways(runs)
     splits: dict[int, int] = {}
-    divided: dict[int, Step] = {}
-    changed = set(range(len(runs)))
-    while changed:
-        _propagate(runs, known, divided, changed)
-        branches = [run for run in runs if known.deciding[run.index] and _may_divide(run, runs)]
+    causes: dict[int, Step] = {}
+    dirty_runs = set(range(len(runs)))
+    while dirty_runs:
+        _propagate(runs, variation, causes, dirty_runs)
+        branches = [run for run in runs if variation.deciding[run.index] and _may_divide(run, runs)]
         if branches and after is None:
             after = _compute_postdominators(runs)
             splits = {run.index: ways.split(run) for run in branches}
-        divided_runs = _find_divided_runs(runs, after or [], branches, ways, splits)
-        changed = divided_runs.keys() - divided.keys()
-        divided = divided_runs
+        partial_runs = _find_divided_runs(runs, after or [], branches, ways, splits)
+        dirty_runs = partial_runs.keys() - causes.keys()
+        causes = partial_runs
     for run in runs:
-        values = known.entering(run.index)
+        values = variation.build_entry_values(run.index)
         for step, access in zip(run.steps, run.accesses, strict=True):
             if _is_aligned(step):
-                cause = divided.get(run.index)
+                cause = causes.get(run.index)
                 if cause is not None or _guard_varies(step, access, values):
                     yield _report(step, cause)
-            _execute(step, access, values, run.index in divided)
+            _execute(step, access, values, run.index in causes)
 
 
 def _is_aligned(step: Step) -> bool:
@@ -122,24 +122,24 @@ Values = dict[Register, Varies]
 """How registers vary; missing ones are uniform."""
 
 
-class _Known:
+class _Variation:
     """The registers that each run reads before writing them, as bits: those that may differ between lanes (`thread`),
     and those among them that may differ arbitrarily (`varying`)."""
 
     def __init__(self, runs: list[Run]) -> None:
-        self.exposed = [_find_exposed(run) for run in runs]
-        self.bits = {r: 1 << n for n, r in enumerate(dict.fromkeys(r for run in self.exposed for r in run))}
+        self.live_ins = [_find_live_ins(run) for run in runs]
+        self.bits = {r: 1 << n for n, r in enumerate(dict.fromkeys(r for run in self.live_ins for r in run))}
         self.thread = [0] * len(runs)
         self.varying = [0] * len(runs)
         self.deciding = [Varies.UNIFORM] * len(runs)
 
-    def entering(self, index: int) -> Values:
+    def build_entry_values(self, index: int) -> Values:
         """Return how the exposed registers vary at the start of a run; missing ones are uniform."""
         thread, varying, bits = self.thread[index], self.varying[index], self.bits
         if not thread:
             return {}
         return {
-            r: Varies.VARYING if varying & bits[r] else Varies.THREAD for r in self.exposed[index] if thread & bits[r]
+            r: Varies.VARYING if varying & bits[r] else Varies.THREAD for r in self.live_ins[index] if thread & bits[r]
         }
 
     def leave(self, run: Run, values: Values) -> Iterator[int]:
@@ -158,51 +158,51 @@ class _Known:
                 yield successor
 
 
-def _find_exposed(run: Run) -> list[Register]:
+def _find_live_ins(run: Run) -> list[Register]:
     """Return the registers whose value at the start of the run matters; a guarded write may keep it."""
-    exposed: dict[Register, None] = {}
-    written: set[Register] = set()
+    live_ins: dict[Register, None] = {}
+    write_set: set[Register] = set()
     for step, (reads, writes) in zip(run.steps, run.accesses, strict=True):
-        exposed.update((r, None) for r in reads if r not in written)
+        live_ins.update((r, None) for r in reads if r not in write_set)
         if step.instruction.predicate is not None:
-            exposed.update((r, None) for r in writes if r not in written)
-        written.update(writes)
-    return list(exposed)
+            live_ins.update((r, None) for r in writes if r not in write_set)
+        write_set.update(writes)
+    return list(live_ins)
 
 
-def _propagate(runs: list[Run], known: _Known, divided: dict[int, Step], changed: set[int]) -> None:
+def _propagate(runs: list[Run], variation: _Variation, causes: dict[int, Step], dirty_runs: set[int]) -> None:
     """Propagate how registers vary from the changed runs to a fixed point."""
-    todo = deque(sorted(changed))
-    waiting = set(todo)
+    todo = deque(sorted(dirty_runs))
+    pending = set(todo)
     while todo:
         index = todo.popleft()
-        waiting.discard(index)
+        pending.discard(index)
         run = runs[index]
-        values = known.entering(index)
+        values = variation.build_entry_values(index)
         for step, access in zip(run.steps, run.accesses, strict=True):
-            _execute(step, access, values, index in divided)
+            _execute(step, access, values, index in causes)
         if run.steps:
-            known.deciding[index] = max(
+            variation.deciding[index] = max(
                 (values.get(r, Varies.UNIFORM) for r in run.accesses[-1][0]), default=Varies.UNIFORM
             )
-        for successor in known.leave(run, values):
-            if successor not in waiting:
-                waiting.add(successor)
+        for successor in variation.leave(run, values):
+            if successor not in pending:
+                pending.add(successor)
                 todo.append(successor)
 
 
-def _execute(step: Step, access: Access, values: Values, divided: bool) -> None:
+def _execute(step: Step, access: Access, values: Values, is_divided: bool) -> None:
     """Update the values for one step. In a divided warp written values vary, because the other lanes keep the old
     ones."""
     reads, writes = access
-    if not writes or not (values or divided or step.instruction.opcode in _SOURCES or Trait.YIELDS in step.traits):
+    if not writes or not (values or is_divided or step.instruction.opcode in _SOURCES or Trait.YIELDS in step.traits):
         return
-    result = Varies.VARYING if divided else _compute_result(step, reads, values)
-    guarded = step.instruction.predicate is not None
+    result = Varies.VARYING if is_divided else _compute_result(step, reads, values)
+    has_guard = step.instruction.predicate is not None
     for register in writes:
-        if guarded:
-            kept = values.get(register, Varies.UNIFORM)
-            result = max(result, kept, values.get(reads[0], Varies.UNIFORM) if reads else Varies.UNIFORM)
+        if has_guard:
+            old_value = values.get(register, Varies.UNIFORM)
+            result = max(result, old_value, values.get(reads[0], Varies.UNIFORM) if reads else Varies.UNIFORM)
         if result is Varies.UNIFORM:
             values.pop(register, None)
         else:
@@ -300,17 +300,17 @@ def _find_divided_runs(
     """Return the runs that only part of a warp may execute, each with the branch that divided it, by following the
     divided warps along the paths they can take. A branch missing in `splits` tests values that vary only because
     divided warps wrote them, so it divides no other warps."""
-    divided: dict[int, Step] = {}
+    causes: dict[int, Step] = {}
     warps = [0] * len(runs)
     ever = 0
-    for some in splits.values():
-        ever |= some
+    for warp_mask in splits.values():
+        ever |= warp_mask
     for run in branches:
         join = after[run.index]
-        some = splits[run.index] if run.index in splits else ways.split(run) & ever
-        for index in ways.follow(ways.after(run, some), warps, join):
-            divided.setdefault(index, run.steps[-1])
-    return divided
+        warp_mask = splits[run.index] if run.index in splits else ways.split(run) & ever
+        for index in ways.follow(ways.list_successors(run, warp_mask), warps, join):
+            causes.setdefault(index, run.steps[-1])
+    return causes
 
 
 def _only_leaves(run: Run) -> bool:
@@ -326,22 +326,22 @@ def _compute_postdominators(runs: list[Run]) -> list[int]:
     after = [-1] * len(runs)
     after[way_out] = way_out
     leaving = [index for index in runs[way_out].predecessors if not _traps(runs[index])]
-    _postdominate(runs, leaving or runs[way_out].predecessors, after)
+    _resolve_postdominators(runs, leaving or runs[way_out].predecessors, after)
     for index in reversed(range(way_out)):
         if after[index] == -1 and runs[index].successors and not _traps(runs[index]):
-            _postdominate(runs, [index], after)
+            _resolve_postdominators(runs, [index], after)
     return after
 
 
-def _postdominate(runs: list[Run], leaving: list[int], after: list[int]) -> None:
+def _resolve_postdominators(runs: list[Run], leaving: list[int], after: list[int]) -> None:
     """Compute the postdominators of the unresolved runs that lead to `leaving` (Cooper, Harvey, Kennedy)."""
     way_out = len(runs) - 1
     order = _compute_postorder(runs, way_out, [index for index in leaving if after[index] == -1], after)
     number = {index: position for position, index in enumerate(order)}
     leaves = set(leaving)
-    changed = True
-    while changed:
-        changed = False
+    has_changed = True
+    while has_changed:
+        has_changed = False
         for index in reversed(order[:-1]):
             candidates = [s for s in runs[index].successors if after[s] != -1]
             if index in leaves:
@@ -349,11 +349,11 @@ def _postdominate(runs: list[Run], leaving: list[int], after: list[int]) -> None
             if not candidates:
                 continue
             nearest = candidates[0]
-            for other in candidates[1:]:
-                nearest = _find_common_postdominator(nearest, other, after, number)
+            for candidate in candidates[1:]:
+                nearest = _find_common_postdominator(nearest, candidate, after, number)
             if after[index] != nearest:
                 after[index] = nearest
-                changed = True
+                has_changed = True
 
 
 def _find_common_postdominator(a: int, b: int, after: list[int], number: dict[int, int]) -> int:
@@ -373,13 +373,13 @@ def _traps(run: Run) -> bool:
 def _compute_postorder(runs: list[Run], root: int, leaving: list[int], after: list[int]) -> list[int]:
     """Return the unresolved runs that reach the exit through `leaving`, in postorder of the reversed graph."""
     order: list[int] = []
-    seen = {root}
+    reachable = {root}
     stack: list[tuple[int, Iterator[int]]] = [(root, iter(leaving))]
     while stack:
         index, predecessors = stack[-1]
         for predecessor in predecessors:
-            if predecessor not in seen and after[predecessor] == -1:
-                seen.add(predecessor)
+            if predecessor not in reachable and after[predecessor] == -1:
+                reachable.add(predecessor)
                 stack.append((predecessor, iter(runs[predecessor].predecessors)))
                 break
         else:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from pyptx.check.constant_registers import track_constants
 from pyptx.check.flow import Register, Run
-from pyptx.check.held_constants import held_constants
 from pyptx.ir import ImmediateOperand, Instruction, NegatedOperand, RegisterOperand
 from pyptx.ir.operands import Operand
 from pyptx.isa.traits import Trait
@@ -50,17 +50,17 @@ class Ways:
     """The paths of a function that each warp may take."""
 
     def __init__(self, runs: Sequence[Run]) -> None:
-        self.made = runs
+        self.runs = runs
 
     @cached_property
     def truth(self) -> dict[Register, Truth]:
         """The truth of the predicates that branches test."""
-        return _compute_guard_truth(self.made)
+        return _compute_guard_truth(self.runs)
 
     @cached_property
     def present(self) -> list[int]:
         """The warps that may reach each run."""
-        warps = [0] * len(self.made)
+        warps = [0] * len(self.runs)
         for _ in self.follow([(0, ALL_WARPS)], warps):
             pass
         return warps
@@ -69,7 +69,7 @@ class Ways:
         """Return the warps that the branch at the end of a run may divide."""
         return self.present[run.index] & self._evaluate_guard(run).divides
 
-    def after(self, run: Run, warps: int) -> list[tuple[int, int]]:
+    def list_successors(self, run: Run, warps: int) -> list[tuple[int, int]]:
         """Return the successors of a run, each with the warps that may get there."""
         if run.test is None:
             return [(index, warps) for index in run.successors]
@@ -80,66 +80,66 @@ class Ways:
     def follow(self, todo: list[tuple[int, int]], warps: list[int], join: int = -1) -> Iterator[int]:
         """Yield the runs that warps reach before `join`, and record the warps of each."""
         while todo:
-            index, some = todo.pop()
-            some &= ~warps[index]
-            if some and index != join:
-                warps[index] |= some
+            index, arrivals = todo.pop()
+            arrivals &= ~warps[index]
+            if arrivals and index != join:
+                warps[index] |= arrivals
                 yield index
-                todo += self.after(self.made[index], some)
+                todo += self.list_successors(self.runs[index], arrivals)
 
     def _evaluate_guard(self, run: Run) -> Truth:
         if run.test is None:
             return _UNKNOWN
-        register, taken = run.test
-        known = self.truth.get(register, _UNKNOWN)
-        return known if taken else Truth(known.false, known.true)
+        register, value = run.test
+        truth = self.truth.get(register, _UNKNOWN)
+        return truth if value else Truth(truth.false, truth.true)
 
 
 def _compute_guard_truth(runs: Sequence[Run]) -> dict[Register, Truth]:
     """Return the truth of the predicates that branches test. Only registers with a single write count, in text order: a
     value computed from the index alone is always the same."""
-    needed = _find_needed(runs)
+    inputs = _find_branch_inputs(runs)
     indices: dict[Register, list[int]] = {}
-    known: dict[Register, Truth] = {}
-    for step, (reads, writes), constants in held_constants(runs, [_find_exposed(run, needed) for run in runs]):
+    truths: dict[Register, Truth] = {}
+    for step, (reads, writes), constants in track_constants(runs, [_find_live_ins(run, inputs) for run in runs]):
         instruction = step.instruction
         alone = len(writes) == 1 or instruction.opcode == "shfl"  # its predicate comes second
-        if not alone or writes[0] not in needed or instruction.predicate is not None:
+        if not alone or writes[0] not in inputs or instruction.predicate is not None:
             continue
         if instruction.modifiers[-1:] == (".pred",):
-            known[writes[0]] = _evaluate_logic(instruction, [known.get(register, _UNKNOWN) for register in reads])
+            truths[writes[0]] = _evaluate_logic(instruction, [truths.get(register, _UNKNOWN) for register in reads])
             continue
         registers = {register[0]: indices.get(register, constants.get(register)) for register in reads}
         sources = [_read_source(operand, registers) for operand in instruction.operands[1:]]
         if instruction.opcode == "setp":
-            known[writes[0]] = _evaluate_comparison(instruction, sources)
+            truths[writes[0]] = _evaluate_comparison(instruction, sources)
         else:
             values = _compute_indices(instruction, sources)
             if values is not None:
                 indices[writes[0]] = values
-    return known
+    return truths
 
 
-def _find_needed(runs: Sequence[Run]) -> set[Register]:
+def _find_branch_inputs(runs: Sequence[Run]) -> set[Register]:
     """Return the registers, written once, from which branch predicates are computed."""
-    writes = Counter(register for run in runs for _, written in run.accesses for register in written)
-    needed: set[Register] = set()
+    write_counts = Counter(register for run in runs for _, writes in run.accesses for register in writes)
+    inputs: set[Register] = set()
     for run in reversed(runs):
-        for step, (reads, written) in zip(reversed(run.steps), reversed(run.accesses), strict=True):
-            if Trait.JUMPS in step.traits or not needed.isdisjoint(written):
-                needed.update(register for register in reads if writes[register] == 1)
-    return needed
+        for step, (reads, writes) in zip(reversed(run.steps), reversed(run.accesses), strict=True):
+            if Trait.JUMPS in step.traits or not inputs.isdisjoint(writes):
+                inputs.update(register for register in reads if write_counts[register] == 1)
+    return inputs
 
 
-def _find_exposed(run: Run, needed: set[Register]) -> set[Register]:
+def _find_live_ins(run: Run, inputs: set[Register]) -> set[Register]:
     """Return the registers that a run uses to compute needed values and does not write before."""
-    exposed: set[Register] = set()
-    written: set[Register] = set()
+    live_ins: set[Register] = set()
+    write_set: set[Register] = set()
     for reads, writes in run.accesses:
-        if not needed.isdisjoint(writes):
-            exposed.update(register for register in reads if register not in written)
-        written.update(writes)
-    return exposed
+        if not inputs.isdisjoint(writes):
+            live_ins.update(register for register in reads if register not in write_set)
+        write_set.update(writes)
+    return live_ins
 
 
 Source = list[int] | int | None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pyptx.check.checker import architecture, bodies
+from pyptx.check.checker import choose_architecture, collect_bodies
 from pyptx.codegen.analysis.demangle import readable as readable_name
 from pyptx.codegen.frame import natural
 from pyptx.codegen.names import Names, identifier
@@ -43,7 +43,7 @@ _SPACING = frozenset(("style", "before", "ending", "layouts", "newline"))
 
 def sugared(plan: Plan, module: Module) -> Plan:
     """Return the plan of the plain file with readable function bodies."""
-    target = architecture(module)
+    target = choose_architecture(module)
     version = int(module.version.major), int(module.version.minor)
     names = Names()
     names.taken.update(_find_module_names(plan.body))
@@ -52,7 +52,7 @@ def sugared(plan: Plan, module: Module) -> Plan:
     setting = Setting(
         target, version, Statements(target, version, "module"), names, waits, {} if lines else files_of(module), lines
     )
-    function_bodies = {id(body.function): body for body in bodies(module)[0]}
+    function_bodies = {id(body.function): body for body in collect_bodies(module)[0]}
     out: list[Step] = []
     for step in plan.body:
         if isinstance(step, Define) and step.opens and isinstance(step.opens[0], Function):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, NoReturn, cast
 from pyptx.check import spelling as spellings
 from pyptx.check.complaint import Complaint
 from pyptx.check.operand_rules import GUARD, IMMEDIATE_RANGE, OPERAND_COUNT, OPERAND_KIND, OPERAND_TYPE, STATE_SPACE
-from pyptx.check.operands import misfit
+from pyptx.check.operands import find_misfit
 from pyptx.check.symbols import UNDECLARED
 from pyptx.diagnostics import PtxError, counted
 from pyptx.dsl import rules
@@ -89,7 +89,7 @@ Plans = dict[int, tuple[Plan, ...]]
 def judged(spelling: Spelling, target: Target, version: Version) -> Plans:
     by_count: dict[int, list[Plan]] = {}
     for match in lookup.matches_of(spelling.opcode, spelling.modifiers):
-        if spellings.lacks(match, target, version) is not None:
+        if spellings.find_missing_requirement(match, target, version) is not None:
             continue
         first = max((need.first_version(target) or (0, 0) for need in match.needs), default=(0, 0))
         for signature in match.signatures:
@@ -113,7 +113,7 @@ def plans_of(trace: Trace, spelling: Spelling, count: int = 0) -> Plans:
     `count` operands."""
     plans = judged(spelling, trace.target, trace.judged_at)
     if not plans:
-        verdict = spellings.verdict(spelling.opcode, spelling.modifiers, trace.target, trace.judged_at, count)
+        verdict = spellings.judge_spelling(spelling.opcode, spelling.modifiers, trace.target, trace.judged_at, count)
         assert verdict.complaint is not None
         refuse(trace, verdict.complaint)
     trace.plans[spelling] = plans
@@ -216,7 +216,9 @@ def foreign(register: Register) -> NoReturn:
 
 
 def refuse_count(trace: Trace, spelling: Spelling, plans: Plans, found: int) -> NoReturn:
-    newer = spellings.elsewhere(spelling.opcode, spelling.modifiers, found, trace.target, trace.judged_at)
+    newer = spellings.explain_unavailable_count(
+        spelling.opcode, spelling.modifiers, found, trace.target, trace.judged_at
+    )
     if newer is not None:
         refuse(trace, newer)
     many = sorted(plans)
@@ -255,7 +257,7 @@ def place(value: Any, wanted: Wanted, trace: Trace) -> Operand | Complaint:
     if isinstance(value, ImmediateOperand):
         key = id(wanted), ImmediateOperand, value.text
         if key not in trace.numbers_placed:
-            trace.numbers_placed[key] = misfit(wanted, value, trace.scope) or value
+            trace.numbers_placed[key] = find_misfit(wanted, value, trace.scope) or value
         return trace.numbers_placed[key]
     if isinstance(value, tuple) and wanted.kind is not Kind.LIST:
         help = "a list makes a vector, [a, b]; a tuple holds the arguments of a call"
@@ -266,7 +268,7 @@ def place(value: Any, wanted: Wanted, trace: Trace) -> Operand | Complaint:
     if number is not value:
         return place(number, wanted, trace)
     operand = convert(value, wanted, trace)
-    complaint = misfit(wanted, operand, trace.scope)
+    complaint = find_misfit(wanted, operand, trace.scope)
     if complaint is None:
         return operand
     remedy = remedy_of(cast("Any", value))
@@ -277,12 +279,12 @@ def _place_address(value: Value | AddressOperand, wanted: Wanted, trace: Trace) 
     """Caches which bases and coordinates fit the position; the offset does not matter."""
     operand = value.__address__() if isinstance(value, Value) else value
     if type(operand) is not AddressOperand:
-        return misfit(wanted, operand, trace.scope) or operand
+        return find_misfit(wanted, operand, trace.scope) or operand
     rest = operand.rest
     key = (id(wanted), operand.base, *map(text_of, rest)) if rest else (id(wanted), operand.base)
     if key in trace.fitting:
         return operand
-    complaint = misfit(wanted, operand, trace.scope)
+    complaint = find_misfit(wanted, operand, trace.scope)
     if complaint is not None:
         remedy = remedy_of(value) if complaint.rule is STATE_SPACE else None
         return complaint if remedy is None else Complaint(complaint.rule, complaint.message, remedy)
@@ -297,7 +299,7 @@ def _place_number(value: int | float, wanted: Wanted, trace: Trace) -> Operand |
     known = trace.numbers_placed.get(key)
     if known is None:
         number = _convert_number(value, wanted)
-        known = number if isinstance(number, Complaint) else misfit(wanted, number, trace.scope) or number
+        known = number if isinstance(number, Complaint) else find_misfit(wanted, number, trace.scope) or number
         # -0.0 and 0.0 are equal keys but different numbers.
         if value or type(value) is not float:
             trace.numbers_placed[key] = known
@@ -311,7 +313,7 @@ def _place_register(value: Register, wanted: Wanted, trace: Trace) -> Operand | 
         wanted = wanted.parts[0]
     if wanted.kind is Kind.ADDRESS:
         if len(wanted.parts) - wanted.optional_parts > 1:
-            return misfit(wanted, value.__address__(), trace.scope) or value.__address__()
+            return find_misfit(wanted, value.__address__(), trace.scope) or value.__address__()
         if value.dtype.kind in ("b", "u", "s") and value.dtype.bits in (32, 64):
             return value.__address__()
         return Complaint(
@@ -321,7 +323,7 @@ def _place_register(value: Register, wanted: Wanted, trace: Trace) -> Operand | 
         if value.__type_name__ in takes(wanted.type, wanted.widenable):
             return value.__node__
         return wrong_type(wanted, value)
-    return misfit(wanted, value.__node__, trace.scope) or value.__node__
+    return find_misfit(wanted, value.__node__, trace.scope) or value.__node__
 
 
 def wrong_type(wanted: Wanted, value: Register) -> Complaint:
@@ -385,7 +387,7 @@ def _place_list(values: list[Any], wanted: Wanted, trace: Trace) -> Operand | Co
             return placed
         elements.append(placed)
     vector = VectorOperand(tuple(elements))
-    return misfit(wanted, vector, trace.scope) or vector
+    return find_misfit(wanted, vector, trace.scope) or vector
 
 
 def _convert_number(value: int | float, wanted: Wanted) -> Operand | Complaint:

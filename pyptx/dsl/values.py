@@ -7,8 +7,8 @@ import sys
 from functools import cache, lru_cache
 from typing import Any, NoReturn, cast
 
-from pyptx.check.fits import DECLARABLE, accepted
-from pyptx.check.symbols import Symbol, register
+from pyptx.check.fits import DECLARABLE, list_accepted_types
+from pyptx.check.symbols import Symbol, make_register
 from pyptx.diagnostics import PtxError, PythonFrame
 from pyptx.dsl import rules
 from pyptx.dsl.operations import refuse_operations
@@ -205,7 +205,7 @@ _CLASSES = (
 @cache
 def symbol_of(dtype: PtxType) -> Symbol:
     """Return the symbol of a register of this type for the operand checks."""
-    return register(dtype.name if dtype.name in DECLARABLE and dtype.bits != 8 else storage(dtype)[1].ptx[1:])
+    return make_register(dtype.name if dtype.name in DECLARABLE and dtype.bits != 8 else storage(dtype)[1].ptx[1:])
 
 
 @cache
@@ -220,7 +220,7 @@ def takes(wanted: str, widenable: bool) -> frozenset[str]:
 
 
 def _holds(have: PtxType, wanted: str, widenable: bool) -> bool:
-    allowed, want = accepted(wanted, widenable), from_name(wanted)
+    allowed, want = list_accepted_types(wanted, widenable), from_name(wanted)
     storage_type = storage(have)[1].ptx[1:]
     if have.name == wanted and storage_type in allowed:
         return True

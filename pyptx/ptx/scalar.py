@@ -5,7 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import Any
 
-from pyptx.check.operands import UNDECLARED
+from pyptx.check.symbols import UNDECLARED
 from pyptx.diagnostics import counted
 from pyptx.dsl import rules
 from pyptx.dsl.arithmetic import unsigned, untyped

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyptx.check.spelling import lacks
+from pyptx.check.spelling import find_missing_requirement
 from pyptx.dsl import rules
 from pyptx.dsl.arithmetic import check_operand, unsigned, untyped
 from pyptx.dsl.emit import Spelling, emit, shown, spelled
@@ -257,7 +257,7 @@ def _has(spelling: Spelling) -> bool:
     """Tell whether the target has an instruction."""
     trace = current()
     matches = lookup.matches_of(spelling.opcode, spelling.modifiers)
-    return any(lacks(match, trace.target, trace.judged_at) is None for match in matches)
+    return any(find_missing_requirement(match, trace.target, trace.judged_at) is None for match in matches)
 
 
 all_reduce, all_reduce_sum, all_reduce_max, all_reduce_min = reduce, reduce_sum, reduce_max, reduce_min

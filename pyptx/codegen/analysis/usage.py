@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from pyptx.check.body import Body, Step
-from pyptx.check.flow import reads_and_writes
+from pyptx.check.flow import collect_accesses
 from pyptx.ir.base import Node, tokens
 from pyptx.ir.nodes import Instruction
 
@@ -45,7 +45,7 @@ def usage_of(body: Body) -> Usage:
     names."""
     usage = Usage(steps=body.steps)
     for place, step in enumerate(body.steps):
-        reads, writes = reads_and_writes(step) if step.plan is not None else _assume_all(step)
+        reads, writes = collect_accesses(step) if step.plan is not None else _assume_all(step)
         usage.at[id(step.instruction)] = place
         usage.access.append((reads, writes))
         for register in writes:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from pyptx.check.body import Step
-from pyptx.check.flow import Register, reads_and_writes
+from pyptx.check.flow import Register, collect_accesses
 from pyptx.sim.base.formats import Array
 from pyptx.sim.execution.text import BlockText
 from pyptx.sim.execution.transfers import WRITTEN, handed_on, register_of, transfer
@@ -66,7 +66,7 @@ class Tracker:
         if step.plan is None:
             return
         move, predicate = transfer(step), step.instruction.predicate
-        used = reads_and_writes(step)[0]
+        used = collect_accesses(step)[0]
         if move is not None:
             names = [name for operand in move.used for name in names_in(operand)]
             used = [register_of(name, step) for name in ([predicate.register] if predicate else []) + names]
@@ -88,7 +88,7 @@ class Tracker:
         """Write the flags of a step's results."""
         if step.plan is None:
             return
-        for register in dict.fromkeys(reads_and_writes(step)[1]):
+        for register in dict.fromkeys(collect_accesses(step)[1]):
             if register not in self.rows:
                 continue
             flags, mask = self._flags(writer, register), writer.guard(step)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from pyptx.check.flow import Register, reads_and_writes
+from pyptx.check.flow import Register, collect_accesses
 from pyptx.sim.program.blocks import BRANCH, EXIT, RET, TABLE, TRAP, Block, Code
 from pyptx.sim.program.vectors import names_of
 
@@ -47,7 +47,7 @@ def _effects(block: Block) -> tuple[set[Register], set[Register]]:
     for step in block.steps:
         if step.plan is None:
             continue
-        reads, writes = reads_and_writes(step)
+        reads, writes = collect_accesses(step)
         exposed.update(name for name in reads if name not in written)
         if step.instruction.predicate is None:
             written.update(writes)

@@ -116,7 +116,7 @@ def prepare(
 ) -> Program:  # fmt: skip
     """Return the program of an entry, with `single` each instruction in a block of its own; PtxError when the entry is
     missing or one of its instructions is illegal. `variables` are those of other programs on the same memory."""
-    bodies, names, findings = checker.bodies(module)
+    bodies, names, findings = checker.collect_bodies(module)
     by_name = {body.function.name: body for body in bodies}
     chosen = _entry(module, by_name, entry)
     aliases = {s.name: s.aliasee for s in module.directives if isinstance(s, AliasDirective)}
@@ -167,7 +167,7 @@ class _Builder:
         names: Scope, single: bool, variables: Globals,
     ) -> None:  # fmt: skip
         self.bodies, self.aliases, self.findings, self.single = bodies, aliases, findings, single
-        self.where = checker.architecture(module)
+        self.where = checker.choose_architecture(module)
         self.variables = Variables(module, names, self.add, RESERVED_SHARED if self.where.arch >= 90 else 0, variables)
         self.codes: list[Code] = []
         self.blocks: list[Block] = []

@@ -56,7 +56,7 @@ class Symbol:
 def symbols(module: Module, number: int) -> dict[str, Symbol]:
     """Return what a module says of each of its names; PtxError when it contradicts itself."""
     found: dict[str, Symbol] = {}
-    scope = Scope(header=(checker.architecture(module), (int(module.version.major), int(module.version.minor))))
+    scope = Scope(header=(checker.choose_architecture(module), (int(module.version.major), int(module.version.minor))))
     wrong = [why for statement in module.directives for why in declare(statement, scope)]
     if any(why.severity is Severity.ERROR for why in wrong):
         raise PtxError([why for why in wrong if why.severity is Severity.ERROR])

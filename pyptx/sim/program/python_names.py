@@ -8,7 +8,7 @@ import linecache
 from functools import lru_cache
 from itertools import groupby
 
-from pyptx.check.flow import reads_and_writes
+from pyptx.check.flow import collect_accesses
 from pyptx.diagnostics import PythonFrame
 from pyptx.sim.program.blocks import Program
 
@@ -24,7 +24,7 @@ def python_names(program: Program) -> dict[str, str]:
     for origin, group in groupby(steps, key=lambda item: item[0]):
         if not isinstance(origin, PythonFrame):
             continue
-        written = [name for _, step in group for name, _ in reads_and_writes(step)[1]]
+        written = [name for _, step in group for name, _ in collect_accesses(step)[1]]
         place = list(origin.code.co_positions())[origin.lasti // 2]
         names, loop = _names_at(origin, place)
         if loop and (origin.file, place) in begun:

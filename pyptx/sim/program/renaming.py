@@ -108,7 +108,7 @@ def _local(function: Function) -> set[str]:
 
 def _refuse(module: Module, function: Function, hidden: set[str]) -> None:
     """Refuse a function in which a name is the module's at one place and its own at another."""
-    bodies, names, _ = checker.bodies(module)
+    bodies, names, _ = checker.collect_bodies(module)
     for step in (step for body in bodies if body.function is function for step in body.steps):
         used: set[str] = set()
         for operand in step.instruction.operands:

@@ -4,7 +4,7 @@ names it, and each of these is declared. Who comes after knows scalar registers 
 from __future__ import annotations
 
 from pyptx.check.body import Body, Step
-from pyptx.check.symbols import Kind, Scope, Symbol, register
+from pyptx.check.symbols import Kind, Scope, Symbol, make_register
 from pyptx.ir import (
     AddressOperand,
     LabelOperand,
@@ -52,14 +52,14 @@ class Members:
             return ()
         found = _members(name, symbol.vector)
         for member in found:
-            own = self.symbols.setdefault((member, id(symbol)), register(symbol.type, 0, symbol.declaration))
+            own = self.symbols.setdefault((member, id(symbol)), make_register(symbol.type, 0, symbol.declaration))
             scope.declare(member, own)
         return found
 
     def expand(self, body: Body) -> None:
         """Rewrite the steps of a function that can name vector registers."""
         scopes = {id(item.scope): item.scope for item in body.items}
-        known = [symbol for scope in scopes.values() for outer in scope.chain() for symbol in _declared(outer)]
+        known = [symbol for scope in scopes.values() for outer in scope.walk_outward() for symbol in _declared(outer)]
         if any(symbol.kind is Kind.REGISTER and symbol.vector for symbol in known):
             body.items = [self._step(item) if isinstance(item, Step) else item for item in body.items]
             body.steps = [item for item in body.items if isinstance(item, Step)]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from pyptx.check.body import Step
-from pyptx.check.flow import Register, reads_and_writes
+from pyptx.check.flow import Register, collect_accesses
 from pyptx.check.symbols import Kind, Scope
 from pyptx.ir import ImmediateOperand, LabelOperand
 from pyptx.ir.operands import Operand
@@ -212,7 +212,7 @@ class Reach:
             for block in self.program.blocks:
                 for step in block.steps:
                     if step.plan is not None:
-                        for register in reads_and_writes(step)[1]:
+                        for register in collect_accesses(step)[1]:
                             self._writers.setdefault(register, []).append(step)
         return self._writers
 

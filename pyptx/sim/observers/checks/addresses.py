@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyptx.check.body import Step
-from pyptx.check.flow import Register, reads_and_writes
+from pyptx.check.flow import Register, collect_accesses
 from pyptx.ir import ImmediateOperand, LabelOperand, RegisterOperand, UnaryOperand, VectorOperand, evaluate
 from pyptx.ir.operands import Operand
 from pyptx.isa.model import Kind
@@ -53,7 +53,7 @@ def find_uses(blocks: list[Block], code: Code) -> dict[int, int]:
 def _propagate_uses(step: Step, live: Uses, uses: dict[int, int]) -> None:
     """Propagate the uses of a step's results to its operands."""
     assert step.plan is not None
-    writes = reads_and_writes(step)[1]
+    writes = collect_accesses(step)[1]
     kinds = 0
     for register in writes:
         kinds |= live.get(register, 0)
@@ -136,7 +136,7 @@ def find_signed(blocks: list[Block], code: Code) -> frozenset[Register]:
     for block in blocks:
         for step in block.steps if block.code is code else ():
             if step.plan is not None and _may_be_negative(step):
-                registers.update(reads_and_writes(step)[1])
+                registers.update(collect_accesses(step)[1])
     return frozenset(registers)
 
 
@@ -151,7 +151,7 @@ def _may_be_negative(step: Step) -> bool:
 def find_read_registers(blocks: list[Block], code: Code) -> frozenset[Register]:
     """Return the registers of a function that some instruction reads."""
     steps = (step for block in blocks if block.code is code for step in block.steps if step.plan is not None)
-    return frozenset(register for step in steps for register in reads_and_writes(step)[0])
+    return frozenset(register for step in steps for register in collect_accesses(step)[0])
 
 
 _LOGIC = frozenset(("and", "or", "xor", "not", "lop3", "prmt", "shf", "brev", "vote", "match", "bfi"))
@@ -165,7 +165,7 @@ def find_bits(blocks: list[Block], code: Code) -> frozenset[Register]:
     for block in blocks:
         for step in block.steps if block.code is code else ():
             if step.plan is not None and step.instruction.opcode in _LOGIC:
-                registers.update(reads_and_writes(step)[1])
+                registers.update(collect_accesses(step)[1])
             if step.plan is not None and step.instruction.opcode in _TAKES_PARTS:
-                registers.update(reads_and_writes(step)[0])
+                registers.update(collect_accesses(step)[0])
     return frozenset(registers)

@@ -12,39 +12,41 @@ Bits = dict[Register, dict[int, int]]
 """One bit for each number that a `mov` writes into a register: the fact that the register holds it."""
 
 
-def held_constants(
-    runs: Sequence[Run], exposed: Sequence[Collection[Register]]
+def track_constants(
+    runs: Sequence[Run], live_ins: Sequence[Collection[Register]]
 ) -> Iterator[tuple[Step, Access, Mapping[Register, int]]]:
     """Yield the steps in text order, each with the registers that hold a constant before it. Between runs, only
     registers exposed by some run are tracked."""
-    bits = _number_facts(runs, {register for registers in exposed for register in registers})
+    bits = _number_facts(runs, {register for registers in live_ins for register in registers})
     every = {register: sum(numbers.values()) for register, numbers in bits.items()}
     changes = [_compute_change(run, bits, every) for run in runs]
 
-    def leave(run: Run, known: int) -> list[tuple[int, int]]:
+    def leave(run: Run, entry_facts: int) -> list[tuple[int, int]]:
         keep, add = changes[run.index]
-        return [(successor, known & keep | add) for successor in run.successors]
+        return [(successor, entry_facts & keep | add) for successor in run.successors]
 
-    entering = facts.entering(runs, 0, leave) if bits else [0] * len(runs)
+    entering = facts.solve_facts(runs, 0, leave) if bits else [0] * len(runs)
     for run in runs:
-        known = entering[run.index]
-        held = {r: n for r in exposed[run.index] for n, bit in bits.get(r, {}).items() if known & bit}
+        entry_facts = entering[run.index]
+        constants = {r: n for r in live_ins[run.index] for n, bit in bits.get(r, {}).items() if entry_facts & bit}
         for step, access in zip(run.steps, run.accesses, strict=True):
-            yield step, access, held
-            _apply_write(step, access[1], held)
+            yield step, access, constants
+            _apply_write(step, access[1], constants)
 
 
 def _number_facts(runs: Sequence[Run], registers: Collection[Register]) -> Bits:
     numbers: dict[Register, set[int]] = {}
     for run in runs:
         for step, (_, writes) in zip(run.steps, run.accesses, strict=True):
-            number = step.moved
+            number = step.mov_value
             for register in writes:
                 if number is not None and register in registers:
                     numbers.setdefault(register, set()).add(number)
-    few = [(register, number) for register, moved in numbers.items() if len(moved) <= _MOST_NUMBERS for number in moved]
+    pairs = [
+        (register, number) for register, values in numbers.items() if len(values) <= _MOST_NUMBERS for number in values
+    ]
     bits: Bits = {}
-    for count, (register, number) in enumerate(few):
+    for count, (register, number) in enumerate(pairs):
         bits.setdefault(register, {})[number] = 1 << count
     return bits
 
@@ -59,19 +61,19 @@ def _compute_change(run: Run, bits: Bits, every: dict[Register, int]) -> tuple[i
     for step, (_, writes) in zip(run.steps, run.accesses, strict=True):
         for register in writes:
             if register in bits:
-                number = step.moved
-                same = 0 if number is None else bits[register][number]
-                others = every[register] - same
-                keep, add = keep & ~others, add & ~others
+                number = step.mov_value
+                match = 0 if number is None else bits[register][number]
+                conflicts = every[register] - match
+                keep, add = keep & ~conflicts, add & ~conflicts
                 if step.instruction.predicate is None:
-                    add |= same
+                    add |= match
     return keep, add
 
 
-def _apply_write(step: Step, writes: Sequence[Register], held: dict[Register, int]) -> None:
-    number = step.moved
+def _apply_write(step: Step, writes: Sequence[Register], constants: dict[Register, int]) -> None:
+    number = step.mov_value
     for register in writes:
         if number is not None and step.instruction.predicate is None:
-            held[register] = number
-        elif held.get(register) != number:
-            held.pop(register, None)
+            constants[register] = number
+        elif constants.get(register) != number:
+            constants.pop(register, None)

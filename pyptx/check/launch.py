@@ -8,7 +8,7 @@ from math import prod
 from pyptx.check.body import Body
 from pyptx.diagnostics import Diagnostic, Rule, Severity
 from pyptx.ir import Function, opcode_span
-from pyptx.isa.limits import THREADS_PER_CTA
+from pyptx.isa.limits import THREADS_PER_CTA, entry_registers
 from pyptx.isa.traits import Trait
 
 _FRAME = """\
@@ -92,7 +92,7 @@ def check_launch(body: Body) -> Iterator[Diagnostic]:
                 f"`.{name}` is ignored without `.maxntid` or `.reqntid`",
                 help="add `.maxntid` or `.reqntid`",
             )
-    if "maxnreg" not in directives and not ("minnctapersm" in directives and has_block_size):
+    if entry_registers(directives) is None:
         yield from _check_setmaxnreg(body, "maxntid" in directives)
     for name in ("maxntid", "reqntid"):
         threads = prod(int(v) for v in directives.get(name, ()))

@@ -12,14 +12,14 @@ from pyptx.dsl.run import raw_parameter
 from pyptx.dsl.trace import fail
 from pyptx.dsl.values import is_integer
 from pyptx.ir.nodes import FunctionDirective
-from pyptx.isa.directives import DIRECTIVES, Place
+from pyptx.isa.directives import Place, list_header_directives
 from pyptx.isa.limits import THREADS_PER_CTA
 from pyptx.isa.targets import FIRST_PTX, NEWEST_PTX, PTX_VERSIONS, Version, target
 from pyptx.specs import Tile
 from pyptx.types import PtxType
 
 _LARGEST_CLUSTER = 16
-_DIRECTIVES = [d.name.removeprefix(".") for d in DIRECTIVES if Place.KERNEL in d.places and d.name != ".param"]
+_DIRECTIVES = [name.removeprefix(".") for name in list_header_directives(Place.KERNEL)]
 """Without `.param`, which `raw_params` declares."""
 
 

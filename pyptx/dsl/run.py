@@ -19,6 +19,7 @@ from pyptx.dsl.trace import CURRENT, Trace, Unit, fail
 from pyptx.emitter.styles import DEFAULT
 from pyptx.ir.kinds import ScalarType, StateSpace
 from pyptx.ir.nodes import Function, FunctionDirective, Param
+from pyptx.isa.limits import entry_registers
 from pyptx.isa.targets import Version, target
 from pyptx.specs import Tile
 
@@ -149,7 +150,7 @@ def _collect_directives(trace: Trace, definition: Definition) -> tuple[FunctionD
         directives.append(FunctionDirective("reqnctapercluster", definition.cluster))
     changes = any(getattr(spelling, "opcode", "") == "setmaxnreg" for spelling in trace.plans)
     sized = have & {"maxntid", "reqntid"}
-    if changes and "maxnreg" not in have and not ("minnctapersm" in have and sized):
+    if changes and entry_registers({directive.name: directive.values for directive in directives}) is None:
         # ptxas ignores setmaxnreg unless the register count at entry is fixed.
         if not sized and definition.block == (1, 1, 1):
             written = instructions([*trace.prologue, *trace.statements])

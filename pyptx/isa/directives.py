@@ -32,7 +32,8 @@ class Place(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Directive:
-    """One directive. `removed` is the PTX version from which ptxas rejects it."""
+    """One directive. `removed` is the PTX version from which ptxas rejects it. Between a header and its body, it takes
+    up to `operands` integers, or one or more integers and strings if `names`."""
 
     name: str
     places: tuple[Place, ...]
@@ -40,6 +41,8 @@ class Directive:
     available: Availability
     removed: Version | None
     see: str
+    operands: int = 0
+    names: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +69,18 @@ def _directive(
     ptx: Version = (1, 0),
     sm: str = "",
     removed: Version | None = None,
+    operands: int = 0,
+    names: bool = False,
 ) -> Directive:
-    return Directive(name, places, meaning, availability(ptx, sm), removed, section)
+    return Directive(name, places, meaning, availability(ptx, sm), removed, section, operands, names)
 
 
 def _performance(
-    name: str, places: tuple[Place, ...], meaning: str, *, ptx: Version, sm: str = "", removed: Version | None = None
-) -> Directive:
+    name: str, places: tuple[Place, ...], operands: int, meaning: str, *, ptx: Version, sm: str = "",
+    removed: Version | None = None,
+) -> Directive:  # fmt: skip
     anchor = "performance-tuning-directives-" + name.removeprefix(".").replace("_", "-")
-    return Directive(name, places, meaning, availability(ptx, sm), removed, anchor)
+    return Directive(name, places, meaning, availability(ptx, sm), removed, anchor, operands)
 
 
 _MODULES = (
@@ -108,32 +114,34 @@ _CONTROL = (
 )  # fmt: skip
 
 _PERFORMANCE = (
-    _performance(".maxnreg", _KERNEL, "Maximum registers per thread.", ptx=(1, 3)),
-    _performance(".maxntid", _KERNEL, "Maximum threads per CTA.", ptx=(1, 3)),
-    _performance(".reqntid", _KERNEL, "Exact size of the CTA.", ptx=(2, 1)),
+    _performance(".maxnreg", _KERNEL, 1, "Maximum registers per thread.", ptx=(1, 3)),
+    _performance(".maxntid", _KERNEL, 3, "Maximum threads per CTA.", ptx=(1, 3)),
+    _performance(".reqntid", _KERNEL, 3, "Exact size of the CTA.", ptx=(2, 1)),
     _performance(
-        ".minnctapersm", _KERNEL, "CTAs that must fit on a multiprocessor; needs .maxntid or .reqntid.", ptx=(2, 0),
+        ".minnctapersm", _KERNEL, 1, "CTAs that must fit on a multiprocessor; needs .maxntid or .reqntid.", ptx=(2, 0),
     ),
-    _performance(".maxnctapersm", _KERNEL, "Former name of .minnctapersm.", ptx=(1, 3), removed=(2, 1)),
-    _performance(".noreturn", (Place.FUNCTION, Place.PROTOTYPE), "The function never returns.", ptx=(6, 4), sm="sm_30"),
-    _performance(".pragma", (Place.MODULE, Place.KERNEL, Place.BODY), "Hints to ptxas, as strings.", ptx=(2, 0)),
+    _performance(".maxnctapersm", _KERNEL, 1, "Former name of .minnctapersm.", ptx=(1, 3), removed=(2, 1)),
     _performance(
-        ".abi_preserve", (Place.FUNCTION, Place.PROTOTYPE), "Registers that the callee must preserve.", ptx=(9, 0),
+        ".noreturn", (Place.FUNCTION, Place.PROTOTYPE), 0, "The function never returns.", ptx=(6, 4), sm="sm_30",
+    ),
+    _performance(".pragma", (Place.MODULE, Place.KERNEL, Place.BODY), 0, "Hints to ptxas, as strings.", ptx=(2, 0)),
+    _performance(
+        ".abi_preserve", (Place.FUNCTION, Place.PROTOTYPE), 1, "Registers that the callee must preserve.", ptx=(9, 0),
         sm="sm_80",
     ),
     _performance(
-        ".abi_preserve_control", (Place.FUNCTION, Place.PROTOTYPE),
+        ".abi_preserve_control", (Place.FUNCTION, Place.PROTOTYPE), 1,
         "Control registers that the callee must preserve.", ptx=(9, 0), sm="sm_80",
     ),
     # These two are undocumented; ptxas 13.5 accepts them.
-    _performance(".local_maxnreg", _BOTH, "Maximum registers per thread, for this function only.", ptx=(8, 8)),
-    _performance(".minperctamemory", _KERNEL, "Bytes of CTA-private memory.", ptx=(9, 4), sm="sm_80"),
+    _performance(".local_maxnreg", _BOTH, 1, "Maximum registers per thread, for this function only.", ptx=(8, 8)),
+    _performance(".minperctamemory", _KERNEL, 1, "Bytes of CTA-private memory.", ptx=(9, 4), sm="sm_80"),
 )  # fmt: skip
 
 _CLUSTERS = (
     _directive(
         ".reqnctapercluster", _KERNEL, "Exact size of the cluster.",
-        "cluster-dimension-directives-reqnctapercluster", ptx=(7, 8), sm="sm_90",
+        "cluster-dimension-directives-reqnctapercluster", ptx=(7, 8), sm="sm_90", operands=3,
     ),
     _directive(
         ".explicitcluster", _KERNEL, "The launch must specify a cluster size.",
@@ -141,7 +149,7 @@ _CLUSTERS = (
     ),
     _directive(
         ".maxclusterrank", _KERNEL, "Maximum CTAs per cluster.", "cluster-dimension-directives-maxclusterrank",
-        ptx=(7, 8), sm="sm_90",
+        ptx=(7, 8), sm="sm_90", operands=1,
     ),
     _directive(
         ".blocksareclusters", _KERNEL, "The grid counts clusters, not CTAs; needs .reqntid and .reqnctapercluster.",
@@ -150,6 +158,7 @@ _CLUSTERS = (
     # The manual says PTX 9.3; ptxas also accepts it in 9.2.
     _directive(
         ".language", _BOTH, "Source languages, as names or numbers.", "miscellaneous-directives-language", ptx=(9, 2),
+        names=True,
     ),
 )  # fmt: skip
 
@@ -227,6 +236,12 @@ def _index_by_name() -> dict[str, Directive]:
 def directive(name: str) -> Directive | None:
     """Return the directive of this name, with its dot."""
     return _index_by_name().get(name)
+
+
+@lru_cache(maxsize=3)
+def list_header_directives(place: Place) -> dict[str, Directive]:
+    """Return the directives that follow the header of a kernel, function or prototype, by name with its dot."""
+    return {d.name: d for d in DIRECTIVES if place in d.places and d.name not in (".param", ".attribute")}
 
 
 def pragma(text: str) -> Pragma | None:

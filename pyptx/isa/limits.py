@@ -3,13 +3,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from pyptx.isa.targets import RENAMED, Target, target
 
 WARP_SIZE = 32
 KIB = 1024
 THREADS_PER_CTA = 1024
+REGISTERS = 65536
+REGISTERS_PER_THREAD = 255
+REGISTER_UNIT = 8
+"""Threads get a multiple of this many registers."""
 STATIC_SHARED = 48 * KIB
 
 
@@ -26,8 +32,8 @@ class SmLimits:
     barriers: int | None = None
     reserved_shared: int = KIB
     shared_granularity: int = 128
-    registers: int = 65536
-    registers_per_thread: int = 255
+    registers: int = REGISTERS
+    registers_per_thread: int = REGISTERS_PER_THREAD
     register_granularity: int = 256
     partitions: int = 4
     threads_per_cta: int = THREADS_PER_CTA
@@ -74,3 +80,15 @@ def shared_limit(where: Target) -> int:
     own = RENAMED.get(where.arch, where.arch)
     able = [limits for arch, limits in _BY_ARCH.items() if arch == own or (arch > own and not where.suffix)]
     return max(limits.shared_per_cta for limits in able or _BY_ARCH.values())
+
+
+def entry_registers(directives: Mapping[str, Sequence[int | str]]) -> int | None:
+    """Return the registers per thread that a kernel's directives (by name without the dot) fix at its entry; None if
+    ptxas chooses them. A minimum of CTAs per SM fixes them only with the size of a CTA."""
+    if "maxnreg" in directives:
+        return int(directives["maxnreg"][0])
+    block = directives.get("reqntid", directives.get("maxntid"))
+    if block is None or "minnctapersm" not in directives:
+        return None
+    threads = -(-prod(int(size) for size in block) // WARP_SIZE) * WARP_SIZE * int(directives["minnctapersm"][0])
+    return REGISTERS // threads // REGISTER_UNIT * REGISTER_UNIT if threads else None

@@ -9,6 +9,7 @@ from pyptx.diagnostics import Origin
 from pyptx.ir.kinds import UNSIZED, LinkingDirective, ScalarType, StateSpace
 from pyptx.ir.nodes import Attribute, Declarator, FunctionDirective, Param, RegDecl, VarDecl, suggests_braces
 from pyptx.ir.operands import ImmediateOperand, LabelOperand, Operand
+from pyptx.isa.directives import Directive, Place, list_header_directives
 from pyptx.parser import rules
 from pyptx.parser.cursor import Cursor, nearest, shortened
 from pyptx.parser.errors import Failure
@@ -20,14 +21,8 @@ _plain_value = re.compile(r"([ \t\r\n]*)(-?)(\w+),").findall
 _TYPES = {member.ptx: member for member in ScalarType}
 _PARAMETER_SPACES = {space.ptx: space for space in (StateSpace.PARAM, StateSpace.REG)}
 _VECTORS = {".v2": 2, ".v4": 4}
-ON_ENTRIES = {
-    ".maxntid": 3, ".reqntid": 3, ".minnctapersm": 1, ".maxnctapersm": 1, ".maxnreg": 1, ".local_maxnreg": 1,
-    ".reqnctapercluster": 3, ".maxclusterrank": 1, ".minperctamemory": 1, ".explicitcluster": 0,
-    ".blocksareclusters": 0, ".pragma": 0,
-}  # fmt: skip
-"""Directives between the header of an entry and its body, and the number of integers they take."""
 _OF_BODIES = frozenset((".reg", ".shared", ".local", ".loc", ".branchtargets"))
-ON_FUNCTIONS = {".noreturn": 0, ".abi_preserve": 1, ".abi_preserve_control": 1}
+_HEADERS = {Place.KERNEL: "an entry", Place.FUNCTION: "a device function", Place.PROTOTYPE: "a prototype"}
 
 
 class _Qualifiers(NamedTuple):
@@ -110,9 +105,10 @@ def param_list(cursor: Cursor) -> tuple[Param, ...]:
     return tuple(params)
 
 
-def function_directives(cursor: Cursor, known: dict[str, int]) -> tuple[FunctionDirective, ...]:
+def function_directives(cursor: Cursor, place: Place) -> tuple[FunctionDirective, ...]:
     """Take the directives between a header and its body."""
     directives: list[FunctionDirective] = []
+    known = list_header_directives(place)
     while cursor.kind == "DOTTED":
         if cursor.token == ".pragma" and ".pragma" in known:
             cursor.take()
@@ -122,19 +118,32 @@ def function_directives(cursor: Cursor, known: dict[str, int]) -> tuple[Function
             cursor.expect(";", "after `.pragma`")
             directives.append(FunctionDirective("pragma", tuple(texts)))
             continue
-        most = known.get(cursor.token)
-        if most is None:
+        row = known.get(cursor.token)
+        if row is None:
             if cursor.token in _OF_BODIES:
                 cursor.fail("`{` before the body")
-            kind = "an entry" if known is ON_ENTRIES else "a device function"
-            message = f"`{shortened(cursor.token)}` is not a directive of {kind}"
+            message = f"`{shortened(cursor.token)}` is not a directive of {_HEADERS[place]}"
             raise Failure(rules.DIRECTIVE, cursor.start, len(cursor.token), message, nearest(cursor.token, known))
         name = cursor.take()[1:]
-        values = [cursor.number("an integer")] if most else []
-        while len(values) < most and cursor.accept(","):
-            values.append(cursor.number("an integer"))
-        directives.append(FunctionDirective(name, tuple(values)))
+        directives.append(FunctionDirective(name, _parse_operands(cursor, row)))
     return tuple(directives)
+
+
+def _parse_operands(cursor: Cursor, directive: Directive) -> tuple[int | str, ...]:
+    """Take the integers of a directive, or its integers and strings."""
+    if directive.names:
+        names = [_parse_integer_or_string(cursor)]
+        while cursor.accept(","):
+            names.append(_parse_integer_or_string(cursor))
+        return tuple(names)
+    integers = [cursor.number("an integer")] if directive.operands else []
+    while len(integers) < directive.operands and cursor.accept(","):
+        integers.append(cursor.number("an integer"))
+    return tuple(integers)
+
+
+def _parse_integer_or_string(cursor: Cursor) -> int | str:
+    return cursor.string("a string") if cursor.kind == "STRING" else cursor.number("an integer or a string")
 
 
 def _parse_alignment(cursor: Cursor) -> int | None:

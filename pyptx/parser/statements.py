@@ -28,11 +28,10 @@ from pyptx.ir.directives import (
 from pyptx.ir.kinds import LinkingDirective, Number, StateSpace
 from pyptx.ir.nodes import Block, Function, Instruction, Label, Predicate, Statement
 from pyptx.ir.operands import Operand
+from pyptx.isa.directives import Place
 from pyptx.parser import rules
 from pyptx.parser.cursor import Cursor, nearest, shortened
 from pyptx.parser.declarations import (
-    ON_ENTRIES,
-    ON_FUNCTIONS,
     attributes,
     function_directives,
     param_list,
@@ -196,7 +195,7 @@ def _parse_function(cursor: Cursor, place: Origin, linking: LinkingDirective | N
     fields["parens"] = cursor.token == "("
     if fields["parens"]:
         fields["params"] = param_list(cursor)
-    fields["directives"] = function_directives(cursor, ON_ENTRIES if fields["is_entry"] else ON_FUNCTIONS)
+    fields["directives"] = function_directives(cursor, Place.KERNEL if fields["is_entry"] else Place.FUNCTION)
     if cursor.token == ";":
         cursor.take()
         return Function(**fields, definition=False, layout=cursor.finish())
@@ -281,7 +280,7 @@ def _parse_call_prototype(cursor: Cursor, place: Origin) -> CallPrototype:
         cursor.fail("`_`, which stands for the function name in a prototype")
     parens = cursor.token == "("
     params = param_list(cursor) if parens else ()
-    directives = function_directives(cursor, ON_FUNCTIONS)
+    directives = function_directives(cursor, Place.PROTOTYPE)
     cursor.expect(";", "after the prototype")
     return CallPrototype(params, returns, directives, parens, cursor.finish(), place)
 

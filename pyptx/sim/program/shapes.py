@@ -75,6 +75,8 @@ def shaped(program: Program, grid: Dim3, block: Dim3, cluster: Dim3, shared: int
         if cluster not in ((1, 1, 1), required):
             raise _misshapen(function, f"cluster is {cluster}, the kernel requires {required}")
         cluster = required
+        if "blocksareclusters" in directives:
+            grid = grid[0] * cluster[0], grid[1] * cluster[1], grid[2] * cluster[2]
     elif "explicitcluster" in directives and cluster == (1, 1, 1):
         raise _misshapen(function, "the kernel is `.explicitcluster`, and no cluster is given")
     _clusters(function, directives, grid, cluster)

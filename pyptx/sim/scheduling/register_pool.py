@@ -3,31 +3,23 @@ have released enough. If no directive fixes the count at entry, no warp waits.""
 
 from __future__ import annotations
 
-from math import prod
-
 import numpy as np
 
 from pyptx.ir import ImmediateOperand
+from pyptx.isa.limits import REGISTER_UNIT, entry_registers
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.program.blocks import Block, Program
 from pyptx.sim.scheduling.state import State
 from pyptx.sim.state.barriers import Waiting
 from pyptx.sim.state.register_pool import RegisterPool
 
-_REGISTERS = 65536
-"""Registers of an SM."""
+_MOST = 256
 
 
 def count_entry_registers(program: Program) -> int | None:
     """Return the registers per thread at entry, None if the compiler chooses them."""
-    sizes = {directive.name: directive.values for directive in program.entry.function.directives}
-    if "maxnreg" in sizes:
-        return -(-int(sizes["maxnreg"][0]) // 8) * 8
-    block = sizes.get("reqntid", sizes.get("maxntid"))
-    if block is None or "minnctapersm" not in sizes:
-        return None
-    threads = -(-prod(int(size) for size in block) // 32) * 32 * int(sizes["minnctapersm"][0])
-    return min(_REGISTERS // threads // 8 * 8, 256)
+    count = entry_registers({directive.name: directive.values for directive in program.entry.function.directives})
+    return None if count is None else min(-(-count // REGISTER_UNIT) * REGISTER_UNIT, _MOST)
 
 
 def request_registers(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from math import prod
 from typing import Any
 
 import numpy as np
 
 from pyptx.check.body import Step
+from pyptx.isa.limits import REGISTERS_PER_THREAD, entry_registers
 from pyptx.isa.traits import Trait
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
@@ -23,8 +23,6 @@ from pyptx.sim.semantics.data_movement import shuffle_sources
 from pyptx.sim.state.meetings import present
 
 _ALL = 0xFFFFFFFF
-_REGISTERS, _MOST = 65536, 255
-"""Registers of an SM, and of a thread; below that, kernels that change their count start with the maximum."""
 Check = Callable[..., None]
 
 
@@ -110,16 +108,11 @@ def _check_elect(place: Place, machine: Batch, lanes: Lanes, mask: Any, masks: A
 
 
 def _count_entry_registers(program: Program) -> int | None:
-    """Return the registers per thread at entry, None if the compiler chooses them."""
-    sizes = {directive.name: directive.values for directive in program.entry.function.directives}
-    if "maxnreg" in sizes:
-        return int(sizes["maxnreg"][0])
-    block = sizes.get("reqntid", sizes.get("maxntid"))
-    if block is None or "minnctapersm" not in sizes:
-        return None
-    threads = -(-prod(int(size) for size in block) // 32) * 32 * int(sizes["minnctapersm"][0])
-    limit = _REGISTERS // threads // 8 * 8
-    return limit if limit < _MOST else None
+    """Return the registers per thread at entry, None if the compiler chooses them. Below the maximum of a thread,
+    kernels that change their count start with what an SM has for each."""
+    directives = {directive.name: directive.values for directive in program.entry.function.directives}
+    count = entry_registers(directives)
+    return count if "maxnreg" in directives or (count or REGISTERS_PER_THREAD) < REGISTERS_PER_THREAD else None
 
 
 def _check_setmaxnreg(

@@ -1,0 +1,65 @@
+"""What a kernel's directives demand of a launch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyptx import PtxError, parser, sim
+from pyptx.isa.directives import Place, list_header_directives
+
+REFUSED: dict[str, tuple[str, dict[str, int]]] = {
+    ".maxntid": (".maxntid 32", {"block": 33}),
+    ".reqntid": (".reqntid 32", {"block": 31}),
+    ".reqnctapercluster": (".reqnctapercluster 2", {"grid": 4, "cluster": 4}),
+    ".maxclusterrank": (".maxclusterrank 2", {"grid": 4, "cluster": 4}),
+    ".explicitcluster": (".explicitcluster", {}),
+}
+"""Of each directive that limits launches: an example, and a launch that it forbids."""
+NO_EFFECT = {
+    ".maxnreg": "registers are not allocated; setmaxnreg starts with them",
+    ".local_maxnreg": "registers are not allocated",
+    ".minnctapersm": "CTAs of one SM are not modeled; setmaxnreg starts with the registers that follow",
+    ".maxnctapersm": "CTAs of one SM are not modeled",
+    ".minperctamemory": "undocumented, reserves memory that PTX cannot address",
+    ".pragma": "hints to ptxas",
+    ".language": "information for tools",
+}
+
+
+def run(directive: str, grid: int = 1, block: int = 32, cluster: int = 1) -> None:
+    source = f".version 9.4\n.target sm_90a\n.address_size 64\n.visible .entry k() {directive} {{ ret; }}\n"
+    sim.run(parser.parse(source), grid=grid, block=block, cluster=cluster)
+
+
+def test_blocks_are_clusters_when_the_directive_says_so() -> None:
+    source = """
+        .version 9.0
+        .target sm_90a
+        .address_size 64
+        .visible .entry k(.param .u64 out) .reqntid 1 .reqnctapercluster 2, 1, 1 .blocksareclusters {
+            .reg .u64 to;
+            .reg .u32 count;
+            ld.param.u64 to, [out];
+            mov.u32 count, %nctaid.x;
+            red.global.add.u32 [to], count;
+            ret;
+        }"""
+    total = np.zeros(1, np.uint32)
+    sim.run(parser.parse(source), grid=3, block=1, args=[total])
+    assert total.tolist() == [6 * 6]
+
+
+def test_every_directive_of_a_kernel_limits_launches_or_has_a_reason_not_to() -> None:
+    meant = REFUSED.keys() | NO_EFFECT.keys() | {".blocksareclusters"}
+    assert list_header_directives(Place.KERNEL).keys() == meant
+    assert not REFUSED.keys() & NO_EFFECT.keys()
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_launches_that_a_directive_forbids_are_refused(name: str) -> None:
+    directive, launch = REFUSED[name]
+    run("", **launch)
+    with pytest.raises(PtxError) as caught:
+        run(directive, **launch)
+    assert caught.value.diagnostics[0].code == "PTX1103"

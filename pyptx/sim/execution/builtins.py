@@ -13,7 +13,7 @@ from pyptx.isa.printf import LONGEST, Parts, Unprintable, argument_offsets, pars
 from pyptx.sim.base.formats import Array, Value
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.execution.machine import Batch
-from pyptx.sim.program.frames import laid_out
+from pyptx.sim.program.frames import lay_out
 from pyptx.sim.rules import faults
 from pyptx.sim.semantics.access import load, store
 from pyptx.sim.state.memory import Site
@@ -50,7 +50,7 @@ def _require_signature(name: str, step: Step, origin: Origin | None) -> None:
     if name not in _SIZES or not isinstance(declared, Function):
         return
     sizes = tuple(
-        tuple(size for _, _, size in laid_out(params)[0]) for params in (declared.return_params or (), declared.params)
+        tuple(size for _, _, size in lay_out(params)[0]) for params in (declared.return_params or (), declared.params)
     )
     if sizes != _SIZES[name]:
         shown = [", ".join(f"{size} bytes" for size in part) or "nothing" for part in (*sizes, *_SIZES[name])]

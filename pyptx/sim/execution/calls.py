@@ -20,9 +20,9 @@ from pyptx.ir.operands import Operand
 from pyptx.sim.base.formats import dtype_of, suffix_of
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.execution.text import BlockText
-from pyptx.sim.program.frames import laid_out
+from pyptx.sim.program.frames import lay_out
 from pyptx.sim.program.registers import Row
-from pyptx.sim.program.vectors import names_of
+from pyptx.sim.program.vectors import list_register_names
 from pyptx.sim.semantics.access import load, store
 from pyptx.sim.state.memory import Site
 
@@ -64,7 +64,7 @@ def _declared(step: Step, writer: BlockText) -> tuple[Placed, Placed, int]:
             declared = writer.program.by_name[listed[0]].function if listed else None
         if isinstance(declared, Function | CallPrototype):
             returns = declared.return_params or ()
-            placed, end = laid_out((*returns, *(p for p in declared.params if p.name != "...")))
+            placed, end = lay_out((*returns, *(p for p in declared.params if p.name != "...")))
             return placed[: len(returns)], placed[len(returns) :], end
     return [], [], 0
 
@@ -130,8 +130,8 @@ def _formals(writer: BlockText, param: Param, offset: int, size: int) -> list[tu
     """Return the registers of a `.reg` parameter with their offsets: a vector has one register per member."""
     if param.state_space.ptx != ".reg":
         return []
-    names = names_of(param)
-    rows = {name: row for (name, _), row in writer.block.code.rows.of.items() if name in names}
+    names = list_register_names(param)
+    rows = {name: row for (name, _), row in writer.block.code.rows.by_name.items() if name in names}
     return [(rows[name], offset + at * size // len(names)) for at, name in enumerate(names) if name in rows]
 
 

@@ -126,14 +126,14 @@ class Batch:
         self._views["w"] = np.zeros((tracked, lanes), np.uint8)
         """Which bytes of a tracked register a lane has written."""
         variables = launch.program.variables
-        shared = variables.dynamic_base() + launch.dynamic - variables.shared_base
+        shared = variables.find_dynamic_base() + launch.dynamic - variables.shared_base
         self.ctaid = np.zeros((3, ctas), np.int64)
         self.sp, self.dynamic = np.zeros(lanes, np.int64), np.zeros(lanes, np.int64)
         self.dynamic_base = launch.program.dynamic or 0
         self.memory = Memory(
             self.shape, resources.space, resources.params, shared, self.ctaid, shared_base=variables.shared_base,
             cluster=launch.cluster_size, pairs=launch.program.pairs and launch.cluster_size > 1, sink=resources.sink,
-            effects=Effects(launch.schedule == "eager", sink=resources.sink), names=launch.shared_names.name,
+            effects=Effects(launch.schedule == "eager", sink=resources.sink), names=launch.shared_names.format_address,
             grid=launch.label, grid_shape=launch.grid, fresh=POISON if launch.poison else 0, images=launch.images,
             words=self._registers["r"], dynamic=self.dynamic, dynamic_base=self.dynamic_base,
             unstarted=resources.unstarted, multicasts=resources.multicasts, exact=resources.exact,
@@ -141,7 +141,7 @@ class Batch:
         self.effects = self.memory.effects
         self.blocks: dict[int, tuple[Callable[[Lanes], Callable[[], int]], Callable[[Lanes], int]]] = {}
         self._equal = special.launch_values(
-            launch.grid, launch.block, launch.cluster, launch.explicit, shared, launch.dynamic, launch.program.where
+            launch.grid, launch.block, launch.cluster, launch.explicit, shared, launch.dynamic, launch.program.target
         )
         self._equal |= dict(zip(special.WORKSPACE, divmod(launch.workspace, 1 << 32), strict=True))
         self._equal["%gridid"] = launch.number

@@ -28,7 +28,7 @@ from pyptx.ir import (
 from pyptx.ir.operands import Operand as Actual
 from pyptx.isa.special import special_register
 from pyptx.sim.base.formats import CLASSES, Value, dtype_of, make_constant, suffix_of
-from pyptx.sim.program.blocks import Block, Program, resolved
+from pyptx.sim.program.blocks import Block, Program, resolve_name
 from pyptx.sim.program.registers import Row
 from pyptx.sim.program.variables import FUNCTION_BASE, FUNCTION_STEP
 from pyptx.sim.state.special import MOVING, why_without_value
@@ -113,7 +113,7 @@ class Operands:
         found = self.row(name, scope)
         if found is not None:
             return self._register(found, type_name)
-        symbol, _ = resolved(name, scope)
+        symbol, _ = resolve_name(name, scope)
         if symbol is not None and symbol.kind is not Means.REGISTER:
             return self.address_of(name, symbol, type_name or "u64")
         special = special_register(name)
@@ -147,7 +147,7 @@ class Operands:
         return f"({whole} >> {bits * at}).astype('{unit}').astype('{dtype_of(type_name).str}')"
 
     def _special(self, name: str, type_name: str | None) -> str:
-        lacking = why_without_value(name, self.program.where)
+        lacking = why_without_value(name, self.program.target)
         if lacking is not None:
             raise Valueless(f"`{name}` has no value: {lacking}")
         if name in MOVING:
@@ -179,10 +179,10 @@ class Operands:
         if symbol.kind is not Means.VARIABLE:
             raise Unreadable(name)
         if symbol.space not in ("local", "param"):
-            return self.program.variables.address(name, symbol)
+            return self.program.variables.find_address(name, symbol)
         if isinstance(symbol.declaration, Param) and self.code.function.is_entry:
             return next(offset for param, offset, _ in self.code.frame.params if param.name == name)
-        offset = self.code.frame.offset(name, symbol)
+        offset = self.code.frame.find_offset(name, symbol)
         if self.code.function.is_entry:
             return offset
         self.uses_stack = True
@@ -232,7 +232,7 @@ class Operands:
     def _based(self, name: str, offset: int, space: str, step: Step) -> tuple[str, str]:
         found = self.row(name, step.scope)
         if found is None:
-            symbol, _ = resolved(name, step.scope)
+            symbol, _ = resolve_name(name, step.scope)
             if symbol is None:
                 raise Unreadable(name)
             at = self.place(name, symbol)

@@ -11,10 +11,10 @@ from pyptx.check.flow import Register, collect_accesses
 from pyptx.sim.base.formats import Array
 from pyptx.sim.execution.text import BlockText
 from pyptx.sim.execution.transfers import WRITTEN, handed_on, register_of, transfer
-from pyptx.sim.program.assignment import unproven
-from pyptx.sim.program.blocks import Block, Program, names_in
+from pyptx.sim.program.assignment import find_unproven_registers
+from pyptx.sim.program.blocks import Block, Program, find_names
 from pyptx.sim.program.registers import Row
-from pyptx.sim.program.vectors import names_of
+from pyptx.sim.program.vectors import list_register_names
 
 POISON = 0x7FFDA5A5
 """The contents of uninitialized words with `poison=True`: NaN as f32 and bf16, and twice as f64."""
@@ -39,7 +39,7 @@ class Tracker:
     @classmethod
     def of(cls, program: Program) -> Tracker:
         """Return a tracker of the registers that are not proven, and of copies that `mov` makes of them."""
-        found = {register for code in program.codes for register in unproven(program.blocks, code)}
+        found = {register for code in program.codes for register in find_unproven_registers(program.blocks, code)}
         moves = [move for block in program.blocks for step in block.steps if (move := transfer(step)) is not None]
         grown = True
         while grown:
@@ -51,11 +51,11 @@ class Tracker:
     def begin(self, writer: BlockText, block: Block) -> None:
         """Write the flags at the start of a block: parameters in registers and results of calls are written."""
         params = block.code.function.params if block.pc == block.code.entry else ()
-        names = {name for param in params for name in names_of(param)}
+        names = {name for param in params for name in list_register_names(param)}
         given = [register for register in self.rows if register[0] in names and _owns(block, register)]
         if block.after_call is not None and block.after_call.instruction.operands:
             step = block.after_call
-            given += [r for n in names_in(step.instruction.operands[0]) if (r := register_of(n, step)) in self.rows]
+            given += [r for n in find_names(step.instruction.operands[0]) if (r := register_of(n, step)) in self.rows]
         for register in given:
             writer.lines.append(f"{self._flags(writer, register)}[...] = {WRITTEN}")
             writer.operands.wrote(f"w{self.rows[register]}", False)
@@ -68,7 +68,7 @@ class Tracker:
         move, predicate = transfer(step), step.instruction.predicate
         used = collect_accesses(step)[0]
         if move is not None:
-            names = [name for operand in move.used for name in names_in(operand)]
+            names = [name for operand in move.used for name in find_names(operand)]
             used = [register_of(name, step) for name in ([predicate.register] if predicate else []) + names]
         for register in (register for register in dict.fromkeys(used) if register in self.rows):
             guards = predicate is not None and register[0] == predicate.register
@@ -102,4 +102,4 @@ class Tracker:
 
 
 def _owns(block: Block, register: Register) -> bool:
-    return register in block.code.rows.of
+    return register in block.code.rows.by_name

@@ -21,7 +21,7 @@ from pyptx.isa.traits import Trait
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.execution.text import BlockText
-from pyptx.sim.program.blocks import resolved
+from pyptx.sim.program.blocks import resolve_name
 from pyptx.sim.semantics.data_movement import shuffle
 from pyptx.sim.state.meetings import Meeter, present
 
@@ -125,7 +125,7 @@ def _permuted(selector: Array, first: Array | int, second: Array | int) -> Array
 
 def register_of(name: str, step: Step) -> Register:
     """Return the register of a name in a step."""
-    symbol, base = resolved(name, step.scope)
+    symbol, base = resolve_name(name, step.scope)
     return base, id(symbol)
 
 
@@ -137,5 +137,5 @@ def _register(operand: Operand, step: Step) -> Register | None:
     """Return the register of an operand, None for anything else."""
     if not isinstance(operand, RegisterOperand | LabelOperand):
         return None
-    symbol, base = resolved(operand.name, step.scope)
+    symbol, base = resolve_name(operand.name, step.scope)
     return (base, id(symbol)) if symbol is not None and symbol.kind is Kind.REGISTER else None

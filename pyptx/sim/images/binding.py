@@ -37,7 +37,7 @@ def bind_variables(module: Module, variables: Variables, images_by_name: Mapping
             text = f"`{name}` is a {statement.type.ptx}, the image is a {type(image).__name__}"
             raise faults.error(faults.ARGUMENTS, statement.origin, text)
         symbol = variables.names.find(name)
-        address = None if symbol is None else variables.placed.get((name, id(symbol)))
+        address = None if symbol is None else variables.addresses.get((name, id(symbol)))
         if image is not None and address is not None:
             images.bind(address, image)
 

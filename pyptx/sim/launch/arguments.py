@@ -16,8 +16,8 @@ from pyptx.sim.base.formats import Array, Value
 from pyptx.sim.images.objects import Sampler, Surface, Texture
 from pyptx.sim.images.storage import Images
 from pyptx.sim.launch.overlaps import Span, unique
-from pyptx.sim.program.frames import laid_out
-from pyptx.sim.program.shapes import shown_number
+from pyptx.sim.program.frames import lay_out
+from pyptx.sim.program.shapes import format_number
 from pyptx.sim.rules import faults
 from pyptx.sim.state.address_space import AddressSpace
 from pyptx.sim.state.multicasts import Multicast, Multicasts
@@ -191,7 +191,7 @@ def parameter_bytes(
     params: Iterable[Param], args: Sequence[Any] | Mapping[str, Any], buffers: Buffers, origin: Origin | None
 ) -> tuple[bytearray, dict[str, Array]]:
     """Return the bytes of the parameter space, and the arrays by their parameter's name."""
-    placed, end = laid_out(params)
+    placed, end = lay_out(params)
     names = [param.name for param, _, _ in placed]
     if isinstance(args, Mapping):
         missing = [n for n in names if n not in args]
@@ -255,8 +255,8 @@ def _structure(value: Struct, buffers: Buffers, name: str, origin: Origin | None
     made = bytearray(value.size)
     for offset, item in value.fields:
         if isinstance(item, int | float) and not isinstance(item, np.generic):
-            text = f"`{name}`: the field at byte {offset} is {shown_number(item)}, whose size nobody knows"
-            help = f"give it a type: np.int32({shown_number(item)}), np.float32({shown_number(item)})"
+            text = f"`{name}`: the field at byte {offset} is {format_number(item)}, whose size nobody knows"
+            help = f"give it a type: np.int32({format_number(item)}), np.float32({format_number(item)})"
             raise faults.error(faults.ARGUMENTS, origin, text, help=help)
         part = _plain(item, buffers, name, origin)
         if not 0 <= offset <= value.size - len(part):
@@ -269,8 +269,8 @@ def _structure(value: Struct, buffers: Buffers, name: str, origin: Origin | None
 def _item(value: Value, buffers: Buffers, name: str, origin: Origin | None) -> bytes:
     """Return the bytes of one item of a table in device memory."""
     if isinstance(value, int | float) and not isinstance(value, np.generic):
-        text = f"`{name}` is {shown_number(value)}, whose size nobody knows"
-        help = f"give it a type: np.int32({shown_number(value)}), np.float32({shown_number(value)})"
+        text = f"`{name}` is {format_number(value)}, whose size nobody knows"
+        help = f"give it a type: np.int32({format_number(value)}), np.float32({format_number(value)})"
         raise faults.error(faults.ARGUMENTS, origin, text, help=help)
     return (
         _structure(value, buffers, name, origin) if isinstance(value, Struct) else _plain(value, buffers, name, origin)
@@ -283,7 +283,7 @@ def _described(pointer: Pointer) -> str:
 
 def _missized(param: Param, size: int, given: int, value: Value, origin: Origin | None) -> PtxError:
     declared = f"{param.type.ptx}{f'[{param.array_size}]' if param.array_size else ''}"
-    text = f"`{param.name}` is {declared} of {size} bytes, the argument has {shown_number(given)}"
+    text = f"`{param.name}` is {declared} of {size} bytes, the argument has {format_number(given)}"
     return faults.error(faults.ARGUMENTS, origin, text, help=_fitting(value, size))
 
 
@@ -362,9 +362,9 @@ def _number(param: Param, value: float, size: int, origin: Origin | None) -> byt
             data = struct.pack(_FLOATS[size], value)
             (nearest,) = struct.unpack(_FLOATS[size], data)
             if isinstance(value, int) and nearest != value:
-                text = f"`{param.name}` is .{kind}, the nearest to {shown_number(value)} is {nearest:.0f}"
+                text = f"`{param.name}` is .{kind}, the nearest to {format_number(value)} is {nearest:.0f}"
                 raise faults.error(
-                    faults.ARGUMENTS, origin, text, help=f"pass float({shown_number(value)}) to round it"
+                    faults.ARGUMENTS, origin, text, help=f"pass float({format_number(value)}) to round it"
                 )
             return data
         wide = 8 * size
@@ -376,5 +376,5 @@ def _number(param: Param, value: float, size: int, origin: Origin | None) -> byt
     except (OverflowError, struct.error, ValueError):
         help = None if size <= 8 else _STRUCTURE
     raise faults.error(
-        faults.ARGUMENTS, origin, f"`{param.name}` is .{kind}, {shown_number(value)} does not fit", help=help
+        faults.ARGUMENTS, origin, f"`{param.name}` is .{kind}, {format_number(value)} does not fit", help=help
     )

@@ -24,7 +24,7 @@ from pyptx.sim.launch.results import Stats
 from pyptx.sim.launch.room import require
 from pyptx.sim.observers.observer import Observer
 from pyptx.sim.program.blocks import Program, prepare
-from pyptx.sim.program.shapes import Dim, dim3, shaped, whole_number
+from pyptx.sim.program.shapes import Dim, check_integer, check_shape, parse_dim3
 from pyptx.sim.program.variables import PARAM_BASE, Globals
 from pyptx.sim.rules import faults
 from pyptx.sim.scheduling.orders import SCHEDULES, reverses_ctas
@@ -197,17 +197,17 @@ def _labels(given: Sequence[str | None], programs: Sequence[Program]) -> list[st
 def _begun(made: _Made, module: Module, options: Options, buffers: Buffers, label: str, number: int) -> Prepared:
     """Return a launch that can begin."""
     program, sources, tracker = made
-    grid, block, cluster = (dim3(getattr(options, name), name) for name in ("grid", "block", "cluster"))
-    shape = shaped(program, grid, block, cluster, whole_number(options.shared, "shared", 0))
+    grid, block, cluster = (parse_dim3(getattr(options, name), name) for name in ("grid", "block", "cluster"))
+    shape = check_shape(program, grid, block, cluster, check_integer(options.shared, "shared", 0))
     if options.schedule not in SCHEDULES:
         known = ", ".join(SCHEDULES)
         raise faults.error(faults.LAUNCH_SHAPE, None, f"no schedule {options.schedule!r}; there are {known}")
     if options.precision not in ("float32", "hardware"):
         text = f"precision {options.precision!r} is not there; `float32` and `hardware` are"
         raise faults.error(faults.LAUNCH_SHAPE, None, text)
-    whole_number(options.seed, "seed", 0)
-    whole_number(options.max_steps, "max_steps", 1)
-    whole_number(options.batch_lanes, "batch_lanes", 1)
+    check_integer(options.seed, "seed", 0)
+    check_integer(options.max_steps, "max_steps", 1)
+    check_integer(options.batch_lanes, "batch_lanes", 1)
     exact = 0
     if options.precision == "hardware":
         exact = max(target(name).arch for name in module.target.targets if name.startswith("sm_"))
@@ -215,7 +215,7 @@ def _begun(made: _Made, module: Module, options: Options, buffers: Buffers, labe
     if options.cooperative:
         workspace = buffers.space.allocate("grid workspace", np.zeros(256, np.uint8)).low
     launch = Launch(
-        program, program.variables.shared_names(_parts(options.parts)), *shape, options.shared, options.max_steps,
+        program, program.variables.list_shared_names(_parts(options.parts)), *shape, options.shared, options.max_steps,
         workspace, options.schedule, options.seed, options.poison, tracker, images=buffers.images, label=label,
         number=number,
     )  # fmt: skip
@@ -278,7 +278,8 @@ def _parts(given: Mapping[str, int] | None) -> dict[str, int]:
     if given is not None and not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise faults.error(faults.ARGUMENTS, None, f"parts is {given!r}: names and offsets expected, {{'ring': 1024}}")
     return {
-        str(name): whole_number(offset, f"the offset of the part {name!r}", 0) for name, offset in (given or {}).items()
+        str(name): check_integer(offset, f"the offset of the part {name!r}", 0)
+        for name, offset in (given or {}).items()
     }
 
 

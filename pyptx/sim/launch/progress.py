@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 
 from pyptx.diagnostics import PtxError, UserTraceback, user_stack_level
 from pyptx.sim.launch.prepared import Prepared
-from pyptx.sim.program.assignment import successors
+from pyptx.sim.program.assignment import find_successors
 from pyptx.sim.program.blocks import EXIT, RET, TRAP, Program
 from pyptx.sim.scheduling.places import describe_places
 from pyptx.sim.scheduling.state import State
@@ -106,7 +106,7 @@ def least_instructions(program: Program) -> int:
         block = program.blocks[at]
         count += len(block.steps)
         out = (-1,) if block.ending in (RET, EXIT, TRAP) else ()
-        for after in (*out, *successors(block)):
+        for after in (*out, *find_successors(block)):
             heappush(ways, (count, after))
     return 0
 

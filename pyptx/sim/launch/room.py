@@ -32,7 +32,7 @@ def _needed(launch: Launch, ctas: int) -> int:
     """Return about how many bytes the registers and shared memory of CTAs take."""
     used, variables = launch.program.entry.rows.used, launch.program.variables
     per_thread = sum(used[letter] * np.dtype(kind).itemsize for letter, kind in CLASSES.items())
-    shared = variables.dynamic_base() + launch.dynamic - variables.shared_base
+    shared = variables.find_dynamic_base() + launch.dynamic - variables.shared_base
     return ctas * (launch.block[0] * launch.block[1] * launch.block[2] * per_thread + shared)
 
 

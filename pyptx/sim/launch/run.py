@@ -19,7 +19,7 @@ from pyptx.sim.launch.verdicts import add_findings, cite_lines, judge_findings, 
 from pyptx.sim.observers.checks import parse_choice
 from pyptx.sim.observers.checks.choice import Check
 from pyptx.sim.observers.watching import Watch
-from pyptx.sim.program.linking import whole
+from pyptx.sim.program.linking import combine_modules
 from pyptx.sim.rules import faults
 from pyptx.sim.scheduling.scheduler import Scheduler
 
@@ -69,7 +69,7 @@ def run(
     With `poison=True` registers, shared, local and tensor memory start as 0x7ffda5a5, a NaN, and a register that is
     read before it was written is reported. `watch` names registers; their changes are the result's `watched`.
     Control-C says where the threads were. `parts` names pieces of dynamic shared memory, by their offset."""
-    selected, module = parse_choice(check, on_hazard), whole(module)
+    selected, module = parse_choice(check, on_hazard), combine_modules(module)
     options = Options(
         grid=grid, block=block, args=args, cluster=cluster, shared=shared, schedule=schedule, seed=seed,
         max_steps=max_steps, cooperative=cooperative, batch_lanes=batch_lanes, precision=precision, images=images,

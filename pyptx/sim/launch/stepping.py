@@ -22,8 +22,8 @@ from pyptx.sim.observers import watching
 from pyptx.sim.observers.checks import Checks, parse_choice
 from pyptx.sim.observers.checks.choice import Check
 from pyptx.sim.program.blocks import Code
-from pyptx.sim.program.linking import whole
-from pyptx.sim.program.python_names import python_names
+from pyptx.sim.program.linking import combine_modules
+from pyptx.sim.program.python_names import find_python_names
 from pyptx.sim.program.registers import Row
 from pyptx.sim.reports.findings import by_cause
 from pyptx.sim.rules import faults
@@ -68,7 +68,7 @@ class Machine:
         self, module: Module | Sequence[Module], entry: str | None = None, *, watch: Sequence[str] = (),
         check: Check = "none", on_hazard: str = "raise", outputs: Sequence[Array] | None = None, **options: Any,
     ) -> None:  # fmt: skip
-        self._module = whole(module)
+        self._module = combine_modules(module)
         unknown = sorted(options.keys() - {item.name for item in fields(Options)})
         if unknown:
             text = f"`{unknown[0]}` is not there for a machine, which takes what says how to launch; sim.run has more"
@@ -77,7 +77,7 @@ class Machine:
         self._launch = prepared(self._module, entry, self._options, checked=selected is not None, single=True)
         self._watch = watching.watch(self._launch.launch.program, watch) if watch else None
         self._checks, self._outputs = None if selected is None else Checks(selected), outputs
-        names = python_names(self._launch.launch.program)
+        names = find_python_names(self._launch.launch.program)
         counts = Counter(names.values())
         self._variables = {name: variable for name, variable in names.items() if counts[variable] == 1}
         self._raised: set[int] = set()
@@ -150,7 +150,7 @@ class Machine:
         names in PTX, and by the variable of a kernel in Python if one register alone has it."""
         batch, lane = self._lane(cta, thread)
         code = self._code(batch, lane)
-        found = {name: _value(batch, row, lane) for (name, _), row in sorted(code.rows.of.items())}
+        found = {name: _value(batch, row, lane) for (name, _), row in sorted(code.rows.by_name.items())}
         return found | {variable: found[name] for name, variable in self._variables.items() if name in found}
 
     @hide_frames
@@ -196,7 +196,7 @@ class Machine:
         for row in memory.mbarriers.living(own, own + shape.shared_stride).tolist():
             b = memory.mbarriers
             address = int(b.places[row]) - own + memory.shared_base
-            name = batch.machine.launch.shared_names.name(address).replace("`", "")
+            name = batch.machine.launch.shared_names.format_address(address).replace("`", "")
             counts = (int(v[row]) for v in (b.phase, b.pending, b.expected, b.tx))
             found.append(MBarrier(name, address, *counts))
         bars = batch.barriers

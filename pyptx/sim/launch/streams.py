@@ -23,7 +23,7 @@ from pyptx.sim.launch.results import Coverage, Result
 from pyptx.sim.launch.verdicts import add_findings, cite_lines, judge_findings, note_seed
 from pyptx.sim.observers.checks import Checks, Selection, parse_choice
 from pyptx.sim.observers.checks.choice import Check
-from pyptx.sim.program.linking import told_apart, whole
+from pyptx.sim.program.linking import combine_modules, distinguish_modules
 from pyptx.sim.rules import faults
 from pyptx.sim.scheduling.dependents import resume_waiting
 from pyptx.sim.scheduling.grids import make_stream_deadlock
@@ -207,7 +207,7 @@ def stream(
         "schedule": schedule, "seed": seed, "max_steps": max_steps, "batch_lanes": batch_lanes,
         "precision": precision, "poison": poison,
     }  # fmt: skip
-    modules = told_apart([whole(one.module) for one in launches])
+    modules = distinguish_modules([combine_modules(one.module) for one in launches])
     wanted = [
         (module, one.entry, Options(**_shape(one), **common), one.label)
         for module, one in zip(modules, launches, strict=True)

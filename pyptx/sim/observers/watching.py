@@ -12,7 +12,7 @@ from pyptx.sim.base.formats import CLASSES, Array, dtype_of, suffix_of
 from pyptx.sim.execution.machine import Batch
 from pyptx.sim.observers.observer import Observer
 from pyptx.sim.program.blocks import Program
-from pyptx.sim.program.python_names import python_names
+from pyptx.sim.program.python_names import find_python_names
 from pyptx.sim.program.registers import Row
 from pyptx.sim.reports.findings import Cta
 from pyptx.sim.rules import faults
@@ -86,8 +86,8 @@ def watch(program: Program, names: Sequence[str]) -> Watch:
     if not isinstance(names, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise faults.error(faults.ARGUMENTS, None, f"watch is {names!r}: expected names of registers, such as ['%r1']")
     rows: list[tuple[str, Row]] = []
-    rows_by_name = {name: row for code in program.codes for (name, _), row in code.rows.of.items()}
-    variables = python_names(program)
+    rows_by_name = {name: row for code in program.codes for (name, _), row in code.rows.by_name.items()}
+    variables = find_python_names(program)
     for name in [names] if isinstance(names, str) else names:
         registers = [name] if name in rows_by_name else [own for own, variable in variables.items() if variable == name]
         if not registers:

@@ -1,1 +1,1 @@
-"""The static program: blocks of steps, rows of registers, addresses of variables, linked modules."""
+"""The static program: blocks of steps, register rows, addresses of variables, linked modules."""

@@ -1,6 +1,6 @@
-"""Which registers a function may read before it has written them: the only ones that have to be tracked at run time.
+"""Finds the registers that a function may read before writing them; only these are tracked at run time.
 
-A guarded write proves nothing. A call writes its results; `.reg` parameters are written at the start.
+A guarded write does not count as a write. A call writes its results; `.reg` parameters are written at entry.
 """
 
 from __future__ import annotations
@@ -9,59 +9,59 @@ from collections import deque
 
 from pyptx.check.flow import Register, collect_accesses
 from pyptx.sim.program.blocks import BRANCH, EXIT, RET, TABLE, TRAP, Block, Code
-from pyptx.sim.program.vectors import names_of
+from pyptx.sim.program.vectors import list_register_names
 
 
-def unproven(blocks: list[Block], code: Code) -> frozenset[Register]:
-    """Return the registers of a function of which some path from its start reads what it has not written."""
-    own = [block for block in blocks if block.code is code]
+def find_unproven_registers(blocks: list[Block], code: Code) -> frozenset[Register]:
+    """Return the registers of a function that some path from its start reads before writing."""
+    function_blocks = [block for block in blocks if block.code is code]
     first = code.entry
-    effects = [_effects(block) for block in own]
+    effects = [_find_effects(block) for block in function_blocks]
     names = {name: bit for bit, name in enumerate(dict.fromkeys(n for reads, _ in effects for n in reads))}
-    exposed = [sum(1 << names[n] for n in reads) for reads, _ in effects]
-    written = [sum(1 << names[n] for n in writes if n in names) for _, writes in effects]
-    given = {name for p in code.function.params if p.state_space.ptx == ".reg" for name in names_of(p)}
-    everything = (1 << len(names)) - 1
-    entering = [everything] * len(own)
-    reached = [False] * len(own)
-    entering[0], reached[0] = sum(1 << bit for (name, _), bit in names.items() if name in given), True
-    todo = deque([0])
-    while todo:
-        at = todo.popleft()
-        leaving = entering[at] | written[at]
-        for successor in successors(own[at]):
-            merged = entering[successor - first] & leaving
-            if merged != entering[successor - first] or not reached[successor - first]:
-                entering[successor - first], reached[successor - first] = merged, True
-                todo.append(successor - first)
-    missing = 0
-    for at, block in enumerate(own):
-        if reached[at] and block.steps:
-            missing |= exposed[at] & ~entering[at]
-    return frozenset(name for name, bit in names.items() if missing >> bit & 1)
+    read_masks = [sum(1 << names[n] for n in reads) for reads, _ in effects]
+    write_masks = [sum(1 << names[n] for n in writes if n in names) for _, writes in effects]
+    parameters = {name for p in code.function.params if p.state_space.ptx == ".reg" for name in list_register_names(p)}
+    all_registers = (1 << len(names)) - 1
+    entry_masks = [all_registers] * len(function_blocks)
+    is_reached = [False] * len(function_blocks)
+    entry_masks[0], is_reached[0] = sum(1 << bit for (name, _), bit in names.items() if name in parameters), True
+    worklist = deque([0])
+    while worklist:
+        position = worklist.popleft()
+        exit_mask = entry_masks[position] | write_masks[position]
+        for successor in find_successors(function_blocks[position]):
+            common_mask = entry_masks[successor - first] & exit_mask
+            if common_mask != entry_masks[successor - first] or not is_reached[successor - first]:
+                entry_masks[successor - first], is_reached[successor - first] = common_mask, True
+                worklist.append(successor - first)
+    unproven_mask = 0
+    for position, block in enumerate(function_blocks):
+        if is_reached[position] and block.steps:
+            unproven_mask |= read_masks[position] & ~entry_masks[position]
+    return frozenset(name for name, bit in names.items() if unproven_mask >> bit & 1)
 
 
-def _effects(block: Block) -> tuple[set[Register], set[Register]]:
-    """Return what a block reads before it writes it, and what it surely writes."""
-    exposed, written = set[Register](), set[Register]()
+def _find_effects(block: Block) -> tuple[set[Register], set[Register]]:
+    """Return the registers that a block reads before writing, and those that it certainly writes."""
+    upward_reads, certain_writes = set[Register](), set[Register]()
     for step in block.steps:
         if step.plan is None:
             continue
         reads, writes = collect_accesses(step)
-        exposed.update(name for name in reads if name not in written)
+        upward_reads.update(name for name in reads if name not in certain_writes)
         if step.instruction.predicate is None:
-            written.update(writes)
-    return exposed, written
+            certain_writes.update(writes)
+    return upward_reads, certain_writes
 
 
-def successors(block: Block) -> tuple[int, ...]:
-    """Return the blocks that lanes may go to, within the function."""
-    guarded = bool(block.steps) and block.steps[-1].instruction.predicate is not None
-    after = (block.pc + 1,)
+def find_successors(block: Block) -> tuple[int, ...]:
+    """Return the blocks of the same function that lanes may enter next."""
+    has_guard = bool(block.steps) and block.steps[-1].instruction.predicate is not None
+    fall_through = (block.pc + 1,)
     if block.ending == BRANCH:
-        return (*block.targets, *(after if guarded else ()))
+        return (*block.targets, *(fall_through if has_guard else ()))
     if block.ending == TABLE:
         return block.targets
     if block.ending in (RET, EXIT, TRAP):
-        return after if guarded else ()
-    return after
+        return fall_through if has_guard else ()
+    return fall_through

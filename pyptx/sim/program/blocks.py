@@ -1,6 +1,6 @@
-"""Prepares a module for running: reachable functions as blocks of steps, registers as rows, variables as addresses.
+"""Prepares a module for running: cuts reachable functions into blocks, gives registers rows and variables addresses.
 
-Reads `ir` through the checker's walk; knows no lanes, no memory contents and no semantics.
+Reads `ir` through the checker's walk; knows no lanes, memory contents or semantics.
 """
 
 from __future__ import annotations
@@ -42,15 +42,20 @@ _ENDINGS = {
 }  # fmt: skip
 _BUILTIN_FRAME, _RECURSION = 64, 32 * 1024
 _POLLED = frozenset((".volatile", ".acquire", ".relaxed", ".mmio"))
-"""How loads look at memory that others change."""
+"""The modifiers of loads that poll memory."""
 
 
 @dataclass(slots=True)
 class Block:
-    """Straight-line code. `ending` says how lanes leave it; the last step is that instruction unless it falls through.
-    `converges`: the first step needs the lanes its member mask names, of `unit` threads at least. `suspends`: the only
-    step may find that its lanes have to wait. `polls`, `communicates`: it jumps back in a loop that looks at memory
-    which others change, of other CTAs too. `hands_on`: lanes of a warp may release in it what others acquire in it."""
+    """Straight-line code.
+
+    `ending`: how lanes leave it; unless they fall through, the last step is the instruction that does so.
+    `converges`: the first step needs the lanes of its member mask, or whole units of `unit` threads.
+    `suspends`: the only step may make its lanes wait.
+    `polls`: it jumps back in a loop that polls memory or an mbarrier.
+    `communicates`: the memory polled may be changed by other CTAs.
+    `hands_on`: some lanes of a warp may release in it what others acquire in it.
+    """
 
     pc: int
     code: Code
@@ -68,13 +73,13 @@ class Block:
 
     @property
     def body(self) -> list[Step]:
-        """The steps that are plain computation."""
+        """The steps without the instruction that ends the block."""
         return self.steps if self.ending == FALL else self.steps[:-1]
 
 
 @dataclass(slots=True)
 class Code:
-    """One function, ready to run: its first block, its registers and its frame in local memory."""
+    """A function ready to run: its first block, register rows and frame in local memory."""
 
     function: Function
     number: int
@@ -87,7 +92,7 @@ class Code:
 
 @dataclass(slots=True)
 class Program:
-    """Everything that one entry can reach."""
+    """All code and variables that an entry can reach."""
 
     module: Module
     entry: Code
@@ -98,65 +103,67 @@ class Program:
     communicates: bool
     cancels: bool
     pairs: bool
-    """Whether it masks the lowest bit of the rank in addresses of shared memory, which leads to a pair's first CTA."""
+    """Whether it clears the lowest rank bit of shared addresses, which gives the address in a CTA pair's first CTA."""
     triggers: bool
-    """Whether it lets the grid behind it start early."""
+    """Whether it executes `griddepcontrol.launch_dependents`."""
     dynamic: int | None
-    """Where memory of `alloca` starts in local memory, above the frames of all functions; None without any."""
-    where: Target
+    """The offset of `alloca` memory in local memory, above all frames; None for a program without `alloca`."""
+    target: Target
 
-    def code_at(self, address: int) -> Code | None:
-        """Return the function that has this address."""
-        number, rest = divmod(address - FUNCTION_BASE, FUNCTION_STEP)
-        return self.codes[number] if rest == 0 and 0 <= number < len(self.codes) else None
+    def find_code(self, address: int) -> Code | None:
+        """Return the function at an address, or None."""
+        number, offset = divmod(address - FUNCTION_BASE, FUNCTION_STEP)
+        return self.codes[number] if offset == 0 and 0 <= number < len(self.codes) else None
 
 
 def prepare(
     module: Module, entry: str | None, single: bool = False, variables: Globals | None = None
 ) -> Program:  # fmt: skip
-    """Return the program of an entry, with `single` each instruction in a block of its own; PtxError when the entry is
-    missing or one of its instructions is illegal. `variables` are those of other programs on the same memory."""
+    """Return the program of an entry. Raise PtxError if the entry is missing or reaches an illegal instruction.
+
+    With `single`, each instruction has its own block. `variables` are those of other programs on the same memory.
+    """
     bodies, names, findings = checker.collect_bodies(module)
     by_name = {body.function.name: body for body in bodies}
-    chosen = _entry(module, by_name, entry)
+    entry_name = _select_entry(module, by_name, entry)
     aliases = {s.name: s.aliasee for s in module.directives if isinstance(s, AliasDirective)}
     builder = _Builder(module, by_name, aliases, findings, names, single, variables or Globals())
-    builder.add(chosen)
+    builder.add(entry_name)
     builder.run()
-    builder.variables.settle(builder.codes[0].function)
+    builder.variables.place_shared(builder.codes[0].function)
     _mark_recursion(builder.codes)
     communicates = _communicates(builder.blocks)
     cancels = any(".try_cancel" in step.instruction.modifiers for b in builder.blocks for step in b.steps)
     triggers = any(".launch_dependents" in step.instruction.modifiers for b in builder.blocks for step in b.steps)
     pairs = any(_masks_rank(step.instruction) for block in builder.blocks for step in block.steps)
-    dynamic = _above_frames(builder.codes) if _allocates(builder.blocks) else None
+    dynamic = _find_dynamic_base(builder.codes) if _allocates(builder.blocks) else None
     return Program(
         module,
         builder.codes[0],
         builder.codes,
         builder.blocks,
         builder.variables,
-        builder.found,
+        builder.by_name,
         communicates,
         cancels,
         pairs,
         triggers,
         dynamic,
-        builder.where,
+        builder.target,
     )
 
 
-def _entry(module: Module, bodies: dict[str, Body], name: str | None) -> str:
-    entries = [n for n, body in bodies.items() if body.function.is_entry]
-    if name in entries:
+def _select_entry(module: Module, bodies: dict[str, Body], name: str | None) -> str:
+    entry_names = [n for n, body in bodies.items() if body.function.is_entry]
+    if name in entry_names:
         return str(name)
-    if name is None and len(entries) == 1:
-        return entries[0]
-    shown = ", ".join(f"`{n}`" for n in entries) or "none"
-    if not entries:
+    if name is None and len(entry_names) == 1:
+        return entry_names[0]
+    entry_list = ", ".join(f"`{n}`" for n in entry_names) or "none"
+    if not entry_names:
         raise faults.error(faults.MISSING_ENTRY, module.origin, "the module has no entry: nothing to run")
-    wanted = f"no entry `{name!s:.80}`" if name is not None else "the module has several entries, name one"
-    raise faults.error(faults.MISSING_ENTRY, module.origin, f"{wanted}; its entries are {shown}")
+    problem = f"no entry `{name!s:.80}`" if name is not None else "the module has several entries; name one"
+    raise faults.error(faults.MISSING_ENTRY, module.origin, f"{problem}. Entries: {entry_list}")
 
 
 class _Builder:
@@ -167,73 +174,73 @@ class _Builder:
         names: Scope, single: bool, variables: Globals,
     ) -> None:  # fmt: skip
         self.bodies, self.aliases, self.findings, self.single = bodies, aliases, findings, single
-        self.where = checker.choose_architecture(module)
-        self.variables = Variables(module, names, self.add, RESERVED_SHARED if self.where.arch >= 90 else 0, variables)
+        self.target = checker.choose_architecture(module)
+        self.variables = Variables(module, names, self.add, RESERVED_SHARED if self.target.arch >= 90 else 0, variables)
         self.codes: list[Code] = []
         self.blocks: list[Block] = []
-        self.found: dict[str, Code] = {}
-        self.totals = Rows.totals()
+        self.by_name: dict[str, Code] = {}
+        self.totals = Rows.create_totals()
         self.members = Members()
 
     def add(self, name: str) -> int:
-        """Return the number of a function, which becomes reachable; -1 for an undefined one."""
+        """Make a function reachable and return its number, or -1 if it is undefined."""
         if name in self.aliases:
             number = self.add(self.aliases[name])
             if number >= 0:
-                self.found[name] = self.codes[number]
+                self.by_name[name] = self.codes[number]
             return number
-        if name in self.found:
-            return self.found[name].number
+        if name in self.by_name:
+            return self.by_name[name].number
         body = self.bodies.get(name)
         if body is None:
             return -1
-        frame = Frame.of(body.function)
+        frame = Frame.from_function(body.function)
         code = Code(body.function, len(self.codes), Rows(self.totals), frame)
-        self.found[name] = code
+        self.by_name[name] = code
         self.codes.append(code)
         return code.number
 
     def run(self) -> None:
-        done = 0
-        while done < len(self.codes):
-            code = self.codes[done]
+        position = 0
+        while position < len(self.codes):
+            code = self.codes[position]
             body = self.bodies[code.function.name]
             self.members.expand(body)
-            self._references(code, body)
-            _cut(code, body, self.blocks, self.single)
-            done += 1
+            self._collect_references(code, body)
+            _cut_blocks(code, body, self.blocks, self.single)
+            position += 1
 
-    def _references(self, code: Code, body: Body) -> None:
-        """Allocate the variables and find the functions that a body names."""
-        seen: set[Name] = set()
+    def _collect_references(self, code: Code, body: Body) -> None:
+        """Allocate the registers and variables that a body names, and add the functions."""
+        visited: set[Name] = set()
         for param in (*(code.function.return_params or ()), *code.function.params):
             if param.state_space.ptx == ".reg":
                 scope = body.items[0].scope if body.items else Scope()
-                for name in self.members.of(param.name, scope) or (param.name,):
+                for name in self.members.find_members(param.name, scope) or (param.name,):
                     symbol = scope.find(name)
                     if symbol is not None:
                         code.rows.add((name, id(symbol)), symbol)
         for step in body.steps:
-            self._legal(step)
+            self._check_legal(step)
             if step.instruction.predicate is not None:
-                self._name(step.instruction.predicate.register, step, code, seen)
+                self._add_name(step.instruction.predicate.register, step, code, visited)
             for operand in step.instruction.operands:
-                for name in names_in(operand):
-                    self._name(name, step, code, seen)
+                for name in find_names(operand):
+                    self._add_name(name, step, code, visited)
 
-    def _legal(self, step: Step) -> None:
+    def _check_legal(self, step: Step) -> None:
         if step.plan is None:
             line = opcode_span(step.instruction)
-            why = [d for d in self.findings if line is not None and d.line == line.line]
-            notes = tuple(d.message for d in why[:2])
+            causes = [d for d in self.findings if line is not None and d.line == line.line]
+            notes = tuple(d.message for d in causes[:2])
             text = f"`{step.instruction.full_opcode}` is not legal here"
             raise faults.error(faults.ILLEGAL, line, text, notes=notes)
 
-    def _name(self, name: str, step: Step, code: Code, seen: set[Name]) -> None:
-        symbol, name = resolved(name, step.scope)
-        if symbol is None or (name, id(symbol)) in seen:
+    def _add_name(self, name: str, step: Step, code: Code, visited: set[Name]) -> None:
+        symbol, name = resolve_name(name, step.scope)
+        if symbol is None or (name, id(symbol)) in visited:
             return
-        seen.add((name, id(symbol)))
+        visited.add((name, id(symbol)))
         if symbol.kind is Kind.REGISTER:
             code.rows.add((name, id(symbol)), symbol)
         elif symbol.kind is Kind.FUNCTION:
@@ -244,11 +251,11 @@ class _Builder:
                 if not code.frame.has(name, symbol):
                     code.frame.add(name, symbol)
             else:
-                self.variables.use(name, symbol)
+                self.variables.add(name, symbol)
 
 
-def names_in(operand: object) -> Iterator[str]:
-    """Yield every name an operand mentions."""
+def find_names(operand: object) -> Iterator[str]:
+    """Yield every name in an operand."""
     for part in parts_of(operand):  # pyright: ignore[reportArgumentType]
         if isinstance(part, RegisterOperand | LabelOperand | IndexedOperand):
             yield part.name
@@ -256,8 +263,8 @@ def names_in(operand: object) -> Iterator[str]:
             yield part.base
 
 
-def resolved(name: str, scope: Scope) -> tuple[Symbol | None, str]:
-    """Return what a name means, and the name without the component that a vector register may have."""
+def resolve_name(name: str, scope: Scope) -> tuple[Symbol | None, str]:
+    """Return the symbol of a name, and the name without a vector component."""
     symbol = scope.find(name)
     if symbol is None and "." in name:
         base = name.partition(".")[0]
@@ -265,45 +272,45 @@ def resolved(name: str, scope: Scope) -> tuple[Symbol | None, str]:
     return symbol, name
 
 
-def _cut(code: Code, body: Body, blocks: list[Block], single: bool) -> None:
-    """Append a function's blocks; the last one is an implied `ret`."""
+def _cut_blocks(code: Code, body: Body, blocks: list[Block], single: bool) -> None:
+    """Append a function's blocks; the last one ends with an implicit `ret`."""
     first = len(blocks)
     code.entry = first
     places: dict[Name, int] = {}
-    lists = {(p.label.name, id(p.scope)): p for p in body.items if isinstance(p, Place)}
+    label_places = {(p.label.name, id(p.scope)): p for p in body.items if isinstance(p, Place)}
     blocks.append(Block(first, code))
-    met = False
+    is_converged = False
     for item in body.items:
         if isinstance(item, Place):
-            met = False
+            is_converged = False
             if blocks[-1].steps or blocks[-1].after_call:
                 blocks.append(Block(len(blocks), code))
             places[item.label.name, id(item.scope)] = len(blocks) - 1
             blocks[-1].labels.append(item.label.name)
             continue
-        wide, suspends = _is_warp_wide(item, met), _may_suspend(item)
-        alone = suspends or single or _lands_products(item)
-        apart = (wide or alone) and not _behind(blocks[-1], item)
-        if apart and (blocks[-1].steps or blocks[-1].after_call):
+        is_wide, suspends = _is_warp_wide(item, is_converged), _may_suspend(item)
+        is_alone = suspends or single or _lands_products(item)
+        starts_block = (is_wide or is_alone) and not _follows_fence(blocks[-1], item)
+        if starts_block and (blocks[-1].steps or blocks[-1].after_call):
             blocks.append(Block(len(blocks), code))
         blocks[-1].steps.append(item)
-        blocks[-1].converges = blocks[-1].converges or wide
+        blocks[-1].converges = blocks[-1].converges or is_wide
         blocks[-1].suspends = suspends
         if is_product(item):
             blocks[-1].unit = 128
-        ending = _ending(item)
-        met = ending is None and not suspends and (_meet(item) if wide else met)
+        ending = _find_ending(item)
+        is_converged = ending is None and not suspends and (_keeps_warp_converged(item) if is_wide else is_converged)
         if ending is not None:
             blocks[-1].ending = ending
-            after = item if ending == CALL else None
-            blocks.append(Block(len(blocks), code, after_call=after))
-        elif alone or (wide and item.instruction.predicate is not None):
+            call_step = item if ending == CALL else None
+            blocks.append(Block(len(blocks), code, after_call=call_step))
+        elif is_alone or (is_wide and item.instruction.predicate is not None):
             blocks.append(Block(len(blocks), code))
     blocks[-1].ending = RET
     blocks[-1].steps.append(_RETURN)
     for block in blocks[first:]:
         if block.ending in (BRANCH, TABLE):
-            block.targets = _targets(block.steps[-1], places, lists)
+            block.targets = _find_targets(block.steps[-1], places, label_places)
         block.hands_on = _hands_on(block)
     _mark_polling(blocks, first)
 
@@ -311,36 +318,37 @@ def _cut(code: Code, body: Body, blocks: list[Block], single: bool) -> None:
 _RETURN = Step(Instruction("ret"), Scope(), None)
 
 
-def _is_warp_wide(step: Step, met: bool) -> bool:
-    """Say whether the lanes of a warp wait for one another at a step. `met`: they have done so before and nothing can
-    have parted them since, so that only warpgroups need more."""
+def _is_warp_wide(step: Step, is_converged: bool) -> bool:
+    """Return whether the lanes of a warp wait for one another at a step. If the warp `is_converged`, only the product
+    of a warpgroup needs to wait."""
     threads = step.traits.get(Trait.GATHERS)
     if threads == "warpgroup":
-        return not met or is_product(step)
+        return not is_converged or is_product(step)
     return threads is not None
 
 
 def is_product(step: Step) -> bool:
-    """Say whether a step is the product of a warpgroup."""
+    """Return whether a step is `wgmma.mma_async`."""
     return step.traits.get(Trait.ISSUES) == "wgmma"
 
 
-def _behind(block: Block, step: Step) -> bool:
-    """Say whether a step is the product behind a block's only step, the fence at which its warpgroup can meet."""
+def _follows_fence(block: Block, step: Step) -> bool:
+    """Return whether a step is a product right after the block's only step, the fence at which its warpgroup
+    converges."""
     if not block.converges or len(block.steps) != 1 or not is_product(step) or step.instruction.predicate is not None:
         return False
     return block.steps[0].traits.get(Trait.ORDERS) == "registers"
 
 
-def _meet(step: Step) -> bool:
-    """Say whether all lanes of the warps that execute a warp-wide step go on together behind it."""
+def _keeps_warp_converged(step: Step) -> bool:
+    """Return whether all lanes of a warp that execute a warp-wide step stay together after it."""
     return Trait.ALIGNED in step.traits and step.instruction.predicate is None
 
 
 def _hands_on(block: Block) -> bool:
-    """Say whether lanes of a warp may release what others acquire, with nothing that orders them but their lockstep."""
-    whole = block.converges or any(".aligned" in step.instruction.modifiers for step in block.steps)
-    return not whole and sum(_synchronizes(step) for step in block.steps) > 1
+    """Return whether lanes of a warp may release what others acquire, ordered only by running in lockstep."""
+    is_warp_wide = block.converges or any(".aligned" in step.instruction.modifiers for step in block.steps)
+    return not is_warp_wide and sum(_synchronizes(step) for step in block.steps) > 1
 
 
 def _synchronizes(step: Step) -> bool:
@@ -355,27 +363,28 @@ def _may_suspend(step: Step) -> bool:
 
 
 def _lands_products(step: Step) -> bool:
-    """Say whether a step may change registers of any product: blocks gather registers before they begin."""
+    """Return whether a step may write registers of any pending product; it needs its own block, as blocks gather
+    registers when they start."""
     return step.traits.get(Trait.LANDS) == "wgmma"
 
 
-def _ending(step: Step) -> str | None:
-    found = step.traits
-    if found.get(Trait.JUMPS) == "table":
+def _find_ending(step: Step) -> str | None:
+    traits = step.traits
+    if traits.get(Trait.JUMPS) == "table":
         return TABLE
-    return next((ending for trait, ending in _ENDINGS.items() if trait in found), None)
+    return next((ending for trait, ending in _ENDINGS.items() if trait in traits), None)
 
 
-def _targets(step: Step, places: dict[Name, int], lists: dict[Name, Place]) -> tuple[int, ...]:
+def _find_targets(step: Step, places: dict[Name, int], lists: dict[Name, Place]) -> tuple[int, ...]:
     label = step.instruction.operands[-1]
     assert isinstance(label, LabelOperand)
-    place = lists.get(_declared(label.name, step.scope, lists))
+    place = lists.get(_find_declaration(label.name, step.scope, lists))
     if place is not None and place.targets is not None:
-        return tuple(places[_declared(name, place.scope, lists)] for name in place.targets.labels)
-    return (places[_declared(label.name, step.scope, lists)],)
+        return tuple(places[_find_declaration(name, place.scope, lists)] for name in place.targets.labels)
+    return (places[_find_declaration(label.name, step.scope, lists)],)
 
 
-def _declared(name: str, scope: Scope, places: dict[Name, Place]) -> Name:
+def _find_declaration(name: str, scope: Scope, places: dict[Name, Place]) -> Name:
     inner: Scope | None = scope
     while inner is not None:
         if (name, id(inner)) in places:
@@ -385,25 +394,25 @@ def _declared(name: str, scope: Scope, places: dict[Name, Place]) -> Name:
 
 
 def _mark_polling(blocks: list[Block], first: int) -> None:
-    """Mark the blocks that jump back over code which looks at memory others change."""
-    looks = [any(_looks(step) for step in block.steps) for block in blocks[first:]]
+    """Mark the blocks that jump back in a loop that polls."""
+    polls = [any(_polls(step) for step in block.steps) for block in blocks[first:]]
     tests = [any(_tests(step) for step in block.steps) for block in blocks[first:]]
     for block in blocks[first:]:
         for target in block.targets if block.ending in (BRANCH, TABLE) else ():
             if target <= block.pc:
                 loop = slice(target - first, block.pc - first + 1)
-                block.communicates = block.communicates or any(looks[loop])
+                block.communicates = block.communicates or any(polls[loop])
                 block.polls = block.communicates or any(tests[loop])
 
 
-def _looks(step: Step) -> bool:
+def _polls(step: Step) -> bool:
     if Trait.LOADS in step.traits:
         return Trait.UPDATES in step.traits or not _POLLED.isdisjoint(step.instruction.modifiers)
     return Trait.PAUSES in step.traits
 
 
 def _tests(step: Step) -> bool:
-    """Say whether a step looks at an mbarrier and goes on: a wait that suspends its lanes needs no parking."""
+    """Return whether a step tests an mbarrier without suspending lanes; a wait that suspends needs no parking."""
     return Trait.TESTS in step.traits and Trait.SUSPENDS not in step.traits
 
 
@@ -411,19 +420,19 @@ def _allocates(blocks: list[Block]) -> bool:
     return any(step.traits.get(Trait.ALLOCATES) == "stack" for block in blocks for step in block.steps)
 
 
-def _above_frames(codes: list[Code]) -> int:
-    """Return an offset that no frame reaches; functions that enter themselves get room for some depth."""
+def _find_dynamic_base(codes: list[Code]) -> int:
+    """Return an offset above all frames; recursive functions get room for some depth."""
     size = _BUILTIN_FRAME + sum(code.frame.size for code in codes)
     return -(-(size + (_RECURSION if any(code.recursive for code in codes) else 0)) // 64) * 64
 
 
 def _communicates(blocks: list[Block]) -> bool:
-    """Say whether CTAs of different clusters may wait for one another: a loop polls memory."""
+    """Return whether CTAs of different clusters may wait for one another: a loop polls memory."""
     return any(block.communicates for block in blocks)
 
 
 def _masks_rank(instruction: Instruction) -> bool:
-    """Tell whether an instruction clears bit 24 alone of the uppermost bits."""
+    """Return whether an instruction clears bit 24 and no other bit of the uppermost eight."""
     if instruction.opcode != "and" or not isinstance(instruction.operands[-1], ImmediateOperand):
         return False
     number = instruction.operands[-1].value
@@ -431,14 +440,14 @@ def _masks_rank(instruction: Instruction) -> bool:
 
 
 def _mark_recursion(codes: list[Code]) -> None:
-    """Mark functions that can reach themselves; with an indirect call, every function whose address is taken may be
-    reached from it, which `callees` already holds."""
+    """Mark functions that can reach themselves. `callees` also holds functions whose address is taken, which indirect
+    calls may reach."""
     by_name = {code.function.name: code for code in codes}
     for code in codes:
-        todo, seen = list(code.callees), set[str]()
-        while todo:
-            name = todo.pop()
-            if name in by_name and name not in seen:
-                seen.add(name)
-                todo += by_name[name].callees
-        code.recursive = code.function.name in seen
+        worklist, visited = list(code.callees), set[str]()
+        while worklist:
+            name = worklist.pop()
+            if name in by_name and name not in visited:
+                visited.add(name)
+                worklist += by_name[name].callees
+        code.recursive = code.function.name in visited

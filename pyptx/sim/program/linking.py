@@ -1,6 +1,6 @@
-"""Links modules into one, as nvlink does: what one leaves to others is resolved, private names stay apart.
+"""Links modules into one, as nvlink does: resolves external names and renames private names that clash.
 
-Who defines a name is in `definitions`; what a name means inside a function is the checker's.
+`definitions` decides which module defines a name; the checker knows what a name means inside a function.
 """
 
 from __future__ import annotations
@@ -14,91 +14,93 @@ from pyptx.ir.directives import DwarfDirective, Section
 from pyptx.ir.nodes import LinkingDirective
 from pyptx.ir.walk import replace_statements
 from pyptx.isa.targets import Target, target
-from pyptx.sim.program.definitions import Symbol, misfit, symbols, winners
-from pyptx.sim.program.renaming import names_used, renamed
+from pyptx.sim.program.definitions import Symbol, collect_symbols, find_definitions, make_linking_error
+from pyptx.sim.program.renaming import find_names, rename
 from pyptx.sim.rules import faults
 
 
 @dataclass(slots=True)
-class _Linked:
-    """What becomes of every module's names: new ones for private names, and who defines the others."""
+class _Linkage:
+    """The symbols of each module, the definitions of shared names, and new names of private symbols."""
 
     symbols: list[dict[str, Symbol]]
-    winners: dict[str, Symbol | None]
+    definitions: dict[str, Symbol | None]
     renames: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
 
 
 _LINKED: dict[tuple[int, ...], tuple[list[Module], Module]] = {}
-"""The last modules that were linked, and what they became: programs are kept by their module."""
+"""The last linked modules and their results, so that equal launches share one module and its prepared program."""
 _LOCATED: dict[tuple[int, int], tuple[Module, Module]] = {}
-"""The last modules that ran beside others, and the same with places that name them, by number."""
+"""The last modules that ran beside others, and copies whose places name the module by number."""
 _MOST_LINKED = 16
 
 
-def whole(modules: Module | Sequence[Module]) -> Module:
-    """Return a module as it is, and several as one, the same for the same ones."""
+def combine_modules(modules: Module | Sequence[Module]) -> Module:
+    """Return a module as it is, or several linked into one; the same modules give the same object."""
     if isinstance(modules, Module):
         return modules
     if isinstance(modules, str) or not isinstance(modules, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
         kind = type(modules).__name__
-        raise TypeError(f"a module is run, found {kind}: pyptx.parser.parse(text) and kernel.module(…) make one")
+        raise TypeError(f"expected a module, found {kind}: pyptx.parser.parse(text) and kernel.module(…) return one")
     key = tuple(id(module) for module in modules)
-    found = _LINKED.pop(key, None)
-    if found is None:
+    entry = _LINKED.pop(key, None)
+    if entry is None:
         if len(_LINKED) >= _MOST_LINKED:
             del _LINKED[next(iter(_LINKED))]
-        found = list(modules), link(modules)
-    _LINKED[key] = found
-    return found[1]
+        entry = list(modules), link(modules)
+    _LINKED[key] = entry
+    return entry[1]
 
 
-def told_apart(modules: Sequence[Module]) -> list[Module]:
-    """Return modules whose places say which of several they are in, the same for the same ones."""
+def distinguish_modules(modules: Sequence[Module]) -> list[Module]:
+    """Return modules whose places name the module they are in; the same modules give the same objects."""
     numbers: dict[int, int] = {}
     for module in modules:
         numbers.setdefault(id(module), len(numbers) + 1)
     if len(numbers) == 1:
         return list(modules)
-    found: list[Module] = []
+    distinct: list[Module] = []
     for module in modules:
         key = id(module), numbers[id(module)]
-        kept = _LOCATED.pop(key, None) or (module, _located(module, f"<module {key[1]}>", 0))
+        entry = _LOCATED.pop(key, None) or (module, _locate(module, f"<module {key[1]}>", 0))
         if len(_LOCATED) >= _MOST_LINKED:
             del _LOCATED[next(iter(_LOCATED))]
-        _LOCATED[key] = kept
-        found.append(kept[1])
-    return found
+        _LOCATED[key] = entry
+        distinct.append(entry[1])
+    return distinct
 
 
 def link(modules: Sequence[Module], names: Sequence[str] = ()) -> Module:
-    """Return one module that does what several do together. PtxError says what does not fit, as nvlink would.
+    """Link modules into one, as nvlink does. Raise PtxError if they do not fit together.
 
-    `names` are what places in them are called, `<module 1>` and so on if there are none. A private name that another
-    module has too gets the number of its module: `table$2`."""
+    Places in the modules show `names`, by default `<module 1>` and so on. A private name that another module also has
+    gets the number of its module, as in `table$2`."""
     if not modules:
         raise faults.error(faults.LINKING, None, "no modules to link")
     for module in modules:
         if not isinstance(module, Module):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"modules are linked, found {type(module).__name__}: pyptx.parser.parse(text) makes one")
+            raise TypeError(f"expected modules, found {type(module).__name__}: pyptx.parser.parse(text) returns one")
     if len(modules) == 1:
         return modules[0]
-    given: list[Module] = []
+    sources: list[Module] = []
     files = 0
-    for at, module in enumerate(modules):
-        given.append(_located(module, names[at] if at < len(names) else f"<module {at + 1}>", files))
+    for index, module in enumerate(modules):
+        sources.append(_locate(module, names[index] if index < len(names) else f"<module {index + 1}>", files))
         files += max((s.index for s in module.directives if isinstance(s, FileDirective)), default=0)
-    header = _header(given)
-    tables = [symbols(module, at) for at, module in enumerate(given)]
-    linked = _Linked(tables, winners(tables, [names_used(module) for module in given]))
-    _part(linked)
-    statements = [kept for at, module in enumerate(given) for kept in _kept(module, at, linked)]
+    header = _merge_headers(sources)
+    tables = [collect_symbols(module, index) for index, module in enumerate(sources)]
+    linkage = _Linkage(tables, find_definitions(tables, [find_names(module) for module in sources]))
+    _rename_private_names(linkage)
+    statements = [
+        statement for index, module in enumerate(sources) for statement in _list_remaining(module, index, linkage)
+    ]
     return header.replace(directives=tuple(statements), layout=None)
 
 
-def _located(module: Module, name: str, files: int) -> Module:
-    """Return a module whose places name it, with the numbers of `.file` and `.loc` raised."""
+def _locate(module: Module, name: str, files: int) -> Module:
+    """Return a module whose places name it, with `files` added to the numbers of `.file` and `.loc`."""
 
-    def placed(statement: Statement) -> Statement:
+    def locate_statement(statement: Statement) -> Statement:
         origin: Origin | None = getattr(statement, "origin", None)
         changes: dict[str, object] = {}
         if isinstance(origin, Span) and origin.file is None:
@@ -106,96 +108,100 @@ def _located(module: Module, name: str, files: int) -> Module:
         if files and isinstance(statement, FileDirective):
             changes["index"] = statement.index + files
         elif files and isinstance(statement, LocDirective):
-            at = statement.inlined_at
-            changes |= {"file": statement.file + files, "inlined_at": at and (at[0] + files, at[1], at[2])}
+            call_site = statement.inlined_at
+            changes |= {
+                "file": statement.file + files,
+                "inlined_at": call_site and (call_site[0] + files, call_site[1], call_site[2]),
+            }
         return statement.replace(**changes) if changes else statement
 
-    return replace_statements(module, placed)
+    return replace_statements(module, locate_statement)
 
 
-def _header(modules: Sequence[Module]) -> Module:
-    """Return the module whose header all can have: the newest version, and a target that runs all of them."""
+def _merge_headers(modules: Sequence[Module]) -> Module:
+    """Return a module with the newest version and a target that runs all modules."""
     sizes = {module.address_size.size if module.address_size else 32: module for module in modules}
     if len(sizes) > 1:
-        (first, one), (second, other) = list(sizes.items())[:2]
-        raise misfit(_origin(other), f"addresses of {second} bits here, of {first} in {_place(one)}",
-                      "write the same .address_size into every module")  # fmt: skip
-    wanted = {name: module for module in modules for name in module.target.targets if name.startswith("sm_")}
-    targets = {name: target(name) for name in wanted}
-    suffixes = {one.suffix for one in targets.values()}
-    newest = max((one.arch for one in targets.values()), default=0)
-    chosen = Target(newest, "a" if "a" in suffixes else "f" if "f" in suffixes else "")
-    for name, one in targets.items():
-        if not chosen.provides(one):
-            others = ", ".join(f"`{n}`" for n in targets if n != name)
-            raise misfit(_origin(wanted[name]), f"a module for `{name}` does not run where one for {others} does",
-                          "write modules for one target, or plain ones, which newer targets run")  # fmt: skip
+        (first_size, first), (second_size, second) = list(sizes.items())[:2]
+        text = f"addresses have {second_size} bits here and {first_size} in {_describe_place(first)}"
+        raise make_linking_error(_find_origin(second), text, "write the same .address_size in every module")
+    modules_by_target = {name: module for module in modules for name in module.target.targets if name.startswith("sm_")}
+    targets = {name: target(name) for name in modules_by_target}
+    suffixes = {member.suffix for member in targets.values()}
+    newest = max((member.arch for member in targets.values()), default=0)
+    common_target = Target(newest, "a" if "a" in suffixes else "f" if "f" in suffixes else "")
+    for name, member in targets.items():
+        if not common_target.provides(member):
+            other_targets = ", ".join(f"`{n}`" for n in targets if n != name)
+            text = f"no target runs a module for `{name}` together with one for {other_targets}"
+            help = "compile all modules for one target, or for targets without a suffix, which newer targets run"
+            raise make_linking_error(_find_origin(modules_by_target[name]), text, help)
     version = max((module.version for module in modules), key=lambda v: (int(v.major), int(v.minor)))
-    head = modules[0]
+    first_module = modules[0]
     if targets:
-        rest = [name for name in head.target.targets if not name.startswith("sm_")]
-        head = head.replace(target=head.target.replace(targets=(chosen.name, *rest)))
-    return head.replace(version=version)
+        options = [name for name in first_module.target.targets if not name.startswith("sm_")]
+        first_module = first_module.replace(target=first_module.target.replace(targets=(common_target.name, *options)))
+    return first_module.replace(version=version)
 
 
-def _origin(module: Module) -> Origin | None:
+def _find_origin(module: Module) -> Origin | None:
     return module.target.origin or module.origin
 
 
-def _place(module: Module) -> str:
-    return str(_origin(module) or "another module")
+def _describe_place(module: Module) -> str:
+    return str(_find_origin(module) or "another module")
 
 
-def _part(linked: _Linked) -> None:
-    """Give private names that another module has too a name of their own."""
-    taken = {name for own in linked.symbols for name in own}
-    seen = set(linked.winners)
-    for at, own in enumerate(linked.symbols):
+def _rename_private_names(linkage: _Linkage) -> None:
+    """Give new names to private symbols whose name another module also has."""
+    all_names = {name for table in linkage.symbols for name in table}
+    visible_names = set(linkage.definitions)
+    for index, table in enumerate(linkage.symbols):
         renames: dict[str, str] = {}
-        for name, symbol in own.items():
+        for name, symbol in table.items():
             if symbol.linking:
                 continue
-            if name in seen:
-                new = f"{name}${at + 1}"
-                while new in taken:
+            if name in visible_names:
+                new = f"{name}${index + 1}"
+                while new in all_names:
                     new += "$"
-                taken.add(new)
+                all_names.add(new)
                 renames[name] = new
-            seen.add(name)
-        linked.renames.append(renames)
+            visible_names.add(name)
+        linkage.renames.append(renames)
 
 
-def _kept(module: Module, number: int, linked: _Linked) -> Iterator[Statement]:
-    """Yield what stays of a module: all but the definitions that others replace, under their new names."""
-    lost = {
-        name for name, symbol in linked.symbols[number].items()
-        if symbol.linking and symbol.defined and linked.winners.get(name) is not symbol
+def _list_remaining(module: Module, number: int, linkage: _Linkage) -> Iterator[Statement]:
+    """Yield the statements of a module without definitions that another module replaces, under their new names."""
+    foreign_names = {
+        name for name, symbol in linkage.symbols[number].items()
+        if symbol.linking and symbol.is_definition and linkage.definitions.get(name) is not symbol
     }  # fmt: skip
-    renames = linked.renames[number]
+    renames = linkage.renames[number]
     for statement in module.directives:
-        for kept in _without(statement, lost):
-            yield renamed(module, kept, renames)
+        for remaining in _drop_definitions(statement, foreign_names):
+            yield rename(module, remaining, renames)
 
 
-def _without(statement: Statement, lost: set[str]) -> Iterator[Statement]:
-    """Yield what stays of a statement when others define these names."""
+def _drop_definitions(statement: Statement, foreign_names: set[str]) -> Iterator[Statement]:
+    """Yield what remains of a statement if other modules define these names."""
     if isinstance(statement, Section | DwarfDirective):
         return
-    if isinstance(statement, AliasDirective) and statement.name in lost:
+    if isinstance(statement, AliasDirective) and statement.name in foreign_names:
         return
-    if isinstance(statement, Function) and statement.name in lost and statement.definition:
+    if isinstance(statement, Function) and statement.name in foreign_names and statement.definition:
         if not statement.is_entry:
             yield statement.replace(
                 definition=False, body=(), linking=LinkingDirective.EXTERN, layout=None, closing=None
             )
         return
-    if not isinstance(statement, VarDecl) or not any(item.name in lost for item in statement.declarators):
+    if not isinstance(statement, VarDecl) or not any(item.name in foreign_names for item in statement.declarators):
         yield statement
         return
     for item in statement.declarators:
-        gone = item.name in lost
+        is_foreign = item.name in foreign_names
         yield statement.replace(
-            name=item.name, array_size=item.array_size, initializer=None if gone else item.initializer, dims=item.dims,
-            count=item.count, braces=None if gone else item.braces, more=(), layout=None,
-            linking=LinkingDirective.EXTERN if gone else statement.linking,
+            name=item.name, array_size=item.array_size, dims=item.dims, count=item.count, more=(), layout=None,
+            initializer=None if is_foreign else item.initializer, braces=None if is_foreign else item.braces,
+            linking=LinkingDirective.EXTERN if is_foreign else statement.linking,
         )  # fmt: skip

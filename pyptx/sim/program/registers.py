@@ -1,4 +1,4 @@
-"""Gives each register of a function its row in the matrix of its class. Knows no lanes."""
+"""Gives each register of a function a row in the matrix of its class. Knows no lanes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyptx.sim.base.formats import CLASSES, container_bits, register_class
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A register: the letter of its class, its first row, and how many rows it takes (128 bits take two)."""
+    """A register: the letter of its class, its first row, and its number of rows (two for 128 bits)."""
 
     letter: str
     index: int
@@ -22,27 +22,27 @@ Name = tuple[str, int]
 
 
 class Rows:
-    """The registers of one function. Functions share the matrices, `used` is common to them."""
+    """The registers of one function. Functions share the matrices and `used`, the number of rows taken per class."""
 
     def __init__(self, used: dict[str, int]) -> None:
         self.used = used
-        self.of: dict[Name, Row] = {}
+        self.by_name: dict[Name, Row] = {}
 
     @staticmethod
-    def totals() -> dict[str, int]:
-        """Return a fresh count of rows per class; row 0 of the predicates is the carry flag."""
+    def create_totals() -> dict[str, int]:
+        """Return the initial number of rows per class; row 0 of the predicates is the carry flag."""
         return {letter: 1 if letter == "p" else 0 for letter in CLASSES}
 
     def add(self, name: Name, symbol: Symbol) -> Row:
-        """Return the rows of a register, allocated on first sight."""
-        found = self.of.get(name)
-        if found is None:
+        """Return the rows of a register, allocating them on first use."""
+        row = self.by_name.get(name)
+        if row is None:
             letter = register_class(symbol.type)
             wide = 2 if container_bits(symbol.type) == 128 else 1
-            found = Row(letter, self.used[letter], wide, symbol.type)
-            self.used[letter] += found.count
-            self.of[name] = found
-        return found
+            row = Row(letter, self.used[letter], wide, symbol.type)
+            self.used[letter] += row.count
+            self.by_name[name] = row
+        return row
 
 
 CARRY = Row("p", 0, 1, "pred")

@@ -1,5 +1,5 @@
-"""Names that a module's statements use, and the same statements under other names. Knows what declares a name inside a
-function, which hides the module's."""
+"""Finds the names that statements use, and renames them. Knows that a name declared inside a function hides the
+module's."""
 
 from __future__ import annotations
 
@@ -34,99 +34,100 @@ _NAMED: dict[type[Node], str] = {
     RegisterOperand: "name", LabelOperand: "name", IndexedOperand: "name", AddressOperand: "base",
     GenericOperand: "symbol",
 }  # fmt: skip
-"""Operands that name something, and the field that holds the name."""
+"""The field that holds the name, by type of operand."""
 
 
-def names_used(module: Module) -> set[str]:
-    """Return every name that instructions, initial values, target lists and aliases mention."""
-    found: set[str] = set()
+def find_names(module: Module) -> set[str]:
+    """Return every name in instructions, initializers, target lists and aliases."""
+    names: set[str] = set()
     for statement in visit(module):
         if isinstance(statement, Instruction):
             for operand in statement.operands:
-                _mention(operand, found)
+                _add_names(operand, names)
         elif isinstance(statement, VarDecl):
             for item in statement.declarators:
-                _values(item, found)
+                _add_initial_values(item, names)
         elif isinstance(statement, CallTargets):
-            found.update(statement.targets)
+            names.update(statement.targets)
         elif isinstance(statement, AliasDirective):
-            found.add(statement.aliasee)
-    return found
+            names.add(statement.aliasee)
+    return names
 
 
-def _values(item: Declarator, found: set[str]) -> None:
+def _add_initial_values(item: Declarator, names: set[str]) -> None:
     for value in item.initializer or ():
         if isinstance(value, str):
-            found.add(value)
+            names.add(value)
         else:
-            _mention(value, found)
+            _add_names(value, names)
 
 
-def _mention(operand: Node, found: set[str]) -> None:
+def _add_names(operand: Node, names: set[str]) -> None:
     for part in parts_of(operand):
         name = _NAMED.get(type(part))
         if name is not None:
-            found.add(getattr(part, name))
+            names.add(getattr(part, name))
 
 
-def renamed(module: Module, statement: Statement, names: Mapping[str, str]) -> Statement:
-    """Return a statement of a module with the module's names in it replaced."""
+def rename(module: Module, statement: Statement, names: Mapping[str, str]) -> Statement:
+    """Return a statement of a module with the module's names replaced."""
     if not names:
         return statement
     if isinstance(statement, Function):
-        return _function(module, statement, names)
-    return _changed(statement, names)
+        return _rename_function(module, statement, names)
+    return _rename_statement(statement, names)
 
 
-def _function(module: Module, function: Function, names: Mapping[str, str]) -> Function:
-    """Return a function under its new name, with the module's names in its body replaced."""
-    hidden = names.keys() & _local(function)
-    inside = {name: new for name, new in names.items() if name not in hidden}
-    if hidden:
-        _refuse(module, function, hidden)
+def _rename_function(module: Module, function: Function, names: Mapping[str, str]) -> Function:
+    """Return a function with its own name and the module's names in its body replaced."""
+    shadows = names.keys() & _find_local_names(function)
+    visible_names = {name: new for name, new in names.items() if name not in shadows}
+    if shadows:
+        _refuse_shadows(module, function, shadows)
     name = names.get(function.name, function.name)
-    if inside and function.definition:
+    if visible_names and function.definition:
         body = replace_statements(
-            Module(module.version, module.target, None, function.body), lambda inner: _changed(inner, inside)
+            Module(module.version, module.target, None, function.body),
+            lambda inner: _rename_statement(inner, visible_names),
         )
         return function.replace(name=name, body=body.directives)
     return function.replace(name=name) if name != function.name else function
 
 
-def _local(function: Function) -> set[str]:
-    """Return the names that a function declares anywhere."""
-    found = {param.name for param in (*(function.return_params or ()), *function.params)}
+def _find_local_names(function: Function) -> set[str]:
+    """Return all names that a function declares."""
+    names = {param.name for param in (*(function.return_params or ()), *function.params)}
     for statement in visit(function):
         if isinstance(statement, Label):
-            found.add(statement.name)
+            names.add(statement.name)
         elif isinstance(statement, RegDecl | VarDecl):
             for item in statement.declarators:
-                found.update(f"{item.name}{n}" for n in range(item.count or 0))
-                found.add(item.name)
-    return found
+                names.update(f"{item.name}{n}" for n in range(item.count or 0))
+                names.add(item.name)
+    return names
 
 
-def _refuse(module: Module, function: Function, hidden: set[str]) -> None:
-    """Refuse a function in which a name is the module's at one place and its own at another."""
+def _refuse_shadows(module: Module, function: Function, shadows: set[str]) -> None:
+    """Raise PtxError if a name is the module's at one place of a function and local at another."""
     bodies, names, _ = checker.collect_bodies(module)
     for step in (step for body in bodies if body.function is function for step in body.steps):
-        used: set[str] = set()
+        mentions: set[str] = set()
         for operand in step.instruction.operands:
-            _mention(operand, used)
-        for name in sorted(used & hidden):
+            _add_names(operand, mentions)
+        for name in sorted(mentions & shadows):
             if step.scope.find(name) is names.find(name):
-                text = f"`{name}`, which another module has too, is hidden by a name of `{function.name}`"
+                text = f"`{name}`, which another module also has, is hidden by a name in `{function.name}`"
                 raise PtxError([faults.LINKING.found(step.instruction.origin, text, help="rename one of them")])
 
 
-def _changed(statement: Statement, names: Mapping[str, str]) -> Statement:
-    """Return one statement, without what is inside it, under new names."""
+def _rename_statement(statement: Statement, names: Mapping[str, str]) -> Statement:
+    """Return a statement with names replaced, except in nested statements."""
     if isinstance(statement, Instruction):
-        operands = tuple(cast("Any", _operand(operand, names)) for operand in statement.operands)
-        same = all(new is old for new, old in zip(operands, statement.operands, strict=True))
-        return statement if same else statement.replace(operands=operands)
+        operands = tuple(cast("Any", _rename_operand(operand, names)) for operand in statement.operands)
+        is_unchanged = all(new is old for new, old in zip(operands, statement.operands, strict=True))
+        return statement if is_unchanged else statement.replace(operands=operands)
     if isinstance(statement, VarDecl):
-        return _variables(statement, names)
+        return _rename_variables(statement, names)
     if isinstance(statement, CallTargets):
         return statement.replace(targets=tuple(names.get(name, name) for name in statement.targets))
     if isinstance(statement, AliasDirective):
@@ -136,42 +137,44 @@ def _changed(statement: Statement, names: Mapping[str, str]) -> Statement:
     return statement
 
 
-def _variables(statement: VarDecl, names: Mapping[str, str]) -> VarDecl:
+def _rename_variables(statement: VarDecl, names: Mapping[str, str]) -> VarDecl:
     changes: dict[str, Any] = {}
     if statement.name in names:
         changes["name"] = names[statement.name]
     if statement.initializer is not None:
-        changes["initializer"] = _initial(statement.initializer, names)
+        changes["initializer"] = _rename_values(statement.initializer, names)
     if statement.more:
         changes["more"] = tuple(
             item.replace(
                 name=names.get(item.name, item.name),
-                initializer=None if item.initializer is None else _initial(item.initializer, names),
+                initializer=None if item.initializer is None else _rename_values(item.initializer, names),
             )
             for item in statement.more
         )
     return statement.replace(**changes) if changes else statement
 
 
-def _initial(values: tuple[Any, ...], names: Mapping[str, str]) -> tuple[Any, ...]:
-    return tuple(names.get(value, value) if isinstance(value, str) else _operand(value, names) for value in values)
+def _rename_values(values: tuple[Any, ...], names: Mapping[str, str]) -> tuple[Any, ...]:
+    return tuple(
+        names.get(value, value) if isinstance(value, str) else _rename_operand(value, names) for value in values
+    )
 
 
-def _operand(operand: Node, names: Mapping[str, str]) -> Node:
-    """Return an operand under new names, the same one if it names none of them."""
-    used: set[str] = set()
-    _mention(operand, used)
-    if not used & names.keys():
+def _rename_operand(operand: Node, names: Mapping[str, str]) -> Node:
+    """Return an operand with names replaced, or the same object if it uses none of them."""
+    mentions: set[str] = set()
+    _add_names(operand, mentions)
+    if not mentions & names.keys():
         return operand
     changes: dict[str, Any] = {}
-    named = _NAMED.get(type(operand))
+    name_field = _NAMED.get(type(operand))
     for name in field_names(type(operand)):
         value: Any = getattr(operand, name)
-        if name == named:
+        if name == name_field:
             changes[name] = names.get(value, value)
         elif isinstance(value, Node):
-            changes[name] = _operand(value, names)
+            changes[name] = _rename_operand(value, names)
         elif isinstance(value, tuple):
             parts = cast("tuple[Any, ...]", value)
-            changes[name] = tuple(_operand(part, names) if isinstance(part, Node) else part for part in parts)
+            changes[name] = tuple(_rename_operand(part, names) if isinstance(part, Node) else part for part in parts)
     return operand.replace(**changes)

@@ -1,4 +1,4 @@
-"""Addresses and first contents of module variables: `.global`, `.const`, `.shared`. Knows the address map, no lanes."""
+"""Addresses and initial contents of variables in `.global`, `.const` and `.shared`. Knows the address map, no lanes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pyptx.ir import (
 from pyptx.ir.nodes import Declarator
 from pyptx.ir.operands import Operand, number_value
 from pyptx.sim.base.formats import Array
-from pyptx.sim.program.frames import aligned, declarator_of, size_and_alignment
+from pyptx.sim.program.frames import align_up, find_declarator, measure_declaration
 from pyptx.sim.program.shared_names import SharedNames
 from pyptx.sim.rules import faults
 
@@ -37,20 +37,20 @@ LOCAL_WINDOW = 0x3_0000_0000
 FUNCTION_BASE = 0x4_0000_0000
 FUNCTION_STEP = 16
 GLOBAL_BASE = 0x7F_0000_0000
-"""The generic address space: kernel parameters, the windows of shared and local memory, functions, and from
-GLOBAL_BASE on global memory and constants."""
+"""The generic address space: kernel parameters, the windows of shared and local memory, and functions. Global memory
+and constants start at GLOBAL_BASE."""
 
 RESERVED_SHARED = 1024
-"""Bytes at the start of the shared window that belong to the system from sm_90 on; below, variables start at 0."""
+"""Bytes that the system reserves at the start of the shared window from sm_90 on; older targets reserve none."""
 _OPAQUE = frozenset((".texref", ".samplerref", ".surfref"))
 """Types whose initializers describe an object, not bytes."""
 GUARD = 256
-"""Bytes between two global allocations that belong to nobody."""
+"""The number of unused bytes between two global allocations."""
 
 
 @dataclass(slots=True)
 class Allocation:
-    """Bytes of global memory with one owner, as they are at the start; `lent` ones belong to the caller."""
+    """An allocation of global memory with its initial contents; `lent` data belongs to the caller."""
 
     address: int
     size: int
@@ -64,28 +64,28 @@ class Allocation:
 
 
 class Valueless(Exception):
-    """A part of an initializer that has no value; the caller names the variable."""
+    """Raised for a part of an initializer that has no value; the caller adds the variable's name."""
 
 
 @dataclass(slots=True)
 class Globals:
-    """Variables in global and constant memory, by name and declaration: one set for all programs that run on the same
-    memory."""
+    """The variables in global and constant memory, shared by all programs that run on the same memory. Keys are names
+    and declarations."""
 
     next: int = GLOBAL_BASE
-    placed: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
+    addresses: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
     allocations: list[Allocation] = field(default_factory=list[Allocation])
 
     def place(self, key: tuple[str, int], size: int, alignment: int) -> int:
-        """Return the address of a new variable."""
-        address = self.placed[key] = aligned(self.next, max(alignment, 256))
+        """Place a new variable and return its address."""
+        address = self.addresses[key] = align_up(self.next, max(alignment, 256))
         self.next = address + size + GUARD
         return address
 
 
 @dataclass(slots=True)
 class Variables:
-    """The variables that a program names; `functions` numbers a function whose address is taken."""
+    """The variables that a program names; `functions` returns the number of a function whose address is taken."""
 
     module: Module
     names: Scope
@@ -94,127 +94,129 @@ class Variables:
     globals: Globals = field(default_factory=Globals)
     next_shared: int = 0
     dynamic_alignment: int = 16
-    placed: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
+    addresses: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
     dynamic: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
     shared: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
-    """Where each variable of shared memory starts, and its name."""
+    """The start and name of each shared variable."""
     sizes: dict[int, int] = field(default_factory=dict[int, int])
-    """The bytes of those of a known size, by where they start."""
+    """The sizes of shared variables, if known, by start."""
     in_shared: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
-    """The same by name and declaration."""
-    waiting: dict[tuple[str, int], Symbol] = field(default_factory=dict[tuple[str, int], Symbol])
-    """Variables of shared memory that the program names: where they lie depends on all of them."""
+    """The starts of shared variables by name and declaration."""
+    pending_shared: dict[tuple[str, int], Symbol] = field(default_factory=dict[tuple[str, int], Symbol])
+    """Shared variables that the program names; their addresses depend on all of them."""
 
     def __post_init__(self) -> None:
         self.next_shared = self.shared_base
 
-    def use(self, name: str, symbol: Symbol) -> None:
-        """Note that the program names a variable."""
+    def add(self, name: str, symbol: Symbol) -> None:
+        """Add a variable that the program names."""
         if symbol.space == "shared":
-            self.waiting[name, id(symbol)] = symbol
+            self.pending_shared[name, id(symbol)] = symbol
         else:
-            self.address(name, symbol)
+            self.find_address(name, symbol)
 
-    def address(self, name: str, symbol: Symbol) -> int:
-        """Return a variable's address in its space, placing it on first sight. One of shared memory has an address only
-        when all are settled."""
+    def find_address(self, name: str, symbol: Symbol) -> int:
+        """Return a variable's address in its space, placing it on first use. A shared variable has its final address
+        after `place_shared`."""
         key = (name, id(symbol))
-        found = self.placed.get(key)
-        if found is None:
+        address = self.addresses.get(key)
+        if address is None:
             self._place(key, symbol)
-            found = self.placed[key]
-        return found
+            address = self.addresses[key]
+        return address
 
-    def dynamic_base(self) -> int:
-        """Return where dynamic shared memory starts."""
-        return aligned(self.next_shared, self.dynamic_alignment)
+    def find_dynamic_base(self) -> int:
+        """Return the start of dynamic shared memory."""
+        return align_up(self.next_shared, self.dynamic_alignment)
 
-    def settle(self, entry: Function) -> None:
-        """Place the shared variables that the program of an entry names, those of dynamic shared memory last."""
-        order = _order_of_shared(self.module, entry)
-        for key, symbol in sorted(self.waiting.items(), key=lambda item: order[id(item[1].declaration), item[0][0]]):
-            self.address(key[0], symbol)
+    def place_shared(self, entry: Function) -> None:
+        """Place the shared variables that the program of an entry names, dynamic shared memory last."""
+        order = _order_shared_variables(self.module, entry)
+        for key, symbol in sorted(
+            self.pending_shared.items(), key=lambda item: order[id(item[1].declaration), item[0][0]]
+        ):
+            self.find_address(key[0], symbol)
         for key in self.dynamic:
-            self.placed[key] = self.dynamic_base()
-            self.shared.append((self.dynamic_base(), key[0]))
+            self.addresses[key] = self.find_dynamic_base()
+            self.shared.append((self.find_dynamic_base(), key[0]))
 
-    def shared_names(self, parts: Mapping[str, int]) -> SharedNames:
-        """Return the names of places of shared memory; `parts` names some behind the dynamic symbol."""
-        dynamic = ((self.dynamic_base() + offset, name) for name, offset in parts.items())
+    def list_shared_names(self, parts: Mapping[str, int]) -> SharedNames:
+        """Return the names of addresses in shared memory; `parts` are names by offset in dynamic memory."""
+        dynamic = ((self.find_dynamic_base() + offset, name) for name, offset in parts.items())
         return SharedNames((*self.shared, *dynamic), self.sizes)
 
-    def shared_symbol(self, address: int) -> str:
-        """Return the variable that a place of shared memory lies in or behind, empty if there is none."""
+    def find_shared_symbol(self, address: int) -> str:
+        """Return the last variable that starts at or before a shared address, or an empty string."""
         return max(((start, name) for start, name in self.shared if start <= address), default=(0, ""))[1]
 
     def _place(self, key: tuple[str, int], symbol: Symbol) -> None:
-        declared = symbol.declaration
-        assert isinstance(declared, VarDecl)
-        item = declarator_of(key[0], declared)
-        extern = declared.linking is not None and declared.linking.ptx == ".extern"
-        defined = self._definition(key[0], declared) if extern else None
-        if defined is not None:
-            declared, item = defined
+        declaration = symbol.declaration
+        assert isinstance(declaration, VarDecl)
+        item = find_declarator(key[0], declaration)
+        extern = declaration.linking is not None and declaration.linking.ptx == ".extern"
+        definition = self._find_definition(key[0], declaration) if extern else None
+        if definition is not None:
+            declaration, item = definition
         elif extern and symbol.space != "shared":
             raise faults.error(
-                faults.UNDEFINED_EXTERN, declared.origin, f"`{key[0]}` is external and nothing defines it"
+                faults.UNDEFINED_EXTERN, declaration.origin, f"`{key[0]}` is external, and no module defines it"
             )
-        size, alignment = size_and_alignment(declared, item)
+        size, alignment = measure_declaration(declaration, item)
         if symbol.space == "shared":
-            self._place_shared(key, declared, size, alignment)
+            self._place_shared(key, declaration, size, alignment)
             return
-        known = self.globals.placed.get((key[0], id(declared)))
-        if known is not None:
-            self.placed[key] = known
+        global_address = self.globals.addresses.get((key[0], id(declaration)))
+        if global_address is not None:
+            self.addresses[key] = global_address
             return
-        address = self.placed[key] = self.globals.place((key[0], id(declared)), size, alignment)
+        address = self.addresses[key] = self.globals.place((key[0], id(declaration)), size, alignment)
         try:
             data = np.zeros(size, np.uint8)
         except MemoryError:
             text = f"no memory for `{key[0]}`, {size} bytes"
-            raise faults.error(faults.OUT_OF_MEMORY, declared.origin, text) from None
+            raise faults.error(faults.OUT_OF_MEMORY, declaration.origin, text) from None
         self.globals.allocations.append(
             Allocation(address, size, key[0], data, symbol.space, symbol.space != "const", lent=True)
         )
-        self._initialise(data, declared, item)
+        self._initialize(data, declaration, item)
 
-    def _definition(self, name: str, declared: VarDecl) -> tuple[VarDecl, Declarator] | None:
+    def _find_definition(self, name: str, declaration: VarDecl) -> tuple[VarDecl, Declarator] | None:
         for statement in self.module.directives:
-            if isinstance(statement, VarDecl) and statement is not declared:
+            if isinstance(statement, VarDecl) and statement is not declaration:
                 for item in statement.declarators:
                     if item.name == name and (statement.linking is None or statement.linking.ptx != ".extern"):
                         return statement, item
         return None
 
-    def _place_shared(self, key: tuple[str, int], declared: VarDecl, size: int, alignment: int) -> None:
+    def _place_shared(self, key: tuple[str, int], declaration: VarDecl, size: int, alignment: int) -> None:
         if not size:
             self.dynamic_alignment = max(self.dynamic_alignment, alignment)
             self.dynamic.append(key)
-            self.placed[key] = self.shared_base
+            self.addresses[key] = self.shared_base
             return
-        known = self.in_shared.get((key[0], id(declared)))
-        if known is not None:
-            self.placed[key] = known
+        shared_address = self.in_shared.get((key[0], id(declaration)))
+        if shared_address is not None:
+            self.addresses[key] = shared_address
             return
-        address = aligned(self.next_shared, alignment)
-        self.placed[key] = self.in_shared[key[0], id(declared)] = address
+        address = align_up(self.next_shared, alignment)
+        self.addresses[key] = self.in_shared[key[0], id(declaration)] = address
         self.shared.append((address, key[0]))
         self.sizes[address] = size
         self.next_shared = address + size
 
-    def _initialise(self, data: Array, declared: VarDecl, item: Declarator) -> None:
-        if item.initializer is None or declared.type.ptx in _OPAQUE:
+    def _initialize(self, data: Array, declaration: VarDecl, item: Declarator) -> None:
+        if item.initializer is None or declaration.type.ptx in _OPAQUE:
             return
-        width = max(8, declared.type.bits) // 8
-        kind = declared.type.ptx[1:]
+        width = max(8, declaration.type.bits) // 8
+        kind = declaration.type.ptx[1:]
         sizes = ([int(item.array_size)] if item.array_size is not None else []) + [int(d) for d in item.dims]
-        if declared.vector:
-            sizes.append(declared.vector)
+        if declaration.vector:
+            sizes.append(declaration.vector)
         try:
             self._fill(data, 0, list(item.initializer), sizes[1:], width, kind)
         except Valueless as why:
             text = f"the value of `{item.name}` is not legal: {why}"
-            raise faults.error(faults.ILLEGAL, declared.origin, text) from None
+            raise faults.error(faults.ILLEGAL, declaration.origin, text) from None
 
     def _fill(
         self, contents: Array, offset: int, values: list[str | Operand], inner: list[int], width: int, kind: str
@@ -227,50 +229,50 @@ class Variables:
                 self._fill(contents, offset, list(value.elements), inner[1:], width, kind)
                 offset += step
             else:
-                data = self._bytes(value, width, kind)
+                data = self._encode_value(value, width, kind)
                 if offset + len(data) > len(contents):
                     raise Valueless("it has more values than elements")
                 contents[offset : offset + len(data)] = np.frombuffer(data, np.uint8)
                 offset += len(data)
 
-    def _bytes(self, value: str | Operand, width: int, kind: str) -> bytes:
+    def _encode_value(self, value: str | Operand, width: int, kind: str) -> bytes:
         if isinstance(value, MaskOperand):
-            whole = self._value(value.operand)
+            operand_value = self._evaluate(value.operand)
             mask = int(number_value(value.mask))
-            picked, shift = 0, 0
+            bits, shift = 0, 0
             for byte in range(8):
                 if mask >> 8 * byte & 0xFF:
-                    picked |= (int(whole) >> 8 * byte & 0xFF) << shift
+                    bits |= (int(operand_value) >> 8 * byte & 0xFF) << shift
                     shift += 8
-            return picked.to_bytes(width, "little")
-        number = self._value(value)
+            return bits.to_bytes(width, "little")
+        number = self._evaluate(value)
         if kind in ("f32", "f64"):
             return struct.pack("<f" if kind == "f32" else "<d", float(number))
         if isinstance(number, float):
             return struct.pack("<f" if width == 4 else "<d", number)[:width]
         return (number & ((1 << 8 * width) - 1)).to_bytes(width, "little")
 
-    def _value(self, value: str | Operand) -> int | float:
+    def _evaluate(self, value: str | Operand) -> int | float:
         if isinstance(value, str):
             try:
                 return number_value(value)
             except ValueError:
-                return self._symbol(value)
+                return self._resolve_symbol(value)
         if isinstance(value, GenericOperand):
-            return self._symbol(value.symbol)
+            return self._resolve_symbol(value.symbol)
         if isinstance(value, LabelOperand | RegisterOperand):
-            return self._symbol(value.name)
+            return self._resolve_symbol(value.name)
         if isinstance(value, BinaryOperand) and value.operator in "+-":
-            left, right = self._value(value.left), self._value(value.right)
-            return left + right if value.operator == "+" else left - right
+            lhs, rhs = self._evaluate(value.left), self._evaluate(value.right)
+            return lhs + rhs if value.operator == "+" else lhs - rhs
         if isinstance(value, ImmediateOperand):
             return value.value
-        found = evaluate(value)
-        if found is None:
+        number = evaluate(value)
+        if number is None:
             raise Valueless("a constant expression without a value")
-        return found
+        return number
 
-    def _symbol(self, name: str) -> int:
+    def _resolve_symbol(self, name: str) -> int:
         symbol = self.names.find(name)
         if symbol is None:
             raise Valueless(f"`{name}` is not declared")
@@ -278,30 +280,32 @@ class Variables:
             number = self.functions(name)
             return FUNCTION_BASE + FUNCTION_STEP * number if number >= 0 else 0
         if symbol.space == "shared":
-            raise Valueless(f"`{name}` is shared memory, an initializer names global memory and constants")
-        return self.address(name, symbol)
+            raise Valueless(f"`{name}` is in shared memory; an initializer may name only global and constant memory")
+        return self.find_address(name, symbol)
 
 
-def _order_of_shared(module: Module, entry: Function) -> dict[tuple[int, str], int]:
-    """Return the order in which ptxas 13.5 places shared variables, for every target: those that other modules may see,
-    the entry's own, the module's, those of functions. Each lies at the next multiple of its own alignment; those that
-    nothing names take no addresses. Functions count from their first declaration."""
+def _order_shared_variables(module: Module, entry: Function) -> dict[tuple[int, str], int]:
+    """Return the order in which ptxas 13.5 places shared variables on every target: variables with linking, the
+    entry's own, the module's, those of functions in the order of their first declaration.
+
+    Each variable lies at the next multiple of its alignment; a variable that nothing names has no address.
+    """
     at_module = [statement for statement in module.directives if isinstance(statement, VarDecl)]
     functions: dict[str, list[VarDecl]] = {}
     for function in module.directives:
         if isinstance(function, Function) and function is not entry:
-            functions.setdefault(function.name, []).extend(_declared_in(function))
+            functions.setdefault(function.name, []).extend(_find_declarations(function))
     order: dict[tuple[int, str], int] = {}
-    for declared in (
+    for declaration in (
         *(item for item in at_module if item.linking is not None),
-        *_declared_in(entry),
+        *_find_declarations(entry),
         *at_module,
         *chain.from_iterable(functions.values()),
     ):
-        for item in declared.declarators:
-            order.setdefault((id(declared), item.name), len(order))
+        for item in declaration.declarators:
+            order.setdefault((id(declaration), item.name), len(order))
     return order
 
 
-def _declared_in(function: Function) -> list[VarDecl]:
+def _find_declarations(function: Function) -> list[VarDecl]:
     return [statement for statement in visit(function) if isinstance(statement, VarDecl)]

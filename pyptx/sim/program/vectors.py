@@ -1,5 +1,5 @@
-"""Vector registers as registers of their own: `T` of `.reg .v4 .u32 T` becomes `{T.x, T.y, T.z, T.w}` wherever a step
-names it, and each of these is declared. Who comes after knows scalar registers and braces only."""
+"""Replaces vector registers by scalar ones: `T` of `.reg .v4 .u32 T` becomes `{T.x, T.y, T.z, T.w}` in each step, and
+each member is declared. Later stages know only scalar registers and braces."""
 
 from __future__ import annotations
 
@@ -26,88 +26,94 @@ _COLORS = dict(zip("rgba", _PARTS, strict=True))
 Name = tuple[str, int]
 
 
-def names_of(param: Param) -> tuple[str, ...]:
-    """Return the names of the registers of a `.reg` parameter: its own, or those of a vector's members."""
-    return _members(param.name, param.vector or 0) or (param.name,)
+def list_register_names(param: Param) -> tuple[str, ...]:
+    """Return the register names of a `.reg` parameter: its own, or those of a vector's members."""
+    return _name_members(param.name, param.vector or 0) or (param.name,)
 
 
-def _members(name: str, count: int) -> tuple[str, ...]:
+def _name_members(name: str, count: int) -> tuple[str, ...]:
     return tuple(f"{name}.{part}" for part in _PARTS[:count])
 
 
-def _declared(scope: Scope) -> list[Symbol]:
+def _list_symbols(scope: Scope) -> list[Symbol]:
     return [*scope.names.values(), *(symbol for _, symbol in scope.ranges.values())]
 
 
 class Members:
-    """The members of the vector registers that a program names, each a symbol of its own."""
+    """The members of a program's vector registers; each has its own symbol."""
 
     def __init__(self) -> None:
         self.symbols: dict[Name, Symbol] = {}
 
-    def of(self, name: str, scope: Scope) -> tuple[str, ...]:
-        """Return the names of a vector register's members, which the scope knows then; nothing for another name."""
+    def find_members(self, name: str, scope: Scope) -> tuple[str, ...]:
+        """Declare the members of a vector register in the scope and return their names; nothing for other names."""
         symbol = scope.find(name)
         if symbol is None or symbol.kind is not Kind.REGISTER or not symbol.vector:
             return ()
-        found = _members(name, symbol.vector)
-        for member in found:
+        names = _name_members(name, symbol.vector)
+        for member in names:
             own = self.symbols.setdefault((member, id(symbol)), make_register(symbol.type, 0, symbol.declaration))
             scope.declare(member, own)
-        return found
+        return names
 
     def expand(self, body: Body) -> None:
-        """Rewrite the steps of a function that can name vector registers."""
+        """Rewrite the steps of a function that declares or inherits vector registers."""
         scopes = {id(item.scope): item.scope for item in body.items}
-        known = [symbol for scope in scopes.values() for outer in scope.walk_outward() for symbol in _declared(outer)]
-        if any(symbol.kind is Kind.REGISTER and symbol.vector for symbol in known):
-            body.items = [self._step(item) if isinstance(item, Step) else item for item in body.items]
+        symbols = [
+            symbol for scope in scopes.values() for outer in scope.walk_outward() for symbol in _list_symbols(outer)
+        ]
+        if any(symbol.kind is Kind.REGISTER and symbol.vector for symbol in symbols):
+            body.items = [self._expand_step(item) if isinstance(item, Step) else item for item in body.items]
             body.steps = [item for item in body.items if isinstance(item, Step)]
 
-    def _step(self, step: Step) -> Step:
+    def _expand_step(self, step: Step) -> Step:
         instruction, scope, plan = step
-        wanted = plan.signature if plan is not None and Trait.CALLS not in step.traits else ()
+        signature = plan.signature if plan is not None and Trait.CALLS not in step.traits else ()
         operands = tuple(
-            self._operand(given, wanted[at] if at < len(wanted) else None, scope)
-            for at, given in enumerate(instruction.operands)
+            self._expand_operand(operand, signature[at] if at < len(signature) else None, scope)
+            for at, operand in enumerate(instruction.operands)
         )
         guard = instruction.predicate
         if guard is not None and "." in guard.register:
-            instruction = instruction.replace(predicate=Predicate(self._member(guard.register, scope), guard.negated))
+            instruction = instruction.replace(
+                predicate=Predicate(self._find_member(guard.register, scope), guard.negated)
+            )
         if operands == instruction.operands:
             return Step(instruction, scope, plan)
         return Step(instruction.replace(operands=operands), scope, plan)
 
-    def _operand(self, given: Actual, wanted: Operand | None, scope: Scope) -> Actual:
-        parts = wanted.parts if wanted is not None else ()
-        match given:
+    def _expand_operand(self, operand: Actual, formal: Operand | None, scope: Scope) -> Actual:
+        parts = formal.parts if formal is not None else ()
+        match operand:
             case RegisterOperand() | LabelOperand():
-                members = self.of(given.name, scope)
+                members = self.find_members(operand.name, scope)
                 if members:
-                    count = (wanted.count if wanted is not None else 0) or len(members)
+                    count = (formal.count if formal is not None else 0) or len(members)
                     return VectorOperand(tuple(RegisterOperand(name) for name in members[:count]))
-                return RegisterOperand(self._member(given.name, scope)) if "." in given.name else given
+                return RegisterOperand(self._find_member(operand.name, scope)) if "." in operand.name else operand
             case VectorOperand() | ParenthesizedOperand():
-                return given.replace(elements=tuple(self._operand(element, None, scope) for element in given.elements))
-            case AddressOperand():
-                rest = tuple(
-                    self._operand(inner, parts[at + 1] if at + 1 < len(parts) else None, scope)
-                    for at, inner in enumerate(given.rest)
+                return operand.replace(
+                    elements=tuple(self._expand_operand(element, None, scope) for element in operand.elements)
                 )
-                return given.replace(rest=rest) if rest else given
+            case AddressOperand():
+                address_parts = tuple(
+                    self._expand_operand(inner, parts[at + 1] if at + 1 < len(parts) else None, scope)
+                    for at, inner in enumerate(operand.rest)
+                )
+                return operand.replace(rest=address_parts) if address_parts else operand
             case PipeOperand():
                 sides = [
-                    self._operand(side, parts[at] if at < len(parts) else None, scope)
-                    for at, side in enumerate((given.left, given.right))
+                    self._expand_operand(side, parts[at] if at < len(parts) else None, scope)
+                    for at, side in enumerate((operand.left, operand.right))
                 ]
-                return given.replace(left=sides[0], right=sides[1])
+                return operand.replace(left=sides[0], right=sides[1])
             case NegatedOperand() | UnaryOperand():
-                return given.replace(operand=self._operand(given.operand, wanted, scope))
+                return operand.replace(operand=self._expand_operand(operand.operand, formal, scope))
             case _:
-                return given
+                return operand
 
-    def _member(self, name: str, scope: Scope) -> str:
-        """Return the name by which a member is declared: `T.r` is `T.x`."""
+    def _find_member(self, name: str, scope: Scope) -> str:
+        """Return the name under which a member is declared: `T.x` for `T.r`."""
         base, _, part = name.rpartition(".")
         member = f"{base}.{_COLORS.get(part, part)}"
-        return member if member in self.of(base, scope) else name
+        return member if member in self.find_members(base, scope) else name

@@ -163,11 +163,11 @@ class Known:
         row = int(barriers.rows(np.array([wait.key]))[0])
         cta, place = divmod(wait.key, state.shape.shared_stride)
         address = place + state.machine.memory.shared_base
-        named = state.machine.launch.shared_names.name(address)
+        named = state.machine.launch.shared_names.format_address(address)
         phase, pending, count, tx = (
             int(v[row]) for v in (barriers.phase, barriers.pending, barriers.expected, barriers.tx)
         )
-        sources = self.reach.find_sources(match_arrival, state.program.variables.shared_symbol(address))
+        sources = self.reach.find_sources(match_arrival, state.program.variables.find_shared_symbol(address))
         missing = advice.describe_phase(phase, pending, count, tx, phase & 1)
         if pending > count:
             missing += f" ({count} by init, the rest by cp.async.mbarrier.arrive)"

@@ -96,7 +96,7 @@ def _call(state: State, block: Block, depth: int, lanes: Lanes) -> None:
     address = state.read_value(parts_of_call(step)[1], step, block, lanes)
     for at in np.unique(address):
         subset = lanes.subset(address == at)
-        code = state.program.code_at(int(at))
+        code = state.program.find_code(int(at))
         if code is None:
             text = f"{int(at):#x} is not the address of a function (functions start at {FUNCTION_BASE:#x})"
             raise faults.error(faults.BAD_CALL, opcode_span(step.instruction), text)
@@ -139,7 +139,7 @@ def _save(state: State, code: Code, depth: int, lanes: Lanes, back: bool = False
     """Save the registers of a recursive function, or restore them."""
     kept = state.saved.get((depth, code.number))
     rows = {
-        letter: [r.index + n for r in code.rows.of.values() if r.letter == letter for n in range(r.count)]
+        letter: [r.index + n for r in code.rows.by_name.values() if r.letter == letter for n in range(r.count)]
         for letter in CLASSES
     }
     if kept is None:

@@ -103,5 +103,5 @@ def _make_poll(
 def _name_location(state: State, region: Region, at: int) -> str:
     memory = state.machine.memory
     if region is memory.shared:
-        return state.machine.launch.shared_names.name(at % state.shape.shared_stride + memory.shared_base)
+        return state.machine.launch.shared_names.format_address(at % state.shape.shared_stride + memory.shared_base)
     return f"`{region.name}`" + (f"+{at}" if at else "")

@@ -13,7 +13,7 @@ from pyptx.ir import ImmediateOperand, LabelOperand
 from pyptx.ir.operands import Operand
 from pyptx.isa.model import Kind as OperandKind
 from pyptx.isa.traits import Trait
-from pyptx.sim.program.blocks import BRANCH, CALL, EXIT, RET, TABLE, TRAP, Block, Program, names_in, resolved
+from pyptx.sim.program.blocks import BRANCH, CALL, EXIT, RET, TABLE, TRAP, Block, Program, find_names, resolve_name
 
 _DEEP = 64
 """How many definitions of an address to follow."""
@@ -189,10 +189,10 @@ class Reach:
     def find_symbols(self, operand: Operand, scope: Scope) -> frozenset[str]:
         """Return the variables and parameters that an address may come from, through the registers that compute it."""
         bases, seen = set[str](), set[Register]()
-        todo = [(name, scope) for name in names_in(operand)]
+        todo = [(name, scope) for name in find_names(operand)]
         while todo and len(seen) < _DEEP:
             name, inside = todo.pop()
-            symbol, base = resolved(name, inside)
+            symbol, base = resolve_name(name, inside)
             if symbol is None:
                 continue
             if symbol.kind is not Kind.REGISTER:
@@ -203,7 +203,7 @@ class Reach:
                 continue
             seen.add(key)
             for step in self._index_definitions().get(key, ()):
-                todo += [(n, step.scope) for source in step.instruction.operands for n in names_in(source)]
+                todo += [(n, step.scope) for source in step.instruction.operands for n in find_names(source)]
         return frozenset(bases)
 
     def _index_definitions(self) -> dict[Register, list[Step]]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyptx.sim.base.formats import Array
-from pyptx.sim.program.frames import aligned
+from pyptx.sim.program.frames import align_up
 from pyptx.sim.program.variables import GLOBAL_BASE, GUARD, Allocation
 from pyptx.sim.state.regions import Region
 
@@ -41,9 +41,9 @@ class AddressSpace:
 
     def reserve(self, size: int, alignment: int = _ALIGNMENT) -> int:
         """Return addresses that no other allocation will get, with unused bytes on both sides."""
-        address = aligned(self._next, alignment)
+        address = align_up(self._next, alignment)
         while (region := self._overlapped(address - GUARD, size + 2 * GUARD)) is not None:
-            address = aligned(region.low + region.size + GUARD, alignment)
+            address = align_up(region.low + region.size + GUARD, alignment)
         self._next = address + size + GUARD
         return address
 

@@ -36,21 +36,25 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "a mask": ({"args": [np.ma.masked_less(OUT, 1), 1]}, "PTX1102", "`out`: a masked array cannot be passed"),
     "a number that is too large": ({"args": [OUT, 1 << 32]}, "PTX1102", "from -2147483648 to 4294967295"),
     "big-endian": ({"args": [np.zeros(1, ">f4"), 1]}, "PTX1102", "`out`: >f4 is big-endian"),
-    "no grid": ({"grid": None}, "PTX1103", "grid is None: one to three positive numbers"),
-    "a grid in words": ({"grid": "2"}, "PTX1103", "grid is '2'"),
-    "half a grid": ({"grid": 1.5}, "PTX1103", "grid is 1.5"),
-    "a high grid": ({"grid": (1, 65536)}, "PTX1103", "at most 65535 are possible in y"),
-    "a deep block": ({"block": (1, 1, 65)}, "PTX1103", "at most 64 are possible in z"),
-    "a large cluster": ({"grid": 32, "cluster": 32}, "PTX1103", "a cluster of 32 CTAs; at most 16"),
-    "shared memory in words": ({"shared": "4"}, "PTX1103", "shared is '4': a whole number of at least 0"),
-    "a seed below zero": ({"seed": -1}, "PTX1103", "seed is -1: a whole number of at least 0 expected"),
-    "no seed": ({"seed": None}, "PTX1103", "seed is None"),
-    "no steps": ({"max_steps": 0}, "PTX1103", "max_steps is 0: a whole number of at least 1"),
-    "no lanes": ({"batch_lanes": 0}, "PTX1103", "batch_lanes is 0"),
+    "no grid": ({"grid": None}, "PTX1103", "grid: expected one to three positive integers, found None"),
+    "a grid in words": ({"grid": "2"}, "PTX1103", "positive integers, found '2'"),
+    "half a grid": ({"grid": 1.5}, "PTX1103", "positive integers, found 1.5"),
+    "a high grid": ({"grid": (1, 65536)}, "PTX1103", "the limit in y is 65535"),
+    "a deep block": ({"block": (1, 1, 65)}, "PTX1103", "the limit in z is 64"),
+    "a large cluster": ({"grid": 32, "cluster": 32}, "PTX1103", "a cluster of 32 CTAs; the limit is 16"),
+    "shared memory in words": ({"shared": "4"}, "PTX1103", "shared: expected an integer of at least 0, found '4'"),
+    "a seed below zero": ({"seed": -1}, "PTX1103", "seed: expected an integer of at least 0, found -1"),
+    "no seed": ({"seed": None}, "PTX1103", "seed: expected an integer of at least 0, found None"),
+    "no steps": ({"max_steps": 0}, "PTX1103", "max_steps: expected an integer of at least 1, found 0"),
+    "no lanes": ({"batch_lanes": 0}, "PTX1103", "batch_lanes: expected an integer of at least 1, found 0"),
     "no check": ({"check": None}, "PTX1103", "check is None"),
     "a number to watch": ({"watch": 5}, "PTX1102", "watch is 5"),
-    "a grid of many digits": ({"grid": 1 << 20000}, "PTX1103", "grid is a 20001-bit integer"),
-    "shared memory of many digits": ({"shared": 1 << 20000}, "PTX1103", "shared is a 20001-bit integer"),
+    "a grid of many digits": ({"grid": 1 << 20000}, "PTX1103", "positive integers, found a 20001-bit integer"),
+    "shared memory of many digits": (
+        {"shared": 1 << 20000},
+        "PTX1103",
+        "shared: expected an integer of at least 0, found a 20001-bit integer",
+    ),
     "an argument of many digits": ({"args": [OUT, 1 << 20000]}, "PTX1102", "a 20001-bit integer does not fit"),
     "an array of many bytes": (
         {"args": [np.broadcast_to(np.float32(1), (1 << 50,)), 1]},
@@ -77,7 +81,7 @@ LIMITS = {
     "threads": (".maxntid 32, 1, 1", {"block": 64}, "`.maxntid` allows 32"),
     "ranks": (".maxclusterrank 2", {"grid": 4, "cluster": 4}, "`.maxclusterrank` allows 2"),
     "another cluster": (".reqnctapercluster 2", {"grid": 4, "cluster": 4}, "the kernel requires (2, 1, 1)"),
-    "no cluster": (".explicitcluster", {"grid": 4}, "no cluster is given"),
+    "no cluster": (".explicitcluster", {"grid": 4}, "the launch specifies no cluster"),
 }
 
 
@@ -90,7 +94,7 @@ def test_the_limits_of_an_entry(directive: str, options: dict[str, Any], words: 
 def test_shared_memory_of_the_target(target: str, limit: int) -> None:
     text = NUMBER.replace("sm_90a", target)
     sim.run(parse(text), args=[OUT.copy(), 1], shared=limit)
-    reported(text, "PTX1103", f"at most {limit}", args=[OUT, 1], shared=limit + 1)
+    reported(text, "PTX1103", f"the limit of a CTA on {target} is {limit}", args=[OUT, 1], shared=limit + 1)
 
 
 def test_views_of_one_buffer_are_one_memory() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pyptx.parser import parse
-from pyptx.sim.program.assignment import unproven
+from pyptx.sim.program.assignment import find_unproven_registers
 from pyptx.sim.program.blocks import prepare
 from tests.sim.kernels import kernel
 
@@ -27,4 +27,4 @@ NONE = set[str]()
 )  # fmt: skip
 def test_paths(body: str, names: set[str]) -> None:
     program = prepare(parse(kernel(body)), "k")
-    assert {name for name, _ in unproven(program.blocks, program.entry)} == names
+    assert {name for name, _ in find_unproven_registers(program.blocks, program.entry)} == names

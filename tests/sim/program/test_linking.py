@@ -189,7 +189,7 @@ def test_a_private_name_gets_the_number_of_its_module() -> None:
 
 def test_a_function_in_which_a_name_has_two_meanings_is_refused() -> None:
     body = READ + "{ .reg .u32 x; mov.u32 x, 3; add.u32 %r1, %r1, x; }"
-    with pytest.raises(PtxError, match=r"PTX1108.*`x`, which another module has too, is hidden by a name of `k2`"):
+    with pytest.raises(PtxError, match=r"PTX1108.*`x`, which another module also has, is hidden by a name in `k2`"):
         sim.link([module(".global .u32 x = 1;"), module(".global .u32 x = 2;" + entry(body, "k2"))])
 
 
@@ -201,10 +201,10 @@ def test_a_label_with_the_name_of_a_private_variable_stays() -> None:
 def test_linked_modules_are_prepared_once() -> None:
     modules = [module(".extern .global .u32 x;" + entry(READ)), module(".visible .global .u32 x = 5;")]
     assert sim.link(modules) is not sim.link(modules)
-    from pyptx.sim.program.linking import whole
+    from pyptx.sim.program.linking import combine_modules
 
-    assert whole(modules) is whole(list(modules))
-    assert whole(modules[0]) is modules[0]
+    assert combine_modules(modules) is combine_modules(list(modules))
+    assert combine_modules(modules[0]) is modules[0]
 
 
 def test_lines_of_source_are_those_of_the_module() -> None:
@@ -226,7 +226,7 @@ def test_streams_take_several_modules_too() -> None:
 
 def test_texts_are_to_be_parsed_first() -> None:
     texts: Any = ["text", "text"]
-    with pytest.raises(TypeError, match="modules are linked, found str"):
+    with pytest.raises(TypeError, match="expected modules, found str"):
         sim.run(texts, args=())
 
 

@@ -122,6 +122,8 @@ def test_functions_have_theirs_behind_those_of_the_module(entry: str, stored: in
 
 def test_an_initialiser_names_no_shared_memory() -> None:
     text = _module("sm_80", ".shared .b32 s; .global .u64 g = generic(s);", _body("k", "", _stored(["g"])))
-    with pytest.raises(PtxError, match="`s` is shared memory") as caught:
+    with pytest.raises(
+        PtxError, match="`s` is in shared memory; an initializer may name only global and constant memory"
+    ) as caught:
         sim.run(parse(text), args=[np.zeros(4, np.int32)])
     assert caught.value.diagnostics[0].code == "PTX1106"

@@ -13,8 +13,8 @@ from pyptx.check.flow import Register, collect_accesses
 from pyptx.ir import ImmediateOperand, LabelOperand, RegisterOperand, UnaryOperand, VectorOperand, evaluate
 from pyptx.ir.operands import Operand
 from pyptx.isa.model import Kind
-from pyptx.sim.program.assignment import successors
-from pyptx.sim.program.blocks import Block, Code, names_in, resolved
+from pyptx.sim.program.assignment import find_successors
+from pyptx.sim.program.blocks import Block, Code, find_names, resolve_name
 
 SIGNED, UNSIGNED, WHOLE = 1, 2, 4
 """How a value becomes part of an address: sign-extended, zero-extended, or unchanged."""
@@ -32,13 +32,13 @@ def find_uses(blocks: list[Block], code: Code) -> dict[int, int]:
     uses: dict[int, int] = {}
     predecessors: list[set[int]] = [set() for _ in own_blocks]
     for number, block in enumerate(own_blocks):
-        for successor in successors(block):
+        for successor in find_successors(block):
             predecessors[successor - code.entry].add(number)
     todo = list(range(len(own_blocks)))
     while todo:
         number = todo.pop()
         live: Uses = {}
-        for successor in successors(own_blocks[number]):
+        for successor in find_successors(own_blocks[number]):
             for register, kinds in entering[successor - code.entry].items():
                 live[register] = live.get(register, 0) | kinds
         for step in reversed(own_blocks[number].steps):
@@ -69,7 +69,7 @@ def _propagate_uses(step: Step, live: Uses, uses: dict[int, int]) -> None:
 
 
 def _record_need(operand: Operand, step: Step, kinds: int, live: Uses) -> None:
-    for name in names_in(operand):
+    for name in find_names(operand):
         register = find_register(name, step)
         if register is not None:
             live[register] = live.get(register, 0) | kinds
@@ -77,7 +77,7 @@ def _record_need(operand: Operand, step: Step, kinds: int, live: Uses) -> None:
 
 def find_register(name: str, step: Step) -> Register | None:
     """Return the register that a name means at a step."""
-    symbol, base = resolved(name, step.scope)
+    symbol, base = resolve_name(name, step.scope)
     return None if symbol is None or symbol.kind.value != "register" else (base, id(symbol))
 
 

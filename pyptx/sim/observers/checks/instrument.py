@@ -29,7 +29,7 @@ from pyptx.sim.observers.checks import (
 from pyptx.sim.observers.checks.integers import Integers
 from pyptx.sim.observers.checks.session import make_place
 from pyptx.sim.observers.checks.subscripts import Subscripts
-from pyptx.sim.program.blocks import Block, Code, Program, is_product, names_in
+from pyptx.sim.program.blocks import Block, Code, Program, find_names, is_product
 from pyptx.sim.semantics.vocabulary import Operation
 
 Function = Callable[..., Any]
@@ -105,7 +105,7 @@ class Instrument:
         products = self._find_product_registers(block.code)
         if not products or step.traits.get(Trait.GATHERS) == "warpgroup":
             return frozenset()
-        names = {name for operand in step.instruction.operands for name in names_in(operand)}
+        names = {name for operand in step.instruction.operands for name in find_names(operand)}
         numbers = {self._number_register(name, step, block) for name in names}
         return products & {number for number in numbers if number is not None}
 
@@ -119,7 +119,7 @@ class Instrument:
                     if is_product(step):
                         for operand in step.instruction.operands:
                             if isinstance(operand, VectorOperand):
-                                numbers |= {self._number_register(name, step, block) for name in names_in(operand)}
+                                numbers |= {self._number_register(name, step, block) for name in find_names(operand)}
             registers = self._products[code.number] = frozenset(n for n in numbers if n is not None)
         return registers
 
@@ -145,7 +145,7 @@ def _iterate_sources(step: Step) -> Iterator[str]:
     signature = step.plan.signature if step.plan is not None else ()
     for signature_operand, operand in zip(signature, step.instruction.operands, strict=False):
         if signature_operand.access == "r" or (signature_operand.access != "w" and not is_product(step)):
-            yield from names_in(operand)
+            yield from find_names(operand)
 
 
 def _make_event(step: Step, program: Program) -> Function | None:

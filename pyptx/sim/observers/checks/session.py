@@ -100,7 +100,7 @@ class Session(Observer):
         return self.engine.launch(
             Place(entry.origin, entry.name), block[0] * block[1] * block[2], slots=slots,
             cluster=machine.launch.cluster_size, shared_bytes=memory.shared_size, tensor=tensor,
-            names=lambda offset: machine.launch.shared_names.name(offset + memory.shared_base),
+            names=lambda offset: machine.launch.shared_names.format_address(offset + memory.shared_base),
             overlaps=self.overlaps, label=machine.launch.label,
         )  # fmt: skip
 

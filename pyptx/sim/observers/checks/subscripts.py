@@ -110,7 +110,7 @@ def _check_addresses(
         if active is None:
             continue
         end = shared.low + machine.memory.shared_size
-        name, low, high = names.extent(symbol, offset, end)
+        name, low, high = names.find_extent(symbol, offset, end)
         addresses = lane_addresses.astype(np.int64)
         outside = (addresses < low) | (addresses >= high)
         # The access itself reports addresses outside all shared memory; addresses of a peer are there too.
@@ -118,7 +118,7 @@ def _check_addresses(
         if outside.any():
             first = int(outside.argmax())
             address, thread = int(addresses[first]), int(checks.group_lanes(active).threads[first])
-            object_name = names.name(address)
+            object_name = names.format_address(address)
             message = (
                 f"byte {address - low:,} of `{name}`, which has {high - low:,} bytes; that address belongs to "
                 f"{object_name}"

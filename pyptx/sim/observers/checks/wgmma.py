@@ -26,7 +26,7 @@ from pyptx.sim.hazards.rows import Rows, side_by_side, spread
 from pyptx.sim.observers.checks import layouts
 from pyptx.sim.observers.checks.descriptors import report_overlap, report_start
 from pyptx.sim.observers.checks.session import Session, find_session, locate_session, make_place
-from pyptx.sim.program.blocks import names_in
+from pyptx.sim.program.blocks import find_names
 from pyptx.sim.rules import faults
 from pyptx.sim.semantics.wgmma import Spelling
 from pyptx.sim.state import warpgroups as wg
@@ -49,7 +49,7 @@ def hook(step: Step, inner: Inner, numbering: Numbering, read_registers: Registe
     operands = step.instruction.operands
     accumulators = number_registers(operands[0], numbering)
     factors = number_registers(operands[1], numbering) if product.in_registers else frozenset[int]()
-    names = list(names_in(operands[0]))
+    names = list(find_names(operands[0]))
     unread_names = [name for name in names if numbering(name) not in read_registers]
     unread = f"{len(unread_names)} of {len(names)} registers, the first is {unread_names[0]}" if unread_names else ""
     return partial(_multiply, inner, product, accumulators, factors, unread)

@@ -30,7 +30,7 @@ class Names:
             if isinstance(node, VarDecl) and node.state_space.ptx == ".shared"
             for item in node.declarators
         }
-        addresses = {name: address for (name, _), address in program.variables.placed.items() if name in arrays}
+        addresses = {name: address for (name, _), address in program.variables.addresses.items() if name in arrays}
         starts = {address: name for name, address in addresses.items()}
         for symbol, offset, name in _iterate_barriers(program.module):
             if symbol in addresses:

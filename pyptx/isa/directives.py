@@ -133,9 +133,9 @@ _PERFORMANCE = (
         ".abi_preserve_control", (Place.FUNCTION, Place.PROTOTYPE), 1,
         "Control registers that the callee must preserve.", ptx=(9, 0), sm="sm_80",
     ),
-    # These two are undocumented; ptxas 13.5 accepts them.
+    # Undocumented; ptxas 13.5 accepts it.
     _performance(".local_maxnreg", _BOTH, 1, "Maximum registers per thread, for this function only.", ptx=(8, 8)),
-    _performance(".minperctamemory", _KERNEL, 1, "Bytes of CTA-private memory.", ptx=(9, 4), sm="sm_80"),
+    _performance(".minperctamemory", _KERNEL, 1, "Minimum bytes of global memory per CTA.", ptx=(9, 4), sm="sm_80"),
 )  # fmt: skip
 
 _CLUSTERS = (

@@ -85,6 +85,12 @@ Traits = Mapping[Trait, str]
 """The traits of an instruction, each with its object or an empty string."""
 
 
+PROXIES = {
+    "cp.async": "generic", "store": "generic", "bulk": "async", "launch": "async", "wgmma": "async", "tcgen05": "async",
+    "tcgen05.ld": "", "tcgen05.st": "",
+}  # fmt: skip
+"""The proxy through which each engine accesses shared and global memory (manual: Proxies), none if it does not."""
+
 _SPELLED = (("sync", Trait.GATHERS, "warp"), ("aligned", Trait.ALIGNED, ""))
 """Traits implied by modifiers."""
 

@@ -12,7 +12,7 @@ import pyptx
 from pyptx.isa import lookup, table
 from pyptx.isa.lookup import traits
 from pyptx.isa.model import Form, Kind, Match, Operand
-from pyptx.isa.traits import LEAVES, Trait
+from pyptx.isa.traits import LEAVES, PROXIES, Trait
 
 ROOT = Path(pyptx.__file__).parent
 
@@ -116,6 +116,11 @@ def test_collective_instructions_say_whether_their_result_is_uniform() -> None:
         and any("w" in one.access and one.kind is not Kind.ADDRESS for one in _operands(match))
     ]  # fmt: skip
     assert not _missing(_RETURNS, concerned)
+
+
+def test_every_simulated_engine_has_a_proxy() -> None:
+    engines = {match.traits[Trait.ISSUES] for match in MATCHES if Trait.ISSUES in match.traits}
+    assert engines - {"fabric"} == PROXIES.keys()
 
 
 def test_instructions_of_sync_gather_or_meet() -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyptx.diagnostics import Origin
+from pyptx.isa.traits import PROXIES
 
 Ints = npt.NDArray[np.int64]
 Clock = npt.NDArray[np.int32]
@@ -72,8 +73,16 @@ class Family(IntEnum):
 
     @property
     def async_proxy(self) -> bool:
-        """Whether its shared and global accesses go through the async proxy (*Proxies*)."""
-        return 3 <= self <= 6
+        """Whether its shared and global accesses go through the async proxy."""
+        return self in _ASYNC
+
+
+ENGINES = {
+    Family.CP_ASYNC: "cp.async", Family.ST_ASYNC: "store", Family.BULK_LOAD: "bulk", Family.BULK_STORE: "bulk",
+    Family.WGMMA: "wgmma", Family.TCGEN05: "tcgen05", Family.TMEM_LD: "tcgen05.ld", Family.TMEM_ST: "tcgen05.st",
+}  # fmt: skip
+"""The engine of each agent but a thread, as the instruction table names it."""
+_ASYNC = frozenset(family for family, engine in ENGINES.items() if PROXIES[engine] == "async")
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ NO_EFFECT = {
     ".local_maxnreg": "registers are not allocated",
     ".minnctapersm": "CTAs of one SM are not modeled; setmaxnreg starts with the registers that follow",
     ".maxnctapersm": "CTAs of one SM are not modeled",
-    ".minperctamemory": "undocumented, reserves memory that PTX cannot address",
+    ".minperctamemory": "the driver places this memory, and its special registers have no value",
     ".pragma": "hints to ptxas",
     ".language": "information for tools",
 }

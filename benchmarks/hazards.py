@@ -37,13 +37,13 @@ def _place(line: int) -> Place:
 def exchange(threads: int, ctas: int, size: int, barriers: bool = True) -> tuple[Callable[[], None], int]:
     """Store, barrier, load by other threads, barrier: what a tile in shared memory goes through."""
     engine, grid = _engine(threads, ctas)
-    numbers = np.concatenate([grid.all_threads(slot) for slot in range(ctas)])
-    base = np.repeat([grid.shared_base(slot) for slot in range(ctas)], threads)
+    numbers = np.concatenate([grid.list_threads(slot) for slot in range(ctas)])
+    base = np.repeat([grid.find_shared_base(slot) for slot in range(ctas)], threads)
     group = Group(numbers)
     mine = base + np.tile(np.arange(threads), ctas) * size
     other = base + np.tile((np.arange(threads) + 37) % threads, ctas) * size
     write, read = store(_place(1), Space.SHARED, size), load(_place(2), Space.SHARED, size)
-    groups = [Group(grid.all_threads(slot)) for slot in range(ctas)]
+    groups = [Group(grid.list_threads(slot)) for slot in range(ctas)]
 
     def event() -> None:
         engine.access(write, group, mine)
@@ -64,8 +64,8 @@ def exchange(threads: int, ctas: int, size: int, barriers: bool = True) -> tuple
 def tile(threads: int, size: int) -> tuple[Callable[[], None], int]:
     """Stores of a tile by the same threads again and again: the access alone."""
     engine, grid = _engine(threads)
-    group = Group(grid.all_threads(0))
-    addresses = grid.shared_base(0) + np.arange(threads) * size
+    group = Group(grid.list_threads(0))
+    addresses = grid.find_shared_base(0) + np.arange(threads) * size
     access = store(_place(1), Space.SHARED, size)
     return lambda: engine.access(access, group, addresses), threads
 
@@ -73,8 +73,8 @@ def tile(threads: int, size: int) -> tuple[Callable[[], None], int]:
 def read_tile(threads: int, size: int) -> tuple[Callable[[], None], int]:
     """Loads of a tile that was written before a barrier."""
     engine, grid = _engine(threads)
-    group = Group(grid.all_threads(0))
-    addresses = grid.shared_base(0) + np.arange(threads) * size
+    group = Group(grid.list_threads(0))
+    addresses = grid.find_shared_base(0) + np.arange(threads) * size
     engine.access(store(_place(1), Space.SHARED, size), group, addresses)
     engine.barriers.bar(group, _place(2), 0, None, "sync")
     access = load(_place(3), Space.SHARED, size)
@@ -84,7 +84,7 @@ def read_tile(threads: int, size: int) -> tuple[Callable[[], None], int]:
 def global_reads(threads: int, ctas: int) -> tuple[Callable[[], None], int]:
     """Coalesced loads of a buffer that nobody writes."""
     engine, grid = _engine(threads, ctas)
-    numbers = np.concatenate([grid.all_threads(slot) for slot in range(ctas)])
+    numbers = np.concatenate([grid.list_threads(slot) for slot in range(ctas)])
     group = Group(numbers)
     addresses = (1 << 20) + np.arange(len(numbers)) * 16
     access = Access(_place(1), Space.GLOBAL, 16, False)
@@ -94,10 +94,10 @@ def global_reads(threads: int, ctas: int) -> tuple[Callable[[], None], int]:
 def copies() -> tuple[Callable[[], None], int]:
     """A 16 KiB bulk load, observed by 128 threads, and read by a wgmma; counted in 16-byte granules."""
     engine, grid = _engine(160)
-    thread, base = grid.thread(0, 128), grid.shared_base(0)
+    thread, base = grid.find_thread(0, 128), grid.find_shared_base(0)
     engine.mbarriers.init(thread, _place(1), base, 1)
-    producer, consumers = Group(np.array([thread])), Group(np.arange(128) + grid.thread(0))
-    engine.barriers.bar(Group(grid.all_threads(0)), _place(2), 0, None, "sync")
+    producer, consumers = Group(np.array([thread])), Group(np.arange(128) + grid.find_thread(0))
+    engine.barriers.bar(Group(grid.list_threads(0)), _place(2), 0, None, "sync")
     target, source = Bytes.run(Space.SHARED, base + 16384, 16384), Bytes.run(Space.GLOBAL, 1 << 20, 16384)
     places = [_place(line) for line in range(3, 12)]
     engine.wgmma.fence(consumers)
@@ -110,7 +110,7 @@ def copies() -> tuple[Callable[[], None], int]:
         engine.wgmma.issue(consumers, places[3], [target], frozenset(range(32)))
         engine.wgmma.commit(consumers)
         engine.wgmma.wait(consumers, 0)
-        engine.barriers.bar(Group(grid.all_threads(0)), places[4], 0, None, "sync")
+        engine.barriers.bar(Group(grid.list_threads(0)), places[4], 0, None, "sync")
         phase[0] += 1
 
     event()

@@ -1,6 +1,6 @@
-"""Find what is wrong in a run: races, missing fences, results used too early, misused barriers, hangs.
+"""Detection of hazards in a run: races, missing fences, results used too early, misused barriers, hangs.
 
-A separate library: the machine reports events in order and queries the findings. It imports nothing of the machine.
+A separate library: the machine reports events in order and queries the findings. It imports nothing from the machine.
 docs/hazards.md lists the calls.
 """
 

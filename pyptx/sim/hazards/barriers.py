@@ -10,7 +10,7 @@ import numpy as np
 
 from pyptx.sim import rules
 from pyptx.sim.base.events import Ints, Place, Scope, Sem
-from pyptx.sim.hazards.clocks import CTA, RELAXED, WARP, WIDE_GLOBAL, WIDE_SHARED, Stamp, joined
+from pyptx.sim.hazards.clocks import CTA, RELAXED, WARP, WIDE_GLOBAL, WIDE_SHARED, Stamp, join_stamps
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.publishing import release_each
 from pyptx.sim.hazards.state import Domain, Grid, State
@@ -28,22 +28,22 @@ class Round:
     count: int | None
     kind: BarKind
     place: Place
-    waiting: list[Ints] = field(default_factory=list[Ints])
+    waiters: list[Ints] = field(default_factory=list[Ints])
     warps: dict[int, Place] = field(default_factory=dict[int, Place])
-    handed: Stamp | None = None
+    stamp: Stamp | None = None
 
 
 @dataclass(slots=True)
 class ClusterRound:
     """The cluster barrier of one cluster."""
 
-    arrived: set[int] = field(default_factory=set[int])
+    arrivals: set[int] = field(default_factory=set[int])
     places: dict[int, Place] = field(default_factory=dict[int, Place])
     stamp: Stamp | None = None
-    complete: int = 0
-    done: Stamp | None = None
-    initialised: set[int] = field(default_factory=set[int])
-    published: set[int] = field(default_factory=set[int])
+    completions: int = 0
+    last_stamp: Stamp | None = None
+    pending_inits: set[int] = field(default_factory=set[int])
+    visible_inits: set[int] = field(default_factory=set[int])
 
 
 class Barriers:
@@ -56,72 +56,72 @@ class Barriers:
         self.arrivals, self.waits = np.zeros(0, np.int32), np.zeros(0, np.int32)
         self._latest = np.zeros(0, np.int32)
         self._places: list[Place | None] = [None]
-        """Where each thread last arrived or waited at the barrier of its cluster: the number of a place."""
+        """The number of the place where each thread last arrived or waited at its cluster's barrier."""
         self.fenced_inits: dict[int, set[int]] = {}
         self.inits: dict[int, set[int]] = {}
 
     def forget(self, grid: Grid, slots: Sequence[int], threads: Ints) -> None:
-        """Forget the threads of CTAs that begin in reused slots."""
+        """Forget the threads of CTAs that start in reused slots."""
         self._make_room()
         self.arrivals[threads] = self.waits[threads] = self._latest[threads] = 0
-        for held in (self.fenced_inits, self.inits):
-            for thread in threads.tolist() if held else ():
-                held.pop(thread, None)
+        for init_sets in (self.fenced_inits, self.inits):
+            for thread in threads.tolist() if init_sets else ():
+                init_sets.pop(thread, None)
         for key in [key for key in self.rounds if key[0] == grid.number and key[1] in slots]:
             del self.rounds[key]
 
     # Within a CTA
 
     def bar(self, group: Group, place: Place, number: int, count: int | None, kind: BarKind) -> list[int]:
-        """`bar.sync`, `.arrive`, `.red` by whole warps. Return the released threads."""
-        released: list[int] = []
-        grid = self.state.grid_of(group.first)
+        """Execute `bar.sync`, `.arrive` or `.red` by whole warps. Return the released threads."""
+        threads_released: list[int] = []
+        grid = self.state.find_grid(group.first)
         if count is None and kind == "sync" and not self.rounds and 0 <= number < 16 and self._is_whole(group, grid):
-            self.state.clocks.synchronise_ctas(group, grid.first_thread, grid.stride)
+            self.state.clocks.synchronize_ctas(group, grid.first_thread, grid.stride)
             return group.listed
         if kind == "sync" and count is not None and not self.rounds and 0 <= number < 16:
             members = group.ctas(grid.first_thread, grid.stride).members
-            if len(members) > 1 and self._complete_parts(grid, members, count) and self._synchronise_each(members):
+            if len(members) > 1 and self._are_parts_complete(grid, members, count) and self._synchronize_each(members):
                 return group.threads.tolist()
-        first, last = grid.slot_of(int(group.warps[0]) * 32), grid.slot_of(int(group.warps[-1]) * 32)
+        first, last = grid.find_slot(int(group.warps[0]) * 32), grid.find_slot(int(group.warps[-1]) * 32)
         if first == last:
             return self._arrive(grid, first, group.threads, group.warps, place, number, count, kind)
         slots = (group.threads - grid.first_thread) // grid.stride
         for slot in range(first, last + 1):
             mine = group.threads[slots == slot]
             if len(mine):
-                released += self._arrive(grid, slot, mine, np.unique(mine >> 5), place, number, count, kind)
-        return released
+                threads_released += self._arrive(grid, slot, mine, np.unique(mine >> 5), place, number, count, kind)
+        return threads_released
 
-    def _complete_parts(self, grid: Grid, members: list[Ints], count: int) -> bool:
-        """Tell whether the barrier's count of threads of each CTA is here, in whole warps, and not all of the CTA."""
+    def _are_parts_complete(self, grid: Grid, members: list[Ints], count: int) -> bool:
+        """Tell whether each CTA contributes exactly `count` threads, in whole warps, and has more live threads."""
         if count <= 0 or count % 32 or any(len(mine) != count for mine in members):
             return False
         live = self.state.live.reshape(-1, 32)
         for mine in members:
-            warps, first = np.unique(mine >> 5), grid.thread(grid.slot_of(int(mine[0]))) >> 5
+            warps, first = np.unique(mine >> 5), grid.find_thread(grid.find_slot(int(mine[0]))) >> 5
             if len(warps) * 32 != count or int(live[first : first + (grid.stride >> 5)].sum()) <= count:
                 return False
         return True
 
-    def _synchronise_each(self, members: list[Ints]) -> bool:
-        """Synchronize the threads of each CTA; return False, with nothing done, if they need separate handling."""
+    def _synchronize_each(self, members: list[Ints]) -> bool:
+        """Synchronize the threads of each CTA. Return False, with nothing done, if they need separate handling."""
         clocks = self.state.clocks
         stamps = release_each(clocks, members)
-        for mine, stamp in zip(members, stamps or (), strict=stamps is not None):
-            clocks.acquire(mine, stamp)
-            clocks.join_lanes(mine)
+        for threads, stamp in zip(members, stamps or (), strict=stamps is not None):
+            clocks.acquire(threads, stamp)
+            clocks.join_lanes(threads)
         return stamps is not None
 
     def _is_whole(self, group: Group, grid: Grid) -> bool:
-        """Tell whether all live threads of some CTAs are here."""
+        """Tell whether the group holds all live threads of its CTAs."""
         state = self.state
         if group.whole_at != state.clocks.version:
             group.whole_at = state.clocks.version
-            here = [int(members[0]) for members in group.ctas(grid.first_thread, grid.stride).members]
-            slots = np.array([grid.slot_of(thread) for thread in here])
-            living = state.live[grid.first_thread : grid.first_thread + grid.slots * grid.stride]
-            group.whole = len(group) == int(living.reshape(grid.slots, -1)[slots].sum())
+            first_threads = [int(members[0]) for members in group.ctas(grid.first_thread, grid.stride).members]
+            slots = np.array([grid.find_slot(thread) for thread in first_threads])
+            live = state.live[grid.first_thread : grid.first_thread + grid.slots * grid.stride]
+            group.whole = len(group) == int(live.reshape(grid.slots, -1)[slots].sum())
         return group.whole
 
     def _arrive(
@@ -140,163 +140,167 @@ class Barriers:
         if not 0 <= number < 16 or (count is not None and (count <= 0 or count % 32)):
             detail = f"barrier {number}, count {count}"
             state.report(rules.BARRIER_COUNT, place, detail, thread=first)
-        now = self.rounds.get(key)
-        if now is None:
-            now = self.rounds[key] = Round(slot, grid, number, count, kind, place)
-        elif (now.count or self._count_all(grid, slot)) != (count or self._count_all(grid, slot)):
-            detail = f"barrier {number} began with count {_format_count(now.count)}, here {_format_count(count)}"
-            state.report(rules.BARRIER_COUNT, place, detail, thread=first, other=now.place)
-        if (now.kind == "red") != (kind == "red"):
-            state.report(rules.BARRIER_MIXED, place, f"barrier {number}: bar.{kind}", thread=first, other=now.place)
+        barrier_round = self.rounds.get(key)
+        if barrier_round is None:
+            barrier_round = self.rounds[key] = Round(slot, grid, number, count, kind, place)
+        elif (barrier_round.count or self._count_all(grid, slot)) != (count or self._count_all(grid, slot)):
+            detail = (
+                f"barrier {number} began with count {_format_count(barrier_round.count)}, here {_format_count(count)}"
+            )
+            state.report(rules.BARRIER_COUNT, place, detail, thread=first, other=barrier_round.place)
+        if (barrier_round.kind == "red") != (kind == "red"):
+            state.report(
+                rules.BARRIER_MIXED, place, f"barrier {number}: bar.{kind}", thread=first, other=barrier_round.place
+            )
         for warp in warps.tolist():
-            if warp in now.warps:
+            if warp in barrier_round.warps:
                 detail = f"barrier {number} before its round is complete"
-                state.report(rules.BARRIER_TWICE, place, detail, thread=warp * 32, other=now.warps[warp])
-            now.warps[warp] = place
+                state.report(rules.BARRIER_TWICE, place, detail, thread=warp * 32, other=barrier_round.warps[warp])
+            barrier_round.warps[warp] = place
         if kind == "arrive":
             stamp = state.clocks.release(threads)
-            now.handed = stamp if now.handed is None else now.handed.merge(stamp)
+            barrier_round.stamp = stamp if barrier_round.stamp is None else barrier_round.stamp.merge(stamp)
         else:
-            now.waiting.append(threads)
-        return self._complete(key, now)
+            barrier_round.waiters.append(threads)
+        return self._complete(key, barrier_round)
 
-    def _complete(self, key: tuple[int, int, int], now: Round) -> list[int]:
-        first = now.grid.thread(now.slot)
-        live = self.state.live[first : first + now.grid.stride]
-        needed = (now.count or self._count_all(now.grid, now.slot)) // 32
-        if len(now.warps) < needed:
+    def _complete(self, key: tuple[int, int, int], barrier_round: Round) -> list[int]:
+        first = barrier_round.grid.find_thread(barrier_round.slot)
+        live = self.state.live[first : first + barrier_round.grid.stride]
+        warp_count = (barrier_round.count or self._count_all(barrier_round.grid, barrier_round.slot)) // 32
+        if len(barrier_round.warps) < warp_count:
             return []
         del self.rounds[key]
-        if not now.waiting:
+        if not barrier_round.waiters:
             return []
         clocks = self.state.clocks
-        threads = now.waiting[0] if len(now.waiting) == 1 else np.concatenate(now.waiting)
+        threads = barrier_round.waiters[0] if len(barrier_round.waiters) == 1 else np.concatenate(barrier_round.waiters)
         threads = threads[self.state.live[threads]]
         if not len(threads):
             return []
-        if now.handed is None:
-            clocks.synchronise(threads, CTA if len(threads) == int(live.sum()) else None)
+        if barrier_round.stamp is None:
+            clocks.synchronize(threads, CTA if len(threads) == int(live.sum()) else None)
         else:
-            clocks.acquire(threads, now.handed)
-            clocks.synchronise(threads, None)
+            clocks.acquire(threads, barrier_round.stamp)
+            clocks.synchronize(threads, None)
         return threads.tolist()
 
     def _count_all(self, grid: Grid, slot: int) -> int:
-        """Return the count of a barrier without one: the CTA's threads, in whole warps that have not exited."""
-        first = grid.thread(slot)
+        """Return the default count of a barrier: 32 threads for each warp of the CTA with a live thread."""
+        first = grid.find_thread(slot)
         return int(self.state.live[first : first + grid.stride].reshape(-1, 32).any(axis=1).sum()) * 32
 
     def _list_live(self, grid: Grid, slot: int) -> Ints:
-        threads = grid.all_threads(slot)
+        threads = grid.list_threads(slot)
         return threads[self.state.live[threads]]
 
     def warp_sync(self, group: Group, place: Place, mask: int) -> None:
-        """`bar.warp.sync` by all participating lanes of the mask, one warp at a time."""
+        """Execute `bar.warp.sync` by the participating lanes of the mask, one warp at a time."""
         state = self.state
         for index, warp in enumerate(group.warps.tolist()):
             threads = group.threads[group.warp_index == index]
-            have = int(group.masks[index])
+            lane_mask = int(group.masks[index])
             alive = state.live[warp * 32 : warp * 32 + 32]
-            if have & ~mask:
-                lane = (have & ~mask).bit_length() - 1
+            if lane_mask & ~mask:
+                lane = (lane_mask & ~mask).bit_length() - 1
                 detail = f"lane {lane} executes with mask 0x{mask:08x}"
                 state.report(rules.NOT_IN_MASK, place, detail, thread=warp * 32 + lane)
-            gone = mask & ~have & ~int(sum(1 << lane for lane in range(32) if alive[lane]))
-            if gone:
-                detail = f"mask 0x{mask:08x} includes exited lanes 0x{gone:08x}"
+            dead_lanes = mask & ~lane_mask & ~int(sum(1 << lane for lane in range(32) if alive[lane]))
+            if dead_lanes:
+                detail = f"mask 0x{mask:08x} includes exited lanes 0x{dead_lanes:08x}"
                 state.report(rules.EXITED_LANES, place, detail, thread=int(threads[0]))
-            state.clocks.synchronise(threads, WARP if len(threads) == int(alive.sum()) else None)
+            state.clocks.synchronize(threads, WARP if len(threads) == int(alive.sum()) else None)
 
-    def exited(self, grid: Grid, slot: int) -> list[int]:
-        """Complete barriers that only waited for threads of a CTA that have exited."""
-        released: list[int] = []
-        for key, now in list(self.rounds.items()):
-            if key[:2] == (grid.number, slot) and now.count is None:
-                released += self._complete(key, now)
-        return released
+    def complete_after_exit(self, grid: Grid, slot: int) -> list[int]:
+        """Complete the barriers of a CTA that waited only for exited threads. Return the released threads."""
+        threads_released: list[int] = []
+        for key, barrier_round in list(self.rounds.items()):
+            if key[:2] == (grid.number, slot) and barrier_round.count is None:
+                threads_released += self._complete(key, barrier_round)
+        return threads_released
 
     # Of a cluster
 
     def cluster_arrive(self, group: Group, place: Place, sem: Sem = Sem.RELEASE) -> bool:
-        """`barrier.cluster.arrive`. Return whether the round is complete."""
+        """Execute `barrier.cluster.arrive`. Return whether the round is complete."""
         state, threads = self.state, group.threads
-        domain = state.domain_of(group.first)
-        now = self.clusters.setdefault(domain.number, ClusterRound())
+        domain = state.find_domain(group.first)
+        cluster_round = self.clusters.setdefault(domain.number, ClusterRound())
         self._make_room()
         self._report_out_of_step(
             threads[self.arrivals[threads] > self.waits[threads]], place, "a second arrive without a wait"
         )
         self.arrivals[threads] += 1
         self._latest[threads] = self._number_place(place)
-        now.arrived |= group.members
-        now.places.update(dict.fromkeys(group.members, place))
-        for held in (self.fenced_inits, self.inits) if sem.releases else (self.fenced_inits,):
-            for thread in held.keys() & group.members if held else ():
-                now.initialised |= held.pop(thread)
+        cluster_round.arrivals |= group.members
+        cluster_round.places.update(dict.fromkeys(group.members, place))
+        for init_sets in (self.fenced_inits, self.inits) if sem.releases else (self.fenced_inits,):
+            for thread in init_sets.keys() & group.members if init_sets else ():
+                cluster_round.pending_inits |= init_sets.pop(thread)
         stamp = state.clocks.publish(threads)
         if not sem.releases:
-            keep = stamp.known[RELAXED].copy()
-            stamp.known[:] = 0
-            stamp.known[RELAXED] = keep
+            clock = stamp.clock[RELAXED].copy()
+            stamp.clock[:] = 0
+            stamp.clock[RELAXED] = clock
             stamp.foreign = {}
-            for held in (state.fenced[t] for t in threads.tolist() if t in state.fenced):
-                covered = held.stamp.copy()
-                if held.scope < Scope.CLUSTER:
-                    covered.known[[WIDE_SHARED, WIDE_GLOBAL]] = 0
-                stamp = stamp.merge(covered)
+            for fence in (state.fences[t] for t in threads.tolist() if t in state.fences):
+                fence_stamp = fence.stamp.copy()
+                if fence.scope < Scope.CLUSTER:
+                    fence_stamp.clock[[WIDE_SHARED, WIDE_GLOBAL]] = 0
+                stamp = stamp.merge(fence_stamp)
         state.clocks.tick()
-        now.stamp = joined(now.stamp, stamp)
-        return self._complete_cluster(domain, now)
+        cluster_round.stamp = join_stamps(cluster_round.stamp, stamp)
+        return self._complete_cluster(domain, cluster_round)
 
-    def _report_out_of_step(self, wrong: Ints, place: Place, detail: str) -> None:
-        """Report threads that are out of step, with the last action of each."""
-        for thread in wrong.tolist():
-            other = self._places[int(self._latest[thread])]
-            self.state.report(rules.CLUSTER_BARRIER, place, detail, thread=thread, other=other)
+    def _report_out_of_step(self, threads: Ints, place: Place, detail: str) -> None:
+        """Report threads whose arrives and waits do not alternate, with the last one of each."""
+        for thread in threads.tolist():
+            last_place = self._places[int(self._latest[thread])]
+            self.state.report(rules.CLUSTER_BARRIER, place, detail, thread=thread, other=last_place)
 
     def _number_place(self, place: Place) -> int:
-        """Return the number of a place."""
+        """Return the number of a place, which it gets at its first use."""
         if place not in self._places:
             self._places.append(place)
         return self._places.index(place)
 
     def _make_room(self) -> None:
-        """Extend the counts to all threads."""
-        more = len(self.state.live) - len(self.arrivals)
-        if more:
+        """Extend the counts to threads of new grids."""
+        missing = len(self.state.live) - len(self.arrivals)
+        if missing:
             self.arrivals, self.waits, self._latest = (
-                np.append(held, np.zeros(more, np.int32)) for held in (self.arrivals, self.waits, self._latest)
+                np.append(counts, np.zeros(missing, np.int32)) for counts in (self.arrivals, self.waits, self._latest)
             )
 
-    def _complete_cluster(self, domain: Domain, now: ClusterRound) -> bool:
+    def _complete_cluster(self, domain: Domain, cluster_round: ClusterRound) -> bool:
         size = len(domain.ctas) * domain.grid.stride
-        living = int(self.state.live[domain.first_thread : domain.first_thread + size].sum())
-        if len(now.arrived) < living or not now.arrived >= self.live_of(domain):
+        live_count = int(self.state.live[domain.first_thread : domain.first_thread + size].sum())
+        if len(cluster_round.arrivals) < live_count or not cluster_round.arrivals >= self.list_live_threads(domain):
             return False
-        now.complete += 1
-        now.done, now.stamp = now.stamp, None
-        now.arrived, now.places = set(), {}
-        now.published |= now.initialised
-        now.initialised = set()
+        cluster_round.completions += 1
+        cluster_round.last_stamp, cluster_round.stamp = cluster_round.stamp, None
+        cluster_round.arrivals, cluster_round.places = set(), {}
+        cluster_round.visible_inits |= cluster_round.pending_inits
+        cluster_round.pending_inits = set()
         return True
 
-    def live_of(self, domain: Domain) -> set[int]:
+    def list_live_threads(self, domain: Domain) -> set[int]:
         grid = domain.grid
-        slots = [slot for slot, held in enumerate(grid.domain_of_slot) if held is domain]
+        slots = [slot for slot, occupant in enumerate(grid.domain_of_slot) if occupant is domain]
         return {thread for slot in slots for thread in self._list_live(grid, slot).tolist()}
 
     def cluster_may_pass(self, thread: int) -> bool:
         """Tell whether `barrier.cluster.wait` of this thread would return."""
-        now = self.clusters.get(self.state.domain_of(thread).number)
-        return now is not None and now.complete > self._count_waits(thread)
+        cluster_round = self.clusters.get(self.state.find_domain(thread).number)
+        return cluster_round is not None and cluster_round.completions > self._count_waits(thread)
 
     def _count_waits(self, thread: int) -> int:
         return int(self.waits[thread]) if thread < len(self.waits) else 0
 
     def cluster_wait(self, group: Group, place: Place, sem: Sem = Sem.ACQUIRE) -> None:
-        """`barrier.cluster.wait` that returned."""
+        """Record that `barrier.cluster.wait` returned."""
         state, threads = self.state, group.threads
-        now = self.clusters.setdefault(state.domain_of(group.first).number, ClusterRound())
+        cluster_round = self.clusters.setdefault(state.find_domain(group.first).number, ClusterRound())
         self._make_room()
         self._report_out_of_step(
             threads[self.arrivals[threads] <= self.waits[threads]], place, "a wait without an arrive"
@@ -304,29 +308,29 @@ class Barriers:
         self.waits[threads] += 1
         self._latest[threads] = self._number_place(place)
         state.rounds[threads] += 1
-        if now.done is not None:
-            everything = range(8) if sem.acquires else RELAXED
-            state.clocks.acquire(threads, now.done, everything)
+        if cluster_round.last_stamp is not None:
+            kinds = range(8) if sem.acquires else RELAXED
+            state.clocks.acquire(threads, cluster_round.last_stamp, kinds)
 
-    def cluster_exited(self, domain: Domain) -> bool:
-        """Account for exited threads of a cluster; return whether its round is now complete."""
-        now = self.clusters.get(domain.number)
-        return bool(now and now.arrived and self._complete_cluster(domain, now))
+    def complete_cluster_after_exit(self, domain: Domain) -> bool:
+        """Complete the round of a cluster that waited only for exited threads. Return whether it did."""
+        cluster_round = self.clusters.get(domain.number)
+        return bool(cluster_round and cluster_round.arrivals and self._complete_cluster(domain, cluster_round))
 
     def note_init(self, thread: int, barrier: int) -> None:
-        """Record the initialization of an mbarrier: other CTAs need a cluster barrier to see it."""
+        """Record the initialization of an mbarrier, which other CTAs see only after a cluster barrier."""
         self.inits.setdefault(thread, set()).add(barrier)
 
     def fence_inits(self, group: Group) -> None:
-        """`fence.mbarrier_init.release.cluster`."""
+        """Execute `fence.mbarrier_init.release.cluster`."""
         for thread in group.threads.tolist():
             if thread in self.inits:
                 self.fenced_inits.setdefault(thread, set()).update(self.inits.pop(thread))
 
-    def init_published(self, thread: int, barrier: int) -> bool:
+    def is_init_visible(self, thread: int, barrier: int) -> bool:
         """Tell whether a thread has passed a cluster barrier that released an mbarrier's initialization."""
-        now = self.clusters.get(self.state.domain_of(thread).number)
-        return now is not None and barrier in now.published and self._count_waits(thread) > 0
+        cluster_round = self.clusters.get(self.state.find_domain(thread).number)
+        return cluster_round is not None and barrier in cluster_round.visible_inits and self._count_waits(thread) > 0
 
 
 def _format_count(count: int | None) -> str:

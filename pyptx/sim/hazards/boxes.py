@@ -1,7 +1,7 @@
-"""Boxes of tensor copies that are entirely outside their tensor, and which coordinates would put them inside.
+"""Boxes of tensor copies that lie outside their tensor, and which coordinates would put them inside.
 
-Such a box may be intended: a grid is rounded up. It is a mistake if the same coordinates in another order, or counted
-in elements instead of bytes, put every box inside the tensor, while the boxes inside leave part of it out.
+Such a box may be intended, as grids are rounded up. It is a mistake if swapped coordinates, or elements instead of
+bytes, put every box inside the tensor, and the boxes do not cover the tensor as they are.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from pyptx.tensormap import TensorMap
 
 @dataclass(slots=True)
 class Seen:
-    """The coordinates of the boxes of one map: the minimum and maximum, their common divisor, and those of the first
-    box outside, with the instruction and the thread."""
+    """The coordinates of the boxes of one map: minimum, maximum and common divisor; the instruction, thread and
+    coordinates of the first box outside."""
 
     low: Ints
     high: Ints
@@ -35,17 +35,17 @@ class Boxes:
 
     def __init__(self, state: State) -> None:
         self.state = state
-        self._seen: dict[tuple[int, TensorMap], Seen] = {}
+        self._coordinates: dict[tuple[int, TensorMap], Seen] = {}
 
     def copied(
         self, grid: Grid, threads: Ints, place: Place, tensor: TensorMap, at: Ints, outside: Mask | None
     ) -> None:
-        """Record one box per thread at these coordinates, a row per dimension; `outside` tells which have no element
-        inside, None if all have one."""
-        seen = self._seen.get((grid.number, tensor))
+        """Record one box per thread. `at` has a row of coordinates per dimension; `outside` marks the boxes without an
+        element inside, None if there is none."""
+        seen = self._coordinates.get((grid.number, tensor))
         low, high, step = at.min(1), at.max(1), np.gcd.reduce(at, axis=1)
         if seen is None:
-            seen = self._seen[grid.number, tensor] = Seen(low, high, step)
+            seen = self._coordinates[grid.number, tensor] = Seen(low, high, step)
         else:
             seen.low, seen.high = np.minimum(seen.low, low), np.maximum(seen.high, high)
             seen.step = np.gcd(seen.step, step)
@@ -56,13 +56,13 @@ class Boxes:
             seen.count += int(outside.sum())
 
     def report_outside(self, place: Place, thread: int, tensor: TensorMap, at: Ints) -> None:
-        """Report a box as a copy that moves nothing."""
+        """Report a copy that moves nothing, as its box is outside the tensor."""
         self.state.report(rules.EMPTY_COPY, place, f"{_locate_box(tensor, at)} is outside", thread=thread)
 
     def finish(self, grid: Grid) -> None:
-        """Report coordinates that look wrong when the grid ends."""
-        for key in [key for key in self._seen if key[0] == grid.number]:
-            seen, tensor = self._seen.pop(key), key[1]
+        """Report the coordinates that look swapped or scaled at the end of a grid."""
+        for key in [key for key in self._coordinates if key[0] == grid.number]:
+            seen, tensor = self._coordinates.pop(key), key[1]
             cause = next(_list_causes(tensor, seen), None) if seen.first is not None else None
             if seen.first is not None and cause is not None:
                 place, thread, at = seen.first
@@ -76,7 +76,7 @@ def _locate_box(tensor: TensorMap, at: Ints) -> str:
 
 
 def _list_causes(tensor: TensorMap, seen: Seen) -> Iterator[tuple[str, str]]:
-    """Yield what would put all boxes inside, and how to write it."""
+    """Yield the corrections that put all boxes inside: description and remedy."""
     dims, box = np.array(tensor.dims), np.array(tensor.box)
     covered = bool(((seen.low <= 0) & (seen.high + box >= dims)).all())
     for one, other in combinations(range(len(dims)), 2) if not covered else ():

@@ -1,7 +1,7 @@
-"""The rows in which lanes keep what they know: which row a lane has, and how rows are made, split and merged.
+"""The rows of vector clocks: which row each lane has, and how rows are allocated, split and merged.
 
-Lanes that know the same share a row. Row w is warp w's until its lanes diverge. What the columns mean, and which events
-change them, is in `clocks`.
+Lanes with equal knowledge share a row. Row w belongs to warp w until its lanes diverge. `clocks` defines the columns
+and the events that change them.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from pyptx.sim.base.events import Clock, Ints
-from pyptx.sim.hazards.stamps import FLOORED, KINDS, Handed, Stamp
+from pyptx.sim.hazards.stamps import FLOORED, KINDS, AnyStamp, Stamp
 
 PRIOR = 0
 """The column of everything in earlier grids."""
 
 
 def _count_distinct(rows: Clock) -> tuple[Clock, Ints]:
-    """Return the rows of threads in ascending order, and how many threads each has."""
+    """Return the distinct rows in ascending order, and the number of threads of each."""
     begins = np.flatnonzero(np.append(True, rows[1:] != rows[:-1]))
     distinct = rows[begins]
     if len(distinct) > 1 and np.count_nonzero(distinct[1:] <= distinct[:-1]):
@@ -29,61 +29,61 @@ class ClockRows:
 
     def __init__(self) -> None:
         self.version: int = 0
-        """Counts changes of which row a thread has."""
+        """Incremented whenever a thread changes its row."""
         self.epoch: int = 0
-        """Counts starts of CTAs."""
+        """Incremented whenever CTAs start."""
         self._table = np.zeros((0, KINDS, 1), np.int32)
         self._floors = np.zeros((0, FLOORED, 3), np.int32)
         self.row_warp = np.zeros(0, np.int32)
         self.dirty = np.zeros(0, np.bool_)
-        """By row: its columns and floors, its warp, and whether its columns say more than its floors."""
+        """Per row: its columns and floors, its warp, and whether its columns hold more than its floors."""
         self._row_of = np.zeros(0, np.int32)
         self._learned_at = np.zeros(0, np.int32)
-        """The latest time of what a thread has learned that its row does not hold yet."""
+        """Per thread: the latest time among its pending releases."""
         self.crossed_own = np.zeros((0, 2), np.int32)
         self.copied_own = np.zeros((0, 3), np.int32)
-        """By thread: its row, and when its own accesses and copies crossed between proxies."""
+        """Per thread: its row, and when its own accesses and copies crossed between proxies."""
         self.base_row = np.zeros(0, np.int32)
         self.life_of = np.zeros(0, np.int64)
         self.copy_column = np.zeros(0, np.int32)
         self.domain_of = np.zeros(0, np.int32)
         self.first_thread = np.zeros(0, np.int64)
         self.cta_span = np.zeros((0, 2), np.int32)
-        """By warp: its first row, its life, the column of its copies, its cluster, the first thread of that, and the
-        columns of its CTA."""
+        """Per warp: its first row, its life, the column of its copies, its cluster and the cluster's first thread, and
+        the columns of its CTA."""
         self._foreign: dict[int, dict[int, Clock]] = {}
         """What rows know of other clusters."""
         self._splits: dict[int, set[int]] = {}
-        """The rows of warps whose lanes know different things, besides their first ones."""
-        self._pending: dict[int, tuple[Handed, ...]] = {}
-        """What threads have learned that their rows do not hold yet, because nobody has asked."""
-        self._known: dict[int, Stamp] = {}
-        """Rows written out as stamps since anything was learned."""
+        """The rows, besides the first, of warps whose lanes have different knowledge."""
+        self._pending: dict[int, tuple[AnyStamp, ...]] = {}
+        """Per thread: the releases it has acquired but not yet written into its row."""
+        self._row_stamps: dict[int, Stamp] = {}
+        """Cached stamps of rows, valid until a row changes."""
         self._free: list[int] = []
         self._sizes: dict[int, int] = {}
-        """How many threads each cluster has, once counted."""
+        """Cached thread counts of clusters."""
 
     def settle(self, threads: Ints | None = None) -> None:
-        """Write what threads, or all, have learned into their rows."""
+        """Write the pending releases of threads, by default all, into their rows."""
         raise NotImplementedError
 
     @property
     def row_of(self) -> Clock:
-        """The row of each thread, -1 of those that do not live."""
+        """The row of each thread, -1 if it is not live."""
         if self._pending:
             self.settle()
         return self._row_of
 
     @property
     def table(self) -> Clock:
-        """What rows know: by row, kind and column."""
+        """The clocks, by row, kind and column."""
         if self._pending:
             self.settle()
         return self._table
 
     @property
     def floors(self) -> Clock:
-        """What barriers have shown, by row, kind and level."""
+        """The times of the last barriers, by row, kind and level."""
         if self._pending:
             self.settle()
         return self._floors
@@ -97,22 +97,22 @@ class ClockRows:
 
     @property
     def splits(self) -> dict[int, set[int]]:
-        """The rows of warps whose lanes know different things, besides their first ones."""
+        """The rows, besides the first, of warps whose lanes have different knowledge."""
         if self._pending:
             self.settle()
         return self._splits
 
     @property
-    def apart(self) -> bool:
-        """Whether lanes of a warp may know different things."""
+    def lanes_differ(self) -> bool:
+        """Whether lanes of a warp may have different knowledge."""
         return bool(self._splits or self._pending)
 
-    def floors_of(self, threads: Ints) -> Clock:
-        """Return what the barriers of the threads' warps, CTAs and clusters have shown; releases show nothing of it."""
+    def get_floors(self, threads: Ints) -> Clock:
+        """Return the floors of threads. Pending releases do not change floors, so they need not be settled."""
         return self._floors[self._row_of[threads]]
 
     def add_warps(self, warps: int) -> int:
-        """Make room for warps; return the first one's number."""
+        """Add warps and return the number of the first."""
         first, row = len(self.domain_of), len(self._table)
         self._grow_rows(warps)
         rows = np.arange(row, row + warps, dtype=np.int32)
@@ -129,28 +129,28 @@ class ClockRows:
         self.cta_span = np.concatenate([self.cta_span, np.zeros((warps, 2), np.int32)])
         return first
 
-    def _grow_rows(self, more: int) -> None:
+    def _grow_rows(self, count: int) -> None:
         columns = self._table.shape[2]
-        self._table = np.concatenate([self._table, np.zeros((more, KINDS, columns), np.int32)])
-        self._floors = np.concatenate([self._floors, np.zeros((more, FLOORED, 3), np.int32)])
-        self.row_warp = np.concatenate([self.row_warp, np.zeros(more, np.int32)])
-        self.dirty = np.concatenate([self.dirty, np.zeros(more, np.bool_)])
+        self._table = np.concatenate([self._table, np.zeros((count, KINDS, columns), np.int32)])
+        self._floors = np.concatenate([self._floors, np.zeros((count, FLOORED, 3), np.int32)])
+        self.row_warp = np.concatenate([self.row_warp, np.zeros(count, np.int32)])
+        self.dirty = np.concatenate([self.dirty, np.zeros(count, np.bool_)])
 
     def ensure_columns(self, columns: int) -> None:
-        """Make room for channels of asynchronous operations."""
-        have = self._table.shape[2]
-        if columns > have:
-            wide = np.zeros((len(self._table), KINDS, max(columns, have + have // 2 + 32)), np.int32)
-            wide[:, :, :have] = self._table
+        """Extend the table to a number of columns."""
+        width = self._table.shape[2]
+        if columns > width:
+            wide = np.zeros((len(self._table), KINDS, max(columns, width + width // 2 + 32)), np.int32)
+            wide[:, :, :width] = self._table
             self._table = wide
 
     def start(
         self, threads: Ints, warps: Ints, domains: Ints, firsts: Ints, begins: Ints, stride: int, prior: int
     ) -> None:  # fmt: skip
-        """Begin the lives of CTAs' threads: they know what came before their grid and nothing else. Each CTA has a row
-        of `warps`, a domain, that domain's first thread, and the column of its own first one."""
+        """Start the threads of CTAs, which know only earlier grids. Each CTA has a row of `warps`, a domain, the
+        domain's first thread, and the column of its own first thread."""
         rows = self.base_row[warps].reshape(-1)
-        self._known.clear()
+        self._row_stamps.clear()
         self._table[rows] = 0
         self._floors[rows] = 0
         self.dirty[rows] = False
@@ -162,8 +162,8 @@ class ClockRows:
         self.epoch += 1
         self._row_of.reshape(-1, 32)[warps] = -1
         for warp in warps.reshape(-1).tolist() if self._splits else ():
-            for other in self._splits.pop(warp, set()):
-                self._release_row(other)
+            for extra_row in self._splits.pop(warp, set()):
+                self._release_row(extra_row)
         for row in rows.tolist() if self._foreign else ():
             self._foreign.pop(row, None)
         self._row_of[threads] = self.base_row[threads >> 5]
@@ -171,42 +171,42 @@ class ClockRows:
         self.copied_own[threads] = 0
         self.copy_column[warps] = 0
 
-    def tags(self, threads: Ints) -> Ints:
-        """Return the threads' tags: records.py says what they are."""
+    def compute_tags(self, threads: Ints) -> Ints:
+        """Return the tags of threads, which `records` defines."""
         return (self.life_of[threads >> 5] << 7) + (threads & 31)
 
-    def columns_of(self, threads: Ints) -> Ints:
-        """Return the threads' columns in rows of their own cluster."""
+    def find_columns(self, threads: Ints) -> Ints:
+        """Return the columns of threads in the clocks of their own cluster."""
         return threads - self.first_thread[threads >> 5] + 1
 
-    def rows(self, threads: Ints) -> list[int]:
-        """Return the rows that hold these threads."""
+    def find_rows(self, threads: Ints) -> list[int]:
+        """Return the distinct rows of threads."""
         if self._pending:
             self.settle(threads)
         rows = self._row_of[threads]
         first = int(rows[0])
         return [first] if len(rows) == 1 or (rows == first).all() else _count_distinct(rows)[0].tolist()
 
-    def own_rows(self, threads: Ints) -> list[int]:
-        """Return rows that hold exactly these threads, splitting those that hold others too."""
+    def isolate_rows(self, threads: Ints) -> list[int]:
+        """Return rows that hold exactly these threads; split rows that hold other threads too."""
         if self._pending:
             self.settle(threads)
-        every = self._row_of[threads]
-        first = int(every[0])
-        if len(every) <= 32 and (len(every) == 1 or (every == first).all()):
+        thread_rows = self._row_of[threads]
+        first = int(thread_rows[0])
+        if len(thread_rows) <= 32 and (len(thread_rows) == 1 or (thread_rows == first).all()):
             warp = int(self.row_warp[first])
-            if len(every) < np.count_nonzero(self._row_of[warp * 32 : warp * 32 + 32] == first):
+            if len(thread_rows) < np.count_nonzero(self._row_of[warp * 32 : warp * 32 + 32] == first):
                 return [self._split(first, warp, threads)]
             return [first]
-        rows, counts = _count_distinct(every)
+        rows, counts = _count_distinct(thread_rows)
         numbers: list[int] = rows.tolist()
-        if len(every) == 32 * len(numbers):
+        if len(thread_rows) == 32 * len(numbers):
             return numbers
         warps = self.row_warp[rows]
         lanes = (self._row_of.reshape(-1, 32)[warps] == rows[:, None]).sum(axis=1)
         for at in np.flatnonzero(counts < lanes).tolist():
-            mine = threads[self._row_of[threads] == numbers[at]]
-            numbers[at] = self._split(numbers[at], int(warps[at]), mine)
+            members = threads[self._row_of[threads] == numbers[at]]
+            numbers[at] = self._split(numbers[at], int(warps[at]), members)
         return numbers
 
     def _split(self, row: int, warp: int, threads: Ints) -> int:
@@ -215,7 +215,7 @@ class ClockRows:
             self._grow_rows(max(16, count // 2))
             self._free = list(range(len(self._table) - 1, count - 1, -1))
         new = self._free.pop()
-        self._known.pop(new, None)
+        self._row_stamps.pop(new, None)
         self._table[new], self._floors[new], self.dirty[new] = self._table[row], self._floors[row], True
         self.row_warp[new] = warp
         if row in self._foreign:
@@ -229,8 +229,8 @@ class ClockRows:
         self._foreign.pop(row, None)
         self._free.append(row)
 
-    def threads_of_cluster(self, warp: int) -> int:
-        """Return how many threads the cluster of a warp has."""
+    def count_cluster_threads(self, warp: int) -> int:
+        """Return the number of threads of a warp's cluster."""
         domain = int(self.domain_of[warp])
         if domain not in self._sizes:
             self._sizes[domain] = self._count_threads(warp, domain)
@@ -244,23 +244,27 @@ class ClockRows:
         return last * 32 - int(base)
 
     def join_lanes(self, threads: Ints) -> None:
-        """Let threads that know the same now share the rows of their warps."""
+        """Merge the rows of each warp's threads, which now have equal knowledge."""
         if not self._splits:
             return
-        for warp in {int(self.row_warp[row]) for row in self.rows(threads)}:
+        for warp in {int(self.row_warp[row]) for row in self.find_rows(threads)}:
             if warp in self._splits:
                 self._merge_rows(warp, threads[threads >> 5 == warp])
 
     def _merge_rows(self, warp: int, threads: Ints) -> None:
-        """Give lanes of a warp that now know the same one row."""
-        self._known.clear()
+        """Merge the rows of lanes of one warp that now have equal knowledge."""
+        self._row_stamps.clear()
         base, extra = int(self.base_row[warp]), self._splits[warp]
-        kept = self.rows(threads)[0]
-        self._row_of[threads] = kept
+        shared_row = self.find_rows(threads)[0]
+        self._row_of[threads] = shared_row
         lanes = self._row_of[warp * 32 : warp * 32 + 32]
-        if kept != base and not (lanes == base).any():
-            self._table[base], self._floors[base], self.dirty[base] = self._table[kept], self._floors[kept], True
-            self._foreign[base] = self._foreign.get(kept, {})
+        if shared_row != base and not (lanes == base).any():
+            self._table[base], self._floors[base], self.dirty[base] = (
+                self._table[shared_row],
+                self._floors[shared_row],
+                True,
+            )
+            self._foreign[base] = self._foreign.get(shared_row, {})
             self._row_of[threads] = base
         self.version += 1
         for row in [row for row in extra if not (lanes == row).any()]:

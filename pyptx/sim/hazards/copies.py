@@ -1,5 +1,5 @@
-"""Asynchronous copies: bulk loads and stores, cp.async, st.async. What is in flight, and who knows of its
-completion."""
+"""Asynchronous copies: bulk loads and stores, `cp.async`, `st.async`. Which are in flight, and who has observed
+their completion."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pyptx.sim.hazards.tiles import Tiles
 
 @dataclass(slots=True)
 class Load:
-    """A bulk load in flight: one write per destination CTA, each with its barrier."""
+    """A bulk load in flight, with one write and one mbarrier per destination CTA."""
 
     thread: int
     place: Place
@@ -39,7 +39,7 @@ class Stores:
 
 @dataclass(slots=True)
 class CpAsync:
-    """One instruction's cp.async: records of warps, and the number of each warp's group that they belong to."""
+    """One `cp.async` instruction: a record per warp, and the number of the warp's group that it belongs to."""
 
     records: Ints
     warps: Ints
@@ -48,7 +48,7 @@ class CpAsync:
 
 @dataclass(frozen=True, slots=True)
 class Landed:
-    """A bulk load that has landed, and the phase of the mbarrier that counts its bytes."""
+    """A bulk load that has landed, and the mbarrier phase that counts its bytes."""
 
     record: int
     place: Place
@@ -56,15 +56,15 @@ class Landed:
     phase: int
 
     def waited_for_elsewhere(self, slot: int) -> bool:
-        """Tell whether its mbarrier is in a CTA other than the bytes and a thread has waited for it: the leader of a
-        pair waits for both halves of an operand."""
+        """Tell whether its mbarrier is outside the CTA in `slot` and a thread has waited for it: the leader of a pair
+        waits for both halves of an operand."""
         if self.barrier is None or self.barrier.address // self.barrier.grid.shared_stride == slot:
             return False
         return self.barrier.observed >= self.phase
 
 
 class Copies:
-    """All asynchronous copies."""
+    """The asynchronous copies of all threads."""
 
     def __init__(self, state: State, tiles: Tiles, mbarriers: MBarriers, lifetimes: Lifetimes) -> None:
         self.state, self.tiles, self.mbarriers, self.lifetimes = state, tiles, mbarriers, lifetimes
@@ -74,12 +74,12 @@ class Copies:
         self._cp: list[CpAsync] = []
         self._cp_groups = np.zeros(0, np.int64)
         self._landed: dict[tuple[int, int], dict[int, Landed]] = {}
-        """The last bulk load of each channel that landed in the shared memory of a CTA."""
+        """Per grid and slot: the last bulk load of each channel that landed in the CTA's shared memory."""
         self._st: dict[int, tuple[Barrier | None, Place, int, int, int]] = {}
         self._accesses: dict[tuple[object, ...], Access] = {}
 
     def forget(self, threads: Ints) -> None:
-        """Forget threads whose numbers begin new lives."""
+        """Forget threads whose numbers are reused."""
         if self._cp:
             begins = np.zeros(len(self._count_committed(threads >> 5)), np.bool_)
             begins[threads >> 5] = True
@@ -90,7 +90,7 @@ class Copies:
                 )
 
     def access(self, place: Place, space: Space, length: int, family: Family, writes: bool, element: int = 0) -> Access:
-        """Return the access of a copy to or from one space."""
+        """Return the cached access of a copy to or from one space."""
         key = (place, space, length, family, writes, element)
         entry = self._accesses.get(key)
         if entry is None:
@@ -101,14 +101,14 @@ class Copies:
 
     def _record(self, access: Access, thread: int, column: int, operation: int) -> int:
         life = int(self.state.clocks.life_of[thread >> 5])
-        return self.state.records.of_operation(access, life, column, operation, thread & 31)
+        return self.state.records.add_operation(access, life, column, operation, thread & 31)
 
     # Bulk copies that signal mbarriers
 
     def bulk_load(self, thread: int, place: Place, source: Bytes | None, targets: list[tuple[Bytes, int]]) -> int:
-        """A bulk copy into shared memory of one or several CTAs, each with the address of its barrier.
+        """Issue a bulk copy to shared memory of one or several CTAs, each with the address of its mbarrier.
 
-        Return the operation's number: `land` it when the bytes arrive."""
+        Return the operation's number for `land`."""
         state = self.state
         operation = state.begin_operation()
         threads = np.array([thread], np.int64)
@@ -127,16 +127,16 @@ class Copies:
             self.lifetimes.end_with(place, thread, address, record * 64)
             self.tiles.run(access, threads, where, record)
             load.writes.append((record, barrier, where.length * len(where.starts)))
-            load.slots.append(int(where.starts[0]) // state.grid_of(thread).shared_stride)
+            load.slots.append(int(where.starts[0]) // state.find_grid(thread).shared_stride)
         self.loads[operation] = load
         return operation
 
     def column_of(self, barrier: Barrier | None, thread: int) -> int:
-        """Return the column of the copies that signal an mbarrier, or of those that signal none."""
-        return barrier.column if barrier else self.state.channel(self.state.domain_of(thread), "lost")
+        """Return the clock column of the copies that signal an mbarrier, or of those that signal none."""
+        return barrier.column if barrier else self.state.find_channel(self.state.find_domain(thread), "lost")
 
     def land(self, operation: int, target: int | None = None) -> None:
-        """Record that the bytes of a bulk load have arrived, at one of its targets or at all."""
+        """Land a bulk load: its bytes have arrived at one target, by default at all."""
         load = self.loads[operation]
         chosen = range(len(load.writes)) if target is None else [target]
         now = self.state.clocks.now
@@ -148,9 +148,9 @@ class Copies:
             del self.loads[operation]
 
     def arrived(self, load: Load, index: int, column: int) -> None:
-        """Record that the bytes of a load have arrived at one of its targets."""
+        """Record that the bytes of a load have arrived at one of its targets, and signal its mbarrier."""
         record, barrier, size = load.writes[index]
-        held = self._landed.setdefault((self.state.grid_of(load.thread).number, load.slots[index]), {})
+        held = self._landed.setdefault((self.state.find_grid(load.thread).number, load.slots[index]), {})
         held[column] = Landed(record, load.place, barrier, barrier.phase if barrier is not None else 0)
         load.slots[index] = -1
         if barrier is not None:
@@ -159,10 +159,10 @@ class Copies:
     # Bulk copies in groups
 
     def bulk_store(self, thread: int, place: Place, source: Bytes, target: Bytes, reduces: int = 0) -> int:
-        """A bulk copy, or reduction of elements of `reduces` bytes, from shared to global memory."""
+        """Issue a bulk copy, or a reduction of elements of `reduces` bytes, from shared to global memory."""
         state = self.state
         operation = state.begin_operation()
-        domain = state.domain_of(thread)
+        domain = state.find_domain(thread)
         stores = self.stores.setdefault(thread, Stores())
         stores.place = place
         threads = np.array([thread], np.int64)
@@ -170,43 +170,43 @@ class Copies:
         writing = self.access(place, target.space, target.length, Family.BULK_STORE, True, reduces)
         ends = ((reading, source, "bulk.read", stores.open[0]), (writing, target, "bulk", stores.open[1]))
         for access, where, stream, records in ends:
-            record = self._record(access, thread, state.channel(domain, stream, thread), operation)
+            record = self._record(access, thread, state.find_channel(domain, stream, thread), operation)
             records.append(record)
             self.tiles.run(access, threads, where, record)
         return operation
 
     def commit_bulk(self, group: Group, place: Place) -> None:
-        """`cp.async.bulk.commit_group`."""
+        """Execute `cp.async.bulk.commit_group`."""
         for stores in self._select_stores(group).values():
             stores.groups.append(stores.open)
             stores.open = ([], [])
 
     def _select_stores(self, group: Group) -> dict[int, Stores]:
-        """Return the groups of those threads that have issued a store."""
+        """Return the bulk groups of the threads that have issued a store."""
         if len(self.stores) < len(group):
             mine = group.members
             return {thread: stores for thread, stores in self.stores.items() if thread in mine}
         return {thread: self.stores[thread] for thread in group.threads.tolist() if thread in self.stores}
 
     def wait_bulk(self, group: Group, place: Place, pending: int, read: bool) -> None:
-        """`cp.async.bulk.wait_group{.read}` that returned."""
+        """Record that `cp.async.bulk.wait_group{.read}` returned."""
         clocks, records = self.state.clocks, self.state.records
         for thread, stores in self._select_stores(group).items():
             done = stores.groups[: max(0, len(stores.groups) - pending)]
             now = clocks.tick()
-            domain = self.state.domain_of(thread)
+            domain = self.state.find_domain(thread)
             threads = np.array([thread], np.int64)
             for sources, targets in done:
-                records.done(sources if read else sources + targets, now)
+                records.complete(sources if read else sources + targets, now)
             if done:
-                clocks.learn(threads, self.state.channel(domain, "bulk.read", thread), now)
+                clocks.learn(threads, self.state.find_channel(domain, "bulk.read", thread), now)
             if done and not read:
-                # Before other CTAs may read the results asynchronously, a proxy fence is still needed.
+                # An async read by another CTA still needs a proxy fence.
                 kinds = [SEEN, CROSSED_SHARED, WIDE_SHARED, WIDE_GLOBAL, RAN]
-                clocks.learn(threads, self.state.channel(domain, "bulk", thread), now, kinds)
+                clocks.learn(threads, self.state.find_channel(domain, "bulk", thread), now, kinds)
 
     def unfinished(self) -> set[int]:
-        """Return the bulk copies in flight."""
+        """Return the numbers of the bulk copies in flight."""
         records = self.state.records
         operations = set(self.loads)
         for stores in self.stores.values():
@@ -215,7 +215,7 @@ class Copies:
         return operations
 
     def unread_stores(self, thread: int) -> Place | None:
-        """Return the place of a store of this thread whose source may still be read."""
+        """Remove a thread's bulk groups; return the place of a store whose source may still be read, or None."""
         stores = self.stores.pop(thread, None)
         if stores is None:
             return None
@@ -227,38 +227,38 @@ class Copies:
     def cp_async(
         self, group: Group, target: Access, targets: Ints, source: Access | None = None, sources: Ints | None = None
     ) -> None:
-        """`cp.async` by each thread; both accesses have family CP_ASYNC."""
+        """Issue `cp.async` by each thread. Both accesses have the family CP_ASYNC."""
         operation = self.state.begin_operation()
         if source is not None and sources is not None:
             self.memory.access(source, group, sources, operation=operation)
         self.memory.access(target, group, targets, operation=operation)
         records = np.array(self.state.unfinished.pop(operation, ()), np.int64)
         if len(records):
-            warps = self.state.records.warp(records).astype(np.int64)
+            warps = self.state.records.get_warps(records).astype(np.int64)
             self._cp.append(CpAsync(records, warps, self._count_committed(warps)[warps]))
 
     def _count_committed(self, warps: Ints) -> Ints:
-        """Return how many groups each warp has committed."""
+        """Return the number of committed groups of every warp, with entries for these."""
         missing = int(warps.max()) + 1 - len(self._cp_groups)
         if missing > 0:
             self._cp_groups = np.concatenate([self._cp_groups, np.zeros(missing, np.int64)])
         return self._cp_groups
 
     def commit_cp(self, group: Group) -> None:
-        """`cp.async.commit_group`."""
+        """Execute `cp.async.commit_group`."""
         self._count_committed(group.warps)[group.warps] += 1
 
     def wait_cp(self, group: Group, pending: int = 0, everything: bool = False) -> None:
-        """`cp.async.wait_group` or, with `everything`, `cp.async.wait_all`."""
+        """Execute `cp.async.wait_group` or, with `everything`, `cp.async.wait_all`."""
         if self._cp:
             limit = np.full(len(self._count_committed(group.warps)), -1)
             limit[group.warps] = NEVER if everything else self._cp_groups[group.warps] - pending
             self._finish_cp(limit)
-        self.state.clocks.copied(group.threads)
+        self.state.clocks.record_copy_wait(group.threads)
         self.state.clocks.tick()
 
     def _finish_cp(self, limit: Ints) -> None:
-        """Complete the copies of all groups before these, by warp."""
+        """Complete the copies of each warp's groups below its limit."""
         records, now = self.state.records, self.state.clocks.now
         kept: list[CpAsync] = []
         for issued in self._cp:
@@ -270,18 +270,18 @@ class Copies:
         self._cp = kept
 
     def cp_holds(self, group: Group, place: Place, address: int) -> None:
-        """Count one more pending arrival per thread for `cp.async.mbarrier.arrive` without `.noinc`."""
+        """Increment the pending count per thread, as `cp.async.mbarrier.arrive` without `.noinc` does."""
         barrier = self.mbarriers.find(place, group.first, address, "arrive of cp.async")
         if barrier is not None:
             barrier.pending += len(group)
 
     def cp_arrive(self, group: Group, place: Place, address: int, noinc: bool = False) -> None:
-        """Complete `cp.async.mbarrier.arrive`: all earlier cp.async of these threads are done."""
+        """Complete `cp.async.mbarrier.arrive`: all earlier `cp.async` operations of these threads are complete."""
         barrier = self.mbarriers.find(place, group.first, address, "arrive of cp.async")
         if barrier is None:
             return
-        domain = self.state.domain_of(group.first)
-        first = self.state.copy_columns(domain)
+        domain = self.state.find_domain(group.first)
+        first = self.state.find_copy_columns(domain)
         if self._cp:
             limit = np.full(len(self._count_committed(group.warps)), -1)
             limit[group.warps] = NEVER
@@ -292,12 +292,12 @@ class Copies:
     # st.async, red.async
 
     def st_async(self, group: Group, access: Access, addresses: Ints, barrier: int) -> int:
-        """`st.async` or `red.async` of family ST_ASYNC; return the operation's number for `land_st`."""
+        """Issue `st.async` or `red.async`, of family ST_ASYNC. Return the operation's number for `land_st`."""
         state, place, thread = self.state, access.place, group.first
         operation = state.begin_operation()
         barrier_life = self.mbarriers.find(place, thread, barrier, "signal of st.async")
-        column = state.channel(state.domain_of(thread), "st.async", barrier)
-        state.column_for(operation, column)
+        column = state.find_channel(state.find_domain(thread), "st.async", barrier)
+        state.set_column(operation, column)
         self.memory.access(access, group, addresses, operation=operation)
         self._report_apart(group, place, addresses, barrier)
         record = next(iter(state.unfinished.get(operation, ())), 0)
@@ -307,43 +307,45 @@ class Copies:
         return operation
 
     def _report_apart(self, group: Group, place: Place, addresses: Ints, barrier: int) -> None:
-        """Report threads whose data goes to a CTA other than that of the mbarrier."""
-        grid = self.state.grid_of(group.first)
+        """Report threads whose data goes to another CTA than the mbarrier's."""
+        grid = self.state.find_grid(group.first)
         there, here = barrier // grid.shared_stride, addresses // grid.shared_stride
         wrong = np.flatnonzero(here != there)
         if len(wrong):
             first = int(wrong[0])
-            detail = f"the data goes to CTA {grid.cta(int(here[first]))}, the mbarrier is in CTA {grid.cta(there)}"
+            detail = (
+                f"the data goes to CTA {grid.find_cta(int(here[first]))}, the mbarrier is in CTA {grid.find_cta(there)}"
+            )
             remedy = "map both addresses to the same rank: `mapa` of the data and of the mbarrier"
             thread = int(group.threads[first])
             self.state.report(rules.WRONG_CTA, place, detail, thread=thread, count=len(wrong), help=remedy)
 
     def to_peer(self, thread: int, place: Place, target: int) -> None:
-        """Report a bulk copy from shared memory to the executing CTA's own shared memory."""
-        grid = self.state.grid_of(thread)
+        """Report a bulk copy between shared memory that stays in the executing CTA."""
+        grid = self.state.find_grid(thread)
         slot = target // grid.shared_stride
-        if slot == grid.slot_of(thread):
-            detail = f"the copy stays in CTA {grid.cta(slot)}"
+        if slot == grid.find_slot(thread):
+            detail = f"the copy stays in CTA {grid.find_cta(slot)}"
             remedy = "use the address in another CTA (`mapa`), or copy within the CTA by `ld` and `st`"
             self.state.report(rules.WRONG_CTA, place, detail, thread=thread, help=remedy)
 
     def land_st(self, operation: int) -> None:
-        """Record that the bytes of an st.async have arrived."""
+        """Land `st.async`: its bytes have arrived."""
         barrier, place, thread, size, column = self._st.pop(operation)
         self.state.finish(operation)
         if barrier is not None:
             self.mbarriers.complete_bytes(barrier, place, thread, size, column, crosses=False)
 
     def landing_in(self, grid_number: int, slot: int) -> list[Load]:
-        """Return the loads still in flight to a CTA's shared memory."""
+        """Return the loads in flight to a CTA's shared memory."""
         return [
             load
             for load in self.loads.values()
-            if slot in load.slots and self.state.grid_of(load.thread).number == grid_number
+            if slot in load.slots and self.state.find_grid(load.thread).number == grid_number
         ]
 
     def signals(self, barrier: Barrier) -> bool:
-        """Tell whether a copy in flight will still signal a barrier."""
+        """Tell whether a copy in flight will signal a barrier."""
         return any(found is barrier for found, *_ in self._st.values()) or any(
             held is barrier and slot >= 0
             for load in self.loads.values()
@@ -351,7 +353,7 @@ class Copies:
         )
 
     def report_landing(self, grid_number: int, slot: int, place: Place, thread: int) -> None:
-        """Report the loads that outlive their CTA."""
+        """Report loads that land, or may land, after their CTA has exited."""
         for load in self.landing_in(grid_number, slot):
             detail = "no thread of this CTA has waited for the bytes"
             self.state.report(rules.LANDS_AFTER_EXIT, place, detail, thread=thread, other=load.place)
@@ -361,7 +363,7 @@ class Copies:
                 self.state.report(rules.LANDS_AFTER_EXIT, place, detail, thread=thread, other=landed.place)
 
     def observed(self, grid_number: int, slot: int, threads: Ints) -> None:
-        """Forget the loads into a CTA's shared memory for which some of its exiting threads have waited."""
+        """Forget the loads to a CTA's shared memory whose completion its exiting threads have observed."""
         landed = self._landed.get((grid_number, slot))
         if not landed:
             return

@@ -1,6 +1,6 @@
-"""Equal bulk copies of many threads, usually one per CTA: processed as one if nothing is wrong.
+"""Equal bulk copies of many threads, usually one per CTA, processed at once if none conflicts.
 
-Otherwise nothing happens here, and `Copies` processes them one by one and reports errors.
+Otherwise these functions do nothing; `Copies` then processes the copies one by one and reports findings.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pyptx.sim.hazards.tiles import Ready, Tiles
 
 @dataclass(frozen=True, slots=True)
 class _Global:
-    """The state that copies will leave in the shadow of global memory, which may be absent or not yet written."""
+    """Accesses to global memory ready to store in its shadow, which may be absent or not yet written."""
 
     access: Access
     shadow: Shadow | None
@@ -36,10 +36,10 @@ class _Global:
 def bulk_loads(
     copies: Copies, threads: Ints, place: Place, source: Runs, targets: Ints, barriers: Ints, size: int
 ) -> list[int] | None:
-    """Process `bulk_load` of several threads, with one row each of target addresses, `size` bytes each, and of
-    mbarriers. Return the operations for `land`; None, with nothing done, if they may be wrong."""
+    """Issue the bulk loads of several threads, with a row of target addresses and of mbarriers each; every target gets
+    `size` bytes. Return the operations for `land_all`; None, with nothing done, if one may conflict."""
     state, (count, each) = copies.state, targets.shape
-    grid = state.grid_of(int(threads[0]))
+    grid = state.find_grid(int(threads[0]))
     issuers, starts = threads.repeat(each), targets.reshape(-1)
     reads = _compare_global(
         copies, copies.access(place, Space.GLOBAL, source.length, Family.BULK_LOAD, False), threads, source
@@ -75,7 +75,7 @@ def bulk_loads(
 
 
 def landed(copies: Copies, operations: list[int]) -> None:
-    """Process `land` of bulk loads at all of their targets."""
+    """Land bulk loads at all their targets."""
     state, landed_records, times = copies.state, list[int](), list[int]()
     for operation in operations:
         load = copies.loads.pop(operation)
@@ -92,9 +92,9 @@ def landed(copies: Copies, operations: list[int]) -> None:
 def bulk_stores(
     copies: Copies, threads: Ints, place: Place, sources: Ints, size: int, target: Runs
 ) -> list[int] | None:
-    """Process `bulk_store` of several threads, of `size` bytes from one address of shared memory each. Return the
-    operations; None, with nothing done, if they may be wrong."""
-    state, grid = copies.state, copies.state.grid_of(int(threads[0]))
+    """Issue the bulk stores of several threads, `size` bytes from one address of shared memory each. Return the
+    operations; None, with nothing done, if one may conflict."""
+    state, grid = copies.state, copies.state.find_grid(int(threads[0]))
     reading = copies.access(place, Space.SHARED, size, Family.BULK_STORE, False)
     rows = rows_of(sources[:, None], size)
     reads = copies.tiles.ready(reading, threads[:, None], Space.SHARED, rows, grid.shared)
@@ -103,10 +103,13 @@ def bulk_stores(
     if reads is None or writes is None:
         return None
     operations = copies.tiles.begin(len(threads))
-    books, domains = [copies.stores.setdefault(t, Stores()) for t in threads.tolist()], [*map(state.domain_of, threads)]
+    books, domains = (
+        [copies.stores.setdefault(t, Stores()) for t in threads.tolist()],
+        [*map(state.find_domain, threads)],
+    )
     every: list[list[int]] = []
     for access, stream in ((reading, "bulk.read"), (writing, "bulk")):
-        columns = [state.channel(d, stream, t) for d, t in zip(domains, threads.tolist(), strict=True)]
+        columns = [state.find_channel(d, stream, t) for d, t in zip(domains, threads.tolist(), strict=True)]
         record_numbers = _make_records(copies, access, threads, np.array(columns, np.int64), operations)
         every.append(record_numbers.tolist())
         if access is reading:
@@ -121,11 +124,11 @@ def bulk_stores(
 
 
 def _compare_global(copies: Copies, access: Access, threads: Ints, where: Runs) -> _Global | None:
-    """Compare accesses to global memory with earlier ones; None if one may be wrong."""
+    """Compare accesses to global memory with earlier ones. Return None if one may conflict."""
     state, memory, tiles = copies.state, copies.memory, copies.tiles
-    shadow_memory = state.shadow_of(Space.GLOBAL, state.grid_of(int(threads[0])), where.low)
+    shadow_memory = state.find_shadow(Space.GLOBAL, state.find_grid(int(threads[0])), where.low)
     if shadow_memory is None:
-        known = state.shadow_of(Space.GLOBAL, state.grid_of(int(threads[0])), where.high - 1)
+        known = state.find_shadow(Space.GLOBAL, state.find_grid(int(threads[0])), where.high - 1)
         return _Global(access, None, where.starts, where.length, None) if known is None else None
     shadow, base = shadow_memory
     if where.high > base + shadow.size:
@@ -141,6 +144,6 @@ def _compare_global(copies: Copies, access: Access, threads: Ints, where: Runs) 
 
 
 def _make_records(copies: Copies, access: Access, threads: Ints, columns: Ints, operations: Clock) -> Ints:
-    """Return a record for each thread's operation."""
+    """Add a record for each thread's operation."""
     lives = copies.state.clocks.life_of[threads >> 5]
-    return copies.state.records.of_operations(access, lives, columns, operations, threads & 31)
+    return copies.state.records.add_operations(access, lives, columns, operations, threads & 31)

@@ -1,4 +1,4 @@
-"""The threads of one reference to a record, if they are more than the lanes of a warp."""
+"""Crowds: the threads of a reference that stands for more than the lanes of a warp."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyptx.sim.base.events import Ints, Mask
 
 
 class Crowds:
-    """Per record, the columns of its threads in the clocks, and when each accessed."""
+    """Per record: the columns of its threads in the clocks, and the time of each access."""
 
     def __init__(self) -> None:
         self._single: dict[int, tuple[Ints, Ints]] = {}
@@ -26,27 +26,31 @@ class Crowds:
             return crowd
         at = bisect_right(self._firsts, record) - 1
         columns, ends, time = self._like[at]
-        which = record - self._firsts[at]
-        mine = columns[int(ends[which - 1]) if which else 0 : int(ends[which])]
-        return mine, np.full(len(mine), time)
+        index = record - self._firsts[at]
+        members = columns[int(ends[index - 1]) if index else 0 : int(ends[index])]
+        return members, np.full(len(members), time)
 
     def add(self, first: int, columns: Ints, ends: Ints, time: int) -> None:
-        """Add records from a first one, newer than all previous ones, each with its columns up to an end."""
+        """Add consecutive records from `first`, newer than all others; each has the columns up to its end."""
         self._firsts.append(first)
         self._like.append((columns, ends, time))
 
-    def repeat(self, old: Ints, new: Ints) -> Mask:
-        """Tell which records have the same threads, added in the same order, as others."""
+    def find_repeats(self, old: Ints, new: Ints) -> Mask:
+        """Tell which old records have the same threads as the new ones, by the calls of `add`."""
         repeats = np.zeros(len(old), np.bool_)
-        left = np.arange(len(old))
-        while len(left):
-            at = int(left[0])
-            first, then = (bisect_right(self._firsts, int(records[at])) - 1 for records in (old, new))
-            alike = min(first, then) >= 0 and self._like[first][0] is self._like[then][0]
-            mine, theirs = (records[left] - self._firsts[which] for records, which in ((old, first), (new, then)))
-            count = len(self._like[first][1])
-            here = (mine >= 0) & (mine < count) & (theirs >= 0) & (theirs < len(self._like[then][1]))
-            here[0] = True
-            repeats[left[here & (mine == theirs) & (mine < count)]] = alike
-            left = left[~here]
+        remaining = np.arange(len(old))
+        while len(remaining):
+            at = int(remaining[0])
+            old_part, new_part = (bisect_right(self._firsts, int(records[at])) - 1 for records in (old, new))
+            alike = min(old_part, new_part) >= 0 and self._like[old_part][0] is self._like[new_part][0]
+            old_rank, new_rank = (
+                records[remaining] - self._firsts[part] for records, part in ((old, old_part), (new, new_part))
+            )
+            count = len(self._like[old_part][1])
+            in_parts = (
+                (old_rank >= 0) & (old_rank < count) & (new_rank >= 0) & (new_rank < len(self._like[new_part][1]))
+            )
+            in_parts[0] = True
+            repeats[remaining[in_parts & (old_rank == new_rank) & (old_rank < count)]] = alike
+            remaining = remaining[~in_parts]
         return repeats

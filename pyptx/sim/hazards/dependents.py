@@ -1,5 +1,5 @@
-"""Global memory that a dependent grid accesses before it knows of a `griddepcontrol.wait`: the previous grid, which is
-not part of the run, may still write or read it."""
+"""Accesses of a dependent grid to global memory before `griddepcontrol.wait`: the previous grid, which is not part of
+the run, may still read or write it."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from pyptx.sim.hazards.state import Grid, State
 
 
 class Early:
-    """The accesses of a grid that runs alone and waits for a previous grid."""
+    """The global accesses of a dependent grid that runs alone."""
 
     def __init__(self, state: State, grid: Grid) -> None:
         self._state, self._grid = state, grid
 
     def access(self, place: Place, threads: Ints, addresses: Ints, size: int, *, writes: bool) -> None:
-        """Check accesses of threads to global memory, one address each; a thread may occur several times."""
+        """Report accesses to global memory, one address per thread, that no wait precedes. Threads may repeat."""
         clocks = self._state.clocks
         waited = clocks.table[clocks.row_of[threads], SEEN, PRIOR] > self._grid.prior
         early = np.flatnonzero(np.broadcast_to(~waited, addresses.shape))
         if len(early):
             thread = int(threads[early[0]] if len(threads) > 1 else threads[0])
-            where = self._state.location(Space.GLOBAL, self._grid, int(addresses[early[0]]), size)
+            where = self._state.describe_bytes(Space.GLOBAL, self._grid, int(addresses[early[0]]), size)
             detail = f"{'writes' if writes else 'reads'} {where}"
             self._state.report(rules.BEFORE_WAIT, place, detail, thread=thread, where=where, count=len(early))

@@ -1,4 +1,4 @@
-"""The hazard engine as the machine sees it: launches, CTAs, accesses; other modules do the rest.
+"""The interface of the hazard engine: launches, CTAs and accesses here, other events in its parts.
 
 Report every event in the order in which it happens. docs/hazards.md is the guide.
 """
@@ -33,7 +33,7 @@ from pyptx.sim.reports.findings import Ledger
 
 
 def _merge_runs(slots: Sequence[int]) -> list[tuple[int, int]]:
-    """Return slots as ranges: the first of each, and the one after its last."""
+    """Return ascending slots as ranges: the first slot of each, and the one after its last."""
     runs: list[tuple[int, int]] = []
     for slot in slots:
         if runs and runs[-1][1] == slot:
@@ -44,7 +44,7 @@ def _merge_runs(slots: Sequence[int]) -> list[tuple[int, int]]:
 
 
 class Hazards:
-    """One engine per run of one or several grids. Its parts are public: call them by the manual's names."""
+    """The engine of one run of one or several grids. Its parts are public, with the names of docs/hazards.md."""
 
     def __init__(self, limit: int = 1000) -> None:
         self.state = State(limit)
@@ -85,15 +85,15 @@ class Hazards:
     ) -> Grid:
         """Begin a grid whose CTAs of `threads` threads run in `slots` places at a time.
 
-        `overlaps`: it may start before the previous grid has ended (programmatic dependent launch), and knows no more
-        of that grid if it happens to start later. `names` returns the name of a place of shared memory in findings,
+        `overlaps`: it may start before the previous grid has ended (programmatic dependent launch); nothing orders it
+        after that grid, even if it starts later. `names` returns the name of an offset in shared memory for findings,
         `label` is the name of the grid.
         """
         state = self.state
         stride = -(-threads // 32) * 32
         warp = state.clocks.add_warps(slots * stride // 32)
         shared_stride = -(-max(shared_bytes, 16) // 16) * 16
-        earlier = [grid for grid in state.grids if not grid.ended]
+        earlier = [grid for grid in state.grids if not grid.has_ended]
         assert overlaps or not earlier, "a grid without overlap must start after all earlier grids have ended"
         prior = state.grids[-1].prior if overlaps and state.grids else state.clocks.tick()
         grid = Grid(
@@ -127,34 +127,34 @@ class Hazards:
         domains: list[Domain] = []
         for at in range(0, len(slots), grid.cluster):
             mine = list(slots[at : at + grid.cluster])
-            domains += [state.new_domain(grid, mine, list(ctas[at : at + grid.cluster]))] * len(mine)
+            domains += [state.add_domain(grid, mine, list(ctas[at : at + grid.cluster]))] * len(mine)
         numbers, firsts = (
             np.array(list(values)) for values in ((d.number for d in domains), (d.first_thread for d in domains))
         )
         base = grid.first_thread + np.array(slots, np.int64) * grid.stride
         warps = (base[:, None] >> 5) + np.arange(grid.stride >> 5)
         threads = (base[:, None] + np.arange(grid.threads)).reshape(-1)
-        state.clocks.life_of[warps] = state.records.new_lives(warps, numbers)
+        state.clocks.life_of[warps] = state.records.begin_lives(warps, numbers)
         state.clocks.start(threads, warps, numbers, firsts, base - firsts + 1, grid.stride, grid.prior)
         state.live[threads] = True
         state.rounds[threads] = 0
         for slot, domain in zip(slots, domains, strict=True):
             grid.domain_of_slot[slot] = domain
         for low, high in _merge_runs(slots):
-            grid.shared.clear(grid.shared_base(low), (high - low) * grid.shared_stride)
+            grid.shared.clear(grid.find_shared_base(low), (high - low) * grid.shared_stride)
         self.barriers.forget(grid, slots, threads)
         for part in (self.sync, self.copies, self.tensor):
             part.forget(threads)
         self.sync.started(grid, threads)
 
     def exit(self, group: Group, place: Place) -> list[int]:
-        """Record that threads exit. Return the threads that a CTA barrier releases because of it."""
+        """Record that threads exit. Return the threads that CTA barriers release because of it."""
         state = self.state
         released: list[int] = []
         ended: list[Ints] = []
-        grid = state.grid_of(group.first)
+        grid = state.find_grid(group.first)
         for mine in group.ctas(grid.first_thread, grid.stride).members:
-            slot = grid.slot_of(int(mine[0]))
+            slot = grid.find_slot(int(mine[0]))
             for thread in [one for one in mine.tolist() if one in self.copies.stores] if self.copies.stores else ():
                 left = self.copies.unread_stores(thread)
                 if left is not None:
@@ -162,16 +162,16 @@ class Hazards:
             self.copies.observed(grid.number, slot, mine)
             state.live[mine] = False
             self.sync.exits(grid, mine)
-            first = grid.thread(slot)
+            first = grid.find_thread(slot)
             if np.count_nonzero(state.live[first : first + grid.threads]):
                 self.lifetimes.leaves(grid, slot, mine)
-                released += self.barriers.exited(grid, slot)
+                released += self.barriers.complete_after_exit(grid, slot)
                 state.clocks.stop(mine)
             else:
                 self._end_cta(grid, slot, mine, place)
                 ended.append(mine)
             if self.barriers.clusters:
-                self.barriers.cluster_exited(state.domain_of(int(mine[0])))
+                self.barriers.complete_cluster_after_exit(state.find_domain(int(mine[0])))
         if ended:
             state.clocks.stop(np.concatenate(ended))
         return released
@@ -186,18 +186,18 @@ class Hazards:
             if not self.copies.signals(barrier):
                 self.mbarriers.check_bytes(barrier, place)
             del self.mbarriers.live[grid.number, barrier.address]
-        warps = np.arange(grid.thread(slot) >> 5, (grid.thread(slot) + grid.stride) >> 5)
+        warps = np.arange(grid.find_thread(slot) >> 5, (grid.find_thread(slot) + grid.stride) >> 5)
         self.wgmma.forget(warps.tolist())
         self.warps.ends(grid.number, warps)
         self.maps.ends(grid.number, slot)
 
     def finish(self, grid: Grid) -> None:
-        """End a grid: its accesses precede every later grid."""
-        grid.ended = True
+        """End a grid: its accesses precede all later grids."""
+        grid.has_ended = True
         records, now = self.state.records, self.state.clocks.tick()
         domains = [domain.number for domain in self.state.domains if domain.grid is grid]
         late = np.flatnonzero(records.time[1 : records.count] > now) + 1
-        records.time[late[np.isin(records.domain(late), domains)]] = now
+        records.time[late[np.isin(records.get_domains(late), domains)]] = now
         self.maps.grid_done()
         self.lifetimes.grid_done(grid)
         self.boxes.finish(grid)
@@ -213,17 +213,17 @@ class Hazards:
         benign: Benign = False,
         unchanged: Unchanged | None = None,
     ) -> None:
-        """Check one instruction's access by each thread, strong ones included; they also synchronize.
+        """Check the access of one instruction, one address per thread. Strong accesses also synchronize.
 
-        `benign`: lanes that store to the same bytes store the same values. `unchanged`: threads whose bytes already
-        have their values: warps that repeat each other's store are harmless.
+        `benign`: lanes that store to the same bytes store the same values. `unchanged` tells which threads store the
+        values that their bytes already have: warps that repeat each other's store are harmless.
         """
-        if access.space is Space.SHARED and self.state.grid_of(group.first).cluster > 1:
+        if access.space is Space.SHARED and self.state.find_grid(group.first).cluster > 1:
             self.lifetimes.remote_lanes(access.place, group.threads, addresses)
         where = addresses
         if access.space is Space.SHARED and len(self.state.grids) > 1:
-            where = addresses + (self.state.grid_of(group.first).number << 40)
-        # An access also knows what its own acquire learns.
+            where = addresses + (self.state.find_grid(group.first).number << 40)
+        # Check it before its own acquire, which orders only later accesses.
         if access.strong:
             self.memory.access(access, group, addresses, benign=True)
             self.sync.strong(access, group, where)

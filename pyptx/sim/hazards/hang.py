@@ -45,7 +45,7 @@ class Hangs:
             warps[thread >> 5] = warps.get(thread >> 5, 0) + 1
         parts: list[str] = []
         for warp, count in list(warps.items())[:4]:
-            agent = self.state.agent(next(thread for thread in threads if thread >> 5 == warp))
+            agent = self.state.describe_thread(next(thread for thread in threads if thread >> 5 == warp))
             lanes = f" lane {agent.lane}" if count == 1 else "" if count == 32 else f" ({count} lanes)"
             parts.append(f"CTA {agent.cta} warp {agent.warp}{lanes}")
         return ", ".join(parts) + (f" and {len(warps) - 4} more warps" if len(warps) > 4 else "")
@@ -64,23 +64,25 @@ class Hangs:
 
     def _make_key(self, wait: Waiting) -> tuple[object, ...]:
         thread = wait.threads[0]
-        grid = self.state.grid_of(thread)
+        grid = self.state.find_grid(thread)
         if wait.kind == "cluster":
-            return (wait.kind, self.state.domain_of(thread).number)
+            return (wait.kind, self.state.find_domain(thread).number)
         if wait.kind in ("mbarrier", "memory"):
             return (wait.kind, grid.number, wait.key, wait.parity)
         if wait.kind == "warp":
             return (wait.kind, thread >> 5)
-        return (wait.kind, grid.number, grid.slot_of(thread), wait.key)
+        return (wait.kind, grid.number, grid.find_slot(thread), wait.key)
 
     def _describe_mbarrier(self, wait: Waiting, key: tuple[object, ...], helpers: frozenset[int]) -> Subject:
-        grid = self.state.grid_of(wait.threads[0])
-        where = self.state.location(Space.SHARED, grid, wait.key, 8).removeprefix("8 bytes at ")
+        grid = self.state.find_grid(wait.threads[0])
+        where = self.state.describe_bytes(Space.SHARED, grid, wait.key, 8).removeprefix("8 bytes at ")
         barrier = self.mbarriers.live.get((grid.number, wait.key))
         if barrier is None:
             return Subject(key, f"mbarrier at {where}", "it is not initialized", helpers=helpers)
         missing = advice.describe_phase(barrier.phase, barrier.pending, barrier.count, barrier.tx, wait.parity)
-        history = tuple(f"{doing} by {self.state.agent(thread)} at {place}" for place, thread, doing in barrier.history)
+        history = tuple(
+            f"{doing} by {self.state.describe_thread(thread)} at {place}" for place, thread, doing in barrier.history
+        )
         name = f"mbarrier at {where}, phase {barrier.phase}"
         lacks = barrier.pending, barrier.count, barrier.tx
         return Subject(key, name, missing, history, barrier.place, helpers, begun=advice.has_begun(*lacks),
@@ -88,13 +90,13 @@ class Hangs:
 
     def _describe_bar(self, wait: Waiting, key: tuple[object, ...], helpers: frozenset[int]) -> Subject:
         thread = wait.threads[0]
-        grid = self.state.grid_of(thread)
-        slot = grid.slot_of(thread)
+        grid = self.state.find_grid(thread)
+        slot = grid.find_slot(thread)
         now = self.barriers.rounds.get((grid.number, slot, wait.key))
-        name = f"barrier {wait.key} of CTA {self.state.agent(thread).cta}"
+        name = f"barrier {wait.key} of CTA {self.state.describe_thread(thread).cta}"
         if now is None:
             return Subject(key, name, "no round has begun", helpers=helpers)
-        threads = grid.all_threads(slot)
+        threads = grid.list_threads(slot)
         live = len({int(t) >> 5 for t in threads[self.state.live[threads]]})
         needed = now.count // 32 if now.count else live
         missing = f"{len(now.warps)} of {needed} warps have arrived"
@@ -106,9 +108,9 @@ class Hangs:
         return Subject(key, name, missing, history, now.place, helpers - set(now.warps), advice=advice.BARS)
 
     def _describe_cluster(self, wait: Waiting, key: tuple[object, ...], helpers: frozenset[int]) -> Subject:
-        domain = self.state.domain_of(wait.threads[0])
+        domain = self.state.find_domain(wait.threads[0])
         now = self.barriers.clusters.get(domain.number)
-        lacking = sorted(self.barriers.live_of(domain) - (now.arrived if now else set[int]()))
+        lacking = sorted(self.barriers.list_live_threads(domain) - (now.arrivals if now else set[int]()))
         missing = f"{len(lacking)} threads have not arrived" + (f": {self.who(lacking)}" if lacking else "")
         place = next(iter(now.places.values()), None) if now else None
         return Subject(key, f"cluster barrier of CTAs {domain.ctas}", missing, place=place, helpers=helpers,
@@ -117,9 +119,9 @@ class Hangs:
     def _find_helpers(self, wait: Waiting) -> frozenset[int]:
         """Return the live warps that could cause the event."""
         thread = wait.threads[0]
-        warps = {one >> 5 for one in self.barriers.live_of(self.state.domain_of(thread))}
+        warps = {one >> 5 for one in self.barriers.list_live_threads(self.state.find_domain(thread))}
         if wait.kind == "bar":
-            grid = self.state.grid_of(thread)
-            slot = grid.slot_of(thread)
-            warps = {warp for warp in warps if grid.slot_of(warp * 32) == slot}
+            grid = self.state.find_grid(thread)
+            slot = grid.find_slot(thread)
+            warps = {warp for warp in warps if grid.find_slot(warp * 32) == slot}
         return frozenset(warps)

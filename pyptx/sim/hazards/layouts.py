@@ -74,7 +74,7 @@ class Layouts:
     def taken(self, threads: Ints, place: Place, rows: Rows, mode: Swizzle, low: int, kind: str = "") -> None:
         """Check a row of granules that each of these threads reads by a descriptor with this mode, as elements of a
         type, if known; `low` is the address of the first byte of shared memory."""
-        grid = self.state.grid_of(int(threads[0]))
+        grid = self.state.find_grid(int(threads[0]))
         held = self._filled.get(grid.number)
         if held is None or not self.differs(mode, kind):
             return
@@ -97,7 +97,7 @@ class Layouts:
             mine = numbers == number
             still = self._select_unchanged(grid, filler, cells[mine & _compare_places(inside, mode, other)])
             if len(still):
-                where = self.state.location(Space.SHARED, grid, int(still[0]) * _GRANULE, _GRANULE)
+                where = self.state.describe_bytes(Space.SHARED, grid, int(still[0]) * _GRANULE, _GRANULE)
                 detail = f"the copy wrote {where} with {_name_mode(other)}, the descriptor says {_name_mode(mode)}"
                 self.state.report(rules.SWIZZLE, place, detail, thread=thread, other=filler, where=where)
             still = self._select_unchanged(grid, filler, cells[mine]) if _is_mistyped(dtype, kind) else cells[:0]
@@ -108,7 +108,7 @@ class Layouts:
         self, grid: Grid, thread: int, place: Place, cell: int, filler: Place, types: tuple[ElementType, str]
     ) -> None:
         dtype, kind = types
-        where = self.state.location(Space.SHARED, grid, cell * _GRANULE, _GRANULE)
+        where = self.state.describe_bytes(Space.SHARED, grid, cell * _GRANULE, _GRANULE)
         detail = f"the copy's tensor map says {_spell(dtype)}, the product reads {where} as {kind}"
         right = next((_spell(one) for one, name in _KINDS.items() if name == kind), "u8")
         help = f"encode the map with type {right}, or multiply as `.{_KINDS[dtype]}`; u8, u16 and u32 match any type"
@@ -152,7 +152,7 @@ class Layouts:
             mine = np.flatnonzero(wrong & (numbers == number))
             still = mine[np.isin(granules[mine], self._select_unchanged(grid, filler, granules[mine]))]
             if mode not in meant and len(still):
-                where = self.state.location(Space.SHARED, grid, int(granules[still[0]]) * _GRANULE, _GRANULE)
+                where = self.state.describe_bytes(Space.SHARED, grid, int(granules[still[0]]) * _GRANULE, _GRANULE)
                 detail = f"{where} were written with {_name_mode(mode)}, but these addresses use {_name_mode(meant[0])}"
                 self.state.report(
                     rules.ROW_SWIZZLE, place, detail, thread=int(threads[still[0]]), other=filler, where=where,
@@ -169,7 +169,7 @@ class Layouts:
         mine = [
             number
             for number in np.unique(refs >> 6).tolist()
-            if number and records.place(number).place == place and records.place(number).family in _WRITERS
+            if number and records.get_access(number).place == place and records.get_access(number).family in _WRITERS
         ]
         return whole[np.isin(refs >> 6, mine)]
 

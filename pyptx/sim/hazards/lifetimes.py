@@ -40,32 +40,32 @@ class Lifetimes:
         if where.space is not Space.SHARED:
             return
         state = self.state
-        grid = state.grid_of(thread)
+        grid = state.find_grid(thread)
         if grid.cluster == 1:
             return
         slot = int(where.starts[0]) // grid.shared_stride
-        if slot == grid.slot_of(thread):
+        if slot == grid.find_slot(thread):
             return
         self._check_started(place, thread, grid, slot)
         self._uses.setdefault((grid.number, slot), {})[thread, place] = Use(thread, state.clocks.now, place, ref)
 
     def end_with(self, place: Place, thread: int, address: int, ref: int) -> None:
         """End the recorded signal of another CTA's mbarrier when the signaling copy ends."""
-        grid = self.state.grid_of(thread)
+        grid = self.state.find_grid(thread)
         use = self._uses.get((grid.number, address // grid.shared_stride), {}).get((thread, place))
         if use is not None:
             use.ref = ref
 
     def reads(self, place: Place, thread: int, source: Bytes, ref: int) -> None:
         """Record a copy to a peer that reads the CTA's own memory until the peer's mbarrier has its bytes."""
-        grid = self.state.grid_of(thread)
+        grid = self.state.find_grid(thread)
         if source.space is Space.SHARED:
             key = grid.number, int(source.starts[0]) // grid.shared_stride
             self._uses.setdefault(key, {})[thread, place] = Use(thread, self.state.clocks.now, place, ref, own=True)
 
     def remote_lanes(self, place: Place, threads: Ints, addresses: Ints) -> None:
         """Record the remote ones of one access per thread."""
-        grid = self.state.grid_of(int(threads[0]))
+        grid = self.state.find_grid(int(threads[0]))
         if grid.cluster == 1:
             return
         slots = addresses // grid.shared_stride
@@ -75,12 +75,12 @@ class Lifetimes:
 
     def _check_started(self, place: Place, thread: int, grid: Grid, slot: int) -> None:
         state = self.state
-        if grid.domain_of_slot[slot] is not state.domain_of(thread):
+        if grid.domain_of_slot[slot] is not state.find_domain(thread):
             state.report(rules.ABSENT_CTA, place, f"slot {slot} is not in this cluster", thread=thread)
         elif state.rounds[thread] == 0 and not self._knows_peer(thread, grid, slot):
             detail = "the peer may not have started"
             state.report(rules.PEER_NOT_STARTED, place, detail, thread=thread)
-        if not state.live[grid.thread(slot) : grid.thread(slot) + grid.threads].any():
+        if not state.live[grid.find_thread(slot) : grid.find_thread(slot) + grid.threads].any():
             state.report(
                 rules.PEER_EXITED,
                 place,
@@ -93,7 +93,7 @@ class Lifetimes:
         """Tell whether the thread knows by some barrier that the peer has started."""
         clocks = self.state.clocks
         columns = clocks.first_thread[thread >> 5]
-        first = grid.thread(slot) - int(columns) + 1
+        first = grid.find_thread(slot) - int(columns) + 1
         return bool(clocks.table[clocks.row_of[thread], RAN, first : first + grid.stride].any())
 
     def exits(self, grid: Grid, slot: int, threads: Ints, place: Place) -> None:

@@ -24,9 +24,9 @@ from pyptx.sim.hazards.clocks import (
     WIDE_GLOBAL,
     WIDE_SHARED,
     Stamp,
-    joined,
+    join_stamps,
 )
-from pyptx.sim.hazards.conflicts import ordered
+from pyptx.sim.hazards.conflicts import precedes
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.lifetimes import Lifetimes
 from pyptx.sim.hazards.memory import Memory
@@ -93,15 +93,15 @@ class MBarriers:
     def find(self, place: Place, thread: int, address: int, doing: str) -> Barrier | None:
         """Return the mbarrier that an operation of a thread names, after checking that it may."""
         state = self.state
-        grid = state.grid_of(thread)
+        grid = state.find_grid(thread)
         barrier = self.live.get((grid.number, address))
         slot = address // grid.shared_stride
-        if slot != grid.slot_of(thread):
+        if slot != grid.find_slot(thread):
             self.lifetimes.remote(place, thread, Bytes.run(Space.SHARED, address, 8), 0)
-            if not state.live[grid.all_threads(slot)].any():
+            if not state.live[grid.list_threads(slot)].any():
                 return None
         if barrier is None:
-            where = state.location(Space.SHARED, grid, address, 8)
+            where = state.describe_bytes(Space.SHARED, grid, address, 8)
             state.report(rules.NOT_A_BARRIER, place, f"{doing} on {where}", thread=thread, where=where)
             return None
         if not barrier.informed[thread - grid.first_thread]:
@@ -127,13 +127,13 @@ class MBarriers:
         if self._shown.get(query, -1) >= time:
             barrier.informed[unknown - first] = True
             return
-        good = ordered(state, np.full(len(unknown), barrier.init_ref, np.int64), unknown)
+        good = precedes(state, np.full(len(unknown), barrier.init_ref, np.int64), unknown)
         if good.all():
             if len(self._shown) >= _MOST_SHOWN:
                 self._shown.clear()
             self._shown[query] = time
         for at in np.flatnonzero(~good).tolist():
-            good[at] = self.barriers.init_published(int(unknown[at]), barrier.address)
+            good[at] = self.barriers.is_init_visible(int(unknown[at]), barrier.address)
         barrier.informed[unknown[good] - first] = True
         if not good.all():
             thread = int(unknown[~good][0])
@@ -143,10 +143,10 @@ class MBarriers:
 
     def named(self, barrier: Barrier) -> str:
         """Return the mbarrier in the program's terms."""
-        return self.state.location(Space.SHARED, barrier.grid, barrier.address, 8).removeprefix("8 bytes at ")
+        return self.state.describe_bytes(Space.SHARED, barrier.grid, barrier.address, 8).removeprefix("8 bytes at ")
 
     def is_remote(self, barrier: Barrier, thread: int) -> bool:
-        return barrier.grid.slot_of(thread) != barrier.address // barrier.grid.shared_stride
+        return barrier.grid.find_slot(thread) != barrier.address // barrier.grid.shared_stride
 
     def init(self, thread: int, place: Place, address: int, count: int, limit: int = LIMIT) -> None:
         """`mbarrier.init`."""
@@ -155,7 +155,7 @@ class MBarriers:
     def init_all(self, threads: list[int], place: Place, addresses: list[int], count: int, limit: int = LIMIT) -> None:
         """`mbarrier.init` by several threads, each of its own mbarrier."""
         state = self.state
-        grid = state.grid_of(threads[0])
+        grid = state.find_grid(threads[0])
         for thread, address in zip(threads, addresses, strict=True):
             if not 1 <= count <= limit:
                 state.report(rules.COUNT_RANGE, place, f"count {count}", thread=thread)
@@ -174,13 +174,13 @@ class MBarriers:
         state = self.state
         warp = thread >> 5
         column = warp * 32 - int(state.clocks.first_thread[warp]) + 1
-        domain = state.domain_of(thread)
+        domain = state.find_domain(thread)
         life = int(state.clocks.life_of[warp])
-        record = state.records.live_barrier(access, life, column, thread & 31, state.clocks.now)
+        record = state.records.add_barrier(access, life, column, thread & 31, state.clocks.now)
         ref = record * 64 + (thread & 31)
         for plane, cells, _ in grid.shared.lanes(np.array([address]), 8):
             plane.write[cells], plane.odd, plane.barriers = ref, True, True
-        channel = state.channel(domain, "mbarrier", address, place)
+        channel = state.find_channel(domain, "mbarrier", address, place)
         barrier = Barrier(grid, address, count, count, place, ref, thread, channel, first_thread=domain.first_thread)
         barrier.informed = np.zeros(grid.slots * grid.stride, np.bool_)
         barrier.informed[thread - grid.first_thread] = True
@@ -209,7 +209,7 @@ class MBarriers:
 
     def own_only(self, place: Place, thread: int, address: int, doing: str) -> None:
         """Report an operation on another CTA's mbarrier that only the executing CTA's allows."""
-        barrier = self.live.get((self.state.grid_of(thread).number, address))
+        barrier = self.live.get((self.state.find_grid(thread).number, address))
         if barrier is not None:
             self._check_own(barrier, thread, place, doing)
 
@@ -259,7 +259,7 @@ class MBarriers:
 
     def _has_room(self, group: Group, address: int, count: int) -> bool:
         """Tell whether the current phase of an mbarrier has room for a group's arrivals."""
-        barrier = self.live.get((self.state.grid_of(group.first).number, address))
+        barrier = self.live.get((self.state.find_grid(group.first).number, address))
         return barrier is not None and len(group) * count <= barrier.pending
 
     def _arrive(
@@ -273,8 +273,8 @@ class MBarriers:
             stamp = self.state.clocks.release(group.threads)
         self.contribute(barrier, stamp, first, sem, scope)
         if scope < Scope.CLUSTER and self.is_remote(barrier, first):
-            self.state.narrow_arrives[place, barrier.grid.slot_of(first)] = scope
-        fenced = self.state.fenced if not sem.releases else {}
+            self.state.narrow_arrives[place, barrier.grid.find_slot(first)] = scope
+        fenced = self.state.fences if not sem.releases else {}
         for held in (fenced[thread] for thread in group.threads.tolist() if thread in fenced):
             self.contribute(barrier, held.stamp.copy(), held.thread, Sem.RELEASE, min(scope, held.scope))
         barrier.history.append((place, first, f"{len(group)} × arrive"))
@@ -294,20 +294,20 @@ class MBarriers:
         """Add what an arrival releases to the current phase."""
         remote = self.is_remote(barrier, thread)
         if not sem.releases:
-            keep = stamp.known[RELAXED].copy()
-            stamp.known[:] = 0
-            stamp.known[RELAXED] = keep
+            keep = stamp.clock[RELAXED].copy()
+            stamp.clock[:] = 0
+            stamp.clock[RELAXED] = keep
             stamp.foreign = {}
         if remote:
             far = stamp.copy()
-            far.known[[kind for kind in range(KINDS) if kind != WIDE_GLOBAL]] = 0
-            stamp.known[WIDE_GLOBAL] = 0
+            far.clock[[kind for kind in range(KINDS) if kind != WIDE_GLOBAL]] = 0
+            stamp.clock[WIDE_GLOBAL] = 0
             if scope < Scope.CLUSTER:
-                stamp.known[WIDE_SHARED] = 0
+                stamp.clock[WIDE_SHARED] = 0
             else:
                 barrier.far = far if barrier.far is None else barrier.far.merge(far)
                 barrier.far_thread = thread
-        barrier.stamp = joined(barrier.stamp, stamp)
+        barrier.stamp = join_stamps(barrier.stamp, stamp)
 
     def take(self, barrier: Barrier, place: Place, thread: int, count: int = 1) -> None:
         """Count arrivals down and complete the phase when none is missing."""
@@ -361,10 +361,10 @@ class MBarriers:
         clocks = self.state.clocks
         width, domain = clocks.table.shape[2], int(clocks.domain_of[barrier.init_thread >> 5])
         stamp = barrier.stamp
-        if stamp is None or stamp.domain != domain or stamp.known.shape[1] < width:
+        if stamp is None or stamp.domain != domain or stamp.clock.shape[1] < width:
             mine = Stamp(domain, np.zeros((KINDS, width), np.int32), {})
             stamp = barrier.stamp = mine if stamp is None else mine.merge(stamp)
-        known, now = stamp.known, clocks.tick()
+        known, now = stamp.clock, clocks.tick()
         if isinstance(column, int):
             known[kinds, column] = now
         else:
@@ -396,7 +396,7 @@ class MBarriers:
 
     def would_pass(self, thread: int, address: int, parity: int) -> bool:
         """Tell whether a wait for a parity would pass now."""
-        barrier = self.live.get((self.state.grid_of(thread).number, address))
+        barrier = self.live.get((self.state.find_grid(thread).number, address))
         return barrier is None or (barrier.phase - 1) & 1 == parity
 
     def wait(
@@ -430,13 +430,13 @@ class MBarriers:
             if scope >= Scope.CLUSTER:
                 clocks.acquire(group.threads, far)
             else:
-                self.state.narrow_waits[place, barrier.grid.slot_of(group.first)] = scope
+                self.state.narrow_waits[place, barrier.grid.find_slot(group.first)] = scope
         if stamp is not None and not sem.acquires:
             for thread in group.threads.tolist():
                 seen = [Release(stamp, Scope.SYS, thread)]
                 if far is not None and scope >= Scope.CLUSTER:
                     seen.append(Release(far, Scope.CLUSTER, barrier.far_thread))
-                self.state.observed.setdefault(thread, {})[Space.SHARED, address] = seen
+                self.state.observations.setdefault(thread, {})[Space.SHARED, address] = seen
 
     def _check_alias(self, barrier: Barrier, group: Group, place: Place, parity: int, passed: int) -> None:
         clocks = self.state.clocks
@@ -454,7 +454,7 @@ class MBarriers:
 
     def unfinished(self, grid: Grid, slot: int) -> list[Barrier]:
         """Return the mbarriers of a CTA."""
-        low = grid.shared_base(slot)
+        low = grid.find_shared_base(slot)
         return [
             b for (number, a), b in self.live.items() if number == grid.number and low <= a < low + grid.shared_stride
         ]

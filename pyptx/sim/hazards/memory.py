@@ -14,7 +14,7 @@ from pyptx.diagnostics import Rule
 from pyptx.sim import rules
 from pyptx.sim.base.events import Access, Family, Ints, Mask, Place, Scope, Space
 from pyptx.sim.hazards.clocks import CTA, NEVER, SEEN
-from pyptx.sim.hazards.conflicts import all_plainly_after, clashes, narrow_edge, rules_of
+from pyptx.sim.hazards.conflicts import all_follow_plainly, clashes, find_narrow_edge, find_rules
 from pyptx.sim.hazards.footprints import Footprint, Footprints
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.pending import Pending
@@ -52,7 +52,7 @@ class Memory:
         """Check one instruction's accesses, one per thread. `operation`: the accesses happen later, until which
         `unfinished` holds their records."""
         self._unchanged = unchanged
-        grid, whole = self.state.grid_of(group.first), None
+        grid, whole = self.state.find_grid(group.first), None
         if access.space is Space.SHARED and not operation and access.size <= 16 and grid.cluster == 1:
             whole = self._footprints.of(group, grid.shared, addresses, access.size)
             if whole is not None and not access.strong:
@@ -125,14 +125,14 @@ class Memory:
         log, latest = plane.log, plane.latest()
         if not access.writes or operation or plane.odd or latest > group.floor or log.size not in (0, access.size):
             return False
-        grid = self.state.grid_of(group.first)
+        grid = self.state.find_grid(group.first)
         if grid.cluster > 1:
             return False
         if log.entries and log.latest <= group.floor and self._lowest_floor(grid) >= log.latest:
             log.clear()
         plane.write[cells] = self.refs(access, group)
         plane.strong, plane.settle = True, partial(self.readers.settle, plane)
-        log.add(cells, group.threads, self.state.records.number(access), access.size, self.state.clocks.now)
+        log.add(cells, group.threads, self.state.records.number_access(access), access.size, self.state.clocks.now)
         if log.lanes > _MOST_LOGGED or len(log.entries) > _MOST_ENTRIES:
             plane.settled()
         return True
@@ -145,14 +145,14 @@ class Memory:
 
     def by_buffer(self, space: Space, grid: Grid, addresses: Ints) -> list[tuple[Ints | None, Shadow, int]]:
         """Split addresses by buffer; omit those of no known buffer."""
-        first = self.state.shadow_of(space, grid, int(addresses[0]))
+        first = self.state.find_shadow(space, grid, int(addresses[0]))
         if space is not Space.GLOBAL:
             return [(None, *first)] if first else []
         if first and int(addresses.min()) >= first[1] and int(addresses.max()) < first[1] + first[0].size:
             return [(None, *first)]
         buffers: dict[int, tuple[Shadow, int, list[int]]] = {}
         for at, address in enumerate(addresses.tolist()):
-            hit = self.state.shadow_of(space, grid, address)
+            hit = self.state.find_shadow(space, grid, address)
             if hit:
                 buffers.setdefault(hit[1], (*hit, []))[2].append(at)
         return [(np.array(at, np.int64), shadow, base) for shadow, base, at in buffers.values()]
@@ -203,10 +203,10 @@ class Memory:
             group.epoch = clocks.epoch
             group.lives = clocks.life_of[warps]
             group.columns = (warps * 32 - clocks.first_thread[warps] + 1).astype(np.int32)
-            group.tags = clocks.tags(group.threads)
+            group.tags = clocks.compute_tags(group.threads)
             group.refs.clear()
         if group.floor_at != (clocks.now, clocks.version):
-            floors = clocks.floors_of(group.threads if len(group.warps) > 1 else group.threads[:1])
+            floors = clocks.get_floors(group.threads if len(group.warps) > 1 else group.threads[:1])
             group.floor = int(np.minimum.reduce(floors[:, SEEN, CTA]))
             group.floor_at = (clocks.now, clocks.version)
 
@@ -223,12 +223,12 @@ class Memory:
     def refs(self, access: Access, group: Group) -> Refs:
         """Return references to accesses of a group that happen now."""
         state = self.state
-        number, now = state.records.number(access), state.clocks.now
+        number, now = state.records.number_access(access), state.clocks.now
         kept = group.refs.get(number)
         if kept is not None and kept[0] == now:
             return kept[1]
-        floored = state.grid_of(group.first).cluster == 1
-        numbers = state.records.by_warps(number, group.lives, group.columns, group.masks, now, floored)
+        floored = state.find_grid(group.first).cluster == 1
+        numbers = state.records.add_warps(number, group.lives, group.columns, group.masks, now, floored)
         refs = group.offsets + np.int32(int(numbers[0]) * 64)
         group.refs[number] = (now, refs)
         return refs
@@ -236,8 +236,8 @@ class Memory:
     def _make_unfinished(self, access: Access, group: Group, operation: int) -> Refs:
         """Return references of cp.async and st.async: no thread knows them until they finish."""
         state = self.state
-        columns = state.operation_columns(operation, group.warps)
-        numbers = state.records.unfinished(access, group.lives, columns, group.masks, operation)
+        columns = state.find_operation_columns(operation, group.warps)
+        numbers = state.records.add_unfinished(access, group.lives, columns, group.masks, operation)
         state.unfinished.setdefault(operation, []).extend(numbers.tolist())
         lanes = group.lanes if access.family is Family.CP_ASYNC else 0
         return (numbers[group.warp_index] * 64 + lanes).astype(np.int32)
@@ -245,7 +245,7 @@ class Memory:
     def _select_meeting(self, access: Access) -> Mask | None:
         """Return, per number, which accesses never race with one, None if it depends on the case."""
         grid_wide = access.strong and not access.readonly and access.scope >= Scope.GPU
-        return self.state.records.meet(access) if grid_wide else None
+        return self.state.records.match_strong(access) if grid_wide else None
 
     def _compare(self, access: Access, group: Group, last: Refs, cells: Ints, plane: Plane) -> None:
         """Report lanes that do not follow the earlier access to the same cell."""
@@ -274,7 +274,7 @@ class Memory:
         """Tell quickly whether the lanes follow operations, if those of a warp access the same one."""
         first, final = group.ends
         few = last[first]
-        if self.state.clocks.apart or np.count_nonzero(few != last[final]):
+        if self.state.clocks.lanes_differ or np.count_nonzero(few != last[final]):
             return False
         if np.count_nonzero(few[group.warp_index] != last):
             return False
@@ -282,19 +282,19 @@ class Memory:
         late = few != 0 if access.space is not Space.SHARED else records.key[few >> 6] > group.floor
         if not np.count_nonzero(late):
             return True
-        return all_plainly_after(self.state, access, few[late].astype(np.int64), group.threads[first[late]])
+        return all_follow_plainly(self.state, access, few[late].astype(np.int64), group.threads[first[late]])
 
     def _compare_some(
         self, access: Access, threads: Ints, last: Refs, cells: Ints, plane: Plane, suspects: Mask
     ) -> None:
         at = np.flatnonzero(suspects)
         refs, who = last[at].astype(np.int64), threads[at]
-        if all_plainly_after(self.state, access, refs, who):
+        if all_follow_plainly(self.state, access, refs, who):
             return
         bad = clashes(self.state, access, refs, who)
         if access.writes and self._unchanged is not None and bad.any():
             # Warps that store equal values to the same bytes by one instruction: the last one makes no difference.
-            again = bad & (self.state.records.access[refs >> 6] == self.state.records.number(access))
+            again = bad & (self.state.records.access[refs >> 6] == self.state.records.number_access(access))
             if again.any():
                 bad[again] = ~self._unchanged(who[again])
         if bad.any():
@@ -331,7 +331,7 @@ class Memory:
     def report(self, access: Access, refs: Ints, threads: Ints, cells: Ints, plane: Plane) -> None:
         """Report conflicting accesses: per earlier record one finding for lanes of its warp, and one for others."""
         seen: set[tuple[int, bool]] = set()
-        near = self.state.records.warp(refs >> 6) == threads >> 5
+        near = self.state.records.get_warps(refs >> 6) == threads >> 5
         for ref, thread, cell, close in zip(
             refs.tolist(), threads.tolist(), cells.tolist(), near.tolist(), strict=True
         ):
@@ -339,20 +339,20 @@ class Memory:
             if (record, close) in seen:
                 continue
             seen.add((record, close))
-            violated = rules_of(self.state, access, ref, thread)
+            violated = find_rules(self.state, access, ref, thread)
             if not violated:
                 continue
-            earlier = self.state.records.place(record)
+            earlier = self.state.records.get_access(record)
             where = self._locate(access, plane, cell, thread)
-            engine = self.state.agent_of(ref).engine
+            engine = self.state.describe_access(ref).engine
             by = f" by {engine}" if engine else ""
             detail = f"{access.verb} {where} after an earlier {earlier.verb.removesuffix('s')}{by}"
             count = int(((refs >> 6 == record) & (near == close)).sum())
             for rule in violated:
                 notes = self._explain_scopes(access, ref, thread) if rule is rules.NARROW_SCOPE else ()
                 if rule is rules.LOAD_TOO_EARLY and access.family in (Family.WGMMA, Family.TCGEN05):
-                    grid = self.state.grid_of(thread)
-                    self._too_early.setdefault((grid.number, grid.slot_of(thread)), set()).add(access.place)
+                    grid = self.state.find_grid(thread)
+                    self._too_early.setdefault((grid.number, grid.find_slot(thread)), set()).add(access.place)
                 waited, help = self._explain_wait(rule, record)
                 self.state.report(
                     rule, access.place, detail + waited, thread=thread, ref=ref, where=where, count=count, notes=notes,
@@ -375,16 +375,16 @@ class Memory:
 
     def _list_unread(self, grid: Grid, slot: int) -> list[tuple[Place, int, str]]:
         """Return the bulk copies with unread bytes in a CTA's shared memory: place, size and location."""
-        records, low = self.state.records, grid.shared_base(slot)
+        records, low = self.state.records, grid.find_shared_base(slot)
         spans: dict[Place, list[tuple[int, int]]] = {}
         for level, plane in grid.shared.planes:
             first, last = (address // plane.unit for address in (low, low + grid.shared_stride))
             cells = np.arange(first, last)
             last_write = plane.write[cells]
             unread = (last_write != 0) & (plane.reads[0][cells] == 0) & (grid.shared.level[cells >> level] == level)
-            unread &= records.family(last_write >> 6) == Family.BULK_LOAD
+            unread &= records.get_families(last_write >> 6) == Family.BULK_LOAD
             for cell, ref in zip(cells[unread].tolist(), last_write[unread].tolist(), strict=True):
-                spans.setdefault(records.place(ref >> 6).place, []).append((cell * plane.unit, plane.unit))
+                spans.setdefault(records.get_access(ref >> 6).place, []).append((cell * plane.unit, plane.unit))
         return [(place, sum(size for _, size in each), grid.names(min(each)[0] - low)) for place, each in spans.items()]
 
     def _explain_wait(self, rule: Rule, record: int) -> tuple[str, str]:
@@ -401,25 +401,27 @@ class Memory:
 
     def _explain_scopes(self, access: Access, ref: int, thread: int) -> tuple[str, ...]:
         """Say which scopes are too narrow for an access after an earlier one."""
-        state, edge = self.state, narrow_edge(self.state, ref, thread)
+        state, edge = self.state, find_narrow_edge(self.state, ref, thread)
         if edge is not None:
-            releases, acquires = state.agent(edge.release.thread), state.agent(edge.thread)
+            releases, acquires = state.describe_thread(edge.release.thread), state.describe_thread(edge.thread)
             return (
                 f"a release of scope {edge.release.scope} by {releases} was acquired with scope {edge.scope} by "
                 f"{acquires}: the narrower scope does not include both threads",
             )
-        earlier = state.records.place(ref >> 6)
+        earlier = state.records.get_access(ref >> 6)
         if access.strong and earlier.strong:
             return (f"their scopes, {access.scope} and {earlier.scope}, do not both include both threads",)
-        grid, warp = state.grid_of(thread), int(state.records.warp(np.array([ref >> 6]))[0])
-        writer, reader = grid.slot_of(warp * 32), grid.slot_of(thread)
+        grid, warp = state.find_grid(thread), int(state.records.get_warps(np.array([ref >> 6]))[0])
+        writer, reader = grid.find_slot(warp * 32), grid.find_slot(thread)
         narrow = [(place, scope) for (place, slot), scope in state.narrow_arrives.items() if slot == writer]
         narrow += [(place, scope) for (place, slot), scope in state.narrow_waits.items() if slot == reader]
         return tuple(f"{place} has scope {scope}, which does not include the other CTA" for place, scope in narrow)
 
     def _locate(self, access: Access, plane: Plane, cell: int, thread: int) -> str:
         size = max(access.size, plane.unit)
-        return self.state.location(access.space, self.state.grid_of(thread), plane.base + cell * plane.unit, size)
+        return self.state.describe_bytes(
+            access.space, self.state.find_grid(thread), plane.base + cell * plane.unit, size
+        )
 
     def uninitialised(self, access: Access, threads: Ints, plane: Plane, cells: Ints) -> None:
         rule = rules.UNINITIALISED[access.space]
@@ -432,7 +434,7 @@ class Memory:
         """Report threads that write the same bytes by one instruction whose scope does not include all of them."""
         if access.scope >= Scope.GPU or len(cells) == 1:
             return
-        grid, clocks = self.state.grid_of(group.first), self.state.clocks
+        grid, clocks = self.state.find_grid(group.first), self.state.clocks
         if access.space is Space.SHARED and grid.cluster == 1:
             return
         whose = (group.threads - grid.first_thread) // grid.stride
@@ -446,7 +448,7 @@ class Memory:
             return
         at, before = int(order[shared[0] + 1]), int(order[shared[0]])
         thread, where = int(group.threads[at]), self._locate(access, plane, int(cells[at]), int(group.threads[at]))
-        other = self.state.agent(int(group.threads[before]))
+        other = self.state.describe_thread(int(group.threads[before]))
         detail = f"{access.verb} {where}, and so does {other}: scope {access.scope} does not include both threads"
         self.state.report(
             rules.NARROW_SCOPE, access.place, detail, thread=thread, where=where, count=len(shared), other=access.place

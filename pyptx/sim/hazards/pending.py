@@ -22,8 +22,8 @@ class Pending:
 
     def __init__(self, state: State, grid: Grid) -> None:
         self.state, self.grid = state, grid
-        self._left = np.zeros(0, np.int64)
-        self._seen = 1
+        self._operations = np.zeros(0, np.int64)
+        self._next_record = 1
         self._failed = (-1, -1)
         self._over = False
 
@@ -34,11 +34,11 @@ class Pending:
         if plane.barriers or self._over or clocks.splits or self._failed == (clocks.now, clocks.version):
             return False
         self._gather()
-        if len(self._left):
-            self._left = self._left[~self._test_known(self._left)]
-        if len(self._left):
+        if len(self._operations):
+            self._operations = self._operations[~self._test_known(self._operations)]
+        if len(self._operations):
             self._failed = clocks.now, clocks.version
-            self._over = len(self._left) > _MOST
+            self._over = len(self._operations) > _MOST
             return False
         plane.odd = False
         return True
@@ -46,34 +46,34 @@ class Pending:
     def _gather(self) -> None:
         """Add the operations since the last call, and forget those of ended CTAs, whose bytes were cleared."""
         records, clocks, grid = self.state.records, self.state.clocks, self.grid
-        pending = np.flatnonzero(records.key[self._seen : records.count] == NEVER) + self._seen
-        self._seen = records.count
+        pending = np.flatnonzero(records.key[self._next_record : records.count] == NEVER) + self._next_record
+        self._next_record = records.count
         if len(pending):
             numbers = records.access[pending]
             kinds: list[int] = np.unique(numbers).tolist()
             shared = [at for at in kinds if records.accesses[at].space is Space.SHARED]
-            pending = pending[np.isin(numbers, shared) & (records.flags(pending) & LIVE_BARRIER == 0)]
-        left = np.concatenate([self._left, pending])
-        lives = records.tag[left] >> 7
+            pending = pending[np.isin(numbers, shared) & (records.get_flags(pending) & LIVE_BARRIER == 0)]
+        operations = np.concatenate([self._operations, pending])
+        lives = records.tag[operations] >> 7
         slots = (records.life_warp[lives].astype(np.int64) * 32 - grid.first_thread) // grid.stride
         alive = (slots >= 0) & (slots < grid.slots) & (clocks.life_of[records.life_warp[lives]] == lives)
-        self._left = left[alive]
+        self._operations = operations[alive]
 
-    def _test_known(self, left: Ints) -> Mask:
+    def _test_known(self, operations: Ints) -> Mask:
         """Tell which operations all threads of their CTAs know."""
         records, clocks, grid = self.state.records, self.state.clocks, self.grid
-        slots = (records.warp(left).astype(np.int64) * 32 - grid.first_thread) // grid.stride
+        slots = (records.get_warps(operations).astype(np.int64) * 32 - grid.first_thread) // grid.stride
         warps = (grid.first_thread + slots * grid.stride >> 5)[:, None] + np.arange(grid.stride >> 5)
-        ended = np.bitwise_and.reduce(clocks.row_of.reshape(-1, 32)[warps] < 0, axis=2)
-        knows = (records.operation[left] != 0) & (records.flags(left) & READONLY == 0)
-        by_lanes = records.family(left) == Family.CP_ASYNC
-        for chosen, lanes in ((~by_lanes, np.zeros(1, np.int64)), (by_lanes, np.arange(32))):
-            at = np.flatnonzero(knows & chosen)
+        has_ended = np.bitwise_and.reduce(clocks.row_of.reshape(-1, 32)[warps] < 0, axis=2)
+        knows = (records.operation[operations] != 0) & (records.get_flags(operations) & READONLY == 0)
+        by_lanes = records.get_families(operations) == Family.CP_ASYNC
+        for selection, lanes in ((~by_lanes, np.zeros(1, np.int64)), (by_lanes, np.arange(32))):
+            at = np.flatnonzero(knows & selection)
             if len(at):
-                columns = records.column[left[at]].astype(np.int64)[:, None, None] + lanes
-                known = clocks.table[clocks.base_row[warps[at]][:, :, None], SEEN, columns]
-                good = (known >= records.time[left[at]][:, None, None]) | ended[at][:, :, None]
+                columns = records.column[operations[at]].astype(np.int64)[:, None, None] + lanes
+                times = clocks.table[clocks.base_row[warps[at]][:, :, None], SEEN, columns]
+                good = (times >= records.time[operations[at]][:, None, None]) | has_ended[at][:, :, None]
                 if len(lanes) > 1:
-                    good |= (records.mask[left[at]][:, None, None] >> lanes) & 1 == 0
+                    good |= (records.mask[operations[at]][:, None, None] >> lanes) & 1 == 0
                 knows[at] = np.logical_and.reduce(good.reshape(len(at), -1), axis=1)
         return knows

@@ -11,7 +11,7 @@ import numpy as np
 
 from pyptx.sim.base.events import Access, Family, Ints, Mask, Space
 from pyptx.sim.hazards.clocks import CTA, SEEN
-from pyptx.sim.hazards.conflicts import ordered, plainly_after
+from pyptx.sim.hazards.conflicts import follows_plainly, precedes
 from pyptx.sim.hazards.footprints import Footprint, Many, Turn, sharing
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.records import ALL_LANES, CROWD
@@ -51,7 +51,7 @@ class Readers:
         elif not self._has_repeats(cells):
             self.keep(group.threads, plane, cells, refs)
             return
-        grid = self.state.grid_of(group.first)
+        grid = self.state.find_grid(group.first)
         how = whole.shared(grid) if whole is not None else sharing(group, cells, grid.first_thread, grid.stride)
         for turn in how.turns:
             self.keep(
@@ -74,7 +74,7 @@ class Readers:
 
     def replace(self, access: Access, group: Group, whole: Footprint, refs: RefsOf) -> None:
         """Record the accesses of a group's lanes that share cells and follow all readers so far."""
-        plane, how = whole.plane, whole.shared(self.state.grid_of(group.first))
+        plane, how = whole.plane, whole.shared(self.state.find_grid(group.first))
         for turn in how.turns:
             plane.slot(turn.slot)[turn.cells] = self._make_refs(access, group, turn, refs(access, group))
         if how.many is not None:
@@ -99,9 +99,13 @@ class Readers:
         return (numbers * 64 + CROWD).astype(np.int32)
 
     def _make_records(self, access: Access, group: Group, warps: Ints, masks: Ints) -> Ints:
-        records, now, floored = self.state.records, self.state.clocks.now, self.state.grid_of(group.first).cluster == 1
-        return records.by_warps(
-            records.number(access), group.lives[warps], group.columns[warps], masks, now, floored
+        records, now, floored = (
+            self.state.records,
+            self.state.clocks.now,
+            self.state.find_grid(group.first).cluster == 1,
+        )
+        return records.add_warps(
+            records.number_access(access), group.lives[warps], group.columns[warps], masks, now, floored
         )  # fmt: skip
 
     def replay(self, shadow: Shadow) -> None:
@@ -117,7 +121,7 @@ class Readers:
             held = plane.slot(slot)
             before = held[cells]
             same = records.tag[before >> 6] + (before & 63) == records.tag[refs >> 6] + (refs & 63)
-            free = (before == 0) | (same & (records.kind(before >> 6) == records.kind(refs >> 6)))
+            free = (before == 0) | (same & (records.get_kinds(before >> 6) == records.get_kinds(refs >> 6)))
             held[cells[free]] = refs[free]
             lost = held[cells] != refs
             cells, refs = cells[lost], refs[lost]
@@ -151,11 +155,11 @@ class Readers:
         plane.late = max(plane.late, log.latest)
         log.clear()
         starts = np.flatnonzero(np.append(True, (cells[1:] != cells[:-1]) | (numbers[1:] != numbers[:-1])))
-        ends, columns = np.append(starts[1:], len(cells)), state.clocks.columns_of(threads)
+        ends, columns = np.append(starts[1:], len(cells)), state.clocks.find_columns(threads)
         warps, time = threads[starts] >> 5, np.maximum.reduceat(times, starts)
         first = (columns[starts] - (threads[starts] & 31)).astype(np.int32)
         lives, masks = state.clocks.life_of[warps], np.int64(1) << (threads[starts] & 31)
-        settled = state.records.by_warps(numbers[starts], lives, first, masks, time, True)
+        settled = state.records.add_warps(numbers[starts], lives, first, masks, time, True)
         for one, low, high in zip(settled.tolist(), starts.tolist(), ends.tolist(), strict=True):
             state.records.crowds[one] = columns[low:high], times[low:high]
         self._add(plane, cells[starts], (settled * 64 + CROWD).astype(np.int32))
@@ -235,7 +239,7 @@ class Readers:
         old = np.array([held[cells] for held in plane.reads], np.int64)
         alike = (records.access[old >> 6] == records.access[refs >> 6]) & (old != 0)
         alike &= (records.operation[old >> 6] == 0) & (records.operation[refs >> 6] == 0)
-        alike &= records.domain(old >> 6) == records.domain(refs >> 6)
+        alike &= records.get_domains(old >> 6) == records.get_domains(refs >> 6)
         folded = alike.any(axis=0)
         if not folded.any():
             return folded
@@ -260,7 +264,7 @@ class Readers:
         which, columns, times = which[last], columns[last], times[last]
         starts = np.flatnonzero(np.append(True, which[1:] != which[:-1]))
         record = refs >> 6
-        numbers = records.copied(record, np.maximum.reduceat(times, starts))
+        numbers = records.copy_records(record, np.maximum.reduceat(times, starts))
         ends = np.append(starts[1:], len(which))
         for one, low, high in zip(numbers.tolist(), starts.tolist(), ends.tolist(), strict=True):
             records.crowds[one] = columns[low:high], times[low:high]
@@ -294,15 +298,15 @@ class Readers:
         if not len(at):
             return free
         old, who = before[at].astype(np.int64), threads[at]
-        alike = records.kind(old >> 6) == records.kind(refs[at] >> 6)
+        alike = records.get_kinds(old >> 6) == records.get_kinds(refs[at] >> 6)
         span, column = clocks.cta_span[who >> 5], records.column[old >> 6]
         near = (column >= span[:, 0]) & (column < span[:, 1])
-        near &= records.domain(old >> 6) == clocks.domain_of[who >> 5]
-        early = near & (records.key[old >> 6] <= clocks.floors_of(who)[:, SEEN, CTA])
+        near &= records.get_domains(old >> 6) == clocks.domain_of[who >> 5]
+        early = near & (records.key[old >> 6] <= clocks.get_floors(who)[:, SEEN, CTA])
         if not early.all():
             early |= self._is_repeat(old, refs[at].astype(np.int64))
         rest = np.flatnonzero(alike & ~early)
-        early[rest] = ordered(self.state, old[rest], who[rest])
+        early[rest] = precedes(self.state, old[rest], who[rest])
         free[at] = alike & early
         return free
 
@@ -318,7 +322,7 @@ class Readers:
         repeats = same & (records.operation[old >> 6] == 0) & (masks[0] & ~masks[1] == 0) & (masks[0] >= 0)
         crowds = np.flatnonzero((masks[0] < 0) & (masks[1] < 0))
         if len(crowds):
-            repeats[crowds] = records.crowds.repeat(old[crowds] >> 6, new[crowds] >> 6)
+            repeats[crowds] = records.crowds.find_repeats(old[crowds] >> 6, new[crowds] >> 6)
         return repeats
 
     def _follows(self, old: int, thread: int, ref: int) -> bool:
@@ -326,7 +330,7 @@ class Readers:
         records = self.state.records
         if not records.is_same_kind(old >> 6, ref >> 6):
             return False
-        return plainly_after(self.state, records.place(ref >> 6), old, thread)
+        return follows_plainly(self.state, records.get_access(ref >> 6), old, thread)
 
     def _keep_in_sets(self, threads: Ints, plane: Plane, cells: Ints, refs: Refs) -> None:
         sets = self._select_sets(plane)

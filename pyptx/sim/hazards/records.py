@@ -54,11 +54,11 @@ class Records:
 
     # Accesses and lives
 
-    def number(self, access: Access, flags: int = 0) -> int:
+    def number_access(self, access: Access, flags: int = 0) -> int:
         """Return the number of an access description; the same object keeps its number."""
-        stored = self._number_of.get(id(access)) if not flags else None
-        if stored is not None:
-            return stored
+        prior_number = self._number_of.get(id(access)) if not flags else None
+        if prior_number is not None:
+            return prior_number
         number = len(self.accesses)
         if number == len(self._flags):
             for name in ("_flags", "_scope", "_family", "_size", "_kind"):
@@ -74,7 +74,7 @@ class Records:
             self._number_of[id(access)] = number
         return number
 
-    def new_lives(self, warps: Ints, domains: Ints) -> Ints:
+    def begin_lives(self, warps: Ints, domains: Ints) -> Ints:
         """Return the lives of new warps, a row of warps for each CTA."""
         first, last = self.lives, self.lives + warps.size
         while last > len(self.life_warp):
@@ -85,26 +85,26 @@ class Records:
         self.lives = last
         return np.arange(first, last).reshape(warps.shape)
 
-    def flags(self, record: Ints) -> Clock:
+    def get_flags(self, record: Ints) -> Clock:
         return self._flags[self.access[record]]
 
-    def any_flag(self, numbers: Ints | Clock, flags: int) -> bool:
+    def has_any_flag(self, numbers: Ints | Clock, flags: int) -> bool:
         """Tell whether any of these accesses has one of these flags."""
         return bool(np.count_nonzero(self._flags[numbers] & flags))
 
-    def flag(self, record: int) -> int:
+    def get_record_flags(self, record: int) -> int:
         return int(self._flags[self.access[record]])
 
-    def scope(self, record: Ints) -> Clock:
+    def get_scopes(self, record: Ints) -> Clock:
         return self._scope[self.access[record]].astype(np.int32)
 
-    def family(self, record: Ints) -> Clock:
+    def get_families(self, record: Ints) -> Clock:
         return self._family[self.access[record]].astype(np.int32)
 
-    def size(self, record: Ints) -> Clock:
+    def get_sizes(self, record: Ints) -> Clock:
         return self._size[self.access[record]]
 
-    def kind(self, record: Ints) -> Clock:
+    def get_kinds(self, record: Ints) -> Clock:
         """Return equal numbers for accesses that conflict with the same later accesses, except those that follow
         them: whether two strong accesses may overlap depends on their sizes and scopes."""
         return self._kind[self.access[record]]
@@ -112,39 +112,39 @@ class Records:
     def is_same_kind(self, record: int, other: int) -> bool:
         return bool(self._kind[self.access[record]] == self._kind[self.access[other]])
 
-    def warp(self, record: Ints) -> Clock:
+    def get_warps(self, record: Ints) -> Clock:
         return self.life_warp[self.tag[record] >> 7]
 
-    def domain(self, record: Ints) -> Clock:
+    def get_domains(self, record: Ints) -> Clock:
         return self.life_domain[self.tag[record] >> 7]
 
     def is_write(self, refs: Clock | Ints) -> Mask:
         """Tell which references are to writes."""
         return self._flags[self.access[refs >> 6]] & WRITES != 0
 
-    def meet(self, access: Access) -> Mask:
+    def match_strong(self, access: Access) -> Mask:
         """Tell, per number, which accesses never race with a strong one of the whole grid: others like it."""
         strong = self._flags & (STRONG | READONLY | LIVE_BARRIER) == STRONG
         return strong & (self._size == access.size) & (self._scope >= Scope.GPU)
 
     # Records
 
-    def _grow(self, more: int) -> None:
+    def _grow(self, count: int) -> None:
         size = len(self.time)
-        if self.count + more >= MOST:
+        if self.count + count >= MOST:
             raise OverflowError(f"more than {MOST} distinct accesses in one run: check a smaller grid")
-        if self.count + more <= size:
+        if self.count + count <= size:
             return
-        size = max(size * (4 if size < _LARGE else 2), size + more)
+        size = max(size * (4 if size < _LARGE else 2), size + count)
         for name in _COLUMNS:
             # Untouched pages cost nothing.
-            held = getattr(self, name)
-            wide = np.zeros(size, held.dtype)
-            wide[: self.count] = held[: self.count]
+            column = getattr(self, name)
+            wide = np.zeros(size, column.dtype)
+            wide[: self.count] = column[: self.count]
             setattr(self, name, wide)
 
-    def by_warps(
-        self, number: int | Ints, lives: Ints, columns: Clock, masks: Ints, now: int | Ints, floored: bool
+    def add_warps(
+        self, number: int | Ints, lives: Ints, columns: Clock, masks: Ints, now: int | Ints, has_floor: bool
     ) -> Ints:
         """Return one record per warp for an access made now; `floored`: their CTA's floor may cover it."""
         count, first = len(lives), self.count
@@ -152,70 +152,70 @@ class Records:
             self._grow(count)
         self.count = last = first + count
         self.time[first:last] = now
-        self.key[first:last] = now if floored else NEVER
+        self.key[first:last] = now if has_floor else NEVER
         self.tag[first:last] = lives << 7
         self.column[first:last] = columns
         self.mask[first:last] = masks
         self.access[first:last] = number
         return np.arange(first, last, dtype=np.int64)
 
-    def of_operation(self, access: Access, life: int, column: int, operation: int, lane: int) -> int:
+    def add_operation(self, access: Access, life: int, column: int, operation: int, lane: int) -> int:
         """Return a record of an asynchronous operation that no thread knows yet. Its mask names the issuing lane."""
         lives, columns, masks = np.array([life]), np.array([column], np.int32), np.array([1 << lane], np.int64)
-        new = int(self.by_warps(self.number(access), lives, columns, masks, NEVER, False)[0])
+        new = int(self.add_warps(self.number_access(access), lives, columns, masks, NEVER, False)[0])
         self.tag[new] += _OPERATION
         self.operation[new] = operation
         return new
 
-    def of_operations(
+    def add_operations(
         self, access: Access, lives: Ints, columns: Ints, operations: Clock, lanes: Ints | None = None
     ) -> Ints:
         """Return one record for each of several equal operations, by the lanes that issued them, by default lane 0."""
         masks = np.ones(len(lives), np.int64) if lanes is None else np.int64(1) << lanes
-        numbers = self.by_warps(self.number(access), lives, columns.astype(np.int32), masks, NEVER, False)
+        numbers = self.add_warps(self.number_access(access), lives, columns.astype(np.int32), masks, NEVER, False)
         self.tag[numbers] += _OPERATION
         self.operation[numbers] = operations
         return numbers
 
-    def copied(self, others: Ints, times: Clock) -> Ints:
+    def copy_records(self, sources: Ints, times: Clock) -> Ints:
         """Return copies of records with times of their own."""
-        count, first = len(others), self.count
+        count, first = len(sources), self.count
         if first + count > len(self.time):
             self._grow(count)
         self.count = last = first + count
         for name in _COLUMNS:
             column = getattr(self, name)
-            column[first:last] = column[others]
+            column[first:last] = column[sources]
         self.time[first:last] = times
-        self.key[first:last] = np.where(self.key[others] == NEVER, NEVER, times)
+        self.key[first:last] = np.where(self.key[sources] == NEVER, NEVER, times)
         return np.arange(first, last, dtype=np.int64)
 
-    def live_barrier(self, access: Access, life: int, column: int, lane: int, now: int) -> int:
+    def add_barrier(self, access: Access, life: int, column: int, lane: int, now: int) -> int:
         """Return the record of an initialized mbarrier: no floor ever covers it."""
         lives, columns, masks = np.array([life]), np.array([column], np.int32), np.array([1 << lane], np.int64)
-        new = int(self.by_warps(self.number(access, LIVE_BARRIER), lives, columns, masks, now, False)[0])
+        new = int(self.add_warps(self.number_access(access, LIVE_BARRIER), lives, columns, masks, now, False)[0])
         self.tag[new] += _OPERATION
         return new
 
     def retire_barrier(self, record: int, now: int) -> None:
         """Turn the record of an mbarrier into that of an ordinary write: `inval`."""
-        self.access[record] = self.number(self.accesses[int(self.access[record])])
+        self.access[record] = self.number_access(self.accesses[int(self.access[record])])
         self.tag[record] -= _OPERATION
         self.time[record] = now
 
-    def unfinished(self, access: Access, lives: Ints, columns: Ints, masks: Ints, operation: int) -> Ints:
+    def add_unfinished(self, access: Access, lives: Ints, columns: Ints, masks: Ints, operation: int) -> Ints:
         """Return one record per warp for accesses that an operation will make."""
-        numbers = self.by_warps(self.number(access), lives, columns.astype(np.int32), masks, NEVER, False)
+        numbers = self.add_warps(self.number_access(access), lives, columns.astype(np.int32), masks, NEVER, False)
         self.tag[numbers] += _OPERATION
         self.operation[numbers] = operation
         return numbers
 
-    def done(self, numbers: Sequence[int] | Ints, now: int) -> None:
+    def complete(self, numbers: Sequence[int] | Ints, now: int) -> None:
         """Complete operations: a thread that learns their channel up to now knows them."""
         if len(numbers):
             rows = np.asarray(numbers, np.int64)
             self.time[rows] = np.minimum(self.time[rows], now)
 
-    def place(self, record: int) -> Access:
+    def get_access(self, record: int) -> Access:
         """Return the access of the record's instruction."""
         return self.accesses[int(self.access[record])]

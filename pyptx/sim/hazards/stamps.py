@@ -28,121 +28,121 @@ class Stamp:
     """What a release passes on: the knowledge of one row, and of agents outside its cluster."""
 
     domain: int
-    known: Clock
+    clock: Clock
     foreign: dict[int, Clock]
 
     def copy(self) -> Stamp:
-        return Stamp(self.domain, self.known.copy(), dict(self.foreign))
+        return Stamp(self.domain, self.clock.copy(), dict(self.foreign))
 
     def merge(self, other: Stamp) -> Stamp:
         """Return the union of both."""
         if other.domain == self.domain:
-            known, foreign = wider(self.known, other.known), dict(self.foreign)
+            clock, foreign = take_maximum(self.clock, other.clock), dict(self.foreign)
         else:
-            known, foreign = self.known, dict(self.foreign)
-            join(foreign, other.domain, other.known)
+            clock, foreign = self.clock, dict(self.foreign)
+            merge_foreign(foreign, other.domain, other.clock)
         for domain, value in other.foreign.items():
             if domain == self.domain:
-                known = wider(known, value)
+                clock = take_maximum(clock, value)
             else:
-                join(foreign, domain, value)
-        return Stamp(self.domain, known, foreign)
+                merge_foreign(foreign, domain, value)
+        return Stamp(self.domain, clock, foreign)
 
 
 @dataclass(slots=True, eq=False)
-class Later:
+class LazyStamp:
     """An unresolved release, as most are never needed: the knowledge of a row, one of its threads up to a time, and
     what that thread had learned but not resolved."""
 
     common: Stamp | None
     column: int
     now: int
-    learned: tuple[Handed, ...]
+    pending: tuple[AnyStamp, ...]
     weight: int
-    whole: Stamp | None
+    stamp: Stamp | None
 
-    def made(self) -> Stamp:
+    def resolve(self) -> Stamp:
         """Return the resolved stamp."""
-        if self.whole is None:
-            self.whole = union((self,))
-            self.common, self.learned, self.weight = None, (), 1
-        return self.whole
+        if self.stamp is None:
+            self.stamp = merge_stamps((self,))
+            self.common, self.pending, self.weight = None, (), 1
+        return self.stamp
 
 
-Handed = Stamp | Later
+AnyStamp = Stamp | LazyStamp
 
 
-def later(common: Stamp | None, column: int, now: int, learned: tuple[Handed, ...]) -> Later:
+def make_lazy_stamp(common: Stamp | None, column: int, now: int, pending: tuple[AnyStamp, ...]) -> LazyStamp:
     """Return an unresolved release, or a stamp if very many releases are connected."""
     weight = 1
-    for one in learned:
-        weight += one.weight if isinstance(one, Later) else 1
-    stamp = Later(common, column, now, learned, weight, None)
+    for release in pending:
+        weight += release.weight if isinstance(release, LazyStamp) else 1
+    lazy = LazyStamp(common, column, now, pending, weight, None)
     if weight > _HEAVY:
-        stamp.made()
-    return stamp
+        lazy.resolve()
+    return lazy
 
 
-def joined(stamp: Stamp | None, other: Stamp) -> Stamp:
+def join_stamps(stamp: Stamp | None, other: Stamp) -> Stamp:
     """Return the union of a stamp and another that is not used elsewhere: change the larger one."""
     if stamp is None:
         return other
     if stamp.domain != other.domain or stamp.foreign or other.foreign:
         return stamp.merge(other)
-    width = other.known.shape[1]
-    if width > stamp.known.shape[1]:
-        return joined(other, stamp)
-    part = stamp.known[:, :width]
-    np.maximum(part, other.known, out=part)
+    width = other.clock.shape[1]
+    if width > stamp.clock.shape[1]:
+        return join_stamps(other, stamp)
+    part = stamp.clock[:, :width]
+    np.maximum(part, other.clock, out=part)
     return stamp
 
 
-def union(handed: Sequence[Handed]) -> Stamp:
+def merge_stamps(releases: Sequence[AnyStamp]) -> Stamp:
     """Return the union of releases, visiting each shared row once."""
     parts: dict[int, list[Clock]] = {}
     marks: dict[int, dict[int, int]] = {}
-    seen: set[int] = set()
-    waiting = list(reversed(handed))
-    while waiting:
-        one: Handed | None = waiting.pop()
-        if id(one) in seen:
+    visits: set[int] = set()
+    queue = list(reversed(releases))
+    while queue:
+        release: AnyStamp | None = queue.pop()
+        if id(release) in visits:
             continue
-        seen.add(id(one))
-        if isinstance(one, Later):
-            if one.whole is None:
-                waiting += one.learned
-                if one.common is not None:
-                    waiting.append(one.common)
-                    own = marks.setdefault(one.common.domain, {})
-                    own[one.column] = max(own.get(one.column, 0), one.now)
+        visits.add(id(release))
+        if isinstance(release, LazyStamp):
+            if release.stamp is None:
+                queue += release.pending
+                if release.common is not None:
+                    queue.append(release.common)
+                    own = marks.setdefault(release.common.domain, {})
+                    own[release.column] = max(own.get(release.column, 0), release.now)
                 continue
-            one = one.whole
-            if id(one) in seen:
+            release = release.stamp
+            if id(release) in visits:
                 continue
-            seen.add(id(one))
-        parts.setdefault(one.domain, []).append(one.known)
-        for domain, known in one.foreign.items():
-            parts.setdefault(domain, []).append(known)
-    every = {domain: _maximum(known, marks.get(domain, {})) for domain, known in parts.items()}
-    domain = next(iter(every))
-    return Stamp(domain, every.pop(domain), every)
+            visits.add(id(release))
+        parts.setdefault(release.domain, []).append(release.clock)
+        for domain, clock in release.foreign.items():
+            parts.setdefault(domain, []).append(clock)
+    maxima = {domain: _take_maxima(clocks, marks.get(domain, {})) for domain, clocks in parts.items()}
+    domain = next(iter(maxima))
+    return Stamp(domain, maxima.pop(domain), maxima)
 
 
-def _maximum(parts: list[Clock], marks: dict[int, int]) -> Clock:
+def _take_maxima(parts: list[Clock], marks: dict[int, int]) -> Clock:
     """Return the maximum of arrays of clocks; `marks`: threads that released at a time, by their columns."""
     if len(parts) == 1 and not marks:
         return parts[0]
-    known = max(parts, key=lambda part: part.shape[1]).copy()
+    maximum = max(parts, key=lambda part: part.shape[1]).copy()
     for part in parts:
-        mine = known[:, : part.shape[1]]
-        np.maximum(mine, part, out=mine)
+        view = maximum[:, : part.shape[1]]
+        np.maximum(view, part, out=view)
     if marks:
         columns, times = np.array([*marks]), np.array([*marks.values()], np.int32)
-        known[PUBLISHED, columns] = np.maximum(known[PUBLISHED, columns], times)
-    return known
+        maximum[PUBLISHED, columns] = np.maximum(maximum[PUBLISHED, columns], times)
+    return maximum
 
 
-def wider(a: Clock, b: Clock) -> Clock:
+def take_maximum(a: Clock, b: Clock) -> Clock:
     """Return the maximum of two arrays of clocks, one of which may have fewer columns."""
     if a.shape[1] < b.shape[1]:
         a, b = b, a
@@ -151,5 +151,5 @@ def wider(a: Clock, b: Clock) -> Clock:
     return out
 
 
-def join(foreign: dict[int, Clock], domain: int, value: Clock) -> None:
-    foreign[domain] = wider(foreign[domain], value) if domain in foreign else value
+def merge_foreign(foreign: dict[int, Clock], domain: int, value: Clock) -> None:
+    foreign[domain] = take_maximum(foreign[domain], value) if domain in foreign else value

@@ -13,7 +13,7 @@ from pyptx.sim.base.events import Family, Ints, Place, Scope, Space
 from pyptx.sim.hazards.clocks import Clocks
 from pyptx.sim.hazards.records import ALL_LANES, Records
 from pyptx.sim.hazards.shadow import Shadow
-from pyptx.sim.hazards.stamps import Handed, Later, Stamp
+from pyptx.sim.hazards.stamps import AnyStamp, LazyStamp, Stamp
 from pyptx.sim.reports.findings import Agent, Finding, Ledger
 
 TENSOR_BYTES = 512 * 8 * 16
@@ -35,14 +35,14 @@ ENGINE_NAMES = {
 class Release:
     """What a release pattern left at a location, or a fence before one."""
 
-    held: Handed
+    source: AnyStamp
     scope: Scope
     thread: int
 
     @property
     def stamp(self) -> Stamp:
         """What it passes on."""
-        return self.held.made() if isinstance(self.held, Later) else self.held
+        return self.source.resolve() if isinstance(self.source, LazyStamp) else self.source
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,40 +89,40 @@ class Grid:
     """Names a place of a CTA's shared memory."""
     label: str = ""
     """The name of the grid in findings, empty if it is the only one."""
-    ended: bool = False
-    waited: bool = False
+    has_ended: bool = False
+    has_waited: bool = False
     """Whether a thread has waited for the previous grids."""
-    covered: int = 0
+    first_covered: int = 0
     """The first of the previous grids that its waits cover."""
 
     @property
-    def completes(self) -> int:
+    def first_complete(self) -> int:
         """The first of the grids that have ended when this one has: it may end before one that it overlaps and did not
         wait for."""
-        return self.number if self.overlaps and not self.waited else self.covered
+        return self.number if self.overlaps and not self.has_waited else self.first_covered
 
-    def thread(self, slot: int, thread: int = 0) -> int:
+    def find_thread(self, slot: int, thread: int = 0) -> int:
         """Return the number of a thread of the CTA in a slot."""
         return self.first_thread + slot * self.stride + thread
 
-    def all_threads(self, slot: int) -> Ints:
+    def list_threads(self, slot: int) -> Ints:
         """Return the numbers of all threads of the CTA in a slot."""
-        return np.arange(self.threads, dtype=np.int64) + self.thread(slot)
+        return np.arange(self.threads, dtype=np.int64) + self.find_thread(slot)
 
-    def shared_base(self, slot: int) -> int:
+    def find_shared_base(self, slot: int) -> int:
         """Return the address of a CTA's shared memory."""
         return slot * self.shared_stride
 
-    def tensor_base(self, slot: int) -> int:
+    def find_tensor_base(self, slot: int) -> int:
         """Return the address of a CTA's tensor memory."""
         return slot * TENSOR_BYTES
 
-    def cta(self, slot: int) -> int:
+    def find_cta(self, slot: int) -> int:
         """Return the CTA that runs in a slot, the slot's number if none does."""
         domain = self.domain_of_slot[slot]
-        return domain.ctas[slot - self.slot_of(domain.first_thread)] if domain else slot
+        return domain.ctas[slot - self.find_slot(domain.first_thread)] if domain else slot
 
-    def slot_of(self, thread: int) -> int:
+    def find_slot(self, thread: int) -> int:
         return (thread - self.first_thread) // self.stride
 
 
@@ -144,9 +144,9 @@ class State:
         self._buffers: list[Shadow] = []
         self._first_threads: list[int] = []
         self.operations = 0
-        self.fenced: dict[int, Release] = {}
+        self.fences: dict[int, Release] = {}
         """The last releasing fence of each thread: a later relaxed operation passes on what it covered."""
-        self.observed: dict[int, dict[Hashable, list[Release]]] = {}
+        self.observations: dict[int, dict[Hashable, list[Release]]] = {}
         """What relaxed operations of each thread observed: its next acquiring fence learns it."""
         self.narrow: dict[tuple[int, Release], NarrowEdge] = {}
         self.narrow_arrives: dict[tuple[Place, int], Scope] = {}
@@ -170,19 +170,19 @@ class State:
         self.live = np.concatenate([self.live, np.zeros(threads, np.bool_)])
         self.rounds = np.concatenate([self.rounds, np.zeros(threads, np.int32)])
 
-    def grid_of(self, thread: int) -> Grid:
+    def find_grid(self, thread: int) -> Grid:
         """Return the grid of a thread."""
         if len(self.grids) == 1:
             return self.grids[0]
         return self.grids[bisect_right(self._first_threads, thread) - 1]
 
-    def domain_of(self, thread: int) -> Domain:
+    def find_domain(self, thread: int) -> Domain:
         """Return the cluster that a thread belongs to."""
         return self.domains[int(self.clocks.domain_of[thread >> 5])]
 
-    def new_domain(self, grid: Grid, slots: list[int], ctas: list[int]) -> Domain:
+    def add_domain(self, grid: Grid, slots: list[int], ctas: list[int]) -> Domain:
         number = len(self.domains)
-        domain = Domain(number, grid, ctas, grid.thread(slots[0]), 1 + len(slots) * grid.stride)
+        domain = Domain(number, grid, ctas, grid.find_thread(slots[0]), 1 + len(slots) * grid.stride)
         self.domains.append(domain)
         if number >= len(self.grid_of_domain):
             self.grid_of_domain = np.concatenate([self.grid_of_domain, np.zeros_like(self.grid_of_domain)])
@@ -190,7 +190,7 @@ class State:
         self.clocks.ensure_columns(domain.columns)
         return domain
 
-    def channel(self, domain: Domain, *key: object, width: int = 1) -> int:
+    def find_channel(self, domain: Domain, *key: object, width: int = 1) -> int:
         """Return the column in which a cluster's clocks track one stream of asynchronous operations."""
         column = domain.channels.get(key)
         if column is None:
@@ -199,7 +199,7 @@ class State:
             self.clocks.ensure_columns(domain.columns)
         return column
 
-    def shadow_of(self, space: Space, grid: Grid, address: int) -> tuple[Shadow, int] | None:
+    def find_shadow(self, space: Space, grid: Grid, address: int) -> tuple[Shadow, int] | None:
         """Return the shadow of an address and the number of its first byte; None for unknown global memory."""
         if space is Space.SHARED:
             return grid.shared, 0
@@ -215,20 +215,20 @@ class State:
         self.operations += 1
         return self.operations
 
-    def copy_columns(self, domain: Domain) -> int:
+    def find_copy_columns(self, domain: Domain) -> int:
         """Return the first of the columns of the cp.async operations of a cluster's threads, creating them if
         needed."""
         threads = len([s for s in domain.grid.domain_of_slot if s is domain]) * domain.grid.stride
-        first = self.channel(domain, "cp.async", width=threads)
+        first = self.find_channel(domain, "cp.async", width=threads)
         warps = slice(domain.first_thread >> 5, (domain.first_thread + threads) >> 5)
         self.clocks.copy_column[warps] = first
         return first
 
-    def column_for(self, operation: int, column: int) -> None:
+    def set_column(self, operation: int, column: int) -> None:
         """Set the channel of a vector operation of st.async."""
         self._columns_of[operation] = column
 
-    def operation_columns(self, operation: int, warps: Ints) -> Ints:
+    def find_operation_columns(self, operation: int, warps: Ints) -> Ints:
         """Return, per warp, the column of lane 0's accesses of a vector operation."""
         column = self._columns_of.get(operation)
         if column is not None:
@@ -236,36 +236,36 @@ class State:
         clocks = self.clocks
         for warp in warps[clocks.copy_column[warps] == 0].tolist():
             if not clocks.copy_column[warp]:
-                self.copy_columns(self.domains[int(clocks.domain_of[warp])])
+                self.find_copy_columns(self.domains[int(clocks.domain_of[warp])])
         return clocks.copy_column[warps] + warps * 32 - clocks.first_thread[warps]
 
     def finish(self, operation: int) -> None:
         """Complete an operation: a thread that learns its channel up to now knows it."""
-        self.records.done(self.unfinished.pop(operation, ()), self.clocks.now)
+        self.records.complete(self.unfinished.pop(operation, ()), self.clocks.now)
 
-    def agent(self, thread: int, engine: str = "", whole_warp: bool = False) -> Agent:
+    def describe_thread(self, thread: int, engine: str = "", whole_warp: bool = False) -> Agent:
         """Return a thread in the program's terms."""
-        grid = self.grid_of(thread)
-        slot = grid.slot_of(thread)
-        domain = self.domain_of(thread)
+        grid = self.find_grid(thread)
+        slot = grid.find_slot(thread)
+        domain = self.find_domain(thread)
         within = (thread - grid.first_thread) % grid.stride
-        cta = domain.ctas[slot - grid.slot_of(domain.first_thread)]
+        cta = domain.ctas[slot - grid.find_slot(domain.first_thread)]
         return Agent(cta, within // 32, -1 if whole_warp else within % 32, engine, grid.label)
 
-    def agent_of(self, ref: int) -> Agent:
+    def describe_access(self, ref: int) -> Agent:
         """Return the agent of an access."""
         records, record, lane = self.records, ref >> 6, ref & 63
-        one = np.array([record], np.int64)
-        domain = self.domains[int(records.domain(one)[0])]
-        grid, warp = domain.grid, int(records.warp(one)[0])
+        index = np.array([record], np.int64)
+        domain = self.domains[int(records.get_domains(index)[0])]
+        grid, warp = domain.grid, int(records.get_warps(index)[0])
         within = warp * 32 - domain.first_thread
-        family = Family(int(records.family(one)[0]))
+        family = Family(int(records.get_families(index)[0]))
         if int(records.operation[record]) and family is not Family.CP_ASYNC:
             lane = int(records.mask[record]).bit_length() - 1
-        whole = lane >= ALL_LANES or family in (Family.WGMMA, Family.TMEM_LD, Family.TMEM_ST)
+        is_whole = lane >= ALL_LANES or family in (Family.WGMMA, Family.TMEM_LD, Family.TMEM_ST)
         cta = domain.ctas[within // grid.stride]
         engine = ENGINE_NAMES.get(family, "")
-        return Agent(cta, within % grid.stride // 32, -1 if whole else lane, engine, grid.label)
+        return Agent(cta, within % grid.stride // 32, -1 if is_whole else lane, engine, grid.label)
 
     def report(
         self,
@@ -282,22 +282,22 @@ class State:
         help: str = "",
     ) -> None:
         """Record a finding. `ref` names the earlier access, `other` another earlier place, `help` another remedy."""
-        agent = self.agent(thread) if thread is not None else None
-        other_agent = self.agent_of(ref) if ref else None
+        agent = self.describe_thread(thread) if thread is not None else None
+        other_agent = self.describe_access(ref) if ref else None
         if ref:
-            other = self.records.place(ref >> 6).place
+            other = self.records.get_access(ref >> 6).place
         self.ledger.add(Finding(rule, place, agent, detail, other, other_agent, where, notes, count, help))
 
-    def location(self, space: Space, grid: Grid, address: int, size: int) -> str:
+    def describe_bytes(self, space: Space, grid: Grid, address: int, size: int) -> str:
         """Describe bytes in the program's terms."""
         if space is Space.SHARED:
             slot, offset = divmod(address, grid.shared_stride)
             owner = f" of `{grid.label}`" if grid.label else ""
-            return f"{size} bytes at {grid.names(offset)} of CTA {grid.cta(slot)}{owner}"
+            return f"{size} bytes at {grid.names(offset)} of CTA {grid.find_cta(slot)}{owner}"
         if space is Space.TENSOR:
-            column, rest = divmod(address % TENSOR_BYTES // 16, 8)
-            return f"tensor memory column {column}, lanes from {rest * 16}"
-        shadow_memory = self.shadow_of(space, grid, address)
+            column, lane_row = divmod(address % TENSOR_BYTES // 16, 8)
+            return f"tensor memory column {column}, lanes from {lane_row * 16}"
+        shadow_memory = self.find_shadow(space, grid, address)
         if shadow_memory is None:
             return f"{size} bytes at global 0x{address:x}"
         return f"{size} bytes at {shadow_memory[0].name or 'global memory'}+0x{address - shadow_memory[1]:x}"

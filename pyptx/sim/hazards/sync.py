@@ -9,7 +9,7 @@ import numpy as np
 from pyptx.sim.base.events import Access, Ints, Scope, Sem, Space
 from pyptx.sim.hazards.clocks import KINDS, NEVER, PRIOR
 from pyptx.sim.hazards.groups import Group
-from pyptx.sim.hazards.stamps import Later, Stamp, later
+from pyptx.sim.hazards.stamps import LazyStamp, Stamp, make_lazy_stamp
 from pyptx.sim.hazards.state import Grid, NarrowEdge, Release, State
 
 _MANY = 64
@@ -29,8 +29,10 @@ def _merge(releases: list[Release]) -> list[Release]:
     wide = [release for release in releases if release.scope >= Scope.GPU]
     if len(wide) < 2:
         return releases
-    handed = tuple(release.held for release in wide)
-    together = later(None, 0, max(merged.now if isinstance(merged, Later) else NEVER for merged in handed), handed)
+    handed = tuple(release.source for release in wide)
+    together = make_lazy_stamp(
+        None, 0, max(merged.now if isinstance(merged, LazyStamp) else NEVER for merged in handed), handed
+    )
     one = Release(together, min(release.scope for release in wide), -1)
     return [one, *(release for release in releases if release.scope < Scope.GPU)]
 
@@ -51,9 +53,9 @@ class Synchronisation:
 
     def forget(self, threads: Ints) -> None:
         """Forget threads whose numbers begin new lives."""
-        for thread in threads.tolist() if self.state.fenced or self.state.observed else ():
-            self.state.fenced.pop(thread, None)
-            self.state.observed.pop(thread, None)
+        for thread in threads.tolist() if self.state.fences or self.state.observations else ():
+            self.state.fences.pop(thread, None)
+            self.state.observations.pop(thread, None)
 
     def _is_in_scope(self, scope: Scope, other: Scope, thread: int, who: int) -> bool:
         """Tell whether the scopes of two strong operations include each other's thread."""
@@ -61,10 +63,10 @@ class Synchronisation:
         if narrow >= Scope.GPU or who < 0:
             return True
         state = self.state
-        if state.domain_of(thread) is not state.domain_of(who):
+        if state.find_domain(thread) is not state.find_domain(who):
             return False
-        grid = state.grid_of(thread)
-        return narrow is Scope.CLUSTER or grid.slot_of(thread) == grid.slot_of(who)
+        grid = state.find_grid(thread)
+        return narrow is Scope.CLUSTER or grid.find_slot(thread) == grid.find_slot(who)
 
     def _hands_on(self, release: Release, thread: int, scope: Scope) -> bool:
         """Tell whether an acquired release orders anything; record it if a scope is too narrow."""
@@ -83,10 +85,10 @@ class Synchronisation:
         if sem is Sem.SC:
             for key, threads in self._list_orders(group, scope):
                 if key in self._sc:
-                    clocks.acquire_of_others(threads, self._sc[key])
+                    clocks.acquire_from_other_warps(threads, self._sc[key])
         if sem.releases:
             for thread in group.threads.tolist():
-                self.state.fenced[thread] = Release(clocks.handed_on(thread), scope, thread)
+                self.state.fences[thread] = Release(clocks.publish_lazily(thread), scope, thread)
             for key, threads in self._list_orders(group, scope) if sem is Sem.SC else ():
                 stamp, held = clocks.publish(threads), self._sc.get(key)
                 self._sc[key] = stamp if held is None else held.merge(stamp)
@@ -94,28 +96,28 @@ class Synchronisation:
 
     def _acquire_observed(self, group: Group, scope: Scope) -> None:
         """Let threads learn the releases that they have read since their last fence."""
-        if not self.state.observed:
+        if not self.state.observations:
             return
         for thread in group.threads.tolist():
-            for releases in self.state.observed.pop(thread, {}).values():
+            for releases in self.state.observations.pop(thread, {}).values():
                 for release in releases:
                     if self._hands_on(release, thread, scope):
-                        self.state.clocks.learn_later(thread, release.held)
+                        self.state.clocks.learn_later(thread, release.source)
 
     def _list_orders(self, group: Group, scope: Scope) -> list[tuple[tuple[int, int], Ints]]:
         """Return the total orders of fence.sc in which threads participate: of all, or of their cluster or CTA."""
         if scope >= Scope.GPU:
             return [((-1, -1), group.threads)]
-        grid, domains = self.state.grid_of(group.first), self.state.clocks.domain_of
+        grid, domains = self.state.find_grid(group.first), self.state.clocks.domain_of
         orders: list[tuple[tuple[int, int], Ints]] = []
         for members in group.ctas(grid.first_thread, grid.stride).members:
-            slot = grid.slot_of(int(members[0])) if scope is Scope.CTA else -1
+            slot = grid.find_slot(int(members[0])) if scope is Scope.CTA else -1
             orders.append(((int(domains[int(members[0]) >> 5]), slot), members))
         return orders
 
     def strong(self, access: Access, group: Group, addresses: Ints) -> None:
         """Synchronize strong accesses; call it with every load, store and atomic that is not weak."""
-        active = access.sem.releases or access.sem.acquires or self.state.fenced or self._at
+        active = access.sem.releases or access.sem.acquires or self.state.fences or self._at
         if not active:
             return
         threads = group.threads
@@ -144,7 +146,7 @@ class Synchronisation:
         return threads[few], addresses[few]
 
     def _synchronize_together(self, access: Access, threads: Ints, location: int) -> None:
-        there, fenced = self._at.get(location, []), self.state.fenced
+        there, fenced = self._at.get(location, []), self.state.fences
         if access.writes:
             there = list(there) if access.reads else []
             held = [fenced[thread] for thread in threads.tolist() if thread in fenced]
@@ -159,13 +161,13 @@ class Synchronisation:
                 if mine:
                     self.state.clocks.acquire(np.array(mine, np.int64), release.stamp)
             for thread in threads.tolist():
-                self.state.observed.setdefault(thread, {})[location] = there
+                self.state.observations.setdefault(thread, {})[location] = there
 
     def _read_released(
         self, access: Access, thread: int, location: int, there: list[Release], acquires: bool
     ) -> bool:  # fmt: skip
         """Let a thread read a released location. Tell whether it has learned all of it."""
-        observed = self.state.observed
+        observed = self.state.observations
         if acquires and self._learn_released(access, thread, location, there):
             if thread in observed:
                 observed[thread].pop(location, None)
@@ -180,10 +182,10 @@ class Synchronisation:
         it."""
         now = [one for one in there if one.thread != thread] if access.reads else []
         if releases:
-            now.append(Release(self.state.clocks.handed_on(thread), access.scope, thread))
-        elif thread in self.state.fenced:
-            fence = self.state.fenced[thread]
-            now.append(Release(fence.held, min(fence.scope, access.scope), thread))
+            now.append(Release(self.state.clocks.publish_lazily(thread), access.scope, thread))
+        elif thread in self.state.fences:
+            fence = self.state.fences[thread]
+            now.append(Release(fence.source, min(fence.scope, access.scope), thread))
         if not now:
             self._at.pop(location, None)
             return
@@ -200,7 +202,7 @@ class Synchronisation:
             there = last[1]
         for release in there:
             if self._hands_on(release, thread, access.scope):
-                self.state.clocks.learn_later(thread, release.held)
+                self.state.clocks.learn_later(thread, release.source)
             else:
                 every = False
         return every
@@ -237,9 +239,9 @@ class Synchronisation:
 
     def launch_dependents(self, group: Group) -> None:
         """`griddepcontrol.launch_dependents`: after a release fence, dependents start with what it released."""
-        grid = self.state.grid_of(group.first)
+        grid = self.state.find_grid(group.first)
         for thread in group.threads.tolist():
-            fence = self.state.fenced.get(thread)
+            fence = self.state.fences.get(thread)
             if fence is not None and fence.scope >= Scope.GPU:
                 held = self._triggers.get(grid.number)
                 self._triggers[grid.number] = fence.stamp if held is None else held.merge(fence.stamp)
@@ -255,7 +257,7 @@ class Synchronisation:
         foreign = self.state.clocks.foreign
         if not grid.overlaps or not foreign:
             return
-        for row in self.state.clocks.rows(threads):
+        for row in self.state.clocks.find_rows(threads):
             for domain, known in foreign.get(row, {}).items():
                 if self.state.domains[domain].grid is not grid:
                     stamp = Stamp(domain, known.copy(), {})
@@ -265,11 +267,11 @@ class Synchronisation:
     def grid_wait(self, group: Group) -> None:
         """`griddepcontrol.wait` that returned: the previous grid has ended, and those that it waited for, and what they
         passed on is known."""
-        clocks, grid = self.state.clocks, self.state.grid_of(group.first)
+        clocks, grid = self.state.clocks, self.state.find_grid(group.first)
         if grid.overlaps and grid.number:
             before = self.state.grids[grid.number - 1]
             if before.number in self._left:
                 clocks.acquire(group.threads, self._left[before.number])
-            grid.waited, grid.covered = True, before.completes
-            self.state.uncovered = self.state.uncovered or grid.covered > 0
+            grid.has_waited, grid.first_covered = True, before.first_complete
+            self.state.uncovered = self.state.uncovered or grid.first_covered > 0
         clocks.learn(group.threads, PRIOR, clocks.tick(), range(KINDS))

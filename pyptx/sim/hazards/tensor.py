@@ -66,8 +66,8 @@ class TensorMemory:
     # Allocation
 
     def _locate_cta(self, thread: int) -> tuple[int, int]:
-        grid = self.state.grid_of(thread)
-        return grid.number, grid.slot_of(thread)
+        grid = self.state.find_grid(thread)
+        return grid.number, grid.find_slot(thread)
 
     def alloc(
         self, group: Group, place: Place, column: int, columns: int, cta_group: int = 1, exclusive: bool = False
@@ -92,16 +92,19 @@ class TensorMemory:
             self.state.report(rules.ALLOC_SIZE, place, wrong, thread=thread)
         mine.held[column] = (columns, place)
         mine.smallest = min(mine.smallest, columns)
-        grid = self.state.grid_of(thread)
-        grid.tensor.clear(grid.tensor_base(grid.slot_of(thread)) + column * 128, columns * 128)
+        grid = self.state.find_grid(thread)
+        grid.tensor.clear(grid.find_tensor_base(grid.find_slot(thread)) + column * 128, columns * 128)
 
     def writes_address(self, group: Group, place: Place, address: int) -> None:
         """`tcgen05.alloc` writes the address of its columns to shared memory: a weak store that its own warp, but no
         other, may read immediately."""
         state, first = self.state, group[[0]]
         access = self._make_access(place, Space.SHARED, 4, True, Family.THREAD)
-        operation, column = state.begin_operation(), state.channel(state.domain_of(group.first), "alloc", group.first)
-        state.column_for(operation, column)
+        operation, column = (
+            state.begin_operation(),
+            state.find_channel(state.find_domain(group.first), "alloc", group.first),
+        )
+        state.set_column(operation, column)
         self.tiles.memory.access(access, first, np.array([address], np.int64), operation=operation)
         state.finish(operation)
         state.clocks.learn(group.threads, column, state.clocks.tick(), [*ORDER, RAN])
@@ -119,8 +122,8 @@ class TensorMemory:
             detail = f"columns {column}…{column + columns - 1} were not allocated this way"
             self.state.report(rules.DEALLOC, place, detail, thread=thread, other=held[1] if held else None)
             return
-        grid = self.state.grid_of(thread)
-        where = tensor_cells(grid.tensor_base(grid.slot_of(thread)), column, columns)
+        grid = self.state.find_grid(thread)
+        where = tensor_cells(grid.find_tensor_base(grid.find_slot(thread)), column, columns)
         access = self._make_access(place, where.space, where.length, True, Family.THREAD)
         record = self._record(access, thread, 0, 0)
         self.tiles.run(access, np.array([thread], np.int64), where, record)
@@ -145,23 +148,23 @@ class TensorMemory:
         self._issued.pop((grid_number, slot), None)
 
     def _check_cta_group(self, place: Place, thread: int, cta_group: int) -> None:
-        grid = self.state.grid_of(thread)
+        grid = self.state.find_grid(thread)
         first = self._cta_group.setdefault(grid.number, (cta_group, place))
         if first[0] != cta_group:
             detail = f".cta_group::{cta_group}, elsewhere .cta_group::{first[0]}"
             self.state.report(rules.CTA_GROUP, place, detail, thread=thread, other=first[1])
-        peer = grid.slot_of(thread) ^ 1
-        if cta_group == 2 and grid.cluster > 1 and not self.state.live[grid.all_threads(peer)].any():
+        peer = grid.find_slot(thread) ^ 1
+        if cta_group == 2 and grid.cluster > 1 and not self.state.live[grid.list_threads(peer)].any():
             self.state.report(rules.CTA_PAIR, place, "the peer has exited", thread=thread)
 
     # The thread that issues
 
     def _record(self, access: Access, thread: int, column: int, operation: int) -> int:
         life = int(self.state.clocks.life_of[thread >> 5])
-        return self.state.records.of_operation(access, life, column, operation, thread & 31)
+        return self.state.records.add_operation(access, life, column, operation, thread & 31)
 
     def _find_column(self, thread: int) -> int:
-        return self.state.channel(self.state.domain_of(thread), "tcgen05", thread)
+        return self.state.find_channel(self.state.find_domain(thread), "tcgen05", thread)
 
     def operate(
         self,
@@ -206,7 +209,7 @@ class TensorMemory:
         written = [one.rows for one in ready if one.access.writes]
         for one in ready:
             each = len(one.rows) // len(threads)
-            numbers = state.records.of_operations(
+            numbers = state.records.add_operations(
                 one.access, lives.repeat(each), columns.repeat(each), operations.repeat(each), one.threads[:, 0] & 31
             )
             for thread, record in zip(one.threads[:, 0].tolist(), numbers.tolist(), strict=True):
@@ -226,7 +229,7 @@ class TensorMemory:
         cta_group: int,
     ) -> list[Ready] | None:
         """Compare equal operations with earlier accesses; None if one of them may be wrong."""
-        grid = self.state.grid_of(int(threads[0]))
+        grid = self.state.find_grid(int(threads[0]))
         if self._cta_group.setdefault(grid.number, (cta_group, place))[0] != cta_group:
             return None
         if cta_group == 2 and grid.cluster > 1:
@@ -253,12 +256,12 @@ class TensorMemory:
         issued = self._issued.get(self._locate_cta(thread), {})
         if thread not in issued and issued:
             other_thread, other = next(iter(issued.items()))
-            detail = f"the operations were issued by {self.state.agent(other_thread)}"
+            detail = f"the operations were issued by {self.state.describe_thread(other_thread)}"
             self.state.report(rules.FOREIGN_COMMIT, place, detail, thread=thread, other=other)
         barrier_lives = [self.mbarriers.find(place, thread, address, "tcgen05.commit") for address in barriers]
         operation, column = self.state.begin_operation(), self._find_column(thread)
         records = list(self._pending.get(thread, []))
-        for address in barriers if self.state.grid_of(thread).cluster > 1 else ():
+        for address in barriers if self.state.find_grid(thread).cluster > 1 else ():
             access = self._make_access(place, Space.SHARED, 8, True, Family.TCGEN05)
             arrival = self._record(access, thread, column, operation)
             self.mbarriers.lifetimes.remote(place, thread, Bytes.run(Space.SHARED, address, 8), arrival * 64)
@@ -272,7 +275,7 @@ class TensorMemory:
         operations = self._commits.pop(commit)
         records, now = self.state.records, self.state.clocks.now
         done = set(operations.records)
-        records.done(operations.records, now)
+        records.complete(operations.records, now)
         self._pending[operations.thread] = [r for r in self._pending.get(operations.thread, []) if r not in done]
         for barrier in operations.barriers:
             self.mbarriers.operation_arrives(barrier, operations.place, operations.thread, [operations.column], True)
@@ -284,7 +287,7 @@ class TensorMemory:
     ) -> None:
         """`tcgen05.ld` or, with `stores`, `tcgen05.st` by one warp."""
         thread = group.first
-        grid = self.state.grid_of(thread)
+        grid = self.state.find_grid(thread)
         quarter = ((thread - grid.first_thread) % grid.stride >> 5) % 4
         if lane >> 5 != quarter:
             detail = f"lanes {lane}…{lane + lanes - 1} by the warp of quarter {quarter}"
@@ -292,10 +295,10 @@ class TensorMemory:
             lane = 32 * quarter + lane % 32
         self.check_allocated(thread, place, column, columns)
         family = Family.TMEM_ST if stores else Family.TMEM_LD
-        where = tensor_cells(grid.tensor_base(grid.slot_of(thread)), column, columns, lane, lanes)
+        where = tensor_cells(grid.find_tensor_base(grid.find_slot(thread)), column, columns, lane, lanes)
         access = self._make_access(place, where.space, where.length, stores, family)
         operation = self.state.begin_operation()
-        stream = self.state.channel(self.state.domain_of(thread), family, thread >> 5)
+        stream = self.state.find_channel(self.state.find_domain(thread), family, thread >> 5)
         record = self._record(access, thread, stream, operation)
         self._moves.setdefault((thread >> 5, family), []).append(record)
         self.tiles.run(access, np.array([thread], np.int64), where, record)
@@ -312,9 +315,9 @@ class TensorMemory:
                 self.move(group, place, first, columns, low, lanes, stores=stores)
             return
         state, warps = self.state, (threads >> 5).tolist()
-        streams = [state.channel(state.domain_of(warp * 32), family, warp) for warp in warps]
+        streams = [state.find_channel(state.find_domain(warp * 32), family, warp) for warp in warps]
         lives, operations = state.clocks.life_of[threads >> 5], self.tiles.begin(len(groups))
-        numbers = state.records.of_operations(
+        numbers = state.records.add_operations(
             ready.access, lives, np.array(streams, np.int64), operations, threads & 31
         )  # fmt: skip
         for warp, record in zip(warps, numbers.tolist(), strict=True):
@@ -325,7 +328,7 @@ class TensorMemory:
         self, threads: Ints, place: Place, column: Ints, columns: int, lane: Ints, lanes: int, family: Family
     ) -> Ready | None:
         """Compare equal loads or stores with earlier accesses; None if one of them may be wrong."""
-        grid = self.state.grid_of(int(threads[0]))
+        grid = self.state.find_grid(int(threads[0]))
         slot, within = np.divmod(threads - grid.first_thread, grid.stride)
         quarter, first, last = (within >> 5) % 4, lane // 16, (lane + lanes - 1) // 16
         height = int(last[0] - first[0]) + 1
@@ -334,7 +337,8 @@ class TensorMemory:
         if not all(map(self._is_allocated, threads.tolist(), column.tolist(), [columns] * len(threads))):
             return None
         starts = (
-            grid.tensor_base(1) * slot[:, None] + ((column[:, None] + np.arange(columns)) * 8 + first[:, None]) * 16
+            grid.find_tensor_base(1) * slot[:, None]
+            + ((column[:, None] + np.arange(columns)) * 8 + first[:, None]) * 16
         )
         access = self._make_access(place, Space.TENSOR, height * 16, family is Family.TMEM_ST, family)
         return self.tiles.ready(
@@ -347,8 +351,8 @@ class TensorMemory:
         state, warps = self.state, [group.first >> 5 for group in groups]
         now = state.clocks.tick()
         for warp in warps:
-            state.records.done(self._moves.pop((warp, family), []), now)
-        streams = [state.channel(state.domain_of(warp * 32), family, warp) for warp in warps]
+            state.records.complete(self._moves.pop((warp, family), []), now)
+        streams = [state.find_channel(state.find_domain(warp * 32), family, warp) for warp in warps]
         state.clocks.learn_each(groups, np.array(streams, np.int64), now)
 
     def wait(self, group: Group, *, stores: bool) -> None:

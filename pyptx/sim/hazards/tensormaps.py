@@ -12,7 +12,7 @@ import numpy as np
 
 from pyptx.sim import rules
 from pyptx.sim.base.events import Access, Place, Scope, Space, store
-from pyptx.sim.hazards.conflicts import ordered
+from pyptx.sim.hazards.conflicts import precedes
 from pyptx.sim.hazards.state import State
 
 
@@ -69,12 +69,12 @@ class TensorMaps:
             return
         clocks, records, thread = self.state.clocks, self.state.records, edited_map.editor
         warp = thread >> 5
-        number = records.number(
+        number = records.number_access(
             self._accesses.setdefault(edited_map.edited, store(edited_map.edited, Space.GLOBAL, 16))
         )
         column = np.array([warp * 32 - clocks.first_thread[warp] + 1], np.int32)
         masks = np.array([1 << (thread & 31)], np.int64)
-        numbers = records.by_warps(number, clocks.life_of[warp : warp + 1], column, masks, clocks.now, False)
+        numbers = records.add_warps(number, clocks.life_of[warp : warp + 1], column, masks, clocks.now, False)
         edited_map.ref = int(numbers[0]) * 64 + (thread & 31)
 
     def acquire(self, thread: int, address: int, scope: Scope) -> None:
@@ -82,21 +82,21 @@ class TensorMaps:
         used_map = self._maps.setdefault(address, Map())
         if (
             used_map.ref
-            and not ordered(self.state, np.array([used_map.ref], np.int64), np.array([thread], np.int64))[0]
+            and not precedes(self.state, np.array([used_map.ref], np.int64), np.array([thread], np.int64))[0]
         ):
             return
         if not used_map.by_host or scope is Scope.SYS:
-            grid = self.state.grid_of(thread)
-            used_map.acquired[grid.number, grid.slot_of(thread)] = used_map.released
+            grid = self.state.find_grid(thread)
+            used_map.acquired[grid.number, grid.find_slot(thread)] = used_map.released
 
     def use(self, thread: int, place: Place, address: int, operation: int) -> None:
         """Check a tensor copy that reads its map."""
         used_map = self._maps.setdefault(address, Map())
-        grid = self.state.grid_of(thread)
+        grid = self.state.find_grid(thread)
         detail = f"the map at 0x{address:x}"
         if used_map.released < used_map.version:
             self.state.report(rules.MAP_NOT_RELEASED, place, detail, thread=thread, other=used_map.edited)
-        elif used_map.acquired.get((grid.number, grid.slot_of(thread)), 0) < used_map.version:
+        elif used_map.acquired.get((grid.number, grid.find_slot(thread)), 0) < used_map.version:
             self.state.report(rules.MAP_NOT_ACQUIRED, place, detail, thread=thread, other=used_map.edited)
         used_map.users.append((operation, place))
 

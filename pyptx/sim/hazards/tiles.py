@@ -8,7 +8,7 @@ import numpy as np
 
 from pyptx.sim.base.events import Access, Bytes, Clock, Family, Ints, Space
 from pyptx.sim.hazards.clocks import CROSSED_SHARED, CTA, SEEN
-from pyptx.sim.hazards.conflicts import all_crossed_after, all_plainly_after, clashes, plainly_after
+from pyptx.sim.hazards.conflicts import all_follow_fences, all_follow_plainly, clashes, follows_plainly
 from pyptx.sim.hazards.memory import Memory
 from pyptx.sim.hazards.records import WRITES
 from pyptx.sim.hazards.rows import Rows, by_row, level_of
@@ -61,7 +61,7 @@ class Tiles:
         """Check an operation that reads or writes runs of bytes, with the knowledge of each of its issuing threads."""
         if not len(where.starts):
             return
-        grid = self.state.grid_of(int(threads[0]))
+        grid = self.state.find_grid(int(threads[0]))
         ref = record * 64
         for part, shadow, base in self.memory.by_buffer(where.space, grid, where.starts):
             starts = where.starts if part is None else where.starts[part]
@@ -173,7 +173,9 @@ class Tiles:
             if not len(refs):
                 return True
         who, each_ref = threads[rows].reshape(-1), refs.repeat(threads.shape[1])
-        if all_plainly_after(self.state, access, each_ref, who) or all_crossed_after(self.state, access, each_ref, who):
+        if all_follow_plainly(self.state, access, each_ref, who) or all_follow_fences(
+            self.state, access, each_ref, who
+        ):
             return True
         return not clashes(self.state, access, each_ref, who).any()
 
@@ -239,9 +241,9 @@ class Tiles:
         operation = int(records.operation[record])
         if operation and int(records.operation[ref >> 6]) == operation:
             return True
-        if not access.writes and not records.flag(ref >> 6) & WRITES:
+        if not access.writes and not records.get_record_flags(ref >> 6) & WRITES:
             return True
-        return all(plainly_after(self.state, access, ref, thread) for thread in threads.tolist())
+        return all(follows_plainly(self.state, access, ref, thread) for thread in threads.tolist())
 
     def _compare_run(self, access: Access, threads: Ints, last: Refs, cells: Cells, plane: Plane, record: int) -> None:
         if not len(last):

@@ -125,7 +125,7 @@ class Unread:
             self._state.report(brought.rule, brought.place, detail + when, thread=brought.thread, where=where)
 
     def _describe_bytes(self, brought: Brought, cells: Ints) -> tuple[str, str]:
-        where = self._state.location(Space.SHARED, self._grid, int(cells[0]), 1)
+        where = self._state.describe_bytes(Space.SHARED, self._grid, int(cells[0]), 1)
         where = where.removeprefix("1 bytes at ")
         at = int(cells[0]) - brought.first
         return f"{len(cells)} of {brought.size} bytes, the first is byte {at} of the copy, at {where}", where

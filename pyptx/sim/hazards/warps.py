@@ -7,7 +7,7 @@ import numpy as np
 from pyptx.diagnostics import Rule
 from pyptx.sim import rules
 from pyptx.sim.base.events import Ints, Place
-from pyptx.sim.hazards.conflicts import knows
+from pyptx.sim.hazards.conflicts import knows_thread
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.state import Grid, State
 
@@ -44,7 +44,7 @@ class Warps:
     def warpgroup(self, group: Group, place: Place) -> None:
         """`wgmma` and `setmaxnreg`: four whole warps, the first of a rank that is a multiple of four."""
         self.aligned(group, place)
-        grid = self.state.grid_of(group.first)
+        grid = self.state.find_grid(group.first)
         ranks = ((group.warps * 32 - grid.first_thread) % grid.stride) >> 5
         slots = (group.warps * 32 - grid.first_thread) // grid.stride
         groups, sizes = np.unique(slots * 64 + ranks // 4, return_counts=True)
@@ -104,7 +104,7 @@ class Warps:
         """`setmaxnreg`; `entry` is the count per thread at launch, `pool` the total of the CTA; None if the compiler
         chooses. Others may still release what is missing now: an increase waits for that."""
         for warp in group.warps.tolist():
-            key = (self.state.grid_of(warp * 32).number, warp)
+            key = (self.state.find_grid(warp * 32).number, warp)
             have = self._counts.get(key, entry)
             legal = 24 <= count <= 256 and count % 8 == 0
             if not legal or (have is not None and (count < have if increases else count > have)):
@@ -122,14 +122,14 @@ class Warps:
     def _check_synchronised(self, warp: int, place: Place, rule: Rule) -> None:
         """Report a warp that requests registers again before its warpgroup has synchronized after the previous
         request."""
-        grid = self.state.grid_of(warp * 32)
+        grid = self.state.find_grid(warp * 32)
         before = len(self._asked.get((grid.number, warp), []))
         rank = (warp * 32 - grid.first_thread) % grid.stride >> 5
         first = warp - rank % 4
         for other in range(first, first + 4) if before and (rank | 3) * 32 < grid.threads else ():
             theirs = self._asked.get((grid.number, other), [])
             came = len(theirs) >= before
-            if not came or not knows(self.state, warp * 32, other * 32, theirs[before - 1][2]):
+            if not came or not knows_thread(self.state, warp * 32, other * 32, theirs[before - 1][2]):
                 rest = "has not reached the previous one" if not came else "may not have executed the previous one yet"
                 detail = f"warp {rank + other - warp} of the CTA {rest}"
                 where = theirs[before - 1][1] if came else None

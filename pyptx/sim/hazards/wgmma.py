@@ -55,8 +55,8 @@ class Wgmma:
         """Return the first warp of a warp's warpgroup."""
         base = self._bases.get(warp)
         if base is None:
-            grid = self.state.grid_of(warp * 32)
-            start = (grid.first_thread + grid.slot_of(warp * 32) * grid.stride) >> 5
+            grid = self.state.find_grid(warp * 32)
+            start = (grid.first_thread + grid.find_slot(warp * 32) * grid.stride) >> 5
             base = self._bases[warp] = start + (warp - start) // 4 * 4
         return base
 
@@ -120,7 +120,7 @@ class Wgmma:
         here = self._look_up(groups)
 
         def records(operations: Ints) -> Ints:
-            access, shadow = self._make_access(place, 16), self.state.grid_of(groups[0].first).shared
+            access, shadow = self._make_access(place, 16), self.state.find_grid(groups[0].first).shared
             numbers = np.empty((len(groups), len(operands)), np.int64)
             for number, rows in enumerate(operands):
                 ready = self.tiles.ready(access, here.issuers, Space.SHARED, rows, shadow)
@@ -149,7 +149,7 @@ class Wgmma:
             part.book.open.append(Product(place, used, mine))
 
     def _record(self, here: Together, access: Access, operations: Ints) -> Ints:
-        return self.state.records.of_operations(access, here.lives, here.columns, operations.astype(np.int32))
+        return self.state.records.add_operations(access, here.lives, here.columns, operations.astype(np.int32))
 
     def _look_up(self, groups: list[Group]) -> Together:
         """Return the cached data of these warpgroups: the same list occurs repeatedly."""
@@ -171,7 +171,7 @@ class Wgmma:
         return Together(
             groups, bases, ranks, parts, self._books.version,
             np.array([int(state.clocks.life_of[mine[0]]) for mine in warps], np.int64),
-            np.array([state.channel(state.domain_of(b * 32), "wgmma", b) for b in bases], np.int64),
+            np.array([state.find_channel(state.find_domain(b * 32), "wgmma", b) for b in bases], np.int64),
             np.array([(g.warps * 32)[[0, 1, 2, -1] if len(g.warps) > 3 else [0] * 4] for g in groups]),
             [group for group, mine in zip(groups, ranks, strict=True) if mine != WHOLE],
             np.concatenate(warps) if whole else None,
@@ -246,7 +246,7 @@ class Wgmma:
             done = max(0, len(book.groups) - pending)
             numbers = [product.records for products in book.groups[:done] for product in products]
             if numbers:
-                records.done(np.concatenate(numbers, axis=None), now)
+                records.complete(np.concatenate(numbers, axis=None), now)
             if book.first_group + done:
                 learned += part.at
             for warp in (book.warps[rank] for rank in part.ranks):

@@ -490,18 +490,18 @@ def tensor_map(t: Trace) -> None:
     maps, users = t.engine.maps, [t.role(grid, [0], cta) for cta in range(2)]
     address = 1 << 20
     flying: set[int] = {7} if t.without == "wait for the copies" else set()
-    users[0].add("replace", lambda p: maps.replace(grid.thread(0), p, address, set()))
+    users[0].add("replace", lambda p: maps.replace(grid.find_thread(0), p, address, set()))
     users[0].add("release", lambda p: maps.release(address))
     users[0].set_flag("flag", GLOBAL, RELEASE, Scope.GPU)
     users[1].see_flag("see", GLOBAL, ACQUIRE, Scope.GPU)
     for cta, role in enumerate(users):
-        thread = grid.thread(cta)
+        thread = grid.find_thread(cta)
         role.add(f"acquire of CTA {cta}", lambda p, thread=thread: maps.acquire(thread, address, Scope.GPU))
         role.add(f"use of CTA {cta}", lambda p, thread=thread: maps.use(thread, p, address, 7))
         role.set_flag(f"used by CTA {cta}", GLOBAL + 64, RELEASE, Scope.GPU, adds=True)
     t.on("wait for the copies")
     users[0].see_flag("all used", GLOBAL + 64, ACQUIRE, Scope.GPU, 2)
-    users[0].add("replace again", lambda p: maps.replace(grid.thread(0), p, address, flying))
+    users[0].add("replace again", lambda p: maps.replace(grid.find_thread(0), p, address, flying))
 
 
 def host_map(t: Trace) -> None:
@@ -665,7 +665,7 @@ def dependent_launch(t: Trace) -> None:
     dependent = t.role(second, range(32))
 
     def over() -> Waiting | None:
-        return Waiting((second.thread(0),), t.place("wait"), "group") if primary.actions else None
+        return Waiting((second.find_thread(0),), t.place("wait"), "group") if primary.actions else None
 
     def wait(place: Place) -> None:
         t.engine.finish(first)
@@ -692,7 +692,7 @@ def early_trigger(t: Trace) -> None:
         t.engine.start(second, [0], [0])
 
     def fired() -> Waiting | None:
-        return Waiting((second.thread(0),), t.place("launch"), "group") if primary.actions else None
+        return Waiting((second.find_thread(0),), t.place("launch"), "group") if primary.actions else None
 
     dependent.add("start", start, fired)
     dependent.gld("dependent reads", 2 << 20, each=False)
@@ -717,13 +717,13 @@ def flag_fences(t: Trace) -> None:
     for role in warps(t, grid, 2):
         role.gst("write", 1 << 20)
         role.bar("written")
-        if role.group.first == grid.thread(0):
+        if role.group.first == grid.find_thread(0):
             one = role.leader()
             one.fence("release fence", Sem.ACQ_REL, Scope.GPU if t.on("~gpu") else Scope.CTA)
             one.set_flag("count", GLOBAL, RELAXED, Scope.GPU, adds=t.on("~atomic"))
             role.actions += one.actions
     for role in warps(t, grid, 2, cta=1):
-        if role.group.first == grid.thread(1):
+        if role.group.first == grid.find_thread(1):
             one = role.leader()
             one.see_flag("see", GLOBAL, RELAXED if t.on("~strong") else Sem.WEAK, Scope.GPU)
             one.fence("acquire fence", Sem.ACQ_REL, Scope.GPU)

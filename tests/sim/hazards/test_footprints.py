@@ -135,7 +135,7 @@ def findings(
                 made.barriers.warp_sync(whole, place(number + 2), 0xFFFFFFFF)
             else:
                 for cta in range(CTAS):
-                    made.exit(Group(grid.all_threads(cta)), place(number + 2))
+                    made.exit(Group(grid.list_threads(cta)), place(number + 2))
                 made.start(grid, range(CTAS), range(CTAS))
     return {(finding.rule.code, str(finding.place), str(finding.other)) for finding in made.findings}
 
@@ -169,7 +169,7 @@ def test_lanes_store_again_where_copies_landed_once_all_threads_know_of_them(joi
     made = Hazards()
     grid = made.launch(place(1), THREADS, shared_bytes=SHARED)
     made.start(grid, [0], [0])
-    whole, mine, write = Group(grid.all_threads(0)), Group(grid.all_threads(0)[:lanes]), access(2, 16, True)
+    whole, mine, write = Group(grid.list_threads(0)), Group(grid.list_threads(0)[:lanes]), access(2, 16, True)
     for turn in range(6):
         operation(made, "copy", mine, place(3), mine.threads * 16, 16)
         operation(made, "wait", mine, place(4), mine.threads, 0)
@@ -185,7 +185,7 @@ def test_lanes_store_again_over_what_a_copy_read_once_it_has_read(waits: bool) -
     made = Hazards()
     grid = made.launch(place(1), THREADS, shared_bytes=SHARED)
     made.start(grid, [0], [0])
-    whole, write = Group(grid.all_threads(0)), access(2, 16, True)
+    whole, write = Group(grid.list_threads(0)), access(2, 16, True)
     for turn in range(6):
         made.access(write, whole, (whole.threads ^ 1) * 16)
         operation(made, "fence", whole, place(3), whole.threads, 0)
@@ -201,7 +201,7 @@ def test_lanes_that_wrote_one_place_together_do_not_read_it_again_without_a_barr
     made = Hazards()
     grid = made.launch(place(1), THREADS, shared_bytes=SHARED)
     made.start(grid, [0], [0])
-    whole, write, read = Group(grid.all_threads(0)), access(2, 4, True), access(3, 4, False)
+    whole, write, read = Group(grid.list_threads(0)), access(2, 4, True), access(3, 4, False)
     for turn in range(8):
         made.access(write, whole, whole.threads * 0, benign=True)
         if turn < 7:
@@ -215,7 +215,7 @@ def test_atomics_are_found_by_accesses_that_came_before() -> None:
     made = Hazards()
     grid = made.launch(place(1), THREADS, shared_bytes=SHARED)
     made.start(grid, [0], [0])
-    whole, write, add = Group(grid.all_threads(0)), access(2, 4, True), adds(3, 4)
+    whole, write, add = Group(grid.list_threads(0)), access(2, 4, True), adds(3, 4)
     for turn in range(8):
         made.access(write, whole, whole.threads * 4)
         made.barriers.bar(whole, place(4), 0, None, "sync")
@@ -229,7 +229,7 @@ def test_atomics_are_found_by_accesses_that_came_before() -> None:
 def test_bytes_of_a_cta_that_begins_are_unwritten_again() -> None:
     made = Hazards()
     grid = made.launch(place(1), THREADS, shared_bytes=SHARED)
-    whole, write, read = Group(grid.all_threads(0)), access(2, 16, True), access(3, 16, False)
+    whole, write, read = Group(grid.list_threads(0)), access(2, 16, True), access(3, 16, False)
     for turn in range(8):
         made.start(grid, [0], [turn])
         if turn < 7:

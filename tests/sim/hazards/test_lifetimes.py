@@ -19,7 +19,10 @@ def pair() -> tuple[Hazards, Grid, list[Group], list[int]]:
     engine = Hazards()
     grid = engine.launch(place(1), 32, slots=2, cluster=2, shared_bytes=1024, tensor=True)
     engine.start(grid, [0, 1], [0, 1])
-    ctas, barriers = [Group(grid.all_threads(slot)) for slot in (0, 1)], [grid.shared_base(slot) for slot in (0, 1)]
+    ctas, barriers = (
+        [Group(grid.list_threads(slot)) for slot in (0, 1)],
+        [grid.find_shared_base(slot) for slot in (0, 1)],
+    )
     for group, address in zip(ctas, barriers, strict=True):
         engine.mbarriers.init(group.first, place(2), address, 1)
     for group in ctas:
@@ -55,7 +58,7 @@ def test_a_multicast_commit_that_the_exiting_cta_has_observed_is_over(
 )
 def test_bytes_that_the_leader_of_the_pair_waited_for_have_landed(waits: bool, leaver: int, wanted: list[str]) -> None:
     engine, grid, ctas, barriers = pair()
-    target = Bytes.run(Space.SHARED, grid.shared_base(1) + 512, 128)
+    target = Bytes.run(Space.SHARED, grid.find_shared_base(1) + 512, 128)
     engine.mbarriers.arrive(Group(ctas[0].threads[:1]), place(5), barriers[0], expect=128)
     engine.copies.land(engine.copies.bulk_load(ctas[1].first, place(6), None, [(target, barriers[0])]))
     if waits:
@@ -66,7 +69,7 @@ def test_bytes_that_the_leader_of_the_pair_waited_for_have_landed(waits: bool, l
 
 def test_bytes_of_the_own_barrier_have_to_be_waited_for_by_the_own_cta() -> None:
     engine, grid, ctas, barriers = pair()
-    target = Bytes.run(Space.SHARED, grid.shared_base(1) + 512, 128)
+    target = Bytes.run(Space.SHARED, grid.find_shared_base(1) + 512, 128)
     engine.mbarriers.arrive(Group(ctas[1].threads[:1]), place(5), barriers[1], expect=128)
     engine.copies.land(engine.copies.bulk_load(ctas[1].first, place(6), None, [(target, barriers[1])]))
     engine.exit(Group(np.array([ctas[1].first])), place(7))

@@ -43,7 +43,7 @@ def unobserved(engine: Hazards, grid: Grid, wrong: bool) -> None:
 
 
 def alias(engine: Hazards, grid: Grid, wrong: bool) -> None:
-    engine.barriers.warp_sync(Group(grid.all_threads(0)), place(2), 0xFFFFFFFF)
+    engine.barriers.warp_sync(Group(grid.list_threads(0)), place(2), 0xFFFFFFFF)
     for phase in range(3):
         engine.mbarriers.arrive(ONE, place(3), 0)
         engine.mbarriers.wait(ONE, place(4), 0, phase & 1)
@@ -59,7 +59,7 @@ def lands_late(engine: Hazards, grid: Grid, wrong: bool) -> None:
     if not wrong:
         engine.copies.land(number)
         engine.mbarriers.wait(ONE, place(3), 0, 0)
-    engine.exit(Group(grid.all_threads(0)), place(4))
+    engine.exit(Group(grid.list_threads(0)), place(4))
 
 
 CASES: dict[Callable[[Hazards, Grid, bool], None], str] = {

@@ -35,7 +35,7 @@ def test_neighbours_of_any_size_do_not_race(size: int) -> None:
     for warp in range(4):
         threads = np.arange(32) + 32 * warp
         made.access(store(place(2), Space.SHARED, size), Group(threads), threads * size)
-    made.barriers.bar(Group(grid.all_threads(0)), place(3), 0, None, "sync")
+    made.barriers.bar(Group(grid.list_threads(0)), place(3), 0, None, "sync")
     made.access(load(place(4), Space.SHARED, size), Group(np.arange(128)), (np.arange(128) + 7) % 128 * size)
     assert codes(made) == []
 
@@ -69,7 +69,7 @@ def test_partly_written_words_are_uninitialised() -> None:
 @pytest.mark.parametrize("reader", range(0, 256, 37))
 def test_every_one_of_many_readers_is_remembered(reader: int) -> None:
     made, grid = engine(256)
-    threads = grid.all_threads(0)
+    threads = grid.list_threads(0)
     made.access(store(place(2), Space.SHARED, 4), Group(threads[:1]), np.array([0]))
     made.barriers.bar(Group(threads), place(3), 0, None, "sync")
     for warp in range(8):
@@ -136,20 +136,20 @@ def test_ctas_of_one_grid_race_in_global_memory_and_the_next_grid_does_not() -> 
     made, grid = engine(32, 2)
     access = store(place(2), Space.GLOBAL, 4)
     for cta in range(2):
-        made.access(access, Group(grid.all_threads(cta)), (1 << 20) + np.arange(32) * 4 + 128 * cta)
-        made.exit(Group(grid.all_threads(cta)), place(3))
+        made.access(access, Group(grid.list_threads(cta)), (1 << 20) + np.arange(32) * 4 + 128 * cta)
+        made.exit(Group(grid.list_threads(cta)), place(3))
     made.finish(grid)
     later = made.launch(place(4), 32)
     made.start(later, [0], [0])
-    made.access(load(place(5), Space.GLOBAL, 4), Group(later.all_threads(0)), (1 << 20) + np.arange(32) * 8)
+    made.access(load(place(5), Space.GLOBAL, 4), Group(later.list_threads(0)), (1 << 20) + np.arange(32) * 8)
     assert codes(made) == []
-    made.access(store(place(6), Space.GLOBAL, 4), Group(later.all_threads(0)), (1 << 20) + np.arange(32) * 4)
+    made.access(store(place(6), Space.GLOBAL, 4), Group(later.list_threads(0)), (1 << 20) + np.arange(32) * 4)
     assert codes(made) == ["PTX0902"]
 
 
 def test_a_slot_used_again_is_another_cta() -> None:
     made, grid = engine(32)
-    group = Group(grid.all_threads(0))
+    group = Group(grid.list_threads(0))
     made.access(store(place(2), Space.GLOBAL, 4), group, (1 << 20) + np.arange(32) * 4)
     made.access(store(place(2), Space.SHARED, 4), group, np.arange(32) * 4)
     made.exit(group, place(3))
@@ -183,12 +183,12 @@ def test_a_refined_granule_keeps_what_was_done_to_it() -> None:
 def test_runs_that_share_granules_with_threads() -> None:
     made, grid = engine(64)
     made.access(store(place(2), Space.SHARED, 4), Group(np.arange(32)), np.arange(32) * 4)
-    record = made.state.records.of_operation(
+    record = made.state.records.add_operation(
         Access(place(3), Space.SHARED, 64, True, False, family=Family.BULK_LOAD),
-        int(made.state.clocks.life_of[1]), made.state.channel(made.state.domain_of(32), "x"), 1, 0,
+        int(made.state.clocks.life_of[1]), made.state.find_channel(made.state.find_domain(32), "x"), 1, 0,
     )  # fmt: skip
-    access = made.state.records.place(record)
-    made.tiles.run(access, np.array([32]), Bytes.run(Space.SHARED, grid.shared_base(0) + 64, 64), record)
+    access = made.state.records.get_access(record)
+    made.tiles.run(access, np.array([32]), Bytes.run(Space.SHARED, grid.find_shared_base(0) + 64, 64), record)
     assert codes(made) == ["PTX0901"]
 
 
@@ -197,7 +197,7 @@ def test_clusters_one_after_the_other_in_the_same_slots() -> None:
     grid = made.launch(place(1), 32, slots=2, cluster=2, shared_bytes=4096)
     for turn in range(3):
         made.start(grid, [0, 1], [2 * turn, 2 * turn + 1])
-        groups = [Group(grid.all_threads(slot)) for slot in range(2)]
+        groups = [Group(grid.list_threads(slot)) for slot in range(2)]
         for _ in range(2):
             for group in groups:
                 made.barriers.cluster_arrive(group, place(2))

@@ -26,7 +26,7 @@ def engine_after(events: list[tuple[str, int]]) -> tuple[Hazards, list[np.ndarra
     engine.state.add_buffer(1 << 20, 4096)
     grid = engine.launch(PLACE, THREADS, slots=CTAS, cluster=2, shared_bytes=64)
     engine.start(grid, range(CTAS), range(CTAS))
-    threads = [grid.all_threads(slot) for slot in range(CTAS)]
+    threads = [grid.list_threads(slot) for slot in range(CTAS)]
     every = np.concatenate(threads)
     for event, at in events:
         if event == "bar":
@@ -62,7 +62,7 @@ def test_at_once_is_one_after_the_other(events: list[tuple[str, int]], lanes: li
     assert clocks.now == now + 1
     for one, other in zip(made, wanted, strict=True):
         assert one.domain == other.domain
-        np.testing.assert_array_equal(one.known, other.known)
+        np.testing.assert_array_equal(one.clock, other.clock)
 
 
 def test_lanes_of_one_warp_that_know_different_things_release_together() -> None:
@@ -70,17 +70,17 @@ def test_lanes_of_one_warp_that_know_different_things_release_together() -> None
     clocks = engine.state.clocks
     for mine in threads:
         engine.sync.proxy_fence(Group(mine[:1]), [Space.SHARED])
-    wanted = [clocks.publish(mine).known for mine in threads]
+    wanted = [clocks.publish(mine).clock for mine in threads]
     made = release_each(clocks, threads)
     assert made is not None
-    assert all((one.known == other).all() for one, other in zip(made, wanted, strict=True))
+    assert all((one.clock == other).all() for one, other in zip(made, wanted, strict=True))
 
 
 def test_threads_of_both_ctas_release_to_each_ones_barrier() -> None:
     engine, threads = engine_after([("bar", 0), ("bar", 1), ("bar of a cluster", 1), ("bar", 3)])
     clocks = engine.state.clocks
     groups = [np.concatenate([threads[at][::32], threads[at ^ 1][::32]]) for at in range(CTAS)]
-    wanted = [clocks.publish(group).known for group in groups]
+    wanted = [clocks.publish(group).clock for group in groups]
     made = release_each(clocks, groups)
     assert made is not None
-    assert all((one.known == other).all() for one, other in zip(made, wanted, strict=True))
+    assert all((one.clock == other).all() for one, other in zip(made, wanted, strict=True))

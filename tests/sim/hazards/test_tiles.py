@@ -21,14 +21,14 @@ class Ctas:
         self.engine = Hazards()
         self.grid: Grid = self.engine.launch(_place(1), WARPS * 32, slots=count, cluster=cluster, shared_bytes=BYTES)
         self.engine.start(self.grid, range(count), range(count))
-        self.groups = [Group(self.grid.all_threads(slot)) for slot in range(count)]
+        self.groups = [Group(self.grid.list_threads(slot)) for slot in range(count)]
         self.all = Group(np.concatenate([group.threads for group in self.groups]))
 
     def store(self, line: int, size: int, threads: slice = slice(None), at: int = 0) -> None:
         """Each thread stores its piece of the CTA's first bytes."""
         for slot, group in enumerate(self.groups):
             mine = group.threads[threads]
-            where = self.grid.shared_base(slot) + at + (mine - group.first) * size
+            where = self.grid.find_shared_base(slot) + at + (mine - group.first) * size
             self.engine.access(store(_place(line), Space.SHARED, size), Group(mine), where)
 
     def fence(self, each: bool = False) -> None:
@@ -39,7 +39,7 @@ class Ctas:
         self.engine.barriers.bar(self.all, _place(2), 0, None, "sync")
 
     def multiply(self, granules: int) -> None:
-        base = np.array([[self.grid.shared_base(slot)] for slot in range(len(self.groups))])
+        base = np.array([[self.grid.find_shared_base(slot)] for slot in range(len(self.groups))])
         wgmma = self.engine.wgmma
         wgmma.fence(self.all)
         rows = Rows((base >> 4) + np.arange(granules), 1)
@@ -195,4 +195,4 @@ def _readers(warps: int) -> tuple[Hazards, list[Group]]:
     engine.state.add_buffer(1 << 20, 1 << 16, "data")
     grid = engine.launch(_place(1), warps * 32, shared_bytes=64)
     engine.start(grid, [0], [0])
-    return engine, [Group(grid.all_threads(0)[warp * 32 : warp * 32 + 32]) for warp in range(warps)]
+    return engine, [Group(grid.list_threads(0)[warp * 32 : warp * 32 + 32]) for warp in range(warps)]

@@ -23,7 +23,7 @@ class Cta:
         self.engine = Hazards()
         self.grid = self.engine.launch(_place(1), WARPGROUPS * 128, shared_bytes=1024)
         self.engine.start(self.grid, [0], [0])
-        threads = self.grid.all_threads(0)
+        threads = self.grid.list_threads(0)
         self.all = Group(threads)
         self.groups = [Group(threads[128 * n : 128 * n + 128]) for n in range(WARPGROUPS)]
         self.engine.access(store(_place(2), Space.SHARED, 16), Group(threads[:64]), np.arange(64) * 16)

@@ -99,14 +99,14 @@ def test_remote_barriers_and_absent_peers() -> None:
     engine = Hazards()
     grid = engine.launch(place(), 32, slots=4, cluster=2, shared_bytes=64)
     engine.start(grid, range(4), range(4))
-    engine.access(store(place(2), Space.SHARED, 4), group([0]), np.array([grid.shared_base(2)]))
-    engine.mbarriers.init(grid.thread(1), place(3), grid.shared_base(1), 1)
+    engine.access(store(place(2), Space.SHARED, 4), group([0]), np.array([grid.find_shared_base(2)]))
+    engine.mbarriers.init(grid.find_thread(1), place(3), grid.find_shared_base(1), 1)
     for slot in range(2):
-        engine.barriers.cluster_arrive(group(grid.all_threads(slot)), place(4))
+        engine.barriers.cluster_arrive(group(grid.list_threads(slot)), place(4))
     for slot in range(2):
-        engine.barriers.cluster_wait(group(grid.all_threads(slot)), place(5))
-    engine.mbarriers.arrive(group([0]), place(6), grid.shared_base(1))
-    engine.mbarriers.wait(group([0]), place(7), grid.shared_base(1), 0)
+        engine.barriers.cluster_wait(group(grid.list_threads(slot)), place(5))
+    engine.mbarriers.arrive(group([0]), place(6), grid.find_shared_base(1))
+    engine.mbarriers.wait(group([0]), place(7), grid.find_shared_base(1), 0)
     assert {"PTX0984", "PTX0958"} == {finding.rule.code for finding in engine.findings}
 
 

@@ -88,7 +88,7 @@ class Trace:
         return grid
 
     def role(self, grid: Grid, threads: Sequence[int], cta: int = 0) -> Role:
-        role = Role(self, grid, cta, Group(np.array([grid.thread(cta, t) for t in threads])))
+        role = Role(self, grid, cta, Group(np.array([grid.find_thread(cta, t) for t in threads])))
         self.roles.append(role)
         return role
 
@@ -151,7 +151,7 @@ class Role:
     # Addresses
 
     def smem(self, offset: int, cta: int | None = None) -> int:
-        return self.grid.shared_base(self.cta if cta is None else cta) + offset
+        return self.grid.find_shared_base(self.cta if cta is None else cta) + offset
 
     def each(self, offset: int, size: int, rotate: int = 0, cta: int | None = None) -> Ints:
         """One address per thread, by its number in the CTA."""
@@ -414,7 +414,7 @@ class Role:
         self.add(label, lambda p: self.trace.engine.tensor.dealloc(self.group, p, column, columns))
 
     def cells(self, column: int, columns: int) -> Bytes:
-        return tensor_cells(self.grid.tensor_base(self.cta), column, columns)
+        return tensor_cells(self.grid.find_tensor_base(self.cta), column, columns)
 
     def mma(self, label: str, runs: Sequence[tuple[int, int]], column: int, columns: int, adds: bool = False) -> None:
         operands = [Bytes.run(Space.SHARED, self.smem(offset), size) for offset, size in runs]

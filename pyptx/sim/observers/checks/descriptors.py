@@ -33,8 +33,8 @@ def report_start(checks: Session, place: Place, thread: int, matrix: wg.Matrix, 
     offset = descriptor.address % period(mode)
     if not mode.span or descriptor.base_offset or offset < mode.span:
         return
-    grid = checks.engine.state.grid_of(thread)
-    start = f"{grid.names(descriptor.address - low)} of CTA {grid.cta(grid.slot_of(thread))}"
+    grid = checks.engine.state.find_grid(thread)
+    start = f"{grid.names(descriptor.address - low)} of CTA {grid.find_cta(grid.find_slot(thread))}"
     message = (
         f"{matrix.name} starts at {start} (0x{descriptor.address:x}), byte {offset} of a pattern of {period(mode)} "
         f"bytes ({mode.span}-byte swizzle), and the base offset of its descriptor is 0"

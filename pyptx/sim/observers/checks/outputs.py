@@ -14,7 +14,7 @@ from pyptx.sim.observers.checks.session import Session
 def report_unwritten(checks: Session, name: str, address: int, array: Array, help: str) -> None:
     """Report elements of an array that were never written."""
     assert checks.grid is not None
-    shadow_memory = checks.engine.state.shadow_of(Space.GLOBAL, checks.grid, address)
+    shadow_memory = checks.engine.state.find_shadow(Space.GLOBAL, checks.grid, address)
     if shadow_memory is None or not shadow_memory[0].written:
         return
     shadow, base = shadow_memory

@@ -193,7 +193,9 @@ def _collect_rows(
     """Return what one operation, or several equal ones, read and wrote, by the engine's numbers."""
     assert checks.grid is not None
     memory, grid = site.memory, checks.grid
-    stride, low, high = (size // 16 for size in (memory.shape.shared_stride, memory.shared.low, grid.tensor_base(1)))
+    stride, low, high = (
+        size // 16 for size in (memory.shape.shared_stride, memory.shared.low, grid.find_tensor_base(1))
+    )
     reads = [(Space.SHARED, spread(cells - low, ctas * stride)) for ctas, cells in trace.shared]
     reads += [(Space.TENSOR, spread(cells, ctas * high)) for ctas, cells in trace.read]
     return reads, [(Space.TENSOR, spread(cells, ctas * high)) for ctas, cells in trace.written]

@@ -156,7 +156,7 @@ def told(
     engine = Hazards()
     grid = engine.launch(Place(Span(1, 1), "k"), threads=128, shared_bytes=4096)
     engine.start(grid, slots=[0], ctas=[0])
-    thread = grid.thread(0)
+    thread = grid.find_thread(0)
     engine.mbarriers.init(thread, Place(None, "init"), 2048, 1)
     number = engine.copies.bulk_load(thread, COPY, None, [(Bytes.run(Space.SHARED, 0, 1024), 2048)])
     engine.layouts.filled(grid, COPY, [0], 1024, Swizzle.NONE)

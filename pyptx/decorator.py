@@ -16,13 +16,13 @@ from pyptx.check import check as check_module
 from pyptx.diagnostics import Diagnostic, HazardWarning, PtxError, counted, hide_frames
 from pyptx.dsl import declaration, rules
 from pyptx.dsl.device import detect_arch
-from pyptx.dsl.exact_lines import origins_in
-from pyptx.dsl.finish import Traced, module_of
-from pyptx.dsl.key import Snapshot, fingerprint, snapshot
-from pyptx.dsl.lines import annotated, origins_by_line, with_line_information
+from pyptx.dsl.exact_lines import match_origins
+from pyptx.dsl.finish import Traced, build_module
+from pyptx.dsl.key import Snapshot, fingerprint, take_snapshot
+from pyptx.dsl.lines import add_line_comments, add_line_information, map_origins
 from pyptx.dsl.registers import Dtype
-from pyptx.dsl.report import grouped, lenient
-from pyptx.dsl.run import Definition, raw_parameter, trace_entry, trace_kernel
+from pyptx.dsl.report import group_findings, soften
+from pyptx.dsl.run import Definition, parse_raw_parameter, trace_entry, trace_kernel
 from pyptx.dsl.scopes import intrinsic, refuse_deferred
 from pyptx.dsl.trace import CURRENT, Trace, Unit, fail
 from pyptx.emitter import emit
@@ -92,7 +92,7 @@ class Kernel:
     @property
     def raw_parameters(self) -> tuple[str, ...]:
         """The names of the raw parameters, in order."""
-        return tuple(raw_parameter(kind, name).name for kind, name in self._definition.raw_params)
+        return tuple(parse_raw_parameter(kind, name).name for kind, name in self._definition.raw_params)
 
     @property
     def shape_variables(self) -> tuple[str, ...]:
@@ -117,14 +117,14 @@ class Kernel:
     def check(self, **kwargs: Any) -> list[Diagnostic]:
         """Return the findings of the checks, at the Python lines."""
         trace = self._specialize(kwargs)
-        findings = lenient(check_module(trace.traced.module), trace.traced.unchecked)
-        return [*grouped(findings), *trace.traced.warnings]
+        findings = soften(check_module(trace.traced.module), trace.traced.lenient_origins)
+        return [*group_findings(findings), *trace.traced.warnings]
 
     @hide_frames
     def cubin(self, *, lineinfo: bool = False, **kwargs: Any) -> Cubin:
         """Return the machine code. ptxas messages refer to the Python lines."""
         module, text = self._write(self._specialize(kwargs), lineinfo, False)
-        origins = origins_in(text, module) if self._definition.exact else origins_by_line(module)
+        origins = match_origins(text, module) if self._definition.exact else map_origins(module)
         return assemble(text, lineinfo=lineinfo, origin_of=lambda line: origins.get(line))
 
     @hide_frames
@@ -287,7 +287,7 @@ class Kernel:
     def for_arch(self, arch: str) -> Kernel:
         """Return a kernel of the same function for another target, with everything else unchanged."""
         definition = self._definition._replace(
-            arch=declaration.checked_arch(arch), version=declaration.checked_version(self.version, arch)
+            arch=declaration.check_arch(arch), version=declaration.check_version(self.version, arch)
         )
         return Kernel(
             definition.function, definition, in_specs=self.in_specs, out_specs=self.out_specs, grid=self.grid,
@@ -314,7 +314,7 @@ class Kernel:
         """Return the trace for these arguments, tracing if none fits."""
         dims, template = self._split_arguments(kwargs)
         arch = self._find_target()
-        captured = snapshot(self._definition.function)
+        captured = take_snapshot(self._definition.function)
         key = (arch, fingerprint(template))
         known = self._traces.setdefault(key, [])
         for trace in known:
@@ -355,8 +355,8 @@ class Kernel:
         if known is None:
             with without_collector():
                 module = made.traced.module
-                module = annotated(module) if annotate else module
-                module = with_line_information(module, fixed=self.version is not None) if lineinfo else module
+                module = add_line_comments(module) if annotate else module
+                module = add_line_information(module, fixed=self.version is not None) if lineinfo else module
                 known = made.texts[lineinfo, annotate] = module, emit(module)
         return known
 
@@ -384,7 +384,7 @@ def combine(*kernels: Kernel | tuple[Kernel, Mapping[str, Any]]) -> Module:
             f"{', '.join(sorted(targets)) or 'nothing'} and {', '.join(names)}",
             help="build a module for each target",
         )
-    return module_of([trace for trace, _ in entries], [function for _, function in entries])
+    return build_module([trace for trace, _ in entries], [function for _, function in entries])
 
 
 @overload
@@ -435,7 +435,8 @@ def kernel(
     declared by `ptx.decl.reg`.
     """
     options: dict[str, Any] = {
-        "in_specs": declaration.tiles(in_specs, "in_specs"), "out_specs": declaration.tiles(out_specs, "out_specs"),
+        "in_specs": declaration.check_tiles(in_specs, "in_specs"),
+        "out_specs": declaration.check_tiles(out_specs, "out_specs"),
         "grid": grid,
     }  # fmt: skip
 
@@ -444,10 +445,12 @@ def kernel(
         tiles = (*options["in_specs"], *options["out_specs"])
         names, template = _read_signature(function, len(tiles), tiles)
         definition = Definition(
-            function, function.__name__, declaration.checked_arch(arch), declaration.checked_version(version, arch),
-            tuple(zip(names, tiles, strict=True)), declaration.raw_parameters(raw_params),
-            declaration.three(block, "block"), declaration.three(cluster, "cluster"), declaration.shared_bytes(smem),
-            "smem" if extern_smem is True else extern_smem or None, declaration.directives(reqntid, raw_directives),
+            function, function.__name__, declaration.check_arch(arch), declaration.check_version(version, arch),
+            tuple(zip(names, tiles, strict=True)), declaration.parse_raw_parameters(raw_params),
+            declaration.parse_dimensions(block, "block"), declaration.parse_dimensions(cluster, "cluster"),
+            declaration.check_shared_bytes(smem),
+            "smem" if extern_smem is True else extern_smem or None,
+            declaration.build_directives(reqntid, raw_directives),
             exact,
         )  # fmt: skip
         return Kernel(function, definition, template_params=template, **options)

@@ -64,7 +64,7 @@ def mbarrier(count: int, name: str | None = None) -> MbarrierArray:
 
 def base(name: str | None = None) -> Reg:
     """Return a register with the address of the dynamic shared memory."""
-    return _shared.dynamic_base(name)
+    return _shared.get_dynamic_base(name)
 
 
 def load(dtype: Dtype, address: Any) -> Reg:
@@ -79,7 +79,7 @@ def store(dtype: Dtype, address: Any, value: Any) -> None:
 
 def apply_swizzle(logical_offset: Reg, swizzle: str | None) -> Reg:
     """Return where a linear offset in bytes lies in this swizzle mode (`32B`, `64B`, `128B`): and, shr, xor."""
-    return _shared.swizzled(logical_offset, swizzle)
+    return _shared.apply_swizzle(logical_offset, swizzle)
 
 
 def __dir__() -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from pyptx import Kernel
 from pyptx.diagnostics import PythonFrame
-from pyptx.dsl.lines import DEEPEST_CHAIN, statements_by_line
+from pyptx.dsl.lines import DEEPEST_CHAIN, map_statements
 from pyptx.ir.directives import FileDirective, LocDirective
 from pyptx.ir.nodes import Block, Function, Instruction, IntrinsicScope, Statement
 from pyptx.toolchain import SassInstruction, disassemble
@@ -81,7 +81,7 @@ def audit(kernel: Kernel, shape: dict[str, Any]) -> Report:
         for node, locs in stated(function.body, []):
             if isinstance(node.origin, PythonFrame):
                 _judge_locs(report, node, node.origin, locs, files)
-    written = {line: node for line, node in statements_by_line(module).items() if isinstance(node, Instruction)}
+    written = {line: node for line, node in map_statements(module).items() if isinstance(node, Instruction)}
     places = {(f.file, f.line) for node in written.values() if isinstance(node.origin, PythonFrame)
               for f in frames(node.origin)}  # fmt: skip
     found = disassemble(kernel.cubin(lineinfo=True, **shape))

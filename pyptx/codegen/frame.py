@@ -25,7 +25,7 @@ from pyptx.codegen.plan import (
     dotted,
     literal,
 )
-from pyptx.dsl.exact_layout import settled
+from pyptx.dsl.exact_layout import apply_layout
 from pyptx.emitter.styles import DEFAULT, Style
 from pyptx.ir.directives import AddressSize, Module
 from pyptx.ir.kinds import spelling
@@ -120,7 +120,7 @@ def _build_size(size: AddressSize) -> Expr:
 def _find_spacing(module: Module) -> tuple[str, tuple[tuple[str, ...] | None, ...]]:
     """Return the text before the header, and the gaps of its lines if they differ from the default."""
     lines: list[Any] = [line for line in (module.version, module.target, module.address_size) if line is not None]
-    usual: list[Any] = settled([line.replace(layout=None) for line in lines], DEFAULT)
+    usual: list[Any] = apply_layout([line.replace(layout=None) for line in lines], DEFAULT)
     before: str = lines[0].layout[0]
     layouts: list[tuple[str, ...] | None] = []
     for at, (line, expected) in enumerate(zip(lines, usual, strict=True)):

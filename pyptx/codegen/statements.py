@@ -9,8 +9,8 @@ from typing import Any
 from pyptx.codegen.operands import NONE, Operands
 from pyptx.codegen.plan import Attribute, Call, Expr, Item, List, Literal, Name, Tuple, Unary, dotted, literal
 from pyptx.codegen.scopes import Scope
-from pyptx.dsl.emit import spelled
-from pyptx.dsl.exact import known
+from pyptx.dsl.emit import spell
+from pyptx.dsl.exact import find_address_places
 from pyptx.ir.directives import (
     AliasDirective,
     BranchTargets,
@@ -90,7 +90,11 @@ class Statements:
 
     def _spell(self, opcode: str, modifiers: tuple[str, ...], count: int) -> tuple[Expr, tuple[bool, ...], Keywords]:
         words = tuple([m[1:] for m in modifiers])
-        entry = None if self.target is None else known(spelled(opcode, *words), count, self.target, self.version)
+        entry = (
+            None
+            if self.target is None
+            else find_address_places(spell(opcode, *words), count, self.target, self.version)
+        )
         match = lookup(opcode, words) if entry is not None else None
         names = [attribute(w) for w in (opcode, *words)]
         usual = isinstance(match, Match) and match.canonical is None

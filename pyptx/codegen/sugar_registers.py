@@ -52,7 +52,7 @@ def given_names(draft: Draft, emitted: Sequence[Instruction]) -> list[Expr]:
             variable = draft.variables[register]
             if not variable.fresh:
                 continue
-            runs = out.setdefault(exact.class_of(draft.bench.register(variable.name, variable.declared)), [])
+            runs = out.setdefault(exact.find_class(draft.bench.register(variable.name, variable.declared)), [])
             element = draft.element(variable)
             if not isinstance(element, Item) or not isinstance(element.index, Literal):
                 runs.append((Name(variable.identifier), -1, -1))

@@ -16,7 +16,7 @@ _FLOAT_OPERATIONS = frozenset(("add", "sub", "mul", "truediv", "max", "min", "ne
 _INTEGER_BITS = (16, 32, 64)
 
 
-def common_type(operation: str, left: PtxType, right: PtxType, symbol: str) -> PtxType:
+def find_common_type(operation: str, left: PtxType, right: PtxType, symbol: str) -> PtxType:
     """Return the type of an operation on two registers; the narrower integer is widened."""
     for dtype in (left, right):
         check_operand(operation, dtype, symbol)
@@ -49,8 +49,8 @@ def check_operand(operation: str, dtype: PtxType, symbol: str) -> None:
             help="predicates support & | ^ ~; ptx.selp converts one to a number",
         )
     if dtype.kind == "f":
-        compared = operation in ("eq", "ne", "lt", "le", "gt", "ge") and dtype.name in FLOAT_COMPARED
-        if compared or (operation in _FLOAT_OPERATIONS and dtype.name in FLOAT_ARITHMETIC):
+        is_comparison = operation in ("eq", "ne", "lt", "le", "gt", "ge") and dtype.name in FLOAT_COMPARED
+        if is_comparison or (operation in _FLOAT_OPERATIONS and dtype.name in FLOAT_ARITHMETIC):
             return
         if operation in ("and", "or", "xor", "not", "shl", "shr", "div", "rem"):
             fail(
@@ -81,16 +81,16 @@ def cast_hint(source: PtxType, to: PtxType) -> str:
     return f"ptx.cvt({to}, {source}, dst, src{rounding})"
 
 
-def unsigned(dtype: PtxType) -> PtxType:
+def to_unsigned(dtype: PtxType) -> PtxType:
     """Return the type that an instruction uses for this register: untyped bits count as unsigned."""
     return from_name(f"u{dtype.bits}") if dtype.kind == "b" else dtype
 
 
-def untyped(dtype: PtxType) -> PtxType:
+def to_untyped(dtype: PtxType) -> PtxType:
     """Return the untyped type of the same width."""
     return from_name(f"b{dtype.bits}")
 
 
-def signed(dtype: PtxType) -> PtxType:
+def to_signed(dtype: PtxType) -> PtxType:
     """Return the signed integer type of the same width."""
     return from_name(f"s{dtype.bits}")

@@ -7,8 +7,8 @@ from math import prod
 from typing import Any, cast
 
 from pyptx.dsl import rules
-from pyptx.dsl.emit import shown
-from pyptx.dsl.run import raw_parameter
+from pyptx.dsl.emit import describe
+from pyptx.dsl.run import parse_raw_parameter
 from pyptx.dsl.trace import fail
 from pyptx.dsl.values import is_integer
 from pyptx.ir.nodes import FunctionDirective
@@ -23,78 +23,78 @@ _DIRECTIVES = [name.removeprefix(".") for name in list_header_directives(Place.K
 """Without `.param`, which `raw_params` declares."""
 
 
-def checked_arch(arch: Any) -> str:
+def check_arch(arch: Any) -> str:
     """Return a target's name, or "auto"."""
     if not isinstance(arch, str) or (arch != "auto" and arch not in FIRST_PTX):
         fail(rules.DECLARATION, f"unknown arch {arch!r}", help=f"use one of {', '.join(list(FIRST_PTX)[18:])}, auto")
     return arch
 
 
-def checked_version(version: Any, arch: str) -> Version | None:
+def check_version(version: Any, arch: str) -> Version | None:
     """Return the requested PTX version, or None for the lowest that works."""
     if version is None:
         return None
-    requested = _to_tuple(version)
-    if requested not in PTX_VERSIONS:
+    pair = _to_tuple(version)
+    if pair not in PTX_VERSIONS:
         fail(
-            rules.DECLARATION, f"there is no PTX version {shown(version)}",
+            rules.DECLARATION, f"there is no PTX version {describe(version)}",
             help=f"write version=(8, 0), up to {NEWEST_PTX}, or omit it to use the lowest that works",
         )  # fmt: skip
     first = FIRST_PTX[target(arch).name] if arch != "auto" else (1, 0)
-    if requested < first:
-        fail(rules.DECLARATION, f"{arch} needs PTX {first[0]}.{first[1]}, found version={requested}",
+    if pair < first:
+        fail(rules.DECLARATION, f"{arch} needs PTX {first[0]}.{first[1]}, found version={pair}",
              help="omit version to use the lowest that works")  # fmt: skip
-    return requested[0], requested[1]
+    return pair[0], pair[1]
 
 
-def three(dims: Any, what: str) -> tuple[int, int, int]:
+def parse_dimensions(dims: Any, name: str) -> tuple[int, int, int]:
     """Return the dimensions of a block or cluster; a single number is the first dimension."""
     values = _to_tuple(dims)
-    padded = (*values, 1, 1)[:3]
-    if len(values) > 3 or not all(is_integer(d, 1) for d in padded):
-        fail(rules.DECLARATION, f"`{what}` must be up to three positive integers, found {shown(dims)}",
-             help=f"write {what}=(128, 1, 1)")  # fmt: skip
-    most, things = (_LARGEST_CLUSTER, "CTAs") if what == "cluster" else (THREADS_PER_CTA, "threads")
+    sizes = (*values, 1, 1)[:3]
+    if len(values) > 3 or not all(is_integer(d, 1) for d in sizes):
+        fail(rules.DECLARATION, f"`{name}` must be up to three positive integers, found {describe(dims)}",
+             help=f"write {name}=(128, 1, 1)")  # fmt: skip
+    limit, unit = (_LARGEST_CLUSTER, "CTAs") if name == "cluster" else (THREADS_PER_CTA, "threads")
     # The checks judge what `reqntid` may be.
-    if prod(padded) > most and what != "reqntid":
-        fail(rules.DECLARATION, f"`{what}` has {prod(padded):,} {things}, but no GPU supports more than {most:,}",
+    if prod(sizes) > limit and name != "reqntid":
+        fail(rules.DECLARATION, f"`{name}` has {prod(sizes):,} {unit}, but no GPU supports more than {limit:,}",
              help="make it smaller and the grid larger")  # fmt: skip
-    return padded[0], padded[1], padded[2]
+    return sizes[0], sizes[1], sizes[2]
 
 
 def _to_tuple(value: Any) -> tuple[Any, ...]:
     return tuple(cast("Sequence[Any]", value)) if isinstance(value, tuple | list) else (value,)
 
 
-def tiles(specs: Any, what: str) -> tuple[Tile, ...]:
+def check_tiles(specs: Any, name: str) -> tuple[Tile, ...]:
     """Return the tensor descriptions."""
     items = () if specs is None else _to_tuple(specs)
     for item in items:
         if not isinstance(item, Tile):
-            fail(rules.DECLARATION, f"`{what}` must be a sequence of Tile, found {shown(item)}",
-                 help=f"write {what}=[Tile('M', 'N', f32)]")  # fmt: skip
+            fail(rules.DECLARATION, f"`{name}` must be a sequence of Tile, found {describe(item)}",
+                 help=f"write {name}=[Tile('M', 'N', f32)]")  # fmt: skip
     return items
 
 
-def raw_parameters(given: Any) -> tuple[tuple[str, str], ...]:
+def parse_raw_parameters(specs: Any) -> tuple[tuple[str, str], ...]:
     """Return the raw parameters, each (type, name)."""
     parameters: list[tuple[str, str]] = []
-    for item in given or ():
+    for item in specs or ():
         pair = _to_tuple(item)
         pair = tuple([part.name if isinstance(part, PtxType) else part for part in pair])
         if len(pair) != 2 or not all(isinstance(part, str) for part in pair):
-            fail(rules.DECLARATION, f"a raw parameter must be (type, name), found {shown(item)}",
+            fail(rules.DECLARATION, f"a raw parameter must be (type, name), found {describe(item)}",
                  help="write raw_params=[('u32', 'n')]")  # fmt: skip
-        raw_parameter(*pair)
+        parse_raw_parameter(*pair)
         parameters.append((pair[0], pair[1]))
     return tuple(parameters)
 
 
-def directives(reqntid: Any, raw: Any) -> tuple[FunctionDirective, ...]:
+def build_directives(reqntid: Any, raw: Any) -> tuple[FunctionDirective, ...]:
     """Return the performance directives."""
     nodes: list[FunctionDirective] = []
     if reqntid is not None:
-        three(reqntid, "reqntid")
+        parse_dimensions(reqntid, "reqntid")
         nodes.append(FunctionDirective("reqntid", _to_tuple(reqntid)))
     for name, values in raw or ():
         if name.removeprefix(".") not in _DIRECTIVES:
@@ -104,8 +104,8 @@ def directives(reqntid: Any, raw: Any) -> tuple[FunctionDirective, ...]:
     return tuple(nodes)
 
 
-def shared_bytes(size: Any) -> int:
+def check_shared_bytes(size: Any) -> int:
     """Return the number of dynamic shared bytes."""
     if not is_integer(size, 0):
-        fail(rules.DECLARATION, f"`smem` must be a number of bytes, found {shown(size)}", help="write smem=65536")
+        fail(rules.DECLARATION, f"`smem` must be a number of bytes, found {describe(size)}", help="write smem=65536")
     return size

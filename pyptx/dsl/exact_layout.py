@@ -37,12 +37,12 @@ class Mark(Statement):
         return ()
 
 
-def settled(statements: Sequence[Statement], style: Style, depth: int = 0) -> list[Statement]:
+def apply_layout(statements: Sequence[Statement], style: Style, depth: int = 0) -> list[Statement]:
     """Return the statements with their layouts and without marks."""
-    return _Settling(style, depth, files_of(statements)).run(statements)
+    return _LayoutWriter(style, depth, files_of(statements)).run(statements)
 
 
-class _Settling:
+class _LayoutWriter:
     """A walk over the statements: the marks waiting for their statement, and the open bodies."""
 
     def __init__(self, style: Style, depth: int, files: dict[int, str]) -> None:
@@ -56,7 +56,7 @@ class _Settling:
         self.usual: dict[tuple[str, int], bool] = {}
 
     def run(self, statements: Sequence[Statement]) -> list[Statement]:
-        waiting: list[tuple[Iterator[Statement], Statement, Layout | None, list[Statement]]] = []
+        stack: list[tuple[Iterator[Statement], Statement, Layout | None, list[Statement]]] = []
         current, out = iter(statements), list[Statement]()
         place = self.place
         while True:
@@ -72,7 +72,7 @@ class _Settling:
                     self._apply_mark(node.kind)
                     continue
                 elif isinstance(node, Block | Section) or (isinstance(node, Function) and node.definition):
-                    waiting.append((current, node, self._take_layout(node), out))
+                    stack.append((current, node, self._take_layout(node), out))
                     current, out = iter(node.body), []
                     place.open()
                     break
@@ -81,10 +81,10 @@ class _Settling:
                     place.last = kind_of(node)
                 out.append(node)
             else:
-                if not waiting:
+                if not stack:
                     return out
                 body = tuple(out)
-                current, node, layout, out = waiting.pop()
+                current, node, layout, out = stack.pop()
                 out.append(node.replace(body=body, layout=layout, closing=self._take_closing_layout(node)))
 
     def _is_usual(self, node: Instruction) -> bool:
@@ -93,11 +93,11 @@ class _Settling:
         if not self.plain or place.asm or self.gap is not None or self.prefix or not self.whole_line or node.layout:
             return False
         key = place.last, place.level
-        known = self.usual.get(key)
-        if known is None:
-            known = self.usual[key] = place.before("inst") == place.style.indent * place.level
-        if not known or not self.heads:
-            return known
+        is_usual = self.usual.get(key)
+        if is_usual is None:
+            is_usual = self.usual[key] = place.before("inst") == place.style.indent * place.level
+        if not is_usual or not self.heads:
+            return is_usual
         guard = "" if node.predicate is None else "@! " if node.predicate.negated else "@ "
         return guard + node.full_opcode not in self.heads
 

@@ -8,13 +8,13 @@ from pyptx.ir.walk import visit
 from pyptx.parser import parse
 
 
-def origins_in(text: str, module: Module) -> dict[int, Origin | None]:
+def match_origins(text: str, module: Module) -> dict[int, Origin | None]:
     """Return the origin of each line of a module's text, which parses to the same statements in order. Of several
     statements on one line the first counts."""
     origins: dict[int, Origin | None] = {}
-    parsed, _ = parse(text, recover=True)
-    for there, here in zip(visit(parsed), visit(module), strict=False):
-        place: Origin | None = getattr(there, "origin", None)
+    text_module, _ = parse(text, recover=True)
+    for text_node, node in zip(visit(text_module), visit(module), strict=False):
+        place: Origin | None = getattr(text_node, "origin", None)
         if place is not None:
-            origins.setdefault(place.line, getattr(here, "origin", None))
+            origins.setdefault(place.line, getattr(node, "origin", None))
     return origins

@@ -10,10 +10,10 @@ from typing import Any
 
 from pyptx.diagnostics import Diagnostic, PtxError, PythonFrame
 from pyptx.dsl import rules
-from pyptx.dsl.origin import definition_of, end_of
+from pyptx.dsl.origin import end_of, find_definition
 from pyptx.dsl.returns import refuse_returns
-from pyptx.dsl.rewrite import folded, relocated
-from pyptx.dsl.shared import declare_dynamic, dynamic_declaration, memory_of, moved_offsets
+from pyptx.dsl.rewrite import fold_copies, relocate_symbols
+from pyptx.dsl.shared import declare_dynamic, get_memory, list_dynamic_offsets, make_dynamic_declaration
 from pyptx.dsl.trace import Trace
 from pyptx.ir.directives import AddressSize, FileDirective, Module, Target, Version
 from pyptx.ir.kinds import LinkingDirective
@@ -34,11 +34,11 @@ class Traced:
     warnings: tuple[Diagnostic, ...]
     parts: Mapping[str, int] = field(default_factory=dict[str, int])
     """Offsets of the allocations behind the dynamic shared memory symbol, if they are there."""
-    unchecked: frozenset[PythonFrame | None] = frozenset()
+    lenient_origins: frozenset[PythonFrame | None] = frozenset()
     """Origins of instructions that the table need not know."""
 
 
-def finished_body(trace: Trace, function: Callable[..., Any] | None = None) -> Body:
+def build_body(trace: Trace, function: Callable[..., Any] | None = None) -> Body:
     """Return the whole body of the function: declarations, variables, statements, and a final `ret` if needed, at the
     last line of the user's function."""
     refuse_returns(trace)
@@ -46,37 +46,37 @@ def finished_body(trace: Trace, function: Callable[..., Any] | None = None) -> B
     if trace.pending:
         raise PtxError(trace.pending)
     if trace.exact is not None:
-        return trace.exact.body()
+        return trace.exact.build_body()
     _refuse_missing_labels(trace)
-    statements = folded([*trace.prologue, *trace.statements], trace.folds)
-    memory = memory_of(trace)
-    moved = moved_offsets(memory)
-    if moved:
+    statements = fold_copies([*trace.prologue, *trace.statements], trace.folds)
+    memory = get_memory(trace)
+    offsets = list_dynamic_offsets(memory)
+    if offsets:
         declare_dynamic(trace, memory)
-        statements = relocated(statements, moved, memory.symbol)
+        statements = relocate_symbols(statements, offsets, memory.symbol)
     if not _cannot_fall_off(statements):
         end = None if function is None else end_of(function)
         statements.append(Instruction("ret", origin=end))
-    variables = [v for v in trace.variables if v.name not in moved]
-    return (*trace.top.statements(), *variables, *statements)
+    variables = [v for v in trace.variables if v.name not in offsets]
+    return (*trace.top.build_statements(), *variables, *statements)
 
 
-def module_of(traces: Sequence[Trace], functions: Iterable[Function]) -> Module:
+def build_module(traces: Sequence[Trace], functions: Iterable[Function]) -> Module:
     """Return the module of the finished functions of traces that share a unit."""
-    unit, where = traces[0].unit, traces[0].target
-    memories = [memory_of(trace) for trace in traces]
+    unit, target = traces[0].unit, traces[0].target
+    memories = [get_memory(trace) for trace in traces]
     align = max(memory.align for memory in memories)
-    symbols = dict.fromkeys(memory.symbol for memory in memories if memory.known)
-    dynamic = [dynamic_declaration(symbol, align) for symbol in symbols]
+    symbols = dict.fromkeys(memory.symbol for memory in memories if memory.is_declared)
+    dynamic = [make_dynamic_declaration(symbol, align) for symbol in symbols]
     files = [FileDirective(index, path) for index, path in sorted(unit.files.items())]
-    version = max(trace.wanted or trace.needed for trace in traces)
+    version = max(trace.fixed_version or trace.least_version for trace in traces)
     return Module(
-        Version(*version), Target((where.name,)), AddressSize(64),
+        Version(*version), Target((target.name,)), AddressSize(64),
         (*files, *unit.variables, *dynamic, *unit.functions.values(), *functions),
     )  # fmt: skip
 
 
-def entry(
+def build_entry(
     name: str,
     params: tuple[Param, ...],
     body: Body,
@@ -84,26 +84,26 @@ def entry(
     function: Callable[..., Any],
 ) -> Function:
     """Return the kernel's function, with the user's `def` as its place."""
-    origin = definition_of(function)
+    origin = find_definition(function)
     return Function(True, name, params, None, body, LinkingDirective.VISIBLE, directives, origin=origin)
 
 
 def _refuse_open(trace: Trace) -> None:
-    if trace.unopened:
+    if trace.blocks_to_open:
         raise PtxError(
             rules.UNCLOSED.found(
-                place, f"`{what}` is created here but never opened", help="open blocks with a `with` statement"
+                place, f"`{title}` is created here but never opened", help="open blocks with a `with` statement"
             )
-            for _, what, place in trace.unopened.values()
+            for _, title, place in trace.blocks_to_open.values()
         )
     if trace.open:
         findings = [
             rules.UNCLOSED.found(
-                opened.origin,
-                f"`{opened.what}` is opened here but never closed",
+                block.origin,
+                f"`{block.title}` is opened here but never closed",
                 help="open blocks with a `with` statement",
             )
-            for opened in trace.open
+            for block in trace.open
         ]
         raise PtxError(findings)
 

@@ -35,7 +35,7 @@ class Same:
         return id(self.value)
 
 
-def snapshot(function: Callable[..., Any]) -> Snapshot:
+def take_snapshot(function: Callable[..., Any]) -> Snapshot:
     """Return the current dependencies of the function; equal snapshots mean the same trace."""
     return tuple(_iterate_captures(function, set()))
 
@@ -81,44 +81,44 @@ def _fingerprint_array(value: Any) -> object:
     return Same(value)
 
 
-def _iterate_captures(function: object, seen: set[int]) -> Iterator[object]:
+def _iterate_captures(function: object, visits: set[int]) -> Iterator[object]:
     plain = _unwrap(function)
-    if plain is None or id(plain) in seen:
+    if plain is None or id(plain) in visits:
         return
-    seen.add(id(plain))
+    visits.add(id(plain))
     yield Same(plain.__code__)
     for value in (*(plain.__defaults__ or ()), *(plain.__kwdefaults__ or {}).values()):
-        yield from _iterate_value(value, seen)
+        yield from _iterate_value(value, visits)
     for name, cell in zip(plain.__code__.co_freevars, plain.__closure__ or (), strict=True):
         try:
             content = cell.cell_contents
         except ValueError:
             continue
         yield name
-        yield from _iterate_value(content, seen)
-        yield from _iterate_attributes(plain.__code__, content, seen)
-    yield from _iterate_globals(plain.__code__, plain.__globals__, seen)
+        yield from _iterate_value(content, visits)
+        yield from _iterate_attributes(plain.__code__, content, visits)
+    yield from _iterate_globals(plain.__code__, plain.__globals__, visits)
 
 
-def _iterate_globals(code: CodeType, known: dict[str, Any], seen: set[int]) -> Iterator[object]:
+def _iterate_globals(code: CodeType, namespace: dict[str, Any], visits: set[int]) -> Iterator[object]:
     for name in code.co_names:
-        if name in known:
+        if name in namespace:
             yield name
-            value = known[name]
-            yield from _iterate_value(value, seen)
-            yield from _iterate_attributes(code, value, seen)
+            value = namespace[name]
+            yield from _iterate_value(value, visits)
+            yield from _iterate_attributes(code, value, visits)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _iterate_globals(constant, known, seen)
+            yield from _iterate_globals(constant, namespace, visits)
 
 
-def _iterate_attributes(code: CodeType, owner: object, seen: set[int]) -> Iterator[object]:
+def _iterate_attributes(code: CodeType, owner: object, visits: set[int]) -> Iterator[object]:
     """Yield what the code may read from one of the user's own modules, classes and objects: `config.TILE`."""
     for space in _iterate_namespaces(owner):
         for name in code.co_names:
             if name in space:
                 yield name
-                yield from _iterate_value(space[name], seen)
+                yield from _iterate_value(space[name], visits)
 
 
 def _iterate_namespaces(owner: object) -> Iterator[Mapping[str, Any]]:
@@ -137,12 +137,12 @@ def _iterate_namespaces(owner: object) -> Iterator[Mapping[str, Any]]:
             yield vars(base)
 
 
-def _iterate_value(value: object, seen: set[int]) -> Iterator[object]:
+def _iterate_value(value: object, visits: set[int]) -> Iterator[object]:
     if _unwrap(value) is None:
         yield fingerprint(value)
     elif isinstance(value, MethodType):
         yield Same(value.__self__)
-    yield from _iterate_captures(value, seen)
+    yield from _iterate_captures(value, visits)
 
 
 def _unwrap(value: object) -> FunctionType | None:

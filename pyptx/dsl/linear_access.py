@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pyptx.diagnostics import Diagnostic
 from pyptx.dsl import rules
-from pyptx.dsl.shared import SharedAlloc, memory_of
+from pyptx.dsl.shared import SharedAlloc, get_memory
 from pyptx.dsl.tensors import TensorSpec
 from pyptx.dsl.trace import Trace
 from pyptx.ir.base import Node
@@ -23,9 +23,11 @@ _Places = frozenset[tuple[str, int]]
 _NOWHERE: _Places = frozenset()
 
 
-def linear_accesses(trace: Trace, statements: Iterable[Statement], tensors: Sequence[TensorSpec]) -> list[Diagnostic]:
+def find_linear_accesses(
+    trace: Trace, statements: Iterable[Statement], tensors: Sequence[TensorSpec]
+) -> list[Diagnostic]:
     """Return a warning for each swizzled allocation accessed both ways."""
-    linear = memory_of(trace).linear
+    linear = get_memory(trace).linear
     if not linear:
         return []
     plain = {f"{tensor.name}_tma_desc" for tensor in tensors if tensor.layout in (Layout.ROW, Layout.COL)}
@@ -78,17 +80,17 @@ def _is_load(instruction: Instruction) -> bool:
 
 def _find_places(operand: Node, sources: Mapping[str, _Places]) -> _Places:
     """Return the places that an operand's value is derived from."""
-    places, counted = _NOWHERE, set[int]()
+    places, base_ids = _NOWHERE, set[int]()
     for part in parts_of(operand):
         if isinstance(part, RegisterOperand):
             places |= sources.get(part.name, _NOWHERE)
         elif isinstance(part, AddressOperand):
-            known = sources.get(part.base)
-            places |= known if known is not None else {(part.base, int(part.offset or 0))}
+            base_places = sources.get(part.base)
+            places |= base_places if base_places is not None else {(part.base, int(part.offset or 0))}
         elif isinstance(part, BinaryOperand) and isinstance(part.left, LabelOperand):
             right = part.right.value if isinstance(part.right, ImmediateOperand) else 0
             places |= {(part.left.name, int(right) if part.operator == "+" else 0)}
-            counted.add(id(part.left))
-        elif isinstance(part, LabelOperand) and id(part) not in counted:
+            base_ids.add(id(part.left))
+        elif isinstance(part, LabelOperand) and id(part) not in base_ids:
             places |= {(part.name, 0)}
     return places

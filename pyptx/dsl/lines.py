@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from types import CodeType
 
 from pyptx.diagnostics import Origin, PythonFrame
-from pyptx.dsl.origin import lines_of
+from pyptx.dsl.origin import list_lines
 from pyptx.emitter import DEFAULT, emit_statement
 from pyptx.emitter.styles import default_gaps
 from pyptx.ir.base import tokens
@@ -28,10 +28,10 @@ class _Places:
         self._tables: dict[int, list[tuple[int, int]]] = {}
         self._codes: list[CodeType] = []
 
-    def of(self, frame: PythonFrame) -> Place:
+    def locate(self, frame: PythonFrame) -> Place:
         table = self._tables.get(id(frame.code))
         if table is None:
-            table = self._tables[id(frame.code)] = lines_of(frame.code)
+            table = self._tables[id(frame.code)] = list_lines(frame.code)
             self._codes.append(frame.code)
         line, column = table[frame.lasti // 2] if frame.lasti // 2 < len(table) else (frame.code.co_firstlineno, 1)
         return frame.code.co_filename, line, column
@@ -42,17 +42,17 @@ DEEPEST_CHAIN = 8
 """Maximum callers per line. ptxas 13.5 takes minutes for chains of several hundred."""
 
 
-def with_line_information(module: Module, *, fixed: bool = False) -> Module:
+def add_line_information(module: Module, *, fixed: bool = False) -> Module:
     """Return the module with `.file` and `.loc`. A helper's line records where it was inlined, which needs PTX 7.2: the
     module gets that version unless its own is `fixed`."""
     version = module.version
     old = (int(version.major), int(version.minor)) < INLINED_SINCE
     writer = _LineWriter(module, chains=not (old and fixed))
-    functions = [writer.function(s) if isinstance(s, Function) else s for s in module.directives]
+    functions = [writer.write_function(s) if isinstance(s, Function) else s for s in module.directives]
     files = [FileDirective(index, path) for path, index in writer.files.items()]
     if old and writer.functions:
         version = version.replace(major=INLINED_SINCE[0], minor=INLINED_SINCE[1])
-    return module.replace(version=version, directives=(*files, *functions, *writer.names()))
+    return module.replace(version=version, directives=(*files, *functions, *writer.build_names_section()))
 
 
 class _LineWriter:
@@ -63,11 +63,11 @@ class _LineWriter:
         self.indices: dict[str, int] = {}
         self.of_frames: dict[int, tuple[LocDirective, ...]] = {}
         """The lines of each frame, by identity: the module keeps the frames alive."""
-        self.made: dict[tuple[object, ...], LocDirective] = {}
+        self.locs: dict[tuple[object, ...], LocDirective] = {}
         self.functions: dict[str, int] = {}
         self.size = 0
 
-    def function(self, function: Function) -> Function:
+    def write_function(self, function: Function) -> Function:
         return function.replace(body=tuple(self._write_body(function.body)))
 
     def _write_body(self, statements: Sequence[Statement]) -> Iterator[Statement]:
@@ -95,26 +95,26 @@ class _LineWriter:
             chain.append(chain[-1].caller)
         outer: PythonFrame | None = None
         for inner in reversed(chain):
-            at = None if outer is None else self.places.of(outer)
+            at = None if outer is None else self.places.locate(outer)
             yield self._make_loc(inner, None if at is None else (self._number_file(at[0]), at[1], at[2]))
             outer = inner
 
-    def _make_loc(self, frame: PythonFrame, inlined_at: tuple[int, int, int] | None) -> LocDirective:
-        file, line, column = self.places.of(frame)
-        start = None if inlined_at is None else self._add_name(frame.code.co_name)
-        key = self._number_file(file), line, column, start, inlined_at
-        loc = self.made.get(key)
+    def _make_loc(self, frame: PythonFrame, call_site: tuple[int, int, int] | None) -> LocDirective:
+        file, line, column = self.places.locate(frame)
+        start = None if call_site is None else self._add_name(frame.code.co_name)
+        key = self._number_file(file), line, column, start, call_site
+        loc = self.locs.get(key)
         if loc is None:
             name = None if start is None else SectionLabel("$pyptx_functions", start)
-            loc = self.made[key] = LocDirective(key[0], line, column, name, inlined_at)
+            loc = self.locs[key] = LocDirective(key[0], line, column, name, call_site)
         return loc
 
     def _number_file(self, path: str) -> int:
-        known = self.indices.get(path)
-        if known is None:
-            spelled = "".join(c if " " <= c <= "~" and c not in '"\\' else "?" for c in path)
-            known = self.indices[path] = self.files.setdefault(spelled, self.first + len(self.files))
-        return known
+        index = self.indices.get(path)
+        if index is None:
+            name = "".join(c if " " <= c <= "~" and c not in '"\\' else "?" for c in path)
+            index = self.indices[path] = self.files.setdefault(name, self.first + len(self.files))
+        return index
 
     def _add_name(self, name: str) -> int:
         """Return the offset of the name of an inlined function in `.debug_str`."""
@@ -123,7 +123,7 @@ class _LineWriter:
             self.size += len(name.encode()) + 1
         return self.functions[name]
 
-    def names(self) -> list[Statement]:
+    def build_names_section(self) -> list[Statement]:
         """Return the section with the names of inlined functions."""
         if not self.functions:
             return []
@@ -131,7 +131,7 @@ class _LineWriter:
         return [Section(".debug_str", (Label("$pyptx_functions"), *data))]
 
 
-def annotated(module: Module) -> Module:
+def add_line_comments(module: Module) -> Module:
     """Return the module with the Python line after each instruction where it changes."""
     places = _Places()
     functions = [
@@ -151,7 +151,7 @@ def _add_comments(statements: Sequence[Statement], places: _Places, depth: int) 
         if not isinstance(statement, Instruction) or not isinstance(statement.origin, PythonFrame):
             yield statement
             continue
-        file, line, _ = places.of(statement.origin)
+        file, line, _ = places.locate(statement.origin)
         if last == (file, line, 0):
             yield statement
             continue
@@ -163,12 +163,12 @@ def _add_comments(statements: Sequence[Statement], places: _Places, depth: int) 
         yield statement.replace(layout=layout_of(gaps))
 
 
-def origins_by_line(module: Module) -> dict[int, Origin | None]:
+def map_origins(module: Module) -> dict[int, Origin | None]:
     """Return the origin of each line of the module's text."""
-    return {line: node.origin for line, node in statements_by_line(module).items()}  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
+    return {line: node.origin for line, node in map_statements(module).items()}  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
 
 
-def statements_by_line(module: Module) -> dict[int, Statement]:
+def map_statements(module: Module) -> dict[int, Statement]:
     """Return the statement of each line of the module's text. Without layouts, a statement is one line."""
     statements: dict[int, Statement] = {}
     line = len([s for s in (module.version, module.target, module.address_size) if s is not None]) + 1
@@ -184,10 +184,10 @@ def statements_by_line(module: Module) -> dict[int, Statement]:
     return statements
 
 
-def _number_lines(statements: Sequence[Statement], line: int, found: dict[int, Statement]) -> int:
+def _number_lines(statements: Sequence[Statement], line: int, by_line: dict[int, Statement]) -> int:
     for statement in statements:
-        found[line] = statement
+        by_line[line] = statement
         line += 1
         if isinstance(statement, Block | IntrinsicScope):
-            line = _number_lines(statement.body, line, found) + 1
+            line = _number_lines(statement.body, line, by_line) + 1
     return line

@@ -49,15 +49,15 @@ operations with an empty remedy; other values define their own remedies."""
 def refuse_operations(cls: Any) -> None:
     """Define all of Python's operations on a class as errors; its subclasses override those that are valid."""
     for rule, table in ((rules.TRUTH, _CONVERSIONS), (rules.TYPES, _COMPUTATIONS)):
-        for names, written, help in table:
+        for names, operation, help in table:
             for name in names.split():
-                setattr(cls, name, _make_refusal(rule, written, help))
+                setattr(cls, name, _make_refusal(rule, operation, help))
     # `with` looks up both methods.
     cls.__exit__ = None
 
 
-def _make_refusal(rule: Any, written: str, help: str) -> Callable[..., NoReturn]:
-    def refuse(value: Any, *others: Any) -> NoReturn:
-        fail(rule, f"`{written}` of {value.__describe__()}", help=value.__alternative__() or help)
+def _make_refusal(rule: Any, operation: str, help: str) -> Callable[..., NoReturn]:
+    def refuse(value: Any, *operands: Any) -> NoReturn:
+        fail(rule, f"`{operation}` of {value.__describe__()}", help=value.__alternative__() or help)
 
     return refuse

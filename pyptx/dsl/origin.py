@@ -30,7 +30,7 @@ def is_ours(code: CodeType) -> bool:
     return code.co_filename.startswith(PACKAGE) or code.co_filename.endswith("/contextlib.py")
 
 
-def frame_here(root: CodeType | None, memo: Memo, depth: int = 2) -> PythonFrame | None:
+def find_user_frame(root: CodeType | None, memo: Memo, depth: int = 2) -> PythonFrame | None:
     """Return the user's place, with its callers up to the kernel function; `root` is the code that called the kernel
     function."""
     frame: FrameType | None = sys._getframe(depth)  # pyright: ignore[reportPrivateUsage]
@@ -43,10 +43,10 @@ def frame_here(root: CodeType | None, memo: Memo, depth: int = 2) -> PythonFrame
     back = frame.f_back
     key: Key = (id(frame.f_code), frame.f_lasti)
     if root is None or (back is not None and back.f_code is root):
-        known = memo.get(key)
-        if known is None:
-            known = memo[key] = PythonFrame(frame.f_code, frame.f_lasti)
-        return known
+        place = memo.get(key)
+        if place is None:
+            place = memo[key] = PythonFrame(frame.f_code, frame.f_lasti)
+        return place
     return _build_chain(frame, root, memo)
 
 
@@ -64,9 +64,9 @@ def _build_chain(frame: FrameType, root: CodeType | None, memo: Memo) -> PythonF
             else:
                 key += (number, at.f_lasti)
         at = at.f_back
-    known = memo.get(tuple(key))
-    if known is not None:
-        return known
+    place = memo.get(tuple(key))
+    if place is not None:
+        return place
     places: list[tuple[CodeType, int]] = []
     at = frame
     while at is not None and at.f_code is not root:
@@ -74,13 +74,13 @@ def _build_chain(frame: FrameType, root: CodeType | None, memo: Memo) -> PythonF
             places.append((at.f_code, at.f_lasti))
         at = at.f_back
     for code, lasti in reversed(places):
-        known = PythonFrame(code, lasti, known)
-    assert known is not None
-    memo[tuple(key)] = known
-    return known
+        place = PythonFrame(code, lasti, place)
+    assert place is not None
+    memo[tuple(key)] = place
+    return place
 
 
-def definition_of(function: Callable[..., Any]) -> PythonFrame | None:
+def find_definition(function: Callable[..., Any]) -> PythonFrame | None:
     """Return the place of the user's `def`, behind decorators."""
     code = _get_code(function)
     return None if code is None else PythonFrame.of_definition(code)
@@ -99,7 +99,7 @@ def _get_code(function: Callable[..., Any]) -> CodeType | None:
     return getattr(inspect.unwrap(function), "__code__", None)
 
 
-def lines_of(code: CodeType) -> list[tuple[int, int]]:
+def list_lines(code: CodeType) -> list[tuple[int, int]]:
     """Return (line, column) of every instruction of a code object; columns start at 1."""
     first = code.co_firstlineno
     return [(line or first, (col or 0) + 1) for line, _, col, _ in code.co_positions()]

@@ -6,10 +6,10 @@ import operator
 from typing import Any, overload
 
 from pyptx.dsl import rules
-from pyptx.dsl.emit import foreign, shown
-from pyptx.dsl.registers import Dtype, Reg, move, type_of
-from pyptx.dsl.trace import CURRENT, Trace, current, fail, prefixed
-from pyptx.dsl.values import Register, RegisterRange, is_integer, storage, symbol_of
+from pyptx.dsl.emit import describe, refuse_foreign
+from pyptx.dsl.registers import Dtype, Reg, move, resolve_type
+from pyptx.dsl.trace import CURRENT, Trace, fail, get_trace, prefix_name
+from pyptx.dsl.values import Register, RegisterRange, choose_storage, is_integer, make_symbol
 from pyptx.types import PtxType
 
 
@@ -51,23 +51,23 @@ class RegArray(RegisterRange):
 
     def __setitem__(self, idx: int, value: Any) -> None:
         target = self.__members__[self._check_index(idx)]
-        trace = current()
+        trace = get_trace()
         if isinstance(value, Register) and value.__trace__ is not trace:
-            foreign(value)
+            refuse_foreign(value)
         if isinstance(value, Register) and value.name == target.name:
             # `r[i] += x` assigns the register itself, which has already been written.
             return
         move(target, value)
-        if isinstance(value, Register) and storage(value.dtype) == storage(self.dtype):
+        if isinstance(value, Register) and choose_storage(value.dtype) == choose_storage(self.dtype):
             trace.folds[id(trace.body[-1])] = value.name
 
     def _check_index(self, idx: int) -> int:
         if isinstance(idx, Register):
             operator.index(idx)
         if not is_integer(idx) or not -self.count <= idx < self.count:
-            more = f"use reg.array({self.dtype}, {idx + 1})" if is_integer(idx, 0) else "use a slice to get a list"
+            remedy = f"use reg.array({self.dtype}, {idx + 1})" if is_integer(idx, 0) else "use a slice to get a list"
             fail(
-                rules.INDEX, f"`{self.base}` has registers 0 to {self.count - 1}, found index {idx!r}", help=more
+                rules.INDEX, f"`{self.base}` has registers 0 to {self.count - 1}, found index {idx!r}", help=remedy
             )  # fmt: skip
         return idx
 
@@ -80,19 +80,19 @@ class RegArray(RegisterRange):
         return list(reversed(self.__members__)) if reverse else list(self.__members__)
 
 
-def fresh_range(dtype: Dtype, count: int, name: str | None = None) -> RegArray:
+def create_range(dtype: Dtype, count: int, name: str | None = None) -> RegArray:
     """Return new registers declared as one range."""
-    trace = current()
-    dtype = type_of(dtype)
+    trace = get_trace()
+    dtype = resolve_type(dtype)
     if not is_integer(count, 1):
-        fail(rules.ARGUMENT, f"expected a count of at least 1, found {shown(count)}")
-    _, storage_type = storage(dtype)
-    requested = None if name is None else prefixed(name)
-    base = _choose_base(trace, requested, count)
-    trace.taken.update([base, *(f"{base}{i}" for i in range(count))])
+        fail(rules.ARGUMENT, f"expected a count of at least 1, found {describe(count)}")
+    _, storage_type = choose_storage(dtype)
+    full_name = None if name is None else prefix_name(name)
+    base = _choose_base(trace, full_name, count)
+    trace.used_names.update([base, *(f"{base}{i}" for i in range(count))])
     trace.declarations.ranges.append((storage_type, base, count))
     array = RegArray(base, count, dtype)
-    symbol = symbol_of(dtype)
+    symbol = make_symbol(dtype)
     for register in array.__members__:
         trace.scope.put(register.name, symbol)
     if trace.declarations is not trace.top:
@@ -100,11 +100,11 @@ def fresh_range(dtype: Dtype, count: int, name: str | None = None) -> RegArray:
     return array
 
 
-def _choose_base(trace: Trace, wanted: str | None, count: int) -> str:
+def _choose_base(trace: Trace, hint: str | None, count: int) -> str:
     """Return a base for `count` new names. A base ending in a digit could collide with another range, so it gets a
     `_`."""
     while True:
-        base = trace.name_for(wanted, "%v")
+        base = trace.choose_name(hint, "%v")
         base = f"{base}_" if base[-1].isdigit() else base
-        if not any(f"{base}{i}" in trace.taken for i in range(count)):
+        if not any(f"{base}{i}" in trace.used_names for i in range(count)):
             return base

@@ -41,7 +41,7 @@ class Bindings(NamedTuple):
     values: dict[Path, Held]
 
 
-def bindings(trace: Trace) -> list[Bindings]:
+def list_bindings(trace: Trace) -> list[Bindings]:
     """Return the registers that the user's variables hold, from the innermost frame to the kernel function's."""
     frames: list[Bindings] = []
     frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
@@ -52,12 +52,12 @@ def bindings(trace: Trace) -> list[Bindings]:
     return frames
 
 
-def lost_updates(
+def find_lost_updates(
     trace: Trace, before: Sequence[Bindings], body: Sequence[Statement], loop: PythonFrame | None
 ) -> Iterator[Diagnostic]:
     """Yield a warning for each name that holds another register at the end, if the body reads the first one and never
     writes it."""
-    after = {id(frame): values for frame, values in bindings(trace)}
+    after = {id(frame): values for frame, values in list_bindings(trace)}
     effects: _Effects | None = None
     for frame, variables in before:
         now = after.get(id(frame), {})
@@ -78,11 +78,11 @@ def lost_updates(
                 yield _make_warning(path, old, in_place, place)
 
 
-def _is_kept(held: Mapping[Path, Held], now: Mapping[Path, Held], path: Path, old: Register) -> bool:
+def _is_kept(variables: Mapping[Path, Held], now: Mapping[Path, Held], path: Path, old: Register) -> bool:
     """Tell whether another variable holds the old register, so that the body may have read it through that name."""
-    for other, before in held.items():
-        after = now.get(other)
-        if len(other) != 1 or other == path or not (isinstance(before, Register) and isinstance(after, Register)):
+    for alias, before in variables.items():
+        after = now.get(alias)
+        if len(alias) != 1 or alias == path or not (isinstance(before, Register) and isinstance(after, Register)):
             continue
         if before.name == after.name == old.name:
             return True
@@ -133,8 +133,8 @@ class _Field(str):
     __slots__ = ()
 
 
-def _list_values(path: Path, held: Mapping[Any, Any], depth: int) -> Iterator[tuple[Path, Held]]:
-    for key, value in _take_first(held.items()):
+def _list_values(path: Path, variables: Mapping[Any, Any], depth: int) -> Iterator[tuple[Path, Held]]:
+    for key, value in _take_first(variables.items()):
         yield from _list_members((*path, key), value, depth)
 
 
@@ -180,7 +180,7 @@ class _Effects:
             self.reads.add(node.predicate.register)
         matches = lookup.matches_of(node.opcode, tuple(modifier[1:] for modifier in node.modifiers))
         signatures = [signature for match in matches for signature in match.signatures]
-        signature = next((one for one in signatures if len(one) == len(node.operands)), None)
+        signature = next((candidate for candidate in signatures if len(candidate) == len(node.operands)), None)
         for index, operand in enumerate(node.operands):
             access = "r" if signature is None else signature[index].access
             names = _list_names(operand)

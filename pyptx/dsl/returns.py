@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pyptx.diagnostics import PtxError, PythonFrame
 from pyptx.dsl import rules
-from pyptx.dsl.origin import lines_of
+from pyptx.dsl.origin import list_lines
 
 if TYPE_CHECKING:
     from pyptx.dsl.trace import Trace
@@ -34,23 +34,23 @@ class Block(NamedTuple):
     last: int
     goes_on: tuple[tuple[int, bool], ...]
 
-    def goes_on_in(self, line: int) -> bool:
+    def continues_in(self, line: int) -> bool:
         """Tell whether more statements follow inside the `with` statement starting on this line, or in the function
         (0)."""
-        return any(more for outer, more in self.goes_on if outer >= line)
+        return any(continues for outer, continues in self.goes_on if outer >= line)
 
 
 class Exit(NamedTuple):
     """A block that was left without an exception, and the number of statements of the body before and after its end."""
 
     block: Block
-    what: str
+    title: str
     place: PythonFrame | None
     before: int
     after: int
 
 
-def note_exit(trace: Trace, frame: FrameType, what: str, place: PythonFrame | None, before: int) -> None:
+def note_exit(trace: Trace, frame: FrameType, title: str, place: PythonFrame | None, before: int) -> None:
     """Record the end of a block in a function that may have left it by `return`."""
     blocks, lines = _analyze(frame.f_code)
     if not blocks:
@@ -60,29 +60,29 @@ def note_exit(trace: Trace, frame: FrameType, what: str, place: PythonFrame | No
     if not around:
         return
     exits = trace.exits.setdefault(id(frame), (frame, []))[1]
-    exit = Exit(around[-1], what, place, before, len(trace.body))
+    exit = Exit(around[-1], title, place, before, len(trace.body))
     if exits and exits[-1].block is exit.block and exits[-1].after == before:
-        exit = exit._replace(what=exits[-1].what, place=exits[-1].place, before=exits.pop().before)
+        exit = exit._replace(title=exits[-1].title, place=exits[-1].place, before=exits.pop().before)
     exits.append(exit)
 
 
 def refuse_returns(trace: Trace) -> None:
     """Refuse a Python `return` out of a block: the rest of the kernel would be missing on every path."""
     exits, trace.exits = trace.exits, {}
-    for frame, left in exits.values():
-        inner = last = left[-1]
+    for frame, frame_exits in exits.values():
+        inner = last = frame_exits[-1]
         if not last.block.first <= frame.f_lineno <= last.block.last:
             continue
-        lost = last.block.goes_on_in(0)
-        for outer, one in zip(reversed(left), reversed(left[:-1]), strict=False):
-            inside = outer.block.first < one.block.first and one.block.last <= outer.block.last
-            if not inside or one.after != outer.before:
+        loses_statements = last.block.continues_in(0)
+        for outer, inner_exit in zip(reversed(frame_exits), reversed(frame_exits[:-1]), strict=False):
+            inside = outer.block.first < inner_exit.block.first and inner_exit.block.last <= outer.block.last
+            if not inside or inner_exit.after != outer.before:
                 break
-            inner, lost = one, lost or one.block.goes_on_in(outer.block.first)
-        if lost:
+            inner, loses_statements = inner_exit, loses_statements or inner_exit.block.continues_in(outer.block.first)
+        if loses_statements:
             raise PtxError([rules.PYTHON_EXIT.found(
                 inner.place, (
-                    f"`return` inside `{inner.what}` ends tracing on every path, not only for the threads in the "
+                    f"`return` inside `{inner.title}` ends tracing on every path, not only for the threads in the "
                     "block"
                 ),
                 help="use ptx.ret() there, and put the rest of the kernel after the block",
@@ -92,21 +92,21 @@ def refuse_returns(trace: Trace) -> None:
 def _analyze(code: CodeType) -> tuple[tuple[Block, ...], list[tuple[int, int]]]:
     """Return the blocks of a function and the lines of its instructions. Cached, because hashing a code object and
     asking a frame for its line take time proportional to the function."""
-    known = _KNOWN.get(id(code))
-    if known is None:
-        if len(_KNOWN) >= _MOST:
-            _KNOWN.clear()
-        blocks = blocks_of(code)
-        known = _KNOWN[id(code)] = code, blocks, lines_of(code) if blocks else []
-    return known[1], known[2]
+    entry = _ANALYSES.get(id(code))
+    if entry is None:
+        if len(_ANALYSES) >= _MOST:
+            _ANALYSES.clear()
+        blocks = parse_blocks(code)
+        entry = _ANALYSES[id(code)] = code, blocks, list_lines(code) if blocks else []
+    return entry[1], entry[2]
 
 
-_KNOWN: dict[int, tuple[CodeType, tuple[Block, ...], list[tuple[int, int]]]] = {}
+_ANALYSES: dict[int, tuple[CodeType, tuple[Block, ...], list[tuple[int, int]]]] = {}
 """By identity of the code object, which the entry keeps alive."""
 _MOST = 1024
 
 
-def blocks_of(code: CodeType) -> tuple[Block, ...]:
+def parse_blocks(code: CodeType) -> tuple[Block, ...]:
     """Return the `with` statements of a function that contain a `return`, outer ones first."""
     linecache.checkcache(code.co_filename)
     lines = linecache.getlines(code.co_filename)
@@ -130,8 +130,8 @@ def _parse_functions(source: str) -> dict[tuple[str, int], ast.FunctionDef | ast
 def _find_blocks(body: list[ast.stmt], goes_on: tuple[tuple[int, bool], ...]) -> Iterator[Block]:
     """Yield the blocks in a list of statements."""
     for index, statement in enumerate(body):
-        line, more = goes_on[0]
-        after = ((line, more or _does_something(body[index + 1 :])), *goes_on[1:])
+        line, continues = goes_on[0]
+        after = ((line, continues or _does_something(body[index + 1 :])), *goes_on[1:])
         if isinstance(statement, _FUNCTIONS):
             continue
         if isinstance(statement, ast.With):
@@ -163,9 +163,9 @@ def _walk(node: ast.AST) -> Iterator[ast.AST]:
             yield from _walk(child)
 
 
-def _does_something(rest: list[ast.stmt]) -> bool:
+def _does_something(statements: list[ast.stmt]) -> bool:
     """Tell whether statements do more than `return` a known value."""
-    for statement in rest:
+    for statement in statements:
         if isinstance(statement, ast.Return):
             return not (statement.value is None or isinstance(statement.value, ast.Name | ast.Constant))
         if not isinstance(statement, ast.Pass):

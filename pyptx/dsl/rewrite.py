@@ -21,7 +21,7 @@ from pyptx.ir.operands import (
 from pyptx.isa import lookup
 
 
-def folded(statements: list[Statement], copies: dict[int, str]) -> list[Statement]:
+def fold_copies(statements: list[Statement], copies: dict[int, str]) -> list[Statement]:
     """Let the instruction before a copy write the copy's destination if nothing else reads the value in between.
 
     `copies` maps the identity of a `mov` to the register it reads.
@@ -29,8 +29,8 @@ def folded(statements: list[Statement], copies: dict[int, str]) -> list[Statemen
     if not copies:
         return statements
     counts = dict.fromkeys(copies.values(), 0)
-    for instruction in instructions(statements):
-        for name in names_in(instruction):
+    for instruction in iterate_instructions(statements):
+        for name in iterate_names(instruction):
             if name in counts:
                 counts[name] += 1
     return _fold(statements, {key: name for key, name in copies.items() if counts[name] == 2})
@@ -59,11 +59,11 @@ def _redirect_write(statement: Statement, name: str, destination: Operand) -> St
         return None if last is None else statement.replace(body=(*statement.body[:-1], last))
     if not isinstance(statement, Instruction) or statement.predicate is not None:
         return None
-    if sum(found == name for found in names_in(statement)) != 1:
+    if sum(register == name for register in iterate_names(statement)) != 1:
         return None
     for index, operand in enumerate(statement.operands):
         if _writes(statement, index) and (operand == RegisterOperand(name) or isinstance(operand, VectorOperand)):
-            new = renamed(operand, name, destination)
+            new = replace_register(operand, name, destination)
             if new is not operand:
                 operands = (*statement.operands[:index], new, *statement.operands[index + 1 :])
                 return statement.replace(operands=operands)
@@ -78,19 +78,19 @@ def _writes(instruction: Instruction, index: int) -> bool:
     return bool(signatures) and all(signature[index].access == "w" for signature in signatures)
 
 
-def renamed(operand: Operand, name: str, to: Operand) -> Operand:
+def replace_register(operand: Operand, name: str, to: Operand) -> Operand:
     """Return a register or vector with one register replaced."""
     if isinstance(operand, RegisterOperand):
         return to if operand.name == name else operand
     if isinstance(operand, VectorOperand):
-        elements = tuple(renamed(element, name, to) for element in operand.elements)
+        elements = tuple(replace_register(element, name, to) for element in operand.elements)
         return (
             operand if all(a is b for a, b in zip(elements, operand.elements, strict=True)) else VectorOperand(elements)
         )
     return operand
 
 
-def instructions(statements: Sequence[Statement]) -> Iterator[Instruction]:
+def iterate_instructions(statements: Sequence[Statement]) -> Iterator[Instruction]:
     """Yield every instruction, including those of nested bodies."""
     stack = [iter(statements)]
     while stack:
@@ -104,7 +104,7 @@ def instructions(statements: Sequence[Statement]) -> Iterator[Instruction]:
             stack.pop()
 
 
-def names_in(instruction: Instruction) -> Iterator[str]:
+def iterate_names(instruction: Instruction) -> Iterator[str]:
     """Yield the names of registers in an instruction, once per occurrence."""
     if instruction.predicate is not None:
         yield instruction.predicate.register
@@ -124,20 +124,20 @@ def names_in(instruction: Instruction) -> Iterator[str]:
             stack.append(operand.operand)
 
 
-def relocated(statements: Sequence[Statement], offsets: dict[str, int], symbol: str) -> list[Statement]:
+def relocate_symbols(statements: Sequence[Statement], offsets: dict[str, int], symbol: str) -> list[Statement]:
     """Return the statements with every name in `offsets` replaced by `symbol` plus its offset."""
 
-    def operand_of(operand: Operand) -> Operand:
+    def relocate_operand(operand: Operand) -> Operand:
         return _relocate(operand, offsets, symbol)
 
-    return [_map_operands(statement, operand_of) for statement in statements]
+    return [_map_operands(statement, relocate_operand) for statement in statements]
 
 
 def _map_operands(statement: Statement, change: Callable[[Operand], Operand]) -> Statement:
     if isinstance(statement, Instruction):
         operands = tuple([change(operand) for operand in statement.operands])
-        same = all(new is old for new, old in zip(operands, statement.operands, strict=True))
-        return statement if same else statement.replace(operands=operands)
+        is_same = all(new is old for new, old in zip(operands, statement.operands, strict=True))
+        return statement if is_same else statement.replace(operands=operands)
     if isinstance(statement, Block | IntrinsicScope):
         return statement.replace(body=tuple([_map_operands(inner, change) for inner in statement.body]))
     return statement
@@ -149,12 +149,12 @@ def _relocate(operand: Operand, offsets: dict[str, int], symbol: str) -> Operand
     if isinstance(operand, LabelOperand) and operand.name in offsets:
         return _add_offset(symbol, offsets[operand.name])
     if isinstance(operand, AddressOperand):
-        rest = tuple([_relocate(part, offsets, symbol) for part in operand.rest])
+        coordinates = tuple([_relocate(part, offsets, symbol) for part in operand.rest])
         if operand.base not in offsets:
-            same = all(new is old for new, old in zip(rest, operand.rest, strict=True))
-            return operand if same else operand.replace(rest=rest)
+            is_same = all(new is old for new, old in zip(coordinates, operand.rest, strict=True))
+            return operand if is_same else operand.replace(rest=coordinates)
         offset = offsets[operand.base] + (int(number_value(operand.offset)) if operand.offset else 0)
-        return AddressOperand(symbol, str(offset) if offset else None, rest, operand.offset_expression)
+        return AddressOperand(symbol, str(offset) if offset else None, coordinates, operand.offset_expression)
     if isinstance(operand, BinaryOperand):
         left, right = operand.left, operand.right
         if isinstance(left, LabelOperand) and left.name in offsets and isinstance(right, ImmediateOperand):
@@ -163,8 +163,8 @@ def _relocate(operand: Operand, offsets: dict[str, int], symbol: str) -> Operand
         return BinaryOperand(operand.operator, _relocate(left, offsets, symbol), _relocate(right, offsets, symbol))
     if isinstance(operand, VectorOperand | ParenthesizedOperand):
         elements = tuple([_relocate(element, offsets, symbol) for element in operand.elements])
-        same = all(new is old for new, old in zip(elements, operand.elements, strict=True))
-        return operand if same else type(operand)(elements)
+        is_same = all(new is old for new, old in zip(elements, operand.elements, strict=True))
+        return operand if is_same else type(operand)(elements)
     return operand
 
 

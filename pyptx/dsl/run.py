@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from pyptx.diagnostics import PtxError
 from pyptx.dsl import rules
 from pyptx.dsl.exact import Exact
-from pyptx.dsl.finish import Traced, entry, finished_body, module_of
-from pyptx.dsl.linear_access import linear_accesses
-from pyptx.dsl.rewrite import instructions
-from pyptx.dsl.shared import SharedMemory, declare_dynamic, dynamic_bytes, memory_of, moved_offsets
+from pyptx.dsl.finish import Traced, build_body, build_entry, build_module
+from pyptx.dsl.linear_access import find_linear_accesses
+from pyptx.dsl.rewrite import iterate_instructions
+from pyptx.dsl.shared import SharedMemory, compute_dynamic_bytes, declare_dynamic, get_memory, list_dynamic_offsets
 from pyptx.dsl.tensors import DESCRIPTOR_BYTES, TensorSpec
 from pyptx.dsl.trace import CURRENT, Trace, Unit, fail
 from pyptx.emitter.styles import DEFAULT
@@ -50,11 +50,13 @@ def trace_kernel(
 ) -> tuple[Traced, frozenset[str]]:
     """Return the kernel's module for these shape variables and template values, and the variables that were read."""
     trace, function, used = trace_entry(definition, arch, dims, template, Unit())
-    module = module_of([trace], [function])
-    memory = memory_of(trace)
+    module = build_module([trace], [function])
+    memory = get_memory(trace)
     maps, warnings = tuple(trace.maps), tuple(trace.warnings)
-    unchecked = frozenset(trace.unchecked)
-    return Traced(module, dynamic_bytes(memory), maps, warnings, moved_offsets(memory), unchecked), used
+    lenient_origins = frozenset(trace.lenient_origins)
+    return Traced(
+        module, compute_dynamic_bytes(memory), maps, warnings, list_dynamic_offsets(memory), lenient_origins
+    ), used
 
 
 def trace_entry(
@@ -74,12 +76,12 @@ def trace_entry(
     params = _declare_parameters(trace, definition)
     specs = [TensorSpec(name, tile, read, trace) for name, tile in definition.tensors]
     if definition.extern_smem is not None:
-        declare_dynamic(trace, memory_of(trace))
+        declare_dynamic(trace, get_memory(trace))
     run_function(trace, definition.function, *specs, **template)
-    trace.warnings += linear_accesses(trace, (*trace.prologue, *trace.statements), specs)
-    body = finished_body(trace, definition.function)
+    trace.warnings += find_linear_accesses(trace, (*trace.prologue, *trace.statements), specs)
+    body = build_body(trace, definition.function)
     params = (*params, *map(_make_map_parameter, trace.maps))
-    function = entry(definition.name, params, body, _collect_directives(trace, definition), definition.function)
+    function = build_entry(definition.name, params, body, _collect_directives(trace, definition), definition.function)
     return trace, function, frozenset(used)
 
 
@@ -105,32 +107,32 @@ def run_function(trace: Trace, function: Callable[..., Any], *args: Any, **kwarg
 def _declare_parameters(trace: Trace, definition: Definition) -> tuple[Param, ...]:
     params: list[Param] = []
     for name, _ in definition.tensors:
-        trace.parameter(trace.claim(name, "parameter"), "u64")
+        trace.declare_parameter(trace.claim(name, "parameter"), "u64")
         params.append(
             Param(StateSpace.PARAM, ScalarType.U64, name, ptr_state_space=StateSpace.GLOBAL, ptr_alignment=TENSOR_ALIGN)
         )
     for kind, name in definition.raw_params:
-        parameter = raw_parameter(kind, name)
-        trace.parameter(trace.claim(parameter.name, "parameter"), parameter.type.ptx[1:])
+        parameter = parse_raw_parameter(kind, name)
+        trace.declare_parameter(trace.claim(parameter.name, "parameter"), parameter.type.ptx[1:])
         if parameter.array_size is not None:
             trace.array_parameters.add(parameter.name)
         params.append(parameter)
     return tuple(params)
 
 
-def raw_parameter(kind: str, name: str) -> Param:
+def parse_raw_parameter(kind: str, name: str) -> Param:
     """Return the parameter that `("u32", "n")`, `("b8[64]", "config")` or `("align 64 b8", "map[128]")` declares."""
-    typed, named = _RAW.fullmatch(kind.strip()), _SIZED.fullmatch(name.strip())
-    if typed is None or named is None:
+    type_match, name_match = _RAW.fullmatch(kind.strip()), _SIZED.fullmatch(name.strip())
+    if type_match is None or name_match is None:
         fail(rules.DECLARATION, "a raw parameter must be (type, name) such as ('u32', 'n') or ('b8[128]', 'map'), "
                                 f"found ({kind!r}, {name!r})")  # fmt: skip
     try:
-        scalar = ScalarType.from_ptx(typed["type"])
+        scalar = ScalarType.from_ptx(type_match["type"])
     except ValueError as wrong:
         fail(rules.DECLARATION, str(wrong))
-    size = typed["size"] or named["size"]
-    align = int(typed["align"]) if typed["align"] else None
-    return Param(StateSpace.PARAM, scalar, named["name"], int(size) if size else None, align)
+    size = type_match["size"] or name_match["size"]
+    align = int(type_match["align"]) if type_match["align"] else None
+    return Param(StateSpace.PARAM, scalar, name_match["name"], int(size) if size else None, align)
 
 
 def _make_map_parameter(name: str) -> Param:
@@ -149,17 +151,17 @@ def _collect_directives(trace: Trace, definition: Definition) -> tuple[FunctionD
     if definition.cluster != (1, 1, 1) and not have & {"reqnctapercluster", "maxclusterrank"}:
         directives.append(FunctionDirective("reqnctapercluster", definition.cluster))
     changes = any(getattr(spelling, "opcode", "") == "setmaxnreg" for spelling in trace.plans)
-    sized = have & {"maxntid", "reqntid"}
+    block_sizes = have & {"maxntid", "reqntid"}
     if changes and entry_registers({directive.name: directive.values for directive in directives}) is None:
         # ptxas ignores setmaxnreg unless the register count at entry is fixed.
-        if not sized and definition.block == (1, 1, 1):
-            written = instructions([*trace.prologue, *trace.statements])
-            place = next((node.origin for node in written if node.opcode == "setmaxnreg"), None)
+        if not block_sizes and definition.block == (1, 1, 1):
+            kernel_instructions = iterate_instructions([*trace.prologue, *trace.statements])
+            place = next((node.origin for node in kernel_instructions if node.opcode == "setmaxnreg"), None)
             raise PtxError([rules.DECLARATION.found(
                 place, "`setmaxnreg` needs a fixed register count at kernel entry",
                 help="pass the block size, block=(384, 1, 1), or raw_directives=[('maxnreg', (168,))]",
             )])  # fmt: skip
-        if not sized:
+        if not block_sizes:
             directives.append(FunctionDirective("maxntid", definition.block))
         if "minnctapersm" not in have:
             directives.append(FunctionDirective("minnctapersm", (1,)))

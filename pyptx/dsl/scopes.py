@@ -12,9 +12,9 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 from pyptx.diagnostics import PtxError
 from pyptx.dsl import rules
-from pyptx.dsl.origin import frame_here, is_ours
+from pyptx.dsl.origin import find_user_frame, is_ours
 from pyptx.dsl.returns import note_exit
-from pyptx.dsl.trace import CURRENT, Declarations, OpenBody, Trace, current, fail
+from pyptx.dsl.trace import CURRENT, Declarations, OpenBody, Trace, fail, get_trace
 from pyptx.dsl.values import Negation, Register, RegisterRange
 from pyptx.ir.nodes import Block, Instruction, IntrinsicScope, Label, Statement
 from pyptx.isa.lookup import traits
@@ -28,17 +28,17 @@ R = TypeVar("R")
 class Body:
     """A `with` block of a kernel. Subclasses emit what surrounds its statements."""
 
-    what = "block"
+    title = "block"
     decides = True
     """Whether the GPU decides if the block runs, so that Python must not leave it early."""
     trace: Trace
-    opened: OpenBody
+    open_body: OpenBody
 
     def __enter__(self) -> Any:
-        self.trace = current()
-        self.trace.unopened.pop(id(self), None)
-        self.opened = self.begin()
-        return self.value()
+        self.trace = get_trace()
+        self.trace.blocks_to_open.pop(id(self), None)
+        self.open_body = self.begin()
+        return self.get_value()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -47,81 +47,82 @@ class Body:
             # Report the exception itself, not that it left a `ptx.range_` on its way.
             self.trace.pending.clear()
             self.trace.exits.pop(id(sys._getframe(1)), None)  # pyright: ignore[reportPrivateUsage]
-            self.trace.pop(self.opened, keep=False)
-            self.abandoned()
+            self.trace.pop(self.open_body, keep=False)
+            self.discard()
             return
         frame, trace = sys._getframe(1), self.trace  # pyright: ignore[reportPrivateUsage]
         before = len(trace.body)
         self.end()
         if self.decides and not is_ours(frame.f_code):
-            note_exit(trace, frame, self.what, trace.here(), before)
+            note_exit(trace, frame, self.title, trace.locate(), before)
 
     def begin(self) -> OpenBody:
         """Open the body."""
-        return self.trace.push(self.what)
+        return self.trace.push(self.title)
 
-    def value(self) -> Any:
+    def get_value(self) -> Any:
         """Return the value bound by `as`."""
         return None
 
     def end(self) -> None:
         """Close the body."""
-        self.trace.pop(self.opened)
+        self.trace.pop(self.open_body)
 
-    def abandoned(self) -> None:
+    def discard(self) -> None:
         """Discard what an exception left behind."""
 
 
 AnyBody = TypeVar("AnyBody", bound=Body)
 
 
-def announced(body: AnyBody) -> AnyBody:
+def announce(body: AnyBody) -> AnyBody:
     """Return a block created by the user, which must be opened before the kernel ends."""
-    trace = current()
-    trace.unopened[id(body)] = body, body.what, frame_here(None, trace.frames)
+    trace = get_trace()
+    trace.blocks_to_open[id(body)] = body, body.title, find_user_frame(None, trace.frames)
     return body
 
 
 class Scope(Body):
     """A `{ … }` block with its own registers."""
 
-    what = "ptx.scope()"
+    title = "ptx.scope()"
     decides = False
 
     def begin(self) -> OpenBody:
         self.own = Declarations(f"s{self.trace.number('scope')}_")
-        return self.trace.push(self.what, self._close, declarations=self.own)
+        return self.trace.push(self.title, self._close, declarations=self.own)
 
     def _close(self, body: tuple[Statement, ...]) -> Statement:
-        return Block((*self.own.statements(), *body), origin=self.opened.origin)
+        return Block((*self.own.build_statements(), *body), origin=self.open_body.origin)
 
 
 class Named(Body):
     """Statements between `// BEGIN name(args)` and `// END name`."""
 
     def __init__(self, name: str, arguments: str = "", *, pure: bool = False) -> None:
-        self.what, self.name, self.arguments, self.pure = name, name, arguments, pure
+        self.title, self.name, self.arguments, self.pure = name, name, arguments, pure
 
     def begin(self) -> OpenBody:
-        return self.trace.push(self.what, None if self.trace.exact is not None else self._close, pure=self.pure)
+        return self.trace.push(self.title, None if self.trace.exact is not None else self._close, pure=self.pure)
 
     def _close(self, body: tuple[Statement, ...]) -> Statement:
-        return IntrinsicScope(self.name, self.arguments, body, origin=self.opened.origin)
+        return IntrinsicScope(self.name, self.arguments, body, origin=self.open_body.origin)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        trace, opened = self.trace, self.opened
-        left = (
-            _find_control(trace.body[opened.mark :])
-            if self.pure and kind is None and trace.open[-1] is opened
+        trace, open_body = self.trace, self.open_body
+        escape = (
+            _find_control(trace.body[open_body.mark :])
+            if self.pure and kind is None and trace.open[-1] is open_body
             else None
         )
-        trace.pop(opened, keep=kind is None and left is None)
-        if left is not None:
-            what = f"the label `{left.name}`" if isinstance(left, Label) else f"`{left.opcode}`"
+        trace.pop(open_body, keep=kind is None and escape is None)
+        if escape is not None:
+            description = f"the label `{escape.name}`" if isinstance(escape, Label) else f"`{escape.opcode}`"
             raise PtxError([rules.NESTING.found(
-                left.origin, f"{what} inside `{self.what}`: a group of instructions cannot contain control flow",
+                escape.origin,
+                f"{description} inside `{self.title}`: a group of instructions cannot contain control flow",
                 help="end the ptx.expr() block first, or use @intrinsic",
             )])  # fmt: skip
 
@@ -141,14 +142,14 @@ def _moves_control(instruction: Instruction) -> bool:
     return not (LEAVES | {Trait.JUMPS}).isdisjoint(traits(instruction.opcode, instruction.modifiers))
 
 
-def refuse_deferred(function: object, what: str) -> None:
+def refuse_deferred(function: object, noun: str) -> None:
     """Refuse generator and async functions: calling one does not run it, so it would emit nothing."""
     name = getattr(function, "__name__", repr(function))
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
-        fail(rules.DECLARATION, f"`{name}` is `async`: calling it does not run it, so the {what} would be empty",
+        fail(rules.DECLARATION, f"`{name}` is `async`: calling it does not run it, so the {noun} would be empty",
              help="use `def`: the function runs once, while the kernel is traced")  # fmt: skip
     if inspect.isgeneratorfunction(function):
-        fail(rules.DECLARATION, f"`{name}` is a generator: calling it does not run it, so the {what} would be empty",
+        fail(rules.DECLARATION, f"`{name}` is a generator: calling it does not run it, so the {noun} would be empty",
              help="remove the `yield`, or move it to a helper that the function iterates over")  # fmt: skip
 
 
@@ -160,26 +161,26 @@ def intrinsic(fn: Callable[P, R]) -> Callable[P, R]:
         name = "intrinsic"
 
     @functools.wraps(fn)
-    def scoped(*args: P.args, **kwargs: P.kwargs) -> R:
+    def call_in_scope(*args: P.args, **kwargs: P.kwargs) -> R:
         trace = CURRENT.get()
         if trace is None:
             return fn(*args, **kwargs)
         if trace.exact is not None:
             return fn(*args, **kwargs)
-        text = arguments_text(args, kwargs)
-        opened = trace.push(name, lambda body: IntrinsicScope(name, text, body, None, None, opened.origin))
-        kept = False
+        text = format_arguments(args, kwargs)
+        open_body = trace.push(name, lambda body: IntrinsicScope(name, text, body, None, None, open_body.origin))
+        is_complete = False
         try:
             result = fn(*args, **kwargs)
-            kept = True
+            is_complete = True
         finally:
-            trace.pop(opened, keep=kept)
+            trace.pop(open_body, keep=is_complete)
         return result
 
-    return scoped
+    return call_in_scope
 
 
-def arguments_text(args: tuple[object, ...], kwargs: dict[str, Any]) -> str:
+def format_arguments(args: tuple[object, ...], kwargs: dict[str, Any]) -> str:
     """Return the arguments of a call for its comment; the text is the same in every run."""
     if not kwargs:
         return ", ".join(map(_show, args))

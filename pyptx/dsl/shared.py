@@ -15,10 +15,11 @@ from typing import Any, NoReturn, cast
 from pyptx.check.symbols import Kind, Symbol
 from pyptx.diagnostics import PythonFrame, counted
 from pyptx.dsl import rules
-from pyptx.dsl.emit import emit, shown, spelled
-from pyptx.dsl.registers import Dtype, Reg, fresh, move, move_type, type_of, widen
+from pyptx.dsl.emit import describe, emit, spell
+from pyptx.dsl.operators import widen
+from pyptx.dsl.registers import Dtype, Reg, create_register, move, move_type, resolve_type
 from pyptx.dsl.scopes import Named
-from pyptx.dsl.trace import CURRENT, Trace, current, fail
+from pyptx.dsl.trace import CURRENT, Trace, fail, get_trace
 from pyptx.dsl.values import Register, Value, is_integer
 from pyptx.ir.kinds import UNSIZED, LinkingDirective, ScalarType, StateSpace
 from pyptx.ir.nodes import SUBSCRIPTS, VarDecl
@@ -45,11 +46,11 @@ class Allocation:
 class SharedMemory:
     """The allocations of one kernel. `managed` means that the user named the dynamic symbol and its size."""
 
-    def __init__(self, declared: int, symbol: str | None) -> None:
-        self.declared, self.managed = declared, symbol is not None
+    def __init__(self, kernel_bytes: int, symbol: str | None) -> None:
+        self.kernel_bytes, self.managed = kernel_bytes, symbol is not None
         self.symbol = symbol or "smem"
-        self.known = self.addressed = False
-        self.end = declared if self.managed else 0
+        self.is_declared = self.has_base = False
+        self.end = kernel_bytes if self.managed else 0
         self.static = 0
         self.align = DEFAULT_ALIGN
         self.allocations: list[Allocation] = []
@@ -64,14 +65,14 @@ class SharedMemory:
     @property
     def shift(self) -> int:
         """Offset of the allocations behind what the user declared and addresses through `smem.base()`."""
-        return -(-self.declared // self.align) * self.align if self.addressed and not self.managed else 0
+        return -(-self.kernel_bytes // self.align) * self.align if self.has_base and not self.managed else 0
 
     def add(self, trace: Trace, dtype: PtxType, count: int, size: int, align: int, name: str | None, kind: str) -> str:
         """Add an allocation and return its symbol."""
-        full = trace.name_for(name, kind)
+        full = trace.choose_name(name, kind)
         self.end = -(-self.end // align) * align
         declaration = VarDecl(
-            StateSpace.SHARED, ScalarType.from_ptx(dtype.name), full, count, align, origin=trace.here(2)
+            StateSpace.SHARED, ScalarType.from_ptx(dtype.name), full, count, align, origin=trace.locate(2)
         )
         self.allocations.append(Allocation(declaration, size, align, self.end))
         self.end += size
@@ -85,11 +86,11 @@ class SharedMemory:
                 f"{limit:,} per CTA",
                 help="use fewer stages or smaller tiles",
             )
-        trace.variable(declaration)
+        trace.declare_variable(declaration)
         return full
 
 
-def memory_of(trace: Trace) -> SharedMemory:
+def get_memory(trace: Trace) -> SharedMemory:
     """Return the shared memory of a trace."""
     return trace.facts["shared"]
 
@@ -112,19 +113,19 @@ class SharedView(Value):
         check_owner(self.__trace__, self.name)
         if self.register is not None:
             return self.register.__node__
-        return symbol_plus(self.name, self.byte_offset)
+        return make_symbol_value(self.name, self.byte_offset)
 
     def __address__(self) -> Operand:
         check_owner(self.__trace__, self.name)
         if self.register is not None:
             return self.register.__address__()
-        return bracketed(self.name, self.byte_offset)
+        return make_address(self.name, self.byte_offset)
 
     def address(self) -> Reg:
         """Return a register with the address: emits a `mov`, or nothing if a register already holds it."""
         if self.register is not None:
             return self.register
-        result = fresh(u32)
+        result = create_register(u32)
         move(result, self.__operand__())
         return result
 
@@ -145,7 +146,7 @@ class SharedView(Value):
         if not is_integer(k, 0):
             fail(
                 rules.ARGUMENT,
-                f"`k` must be a number of elements along K, found {shown(k)}",
+                f"`k` must be a number of elements along K, found {describe(k)}",
                 help="use a number, not a register",
             )
         return layout.k_offset(k, owner.dtype.bits, Major.of(major))
@@ -158,7 +159,7 @@ class SharedView(Value):
         return _make_swizzled_element(self, indices)
 
     def __add__(self, other: Any) -> SharedAddress:
-        return shifted(self, other)
+        return shift_address(self, other)
 
     __radd__ = __add__
 
@@ -198,13 +199,13 @@ class SharedView(Value):
     def _note_linear_access(self) -> None:
         """Record an access to swizzled memory at a linear address."""
         if self.__owner__().swizzle is not None:
-            memory_of(current()).linear.setdefault(self.__owner__(), current().here(3))
+            get_memory(get_trace()).linear.setdefault(self.__owner__(), get_trace().locate(3))
 
     def _make_slice(self, indices: tuple[Any, ...]) -> SharedSlice:
-        where = self.__locate__(indices)
+        location = self.__locate__(indices)
         view = SharedSlice(self.__owner__(), indices[0])
         view.shape = self.shape[len(indices) :]
-        view.byte_offset, view.register = where.byte_offset, where.register
+        view.byte_offset, view.register = location.byte_offset, location.register
         return view
 
     def __owner__(self) -> SharedAlloc:
@@ -216,7 +217,7 @@ class SharedView(Value):
         if len(indices) > len(self.shape):
             _refuse_count(self, indices)
         constant, terms = 0, list[tuple[Reg, int]]()
-        strides = strides_of(self.shape, self.dtype.bits)
+        strides = compute_strides(self.shape, self.dtype.bits)
         for position, index in enumerate(indices):
             stride = strides[position]
             if isinstance(index, Reg):
@@ -230,17 +231,17 @@ class SharedView(Value):
             if not constant:
                 return SharedAddress(self.name, 0, self.register)
             with Named(ELEMENT, self.name):
-                return shifted(self, constant)
+                return shift_address(self, constant)
         with Named(ELEMENT, self.name):
             base = self.register
             if base is None:
-                base = fresh(u32)
-                move(base, shifted(self, constant).__operand__())
+                base = create_register(u32)
+                move(base, shift_address(self, constant).__operand__())
             elif constant:
                 base = base + constant
             for index, stride in terms:
-                narrow, at = index32(index), fresh(u32)
-                emit(spelled("mad", "lo", "u32"), (at, narrow, stride, base))
+                narrow, at = to_index32(index), create_register(u32)
+                emit(spell("mad", "lo", "u32"), (at, narrow, stride, base))
                 base = at
         return SharedAddress(self.name, 0, base)
 
@@ -250,7 +251,7 @@ class SharedView(Value):
         if isinstance(index, bool) or not isinstance(index, int) or not -size <= index < size:
             fail(
                 rules.INDEX,
-                f"dimension {position} of `{self.name}` has the indices 0 to {size - 1}, found {shown(index)}",
+                f"dimension {position} of `{self.name}` has the indices 0 to {size - 1}, found {describe(index)}",
                 help="use a number in this range or a register; fewer indices than dimensions select a slice",
             )
         return index % size
@@ -337,7 +338,7 @@ class SharedSlice(SharedView):
         self.shape = alloc.shape[1:]
         self.byte_offset = alloc.byte_offset
         if isinstance(stage, int):
-            self.byte_offset += stage * strides_of(alloc.shape, self.dtype.bits)[0]
+            self.byte_offset += stage * compute_strides(alloc.shape, self.dtype.bits)[0]
 
     def __owner__(self) -> SharedAlloc:
         return self.alloc
@@ -365,48 +366,48 @@ def check_owner(owner: Trace | None, name: str) -> None:
 
 
 @lru_cache(maxsize=1024)
-def strides_of(shape: tuple[int, ...], bits: int) -> tuple[int, ...]:
+def compute_strides(shape: tuple[int, ...], bits: int) -> tuple[int, ...]:
     """Return the byte stride of each dimension."""
     return tuple([prod(shape[position + 1 :]) * bits // 8 for position in range(len(shape))])
 
 
-def bracketed(name: str, offset: int) -> AddressOperand:
+def make_address(name: str, offset: int) -> AddressOperand:
     """Return `[name]` or `[name+offset]`."""
     trace = CURRENT.get()
     if trace is None:
         return AddressOperand(name, str(offset) if offset else None)
-    return trace.address(name, offset or None)
+    return trace.intern_address(name, offset or None)
 
 
-def symbol_plus(name: str, offset: int) -> Operand:
+def make_symbol_value(name: str, offset: int) -> Operand:
     """Return `name` or `name+offset` as a value."""
     if not offset:
         return LabelOperand(name)
     return BinaryOperand("+" if offset > 0 else "-", LabelOperand(name), ImmediateOperand(str(abs(offset))))
 
 
-def shifted(view: SharedView, other: Any) -> SharedAddress:
+def shift_address(view: SharedView, offset: Any) -> SharedAddress:
     """Return the address moved by this many bytes."""
-    if isinstance(other, Reg):
-        return SharedAddress(view.name, 0, view.address() + index32(other))
-    if isinstance(other, bool) or not isinstance(other, int):
-        fail(rules.TYPES, f"`+` on an address in shared memory takes a number of bytes, found {shown(other)}",
+    if isinstance(offset, Reg):
+        return SharedAddress(view.name, 0, view.address() + to_index32(offset))
+    if isinstance(offset, bool) or not isinstance(offset, int):
+        fail(rules.TYPES, f"`+` on an address in shared memory takes a number of bytes, found {describe(offset)}",
              help=view.__remedy__())  # fmt: skip
     if view.register is not None:
-        return SharedAddress(view.name, 0, view.register + other if other else view.register)
-    return SharedAddress(view.name, view.byte_offset + other)
+        return SharedAddress(view.name, 0, view.register + offset if offset else view.register)
+    return SharedAddress(view.name, view.byte_offset + offset)
 
 
-def index32(index: Reg) -> Reg:
+def to_index32(index: Reg) -> Reg:
     """Return an index as a 32-bit register, which is enough for shared memory."""
     if index.dtype.kind not in ("b", "u", "s"):
-        fail(rules.TYPES, f"an index must be an integer register, found {shown(index)}")
+        fail(rules.TYPES, f"an index must be an integer register, found {describe(index)}")
     if index.dtype.bits < 32:
         return widen(index, u32)
     if index.dtype.bits == 32:
         return index
-    result = fresh(u32)
-    emit(spelled("cvt", "u32", "u64"), (result, index))
+    result = create_register(u32)
+    emit(spell("cvt", "u32", "u64"), (result, index))
     return result
 
 
@@ -414,8 +415,8 @@ def allocate(
     dtype: Dtype, shape: tuple[int, ...] | int, swizzle: str | None, align: int | None, name: str | None
 ) -> SharedAlloc:
     """Return a new allocation."""
-    trace, memory = current(), memory_of(current())
-    dtype = type_of(dtype)
+    trace, memory = get_trace(), get_memory(get_trace())
+    dtype = resolve_type(dtype)
     dims = (shape,) if isinstance(shape, int) else tuple(shape)
     if not dims or not all(is_integer(d, 1) for d in dims):
         fail(rules.ARGUMENT, f"a shape must be positive integers, found {shape!r}")
@@ -429,56 +430,56 @@ def allocate(
         )
     size = -(-prod(dims) * dtype.bits // 8)
     full = memory.add(trace, _BYTES, size, size, align or ALIGNED.get(swizzle, DEFAULT_ALIGN), name, "smem")
-    symbol, offset = symbol_of_last(memory, full)
+    symbol, offset = find_last_symbol(memory, full)
     return SharedAlloc(symbol, dtype, dims, swizzle, byte_offset=offset)
 
 
 _BYTES = PtxType("b8", 8)
 
 
-def symbol_of_last(memory: SharedMemory, name: str) -> tuple[str, int]:
+def find_last_symbol(memory: SharedMemory, name: str) -> tuple[str, int]:
     """Return the symbol of the last allocation: the user's own dynamic symbol plus an offset if there is one, else its
     own symbol."""
     if not memory.managed:
         return name, 0
-    declare_dynamic(current(), memory)
+    declare_dynamic(get_trace(), memory)
     return memory.symbol, memory.allocations[-1].offset
 
 
 def load(dtype: Dtype, address: Any) -> Reg:
     """Emit `ld.shared.T` into a new register."""
-    result = fresh(dtype)
-    emit(spelled("ld", "shared", memory_type(dtype)), (result, address))
+    result = create_register(dtype)
+    emit(spell("ld", "shared", choose_memory_type(dtype)), (result, address))
     return result
 
 
 def store(dtype: Dtype, address: Any, value: Any) -> None:
     """Emit `st.shared.T`."""
-    emit(spelled("st", "shared", memory_type(dtype)), (address, value))
+    emit(spell("st", "shared", choose_memory_type(dtype)), (address, value))
 
 
-def memory_type(dtype: Dtype) -> str:
+def choose_memory_type(dtype: Dtype) -> str:
     """Return the type that loads and stores use for values of this type."""
-    dtype = type_of(dtype)
+    dtype = resolve_type(dtype)
     if dtype.kind in ("b", "u", "s") and dtype.bits in (8, 16, 32, 64) and "x" not in dtype.name:
         return dtype.name
     return f"b{dtype.bits}" if dtype.bits == 8 else move_type(dtype)
 
 
-def dynamic_base(name: str | None) -> Reg:
+def get_dynamic_base(name: str | None) -> Reg:
     """Return a register with the address of the dynamic symbol."""
-    trace, memory = current(), memory_of(current())
+    trace, memory = get_trace(), get_memory(get_trace())
     if name is not None and name != memory.symbol:
-        if memory.known:
+        if memory.is_declared:
             fail(
                 rules.NAME,
                 f"the dynamic shared memory of this kernel is named `{memory.symbol}`, found {name!r}",
                 help="a kernel has one such symbol: use its name, or omit the name",
             )
         memory.symbol = name
-    memory.addressed = True
+    memory.has_base = True
     declare_dynamic(trace, memory)
-    result = fresh(u32)
+    result = create_register(u32)
     move(result, LabelOperand(memory.symbol))
     return result
 
@@ -486,30 +487,30 @@ def dynamic_base(name: str | None) -> Reg:
 def declare_dynamic(trace: Trace, memory: SharedMemory) -> None:
     """Declare the dynamic symbol for the checks; its declaration is written at the end. A default name gives way to one
     that the kernel already uses."""
-    if memory.known:
+    if memory.is_declared:
         return
-    memory.known = True
-    memory.symbol = trace.claim(memory.symbol, "symbol") if memory.managed else trace.name_for(memory.symbol, "smem")
-    symbol = Symbol(Kind.VARIABLE, "b8", "shared", declaration=dynamic_declaration(memory.symbol, memory.align))
+    memory.is_declared = True
+    memory.symbol = trace.claim(memory.symbol, "symbol") if memory.managed else trace.choose_name(memory.symbol, "smem")
+    symbol = Symbol(Kind.VARIABLE, "b8", "shared", declaration=make_dynamic_declaration(memory.symbol, memory.align))
     trace.scope.put(memory.symbol, symbol)
 
 
-def dynamic_declaration(symbol: str, align: int) -> VarDecl:
+def make_dynamic_declaration(symbol: str, align: int) -> VarDecl:
     """Return `.extern .shared .align n .b8 name[]`."""
     return VarDecl(StateSpace.SHARED, ScalarType.B8, symbol, UNSIZED, align, linking=LinkingDirective.EXTERN)
 
 
-def moved_offsets(memory: SharedMemory) -> dict[str, int]:
+def list_dynamic_offsets(memory: SharedMemory) -> dict[str, int]:
     """Return the offset of each allocation behind the dynamic symbol; empty while everything is static."""
     return {a.declaration.name: memory.shift + a.offset for a in memory.allocations} if memory.dynamic else {}
 
 
-def dynamic_bytes(memory: SharedMemory) -> int:
+def compute_dynamic_bytes(memory: SharedMemory) -> int:
     """Return the number of dynamic bytes that a launch must request."""
-    return max(memory.declared, memory.shift + memory.end) if memory.dynamic else memory.declared
+    return max(memory.kernel_bytes, memory.shift + memory.end) if memory.dynamic else memory.kernel_bytes
 
 
-def swizzled(offset: Reg, swizzle: str | None) -> Reg:
+def apply_swizzle(offset: Reg, swizzle: str | None) -> Reg:
     """Emit the XOR of a byte offset that TMA and wgmma apply in this swizzle mode: and, shr, xor."""
     if swizzle is None:
         return offset
@@ -541,7 +542,7 @@ def _compute_swizzled_element(view: SharedView, indices: tuple[Any, ...]) -> Sha
     if owner.swizzle is None:
         return SharedElement(view.name, dtype, address.byte_offset, address.register)
     mask = SWIZZLES[owner.swizzle]
-    if address.register is None and alignment_of(owner) % ALIGNED[owner.swizzle] == 0:
+    if address.register is None and find_alignment(owner) % ALIGNED[owner.swizzle] == 0:
         offset = address.byte_offset - owner.byte_offset
         return SharedElement(view.name, dtype, owner.byte_offset + (offset ^ (offset & mask) >> 3))
     linear = address.address()
@@ -568,19 +569,19 @@ def _locate_in_stripes(view: SharedView, indices: tuple[Any, ...]) -> SharedAddr
             view.__check_index__(index, position)
     if not isinstance(column, Reg):
         stripe, byte = divmod(column % view.shape[-1] * size, width)
-        tile = shifted(tile, stripe * layout.stripe_bytes + byte)
+        tile = shift_address(tile, stripe * layout.stripe_bytes + byte)
     else:
-        bytes_ = index32(column) * size
+        bytes_ = to_index32(column) * size
         stripe = bytes_ >> width.bit_length() - 1
-        tile = shifted(tile, stripe * layout.stripe_bytes + (bytes_ & width - 1))
+        tile = shift_address(tile, stripe * layout.stripe_bytes + (bytes_ & width - 1))
     if not isinstance(row, Reg):
-        return shifted(tile, row % view.shape[-2] * width)
-    return shifted(tile, index32(row) * width)
+        return shift_address(tile, row % view.shape[-2] * width)
+    return shift_address(tile, to_index32(row) * width)
 
 
-def alignment_of(owner: SharedAlloc) -> int:
+def find_alignment(owner: SharedAlloc) -> int:
     """Return the alignment in bytes that the start of an allocation is known to have."""
-    memory = memory_of(current())
+    memory = get_memory(get_trace())
     if memory.managed and owner.name == memory.symbol:
         return gcd(memory.align, owner.byte_offset)
     return next((a.align for a in memory.allocations if a.declaration.name == owner.name), 16)

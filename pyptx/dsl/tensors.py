@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn, overload
 
 from pyptx.dsl import rules
-from pyptx.dsl.emit import emit, spelled
-from pyptx.dsl.registers import Reg, fresh
+from pyptx.dsl.emit import emit, spell
+from pyptx.dsl.registers import Reg, create_register
 from pyptx.dsl.trace import CURRENT, Trace, fail
 from pyptx.dsl.values import Value
 from pyptx.ir.operands import AddressOperand, LabelOperand, Operand
@@ -108,7 +108,7 @@ class TensorSpec(Value):
                 f"the tensor `{self.name}` belongs to another kernel",
                 help="use the parameters of this kernel",
             )
-        return descriptor_address(trace, self.name)
+        return get_map_address(trace, self.name)
 
     def __repr__(self) -> str:
         return f"TensorSpec({self.name!r}, {self.dtype}, {self.shape!r})"
@@ -129,20 +129,20 @@ class TmaDescriptorHandle:
         return f"TmaDescriptorHandle({self.tensor!r})"
 
 
-def descriptor_address(trace: Trace, tensor: str) -> Reg:
+def get_map_address(trace: Trace, tensor: str) -> Reg:
     """Return the generic address of a tensor map: `mov`, then `cvta.param`; without the latter ptxas produces a wrong
     address."""
     key = ("tensor map", tensor)
-    known: Reg | None = trace.once.get(key)
-    if known is not None:
-        return known
+    address: Reg | None = trace.once.get(key)
+    if address is not None:
+        return address
     name = trace.claim(f"{tensor}_tma_desc", "tensor map")
     trace.maps.append(name)
-    trace.parameter(name, "b8")
+    trace.declare_parameter(name, "b8")
     with trace.in_prologue():
-        plain, generic = fresh(b64), fresh(b64)
-        emit(spelled("mov", "b64"), (plain, LabelOperand(name)))
-        emit(spelled("cvta", "param", "u64"), (generic, plain))
+        plain, generic = create_register(b64), create_register(b64)
+        emit(spell("mov", "b64"), (plain, LabelOperand(name)))
+        emit(spell("cvta", "param", "u64"), (generic, plain))
     generic.__held__ = f"the cached address of the tensor map of `{tensor}`"
     trace.once[key] = generic
     return generic

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from pyptx.check.symbols import Kind, Scope, Symbol
 from pyptx.diagnostics import Diagnostic, PtxError, PythonFrame, Rule
 from pyptx.dsl import rules
-from pyptx.dsl.origin import Memo, frame_here
+from pyptx.dsl.origin import Memo, find_user_frame
 from pyptx.ir.kinds import ScalarType
 from pyptx.ir.nodes import Block, Function, Instruction, IntrinsicScope, Label, RegDecl, Statement, VarDecl
 from pyptx.ir.operands import AddressOperand
@@ -46,14 +46,14 @@ class Declarations:
         self.owned: list[Any] = []
         """The registers of a nested block, which end with it."""
 
-    def fresh(self, letter: str, storage: ScalarType) -> str:
+    def generate_name(self, letter: str, storage: ScalarType) -> str:
         """Return the next name of a class."""
-        known = self.counts.get(letter)
-        number = known[1] if known else 0
+        entry = self.counts.get(letter)
+        number = entry[1] if entry else 0
         self.counts[letter] = storage, number + 1
         return f"%{self.prefix}{letter}{number}"
 
-    def give_way(self) -> bool:
+    def reserve_generated_names(self) -> bool:
         """Reserve names such as `%r0` for the user's own text; return False if some are already in use."""
         if not self.prefix.startswith("g_"):
             if self.counts:
@@ -61,7 +61,7 @@ class Declarations:
             self.prefix = f"g_{self.prefix}"
         return True
 
-    def statements(self) -> list[Statement]:
+    def build_statements(self) -> list[Statement]:
         """Return the declarations, generated names first."""
         out: list[Statement] = []
         for letter, (storage, count) in sorted(self.counts.items()):
@@ -74,18 +74,18 @@ class Declarations:
 class OpenBody:
     """An open body: what it will become, where it was opened, and where it started."""
 
-    __slots__ = ("body", "close", "declarations", "mark", "origin", "pure", "what")
+    __slots__ = ("body", "close", "declarations", "mark", "origin", "pure", "title")
 
     def __init__(
         self,
-        what: str,
+        title: str,
         origin: PythonFrame | None,
         body: list[Statement],
         close: Callable[[tuple[Statement, ...]], Statement] | None,
         declarations: Declarations | None,
         pure: bool,
     ) -> None:
-        self.what, self.origin, self.body, self.close = what, origin, body, close
+        self.title, self.origin, self.body, self.close = title, origin, body, close
         self.declarations, self.pure, self.mark = declarations, pure, len(body)
 
 
@@ -106,23 +106,23 @@ class Trace:
     """What a `@kernel` function has written so far."""
 
     def __init__(self, target: Target, version: Version | None, name: str, unit: Unit | None = None) -> None:
-        self.target, self.wanted, self.name = target, version, name
+        self.target, self.fixed_version, self.name = target, version, name
         self.unit = unit or Unit()
         self.root: CodeType | None = None
-        self.judged_at: Version = version or NEWEST_PTX
-        self.needed: Version = FIRST_PTX[target.name]
+        self.table_version: Version = version or NEWEST_PTX
+        self.least_version: Version = FIRST_PTX[target.name]
         self.statements: list[Statement] = []
         self.body = self.statements
         self.prologue: list[Statement] = []
         self.open: list[OpenBody] = []
         self.declarations = self.top = Declarations("")
-        self.scope = Scope(self.unit.scope, header=(target, self.judged_at))
-        self.taken: set[str] = set(_RESERVED)
+        self.scope = Scope(self.unit.scope, header=(target, self.table_version))
+        self.used_names: set[str] = set(_RESERVED)
         self.numbers: dict[str, int] = {}
         self.frames: Memo = {}
         self.plans: dict[Any, Any] = {}
         self.vectors: dict[tuple[int, ...], Any] = {}
-        self.numbers_placed: dict[tuple[int, type, int | float | str], Any] = {}
+        self.placements: dict[tuple[int, type, int | float | str], Any] = {}
         self.fitting: set[tuple[object, ...]] = set()
         """Positions, by identity, with the bases and coordinates of addresses that fit there."""
         self.addresses: dict[tuple[str, int | None], AddressOperand] = {}
@@ -136,11 +136,11 @@ class Trace:
         self.maps: list[str] = []
         self.array_parameters: set[str] = set()
         self.warnings: list[Diagnostic] = []
-        self.unchecked: set[PythonFrame | None] = set()
+        self.lenient_origins: set[PythonFrame | None] = set()
         """Origins of instructions that the table need not know."""
         self.pending: list[Diagnostic] = []
         """Mistakes found where Python cannot raise (a generator being closed); the next statement raises them."""
-        self.unopened: dict[int, tuple[object, str, PythonFrame | None]] = {}
+        self.blocks_to_open: dict[int, tuple[object, str, PythonFrame | None]] = {}
         """Blocks that were created and not yet opened with `with`, by identity: the block, its description, and its
         place."""
         self.exits: dict[int, tuple[FrameType, list[Exit]]] = {}
@@ -156,16 +156,16 @@ class Trace:
         self.exact: Any = None
         """The builder of instructions of an exact transcript (`exact.Exact`)."""
 
-    def here(self, depth: int = 2) -> PythonFrame | None:
+    def locate(self, depth: int = 2) -> PythonFrame | None:
         """Return the user's place."""
-        return frame_here(self.root, self.frames, depth)
+        return find_user_frame(self.root, self.frames, depth)
 
-    def address(self, base: str, offset: int | None) -> AddressOperand:
+    def intern_address(self, base: str, offset: int | None) -> AddressOperand:
         """Return the interned node of `[base]` or `[base+offset]`."""
-        known = self.addresses.get((base, offset))
-        if known is None:
-            known = self.addresses[base, offset] = AddressOperand(base, None if offset is None else str(offset))
-        return known
+        node = self.addresses.get((base, offset))
+        if node is None:
+            node = self.addresses[base, offset] = AddressOperand(base, None if offset is None else str(offset))
+        return node
 
     def append(self, statement: Statement) -> None:
         """Add a statement to the innermost open body."""
@@ -173,22 +173,22 @@ class Trace:
             raise PtxError(self.pending)
         self.body.append(statement)
 
-    def need(self, version: Version, what: str) -> None:
+    def require_version(self, version: Version, feature: str) -> None:
         """Record that something needs a PTX version."""
-        if version > self.needed:
-            if self.wanted is not None and version > self.wanted:
-                self.fail_version(version, what)
-            self.needed = version
+        if version > self.least_version:
+            if self.fixed_version is not None and version > self.fixed_version:
+                self.fail_version(version, feature)
+            self.least_version = version
 
-    def fail_version(self, version: Version, what: str) -> NoReturn:
+    def fail_version(self, version: Version, feature: str) -> NoReturn:
         """Refuse what the kernel's `version=` does not support."""
         from pyptx.check.spelling import NEWER_VERSION
 
-        assert self.wanted is not None
+        assert self.fixed_version is not None
         fail(
             NEWER_VERSION,
-            f"{what} needs PTX {version[0]}.{version[1]} on {self.target}, but the kernel requests "
-            f"version=({self.wanted[0]}, {self.wanted[1]})",
+            f"{feature} needs PTX {version[0]}.{version[1]} on {self.target}, but the kernel requests "
+            f"version=({self.fixed_version[0]}, {self.fixed_version[1]})",
             help=f"write version=({version[0]}, {version[1]}) or omit it",
         )
 
@@ -197,50 +197,50 @@ class Trace:
         self.numbers[kind] = count = self.numbers.get(kind, 0) + 1
         return count
 
-    def name_for(self, wanted: str | None, kind: str) -> str:
+    def choose_name(self, hint: str | None, kind: str) -> str:
         """Return an unused name: the requested one, with a number appended if it is taken or could collide with
         generated names."""
-        if wanted is None:
+        if hint is None:
             name = f"{kind}_{self.number(kind)}"
         else:
-            name = wanted
-            prefixed(name)
+            name = hint
+            prefix_name(name)
         stem = name
-        while name in self.taken or _GENERATED.fullmatch(name) or special_register(name) is not None:
+        while name in self.used_names or _GENERATED.fullmatch(name) or special_register(name) is not None:
             name = f"{stem}_{self.number(f'name {stem}')}"
-        self.taken.add(name)
+        self.used_names.add(name)
         return name
 
-    def module_name_for(self, wanted: str | None, kind: str) -> str:
+    def choose_module_name(self, hint: str | None, kind: str) -> str:
         """Return a name for something at module level that no function of the module uses."""
-        name = self.name_for(wanted, kind)
+        name = self.choose_name(hint, kind)
         while name in self.unit.names:
-            name = self.name_for(wanted, kind)
+            name = self.choose_name(hint, kind)
         self.unit.names.add(name)
         return name
 
-    def module_variable(self, declaration: VarDecl) -> None:
+    def declare_module_variable(self, declaration: VarDecl) -> None:
         """Declare a variable at module level."""
         self.unit.variables.append(declaration)
         space = declaration.state_space.ptx[1:]
         symbol = Symbol(Kind.VARIABLE, declaration.type.ptx[1:], space, declaration=declaration)
         self.unit.scope.put(declaration.name, symbol)
 
-    def claim(self, name: str, what: str) -> str:
+    def claim(self, name: str, noun: str) -> str:
         """Reserve a name that cannot be changed: a label, a variable or a parameter."""
         check_name(name, symbol=True)
-        if name in self.taken:
+        if name in self.used_names:
             fail(
                 rules.NAME,
-                f"the name `{name}` is already used in this kernel, so it cannot name a {what}",
+                f"the name `{name}` is already used in this kernel, so it cannot name a {noun}",
                 help="rename one of them",
             )
-        self.taken.add(name)
+        self.used_names.add(name)
         return name
 
     def push(
         self,
-        what: str,
+        title: str,
         close: Callable[[tuple[Statement, ...]], Statement] | None = None,
         *,
         declarations: Declarations | None = None,
@@ -252,48 +252,48 @@ class Trace:
         if close is not None:
             self.body = []
         # Only the place, without its callers: bodies are opened as often as instructions are written.
-        opened = OpenBody(what, frame_here(None, self.frames), self.body, close, declarations, pure)
-        self.open.append(opened)
+        body = OpenBody(title, find_user_frame(None, self.frames), self.body, close, declarations, pure)
+        self.open.append(body)
         if declarations is not None:
             self.declarations = declarations
         self.pure += pure
-        return opened
+        return body
 
-    def pop(self, opened: OpenBody, *, keep: bool = True) -> None:
+    def pop(self, body: OpenBody, *, keep: bool = True) -> None:
         """Close a body; `keep=False` (an exception is leaving it) removes everything written since it was opened."""
-        if not self.open or self.open[-1] is not opened:
+        if not self.open or self.open[-1] is not body:
             inner = self.open[-1] if self.open else None
-            if keep and inner is not None and opened in self.open:
-                fail(rules.UNCLOSED, f"`{opened.what}` ends here, but `{inner.what}` inside it is still open",
-                     notes=[f"`{inner.what}` was opened at {inner.origin}"])  # fmt: skip
-            while self.open and self.open[-1] is not opened:
+            if keep and inner is not None and body in self.open:
+                fail(rules.UNCLOSED, f"`{body.title}` ends here, but `{inner.title}` inside it is still open",
+                     notes=[f"`{inner.title}` was opened at {inner.origin}"])  # fmt: skip
+            while self.open and self.open[-1] is not body:
                 self._close_last(keep=False)
         self._close_last(keep=keep)
 
     def _close_last(self, *, keep: bool) -> None:
-        opened = self.open.pop()
-        self.pure -= opened.pure
-        if opened.declarations is not None:
-            for owned in opened.declarations.owned:
-                owned.__trace__ = None
+        body = self.open.pop()
+        self.pure -= body.pure
+        if body.declarations is not None:
+            for register in body.declarations.owned:
+                register.__trace__ = None
             self.declarations = next((o.declarations for o in reversed(self.open) if o.declarations), self.top)
-        if opened.close is None:
+        if body.close is None:
             if not keep:
-                self._forget(opened.body[opened.mark :])
-                del opened.body[opened.mark :]
+                self._forget(body.body[body.mark :])
+                del body.body[body.mark :]
             return
         self.body = self.open[-1].body if self.open else self.statements
         if keep:
-            self.body.append(opened.close(tuple(opened.body)))
+            self.body.append(body.close(tuple(body.body)))
         else:
-            self._forget(opened.body)
+            self._forget(body.body)
 
     def _forget(self, statements: list[Statement]) -> None:
         """Drop the labels and jumps of removed statements."""
         for statement in statements:
             if isinstance(statement, Label):
                 self.labels.pop(statement.name, None)
-                self.taken.discard(statement.name)
+                self.used_names.discard(statement.name)
             elif isinstance(statement, Block | IntrinsicScope):
                 self._forget(list(statement.body))
             elif isinstance(statement, Instruction) and Trait.JUMPS in traits(statement.opcode, statement.modifiers):
@@ -304,13 +304,13 @@ class Trace:
         """Return a context manager whose statements go to the start of the kernel."""
         return _Prologue(self)
 
-    def variable(self, declaration: VarDecl) -> None:
+    def declare_variable(self, declaration: VarDecl) -> None:
         """Declare a variable at the top of the function."""
         self.variables.append(declaration)
         space = declaration.state_space.ptx[1:]
         self.scope.put(declaration.name, Symbol(Kind.VARIABLE, declaration.type.ptx[1:], space))
 
-    def parameter(self, name: str, type_name: str) -> None:
+    def declare_parameter(self, name: str, type_name: str) -> None:
         """Declare a parameter for the checks."""
         self.scope.put(name, Symbol(Kind.VARIABLE, type_name, "param", entry=True))
 
@@ -337,7 +337,7 @@ def is_generated(name: str) -> bool:
     return _GENERATED.fullmatch(name) is not None
 
 
-def current() -> Trace:
+def get_trace() -> Trace:
     """Return the current trace."""
     trace = CURRENT.get()
     if trace is None:
@@ -352,7 +352,7 @@ def current() -> Trace:
 def place() -> PythonFrame | None:
     """Return the user's place, inside a trace or not."""
     trace = CURRENT.get()
-    return trace.here(2) if trace is not None else frame_here(None, {}, 2)
+    return trace.locate(2) if trace is not None else find_user_frame(None, {}, 2)
 
 
 def fail(rule: Rule, message: str, *, help: str | None = None, notes: list[str] | None = None) -> NoReturn:
@@ -370,7 +370,7 @@ def check_name(name: object, *, symbol: bool = False) -> None:
         )
 
 
-def prefixed(name: str) -> str:
+def prefix_name(name: str) -> str:
     """Return a register's name with its `%`; refuse one that is invalid in PTX."""
     stem = name.removeprefix("%") if isinstance(name, str) else name  # pyright: ignore[reportUnnecessaryIsInstance]
     check_name(stem)

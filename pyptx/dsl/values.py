@@ -117,11 +117,11 @@ class Register(Value):
             self._bracketed = AddressOperand(self.name)
         return self._bracketed
 
-    def __guard__(self, negated: bool) -> Predicate:
+    def __guard__(self, is_negated: bool) -> Predicate:
         """Return `@%p` or `@!%p`."""
         if self._guards is None:
             self._guards = Predicate(self.name), Predicate(self.name, True)
-        return self._guards[negated]
+        return self._guards[is_negated]
 
 
 class RegisterRange(Value):
@@ -182,7 +182,7 @@ class Pair(Value):
 
 
 @cache
-def storage(dtype: PtxType) -> tuple[str, ScalarType]:
+def choose_storage(dtype: PtxType) -> tuple[str, ScalarType]:
     """Return the letters of a type's register class and the type its registers are declared with."""
     if dtype.name == "pred":
         return "p", ScalarType.PRED
@@ -191,7 +191,11 @@ def storage(dtype: PtxType) -> tuple[str, ScalarType]:
     # ptxas requires real 8-bit registers for a pair of fp4 values, and moves no others.
     if dtype.name == "e2m1x2":
         return "rb", ScalarType.B8
-    fitting = [(letter, kept) for bits, letter, kept in _CLASSES if dtype.kind != "opaque" and 6 <= dtype.bits <= bits]
+    fitting = [
+        (letter, scalar_type)
+        for bits, letter, scalar_type in _CLASSES
+        if dtype.kind != "opaque" and 6 <= dtype.bits <= bits
+    ]
     if not fitting:
         fail(rules.TYPES, f"no register can hold a value of type .{dtype.name}", help="use a type of 8 to 128 bits")
     return fitting[0]
@@ -203,37 +207,39 @@ _CLASSES = (
 
 
 @cache
-def symbol_of(dtype: PtxType) -> Symbol:
+def make_symbol(dtype: PtxType) -> Symbol:
     """Return the symbol of a register of this type for the operand checks."""
-    return make_register(dtype.name if dtype.name in DECLARABLE and dtype.bits != 8 else storage(dtype)[1].ptx[1:])
+    return make_register(
+        dtype.name if dtype.name in DECLARABLE and dtype.bits != 8 else choose_storage(dtype)[1].ptx[1:]
+    )
 
 
 @cache
-def takes(wanted: str, widenable: bool) -> frozenset[str]:
+def find_accepted_types(type_name: str, widenable: bool) -> frozenset[str]:
     """Return the types whose registers an operand of this type accepts.
 
     Stricter than ptxas, which sees `.b32` registers: an integer is not an `f32`. Packed formats are held in integer
     registers.
     """
-    names = [t.name for t in ALL if t.kind != "opaque" and t.bits >= 6 and _holds(t, wanted, widenable)]
-    return frozenset([*names, "pred"] if wanted == "pred" else names)
+    names = [t.name for t in ALL if t.kind != "opaque" and t.bits >= 6 and _holds(t, type_name, widenable)]
+    return frozenset([*names, "pred"] if type_name == "pred" else names)
 
 
-def _holds(have: PtxType, wanted: str, widenable: bool) -> bool:
-    allowed, want = list_accepted_types(wanted, widenable), from_name(wanted)
-    storage_type = storage(have)[1].ptx[1:]
-    if have.name == wanted and storage_type in allowed:
+def _holds(have: PtxType, type_name: str, widenable: bool) -> bool:
+    storages, want = list_accepted_types(type_name, widenable), from_name(type_name)
+    storage_type = choose_storage(have)[1].ptx[1:]
+    if have.name == type_name and storage_type in storages:
         return True
     if have.kind in ("b", "u", "s"):
-        if storage_type not in allowed:
+        if storage_type not in storages:
             return False
-        return want.kind in ("b", "u", "s") or wanted not in _ARITHMETIC_FLOATS or have.kind == "b"
-    if have.name in ("f16x2", "f32", "f64") and have.name in allowed:
+        return want.kind in ("b", "u", "s") or type_name not in _ARITHMETIC_FLOATS or have.kind == "b"
+    if have.name in ("f16x2", "f32", "f64") and have.name in storages:
         return True
-    return want.kind == "b" and storage_type in allowed
+    return want.kind == "b" and storage_type in storages
 
 
-def plain(value: Any) -> Any:
+def unwrap_number(value: Any) -> Any:
     """Return a number of another library, such as NumPy, as a Python number; everything else as it is."""
     if value is None or isinstance(value, int | float | str | Value | Operand | list | tuple):
         return cast("object", value)
@@ -248,7 +254,7 @@ def is_integer(value: object, low: int | None = None) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and (low is None or value >= low)
 
 
-def integer_range(dtype: PtxType, *, lenient: bool = False) -> tuple[int, int]:
+def compute_integer_range(dtype: PtxType, *, lenient: bool = False) -> tuple[int, int]:
     """Return the least and the greatest integer of a type; `lenient` accepts both signs, as ptxas does."""
     low = -(1 << dtype.bits - 1) if dtype.kind == "s" or dtype.kind == "b" or lenient else 0
     high = (1 << dtype.bits - 1) - 1 if dtype.kind == "s" and not lenient else (1 << dtype.bits) - 1
@@ -256,14 +262,14 @@ def integer_range(dtype: PtxType, *, lenient: bool = False) -> tuple[int, int]:
 
 
 @cache
-def half_of(dtype: PtxType) -> PtxType | None:
+def find_half_type(dtype: PtxType) -> PtxType | None:
     """Return the type of each half of a pair of floating-point numbers (`f16` for `f16x2`), or None."""
     return from_name(dtype.name[:-2]) if dtype.kind == "f" and dtype.name.endswith("x2") else None
 
 
 def is_pair(value: object, dtype: PtxType) -> bool:
     """Tell whether a value is a pair of numbers, (low half, high half), for a type that holds one."""
-    return isinstance(value, tuple) and half_of(dtype) is not None
+    return isinstance(value, tuple) and find_half_type(dtype) is not None
 
 
 def _encode_pair(value: object, dtype: PtxType, half: PtxType) -> int:
@@ -275,50 +281,58 @@ def _encode_pair(value: object, dtype: PtxType, half: PtxType) -> int:
             f".{dtype} holds two numbers, found {value!r}",
             help="write (low, high), or one number for both",
         )
-    low, high = (float_bits(number, half) for number in numbers)
+    low, high = (encode_float(number, half) for number in numbers)
     return low | high << half.bits
 
 
-def literal(value: Any, dtype: PtxType, *, lenient: bool = False) -> ImmediateOperand:
+def make_literal(value: Any, dtype: PtxType, *, lenient: bool = False) -> ImmediateOperand:
     """Return a number, or a pair of them for a pair type, as PTX spells it for this type, or refuse it."""
-    half = half_of(dtype)
+    half = find_half_type(dtype)
     if half is not None:
-        return decimal(_encode_pair(value, dtype, half))
+        return make_decimal(_encode_pair(value, dtype, half))
     if dtype.kind == "pred":
         if value not in (0, 1):
             fail(rules.LITERAL, f"a predicate must be True or False, found {value!r}")
-        return decimal(int(value))
+        return make_decimal(int(value))
     if dtype.kind == "f":
-        return decimal(float_bits(value, dtype)) if dtype.name not in ("f32", "f64") else float_literal(value, dtype)
+        return (
+            make_decimal(encode_float(value, dtype))
+            if dtype.name not in ("f32", "f64")
+            else make_float_literal(value, dtype)
+        )
     if isinstance(value, float):
-        fail(rules.LITERAL, f"expected an integer for .{dtype.name}, found {value!r}", help=f"write {int_near(value)}")
-    low, high = integer_range(dtype, lenient=lenient)
+        fail(
+            rules.LITERAL,
+            f"expected an integer for .{dtype.name}, found {value!r}",
+            help=f"write {suggest_integer(value)}",
+        )
+    low, high = compute_integer_range(dtype, lenient=lenient)
     if not low <= value <= high:
         fail(
             rules.LITERAL,
             f"{value} does not fit .{dtype.name}: the range is {low} to {high}",
             help=f"write {value & (1 << dtype.bits) - 1:#x} for the same bits" if low == 0 and value < 0 else None,
         )
-    return decimal(int(value))
+    return make_decimal(int(value))
 
 
-def int_near(value: float) -> str:
+def suggest_integer(value: float) -> str:
     """Return an integer to suggest for a float."""
     return str(round(value)) if math.isfinite(value) else "an integer"
 
 
 @lru_cache(maxsize=4096)
-def decimal(value: int) -> ImmediateOperand:
+def make_decimal(value: int) -> ImmediateOperand:
     """Return an integer as PTX spells it."""
     return ImmediateOperand(str(value))
 
 
-def float_literal(value: int | float, dtype: PtxType) -> ImmediateOperand:
+def make_float_literal(value: int | float, dtype: PtxType) -> ImmediateOperand:
     """Return `0f…` or `0d…`; integers must be exact."""
-    return ImmediateOperand(("0f%08X" if dtype.bits == 32 else "0d%016X") % float_bits(value, dtype))
+    return ImmediateOperand(("0f%08X" if dtype.bits == 32 else "0d%016X") % encode_float(value, dtype))
 
 
-def float_bits(value: int | float, dtype: PtxType) -> int:
+def encode_float(value: int | float, dtype: PtxType) -> int:
     """Return the bits of a number in a floating-point type, rounded to nearest even; integers must be exact."""
     form = FORMATS.get(dtype.name)
     if form is None or form.kind not in (Kind.FLOAT, Kind.POWER):

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyptx.dsl import rules
 from pyptx.dsl.computing import compute
-from pyptx.dsl.emit import shown
+from pyptx.dsl.emit import describe
 from pyptx.dsl.registers import Pred, Reg
 from pyptx.dsl.trace import fail
 from pyptx.isa.computations import Computation, computations
@@ -25,7 +25,7 @@ def _make_function(name: str, known: Computation) -> Callable[..., Reg]:
         for position, choices in known.positions.items():
             word = named.pop(position, None)
             if word is not None and not isinstance(word, str):
-                fail(rules.ARGUMENT, f"`{position}` of `ptx.{name}` must be a string, found {shown(word)}",
+                fail(rules.ARGUMENT, f"`{position}` of `ptx.{name}` must be a string, found {describe(word)}",
                      help=f"use one of {', '.join(map(repr, choices))}")  # fmt: skip
             words += [] if word is None else [word]
         words += [word for word in known.flags if named.pop(word, False)]

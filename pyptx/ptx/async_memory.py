@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyptx.dsl.emit import emit, spelled
-from pyptx.dsl.registers import Dtype, Pred, type_of
+from pyptx.dsl.emit import emit, spell
+from pyptx.dsl.registers import Dtype, Pred, resolve_type
 from pyptx.dsl.scopes import Named
 from pyptx.dsl.shared import SharedView
 from pyptx.ptx.orders import operand_type, vector_words
@@ -16,24 +16,24 @@ _SIGNAL = "mbarrier::complete_tx::bytes"
 def st_async(dtype: Dtype, addr: Any, src: Any, mbar: Any, *, pred: Pred | None = None) -> None:
     """Emit `st.async.shared::cluster.mbarrier::complete_tx::bytes[.vN].T [a], b, [mbar]`: data and barrier belong to
     one CTA of the cluster, both by mapped addresses."""
-    dtype = type_of(dtype)
+    dtype = resolve_type(dtype)
     words = ("async", "shared::cluster", _SIGNAL, *vector_words(src), dtype.name)
-    emit(spelled("st", *words), (addr, src, mbar), pred)
+    emit(spell("st", *words), (addr, src, mbar), pred)
 
 
 def st_async_global(
     dtype: Dtype, addr: Any, src: Any, *, scope: str = "gpu", mmio: bool = False, pred: Pred | None = None
 ) -> None:
     """Emit `st.async.release.scope.global.T [a], b`, or with `mmio` `st.async.mmio.release.sys.global.T`."""
-    dtype = type_of(dtype)
+    dtype = resolve_type(dtype)
     head = ("mmio", "release", "sys") if mmio else ("release", scope)
-    emit(spelled("st", "async", *head, "global", dtype.name), (addr, src), pred)
+    emit(spell("st", "async", *head, "global", dtype.name), (addr, src), pred)
 
 
 def red_async(op: str, dtype: Dtype, addr: Any, value: Any, mbar: Any, *, pred: Pred | None = None) -> None:
     """Emit `red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.op.T [a], b, [mbar]`."""
     words = ("async", "relaxed", "cluster", "shared::cluster", _SIGNAL, op, operand_type(op, dtype))
-    emit(spelled("red", *words), (addr, value, mbar), pred)
+    emit(spell("red", *words), (addr, value, mbar), pred)
 
 
 def red_async_global(
@@ -41,7 +41,7 @@ def red_async_global(
 ) -> None:
     """Emit `red.async.release.scope.global.op.T [a], b`, or with `mmio` `red.async.mmio.release.sys.global.op.T`."""
     head = ("mmio", "release", "sys") if mmio else ("release", scope)
-    emit(spelled("red", "async", *head, "global", op, operand_type(op, dtype)), (addr, value), pred)
+    emit(spell("red", "async", *head, "global", op, operand_type(op, dtype)), (addr, value), pred)
 
 
 def st_bulk(addr: Any, size: Any, *, pred: Pred | None = None) -> None:
@@ -49,7 +49,7 @@ def st_bulk(addr: Any, size: Any, *, pred: Pred | None = None) -> None:
 
     ptxas accepts only registers as its address: for an allocation, a `mov` precedes it, in a scope `st_bulk`.
     """
-    spelling = spelled("st", "bulk", "shared::cta")
+    spelling = spell("st", "bulk", "shared::cta")
     if isinstance(addr, SharedView) and addr.register is None:
         with Named("st_bulk", addr.name):
             emit(spelling, (addr.address(), size, 0), pred)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyptx.dsl.registers import Dtype, Pred, destination
+from pyptx.dsl.registers import Dtype, Pred, make_destination
 from pyptx.ptx.orders import emit_atomic
 
 __all__ = ["add", "and_", "cas", "dec", "exch", "inc", "max", "min", "or_", "xor_"]
@@ -35,7 +35,7 @@ class _Atom:
     ) -> Any:
         """Emit `atom[.sem][.scope][.space].op[.noftz][.L2::cache_hint][.vN].T d, [a], b[, policy]`; f16 and bf16 have
         `.noftz`. A type as `dst` makes a fresh register; the destination is returned."""
-        result = destination(dst)
+        result = make_destination(dst)
         emit_atomic("atom", self._op, dtype, (result, addr, value), (sem, scope, space), cache_hint, pred)
         return result
 
@@ -63,7 +63,7 @@ def cas(
 ) -> Any:
     """Emit `atom[.sem][.scope][.space].cas.bN d, [a], b, c`: store `value` if the old value equals `compare`. A type as
     `dst` makes a fresh register; the destination is returned."""
-    result = destination(dst)
+    result = make_destination(dst)
     emit_atomic("atom", "cas", dtype, (result, addr, compare, value), (sem, scope, space), None, pred)
     return result
 

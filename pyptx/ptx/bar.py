@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyptx.dsl.emit import emit, spelled
-from pyptx.dsl.registers import Pred, Reg, fresh
+from pyptx.dsl.emit import emit, spell
+from pyptx.dsl.registers import Pred, Reg, create_register
 from pyptx.types import pred as pred_type
 from pyptx.types import u32
 
@@ -18,41 +18,41 @@ def _list_operands(n: Any, count: Any) -> tuple[Any, ...]:
 
 def sync(n: Any = 0, count: Any | None = None, *, pred: Pred | None = None) -> None:
     """Emit `bar.sync n[, count]`. `count` counts threads, a multiple of 32."""
-    emit(spelled("bar", "sync"), _list_operands(n, count), pred)
+    emit(spell("bar", "sync"), _list_operands(n, count), pred)
 
 
 def arrive(n: Any, count: Any, *, pred: Pred | None = None) -> None:
     """Emit `bar.arrive n, count`: arrive without waiting. `count` counts threads, a multiple of 32."""
-    emit(spelled("bar", "arrive"), (n, count), pred)
+    emit(spell("bar", "arrive"), (n, count), pred)
 
 
 def red_popc(value: Pred, n: Any = 0, count: Any | None = None, *, pred: Pred | None = None) -> Reg:
     """Emit `bar.red.popc.u32 d, n[, count], p`: wait; return the number of threads for which the predicate holds.
     `count` counts threads, a multiple of 32."""
-    result = fresh(u32)
-    emit(spelled("bar", "red", "popc", "u32"), (result, *_list_operands(n, count), value), pred)
+    result = create_register(u32)
+    emit(spell("bar", "red", "popc", "u32"), (result, *_list_operands(n, count), value), pred)
     return result
 
 
 def red_and(value: Pred, n: Any = 0, count: Any | None = None, *, pred: Pred | None = None) -> Reg:
     """Emit `bar.red.and.pred q, n[, count], p`: wait; return whether the predicate holds for all threads. `count`
     counts threads, a multiple of 32."""
-    result = fresh(pred_type)
-    emit(spelled("bar", "red", "and", "pred"), (result, *_list_operands(n, count), value), pred)
+    result = create_register(pred_type)
+    emit(spell("bar", "red", "and", "pred"), (result, *_list_operands(n, count), value), pred)
     return result
 
 
 def red_or(value: Pred, n: Any = 0, count: Any | None = None, *, pred: Pred | None = None) -> Reg:
     """Emit `bar.red.or.pred q, n[, count], p`: wait; return whether the predicate holds for any thread. `count` counts
     threads, a multiple of 32."""
-    result = fresh(pred_type)
-    emit(spelled("bar", "red", "or", "pred"), (result, *_list_operands(n, count), value), pred)
+    result = create_register(pred_type)
+    emit(spell("bar", "red", "or", "pred"), (result, *_list_operands(n, count), value), pred)
     return result
 
 
 def warp_sync(membermask: Any = 0xFFFFFFFF, *, pred: Pred | None = None) -> None:
     """Emit `bar.warp.sync mask`."""
-    emit(spelled("bar", "warp", "sync"), (membermask,), pred)
+    emit(spell("bar", "warp", "sync"), (membermask,), pred)
 
 
 def __dir__() -> list[str]:

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, cast
 
 from pyptx.dsl import rules
-from pyptx.dsl.emit import Spelling, emit, shown, spelled
+from pyptx.dsl.emit import Spelling, describe, emit, spell
 from pyptx.dsl.registers import Pred
 from pyptx.dsl.shared import SharedView
 from pyptx.dsl.tensors import TensorSpec
@@ -43,7 +43,7 @@ def group_words(cta_group: Any) -> tuple[str, ...]:
     if isinstance(cta_group, bool) or cta_group not in (None, 1, 2):
         fail(
             rules.ARGUMENT,
-            f"`cta_group` must be 1 or 2, found {shown(cta_group)}",
+            f"`cta_group` must be 1 or 2, found {describe(cta_group)}",
             help="use cta_group=2 for CTA pairs",
         )
     return ("cta_group::2",) if cta_group == 2 else ()
@@ -207,7 +207,7 @@ class TensorCopy:
         words = given("async", "bulk", "prefetch", "tensor", f"{self.rank}d", "L2", "global", mode, level)
         more = [list(offsets)] if offsets is not None else []
         more += [] if cache_hint is None else [cache_hint]
-        emit(spelled("cp", *words), (map_address(src, coord), *more), pred)
+        emit(spell("cp", *words), (map_address(src, coord), *more), pred)
 
     def _emit_load(
         self, space: str, mode: str, dst: Any, src: Any, coord: Any, mbar: Any, offsets: list[Any], mask: Any,
@@ -228,16 +228,16 @@ class TensorCopy:
     def _emit_store(self, words: tuple[str, ...], dst: Any, src: Any, coord: Any, hint: Any, pred: Pred | None) -> None:
         address = map_address(dst, coord)
         if hint is None:
-            emit(spelled("cp", *words), (address, src), pred)
+            emit(spell("cp", *words), (address, src), pred)
         else:
-            emit(spelled("cp", *words, _HINT), (address, src, hint), pred)
+            emit(spell("cp", *words, _HINT), (address, src, hint), pred)
 
 
 @cache
 def _spell_load(rank: int, space: str, mode: str, cast: bool, group: tuple[str, ...], hint: bool) -> Spelling:
     head = ("async", "bulk", "tensor", f"{rank}d", space, "global", mode, _SIGNAL)
     more = given("multicast::cluster" if cast else None, *group, _HINT if hint else None)
-    return spelled("cp", *head, *more)
+    return spell("cp", *head, *more)
 
 
 BOXES = tuple(TensorCopy(rank) for rank in range(1, 6))

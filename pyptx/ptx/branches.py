@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from pyptx.dsl import rules
-from pyptx.dsl.emit import emit, guard_of, spelled
+from pyptx.dsl.emit import emit, make_guard, spell
 from pyptx.dsl.registers import NegPred, Pred
-from pyptx.dsl.trace import Trace, check_name, current, fail
+from pyptx.dsl.trace import Trace, check_name, fail, get_trace
 from pyptx.ir.nodes import Label
 
-BRA = spelled("bra")
-BRANCHES = {False: BRA, True: spelled("bra", "uni")}
+BRA = spell("bra")
+BRANCHES = {False: BRA, True: spell("bra", "uni")}
 
 
 def label(name: str) -> None:
     """Emit `name:`."""
-    trace = current()
+    trace = get_trace()
     check_name(name, symbol=True)
     place_label(trace, name)
 
@@ -25,17 +25,17 @@ def place_label(trace: Trace, name: str) -> None:
     """Append a label to the trace."""
     if trace.pure:
         refuse_control(trace, f"the label `{name}`")
-    here = trace.here(2)
+    here = trace.locate(2)
     if trace.exact is not None:
-        trace.taken.add(name)
+        trace.used_names.add(name)
         trace.append(Label(name, origin=here))
         return
     if name in trace.labels:
         fail(rules.LABEL, f"the kernel already has a label `{name}`", help="choose a unique name for each label",
              notes=[f"it is placed at {trace.labels[name]}"])  # fmt: skip
-    if name in trace.taken:
+    if name in trace.used_names:
         trace.claim(name, "label")
-    trace.taken.add(name)
+    trace.used_names.add(name)
     trace.labels[name] = here
     trace.append(Label(name, origin=here))
 
@@ -43,13 +43,13 @@ def place_label(trace: Trace, name: str) -> None:
 def refuse_control(trace: Trace, what: str) -> None:
     """Report control flow inside a group of instructions."""
     outer = next(opened for opened in reversed(trace.open) if opened.pure)
-    fail(rules.NESTING, f"{what} inside `{outer.what}`: a group of instructions cannot contain control flow",
+    fail(rules.NESTING, f"{what} inside `{outer.title}`: a group of instructions cannot contain control flow",
          help="end the ptx.expr() block first, or use @intrinsic")  # fmt: skip
 
 
 def bra(label: str, *, uni: bool = False, pred: Pred | None = None) -> None:
     """Emit `bra[.uni] label`; the name of an enclosing `ptx.loop` is its start label."""
-    trace = current()
+    trace = get_trace()
     inner = next((loop.start for loop in reversed(trace.loops) if loop.wanted == label), label)
     check_name(inner, symbol=True)
     jump(trace, inner, pred, uni)
@@ -64,7 +64,7 @@ def jump(trace: Trace, target: str, pred: Pred | None = None, uni: bool = False)
 
 def ret(*, pred: Pred | None = None) -> None:
     """Emit `ret`."""
-    emit(spelled("ret"), (), pred)
+    emit(spell("ret"), (), pred)
 
 
 def condition(trace: Trace, pred: Any, what: str) -> Pred:
@@ -74,7 +74,7 @@ def condition(trace: Trace, pred: Any, what: str) -> Pred:
     if isinstance(pred, bool):
         fail(rules.TYPES, f"`{what}` takes a predicate register, found Python's {pred}",
              help="Python has already evaluated the condition: use a plain Python `if`")  # fmt: skip
-    guard_of(pred, trace)
+    make_guard(pred, trace)
     return pred
 
 

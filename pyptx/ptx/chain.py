@@ -10,9 +10,9 @@ from keyword import iskeyword
 from typing import Any
 
 from pyptx.dsl import rules
-from pyptx.dsl.emit import Spelling, emit, emit_unchecked, shown, spelled
-from pyptx.dsl.registers import Reg, destination
-from pyptx.dsl.trace import current, fail
+from pyptx.dsl.emit import Spelling, describe, emit, emit_unchecked, spell
+from pyptx.dsl.registers import Reg, make_destination
+from pyptx.dsl.trace import fail, get_trace
 from pyptx.dsl.values import Pair, Register, RegisterRange
 from pyptx.isa.table import opcodes
 from pyptx.types import PtxType
@@ -30,7 +30,7 @@ def modifier_words(part: object) -> tuple[str, ...]:
     if isinstance(part, PtxType):
         return (part.name,)
     if not isinstance(part, str) or not part.strip("."):
-        fail(rules.ARGUMENT, f"a modifier in brackets must be a type or a string, found {shown(part)}")
+        fail(rules.ARGUMENT, f"a modifier in brackets must be a type or a string, found {describe(part)}")
     return tuple(part.strip(".").split("."))
 
 
@@ -46,17 +46,17 @@ class Chain:
     def __getattr__(self, name: str) -> Chain:
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(name)
-        longer = Chain(spelled(self._spelling.opcode, *self._spelling.modifiers, word(name)))
+        longer = Chain(spell(self._spelling.opcode, *self._spelling.modifiers, word(name)))
         self.__dict__[name] = longer
         return longer
 
     def __getitem__(self, part: PtxType | str) -> Chain:
-        return Chain(spelled(self._spelling.opcode, *self._spelling.modifiers, *modifier_words(part)))
+        return Chain(spell(self._spelling.opcode, *self._spelling.modifiers, *modifier_words(part)))
 
     def __call__(self, *operands: Any, pred: Any = None, unchecked: bool = False) -> Any:
-        trace = current()
+        trace = get_trace()
         if operands and isinstance(operands[0], PtxType | list | Pair):
-            operands = (destination(operands[0]), *operands[1:])
+            operands = (make_destination(operands[0]), *operands[1:])
         if unchecked:
             emit_unchecked(self._spelling, operands, pred, trace)
         else:
@@ -74,13 +74,13 @@ class Root:
     def __getattr__(self, name: str) -> Chain:
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(name)
-        chain = Chain(spelled(word(name)))
+        chain = Chain(spell(word(name)))
         self.__dict__[name] = chain
         return chain
 
     def __getitem__(self, spelling: str) -> Chain:
         opcode, *modifiers = modifier_words(spelling)
-        return Chain(spelled(opcode, *modifiers))
+        return Chain(spell(opcode, *modifiers))
 
     def __dir__(self) -> list[str]:
         return [f"{name}_" if iskeyword(name) else name for name in opcodes()]
@@ -102,12 +102,12 @@ class Pipe:
 
     def __getitem__(self, part: PtxType | str) -> Pipe:
         before = (self._spelling.opcode, *self._spelling.modifiers) if self._spelling else ()
-        return Pipe(self.reg, spelled(*before, *modifier_words(part)))
+        return Pipe(self.reg, spell(*before, *modifier_words(part)))
 
     def __call__(self, dst: Reg, *more: Any, pred: Any = None) -> Pipe:
         if self._spelling is None:
             fail(rules.ARGUMENT, "ptx.pipe(x) needs an instruction before the call: ptx.pipe(x).add.s32(dst, 1)")
-        emit(self._spelling, (dst, self.reg, *more), pred, current())
+        emit(self._spelling, (dst, self.reg, *more), pred, get_trace())
         return Pipe(dst)
 
     def __repr__(self) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from pyptx.dsl import rules
-from pyptx.dsl.emit import emit, shown, spelled
-from pyptx.dsl.registers import Pred, Reg, fresh, move
+from pyptx.dsl.emit import describe, emit, spell
+from pyptx.dsl.registers import Pred, Reg, create_register, move
 from pyptx.dsl.scopes import Scope, intrinsic
 from pyptx.dsl.trace import fail
 from pyptx.dsl.values import Register, Value, is_integer
@@ -38,7 +38,7 @@ def _emit_barrier(op: str, aligned: bool, sem: str | None, scope: str | None, pr
         fail(rules.ARGUMENT, f"a cluster barrier orders memory for the cluster, found scope={scope!r}",
              help="omit scope=")  # fmt: skip
     words = (*(() if sem is None else (sem,)), *(("aligned",) if aligned else ()))
-    emit(spelled("barrier", "cluster", op, *words), (), pred)
+    emit(spell("barrier", "cluster", op, *words), (), pred)
 
 
 @intrinsic
@@ -52,24 +52,24 @@ def sync(*, aligned: bool = False, pred: Pred | None = None) -> None:
 def rank(cta_rank: int | Reg) -> Reg:
     """Return a predicate that is true in the CTA of that rank. Emits `mov` of `%cluster_ctarank` and `setp.eq`."""
     if not isinstance(cta_rank, Register) and not is_integer(cta_rank, 0):
-        fail(rules.ARGUMENT, f"a rank must be an integer or a register, found {shown(cta_rank)}")
+        fail(rules.ARGUMENT, f"a rank must be an integer or a register, found {describe(cta_rank)}")
     return sreg("%cluster_ctarank") == cta_rank
 
 
 def map_shared_u32(bar_addr: Any, cta_id: Reg | int, *, pred: Pred | None = None) -> Reg:
     """Emit `mapa.shared::cluster.u32 d, address, cta`: the corresponding address in another CTA's shared memory."""
-    result = fresh(u32)
+    result = create_register(u32)
     emit(_MAPA, (result, bar_addr, cta_id), pred)
     return result
 
 
-_MAPA = spelled("mapa", "shared::cluster", "u32")
+_MAPA = spell("mapa", "shared::cluster", "u32")
 
 
 def getctarank(address: Any, *, pred: Pred | None = None) -> Reg:
     """Emit `getctarank.shared::cluster.u32 d, address`: the rank of the CTA that the address belongs to."""
-    result = fresh(u32)
-    emit(spelled("getctarank", "shared::cluster", "u32"), (result, address), pred)
+    result = create_register(u32)
+    emit(spell("getctarank", "shared::cluster", "u32"), (result, address), pred)
     return result
 
 
@@ -100,9 +100,9 @@ def arrive_remote(
 def _emit_arrive(address: Any, cta_id: Any, count: Any, sem: str | None, scope: str | None, pred: Pred | None) -> None:
     order = barrier_order(sem, scope, "release")
     with Scope():
-        remote = fresh(u32, "remAddr32")
+        remote = create_register(u32, "remAddr32")
         emit(_MAPA, (remote, address, cta_id), pred)
-        emit(spelled("mbarrier", "arrive", *order, "shared::cluster", "b64"), (None, remote, count), pred)
+        emit(spell("mbarrier", "arrive", *order, "shared::cluster", "b64"), (None, remote, count), pred)
 
 
 @intrinsic
@@ -124,22 +124,25 @@ def arrive_multicast(
     address = _get_address(bar_addr)
     if not isinstance(mask, Reg):
         if not is_integer(mask, 1) or mask >> _LARGEST:
-            fail(rules.ARGUMENT, f"a CTA mask must be 1 to {(1 << _LARGEST) - 1:#x} or a register, found {shown(mask)}")
+            fail(
+                rules.ARGUMENT,
+                f"a CTA mask must be 1 to {(1 << _LARGEST) - 1:#x} or a register, found {describe(mask)}",
+            )
         for cta in range(_LARGEST):
             if mask >> cta & 1:
                 _emit_arrive(address, cta, count, sem, scope, pred)
         return
-    left, reversed_, cta, rest = (fresh(u32) for _ in range(4))
+    left, reversed_, cta, rest = (create_register(u32) for _ in range(4))
     if pred is None:
         move(left, mask)
     else:
-        emit(spelled("selp", "b32"), (left, mask, 0, pred))
+        emit(spell("selp", "b32"), (left, mask, 0, pred))
     with while_(lambda: left != 0):
-        emit(spelled("brev", "b32"), (reversed_, left))
-        emit(spelled("clz", "b32"), (cta, reversed_))
+        emit(spell("brev", "b32"), (reversed_, left))
+        emit(spell("clz", "b32"), (cta, reversed_))
         _emit_arrive(address, cta, count, sem, scope, None)
-        emit(spelled("sub", "u32"), (rest, left, 1))
-        emit(spelled("and", "b32"), (left, left, rest))
+        emit(spell("sub", "u32"), (rest, left, 1))
+        emit(spell("and", "b32"), (left, left, rest))
 
 
 def __dir__() -> list[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyptx.dsl.emit import emit, spelled
-from pyptx.dsl.registers import Pred, Reg, fresh
+from pyptx.dsl.emit import emit, spell
+from pyptx.dsl.registers import Pred, Reg, create_register
 from pyptx.types import pred as pred_type
 from pyptx.types import u32
 
@@ -17,29 +17,29 @@ def try_cancel(dst: Any, mbar: Any, *, multicast: bool = False, pred: Pred | Non
     .b128 [dst], [mbar]`; the 16-byte response is written to shared memory through the async proxy."""
     words = ("multicast::cluster::all",) if multicast else ()
     head = ("try_cancel", "async", "shared::cta", "mbarrier::complete_tx::bytes")
-    emit(spelled("clusterlaunchcontrol", *head, *words, "b128"), (dst, mbar), pred)
+    emit(spell("clusterlaunchcontrol", *head, *words, "b128"), (dst, mbar), pred)
 
 
 def is_canceled(answer: Reg, *, pred: Pred | None = None) -> Reg:
     """Emit `clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p, answer`."""
-    result = fresh(pred_type)
-    emit(spelled("clusterlaunchcontrol", "query_cancel", "is_canceled", "pred", "b128"), (result, answer), pred)
+    result = create_register(pred_type)
+    emit(spell("clusterlaunchcontrol", "query_cancel", "is_canceled", "pred", "b128"), (result, answer), pred)
     return result
 
 
 def get_first_ctaid(answer: Reg, *, pred: Pred | None = None) -> tuple[Reg, Reg, Reg]:
     """Emit `clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {x, y, z, _}, answer`; return x, y, z."""
-    x, y, z = fresh(u32), fresh(u32), fresh(u32)
+    x, y, z = create_register(u32), create_register(u32), create_register(u32)
     words = ("query_cancel", "get_first_ctaid", "v4", "b32", "b128")
-    emit(spelled("clusterlaunchcontrol", *words), ([x, y, z, None], answer), pred)
+    emit(spell("clusterlaunchcontrol", *words), ([x, y, z, None], answer), pred)
     return x, y, z
 
 
 def get_first_ctaid_dim(answer: Reg, dim: str, *, pred: Pred | None = None) -> Reg:
     """Emit `clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 d, answer`; or `y`, `z`."""
-    result = fresh(u32)
+    result = create_register(u32)
     words = ("query_cancel", f"get_first_ctaid::{dim}", "b32", "b128")
-    emit(spelled("clusterlaunchcontrol", *words), (result, answer), pred)
+    emit(spell("clusterlaunchcontrol", *words), (result, answer), pred)
     return result
 
 

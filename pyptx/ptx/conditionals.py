@@ -8,8 +8,8 @@ from pyptx.diagnostics import PythonFrame
 from pyptx.dsl import rules
 from pyptx.dsl.emit import emit
 from pyptx.dsl.registers import Pred
-from pyptx.dsl.scopes import Body, announced
-from pyptx.dsl.trace import OpenBody, check_name, current, fail
+from pyptx.dsl.scopes import Body, announce
+from pyptx.dsl.trace import OpenBody, check_name, fail, get_trace
 from pyptx.ir.nodes import Statement
 from pyptx.ptx.branches import (
     BRANCHES,
@@ -46,24 +46,24 @@ class If(Body):
     """`with ptx.if_(p):`, `elif_` and `else_`."""
 
     def __init__(self, what: str, pred: Any = None) -> None:
-        self.what, self.pred = what, pred
+        self.title, self.pred = what, pred
 
     def begin(self) -> OpenBody:
         trace = self.trace
         if trace.pure:
-            refuse_control(trace, f"`{self.what}`")
-        if self.what == "ptx.if_":
-            test = condition(trace, self.pred, self.what)
+            refuse_control(trace, f"`{self.title}`")
+        if self.title == "ptx.if_":
+            test = condition(trace, self.pred, self.title)
             self.chain = Chain(trace.number("if"))
-            opened = trace.push(self.what)
+            opened = trace.push(self.title)
         else:
             self.chain = self._continue_chain()
-            opened = trace.push(self.what)
+            opened = trace.push(self.title)
             opened.mark = self.chain.at + 1
-            if self.what == "ptx.else_":
+            if self.title == "ptx.else_":
                 self.chain.closed = True
                 return opened
-            test = condition(trace, self.pred, self.what)
+            test = condition(trace, self.pred, self.title)
         self.chain.conditions += 1
         jump(trace, self.chain.otherwise, opposite(test))
         return opened
@@ -75,13 +75,13 @@ class If(Body):
         if chain is None or chain.closed or chain.body is not trace.body or not self._follows(chain):
             fail(
                 rules.NESTING,
-                f"`{self.what}` must directly follow the `ptx.if_` or `ptx.elif_` that it belongs to",
+                f"`{self.title}` must directly follow the `ptx.if_` or `ptx.elif_` that it belongs to",
                 help="compute a condition before the if_ or in the parentheses: with ptx.elif_(a < b):",
             )
         if chain.jumps:
             del trace.body[chain.at + 1]
             trace.labels.pop(chain.done)
-            trace.taken.discard(chain.done)
+            trace.used_names.discard(chain.done)
         chain.jumps = True
         after = trace.body[chain.at :]
         del trace.body[chain.at :]
@@ -93,23 +93,23 @@ class If(Body):
     def _follows(self, chain: Chain) -> bool:
         """Tell whether nothing was emitted in between, except for the statements of an `elif_` condition."""
         between = self.trace.body[chain.at + 1 + chain.jumps :]
-        here = self.trace.here(4)
-        if not between or here is None or self.what == "ptx.else_":
+        here = self.trace.locate(4)
+        if not between or here is None or self.title == "ptx.else_":
             return not between
         first, last = list(here.code.co_positions())[here.lasti // 2][:2]
         return all(_is_within(statement, here, first or 0, last or 0) for statement in between)
 
     def end(self) -> None:
         trace, chain = self.trace, self.chain
-        trace.pop(self.opened)
-        if self.what != "ptx.else_":
+        trace.pop(self.open_body)
+        if self.title != "ptx.else_":
             chain.body, chain.at = trace.body, len(trace.body)
             place_label(trace, chain.otherwise)
             trace.facts["if"] = chain
         if chain.jumps:
             place_label(trace, chain.done)
 
-    def abandoned(self) -> None:
+    def discard(self) -> None:
         self.trace.facts.pop("if", None)
         if self.chain.jumps:
             place_label(self.trace, self.chain.done)
@@ -129,40 +129,40 @@ def if_(pred_reg: Pred, *, label: str | None = None, uni: bool = False, place: b
     """Open a block that runs if the predicate is true: `with ptx.if_(x == 0):`. In an exact transcript, `label` is
     the label after the block, `place=False` leaves its placement to another statement, and `uni` makes the branch
     uniform."""
-    if current().exact is not None:
+    if get_trace().exact is not None:
         return ExactIf(pred_reg, label, uni, place)
     refuse_label("ptx.if_", label)
-    return announced(If("ptx.if_", pred_reg))
+    return announce(If("ptx.if_", pred_reg))
 
 
 def elif_(pred_reg: Pred) -> If:
     """Open the next branch of the preceding `if_`. Its condition, written in the parentheses, is evaluated only if the
     earlier ones are false."""
-    return announced(If("ptx.elif_", pred_reg))
+    return announce(If("ptx.elif_", pred_reg))
 
 
 def else_(*, label: str | None = None, uni: bool = False, place: bool = True) -> Body:
     """Open the last branch of the preceding `if_`. In an exact transcript, `label` is the label after both branches;
     `uni` and `place` are as for `if_`."""
-    if current().exact is not None:
+    if get_trace().exact is not None:
         return ExactElse(label, uni, place)
     refuse_label("ptx.else_", label)
-    return announced(If("ptx.else_"))
+    return announce(If("ptx.else_"))
 
 
 class ExactIf(Body):
     """`@!p bra label; … label:`, as compilers emit it."""
 
-    what = "ptx.if_"
+    title = "ptx.if_"
 
     def __init__(self, pred: Any, label: str | None, uni: bool, place: bool) -> None:
         self.pred, self.label, self.uni, self.place = pred, label, uni, place
 
     def begin(self) -> OpenBody:
         trace = self.trace
-        test = condition(trace, self.pred, self.what)
-        self.label = self.label or trace.exact.label("if")
-        opened = trace.push(self.what)
+        test = condition(trace, self.pred, self.title)
+        self.label = self.label or trace.exact.take_label("if")
+        opened = trace.push(self.title)
         emit(BRANCHES[self.uni], (self.label,), opposite(test), trace)
         return opened
 
@@ -170,7 +170,7 @@ class ExactIf(Body):
         trace = self.trace
         assert self.label is not None
         check_name(self.label, symbol=True)
-        trace.pop(self.opened)
+        trace.pop(self.open_body)
         if self.place:
             place_label(trace, self.label)
             trace.facts["exact if"] = trace.body[-1]
@@ -179,7 +179,7 @@ class ExactIf(Body):
 class ExactElse(ExactIf):
     """`bra done; label: … done:` after an `ExactIf`, whose label moves behind the branch."""
 
-    what = "ptx.else_"
+    title = "ptx.else_"
 
     def __init__(self, label: str | None, uni: bool, place: bool) -> None:
         super().__init__(None, label, uni, place)
@@ -188,8 +188,8 @@ class ExactElse(ExactIf):
         trace = self.trace
         if not trace.body or trace.facts.get("exact if") is not trace.body[-1]:
             fail(rules.NESTING, "`ptx.else_` must directly follow the `ptx.if_` that it belongs to")
-        self.label = self.label or trace.exact.label("if")
-        opened = trace.push(self.what)
+        self.label = self.label or trace.exact.take_label("if")
+        opened = trace.push(self.title)
         otherwise = trace.body.pop()
         emit(BRANCHES[self.uni], (self.label,), None, trace)
         trace.append(otherwise)

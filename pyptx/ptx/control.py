@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pyptx.dsl import rules
-from pyptx.dsl.emit import shown
-from pyptx.dsl.scopes import Named, Scope, announced
-from pyptx.dsl.trace import current, fail
+from pyptx.dsl.emit import describe
+from pyptx.dsl.scopes import Named, Scope, announce
+from pyptx.dsl.trace import fail, get_trace
 from pyptx.dsl.values import is_integer
 from pyptx.ir.directives import LocDirective, PragmaDirective
 from pyptx.isa.directives import pragma as known_pragma
@@ -13,39 +13,41 @@ from pyptx.isa.directives import pragma as known_pragma
 
 def scope() -> Scope:
     """Open `{ … }`: registers created inside are declared there and are not visible outside."""
-    return announced(Scope())
+    return announce(Scope())
 
 
 def expr() -> Named:
     """Group the instructions emitted inside under one comment; control flow inside is refused."""
-    return announced(Named("expr", pure=True))
+    return announce(Named("expr", pure=True))
 
 
 def pragma(value: str) -> None:
     """Emit `.pragma "value";`."""
-    trace = current()
+    trace = get_trace()
     if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        fail(rules.ARGUMENT, f"`ptx.pragma` takes a string, found {shown(value)}", help='write ptx.pragma("nounroll")')
+        fail(
+            rules.ARGUMENT, f"`ptx.pragma` takes a string, found {describe(value)}", help='write ptx.pragma("nounroll")'
+        )
     entry = known_pragma(value)
     first = entry.available.first_version(trace.target) if entry is not None and trace.exact is None else None
     if first is not None:
-        trace.need(first, f'`.pragma "{value}"`')
-    trace.append(PragmaDirective(_check_quotable(value), origin=trace.here(2)))
+        trace.require_version(first, f'`.pragma "{value}"`')
+    trace.append(PragmaDirective(_check_quotable(value), origin=trace.locate(2)))
 
 
 def loc(file_idx: int, line: int, col: int = 0) -> None:
     """Emit `.loc file line column`."""
-    trace = current()
+    trace = get_trace()
     for number in (file_idx, line, col):
         if not is_integer(number, 0):
-            fail(rules.ARGUMENT, f"`ptx.loc` takes nonnegative numbers, found {shown(number)}",
+            fail(rules.ARGUMENT, f"`ptx.loc` takes nonnegative numbers, found {describe(number)}",
                  help="call ptx.file_(file, name) first, then ptx.loc(file, line, column)")  # fmt: skip
-    trace.append(LocDirective(file_idx, line, col, origin=trace.here(2)))
+    trace.append(LocDirective(file_idx, line, col, origin=trace.locate(2)))
 
 
 def file_(file_idx: int, filename: str) -> None:
     """Declare `.file index "name"` at module level."""
-    trace = current()
+    trace = get_trace()
     if not is_integer(file_idx, 1) or not isinstance(filename, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         fail(rules.ARGUMENT, f"`ptx.file_` takes a positive number and a name, found {file_idx!r}, {filename!r}",
              help='write ptx.file_(1, "kernel.cu")')  # fmt: skip

@@ -8,11 +8,12 @@ from types import FrameType
 from typing import Any
 
 from pyptx.dsl import rules
-from pyptx.dsl.arithmetic import unsigned
-from pyptx.dsl.emit import emit, shown, spelled
-from pyptx.dsl.registers import Pred, Reg, compare, fresh, move, widen
-from pyptx.dsl.trace import Trace, current, fail
-from pyptx.dsl.values import Register, is_integer, plain
+from pyptx.dsl.arithmetic import to_unsigned
+from pyptx.dsl.emit import describe, emit, spell
+from pyptx.dsl.operators import emit_comparison, widen
+from pyptx.dsl.registers import Pred, Reg, create_register, move
+from pyptx.dsl.trace import Trace, fail, get_trace
+from pyptx.dsl.values import Register, is_integer, unwrap_number
 from pyptx.ir.nodes import Statement
 from pyptx.ptx.branches import jump
 from pyptx.ptx.loops import Loop
@@ -24,7 +25,7 @@ class Counted(Loop):
 
     def __init__(self, counter: Reg, stop: Any, by: Any, down: bool, runs: bool) -> None:
         def again() -> Pred:
-            return compare("gt" if down else "lt", "range_", counter, stop)
+            return emit_comparison("gt" if down else "lt", "range_", counter, stop)
 
         super().__init__("ptx.range_", "$range", again if runs else None, None if runs else again)
         self.counter, self.by = counter, by
@@ -34,8 +35,8 @@ class Counted(Loop):
         if down:
             # One less than the step would wrap to a large number and continue; a step of 1 meets the bound exactly.
             self.breaks = True
-            jump(self.trace, self.done, compare("lt", "range_", self.counter, -self.by))
-        emit(spelled("add", unsigned(self.counter.dtype).name), (self.counter, self.counter, self.by))
+            jump(self.trace, self.done, emit_comparison("lt", "range_", self.counter, -self.by))
+        emit(spell("add", to_unsigned(self.counter.dtype).name), (self.counter, self.counter, self.by))
 
 
 def range_(start: Any, stop: Any = None, step: Any = 1) -> Generator[Reg, None, None]:
@@ -43,8 +44,8 @@ def range_(start: Any, stop: Any = None, step: Any = 1) -> Generator[Reg, None, 
     positive. The body is written once; leave it with `ptx.break_()`."""
     if stop is None:
         start, stop = 0, start
-    start, stop, step = plain(start), plain(stop), plain(step)
-    trace = current()
+    start, stop, step = unwrap_number(start), unwrap_number(stop), unwrap_number(step)
+    trace = get_trace()
     dtype = _choose_type(start, stop, step)
     if isinstance(step, int) and step == 0:
         fail(rules.ARGUMENT, "the step of `ptx.range_` must not be 0")
@@ -58,27 +59,27 @@ def range_(start: Any, stop: Any = None, step: Any = 1) -> Generator[Reg, None, 
 
 def _count_rounds(trace: Trace, dtype: Any, bounds: list[Any]) -> Generator[Reg, None, None]:
     start, stop, step = bounds
-    counter = fresh(dtype)
+    counter = create_register(dtype)
     move(counter, start)
     counter.__held__ = "the counter of `ptx.range_`, incremented by the loop"
     known = [bound for bound in bounds if isinstance(bound, int)]
     loop = Counted(counter, stop, step, isinstance(step, int) and step < 0, len(known) == 3 and len(range(*known)) > 0)
     loop.__enter__()
-    here, mark = trace.here(2), len(trace.body)
+    here, mark = trace.locate(2), len(trace.body)
     try:
         yield counter
     except GeneratorExit:
         # Nothing can be raised from a generator that is being closed; the next statement raises it.
-        trace.pop(loop.opened, keep=False)
-        loop.abandoned()
+        trace.pop(loop.open_body, keep=False)
+        loop.discard()
         trace.pending.append(rules.PYTHON_EXIT.found(
             here, "`break` or `return` in the body of `ptx.range_` ended tracing, not the loop",
             help="use ptx.break_() or ptx.break_(pred=p)",
         ))  # fmt: skip
         raise
     if all(_get_origin(statement) is here for statement in trace.body[mark:]) and not _is_held(trace, counter):
-        trace.pop(loop.opened, keep=False)
-        loop.abandoned()
+        trace.pop(loop.open_body, keep=False)
+        loop.discard()
         fail(rules.NESTING, "`ptx.range_` works only in a `for` statement: list() and * leave its body empty",
              help="write `for i in ptx.range_(…):`, or Python's range for numbers")  # fmt: skip
     loop.end()
@@ -104,10 +105,10 @@ def _choose_type(*values: Any) -> Any:
     registers = [value for value in values if isinstance(value, Register)]
     for value in values:
         if not isinstance(value, Register) and (isinstance(value, bool) or not isinstance(value, int)):
-            fail(rules.ARGUMENT, f"`ptx.range_` takes integers and integer registers, found {shown(value)}")
+            fail(rules.ARGUMENT, f"`ptx.range_` takes integers and integer registers, found {describe(value)}")
     for register in registers:
         if register.dtype.kind not in ("b", "u", "s") or register.dtype.bits not in (32, 64):
-            fail(rules.TYPES, f"`ptx.range_` counts in 32 or 64 bits, found {shown(register)}")
+            fail(rules.TYPES, f"`ptx.range_` counts in 32 or 64 bits, found {describe(register)}")
     if not registers:
         start, stop, step = values
         # The counter ends one step after the last iteration, where a narrow one would wrap and continue.
@@ -118,7 +119,7 @@ def _choose_type(*values: Any) -> Any:
     if len({dtype.kind for dtype in wide} - {"b"}) > 1:
         fail(rules.TYPES, f"`ptx.range_` of .{wide[0]} and .{wide[1]}: the bounds have different signedness",
              help="declare the bounds with the same signedness, or convert one")  # fmt: skip
-    return unsigned(next((dtype for dtype in wide if dtype.kind != "b"), wide[0]))
+    return to_unsigned(next((dtype for dtype in wide if dtype.kind != "b"), wide[0]))
 
 
 def _convert_bound(value: Any, dtype: Any) -> Any:
@@ -135,14 +136,14 @@ def kloop(total: int | Reg, *, unroll: int, body: Callable[[], None], loop_label
             body()
         return
     if not is_integer(unroll, 1):
-        fail(rules.ARGUMENT, f"`unroll` must be a positive integer, found {shown(unroll)}")
-    left = fresh(total.dtype)
+        fail(rules.ARGUMENT, f"`unroll` must be a positive integer, found {describe(unroll)}")
+    left = create_register(total.dtype)
     move(left, total)
-    kind = unsigned(total.dtype).name
+    kind = to_unsigned(total.dtype).name
     for copies, name in ((unroll, loop_label), (1, f"{loop_label}_tail")):
         if copies == 1 and name != loop_label and unroll == 1:
             break
-        with Loop("ptx.kloop", name, None, lambda count=copies: compare("ge", "kloop", left, count)):
+        with Loop("ptx.kloop", name, None, lambda count=copies: emit_comparison("ge", "kloop", left, count)):
             for _ in range(copies):
                 body()
-            emit(spelled("sub", kind), (left, left, copies))
+            emit(spell("sub", kind), (left, left, copies))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyptx.dsl.emit import emit, spelled
-from pyptx.dsl.registers import Pred, Reg, fresh
+from pyptx.dsl.emit import emit, spell
+from pyptx.dsl.registers import Pred, Reg, create_register
 from pyptx.types import b64
 from pyptx.types import pred as pred_type
 
@@ -16,8 +16,8 @@ __all__ = [
 
 
 def _convert(words: tuple[str, ...], src: Any, dst: Reg | None, pred: Pred | None) -> Reg:
-    result = fresh(b64) if dst is None else dst
-    emit(spelled("cvta", *words, "u64"), (result, src), pred)
+    result = create_register(b64) if dst is None else dst
+    emit(spell("cvta", *words, "u64"), (result, src), pred)
     return result
 
 
@@ -73,8 +73,8 @@ def const(src: Any, dst: Reg | None = None, *, pred: Pred | None = None) -> Reg:
 
 def isspacep(space: str, address: Reg, *, pred: Pred | None = None) -> Reg:
     """Emit `isspacep.space p, a`: whether a generic address is in the state space."""
-    result = fresh(pred_type)
-    emit(spelled("isspacep", space), (result, address), pred)
+    result = create_register(pred_type)
+    emit(spell("isspacep", space), (result, address), pred)
     return result
 
 

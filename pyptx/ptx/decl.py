@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyptx.dsl import declared
-from pyptx.dsl.declared import DeclaredRange
+from pyptx.dsl import exact_declarations
+from pyptx.dsl.exact_declarations import DeclaredRange
 from pyptx.dsl.registers import Dtype, Reg
 from pyptx.ir.nodes import Declarator, Param
 from pyptx.ptx.exact import exact_of
@@ -17,8 +17,8 @@ def reg(dtype: Dtype, *names: str, vector: int | None = None, align: Any = None)
     """Declare registers: `.reg .b32 %r<24>, %x;`. Returns a register for each name, and for `%r<24>` an array of 24.
     `align` is in bytes."""
     exact = exact_of("ptx.decl.reg")
-    node, registers = declared.registers(dtype, names, vector, align)
-    exact.trace.append(node.replace(origin=exact.trace.here(2)))
+    node, registers = exact_declarations.declare_registers(dtype, names, vector, align)
+    exact.trace.append(node.replace(origin=exact.trace.locate(2)))
     for register in registers:
         if isinstance(register, Reg):
             exact.declare(node.type, register.name, None)
@@ -49,10 +49,10 @@ def var(
     the name. `shape` and `count` count elements, `align` is in bytes."""
     trace = exact_of("ptx.decl.var").trace
     trace.append(
-        declared.variable(
+        exact_declarations.build_variable(
             space, dtype, name, shape, *more, init=init, align=align, linking=linking, vector=vector, count=count,
             braces=braces, attributes=attributes, attributes_first=attributes_first, bank=bank,
-        ).replace(origin=trace.here(2))
+        ).replace(origin=trace.locate(2))
     )  # fmt: skip
     return name
 
@@ -61,7 +61,7 @@ def item(
     name: str, shape: Any = None, *, init: Any = None, count: Any = None, braces: bool | None = None
 ) -> Declarator:
     """Return another declarator of `ptx.decl.var`. `shape` and `count` count elements."""
-    return Declarator(*declared.declarator(name, shape, init, count, braces))
+    return Declarator(*exact_declarations.build_declarator(name, shape, init, count, braces))
 
 
 def param(
@@ -78,7 +78,7 @@ def param(
 ) -> Param:
     """Return a parameter of a function: `.param .u64 .ptr .global .align 16 name`. `ptr` is True for `.ptr` alone, or
     its state space; `shape` the size of an array, () for `[]`. Alignments are in bytes, `shape` counts elements."""
-    return declared.parameter(
+    return exact_declarations.build_parameter(
         dtype, name, shape, space=space, align=align, ptr=ptr, ptr_align=ptr_align, vector=vector,
         trailing_align=trailing_align,
     )  # fmt: skip

@@ -11,11 +11,11 @@ from math import gcd
 from typing import Any, NoReturn
 
 from pyptx.dsl import rules
-from pyptx.dsl.emit import emit, shown, spelled
-from pyptx.dsl.registers import Reg, fresh, move
+from pyptx.dsl.emit import describe, emit, spell
+from pyptx.dsl.registers import Reg, create_register, move
 from pyptx.dsl.scopes import Named
-from pyptx.dsl.shared import SharedAlloc, SharedSlice, SharedView, alignment_of, symbol_plus
-from pyptx.dsl.trace import current, fail
+from pyptx.dsl.shared import SharedAlloc, SharedSlice, SharedView, find_alignment, make_symbol_value
+from pyptx.dsl.trace import fail, get_trace
 from pyptx.dsl.values import Register, is_integer
 from pyptx.ir.operands import ImmediateOperand
 from pyptx.isa.swizzle import by_name
@@ -51,7 +51,7 @@ def check_bytes(**given: Any) -> None:
         if not is_integer(value, 0) or value % 16 or value >= _LIMIT:
             fail(
                 rules.ARGUMENT,
-                f"`{name}` must be a multiple of 16 bytes below {_LIMIT:,}, found {shown(value)}",
+                f"`{name}` must be a multiple of 16 bytes below {_LIMIT:,}, found {describe(value)}",
                 help="pass bytes: the descriptor divides them by 16; add registers to the address",
             )
 
@@ -61,7 +61,7 @@ def check_field(name: str, value: Any, largest: int, meaning: str) -> None:
     if not is_integer(value, 0) or value > largest:
         fail(
             rules.ARGUMENT,
-            f"`{name}` must be a number from 0 to {largest if largest < 16 else hex(largest)}, found {shown(value)}",
+            f"`{name}` must be a number from 0 to {largest if largest < 16 else hex(largest)}, found {describe(value)}",
             help=meaning,
         )
 
@@ -70,17 +70,21 @@ def with_address(base: Any, offset: int, bits: int, mask: int = START) -> Reg:
     """Return a register with `((base + offset) & mask) >> 4 | bits`; `offset` is in bytes."""
     if not is_integer(offset):
         fail(
-            rules.ARGUMENT, f"a byte offset must be an integer, found {shown(offset)}", help="add registers to the base"
+            rules.ARGUMENT,
+            f"a byte offset must be an integer, found {describe(offset)}",
+            help="add registers to the base",
         )
     if not is_integer(mask):
-        fail(rules.ARGUMENT, f"`mask` must be an integer, found {shown(mask)}", help="it selects bits of the address")
+        fail(
+            rules.ARGUMENT, f"`mask` must be an integer, found {describe(mask)}", help="it selects bits of the address"
+        )
     check_field("const_bits", bits, (1 << 64) - 1, "the bits of a descriptor above its start address")
     address = _compute_address(base, offset)
-    masked, start, wide, result = fresh(b32), fresh(u32), fresh(u64), fresh(b64)
-    emit(spelled("and", "b32"), (masked, address, ImmediateOperand(f"{mask & 0xFFFFFFFF:#x}")))
-    emit(spelled("shr", "u32"), (start, masked, 4))
-    emit(spelled("cvt", "u64", "u32"), (wide, start))
-    emit(spelled("or", "b64"), (result, wide, ImmediateOperand(f"{bits:#x}")))
+    masked, start, wide, result = create_register(b32), create_register(u32), create_register(u64), create_register(b64)
+    emit(spell("and", "b32"), (masked, address, ImmediateOperand(f"{mask & 0xFFFFFFFF:#x}")))
+    emit(spell("shr", "u32"), (start, masked, 4))
+    emit(spell("cvt", "u64", "u32"), (wide, start))
+    emit(spell("or", "b64"), (result, wide, ImmediateOperand(f"{bits:#x}")))
     return result
 
 
@@ -88,28 +92,28 @@ def _compute_address(base: Any, offset: int) -> Any:
     """Return a 32-bit register with an address in shared memory plus a byte offset."""
     if isinstance(base, str) or (isinstance(base, SharedView) and base.register is None):
         name, start = (base, 0) if isinstance(base, str) else (base.name, base.byte_offset)
-        result = fresh(u32)
-        move(result, symbol_plus(name, start + offset))
+        result = create_register(u32)
+        move(result, make_symbol_value(name, start + offset))
         return result
     register = base.register if isinstance(base, SharedView) else base
     if isinstance(register, int) and is_integer(register, 0):
-        result = fresh(u32)
+        result = create_register(u32)
         move(result, register + offset)
         return result
     if not isinstance(register, Register) or register.dtype.bits not in (32, 64) or register.dtype.kind not in "bus":
         fail(
             rules.ARGUMENT,
-            f"a descriptor needs an address in shared memory, found {shown(base)}",
+            f"a descriptor needs an address in shared memory, found {describe(base)}",
             help="pass an allocation, a slice of one, or a register with an address: tile.address()",
         )
     if register.dtype.bits == 64:
-        narrow = fresh(u32)
-        emit(spelled("cvt", "u32", "u64"), (narrow, register))
+        narrow = create_register(u32)
+        emit(spell("cvt", "u32", "u64"), (narrow, register))
         register = narrow
     if not offset:
         return register
-    result = fresh(u32)
-    emit(spelled("add", "s32"), (result, register, offset))
+    result = create_register(u32)
+    emit(spell("add", "s32"), (result, register, offset))
     return result
 
 
@@ -217,7 +221,7 @@ def _check_place(view: SharedView, owner: SharedAlloc, layout: GmmaLayout, name:
             f"`{owner.name}` is stored in {layout.stripes} stripes, so a row is not contiguous",
             f"allocate several tiles, with shape (tiles, rows, columns), and pass {owner.name}[tile]",
         )
-    known = alignment_of(owner)
+    known = find_alignment(owner)
     if view.register is None:
         known = gcd(known, view.byte_offset)
     elif isinstance(view, SharedSlice):
@@ -243,7 +247,7 @@ def _refuse(name: str, message: str, remedy: str) -> NoReturn:
 def offset_of(name: str, offset: Any) -> int:
     """Return a `k_offset` argument, a number of bytes."""
     if type(offset) is not int or offset < 0:
-        fail(rules.ARGUMENT, f"`{name}_k_offset` must be a number of bytes, found {shown(offset)}",
+        fail(rules.ARGUMENT, f"`{name}_k_offset` must be a number of bytes, found {describe(offset)}",
              help="index the allocation with the register instead: tile[stage]")  # fmt: skip
     return offset
 
@@ -258,19 +262,19 @@ def _check_unit(name: str, offset: int) -> None:
 def stepped(name: str, value: Any, offset: int) -> Reg:
     """Return a descriptor in a register, advanced by `offset` bytes: one `add.s64`."""
     if not isinstance(value, Register):
-        fail(rules.ARGUMENT, f"`{name}_k_offset` needs an allocation, found {shown(value)}",
+        fail(rules.ARGUMENT, f"`{name}_k_offset` needs an allocation, found {describe(value)}",
              help="pass smem.wgmma_tile(…), or a descriptor that starts at the offset")  # fmt: skip
     _check_unit(name, offset)
     with Named("descriptor_step", f"{value.name}, {offset}"):
-        result = fresh(b64)
-        emit(spelled("add", "s64"), (result, value, offset >> 4))
+        result = create_register(b64)
+        emit(spell("add", "s64"), (result, value, offset >> 4))
     return result
 
 
 def descriptor_of(found: Matrix, offset: int, encode: Encode, what: str) -> Reg:
     """Return the descriptor of a matrix advanced by `offset` bytes: built once in the prologue for a constant address,
     otherwise here."""
-    trace, view = current(), found.view
+    trace, view = get_trace(), found.view
     bits = encode(found.layout)
     if view.register is not None:
         with Named(what, f"{view.name}[{view.register.name}]" + (f"+{offset}" if offset else "")):

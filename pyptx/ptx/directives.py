@@ -6,9 +6,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyptx.dsl import rules
-from pyptx.dsl.declared import dotted, function_directives, label_place, maybe, number, scalar, text
-from pyptx.dsl.emit import shown
-from pyptx.dsl.exact import checked_name
+from pyptx.dsl.emit import describe
+from pyptx.dsl.exact import check_symbol_name
+from pyptx.dsl.exact_declarations import (
+    check_dotted,
+    check_text,
+    parse_directives,
+    parse_label_place,
+    to_integer,
+    to_optional_integer,
+    to_scalar_type,
+)
 from pyptx.dsl.registers import Dtype
 from pyptx.dsl.trace import fail
 from pyptx.ir.directives import (
@@ -37,14 +45,14 @@ def directive(name: str, *values: Any, **given: Any) -> None:
     `("file", 1, "a.cu")`, `("dwarf", ".byte", 1, 2)`. `.loc` takes `function_name=` (a label, optionally with an
     offset) and `inlined_at=` (file, line, column)."""
     trace = exact_of("ptx.directive").trace
-    trace.append(directive_node(name, *values, **given).replace(origin=trace.here(2)))
+    trace.append(directive_node(name, *values, **given).replace(origin=trace.locate(2)))
 
 
 def directive_node(name: str, *values: Any, **given: Any) -> Any:
     """Return the node of a directive."""
     make = _MAKERS.get(name)
     if make is None:
-        fail(rules.ARGUMENT, f"unknown directive {shown(name)}", help=f"use one of {', '.join(sorted(_MAKERS))}")
+        fail(rules.ARGUMENT, f"unknown directive {describe(name)}", help=f"use one of {', '.join(sorted(_MAKERS))}")
     try:
         return make(*values, **given)
     except TypeError as wrong:
@@ -53,33 +61,33 @@ def directive_node(name: str, *values: Any, **given: Any) -> Any:
 
 def data_node(dtype: Dtype, *values: Any) -> SectionData:
     """Return a line of a section: numbers, labels, (label, offset), (label, "-", label)."""
-    parts = [label_place(value) if isinstance(value, str | tuple) else number(value) for value in values]
-    return SectionData(scalar(dtype), tuple(parts))
+    parts = [parse_label_place(value) if isinstance(value, str | tuple) else to_integer(value) for value in values]
+    return SectionData(to_scalar_type(dtype), tuple(parts))
 
 
 def _make_loc(
     file: Any, line: Any, column: Any, *, function_name: Any = None, inlined_at: Any = None, intermediate: bool = False
 ) -> Directive:
-    at = None if inlined_at is None else tuple(map(number, inlined_at))
+    at = None if inlined_at is None else tuple(map(to_integer, inlined_at))
     if at is not None and len(at) != 3:
-        fail(rules.ARGUMENT, f"`inlined_at` must be (file, line, column), found {shown(inlined_at)}")
-    where = None if function_name is None else label_place(function_name)
-    return LocDirective(number(file), number(line), number(column), where, at, intermediate)  # pyright: ignore[reportArgumentType]
+        fail(rules.ARGUMENT, f"`inlined_at` must be (file, line, column), found {describe(inlined_at)}")
+    where = None if function_name is None else parse_label_place(function_name)
+    return LocDirective(to_integer(file), to_integer(line), to_integer(column), where, at, intermediate)  # pyright: ignore[reportArgumentType]
 
 
 def _make_pragma(first: str, *more: str) -> Directive:
-    return PragmaDirective(text(first), tuple(map(text, more)))
+    return PragmaDirective(check_text(first), tuple(map(check_text, more)))
 
 
 def _make_file(index: Any, path: str, timestamp: Any = None, size: Any = None) -> Directive:
-    return FileDirective(number(index), text(path), maybe(timestamp), maybe(size))
+    return FileDirective(to_integer(index), check_text(path), to_optional_integer(timestamp), to_optional_integer(size))
 
 
 def _make_prototype(
     *, params: Sequence[Param] = (), returns: Sequence[Param] | None = None, directives: Any = (), parens: bool = True
 ) -> Directive:
     back = None if returns is None else tuple(returns)
-    return CallPrototype(tuple(params), back, function_directives(directives), parens)
+    return CallPrototype(tuple(params), back, parse_directives(directives), parens)
 
 
 def _make_branch_targets(*labels: Any) -> Directive:
@@ -88,25 +96,25 @@ def _make_branch_targets(*labels: Any) -> Directive:
 
 def _make_label_range(label: Any) -> LabelRange:
     if isinstance(label, str):
-        return LabelRange(checked_name(label))
+        return LabelRange(check_symbol_name(label))
     name, count = label
-    return LabelRange(checked_name(name), number(count))
+    return LabelRange(check_symbol_name(name), to_integer(count))
 
 
 def _make_dwarf(keyword: Any, *values: Any) -> Directive:
     if keyword == ":":
-        return DwarfDirective(":", (checked_name(values[0]),))
+        return DwarfDirective(":", (check_symbol_name(values[0]),))
     items: list[Any] = []
     for value in values:
         if isinstance(value, str) and value[:1] == '"':
-            items.append(f'"{text(value[1:-1])}"')
+            items.append(f'"{check_text(value[1:-1])}"')
         else:
-            items.append(label_place(value) if isinstance(value, str | tuple) else number(value))
-    return DwarfDirective(dotted(keyword, "a keyword such as '.byte'"), tuple(items))
+            items.append(parse_label_place(value) if isinstance(value, str | tuple) else to_integer(value))
+    return DwarfDirective(check_dotted(keyword, "a keyword such as '.byte'"), tuple(items))
 
 
 def _make_alias(name: str, aliasee: str) -> Directive:
-    return AliasDirective(checked_name(name), checked_name(aliasee))
+    return AliasDirective(check_symbol_name(name), check_symbol_name(aliasee))
 
 
 _MAKERS: dict[str, Callable[..., Directive]] = {
@@ -114,9 +122,9 @@ _MAKERS: dict[str, Callable[..., Directive]] = {
     "pragma": _make_pragma,
     "file": _make_file,
     "callprototype": _make_prototype,
-    "calltargets": lambda *names: CallTargets(tuple(map(checked_name, names))),
+    "calltargets": lambda *names: CallTargets(tuple(map(check_symbol_name, names))),
     "branchtargets": _make_branch_targets,
     "alias": _make_alias,
-    "target": lambda *targets: Target(tuple(map(checked_name, targets))),
+    "target": lambda *targets: Target(tuple(map(check_symbol_name, targets))),
     "dwarf": _make_dwarf,
 }

@@ -7,11 +7,11 @@ from types import TracebackType
 from typing import Any
 
 from pyptx.dsl import rules
-from pyptx.dsl.exact import Exact, Given
+from pyptx.dsl.exact import Exact, NameQueues
 from pyptx.dsl.exact_layout import Gap, Mark
 from pyptx.dsl.registers import Reg
 from pyptx.dsl.scopes import Body
-from pyptx.dsl.trace import OpenBody, current, fail
+from pyptx.dsl.trace import OpenBody, fail, get_trace
 from pyptx.emitter.styles import Style
 from pyptx.ir.nodes import Block, Statement
 
@@ -20,7 +20,7 @@ __all__ = ["Style", "block", "close_block", "inline_asm", "layout", "names", "op
 
 def exact_of(what: str) -> Exact:
     """Return the current exact trace, or refuse a function that is only allowed there."""
-    trace = current()
+    trace = get_trace()
     if trace.exact is None:
         fail(rules.EXACT, f"`{what}` is only allowed in an exact transcript", help="write @kernel(exact=True)")
     return trace.exact
@@ -51,15 +51,15 @@ def layout(
 class ExactBlock(Body):
     """`{ … }`, with nothing of its own."""
 
-    what = "ptx.block()"
+    title = "ptx.block()"
     decides = False
 
     def begin(self) -> OpenBody:
-        exact_of(self.what)
-        return self.trace.push(self.what, self._close)
+        exact_of(self.title)
+        return self.trace.push(self.title, self._close)
 
     def _close(self, body: tuple[Statement, ...]) -> Statement:
-        return Block(body, origin=self.opened.origin)
+        return Block(body, origin=self.open_body.origin)
 
 
 def block() -> ExactBlock:
@@ -70,7 +70,7 @@ def block() -> ExactBlock:
 def open_block() -> None:
     """Emit `{`, for blocks nested deeper than Python allows `with`."""
     exact = exact_of("ptx.open_block")
-    origin = exact.trace.here(2)
+    origin = exact.trace.locate(2)
     exact.blocks.append(exact.trace.push("ptx.open_block()", lambda body: Block(body, origin=origin)))
 
 
@@ -85,18 +85,18 @@ def close_block() -> None:
 class InlineAsm(Body):
     """The markers that LLVM puts around inline assembly: two comment lines, and a separate style between them."""
 
-    what = "ptx.inline_asm()"
+    title = "ptx.inline_asm()"
     decides = False
 
     def begin(self) -> OpenBody:
-        exact_of(self.what)
-        opened = self.trace.push(self.what)
+        exact_of(self.title)
+        opened = self.trace.push(self.title)
         self.trace.append(Mark("asm"))
         return opened
 
     def end(self) -> None:
         self.trace.append(Mark("end"))
-        self.trace.pop(self.opened)
+        self.trace.pop(self.open_body)
 
 
 def inline_asm() -> InlineAsm:
@@ -115,12 +115,12 @@ class Naming:
         flat: list[Reg] = []
         for item in self.registers:
             flat += [item] if isinstance(item, Reg) else list(item)
-        self.exact.given.append(Given(self.exact, flat, self.labels))
+        self.exact.name_queues.append(NameQueues(self.exact, flat, self.labels))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.exact.given.pop()
+        self.exact.name_queues.pop()
 
 
 def names(*registers: Reg | Sequence[Reg], labels: Sequence[str] = ()) -> Naming:

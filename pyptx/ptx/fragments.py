@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from pyptx.dsl import rules
-from pyptx.dsl.emit import shown
+from pyptx.dsl.emit import describe
 from pyptx.dsl.trace import fail
 from pyptx.dsl.values import Register, RegisterRange
 
@@ -28,7 +28,11 @@ def registers(value: Any, what: str) -> list[Register]:
     items: list[Any] = list(cast("list[Any]", value)) if isinstance(value, list | tuple) else [value]
     for item in items:
         if not isinstance(item, Register):
-            fail(rules.ARGUMENT, f"`{what}` must be registers, found {shown(item)}", help="pass reg.array(…) or a list")
+            fail(
+                rules.ARGUMENT,
+                f"`{what}` must be registers, found {describe(item)}",
+                help="pass reg.array(…) or a list",
+            )
     return items
 
 

@@ -10,15 +10,15 @@ from typing import Any, overload
 from pyptx.check.symbols import Kind, Symbol
 from pyptx.diagnostics import counted
 from pyptx.dsl import rules
-from pyptx.dsl.emit import emit, spelled
-from pyptx.dsl.finish import finished_body
-from pyptx.dsl.origin import definition_of
-from pyptx.dsl.registers import Dtype, Pred, Reg, fresh, type_of
+from pyptx.dsl.emit import emit, spell
+from pyptx.dsl.finish import build_body
+from pyptx.dsl.origin import find_definition
+from pyptx.dsl.registers import Dtype, Pred, Reg, create_register, resolve_type
 from pyptx.dsl.run import run_function
 from pyptx.dsl.scopes import Named, Scope, refuse_deferred
-from pyptx.dsl.shared import SharedMemory, memory_type
-from pyptx.dsl.trace import Trace, check_name, current, fail
-from pyptx.dsl.values import literal, storage
+from pyptx.dsl.shared import SharedMemory, choose_memory_type
+from pyptx.dsl.trace import Trace, check_name, fail, get_trace
+from pyptx.dsl.values import choose_storage, make_literal
 from pyptx.ir.kinds import ScalarType, StateSpace
 from pyptx.ir.nodes import Function, Param, Statement, VarDecl
 from pyptx.ir.operands import AddressOperand, LabelOperand
@@ -63,10 +63,10 @@ class DeviceFunction:
                     f"{counted('type', len(params))}"
                 ),
             )
-        return tuple(map(type_of, params)), tuple(map(type_of, returns))
+        return tuple(map(resolve_type, params)), tuple(map(resolve_type, returns))
 
     def __call__(self, *args: Any) -> Any:
-        trace = current()
+        trace = get_trace()
         params, returns = self.signature()
         if len(args) != len(params):
             fail(rules.ARGUMENT, f"`{self.name}` takes {counted('argument', len(params))}, found {len(args)}")
@@ -89,30 +89,30 @@ class DeviceFunction:
             Param(StateSpace.PARAM, _choose_parameter_type(t), f"{self.name}_result{i}") for i, t in enumerate(returns)
         ]
         head = Function(
-            False, self.name, tuple(param_decls), tuple(return_decls) or None, origin=definition_of(self.function)
+            False, self.name, tuple(param_decls), tuple(return_decls) or None, origin=find_definition(self.function)
         )  # fmt: skip
         declare(trace, head)
         body = self._trace_body(trace, params, returns)
         trace.unit.functions[self.name] = head.replace(body=body)
 
     def _trace_body(self, outer: Trace, params: Sequence[PtxType], returns: Sequence[PtxType]) -> tuple[Statement, ...]:
-        inner = Trace(outer.target, outer.wanted, self.name, outer.unit)
+        inner = Trace(outer.target, outer.fixed_version, self.name, outer.unit)
         inner.facts["shared"] = SharedMemory(0, None)
         for prefix, kinds in ((f"{self.name}_", params), (f"{self.name}_result", returns)):
             for index, kind in enumerate(kinds):
-                inner.parameter(f"{prefix}{index}", kind.name)
+                inner.declare_parameter(f"{prefix}{index}", kind.name)
 
         def write() -> None:
-            arguments = [fresh(kind) for kind in params]
+            arguments = [create_register(kind) for kind in params]
             for index, register in enumerate(arguments):
                 address = AddressOperand(f"{self.name}_{index}")
-                emit(spelled("ld", "param", memory_type(register.dtype)), (register, address))
+                emit(spell("ld", "param", choose_memory_type(register.dtype)), (register, address))
             self._leave(returns, self.function(*arguments))
 
         run_function(inner, write)
-        outer.need(inner.needed, f"`{self.name}`")
+        outer.require_version(inner.least_version, f"`{self.name}`")
         outer.warnings += inner.warnings
-        return finished_body(inner, self.function)
+        return build_body(inner, self.function)
 
     def _leave(self, returns: Sequence[PtxType], result: Any) -> None:
         results: list[Any] = list(result) if isinstance(result, tuple) else [] if result is None else [result]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
@@ -147,7 +147,7 @@ def func(
 
 def declare(trace: Trace, function: Function) -> None:
     """Declare a function's name for the checks."""
-    if function.name in trace.taken or function.name in trace.unit.names or function.name == trace.name:
+    if function.name in trace.used_names or function.name in trace.unit.names or function.name == trace.name:
         fail(rules.NAME, f"the name `{function.name}` is already used in this module", help="rename the function")
     trace.unit.names.add(function.name)
     trace.unit.scope.put(function.name, Symbol(Kind.FUNCTION, declaration=function))
@@ -155,26 +155,26 @@ def declare(trace: Trace, function: Function) -> None:
 
 def _choose_parameter_type(kind: PtxType) -> ScalarType:
     """Return the type of a function's parameter: smaller types become untyped 32 bits."""
-    declared = storage(kind)[1]
+    declared = choose_storage(kind)[1]
     return ScalarType.B32 if declared.bits < 32 else declared
 
 
 def _store(name: str, kind: PtxType, value: Any) -> None:
-    emit(spelled("st", "param", memory_type(kind)), (AddressOperand(name), _convert_argument(kind, value)))
+    emit(spell("st", "param", choose_memory_type(kind)), (AddressOperand(name), _convert_argument(kind, value)))
 
 
 def _convert_argument(kind: PtxType, value: Any) -> Any:
-    return literal(value, kind) if isinstance(value, int | float) else value
+    return make_literal(value, kind) if isinstance(value, int | float) else value
 
 
 def call(trace: Trace, name: str, args: list[tuple[PtxType, Any]], returns: Sequence[PtxType]) -> list[Reg]:
     """Emit a call in its own block: declare and store the parameters, call, load the results."""
-    outputs = [fresh(kind) for kind in returns]
+    outputs = [create_register(kind) for kind in returns]
     with Named("call", name), Scope():
         for prefix, kinds in (("arg", [kind for kind, _ in args]), ("result", returns)):
             for index, kind in enumerate(kinds):
                 trace.append(VarDecl(StateSpace.PARAM, _choose_parameter_type(kind), f"{prefix}{index}"))
-                trace.parameter(f"{prefix}{index}", kind.name)
+                trace.declare_parameter(f"{prefix}{index}", kind.name)
         for index, (kind, value) in enumerate(args):
             _store(f"arg{index}", kind, value)
         results, arguments = (
@@ -182,27 +182,27 @@ def call(trace: Trace, name: str, args: list[tuple[PtxType, Any]], returns: Sequ
             for prefix, count in (("result", len(returns)), ("arg", len(args)))
         )
         operands: tuple[Any, ...] = (name,) if not args and not returns else (name, arguments)
-        emit(spelled("call", "uni"), (results, *operands) if returns else operands, None, trace)
+        emit(spell("call", "uni"), (results, *operands) if returns else operands, None, trace)
         for index, register in enumerate(outputs):
-            emit(spelled("ld", "param", memory_type(register.dtype)), (register, AddressOperand(f"result{index}")))
+            emit(spell("ld", "param", choose_memory_type(register.dtype)), (register, AddressOperand(f"result{index}")))
     return outputs
 
 
 def const(dtype: Dtype, values: Sequence[int | float], *, name: str | None = None, space: str = "const") -> str:
     """Declare a table at module level: `.const .T name[n] = {…}`, or in `space="global"`. Returns its name."""
-    dtype = type_of(dtype)
-    trace = current()
+    dtype = resolve_type(dtype)
+    trace = get_trace()
     if space not in ("const", "global"):
         fail(rules.ARGUMENT, f"a table must be in 'const' or 'global', found {space!r}")
     if not values:
         fail(rules.ARGUMENT, "a table must have at least one value")
-    kind = ScalarType.from_ptx(memory_type(dtype))
-    texts = tuple(literal(value, dtype).text for value in values)
-    full = trace.module_name_for(name, "table")
-    trace.module_variable(VarDecl(StateSpace.from_ptx(space), kind, full, len(texts), initializer=texts))
+    kind = ScalarType.from_ptx(choose_memory_type(dtype))
+    texts = tuple(make_literal(value, dtype).text for value in values)
+    full = trace.choose_module_name(name, "table")
+    trace.declare_module_variable(VarDecl(StateSpace.from_ptx(space), kind, full, len(texts), initializer=texts))
     return full
 
 
 def trap(*, pred: Pred | None = None) -> None:
     """Emit `trap`: aborts the kernel with an error."""
-    emit(spelled("trap"), (), pred)
+    emit(spell("trap"), (), pred)

@@ -7,10 +7,10 @@ from typing import Any
 
 from pyptx.dsl import rules
 from pyptx.dsl.emit import emit
-from pyptx.dsl.rebinding import Bindings, bindings, lost_updates
+from pyptx.dsl.rebinding import Bindings, find_lost_updates, list_bindings
 from pyptx.dsl.registers import NegPred, Pred
-from pyptx.dsl.scopes import Body, announced
-from pyptx.dsl.trace import OpenBody, Trace, check_name, current, fail
+from pyptx.dsl.scopes import Body, announce
+from pyptx.dsl.trace import OpenBody, Trace, check_name, fail, get_trace
 from pyptx.ir.nodes import Block, Instruction, IntrinsicScope, Statement
 from pyptx.ir.operands import RegisterOperand
 from pyptx.ptx.branches import BRANCHES, condition, jump, opposite, place_label, refuse_control
@@ -27,20 +27,20 @@ class _Round(Body):
         """Record the values of the user's variables before the first iteration."""
         self.trace.loops.append(self)
         if self.watched:
-            self.bound = bindings(self.trace)
+            self.bound = list_bindings(self.trace)
 
     def forget(self) -> None:
         """Warn of rebound names that the next iteration would not see, once each."""
         trace = self.trace
         trace.loops.pop()
         if self.bound:
-            warnings = lost_updates(trace, self.bound, trace.body[self.opened.mark :], self.opened.origin)
+            warnings = find_lost_updates(trace, self.bound, trace.body[self.open_body.mark :], self.open_body.origin)
             trace.warnings += [
                 warning for warning in warnings if all(warning.origin != known.origin for known in trace.warnings)
             ]
         self.bound = ()
 
-    def abandoned(self) -> None:
+    def discard(self) -> None:
         self.bound = ()
         if self in self.trace.loops:
             del self.trace.loops[self.trace.loops.index(self) :]
@@ -50,22 +50,22 @@ class Loop(_Round):
     """A loop: its start, the targets of `continue_` and `break_`, and whether they are used."""
 
     def __init__(self, what: str, wanted: str, pred: Any = None, first: Any = None) -> None:
-        self.what, self.wanted, self.pred, self.first = what, wanted, pred, first
+        self.title, self.wanted, self.pred, self.first = what, wanted, pred, first
         self.breaks = self.continues = False
 
     def begin(self) -> OpenBody:
         trace = self.trace
         if trace.pure:
-            refuse_control(trace, f"`{self.what}`")
+            refuse_control(trace, f"`{self.title}`")
         check_name(self.wanted, symbol=True)
         self.start = _choose_label(trace, self.wanted)
         self.next, self.done = f"{self.start}_next", f"{self.start}_end"
-        opened = trace.push(self.what)
+        opened = trace.push(self.title)
         place_label(trace, self.start)
         self.watch()
         if self.first is not None:
             self.breaks = True
-            jump(trace, self.done, opposite(condition(trace, self.first, self.what)))
+            jump(trace, self.done, opposite(condition(trace, self.first, self.title)))
         return opened
 
     def end(self) -> None:
@@ -74,23 +74,23 @@ class Loop(_Round):
             place_label(trace, self.next)
         self.step()
         if callable(self.pred):
-            jump(trace, self.start, condition(trace, self.pred, self.what))
+            jump(trace, self.start, condition(trace, self.pred, self.title))
         elif self.pred is None:
             jump(trace, self.start, None)
         else:
-            self._refuse_invariant(condition(trace, self.pred, self.what))
+            self._refuse_invariant(condition(trace, self.pred, self.title))
             jump(trace, self.start, self.pred)
         if self.breaks:
             place_label(trace, self.done)
         self.forget()
-        trace.pop(self.opened)
+        trace.pop(self.open_body)
 
     def step(self) -> None:
         """Emit the code between the body and the branch back."""
 
     def _refuse_invariant(self, pred: Pred) -> None:
         name = pred.reg.name if isinstance(pred, NegPred) else pred.name
-        if not _writes(self.trace.body[self.opened.mark :], name):
+        if not _writes(self.trace.body[self.open_body.mark :], name):
             fail(
                 rules.INVARIANT,
                 f"the condition `{name}` of the loop `{self.wanted}` is never written in its body: it was evaluated "
@@ -101,7 +101,7 @@ class Loop(_Round):
 
 def _choose_label(trace: Trace, wanted: str) -> str:
     name = wanted
-    while name in trace.taken or name in trace.labels:
+    while name in trace.used_names or name in trace.labels:
         name = f"{wanted}_{trace.number(f'label {wanted}')}"
     return name
 
@@ -127,9 +127,9 @@ def loop(label_name: str, *, pred: Any = None, uni: bool = False, end: str | Non
     the condition at the end. Without `pred`, leave the loop with `break_` or `bra`. In an exact transcript, the label
     is written as is, `uni` makes the branch back uniform, and `end` is the label after the loop, the target of
     `break_`."""
-    if current().exact is not None:
+    if get_trace().exact is not None:
         return ExactLoop(label_name, pred, uni, end)
-    return announced(Loop("ptx.loop", label_name, pred))
+    return announce(Loop("ptx.loop", label_name, pred))
 
 
 def while_(condition: Callable[[], Pred]) -> Loop:
@@ -137,12 +137,12 @@ def while_(condition: Callable[[], Pred]) -> Loop:
     if not callable(condition):
         fail(rules.INVARIANT, "`ptx.while_` takes a function: a comparison is evaluated only once, before the loop",
              help="write ptx.while_(lambda: i < n)")  # fmt: skip
-    return announced(Loop("ptx.while_", "$while", None, condition))
+    return announce(Loop("ptx.while_", "$while", None, condition))
 
 
 def break_(*, uni: bool = False, pred: Pred | None = None) -> None:
     """Leave the innermost loop."""
-    trace = current()
+    trace = get_trace()
     inner = _find_innermost(trace, "ptx.break_()")
     inner.breaks = True
     jump(trace, inner.done, pred, uni)
@@ -151,7 +151,7 @@ def break_(*, uni: bool = False, pred: Pred | None = None) -> None:
 def continue_(*, uni: bool = False, pred: Pred | None = None) -> None:
     """Continue with the next iteration of the innermost loop, starting with its step and condition. In an exact
     transcript this is a branch to the loop's label."""
-    trace = current()
+    trace = get_trace()
     inner = _find_innermost(trace, "ptx.continue_()")
     inner.continues = True
     jump(trace, inner.next, pred, uni)
@@ -166,7 +166,7 @@ def _find_innermost(trace: Trace, what: str) -> Loop:
 class ExactLoop(_Round):
     """`label: … @p bra label;`, as compilers emit it."""
 
-    what = "ptx.loop"
+    title = "ptx.loop"
 
     def __init__(self, label: str, pred: Any, uni: bool, end: str | None) -> None:
         self.wanted = self.start = self.next = label
@@ -182,20 +182,20 @@ class ExactLoop(_Round):
 
     def begin(self) -> OpenBody:
         check_name(self.start, symbol=True)
-        opened = self.trace.push(self.what)
+        opened = self.trace.push(self.title)
         place_label(self.trace, self.start)
         self.watch()
         return opened
 
     def end(self) -> None:
         trace = self.trace
-        pred = None if self.pred is None else condition(trace, self.pred, self.what)
+        pred = None if self.pred is None else condition(trace, self.pred, self.title)
         emit(BRANCHES[self.uni], (self.start,), pred, trace)
         if self.last is not None:
             check_name(self.last, symbol=True)
             place_label(trace, self.last)
         self.forget()
-        trace.pop(self.opened)
+        trace.pop(self.open_body)
 
 
 class _WaitLoop(Loop):
@@ -207,15 +207,15 @@ class _WaitLoop(Loop):
 def guarded_loop(name: str, pred: Pred | None, again: Callable[[], Pred]) -> None:
     """Emit a wait loop, which repeats while the condition is true. A false guard skips the whole loop, not only the
     branch back, which would spin forever."""
-    trace = current()
+    trace = get_trace()
     if pred is None:
         with _WaitLoop(name, f"${name}", again):
             pass
         return
     done = _choose_label(trace, f"${name}_skip")
-    trace.taken.add(done)
+    trace.used_names.add(done)
     jump(trace, done, opposite(condition(trace, pred, name)))
     with _WaitLoop(name, f"${name}", again):
         pass
-    trace.taken.discard(done)
+    trace.used_names.discard(done)
     place_label(trace, done)

@@ -6,11 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 from pyptx.dsl import rules
-from pyptx.dsl.emit import emit, shown, spelled
+from pyptx.dsl.emit import describe, emit, spell
 from pyptx.dsl.ranges import RegArray
-from pyptx.dsl.registers import Dtype, Pred, Reg, destination, fresh
+from pyptx.dsl.registers import Dtype, Pred, Reg, create_register, make_destination
 from pyptx.dsl.scopes import intrinsic
-from pyptx.dsl.shared import SharedAddress, SharedAlloc, SharedSlice, SharedView, shifted
+from pyptx.dsl.shared import SharedAddress, SharedAlloc, SharedSlice, SharedView, shift_address
 from pyptx.dsl.trace import fail
 from pyptx.dsl.values import Register, is_integer
 from pyptx.ptx.fragments import registers, vector
@@ -52,8 +52,8 @@ def ldmatrix(
     for a generic address. `dst=[b32] * 4` creates registers; the destination is returned.
     """
     words = (*_split_words(layout, "m8n8"), *(("trans",) if trans else ()), *_spell_space(space), *_spell_format(dtype))
-    result = destination(dst)
-    emit(spelled("ldmatrix", "sync", "aligned", *words), (vector(result), src), pred)
+    result = make_destination(dst)
+    emit(spell("ldmatrix", "sync", "aligned", *words), (vector(result), src), pred)
     return result
 
 
@@ -74,12 +74,12 @@ def stmatrix(
     named, *count = _split_words(layout, shape)
     dtype = "b8" if named == "m16n8" else "b16"
     words = (named, *count, *(("trans",) if trans else ()), *_spell_space(space), dtype)
-    emit(spelled("stmatrix", "sync", "aligned", *words), (smem, vector(regs)), pred)
+    emit(spell("stmatrix", "sync", "aligned", *words), (smem, vector(regs)), pred)
 
 
 def movmatrix(*, dst: Reg, src: Reg, pred: Pred | None = None) -> None:
     """Emit `movmatrix.sync.aligned.m8n8.trans.b16`: transpose an 8 x 8 matrix across the warp."""
-    emit(spelled("movmatrix", "sync", "aligned", "m8n8", "trans", "b16"), (dst, src), pred)
+    emit(spell("movmatrix", "sync", "aligned", "m8n8", "trans", "b16"), (dst, src), pred)
 
 
 @intrinsic
@@ -108,7 +108,7 @@ def stmatrix_x4_trans_f32_bf16(
     values = registers(frag, "frag")
     _check_epilogue(values, lane, row_stride)
     _check_room(smem_base, len(values) // GROUP * 16, row_stride)
-    packs = _list_temporaries(tmp_pack, "tmp_pack", 4, "b32") or [fresh(b32) for _ in range(4)]
+    packs = _list_temporaries(tmp_pack, "tmp_pack", 4, "b32") or [create_register(b32) for _ in range(4)]
     halves = _list_temporaries(tmp_bf16, "tmp_bf16", GROUP, "bf16")
     at = _compute_lane_address(smem_base, lane, row_stride)
     for first in range(0, len(values), GROUP):
@@ -121,7 +121,7 @@ def stmatrix_x4_trans_f32_bf16(
         emit(_TRANSPOSED, (addr(at, offset or None), stored))
 
 
-_TRANSPOSED = spelled("stmatrix", "sync", "aligned", "m8n8", "x4", "trans", "shared", "b16")
+_TRANSPOSED = spell("stmatrix", "sync", "aligned", "m8n8", "x4", "trans", "shared", "b16")
 
 
 def _check_epilogue(values: list[Register], lane: Any, row_stride: Any) -> None:
@@ -134,13 +134,13 @@ def _check_epilogue(values: list[Register], lane: Any, row_stride: Any) -> None:
     if not is_integer(row_stride, 8) or row_stride % 8:
         fail(
             rules.ARGUMENT,
-            f"`row_stride` must be a multiple of 8 elements (of 2 bytes), found {shown(row_stride)}",
+            f"`row_stride` must be a multiple of 8 elements (of 2 bytes), found {describe(row_stride)}",
             help="a row of 64 bf16 with 8 of padding needs row_stride=72",
         )
     if not isinstance(lane, Register) or lane.dtype.bits != 32 or lane.dtype.kind == "f":
         fail(
             rules.ARGUMENT,
-            f"`lane` must be a 32-bit register with the thread's index in its warpgroup, found {shown(lane)}",
+            f"`lane` must be a 32-bit register with the thread's index in its warpgroup, found {describe(lane)}",
             help="lane=ptx.special.tid.x() & 127",
         )
 
@@ -177,38 +177,38 @@ def _list_temporaries(given: Any, name: str, least: int, dtype: str) -> list[Reg
 
 def _pack(packed: Register, low: Register, high: Register, halves: list[Register], first: int) -> None:
     if not halves:
-        emit(spelled("cvt", "rn", "bf16x2", "f32"), (packed, high, low))
+        emit(spell("cvt", "rn", "bf16x2", "f32"), (packed, high, low))
         return
     pair = [halves[(first + i) % len(halves)] for i in range(2)]
     for half, value in zip(pair, (low, high), strict=True):
-        emit(spelled("cvt", "rn", "bf16", "f32"), (half, value))
-    emit(spelled("mov", "b32"), (packed, pair))
+        emit(spell("cvt", "rn", "bf16", "f32"), (half, value))
+    emit(spell("mov", "b32"), (packed, pair))
 
 
 def _compute_lane_address(base: Any, lane: Register, row_stride: int) -> Any:
     """Return the address for this lane: lanes 0–7 address rows 0–7, lanes 8–15 the same rows 8 elements further, lanes
     16–31 rows 8–15; each warp starts 16 elements after the previous one."""
-    row, upper, half, warp, offset = (fresh(u32) for _ in range(5))
-    emit(spelled("and", "b32"), (row, lane, 7))
-    emit(spelled("and", "b32"), (upper, lane, 16))
-    emit(spelled("shr", "u32"), (upper, upper, 1))
-    emit(spelled("or", "b32"), (row, row, upper))
-    emit(spelled("and", "b32"), (half, lane, 8))
-    emit(spelled("shl", "b32"), (half, half, 1))
+    row, upper, half, warp, offset = (create_register(u32) for _ in range(5))
+    emit(spell("and", "b32"), (row, lane, 7))
+    emit(spell("and", "b32"), (upper, lane, 16))
+    emit(spell("shr", "u32"), (upper, upper, 1))
+    emit(spell("or", "b32"), (row, row, upper))
+    emit(spell("and", "b32"), (half, lane, 8))
+    emit(spell("shl", "b32"), (half, half, 1))
     # A warp's 16 elements are 32 bytes, one byte per thread.
-    emit(spelled("and", "b32"), (warp, lane, -32))
-    emit(spelled("or", "b32"), (half, half, warp))
-    emit(spelled("mad", "lo", "u32"), (offset, row, 2 * row_stride, half))
+    emit(spell("and", "b32"), (warp, lane, -32))
+    emit(spell("or", "b32"), (half, half, warp))
+    emit(spell("mad", "lo", "u32"), (offset, row, 2 * row_stride, half))
     if isinstance(base, SharedView):
-        return shifted(base, offset)
+        return shift_address(base, offset)
     if isinstance(base, str):
-        return shifted(SharedAddress(base, 0), offset)
+        return shift_address(SharedAddress(base, 0), offset)
     if not isinstance(base, Register):
-        fail(rules.ARGUMENT, f"`smem_base` must be an address in shared memory, found {shown(base)}",
+        fail(rules.ARGUMENT, f"`smem_base` must be an address in shared memory, found {describe(base)}",
              help="pass an allocation, a slice of one, or a register")  # fmt: skip
-    total = fresh(base.dtype)
+    total = create_register(base.dtype)
     if base.dtype.bits == 64:
-        emit(spelled("cvt", "u64", "u32"), (wide := fresh(base.dtype), offset))
+        emit(spell("cvt", "u64", "u32"), (wide := create_register(base.dtype), offset))
         offset = wide
-    emit(spelled("add", f"u{base.dtype.bits}"), (total, base, offset))
+    emit(spell("add", f"u{base.dtype.bits}"), (total, base, offset))
     return total

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pyptx.dsl import rules
-from pyptx.dsl.emit import emit, foreign, shown, spelled
-from pyptx.dsl.registers import Pred, Reg, fresh, move
+from pyptx.dsl.emit import describe, emit, refuse_foreign, spell
+from pyptx.dsl.registers import Pred, Reg, create_register, move
 from pyptx.dsl.scopes import Named, intrinsic
-from pyptx.dsl.shared import index32, symbol_plus
-from pyptx.dsl.trace import check_name, current, fail
+from pyptx.dsl.shared import make_symbol_value, to_index32
+from pyptx.dsl.trace import check_name, fail, get_trace
 from pyptx.dsl.values import Value, is_integer
 from pyptx.ir.operands import AddressOperand, Operand
 from pyptx.ptx import cluster
@@ -33,12 +33,12 @@ __all__ = [
 
 def init(mbar: Any, count: int | Reg, *, space: str = "shared::cta", pred: Pred | None = None) -> None:
     """Emit `mbarrier.init.shared::cta.b64 [m], n`. `count` counts arrivals."""
-    emit(spelled("mbarrier", "init", space, "b64"), (mbar, count), pred)
+    emit(spell("mbarrier", "init", space, "b64"), (mbar, count), pred)
 
 
 def inval(mbar: Any, *, space: str = "shared", pred: Pred | None = None) -> None:
     """Emit `mbarrier.inval.shared.b64 [m]`."""
-    emit(spelled("mbarrier", "inval", space, "b64"), (mbar,), pred)
+    emit(spell("mbarrier", "inval", space, "b64"), (mbar,), pred)
 
 
 def _emit_arrival(
@@ -50,8 +50,8 @@ def _emit_arrival(
     pred: Pred | None,
     keep: bool = True,
 ) -> Any:
-    spelling = spelled("mbarrier", *op.split("."), *barrier_order(sem, scope, "release"), space, "b64")
-    state = fresh(b64) if keep else None
+    spelling = spell("mbarrier", *op.split("."), *barrier_order(sem, scope, "release"), space, "b64")
+    state = create_register(b64) if keep else None
     emit(spelling, (state, *operands), pred)
     return state
 
@@ -156,26 +156,26 @@ def arrive_expect_tx_mapped(
 def expect_tx(mbar: Any, tx_count: int | Reg, *, space: str = "shared", pred: Pred | None = None) -> None:
     """Emit `mbarrier.expect_tx.shared.b64 [m], bytes`, which is relaxed. For a mapped address,
     `space="shared::cluster"`. `tx_count` is in bytes."""
-    emit(spelled("mbarrier", "expect_tx", space, "b64"), (mbar, tx_count), pred)
+    emit(spell("mbarrier", "expect_tx", space, "b64"), (mbar, tx_count), pred)
 
 
 def complete_tx(mbar: Any, tx_count: int | Reg, *, space: str = "shared", pred: Pred | None = None) -> None:
     """Emit `mbarrier.complete_tx.shared.b64 [m], bytes`, as an asynchronous copy does; it is relaxed. `tx_count` is in
     bytes."""
-    emit(spelled("mbarrier", "complete_tx", space, "b64"), (mbar, tx_count), pred)
+    emit(spell("mbarrier", "complete_tx", space, "b64"), (mbar, tx_count), pred)
 
 
 def pending_count(state: Reg) -> Reg:
     """Emit `mbarrier.pending_count.b64 n, state`; return the count."""
-    result = fresh(u32)
-    emit(spelled("mbarrier", "pending_count", "b64"), (result, state))
+    result = create_register(u32)
+    emit(spell("mbarrier", "pending_count", "b64"), (result, state))
     return result
 
 
 def check_layout(mbar: Any, layout: str, *, pred: Pred | None = None) -> Reg:
     """Emit `mbarrier.check_layout.layout::v0.shared.b64 p, [m]`, or `v1`; return the predicate."""
-    result = fresh(pred_type)
-    emit(spelled("mbarrier", "check_layout", f"layout::{layout}", "shared", "b64"), (result, mbar), pred)
+    result = create_register(pred_type)
+    emit(spell("mbarrier", "check_layout", f"layout::{layout}", "shared", "b64"), (result, mbar), pred)
     return result
 
 
@@ -215,8 +215,8 @@ def _emit_wait(
     op: str, operands: tuple[Any, ...], parity: bool, sem: str | None, scope: str | None, space: str, pred: Pred | None
 ) -> Reg:
     words = (op, *(("parity",) if parity else ()), *barrier_order(sem, scope, "acquire"))
-    done = fresh(pred_type)
-    emit(spelled("mbarrier", *words, space, "b64"), (done, *operands), pred)
+    done = create_register(pred_type)
+    emit(spell("mbarrier", *words, space, "b64"), (done, *operands), pred)
     return done
 
 
@@ -341,7 +341,7 @@ class BarrierSlot(Barrier):
 
     def __operand__(self) -> Operand:
         if isinstance(self._base, str):
-            return symbol_plus(self._base, self._offset)
+            return make_symbol_value(self._base, self._offset)
         if self._offset:
             fail(rules.OPERAND, f"this barrier is {self._offset} bytes after `{self.name}`; no register holds it",
                  help="use slot.addr_reg(), which adds the offset")  # fmt: skip
@@ -352,8 +352,8 @@ class BarrierSlot(Barrier):
 
     def address_operand(self) -> AddressOperand:
         """Return `[base+offset]`."""
-        if isinstance(self._base, Reg) and self._base.__trace__ is not current():
-            foreign(self._base)
+        if isinstance(self._base, Reg) and self._base.__trace__ is not get_trace():
+            refuse_foreign(self._base)
         return AddressOperand(self.name, str(self._offset) if self._offset else None)
 
     def __single__(self) -> Value:
@@ -363,8 +363,8 @@ class BarrierSlot(Barrier):
         """Return a register with the address: a `mov` of a symbol, an `add` to a register, or nothing for an offset of
         0."""
         if isinstance(self._base, str):
-            result = fresh(u32)
-            move(result, symbol_plus(self._base, self._offset))
+            result = create_register(u32)
+            move(result, make_symbol_value(self._base, self._offset))
             return result
         return self._base + self._offset if self._offset else self._base
 
@@ -395,7 +395,7 @@ class BarrierArray:
         if isinstance(idx, Reg):
             return self.at(idx)
         if not is_integer(idx) or not -self.count <= idx < self.count:
-            fail(rules.INDEX, f"the ring at `{self.name}` has barriers 0 to {self.count - 1}, found {shown(idx)}")
+            fail(rules.INDEX, f"the ring at `{self.name}` has barriers 0 to {self.count - 1}, found {describe(idx)}")
         offset = self.byte_offset + 8 * (idx % self.count)
         return BarrierSlot(self._base, offset, offset)
 
@@ -405,14 +405,14 @@ class BarrierArray:
         if not isinstance(stage, Reg):
             return self[stage]
         with Named("barrier_at", f"{self.name}, {stage.name}"):
-            narrow, base, offset = index32(stage), self._base, self.byte_offset
+            narrow, base, offset = to_index32(stage), self._base, self.byte_offset
             if isinstance(base, str):
-                first = fresh(u32)
-                move(first, symbol_plus(base, offset))
+                first = create_register(u32)
+                move(first, make_symbol_value(base, offset))
                 base, offset = first, 0
             wide = base.dtype.bits == 64
-            address = fresh(base.dtype)
-            emit(spelled("mad", "wide" if wide else "lo", "u32"), (address, narrow, 8, base))
+            address = create_register(base.dtype)
+            emit(spell("mad", "wide" if wide else "lo", "u32"), (address, narrow, 8, base))
         return BarrierSlot(address, offset, self.byte_offset)
 
     @intrinsic
@@ -443,9 +443,9 @@ class BarrierArray:
 def array(base: Any, byte_offset: int, count: int) -> BarrierArray:
     """Return a ring of `count` barriers, `byte_offset` bytes after a base: a register, a symbol, an allocation."""
     if not is_integer(count, 1):
-        fail(rules.ARGUMENT, f"expected the number of barriers, found {shown(count)}")
+        fail(rules.ARGUMENT, f"expected the number of barriers, found {describe(count)}")
     if not is_integer(byte_offset) or byte_offset % 8:
-        fail(rules.ARGUMENT, f"a barrier offset must be a multiple of 8 bytes, found {shown(byte_offset)}")
+        fail(rules.ARGUMENT, f"a barrier offset must be a multiple of 8 bytes, found {describe(byte_offset)}")
     begins = base.__ring_base__() if isinstance(base, Value) else None
     if begins is not None:
         base, byte_offset = begins[0], byte_offset + begins[1]
@@ -454,9 +454,10 @@ def array(base: Any, byte_offset: int, count: int) -> BarrierArray:
         return BarrierArray(base, byte_offset, count)
     if not isinstance(base, Reg) or base.dtype.kind not in "bus" or base.dtype.bits not in (32, 64):
         fail(rules.ARGUMENT, "the base of a ring must be a 32- or 64-bit register, a symbol or an allocation, found "
-                             f"{shown(base)}", help="use ptx.mbarrier.array(smem.base(), offset, count)")  # fmt: skip
-    if base.__trace__ is not current():
-        foreign(base)
+                             f"{describe(base)}",
+                             help="use ptx.mbarrier.array(smem.base(), offset, count)")  # fmt: skip
+    if base.__trace__ is not get_trace():
+        refuse_foreign(base)
     return BarrierArray(base, byte_offset, count)
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any, TypeVar, cast, overload
 
 from pyptx.dsl import rules
-from pyptx.dsl.emit import convert, emit, foreign, shown, spelled
-from pyptx.dsl.registers import Dtype, Pred, Reg, binary, fresh, move_type, type_of
+from pyptx.dsl.emit import convert, describe, emit, refuse_foreign, spell
+from pyptx.dsl.operators import emit_binary
+from pyptx.dsl.registers import Dtype, Pred, Reg, create_register, move_type, resolve_type
 from pyptx.dsl.scopes import Named
-from pyptx.dsl.shared import SharedView, memory_type, shifted
+from pyptx.dsl.shared import SharedView, choose_memory_type, shift_address
 from pyptx.dsl.tensors import TensorSpec
-from pyptx.dsl.trace import Trace, current, fail
+from pyptx.dsl.trace import Trace, fail, get_trace
 from pyptx.dsl.values import Register, RegisterRange, Value
 from pyptx.ir.kinds import UNSIZED, LinkingDirective, ScalarType, StateSpace
 from pyptx.ir.nodes import VarDecl
@@ -28,27 +29,28 @@ def global_ptrs(*params: Any) -> tuple[Reg, ...]:
     for param in params:
         if not isinstance(param, TensorSpec | str):
             fail(
-                rules.ARGUMENT, f"`ptx.global_ptrs` takes the kernel's tensors or parameter names, found {shown(param)}"
+                rules.ARGUMENT,
+                f"`ptx.global_ptrs` takes the kernel's tensors or parameter names, found {describe(param)}",
             )
-        pointer = fresh(b64)
-        emit(spelled("ld", "param", "u64"), (pointer, AddressOperand(param if isinstance(param, str) else param.name)))
-        emit(spelled("cvta", "to", "global", "u64"), (pointer, pointer))
+        pointer = create_register(b64)
+        emit(spell("ld", "param", "u64"), (pointer, AddressOperand(param if isinstance(param, str) else param.name)))
+        emit(spell("cvta", "to", "global", "u64"), (pointer, pointer))
         pointers.append(pointer)
     return tuple(pointers)
 
 
 def param(dtype: Dtype, name: str, dst: Reg | None = None) -> Reg:
     """Read a scalar parameter: `ld.param.T`; of an array parameter, its address: `mov.T`."""
-    dtype = type_of(dtype)
-    trace = current()
+    dtype = resolve_type(dtype)
+    trace = get_trace()
     if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        fail(rules.ARGUMENT, f"`ptx.param` takes the name of a parameter, found {shown(name)}",
+        fail(rules.ARGUMENT, f"`ptx.param` takes the name of a parameter, found {describe(name)}",
              help="use ptx.global_ptrs to get the addresses of tensors")  # fmt: skip
-    result = dst if dst is not None else fresh(dtype)
+    result = dst if dst is not None else create_register(dtype)
     if name in trace.array_parameters:
-        emit(spelled("mov", move_type(dtype)), (result, LabelOperand(name)))
+        emit(spell("mov", move_type(dtype)), (result, LabelOperand(name)))
     else:
-        emit(spelled("ld", "param", memory_type(dtype)), (result, AddressOperand(name)))
+        emit(spell("ld", "param", choose_memory_type(dtype)), (result, AddressOperand(name)))
     return result
 
 
@@ -58,9 +60,9 @@ def addr(base: Any, offset: Any = None, *more: Any) -> AddressOperand:
 
     A list of coordinates makes `[map, {x, y}]`; a texture with its sampler: `[tex, samp, {x, y}]`.
     """
-    trace = current()
+    trace = get_trace()
     if trace.exact is not None:
-        return trace.exact.address(base, offset, more)
+        return trace.exact.build_address(base, offset, more)
     if isinstance(offset, list) and not more and isinstance(base, Register) and base.__trace__ is trace:
         return AddressOperand(base.name, None, (_convert_part(offset, trace),))  # pyright: ignore[reportUnknownArgumentType]
     if isinstance(offset, list) or more:
@@ -69,7 +71,7 @@ def addr(base: Any, offset: Any = None, *more: Any) -> AddressOperand:
     if isinstance(offset, Register):
         return _add_index(base, offset)
     if offset is not None and (isinstance(offset, bool) or not isinstance(offset, int)):
-        fail(rules.ARGUMENT, f"an offset must be an integer or a register, found {shown(offset)}")
+        fail(rules.ARGUMENT, f"an offset must be an integer or a register, found {describe(offset)}")
     if offset is not None and not -(1 << 31) <= offset < 1 << 31:
         fail(
             rules.LITERAL,
@@ -92,15 +94,20 @@ def _convert_part(value: Any, trace: Trace) -> Operand:
 
 def _make_address(base: Any, offset: int | None, rest: tuple[Operand, ...]) -> AddressOperand:
     if isinstance(base, Register):
-        if base.__trace__ is not current():
-            foreign(base)
-        return AddressOperand(base.name, _spell_offset(offset), rest) if rest else current().address(base.name, offset)
+        if base.__trace__ is not get_trace():
+            refuse_foreign(base)
+        return (
+            AddressOperand(base.name, _spell_offset(offset), rest)
+            if rest
+            else get_trace().intern_address(base.name, offset)
+        )
     if isinstance(base, str):
         return AddressOperand(base, _spell_offset(offset), rest)
     inner = base.__address__() if isinstance(base, Value) else base
     if not isinstance(inner, AddressOperand):
         fail(
-            rules.ARGUMENT, f"the base of an address must be a register, a symbol or an allocation, found {shown(base)}"
+            rules.ARGUMENT,
+            f"the base of an address must be a register, a symbol or an allocation, found {describe(base)}",
         )
     total = int(inner.offset or 0) + (offset or 0)
     return AddressOperand(inner.base, _spell_offset(total or None), (*inner.rest, *rest))
@@ -113,13 +120,13 @@ def _spell_offset(value: int | None) -> str | None:
 def _add_index(base: Any, offset: Register) -> AddressOperand:
     with Named("addr", f"{getattr(base, 'name', base)}, {offset.name}"):
         if isinstance(base, SharedView):
-            at = shifted(base, offset).register
+            at = shift_address(base, offset).register
         else:
             if not isinstance(base, Register):
-                operand = base.__operand__() if isinstance(base, Value) else convert(base, None, current())
-                base = fresh(b64)
-                emit(spelled("mov", "b64"), (base, operand))
-            at = binary("add", "+", base, offset)
+                operand = base.__operand__() if isinstance(base, Value) else convert(base, None, get_trace())
+                base = create_register(b64)
+                emit(spell("mov", "b64"), (base, operand))
+            at = emit_binary("add", "+", base, offset)
         assert at is not None
         return AddressOperand(at.name)
 
@@ -135,8 +142,8 @@ def var(
 ) -> str:
     """Declare a variable: `.space .align A .T name[size]`. With `linking` it is declared at module level. `size` counts
     elements, `align` is in bytes."""
-    dtype = type_of(dtype)
-    trace = current()
+    dtype = resolve_type(dtype)
+    trace = get_trace()
     try:
         space, kind = StateSpace.from_ptx(state_space), ScalarType.from_ptx(dtype.name)
         link = None if linking is None else LinkingDirective.from_ptx(linking)
@@ -144,11 +151,11 @@ def var(
         fail(rules.ARGUMENT, str(wrong))
     trace.claim(name, "variable")
     extent = UNSIZED if size is None and link is LinkingDirective.EXTERN and space is StateSpace.SHARED else size
-    node = VarDecl(space, kind, name, extent, align, linking=link, origin=trace.here(2))
+    node = VarDecl(space, kind, name, extent, align, linking=link, origin=trace.locate(2))
     if link is not None:
-        trace.module_variable(node)
+        trace.declare_module_variable(node)
     else:
-        trace.variable(node)
+        trace.declare_variable(node)
     return name
 
 
@@ -164,8 +171,8 @@ def imm(text: str) -> ImmediateOperand:
 
 def sel(reg: Register, part: str) -> RegisterOperand:
     """Return a part of a register, for instructions that accept one: `ptx.sel(r, "b0")`."""
-    if reg.__trace__ is not current():
-        foreign(reg)
+    if reg.__trace__ is not get_trace():
+        refuse_foreign(reg)
     return RegisterOperand(f"{reg.name}.{part.removeprefix('.')}")
 
 
@@ -214,11 +221,15 @@ def ld(
 ) -> Any:
     """Emit `ld.space[.cache].T`; a list of 2, 4 or 8 registers makes it a vector load. `ld(dtype, addr)` loads into a
     new register, `vec=4` into four. Returns the destination."""
-    dtype = type_of(dtype)
+    dtype = resolve_type(dtype)
     if addr is FRESH:
-        dst, addr = fresh(dtype) if vec is None else [fresh(dtype) for _ in range(vec)], dst
+        dst, addr = create_register(dtype) if vec is None else [create_register(dtype) for _ in range(vec)], dst
     vector, target = _make_vector(dst)
-    emit(spelled("ld", *_split_words(space), *_split_words(cache), *vector, memory_type(dtype)), (target, addr), pred)
+    emit(
+        spell("ld", *_split_words(space), *_split_words(cache), *vector, choose_memory_type(dtype)),
+        (target, addr),
+        pred,
+    )
     return dst
 
 
@@ -226,6 +237,10 @@ def st(
     dtype: Dtype, addr: Any, src: Any, *, space: str = "global", cache: str | None = None, pred: Pred | None = None
 ) -> None:
     """Emit `st.space[.cache].T`; a list of 2, 4 or 8 registers makes it a vector store."""
-    dtype = type_of(dtype)
+    dtype = resolve_type(dtype)
     vector, source = _make_vector(src)
-    emit(spelled("st", *_split_words(space), *_split_words(cache), *vector, memory_type(dtype)), (addr, source), pred)
+    emit(
+        spell("st", *_split_words(space), *_split_words(cache), *vector, choose_memory_type(dtype)),
+        (addr, source),
+        pred,
+    )

@@ -7,10 +7,10 @@ from functools import lru_cache
 from typing import Any
 
 from pyptx.dsl import rules
-from pyptx.dsl.emit import Spelling, emit, shown, spelled
+from pyptx.dsl.emit import Spelling, describe, emit, spell
 from pyptx.dsl.ranges import RegArray
-from pyptx.dsl.registers import Dtype, Pred, Reg, destination, type_of
-from pyptx.dsl.trace import current, fail
+from pyptx.dsl.registers import Dtype, Pred, Reg, make_destination, resolve_type
+from pyptx.dsl.trace import fail, get_trace
 from pyptx.dsl.values import is_integer
 from pyptx.numbers import FORMATS, is_float
 from pyptx.ptx.fragments import hashable, shape_word, vector
@@ -60,16 +60,16 @@ def sync(
     registers with scale factors, select `.block_scale`; their ids are (byte, thread), `scale_vec` is 1, 2 or 4,
     `scale_dtype` ue8m0 or ue4m3.
     """
-    trace = current()
+    trace = get_trace()
     scaled = scale_a is not None or scale_b is not None
     sparse = None if sparse_metadata is None else ordered_metadata
-    types = type_of(dtype_d), type_of(dtype_a), type_of(dtype_b), type_of(dtype_c)
-    scale_type = None if scale_dtype is None else type_of(scale_dtype)
+    types = resolve_type(dtype_d), resolve_type(dtype_a), resolve_type(dtype_b), resolve_type(dtype_c)
+    scale_type = None if scale_dtype is None else resolve_type(scale_dtype)
     spelling = _choose_spelling(
         hashable(shape), types, sparse, (a_layout, b_layout, rounding), satfinite, bit_op, kind, scaled,
         hashable(scale_vec), scale_type,
     )  # fmt: skip
-    d = destination(d)
+    d = make_destination(d)
     operands: dict[str, Any] = {"d": vector(d), "a": vector(a), "b": vector(b), "c": vector(c)}
     if sparse_metadata is not None:
         operands |= {"meta": sparse_metadata, "selector": sparsity_selector}
@@ -116,7 +116,7 @@ def _choose_spelling(
     words += types
     words += _spell_scale(kind, scaled, scale_dtype, scale_vec)
     words += [bit_op or "and", "popc"] if types[1] == "b1" or bit_op else []
-    return spelled("mma", *words)
+    return spell("mma", *words)
 
 
 def _spell_kind(kind: str | None, types: tuple[str, ...], scaled: bool, scale_vec: Any) -> list[str]:
@@ -135,7 +135,9 @@ def _spell_kind(kind: str | None, types: tuple[str, ...], scaled: bool, scale_ve
     if not scaled:
         if scale_vec is not None:
             fail(
-                rules.ARGUMENT, f"`scale_vec` {shown(scale_vec)} without scale factors", help="pass scale_a and scale_b"
+                rules.ARGUMENT,
+                f"`scale_vec` {describe(scale_vec)} without scale factors",
+                help="pass scale_a and scale_b",
             )
         return words
     if scale_vec is None and kind != "mxf4nvf4":

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyptx.dsl.emit import emit, spelled
-from pyptx.dsl.registers import Dtype, Pred, type_of
+from pyptx.dsl.emit import emit, spell
+from pyptx.dsl.registers import Dtype, Pred, resolve_type
 from pyptx.ptx.orders import bulk_operation, given, operand_type, vector_words
 
 __all__ = ["cp_async_bulk", "cp_reduce_async_bulk", "ld_reduce", "red", "st"]
@@ -28,9 +28,9 @@ def ld_reduce(
     pred: Pred | None = None,
 ) -> None:
     """Emit `multimem.ld_reduce[.sem.scope][.space].op[.acc::T][.vN].T d, [a]`; `acc` is f32 or f16."""
-    wide = None if acc is None else f"acc::{type_of(acc).name}"
+    wide = None if acc is None else f"acc::{resolve_type(acc).name}"
     words = (*given("ld_reduce", sem, scope, space, op, wide), *vector_words(dst), operand_type(op, dtype))
-    emit(spelled("multimem", *words), (dst, addr), pred)
+    emit(spell("multimem", *words), (dst, addr), pred)
 
 
 def st(
@@ -44,9 +44,9 @@ def st(
     pred: Pred | None = None,
 ) -> None:
     """Emit `multimem.st[.sem.scope][.space][.vN].T [a], b`."""
-    dtype = type_of(dtype)
+    dtype = resolve_type(dtype)
     words = (*given("st", sem, scope, space), *vector_words(src), dtype.name)
-    emit(spelled("multimem", *words), (addr, src), pred)
+    emit(spell("multimem", *words), (addr, src), pred)
 
 
 def red(
@@ -62,7 +62,7 @@ def red(
 ) -> None:
     """Emit `multimem.red[.sem.scope][.space].op[.vN].T [a], b`."""
     words = (*given("red", sem, scope, space, op), *vector_words(value), operand_type(op, dtype))
-    emit(spelled("multimem", *words), (addr, value), pred)
+    emit(spell("multimem", *words), (addr, value), pred)
 
 
 def cp_async_bulk(dst: Any, src: Any, size: int | Any, *, byte_mask: Any = None, pred: Pred | None = None) -> None:
@@ -70,7 +70,7 @@ def cp_async_bulk(dst: Any, src: Any, size: int | Any, *, byte_mask: Any = None,
     in bytes, a multiple of 16."""
     masked = () if byte_mask is None else ("cp_mask",)
     words = ("cp", "async", "bulk", "global", "shared::cta", "bulk_group", *masked)
-    emit(spelled("multimem", *words), (dst, src, size, *(() if byte_mask is None else (byte_mask,))), pred)
+    emit(spell("multimem", *words), (dst, src, size, *(() if byte_mask is None else (byte_mask,))), pred)
 
 
 def cp_reduce_async_bulk(
@@ -79,7 +79,7 @@ def cp_reduce_async_bulk(
     """Emit `multimem.cp.reduce.async.bulk.global.shared::cta.bulk_group.op[.noftz].T [dst], [src], size`. `size` is
     in bytes, a multiple of 16."""
     words = ("cp", "reduce", "async", "bulk", "global", "shared::cta", "bulk_group", *bulk_operation(op, dtype))
-    emit(spelled("multimem", *words), (dst, src, size), pred)
+    emit(spell("multimem", *words), (dst, src, size), pred)
 
 
 def __dir__() -> list[str]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from pyptx.dsl import rules
-from pyptx.dsl.emit import convert, shown
-from pyptx.dsl.exact import checked_name
-from pyptx.dsl.registers import Dtype, type_of
+from pyptx.dsl.emit import convert, describe
+from pyptx.dsl.exact import check_symbol_name
+from pyptx.dsl.registers import Dtype, resolve_type
 from pyptx.dsl.trace import CURRENT, fail
 from pyptx.dsl.values import Register
 from pyptx.ir.kinds import ScalarType
@@ -49,18 +49,18 @@ def operand(value: Any) -> Operand:
     if isinstance(value, Operand):
         return value
     if trace is not None:
-        return trace.exact.operand(value) if trace.exact is not None else convert(value, None, trace)
+        return trace.exact.convert_operand(value) if trace.exact is not None else convert(value, None, trace)
     if isinstance(value, Register):
         return value.__node__
     if isinstance(value, str):
-        return RegisterOperand(value) if value[:1] == "%" or value == "_" else LabelOperand(checked_name(value))
+        return RegisterOperand(value) if value[:1] == "%" or value == "_" else LabelOperand(check_symbol_name(value))
     if isinstance(value, int):
         return ImmediateOperand(str(int(value)))
     if isinstance(value, list):
         return VectorOperand(tuple([operand(item) for item in value]))  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, tuple):
         return ParenthesizedOperand(tuple([operand(item) for item in value]))  # pyright: ignore[reportUnknownVariableType]
-    return fail(rules.OPERAND, f"an operand cannot be {shown(value)}")
+    return fail(rules.OPERAND, f"an operand cannot be {describe(value)}")
 
 
 def bare(value: Any) -> Operand:
@@ -95,7 +95,7 @@ def conditional(test: Any, then: Any, other: Any) -> Operand:
 
 def cast(dtype: Dtype, value: Any) -> Operand:
     """Return `(.s64) x` or `(.u64) x`."""
-    dtype = type_of(dtype)
+    dtype = resolve_type(dtype)
     return CastOperand(ScalarType.from_ptx(dtype.name), operand(value))
 
 
@@ -118,7 +118,7 @@ def index(name: Any, at: Any) -> Operand:
     """Return `a[2]`, an address without brackets."""
     named = operand(name)
     if not isinstance(named, RegisterOperand | LabelOperand):
-        fail(rules.OPERAND, f"only a variable or register can be indexed, found {shown(name)}")
+        fail(rules.OPERAND, f"only a variable or register can be indexed, found {describe(name)}")
     return IndexedOperand(named.name, operand(at))
 
 
@@ -131,25 +131,25 @@ def address(base: Any, offset: Any = None, *rest: Any) -> Operand:
 
 def generic(symbol: str) -> Operand:
     """Return `generic(symbol)`, in an initializer."""
-    return GenericOperand(checked_name(symbol))
+    return GenericOperand(check_symbol_name(symbol))
 
 
 def mask(bits: Any, value: Any) -> Operand:
     """Return `0xFF00(x)`, selected bytes of an address, in an initializer."""
     number = operand(bits)
     if not isinstance(number, ImmediateOperand):
-        fail(rules.OPERAND, f"a mask must be a number, found {shown(bits)}")
+        fail(rules.OPERAND, f"a mask must be a number, found {describe(bits)}")
     return MaskOperand(number.text, operand(value))
 
 
 def field(name: str, value: Any) -> Operand:
     """Return `name = value`, in the initializer of a texture, sampler or surface."""
-    return FieldOperand(checked_name(name), operand(value))
+    return FieldOperand(check_symbol_name(name), operand(value))
 
 
 def _check_operator(operator: str, known: frozenset[str]) -> str:
     if operator not in known:
-        fail(rules.OPERAND, f"expected a PTX operator, one of {' '.join(sorted(known))}, found {shown(operator)}")
+        fail(rules.OPERAND, f"expected a PTX operator, one of {' '.join(sorted(known))}, found {describe(operator)}")
     return operator
 
 

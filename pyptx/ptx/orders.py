@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyptx.dsl.arithmetic import unsigned, untyped
-from pyptx.dsl.emit import emit, spelled
+from pyptx.dsl.arithmetic import to_unsigned, to_untyped
+from pyptx.dsl.emit import emit, spell
 from pyptx.dsl.ranges import RegArray
-from pyptx.dsl.registers import Dtype, type_of
+from pyptx.dsl.registers import Dtype, resolve_type
 
 HALVES = frozenset(("f16", "bf16", "f16x2", "bf16x2"))
 _BITWISE = frozenset(("and", "or", "xor", "exch", "cas"))
@@ -31,12 +31,12 @@ def operand_type(op: str, dtype: Dtype) -> str:
     Exchanges use bit types. Bits count as unsigned; the two's complement sum of s64 is that of u64, the only name PTX
     has for it.
     """
-    dtype = type_of(dtype)
+    dtype = resolve_type(dtype)
     if dtype.kind not in ("b", "u", "s"):
-        return untyped(dtype).name if op in _EXCHANGES else dtype.name
+        return to_untyped(dtype).name if op in _EXCHANGES else dtype.name
     if op in _BITWISE:
-        return untyped(dtype).name
-    return "u64" if op == "add" and dtype.bits == 64 else unsigned(dtype).name
+        return to_untyped(dtype).name
+    return "u64" if op == "add" and dtype.bits == 64 else to_unsigned(dtype).name
 
 
 def vector_words(value: object) -> tuple[str, ...]:
@@ -58,4 +58,4 @@ def emit_atomic(
     noftz = "noftz" if kind in HALVES and op in ("add", "min", "max") else None
     level = None if hint is None else "L2::cache_hint"
     words = (*given(*order, op, noftz, level), *vector_words(operands[-1]), kind)
-    emit(spelled(opcode, *words), operands if hint is None else (*operands, hint), pred)
+    emit(spell(opcode, *words), operands if hint is None else (*operands, hint), pred)

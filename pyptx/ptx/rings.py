@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from pyptx.dsl import rules
-from pyptx.dsl.arithmetic import unsigned
-from pyptx.dsl.emit import emit, shown, spelled
-from pyptx.dsl.registers import Pred, Reg, fresh, move
+from pyptx.dsl.arithmetic import to_unsigned
+from pyptx.dsl.emit import describe, emit, spell
+from pyptx.dsl.registers import Pred, Reg, create_register, move
 from pyptx.dsl.scopes import intrinsic
 from pyptx.dsl.trace import fail
 from pyptx.dsl.values import is_integer
@@ -20,7 +20,7 @@ class PipelineState:
 
     def __init__(self, n_stages: int, *, cursor: Reg | None = None, phase: Reg | None = None) -> None:
         if not is_integer(n_stages, 1):
-            fail(rules.ARGUMENT, f"expected the number of stages, found {shown(n_stages)}")
+            fail(rules.ARGUMENT, f"expected the number of stages, found {describe(n_stages)}")
         self.n_stages = n_stages
         self.cursor = cursor if cursor is not None else _make_zero("the stage of a ring, updated by advance()")
         self.phase = phase if phase is not None else _make_zero("the phase of a ring, updated by advance()")
@@ -33,21 +33,25 @@ class PipelineState:
     @intrinsic
     def advance(self) -> tuple[Reg, Reg]:
         """Go to the next stage. Return copies of the old stage and phase: two mov, then setp, selp, xor, selp, add."""
-        old = fresh(self.cursor.dtype), fresh(self.phase.dtype)
+        old = create_register(self.cursor.dtype), create_register(self.phase.dtype)
         move(old[0], self.cursor)
         move(old[1], self.phase)
-        kind = unsigned(self.cursor.dtype).name
-        wraps, before, flipped = fresh(pred_type), fresh(self.cursor.dtype), fresh(self.phase.dtype)
-        emit(spelled("setp", "eq", kind), (wraps, self.cursor, self.n_stages - 1))
-        emit(spelled("selp", f"b{self.cursor.dtype.bits}"), (before, -1, self.cursor, wraps))
-        emit(spelled("xor", f"b{self.phase.dtype.bits}"), (flipped, self.phase, 1))
-        emit(spelled("selp", f"b{self.phase.dtype.bits}"), (self.phase, flipped, self.phase, wraps))
-        emit(spelled("add", kind), (self.cursor, before, 1))
+        kind = to_unsigned(self.cursor.dtype).name
+        wraps, before, flipped = (
+            create_register(pred_type),
+            create_register(self.cursor.dtype),
+            create_register(self.phase.dtype),
+        )
+        emit(spell("setp", "eq", kind), (wraps, self.cursor, self.n_stages - 1))
+        emit(spell("selp", f"b{self.cursor.dtype.bits}"), (before, -1, self.cursor, wraps))
+        emit(spell("xor", f"b{self.phase.dtype.bits}"), (flipped, self.phase, 1))
+        emit(spell("selp", f"b{self.phase.dtype.bits}"), (self.phase, flipped, self.phase, wraps))
+        emit(spell("add", kind), (self.cursor, before, 1))
         return old
 
 
 def _make_zero(held: str) -> Reg:
-    register = fresh(u32)
+    register = create_register(u32)
     move(register, 0)
     register.__held__ = held
     return register
@@ -67,7 +71,7 @@ class NamedBarrier:
 
     def sync(self, *, pred: Pred | None = None) -> None:
         """Emit `bar.sync id[, count]`."""
-        emit(spelled("bar", "sync"), (self.barrier_id, *(() if self.count is None else (self.count,))), pred)
+        emit(spell("bar", "sync"), (self.barrier_id, *(() if self.count is None else (self.count,))), pred)
 
     def arrive(self, *, pred: Pred | None = None) -> None:
         """Emit `bar.arrive id, count`."""
@@ -75,7 +79,7 @@ class NamedBarrier:
             fail(
                 rules.ARGUMENT, "`arrive` needs the number of arriving threads", help="ptx.named_barrier(1, count=128)"
             )
-        emit(spelled("bar", "arrive"), (self.barrier_id, self.count), pred)
+        emit(spell("bar", "arrive"), (self.barrier_id, self.count), pred)
 
 
 def named_barrier(barrier_id: Any, *, count: Any = None) -> NamedBarrier:

@@ -8,21 +8,23 @@ from typing import Any
 from pyptx.check.symbols import UNDECLARED
 from pyptx.diagnostics import counted
 from pyptx.dsl import rules
-from pyptx.dsl.arithmetic import unsigned, untyped
+from pyptx.dsl.arithmetic import to_unsigned, to_untyped
 from pyptx.dsl.computing import compute
-from pyptx.dsl.emit import emit, need_special, shown, spelled
-from pyptx.dsl.registers import Dtype, Pred, Reg, fresh, move_type, type_of
-from pyptx.dsl.trace import current, fail
-from pyptx.dsl.values import Pair, Register, is_integer, is_pair, literal
+from pyptx.dsl.emit import describe, emit, require_special, spell
+from pyptx.dsl.registers import Dtype, Pred, Reg, create_register, move_type, resolve_type
+from pyptx.dsl.trace import fail, get_trace
+from pyptx.dsl.values import Pair, Register, is_integer, is_pair, make_literal
 from pyptx.ir.operands import RegisterOperand
 from pyptx.isa.special import SPECIAL_REGISTERS, special_register
 
 
 def sreg(name: str) -> Reg:
     """Read any special register into a new register: one `mov`, typed by the table."""
-    trace = current()
+    trace = get_trace()
     if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        fail(UNDECLARED, f"the name of a special register must be a string, found {shown(name)}", help="write %tid.x")
+        fail(
+            UNDECLARED, f"the name of a special register must be a string, found {describe(name)}", help="write %tid.x"
+        )
     full = name if name.startswith("%") else f"%{name}"
     special = special_register(full)
     if special is None or (special.vector and "." not in full):
@@ -32,9 +34,9 @@ def sreg(name: str) -> Reg:
             f"name a component: {full}.x" if special is not None else f"did you mean `{close[0]}`?" if close else None
         )
         fail(UNDECLARED, f"there is no readable special register `{full}`", help=help)
-    need_special(trace, special)
-    result = fresh(special.type)
-    emit(spelled("mov", special.type.name), (result, RegisterOperand(full)), None, trace)
+    require_special(trace, special)
+    result = create_register(special.type)
+    emit(spell("mov", special.type.name), (result, RegisterOperand(full)), None, trace)
     return result
 
 
@@ -54,21 +56,21 @@ FRESH: Any = object()
 
 def mov(dtype: Dtype, dst: Any, src: Any = FRESH, *, pred: Pred | None = None) -> Reg:
     """Emit `mov.T`. `mov(dtype, src)` creates a register. Returns the destination."""
-    dtype = type_of(dtype)
+    dtype = resolve_type(dtype)
     if src is FRESH:
-        dst, src = fresh(dtype), dst
+        dst, src = create_register(dtype), dst
     if dtype.kind == "f" and (isinstance(src, int | float) or is_pair(src, dtype)):
-        src = literal(src, dtype)
-    emit(spelled("mov", move_type(dtype)), (dst, src), pred)
+        src = make_literal(src, dtype)
+    emit(spell("mov", move_type(dtype)), (dst, src), pred)
     return dst
 
 
 def bitcast(dtype: Dtype, src: Any, *, pred: Pred | None = None) -> Reg:
     """Emit `mov.bN`: copies the bits of a register into a new one of another type, `ptx.bitcast(f32, x)`; a list of
     registers is packed. Returns the new register."""
-    dtype = type_of(dtype)
-    result = fresh(dtype)
-    emit(spelled("mov", untyped(dtype).name), (result, src), pred)
+    dtype = resolve_type(dtype)
+    result = create_register(dtype)
+    emit(spell("mov", to_untyped(dtype).name), (result, src), pred)
     return result
 
 
@@ -85,7 +87,7 @@ def mad(*args: Any, mode: str = "lo", pred: Pred | None = None) -> Reg:
             rules.ARGUMENT,
             f"`ptx.mad` takes (dtype, dst, a, b, c) or (a, b, c), found {counted('argument', len(args))}",
         )
-    floating = type_of(args[0]).kind == "f"
+    floating = resolve_type(args[0]).kind == "f"
     return compute("fma" if floating else "mad", args[0], args[1:], ("rn" if floating else mode,), pred)
 
 
@@ -108,11 +110,11 @@ def setp(
     pred: Pred | None = None,
 ) -> None:
     """Emit `setp.cmp[.ftz].T p, a, b`. `pred_negate=p` is `pred=~p`."""
-    dtype = type_of(dtype)
+    dtype = resolve_type(dtype)
     if not isinstance(cmp_op, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         fail(
             rules.ARGUMENT,
-            f"a comparison must be a string, found {shown(cmp_op)}",
+            f"a comparison must be a string, found {describe(cmp_op)}",
             help='write "lt", "geu", "eq.ftz", …',
         )
     words = cmp_op.strip(".").split(".")
@@ -120,18 +122,18 @@ def setp(
         if pred is not None:
             fail(rules.ARGUMENT, "`pred` and `pred_negate` cannot be combined", help="combine the two predicates first")
         pred = ~pred_negate
-    kind = dtype if words[0] in _EITHER else unsigned(dtype)
-    emit(spelled("setp", *words, kind.name), (pred_out, a, b), pred)
+    kind = dtype if words[0] in _EITHER else to_unsigned(dtype)
+    emit(spell("setp", *words, kind.name), (pred_out, a, b), pred)
 
 
 def selp(
     dtype: Dtype, dst: Any, true_val: Any, false_val: Any, pred_reg: Any = FRESH, *, pred: Pred | None = None
 ) -> Reg:
     """Emit `selp.T`. `selp(dtype, true_val, false_val, p)` creates a register. Returns the destination."""
-    dtype = type_of(dtype)
+    dtype = resolve_type(dtype)
     if pred_reg is FRESH:
-        dst, true_val, false_val, pred_reg = fresh(dtype), dst, true_val, false_val
-    emit(spelled("selp", move_type(dtype)), (dst, true_val, false_val, pred_reg), pred)
+        dst, true_val, false_val, pred_reg = create_register(dtype), dst, true_val, false_val
+    emit(spell("selp", move_type(dtype)), (dst, true_val, false_val, pred_reg), pred)
     return dst
 
 
@@ -148,27 +150,27 @@ def cvt(
 ) -> Reg:
     """Emit `cvt[.rnd][.ftz][.sat].D.S`. A list of two sources, [high, low], emits a packed conversion. `cvt(D, S, src)`
     creates a register. Returns the destination."""
-    dst_type = type_of(dst_type)
-    src_type = type_of(src_type)
+    dst_type = resolve_type(dst_type)
+    src_type = resolve_type(src_type)
     if src is FRESH:
-        dst, src = fresh(dst_type), dst
+        dst, src = create_register(dst_type), dst
     words = [*(rounding or "").strip(".").split("."), "ftz" if ftz else "", "sat" if sat else ""]
     sources: list[Any] = list(src) if isinstance(src, list | tuple) else [src]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    emit(spelled("cvt", *filter(None, words), dst_type.name, src_type.name), (dst, *sources), pred)
+    emit(spell("cvt", *filter(None, words), dst_type.name, src_type.name), (dst, *sources), pred)
     return dst
 
 
 def elect_sync(dst: Reg, pred_out: Reg, membermask: int | Reg) -> None:
     """Emit `elect.sync d|p, mask`. The mask has a bit for each lane."""
-    emit(spelled("elect", "sync"), (Pair(dst, pred_out), membermask))
+    emit(spell("elect", "sync"), (Pair(dst, pred_out), membermask))
 
 
 def setmaxnreg(count: int, *, inc: bool = True, pred: Pred | None = None) -> None:
     """Emit `setmaxnreg.inc.sync.aligned.u32 n`, or `.dec`. The count is in registers per thread, 24 to 256, a multiple
     of 8."""
     if not is_integer(count):
-        fail(rules.ARGUMENT, f"`setmaxnreg` takes a number, found {shown(count)}")
-    emit(spelled("setmaxnreg", "inc" if inc else "dec", "sync", "aligned", "u32"), (count,), pred)
+        fail(rules.ARGUMENT, f"`setmaxnreg` takes a number, found {describe(count)}")
+    emit(spell("setmaxnreg", "inc" if inc else "dec", "sync", "aligned", "u32"), (count,), pred)
 
 
 def setmaxnreg_inc(reg_count: int, *, pred: Pred | None = None) -> None:

@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyptx.dsl import rules
-from pyptx.dsl.emit import emit, shown, spelled
-from pyptx.dsl.registers import Reg, fresh, move
+from pyptx.dsl.emit import describe, emit, spell
+from pyptx.dsl.registers import Reg, create_register, move
 from pyptx.dsl.scopes import Named
-from pyptx.dsl.shared import BARRIER, bracketed, check_owner, index32, memory_of, symbol_of_last, symbol_plus
-from pyptx.dsl.trace import CURRENT, current, fail
+from pyptx.dsl.shared import (
+    BARRIER,
+    check_owner,
+    find_last_symbol,
+    get_memory,
+    make_address,
+    make_symbol_value,
+    to_index32,
+)
+from pyptx.dsl.trace import CURRENT, fail, get_trace
 from pyptx.dsl.values import Register, Value, is_integer
 from pyptx.ir.operands import Operand
 from pyptx.ptx.mbarrier import Barrier
@@ -24,9 +32,9 @@ class MbarrierRef(Barrier):
         self.register: Reg | None = None
         if isinstance(idx, Reg):
             with Named(BARRIER, array.name):
-                base, self.register = fresh(u32), fresh(u32)
-                move(base, symbol_plus(array.name, array.byte_offset))
-                emit(spelled("mad", "lo", "u32"), (self.register, index32(idx), 8, base))
+                base, self.register = create_register(u32), create_register(u32)
+                move(base, make_symbol_value(array.name, array.byte_offset))
+                emit(spell("mad", "lo", "u32"), (self.register, to_index32(idx), 8, base))
             self.register.__held__ = f"the address of a barrier of `{array.name}`"
 
     @property
@@ -41,13 +49,13 @@ class MbarrierRef(Barrier):
 
     def __operand__(self) -> Operand:
         check_owner(self.array.__trace__, self.name)
-        return symbol_plus(self.name, self.byte_offset) if self.register is None else self.register.__node__
+        return make_symbol_value(self.name, self.byte_offset) if self.register is None else self.register.__node__
 
     def __address__(self) -> Operand:
         check_owner(self.array.__trace__, self.name)
         if self.register is not None:
             return self.register.__address__()
-        return bracketed(self.name, self.byte_offset)
+        return make_address(self.name, self.byte_offset)
 
     def __ring_base__(self) -> tuple[str | Register, int]:
         return (self.name, self.byte_offset) if self.register is None else (self.register, 0)
@@ -56,7 +64,7 @@ class MbarrierRef(Barrier):
         """Return a register with the address: emits a `mov`, or nothing if a register already holds it."""
         if self.register is not None:
             return self.register
-        result = fresh(u32)
+        result = create_register(u32)
         move(result, self.__operand__())
         return result
 
@@ -92,15 +100,15 @@ class MbarrierArray(Value):
         if not is_integer(idx) or not -self.count <= idx < self.count:
             more = f"use smem.mbarrier({idx + 1})" if is_integer(idx, 0) else "pass a number or a register"
             fail(
-                rules.INDEX, f"`{self.name}` has barriers 0 to {self.count - 1}, found {shown(idx)}", help=more
+                rules.INDEX, f"`{self.name}` has barriers 0 to {self.count - 1}, found {describe(idx)}", help=more
             )  # fmt: skip
         return MbarrierRef(self, idx % self.count)
 
     def __operand__(self) -> Operand:
-        return symbol_plus(self.name, self.byte_offset)
+        return make_symbol_value(self.name, self.byte_offset)
 
     def __address__(self) -> Operand:
-        return bracketed(self.name, self.byte_offset)
+        return make_address(self.name, self.byte_offset)
 
     def __ring_base__(self) -> tuple[str | Register, int]:
         return self.name, self.byte_offset
@@ -115,11 +123,11 @@ class MbarrierArray(Value):
 
 def allocate_barriers(count: int, name: str | None) -> MbarrierArray:
     """Return new barriers."""
-    trace, memory = current(), memory_of(current())
+    trace, memory = get_trace(), get_memory(get_trace())
     if not is_integer(count, 1):
-        fail(rules.ARGUMENT, f"expected the number of barriers, found {shown(count)}")
+        fail(rules.ARGUMENT, f"expected the number of barriers, found {describe(count)}")
     full = memory.add(trace, _BARRIER, count, 8 * count, 8, name, "mbar")
-    symbol, offset = symbol_of_last(memory, full)
+    symbol, offset = find_last_symbol(memory, full)
     return MbarrierArray(symbol, count, offset)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyptx.dsl import rules
-from pyptx.dsl.emit import Spelling, plans_of
+from pyptx.dsl.emit import Spelling, require_plans
 from pyptx.dsl.trace import Trace, fail
 from pyptx.dsl.values import RegisterRange
 
@@ -32,7 +32,7 @@ def arranged(
 def _choose_names(
     trace: Trace, spelling: Spelling, given: dict[str, bool], defaults: dict[str, Any], remedy: str
 ) -> Names:
-    plans = trace.plans.get(spelling) or plans_of(trace, spelling)
+    plans = trace.plans.get(spelling) or require_plans(trace, spelling)
     signatures = [plan.signature for count in sorted(plans) for plan in plans[count]]
     fitting = [s for s in signatures if all(given.get(o.name, o.count > 0) == (o.count > 0) for o in s)]
     lists = [tuple(operand.name for operand in signature) for signature in fitting or signatures]

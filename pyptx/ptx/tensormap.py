@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyptx.dsl.emit import emit, spelled
+from pyptx.dsl.emit import emit, spell
 from pyptx.dsl.registers import Pred
 
 __all__ = ["cp_fenceproxy", "replace"]
@@ -24,14 +24,14 @@ def replace(
     """
     bits = "b64" if field in _WIDE else "b32"
     operands = (desc, value) if dim is None else (desc, dim, value)
-    emit(spelled("tensormap", "replace", "tile", field, space, "b1024", bits), operands, pred)
+    emit(spell("tensormap", "replace", "tile", field, space, "b1024", bits), operands, pred)
 
 
 def cp_fenceproxy(dst: Any, src: Any, *, scope: str = "gpu", size: int = 128, pred: Pred | None = None) -> None:
     """Emit `tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.scope.sync.aligned [dst], [src],
     128`: the whole warp copies a map and releases it. `size` is in bytes."""
     words = ("global", "shared::cta", "tensormap::generic", "release", scope, "sync", "aligned")
-    emit(spelled("tensormap", "cp_fenceproxy", *words), (dst, src, size), pred)
+    emit(spell("tensormap", "cp_fenceproxy", *words), (dst, src, size), pred)
 
 
 def __dir__() -> list[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pyptx.check import symbols
 from pyptx.diagnostics import PtxError, PythonFrame
 from pyptx.dsl import rules
-from pyptx.dsl.emit import plans_of, spelled
-from pyptx.dsl.trace import Trace, current, fail, is_generated
+from pyptx.dsl.emit import require_plans, spell
+from pyptx.dsl.trace import Trace, fail, get_trace, is_generated
 from pyptx.ir.nodes import Block, Function, Instruction, Label, RegDecl, Statement, VarDecl
 from pyptx.ir.operands import LabelOperand
 from pyptx.parser import PtxSyntaxError, parse
@@ -17,8 +17,8 @@ _HEAD_LINES = _HEAD.count("\n")
 
 def raw(text: str) -> None:
     """Parse PTX statements and add each exactly once."""
-    trace = current()
-    here = trace.here(2)
+    trace = get_trace()
+    here = trace.locate(2)
     try:
         module = parse(f"{_HEAD}{text}\n}}\n")
     except PtxSyntaxError as wrong:
@@ -38,10 +38,10 @@ def _adopt(statement: Statement, trace: Trace, here: PythonFrame | None, *, oute
         body = tuple(_adopt(inner, trace, here, outer=False) for inner in statement.body)
         return Block(body, origin=here)
     if isinstance(statement, Instruction):
-        spelling = spelled(statement.opcode, *(word[1:] for word in statement.modifiers))
-        plans = trace.plans.get(spelling) or plans_of(trace, spelling, len(statement.operands))
+        spelling = spell(statement.opcode, *(word[1:] for word in statement.modifiers))
+        plans = trace.plans.get(spelling) or require_plans(trace, spelling, len(statement.operands))
         candidates = plans.get(len(statement.operands), next(iter(plans.values())))
-        trace.need(min(plan.version for plan in candidates), f"`{spelling}`")
+        trace.require_version(min(plan.version for plan in candidates), f"`{spelling}`")
         target = statement.operands[0] if statement.operands else None
         if outer and statement.opcode == "bra" and isinstance(target, LabelOperand):
             trace.jumps.append((target.name, here))
@@ -49,12 +49,12 @@ def _adopt(statement: Statement, trace: Trace, here: PythonFrame | None, *, oute
         if statement.name in trace.labels:
             fail(rules.LABEL, f"the kernel already has a label `{statement.name}`")
         trace.labels[statement.name] = here
-        trace.taken.add(statement.name)
+        trace.used_names.add(statement.name)
     elif isinstance(statement, RegDecl | VarDecl) and outer:
         _make_room(statement, trace)
         for finding in symbols.declare(statement, trace.scope):
             raise PtxError([finding.at(here)])
-        trace.taken.update(item.name for item in statement.declarators)
+        trace.used_names.update(item.name for item in statement.declarators)
     changes = {name: None for name in ("layout",) if name in statement.__match_args__}
     return statement.replace(**changes, origin=here)
 
@@ -62,7 +62,7 @@ def _adopt(statement: Statement, trace: Trace, here: PythonFrame | None, *, oute
 def _make_room(statement: RegDecl | VarDecl, trace: Trace) -> None:
     """Keep registers declared by the text apart from generated ones: `%r<4>` and `%r0` would collide."""
     clashing = [item.name for item in statement.declarators if is_generated(item.name)]
-    if isinstance(statement, RegDecl) and clashing and not trace.declarations.give_way():
+    if isinstance(statement, RegDecl) and clashing and not trace.declarations.reserve_generated_names():
         fail(
             rules.NAME,
             f"`{clashing[0]}` could collide with a generated register name",

@@ -6,9 +6,9 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from pyptx.dsl import rules
-from pyptx.dsl.emit import shown
+from pyptx.dsl.emit import describe
 from pyptx.dsl.registers import NegPred, Pred, Reg
-from pyptx.dsl.scopes import Named, arguments_text
+from pyptx.dsl.scopes import Named, format_arguments
 from pyptx.dsl.trace import fail
 from pyptx.dsl.values import is_integer
 from pyptx.ptx import cluster
@@ -34,14 +34,14 @@ def _choose_coordinates(row: Any, col: Any, coords: tuple[Any, ...] | None) -> t
     if isinstance(col, Reg):
         return 0, row, col >> _WIDTH.bit_length() - 1
     if not is_integer(col) or col % _WIDTH:
-        fail(rules.ARGUMENT, f"`col` must be a register or a multiple of {_WIDTH}, found {shown(col)}",
+        fail(rules.ARGUMENT, f"`col` must be a register or a multiple of {_WIDTH}, found {describe(col)}",
              help="the view consists of blocks of 64 columns: pass its coordinates with coords=")  # fmt: skip
     return 0, row, col // _WIDTH
 
 
 def _open_scope(name: str, *args: Any) -> AbstractContextManager[Any]:
     """Return a named scope if more than the copy is emitted."""
-    return Named(name, arguments_text(args, {})) if isinstance(args[-1], Reg) else nullcontext()
+    return Named(name, format_arguments(args, {})) if isinstance(args[-1], Reg) else nullcontext()
 
 
 def load_3d(
@@ -78,7 +78,7 @@ def load_3d_multicast(
     of `mask` is the CTA of rank i."""
     if mask is None:
         fail(rules.ARGUMENT, "a multicast needs a mask of the destination CTAs", help="pass mask=0b11")
-    with Named("load_3d_multicast", arguments_text((dst, src, row, col), {})):
+    with Named("load_3d_multicast", format_arguments((dst, src, row, col), {})):
         guard = pred
         if issuer is not None:
             chosen = issuer if isinstance(issuer, Reg | NegPred) else cluster.rank(issuer)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from pyptx.check import check as check_module
 from pyptx.diagnostics import Diagnostic, PtxError
-from pyptx.dsl import declared, rules
-from pyptx.dsl.emit import shown
-from pyptx.dsl.exact import Exact, checked_name
-from pyptx.dsl.exact_layout import settled
-from pyptx.dsl.exact_lines import origins_in
-from pyptx.dsl.finish import finished_body
+from pyptx.dsl import exact_declarations, rules
+from pyptx.dsl.emit import describe
+from pyptx.dsl.exact import Exact, check_symbol_name
+from pyptx.dsl.exact_layout import apply_layout
+from pyptx.dsl.exact_lines import match_origins
+from pyptx.dsl.finish import build_body
 from pyptx.dsl.registers import Dtype
 from pyptx.dsl.run import run_function
 from pyptx.dsl.scopes import refuse_deferred
@@ -67,7 +67,7 @@ class ExactFunction:
         trace.exact = Exact(trace)
         trace.facts["shared"] = SharedMemory(0, None)
         run_function(trace, self.body)
-        return self.head.replace(body=finished_body(trace))
+        return self.head.replace(body=build_body(trace))
 
     def __repr__(self) -> str:
         return f"<exact function {self.name}>"
@@ -103,13 +103,13 @@ class ExactModule:
 
     def reg(self, dtype: Dtype, *names: str, vector: int | None = None, align: Any = None) -> Any:
         """Declare registers of the module; returns what `ptx.decl.reg` returns."""
-        node, registers = declared.registers(dtype, names, vector, align)
+        node, registers = exact_declarations.declare_registers(dtype, names, vector, align)
         self._add(node.replace(origin=place()))
         return registers[0] if len(registers) == 1 else tuple(registers)
 
     def var(self, space: str, dtype: Dtype, name: str, shape: Any = None, *more: Declarator, **given: Any) -> str:
         """Declare a variable, as `ptx.decl.var` does in a function."""
-        self._add(declared.variable(space, dtype, name, shape, *more, **given).replace(origin=place()))
+        self._add(exact_declarations.build_variable(space, dtype, name, shape, *more, **given).replace(origin=place()))
         return name
 
     def directive(self, name: str, *values: Any, **given: Any) -> None:
@@ -120,7 +120,7 @@ class ExactModule:
         """Add a label to the open section."""
         if self.inner is None:
             fail(rules.NESTING, f"a label is only allowed in a section here, {_NOT_SECTION}")
-        self._add(Label(checked_name(name), origin=place()))
+        self._add(Label(check_symbol_name(name), origin=place()))
 
     def data(self, dtype: Dtype, *values: Any) -> None:
         """Add a line to the open section: `.b8 1, 2`; labels, (label, offset), (label, "-", label)."""
@@ -137,7 +137,7 @@ class ExactModule:
         """Open `.section name { … }`."""
         if self.inner is not None:
             fail(rules.NESTING, f"a section is only allowed at module level, {_NOT_SECTION}")
-        name = declared.dotted(name, "a section such as '.debug_info'")
+        name = exact_declarations.check_dotted(name, "a section such as '.debug_info'")
         origin = place()
         inner: list[Any] = []
         self.inner = inner
@@ -162,7 +162,7 @@ class ExactModule:
             ) from None
         section, *more = module.directives or (None,)
         if not isinstance(section, Section) or more or (module.layout and module.layout[0]):
-            fail(rules.PTX_TEXT, f"expected one section, found {shown(text)}", help="'.section .debug_str { … }'")
+            fail(rules.PTX_TEXT, f"expected one section, found {describe(text)}", help="'.section .debug_str { … }'")
         lines: list[Any] = [line.replace(origin=here) for line in section.body]
         self._add(section.replace(body=tuple(lines), origin=here))
 
@@ -202,7 +202,7 @@ class ExactModule:
                 items = [item.traced() if isinstance(item, ExactFunction) else item for item in self.items]
                 version, target, *size = self.header
                 self._made = Module(
-                    version, target, size[0] if size else None, tuple(settled(items, self.style)),  # pyright: ignore[reportArgumentType]
+                    version, target, size[0] if size else None, tuple(apply_layout(items, self.style)),  # pyright: ignore[reportArgumentType]
                     layout_of((self.ending,)),
                 )  # fmt: skip
         return self._made
@@ -228,7 +228,7 @@ class ExactModule:
         from pyptx.toolchain import assemble
 
         text = self.ptx()
-        origins = origins_in(text, self.module())
+        origins = match_origins(text, self.module())
         return assemble(text, origin_of=lambda line: origins.get(line))
 
     def sass(self) -> str:
@@ -254,11 +254,12 @@ def _make_head(
     every: tuple[Any, ...] = (*params, *(returns or ()))
     if unknown or not all(isinstance(param, Param) for param in every):
         problem = ", ".join(sorted(unknown)) or "a parameter that is not ptx.decl.param(…)"
-        fail(rules.ARGUMENT, f"`{shown(name)}` is declared with {problem}")
+        fail(rules.ARGUMENT, f"`{describe(name)}` is declared with {problem}")
     return Function(
-        is_entry, checked_name(name), tuple(params), None if returns is None else tuple(returns), (),
-        declared.linking(given.get("linking")), declared.function_directives(given.get("directives", ())),
-        True, given.get("parens", True), declared.attribute_list(given.get("attributes", ())),
+        is_entry, check_symbol_name(name), tuple(params), None if returns is None else tuple(returns), (),
+        exact_declarations.parse_linking(given.get("linking")),
+        exact_declarations.parse_directives(given.get("directives", ())),
+        True, given.get("parens", True), exact_declarations.parse_attributes(given.get("attributes", ())),
     )  # fmt: skip
 
 
@@ -279,13 +280,13 @@ def module(
     major, minor = _parse_version(version)
     names = (target,) if isinstance(target, str) else tuple(target)
     for name in names:
-        checked_name(name)
+        check_symbol_name(name)
     if not names:
         fail(rules.DECLARATION, "a module needs a target, such as 'sm_90a'")
     header: list[Statement] = [Version(major, minor), Target(names)]
     if address_size is not None:
-        header.append(AddressSize(declared.number(address_size)))
-    spaced = settled(header, DEFAULT)
+        header.append(AddressSize(exact_declarations.to_integer(address_size)))
+    spaced = apply_layout(header, DEFAULT)
     for at, gaps in enumerate(layouts):
         if gaps is not None:
             spaced[at] = spaced[at].replace(layout=layout_of(gaps))
@@ -297,6 +298,6 @@ def module(
 def _parse_version(given: Header) -> tuple[int, int]:
     parts = given.split(".") if isinstance(given, str) else list(given)
     if len(parts) != 2 or not all(str(part).isdigit() for part in parts):
-        fail(rules.DECLARATION, f"a version must be (8, 7) or '8.7', found {shown(given)}")
-    major, minor = (declared.version_part(str(part)) for part in parts)
+        fail(rules.DECLARATION, f"a version must be (8, 7) or '8.7', found {describe(given)}")
+    major, minor = (exact_declarations.parse_version_part(str(part)) for part in parts)
     return major, minor

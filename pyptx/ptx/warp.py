@@ -9,11 +9,11 @@ from typing import Any
 
 from pyptx.check.spelling import find_missing_requirement
 from pyptx.dsl import rules
-from pyptx.dsl.arithmetic import check_operand, unsigned, untyped
-from pyptx.dsl.emit import Spelling, emit, shown, spelled
-from pyptx.dsl.registers import PipeRef, Pred, Reg, fresh
+from pyptx.dsl.arithmetic import check_operand, to_unsigned, to_untyped
+from pyptx.dsl.emit import Spelling, describe, emit, spell
+from pyptx.dsl.registers import PipeRef, Pred, Reg, create_register
 from pyptx.dsl.scopes import Named, intrinsic
-from pyptx.dsl.trace import current, fail
+from pyptx.dsl.trace import fail, get_trace
 from pyptx.dsl.values import Pair
 from pyptx.isa import lookup
 from pyptx.types import PtxType, b32
@@ -34,27 +34,27 @@ _OPERATIONS = {"sum": "add", "add": "add", "max": "max", "min": "min", "and": "a
 def _exchange(mode: str, value: Any, lane: Any, clamp: int, valid: Reg | None, mask: Any, pred: Pred | None) -> Reg:
     """Emit `shfl.sync` for values of any size: 16 bits travel in 32, 64 bits in two halves."""
     if not isinstance(value, Reg):
-        fail(rules.ARGUMENT, f"`shfl` exchanges registers, found {shown(value)}", help="use reg.from_(x, u32)")
-    spelling, bits = spelled("shfl", "sync", mode, "b32"), value.dtype.bits
-    moved = fresh(value.dtype)
+        fail(rules.ARGUMENT, f"`shfl` exchanges registers, found {describe(value)}", help="use reg.from_(x, u32)")
+    spelling, bits = spell("shfl", "sync", mode, "b32"), value.dtype.bits
+    moved = create_register(value.dtype)
     target: Any = moved if valid is None else Pair(moved, valid)
     if bits == 32 or value.dtype.kind == "pred" or bits not in (16, 64):
         emit(spelling, (target, value, lane, clamp, mask), pred)
         return moved
     with Named(f"shfl_{mode}", f"{value.name}, {getattr(lane, 'name', lane)}"):
-        parts = [fresh(b32) for _ in range(bits // 64 + 1)]
-        there = [fresh(b32) for _ in parts]
+        parts = [create_register(b32) for _ in range(bits // 64 + 1)]
+        there = [create_register(b32) for _ in parts]
         if bits == 16:
-            emit(spelled("mov", "b32"), (parts[0], [value, value]), pred)
+            emit(spell("mov", "b32"), (parts[0], [value, value]), pred)
         else:
-            emit(spelled("mov", "b64"), (parts, value), pred)
+            emit(spell("mov", "b64"), (parts, value), pred)
         for index, (part, other) in enumerate(zip(parts, there, strict=True)):
             dst: Any = other if valid is None or index else Pair(other, valid)
             emit(spelling, (dst, part, lane, clamp, mask), pred)
         if bits == 16:
-            emit(spelled("mov", "b32"), ([moved, None], there[0]), pred)
+            emit(spell("mov", "b32"), ([moved, None], there[0]), pred)
         else:
-            emit(spelled("mov", "b64"), (moved, there), pred)
+            emit(spell("mov", "b64"), (moved, there), pred)
     return moved
 
 
@@ -63,9 +63,9 @@ def shfl(
 ) -> Any:
     """Emit `shfl.sync.mode.b32 d[|p], a, b, c, mask` as in PTX: `clamp` is the operand that `shfl_bfly` derives from
     `width`. Returns the new register; with `valid`, also the predicate whether the source lane was in range."""
-    result: Any = fresh(value.dtype) if isinstance(value, Reg) else fresh(b32)
-    target: Any = PipeRef(result, fresh(pred_type)) if valid else result
-    emit(spelled("shfl", "sync", mode, "b32"), (target, value, lane, clamp, mask), pred)
+    result: Any = create_register(value.dtype) if isinstance(value, Reg) else create_register(b32)
+    target: Any = PipeRef(result, create_register(pred_type)) if valid else result
+    emit(spell("shfl", "sync", mode, "b32"), (target, value, lane, clamp, mask), pred)
     return target
 
 
@@ -73,7 +73,9 @@ def _compute_clamp(mode: str, width: int) -> int:
     """Return the operand that keeps the exchange within segments of a width."""
     if width not in _WIDTHS:
         fail(
-            rules.ARGUMENT, f"`width` must be 2, 4, 8, 16 or 32, found {shown(width)}", help="use width=32 for the warp"
+            rules.ARGUMENT,
+            f"`width` must be 2, 4, 8, 16 or 32, found {describe(width)}",
+            help="use width=32 for the warp",
         )
     return 32 - width << 8 | (0 if mode == "up" else 31)
 
@@ -116,14 +118,14 @@ def shfl_idx(
 def elect(mask: Any = _ALL, *, leader: bool = True, pred: Any = None) -> Any:
     """Emit `elect.sync d|p, mask`: return the elected lane and whether it is this one; with `leader=False` only the
     latter, `elect.sync _|p, mask`."""
-    pair = PipeRef(fresh(b32) if leader else None, fresh(pred_type))
-    emit(spelled("elect", "sync"), (pair, mask), pred)
+    pair = PipeRef(create_register(b32) if leader else None, create_register(pred_type))
+    emit(spell("elect", "sync"), (pair, mask), pred)
     return pair if leader else pair.right
 
 
 def _emit_vote(mode: str, value: Pred, mask: Any, pred: Pred | None) -> Reg:
-    result = fresh(b32 if mode == "ballot" else pred_type)
-    emit(spelled("vote", "sync", mode, "b32" if mode == "ballot" else "pred"), (result, value, mask), pred)
+    result = create_register(b32 if mode == "ballot" else pred_type)
+    emit(spell("vote", "sync", mode, "b32" if mode == "ballot" else "pred"), (result, value, mask), pred)
     return result
 
 
@@ -149,28 +151,28 @@ def ballot(value: Pred, *, mask: Any = _ALL, pred: Pred | None = None) -> Reg:
 
 def match_any(value: Reg, *, mask: Any = _ALL, pred: Pred | None = None) -> Reg:
     """Emit `match.any.sync.bN d, a, mask`; return the mask of the lanes with the same value."""
-    result = fresh(b32)
-    emit(spelled("match", "any", "sync", untyped(value.dtype).name), (result, value, mask), pred)
+    result = create_register(b32)
+    emit(spell("match", "any", "sync", to_untyped(value.dtype).name), (result, value, mask), pred)
     return result
 
 
 def match_all(value: Reg, *, mask: Any = _ALL, pred: Pred | None = None) -> tuple[Reg, Reg]:
     """Emit `match.all.sync.bN d|p, a, mask`; return the mask (0 if any differs) and the predicate."""
-    result, same = fresh(b32), fresh(pred_type)
-    emit(spelled("match", "all", "sync", untyped(value.dtype).name), (Pair(result, same), value, mask), pred)
+    result, same = create_register(b32), create_register(pred_type)
+    emit(spell("match", "all", "sync", to_untyped(value.dtype).name), (Pair(result, same), value, mask), pred)
     return result, same
 
 
 def activemask() -> Reg:
     """Emit `activemask.b32 d`."""
-    result = fresh(b32)
-    emit(spelled("activemask", "b32"), (result,))
+    result = create_register(b32)
+    emit(spell("activemask", "b32"), (result,))
     return result
 
 
 def sync(mask: Any = _ALL, *, pred: Pred | None = None) -> None:
     """Emit `bar.warp.sync mask`."""
-    emit(spelled("bar", "warp", "sync"), (mask,), pred)
+    emit(spell("bar", "warp", "sync"), (mask,), pred)
 
 
 def redux(
@@ -184,20 +186,20 @@ def redux(
     pred: Pred | None = None,
 ) -> Reg:
     """Emit `redux.sync.op[.abs][.NaN].T d, a, mask`: integers, and `min`, `max` of f32 if the target has them."""
-    result = fresh(value.dtype) if dst is None else dst
+    result = create_register(value.dtype) if dst is None else dst
     emit(_spell_redux(op, value.dtype, abs_, nan), (result, value, mask), pred)
     return result
 
 
 def _spell_redux(op: str, dtype: PtxType, abs_: bool = False, nan: bool = False) -> Spelling:
     word = _check_operation(op)
-    kind = dtype if dtype.kind == "f" else untyped(dtype) if word in ("and", "or", "xor") else unsigned(dtype)
-    return spelled("redux", "sync", word, *(("abs",) if abs_ else ()), *(("NaN",) if nan else ()), kind.name)
+    kind = dtype if dtype.kind == "f" else to_untyped(dtype) if word in ("and", "or", "xor") else to_unsigned(dtype)
+    return spell("redux", "sync", word, *(("abs",) if abs_ else ()), *(("NaN",) if nan else ()), kind.name)
 
 
 def _check_operation(op: str) -> str:
     if op not in _OPERATIONS:
-        fail(rules.ARGUMENT, f"a warp reduction is sum, max, min, and, or, xor; found {shown(op)}")
+        fail(rules.ARGUMENT, f"a warp reduction is sum, max, min, and, or, xor; found {describe(op)}")
     return _OPERATIONS[op]
 
 
@@ -206,18 +208,18 @@ def _emit_butterfly(op: str, value: Any, width: int, *, direct: bool = False) ->
     result."""
     word = _check_operation(op)
     if not isinstance(value, Reg):
-        fail(rules.ARGUMENT, f"a warp reduction needs a register, found {shown(value)}")
+        fail(rules.ARGUMENT, f"a warp reduction needs a register, found {describe(value)}")
     if direct and width == 32 and _has(_spell_redux(op, value.dtype)):
         return redux(op, value, dst=value)
     check_operand(word, value.dtype, f"reduce_{op}")
-    kind = value.dtype if value.dtype.kind == "f" else untyped(value.dtype) if word in ("and", "or", "xor") else (
-        unsigned(value.dtype)
+    kind = value.dtype if value.dtype.kind == "f" else to_untyped(value.dtype) if word in ("and", "or", "xor") else (
+        to_unsigned(value.dtype)
     )  # fmt: skip
     _compute_clamp("bfly", width)
     distance = width // 2
     while distance:
         other = _exchange("bfly", value, distance, 31, None, _ALL, None)
-        emit(spelled(word, kind.name), (value, value, other))
+        emit(spell(word, kind.name), (value, value, other))
         distance //= 2
     return value
 
@@ -255,9 +257,9 @@ def reduce(op: str, val: Reg, *, width: int = 32) -> Reg:
 
 def _has(spelling: Spelling) -> bool:
     """Tell whether the target has an instruction."""
-    trace = current()
+    trace = get_trace()
     matches = lookup.matches_of(spelling.opcode, spelling.modifiers)
-    return any(find_missing_requirement(match, trace.target, trace.judged_at) is None for match in matches)
+    return any(find_missing_requirement(match, trace.target, trace.table_version) is None for match in matches)
 
 
 all_reduce, all_reduce_sum, all_reduce_max, all_reduce_min = reduce, reduce_sum, reduce_max, reduce_min

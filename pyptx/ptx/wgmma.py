@@ -6,12 +6,12 @@ from functools import lru_cache
 from typing import Any, cast
 
 from pyptx.dsl import rules
-from pyptx.dsl.emit import Spelling, emit, shown, spelled
+from pyptx.dsl.emit import Spelling, describe, emit, spell
 from pyptx.dsl.ranges import RegArray
-from pyptx.dsl.registers import Dtype, Pred, Reg, type_of
+from pyptx.dsl.registers import Dtype, Pred, Reg, resolve_type
 from pyptx.dsl.scopes import intrinsic
 from pyptx.dsl.shared import SharedSlice, SharedView
-from pyptx.dsl.trace import current, fail
+from pyptx.dsl.trace import fail, get_trace
 from pyptx.dsl.values import is_integer
 from pyptx.isa.descriptors import WgmmaDescriptor
 from pyptx.isa.swizzle import by_name
@@ -84,14 +84,14 @@ def mma_async(
     indexed by a register is built here. Both are named scopes `wgmma_descriptor`: `and.b32`, `shr.u32`, `cvt.u64.u32`,
     `or.b64` after the address. An offset to a descriptor given as a register is one `add.s64`, in `descriptor_step`.
     """
-    trace = current()
+    trace = get_trace()
     if isinstance(scale_d, int) and scale_d not in (0, 1):
         fail(
             rules.ARGUMENT, f"`scale_d` must be False, True or a predicate, found {scale_d}", help="0 starts a new sum"
         )
     sparse = sparse_metadata is not None
-    type_a, type_b = type_of(dtype_a), type_of(dtype_b)
-    spelling = _choose_spelling(hashable(shape), type_of(dtype_d), type_a, type_b, sparse, satfinite)
+    type_a, type_b = resolve_type(dtype_a), resolve_type(dtype_b)
+    spelling = _choose_spelling(hashable(shape), resolve_type(dtype_d), type_a, type_b, sparse, satfinite)
     m, n, k = shape
     a, trans_a = _convert_operand("a", a, type_a, int(trans_a), a_k_offset, (m, k // 2 if sparse else k))
     b, trans_b = _convert_operand("b", b, type_b, int(trans_b), b_k_offset, (n, k))
@@ -119,7 +119,7 @@ def _choose_spelling(
     types = dtype_d.name, dtype_a.name, dtype_b.name
     words = ["mma_async", *(["sp"] if sparse else []), "sync", "aligned", shape_word(shape, "wgmma.mma_async")]
     words += ["satfinite"] if satfinite else []
-    return spelled("wgmma", *words, *types, *(["and", "popc"] if dtype_a.name == "b1" else []))
+    return spell("wgmma", *words, *types, *(["and", "popc"] if dtype_a.name == "b1" else []))
 
 
 def _convert_operand(
@@ -141,7 +141,7 @@ def _make_descriptor(
         return _describe_operand(name, view, dtype, transposed, offset, extents)
     # An allocation is its own key; two slices are equal if they start at the same place of one allocation.
     where = (view.alloc, view.byte_offset, view.shape) if isinstance(view, SharedSlice) else view
-    key, once = ("wgmma operand", name, where, dtype.name, transposed, offset, extents), current().once
+    key, once = ("wgmma operand", name, where, dtype.name, transposed, offset, extents), get_trace().once
     known = once.get(key)
     if known is None:
         known = once[key] = _describe_operand(name, view, dtype, transposed, offset, extents)
@@ -179,9 +179,9 @@ def wait_group(n: int, *, pred: Pred | None = None) -> None:
     emit(_WAIT, (n,), pred)
 
 
-_FENCE = spelled("wgmma", "fence", "sync", "aligned")
-_COMMIT = spelled("wgmma", "commit_group", "sync", "aligned")
-_WAIT = spelled("wgmma", "wait_group", "sync", "aligned")
+_FENCE = spell("wgmma", "fence", "sync", "aligned")
+_COMMIT = spell("wgmma", "commit_group", "sync", "aligned")
+_WAIT = spell("wgmma", "wait_group", "sync", "aligned")
 
 
 @intrinsic
@@ -202,7 +202,7 @@ def make_descriptor(
     offset to a register), then `and.b32`, `shr.u32`, `cvt.u64.u32`, `or.b64`.
     """
     if not is_integer(swizzle) or swizzle not in _SWIZZLES:
-        fail(rules.ARGUMENT, f"`swizzle` must be 0 (none), 1 (128B), 2 (64B) or 3 (32B), found {shown(swizzle)}",
+        fail(rules.ARGUMENT, f"`swizzle` must be 0 (none), 1 (128B), 2 (64B) or 3 (32B), found {describe(swizzle)}",
              help="use swizzle=ptx.wgmma.SWIZZLE_128B")  # fmt: skip
     check_bytes(leading_byte_offset=leading_byte_offset, stride_byte_offset=stride_byte_offset)
     check_bytes(addr_byte_offset=addr_byte_offset)
@@ -215,7 +215,7 @@ def make_descriptor(
 def auto_descriptor(smem_base: Any, *, dtype: Dtype, shape: tuple[int, int], major: str | int) -> Reg:
     """Return a register with the descriptor of a tile in the canonical layout of its shape: (M or N, K) if K-major, (K,
     M or N) if MN-major. Emits the same as `make_descriptor`."""
-    kind = type_of(dtype)
+    kind = resolve_type(dtype)
     try:
         which = Major.of(major)
     except ValueError as wrong:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pyptx import PtxError, Tile, kernel, ptx, reg
-from pyptx.dsl.values import float_bits
+from pyptx.dsl.values import encode_float
 from pyptx.reg import NegPred, PipeRef
 from pyptx.types import (
     PtxType,
@@ -258,12 +258,12 @@ def test_accumulator_fragments_have_the_right_count() -> None:
     ],
 )  # fmt: skip
 def test_literals_round_to_nearest_even(dtype: PtxType, value: float, bits: int) -> None:
-    assert float_bits(value, dtype) == bits
+    assert encode_float(value, dtype) == bits
 
 
 def test_a_nan_stays_one_in_every_format() -> None:
-    assert float_bits(float("nan"), bf16) & 0x7F80 == 0x7F80
-    assert float_bits(float("nan"), bf16) & 0x7F
+    assert encode_float(float("nan"), bf16) & 0x7F80 == 0x7F80
+    assert encode_float(float("nan"), bf16) & 0x7F
 
 
 def test_negative_zero_and_zero_are_two_numbers() -> None:

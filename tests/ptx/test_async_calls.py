@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pyptx import PtxError, ptx
-from pyptx.dsl.rewrite import instructions
+from pyptx.dsl.rewrite import iterate_instructions
 from pyptx.ir import Function, IntrinsicScope
 from pyptx.toolchain import judge
 from tests.dsl.tracing import traced
@@ -60,7 +60,7 @@ def parts(text: str) -> tuple[tuple[int, int], str]:
 def emits_as_documented(call: Call, body: tuple[Any, ...]) -> bool:
     """Tell whether a call emitted one instruction, or a scope of several."""
     found = [node for node in body if not type(node).__name__.endswith("Decl")][:-1]
-    one = len(found) == 1 and sum(1 for _ in instructions(found)) == 1
+    one = len(found) == 1 and sum(1 for _ in iterate_instructions(found)) == 1
     scoped = len(found) == 1 and isinstance(found[0], IntrinsicScope)
     return scoped if call.path in SEVERAL else one or scoped
 

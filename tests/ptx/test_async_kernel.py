@@ -80,7 +80,7 @@ def test_many_waits_and_remote_arrivals_take_time_in_proportion() -> None:
             return inside
 
         def choose(frame: FrameType, event: str, _: object) -> object:
-            return inside if frame.f_code.co_name in ("name_for", "_unique_label") else None
+            return inside if frame.f_code.co_name in ("choose_name", "_choose_label") else None
 
         before = sys.gettrace()
         sys.settrace(choose)  # pyright: ignore[reportArgumentType]

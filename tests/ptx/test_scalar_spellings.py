@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from pyptx.dsl.rewrite import instructions
+from pyptx.dsl.rewrite import iterate_instructions
 from pyptx.ir import Function
 from tests.dsl.tracing import traced
 from tests.ptx.scalar_calls import ROWS, ScalarRegisters, calls
@@ -20,7 +20,7 @@ def emitted(call: Call) -> list[str]:
 
     module = traced(body, arch=call.targets[-1], version=(9, 5), block=128).module()
     written = [s for part in module.directives if isinstance(part, Function) for s in part.body]
-    return [".".join((i.opcode, *(word[1:] for word in i.modifiers))) for i in instructions(written)][:-1]
+    return [".".join((i.opcode, *(word[1:] for word in i.modifiers))) for i in iterate_instructions(written)][:-1]
 
 
 def test_a_call_emits_its_spelling(seed: int) -> None:

@@ -9,7 +9,7 @@ from functools import cache
 
 import pytest
 
-from pyptx.dsl.rewrite import instructions
+from pyptx.dsl.rewrite import iterate_instructions
 from pyptx.ir import Function
 from pyptx.isa import lookup
 from pyptx.isa.targets import ASSEMBLED
@@ -53,7 +53,7 @@ def test_every_spelling_comes_out_of_its_wrapper_and_assembles(where: str) -> No
         kernel = traced(body_of(made), arch=where, version=(9, 5))
         module = kernel.module()
         written = [s for part in module.directives if isinstance(part, Function) for s in part.body]
-        found = [".".join((i.opcode, *(word[1:] for word in i.modifiers))) for i in instructions(written)]
+        found = [".".join((i.opcode, *(word[1:] for word in i.modifiers))) for i in iterate_instructions(written)]
         assert found == [call.spelling for call in made] + ["ret"]
         accepted(kernel.ptx())
     sys.stdout.write(f"{where}: {sum(map(len, groups.values()))} wrapper calls, none refused by pyptx or ptxas\n")

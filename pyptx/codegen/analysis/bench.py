@@ -15,8 +15,8 @@ from pyptx import ptx, reg, types
 from pyptx.check.symbols import Scope
 from pyptx.codegen.plan import Attribute, Binary, Call, Expr, Item, List, Literal, Name, Slice, Tuple, Unary
 from pyptx.diagnostics import PtxError
-from pyptx.dsl.declared import DeclaredRange, register
-from pyptx.dsl.exact import Exact, Given
+from pyptx.dsl.exact import Exact, NameQueues
+from pyptx.dsl.exact_declarations import DeclaredRange, register
 from pyptx.dsl.registers import Reg
 from pyptx.dsl.trace import CURRENT, Trace
 from pyptx.ir.base import tokens
@@ -53,21 +53,21 @@ class Bench:
         self._registers: dict[tuple[str, PtxType], Reg] = {}
         self._queues: dict[tuple[str, int], None] = {}
         self._reached: dict[tuple[PtxType, PtxType], bool] = {}
-        self._handed = Given(self.exact, (), ())
+        self._handed = NameQueues(self.exact, (), ())
 
     def declare(self, statement: RegDecl) -> None:
         """Record the types of declared registers: new registers take their names from them, class by class."""
         for item in statement.declarators:
             self.exact.declare(statement.type, item.name, item.count)
-            self._queues[self.exact.class_of(self.register(item.name, from_name(statement.type.ptx)))] = None
+            self._queues[self.exact.find_class(self.register(item.name, from_name(statement.type.ptx)))] = None
 
     def reaches(self, dtype: PtxType, declared: PtxType) -> bool:
         """Tell whether a new register of a type takes its name from the registers declared as another."""
         known = self._reached.get((dtype, declared))
         if known is None:
-            names = Given(self.exact, (), ())
+            names = NameQueues(self.exact, (), ())
             names.queues = {key: deque((repr(key),)) for key in self._queues}
-            register_class = self.exact.class_of(Reg("_", declared))
+            register_class = self.exact.find_class(Reg("_", declared))
             known = self._reached[dtype, declared] = names.take(dtype) == repr(register_class)
         return known
 
@@ -92,9 +92,9 @@ class Bench:
         for key in self._queues:
             queues[key] = deque(("_wrong",))
         for item in fresh:
-            queue = queues.setdefault(self.exact.class_of(item), deque(("_wrong",)))
+            queue = queues.setdefault(self.exact.find_class(item), deque(("_wrong",)))
             queue.insert(len(queue) - 1, item.name)
-        self.exact.given = [self._handed]
+        self.exact.name_queues = [self._handed]
         return self._try(lambda: self.value(expr), wanted)
 
     def emits_all(self, expr: Expr, fresh: Sequence[Reg], wanted: Sequence[Statement]) -> bool:

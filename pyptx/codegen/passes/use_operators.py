@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pyptx.check.body import Step
 from pyptx.codegen.plan import Attribute, Binary, Expr, Literal, Unary, call, dotted
 from pyptx.codegen.sugar_operands import Operands, number, typed, viewed
-from pyptx.dsl.arithmetic import unsigned
+from pyptx.dsl.arithmetic import to_unsigned
 from pyptx.dsl.registers import Reg
 from pyptx.ir.operands import ImmediateOperand
 from pyptx.types import PtxType, from_name
@@ -106,7 +106,7 @@ def fits(have: PtxType, opcode: str, kind: PtxType) -> bool:
         return have.bits == kind.bits and have.kind in "bus"
     if opcode == "setp" and kind.kind == "b":
         return have is kind
-    return unsigned(have) is kind or (kind.kind == "f" and have is kind)
+    return to_unsigned(have) is kind or (kind.kind == "f" and have is kind)
 
 
 def _build_mads(

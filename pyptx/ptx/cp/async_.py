@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyptx.dsl import rules
-from pyptx.dsl.emit import emit, spelled
+from pyptx.dsl.emit import emit, spell
 from pyptx.dsl.registers import Pred
 from pyptx.dsl.trace import fail
 from pyptx.dsl.values import is_integer
@@ -63,29 +63,29 @@ def _emit_copy(
     level = None if hint is None else "L2::cache_hint"
     more = [value for value in (src_size, ignore, hint) if value is not None]
     words = given("async", cop, "shared", "global", level, prefetch)
-    emit(spelled("cp", *words), (dst, src, size, *more), pred)
+    emit(spell("cp", *words), (dst, src, size, *more), pred)
 
 
 def commit_group(*, pred: Pred | None = None) -> None:
     """Emit `cp.async.commit_group`."""
-    emit(spelled("cp", "async", "commit_group"), (), pred)
+    emit(spell("cp", "async", "commit_group"), (), pred)
 
 
 def wait_group(n: int, *, pred: Pred | None = None) -> None:
     """Emit `cp.async.wait_group n`: waits until at most n of this thread's groups are pending."""
-    emit(spelled("cp", "async", "wait_group"), (n,), pred)
+    emit(spell("cp", "async", "wait_group"), (n,), pred)
 
 
 def wait_all(*, pred: Pred | None = None) -> None:
     """Emit `cp.async.wait_all`."""
-    emit(spelled("cp", "async", "wait_all"), (), pred)
+    emit(spell("cp", "async", "wait_all"), (), pred)
 
 
 def mbarrier_arrive(mbar: Any, *, noinc: bool = False, pred: Pred | None = None) -> None:
     """Emit `cp.async.mbarrier.arrive[.noinc].shared.b64 [m]`: arrives when this thread's prior copies complete. Without
     `noinc`, the pending count is first incremented by 1."""
     words = given("async", "mbarrier", "arrive", "noinc" if noinc else None, "shared", "b64")
-    emit(spelled("cp", *words), (mbar,), pred)
+    emit(spell("cp", *words), (mbar,), pred)
 
 
 def __dir__() -> list[str]:

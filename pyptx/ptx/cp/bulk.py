@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyptx.dsl.emit import emit, spelled
+from pyptx.dsl.emit import emit, spell
 from pyptx.dsl.registers import Dtype, Pred
 from pyptx.ptx.boxes import BOXES
 from pyptx.ptx.cp import tensor as tensor
@@ -44,7 +44,7 @@ def global_to_shared(
     cast = None if multicast_mask is None else "multicast::cluster"
     level = None if cache_hint is None else _HINT
     words = given("async", "bulk", "shared::cluster", "global", _SIGNAL, cast, level)
-    emit(spelled("cp", *words), (dst, src, size, mbar, *_select_operands(multicast_mask, cache_hint)), pred)
+    emit(spell("cp", *words), (dst, src, size, mbar, *_select_operands(multicast_mask, cache_hint)), pred)
 
 
 def global_to_shared_cta(
@@ -63,13 +63,13 @@ def global_to_shared_cta(
     pairs = (cache_hint, _HINT), (ignore_bytes, "ignore_oob")
     level, out = (None if value is None else word for value, word in pairs)
     words = given("async", "bulk", "shared::cta", "global", _SIGNAL, level, out)
-    emit(spelled("cp", *words), (dst, src, size, *(ignore_bytes or ()), mbar, *_select_operands(cache_hint)), pred)
+    emit(spell("cp", *words), (dst, src, size, *(ignore_bytes or ()), mbar, *_select_operands(cache_hint)), pred)
 
 
 def shared_to_shared(dst: Any, src: Any, size: Any, mbar: Any, *, pred: Pred | None = None) -> None:
     """Emit `cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [dst], [src], size, [mbar]`: copies
     to another CTA and signals its barrier. `size` is in bytes, a multiple of 16."""
-    emit(spelled("cp", "async", "bulk", "shared::cluster", "shared::cta", _SIGNAL), (dst, src, size, mbar), pred)
+    emit(spell("cp", "async", "bulk", "shared::cluster", "shared::cta", _SIGNAL), (dst, src, size, mbar), pred)
 
 
 def shared_to_global(
@@ -79,7 +79,7 @@ def shared_to_global(
     mask]`. Bit i of `byte_mask` enables byte i of every 16. `size` is in bytes, a multiple of 16."""
     level, masked = (None if value is None else word for value, word in ((cache_hint, _HINT), (byte_mask, "cp_mask")))
     words = given("async", "bulk", "global", "shared::cta", "bulk_group", level, masked)
-    emit(spelled("cp", *words), (dst, src, size, *_select_operands(cache_hint, byte_mask)), pred)
+    emit(spell("cp", *words), (dst, src, size, *_select_operands(cache_hint, byte_mask)), pred)
 
 
 def reduce_to_global(
@@ -89,7 +89,7 @@ def reduce_to_global(
     policy]`; sums of f16 and bf16 have `.noftz`. `size` is in bytes, a multiple of 16."""
     level = None if cache_hint is None else _HINT
     words = given("reduce", "async", "bulk", "global", "shared::cta", "bulk_group", level, *bulk_operation(op, dtype))
-    emit(spelled("cp", *words), (dst, src, size, *_select_operands(cache_hint)), pred)
+    emit(spell("cp", *words), (dst, src, size, *_select_operands(cache_hint)), pred)
 
 
 def reduce_to_shared(
@@ -98,7 +98,7 @@ def reduce_to_shared(
     """Emit `cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.op.T [dst], [src], size,
     [mbar]`. `size` is in bytes, a multiple of 16."""
     words = ("reduce", "async", "bulk", "shared::cluster", "shared::cta", _SIGNAL, *bulk_operation(op, dtype))
-    emit(spelled("cp", *words), (dst, src, size, mbar), pred)
+    emit(spell("cp", *words), (dst, src, size, mbar), pred)
 
 
 def prefetch(src: Any, size: Any, *, cache_hint: Any = None, pred: Pred | None = None) -> None:
@@ -106,17 +106,17 @@ def prefetch(src: Any, size: Any, *, cache_hint: Any = None, pred: Pred | None =
     16."""
     level = None if cache_hint is None else _HINT
     words = given("async", "bulk", "prefetch", "L2", "global", level)
-    emit(spelled("cp", *words), (src, size, *_select_operands(cache_hint)), pred)
+    emit(spell("cp", *words), (src, size, *_select_operands(cache_hint)), pred)
 
 
 def commit_group(*, pred: Pred | None = None) -> None:
     """Emit `cp.async.bulk.commit_group`."""
-    emit(spelled("cp", "async", "bulk", "commit_group"), (), pred)
+    emit(spell("cp", "async", "bulk", "commit_group"), (), pred)
 
 
 def wait_group(n: int, *, read: bool = False, pred: Pred | None = None) -> None:
     """Emit `cp.async.bulk.wait_group[.read] n`; with `read`, waits only until the sources have been read."""
-    emit(spelled("cp", *given("async", "bulk", "wait_group", "read" if read else None)), (n,), pred)
+    emit(spell("cp", *given("async", "bulk", "wait_group", "read" if read else None)), (n,), pred)
 
 
 def __dir__() -> list[str]:

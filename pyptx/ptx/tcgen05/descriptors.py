@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from pyptx.dsl import rules
-from pyptx.dsl.emit import shown
-from pyptx.dsl.registers import Dtype, Reg, type_of
+from pyptx.dsl.emit import describe
+from pyptx.dsl.registers import Dtype, Reg, resolve_type
 from pyptx.dsl.scopes import intrinsic
 from pyptx.dsl.trace import fail
 from pyptx.dsl.values import is_integer
@@ -48,7 +48,7 @@ def descriptor(
         mode = by_name(swizzle)
     except (ValueError, AttributeError):
         fail(
-            rules.ARGUMENT, f"`swizzle` must be one of {', '.join(_SWIZZLES)}, found {shown(swizzle)}",
+            rules.ARGUMENT, f"`swizzle` must be one of {', '.join(_SWIZZLES)}, found {describe(swizzle)}",
             help="use swizzle='128B'",
         )  # fmt: skip
     check_bytes(stride_bytes=stride_bytes, leading_bytes=leading_bytes, byte_offset=byte_offset)
@@ -105,14 +105,14 @@ def make_instr_desc(
     numbers = {"m": m, "n": n, "sparsity_selector": sparsity_selector, "max_shift": max_shift}
     for name, number in {**numbers, "a_scale_id": a_scale_id, "b_scale_id": b_scale_id}.items():
         if not is_integer(number):
-            fail(rules.ARGUMENT, f"`{name}` must be a number, found {shown(number)}",
+            fail(rules.ARGUMENT, f"`{name}` must be a number, found {describe(number)}",
                  help="the descriptor is encoded while the kernel is traced, so it cannot use registers")  # fmt: skip
     operation = InstructionDescriptor(
-        kind.removeprefix("kind::"), m, n, type_of(a_dtype), type_of(a_dtype if b_dtype is None else b_dtype),
-        type_of(d_dtype), _is_transposed(a_major), _is_transposed(b_major), _is_negated("scale_a", scale_a),
+        kind.removeprefix("kind::"), m, n, resolve_type(a_dtype), resolve_type(a_dtype if b_dtype is None else b_dtype),
+        resolve_type(d_dtype), _is_transposed(a_major), _is_transposed(b_major), _is_negated("scale_a", scale_a),
         _is_negated("scale_b", scale_b), sparse, sparsity_selector, saturate,
         _SHIFTS[max_shift] if max_shift in range(4) else max_shift,
-        None if scale_dtype is None else type_of(scale_dtype), a_scale_id, b_scale_id, k96,
+        None if scale_dtype is None else resolve_type(scale_dtype), a_scale_id, b_scale_id, k96,
     )  # fmt: skip
     bits = checked("instruction descriptor", operation.encode, _TABLES)
     _check_operation(operation)
@@ -138,7 +138,7 @@ def _is_transposed(major: str) -> bool:
 
 def _is_negated(name: str, scale: Any) -> bool:
     if scale not in (1, -1):
-        fail(rules.ARGUMENT, f"`{name}` must be 1 or -1, found {shown(scale)}", help="-1 negates the matrix")
+        fail(rules.ARGUMENT, f"`{name}` must be 1 or -1, found {describe(scale)}", help="-1 negates the matrix")
     return scale == -1
 
 
@@ -156,7 +156,7 @@ def make_instr_desc_f16bf16_f32(
     max_shift: int = 0,
 ) -> int:
     """Return the descriptor of kind f16 (f16 or bf16) or tf32, accumulating in f32."""
-    name = type_of(ab_dtype).name
+    name = resolve_type(ab_dtype).name
     return make_instr_desc(
         "tf32" if name == "tf32" else "f16", m=m, n=n, a_dtype=ab_dtype, a_major=a_major, b_major=b_major,
         scale_a=scale_a, scale_b=scale_b, saturate=saturate, sparse=sparse, max_shift=max_shift,
@@ -177,7 +177,7 @@ def make_instr_desc_i8(
 ) -> int:
     """Return the descriptor of kind i8: s8 or u8, accumulating in s32."""
     for dtype in (a_dtype, b_dtype):
-        if type_of(dtype) not in (s8, u8):
+        if resolve_type(dtype) not in (s8, u8):
             fail(rules.ARGUMENT, f"kind i8 takes s8 and u8, found {dtype}", help="use the builder of another kind")
     return make_instr_desc(
         "i8", m=m, n=n, a_dtype=a_dtype, b_dtype=b_dtype, d_dtype=s32, a_major=a_major, b_major=b_major,
@@ -269,7 +269,9 @@ def zero_column_mask(*, skip: int, use: int, shift: int = 0, starts: Any = (0,) 
     for name, run in (("skip", skip), ("use", use)):
         if not is_integer(run, 1) or run > 256:
             fail(
-                rules.ARGUMENT, f"`{name}` must be 1 to 256 columns, found {shown(run)}", help="runs alternate along N"
+                rules.ARGUMENT,
+                f"`{name}` must be 1 to 256 columns, found {describe(run)}",
+                help="runs alternate along N",
             )
     mask = ZeroColumnMask(skip, use, tuple(starts), tuple(firsts), shift)
     return checked("zero-column mask", mask.encode, "runs are 1 to 256 columns long")

@@ -6,10 +6,10 @@ from functools import lru_cache
 from typing import Any
 
 from pyptx.dsl import rules
-from pyptx.dsl.emit import Spelling, emit, shown, spelled
+from pyptx.dsl.emit import Spelling, describe, emit, spell
 from pyptx.dsl.registers import Pred
 from pyptx.dsl.shared import SharedView
-from pyptx.dsl.trace import current, fail
+from pyptx.dsl.trace import fail, get_trace
 from pyptx.dsl.values import Register
 from pyptx.ptx.descriptors import descriptor_of, matrix, offset_of, stepped
 from pyptx.ptx.fragments import hashable, vector
@@ -70,7 +70,7 @@ class Products:
         added to the start address (`tile.k_offset(k)`); to a descriptor in a register one `add.s64` adds them, in a
         scope `descriptor_step`.
         """
-        trace = current()
+        trace = get_trace()
         sparse = sparse or sparse_metadata is not None
         modes = ashift, lut_b is not None, collector_a, collector_b
         spelling = _choose_spelling(sparse, hashable(cta_group), kind, hashable(scale_vec), *modes)
@@ -113,7 +113,7 @@ class Products:
 
         `collector_b` names buffer and use, "b0::fill"; `zero_column_mask` is a 64-bit register.
         """
-        trace = current()
+        trace = get_trace()
         words = ["ws", *(["sp"] if sparse_metadata is not None else []), "cta_group::1", *_spell_kind(kind, None, [])]
         words += [f"collector::{collector_b}"] if collector_b else []
         operands = _collect_operands(d_tmem, a_desc, b_desc, idesc, a_is_tmem, (a_k_offset, b_k_offset))
@@ -122,7 +122,7 @@ class Products:
             operands["meta"] = tmem(sparse_metadata, "sparse_metadata")
         if zero_column_mask is not None:
             operands["columns"] = zero_column_mask
-        spelling = spelled("tcgen05", "mma", *words)
+        spelling = spell("tcgen05", "mma", *words)
         emit(spelling, arranged(trace, spelling, operands, {}, _REMEDY), pred, trace)
 
 
@@ -144,7 +144,7 @@ def _choose_spelling(
     words += [group(cta_group), *_spell_kind(kind, scale_vec, ["decompress::lut::b"] if lut else [])]
     words += ["ashift"] if ashift else []
     words += [f"collector::{side}::{use}" for side, use in (("a", reuse), ("b", keep)) if use]
-    return spelled("tcgen05", "mma", *words)
+    return spell("tcgen05", "mma", *words)
 
 
 def _spell_kind(kind: str, scale_vec: str | int | None, lut: list[str]) -> list[str]:
@@ -153,7 +153,7 @@ def _spell_kind(kind: str, scale_vec: str | int | None, lut: list[str]) -> list[
     name = kind.removeprefix("kind::")
     if name not in _BLOCK_SCALED:
         if scale_vec is not None:
-            fail(rules.ARGUMENT, f"`scale_vec` {shown(scale_vec)} with kind {name}", help=_REMEDY)
+            fail(rules.ARGUMENT, f"`scale_vec` {describe(scale_vec)} with kind {name}", help=_REMEDY)
         return [f"kind::{name}", *lut]
     if scale_vec is None:
         # mxf4nvf4 has no default size: ue4m3 factors use 16 elements per factor.
@@ -186,7 +186,7 @@ def _convert_descriptor(name: str, value: Any, offset: Any) -> Any:
     if not isinstance(value, Register | int) or (isinstance(value, Register) and value.dtype.bits != 64):
         fail(
             rules.ARGUMENT,
-            f"`{name}_desc` must be a descriptor in a 64-bit register, found {shown(value)}",
+            f"`{name}_desc` must be a descriptor in a 64-bit register, found {describe(value)}",
             help="build it with ptx.tcgen05.descriptor; for A in tensor memory pass a_is_tmem=True",
         )
     return stepped(name, value, start) if start else value

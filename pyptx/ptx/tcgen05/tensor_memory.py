@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from pyptx.dsl import rules
-from pyptx.dsl.emit import emit, shown, spelled
-from pyptx.dsl.registers import Dtype, Pred, Reg, destination, type_of
+from pyptx.dsl.emit import describe, emit, spell
+from pyptx.dsl.registers import Dtype, Pred, Reg, make_destination, resolve_type
 from pyptx.dsl.scopes import Named
 from pyptx.dsl.shared import SharedAlloc, SharedSlice, SharedView
 from pyptx.dsl.trace import fail
@@ -25,7 +25,7 @@ def tmem(value: Any, what: str) -> Register | AddressOperand:
     if not isinstance(value, Register) or value.__type_name__ not in ("u32", "s32", "b32"):
         fail(
             rules.ARGUMENT,
-            f"`{what}` must be a tensor memory address in a 32-bit register, found {shown(value)}",
+            f"`{what}` must be a tensor memory address in a 32-bit register, found {describe(value)}",
             help="load the address written by tcgen05.alloc: ptx.ld(u32, taddr, slot, space='shared')",
         )
     return value
@@ -36,7 +36,7 @@ def group(cta_group: Any) -> str:
     if not is_integer(cta_group) or cta_group not in (1, 2):
         fail(
             rules.ARGUMENT,
-            f"`cta_group` must be 1 or 2, found {shown(cta_group)}",
+            f"`cta_group` must be 1 or 2, found {describe(cta_group)}",
             help="2 pairs this CTA with its peer",
         )
     return f"cta_group::{cta_group}"
@@ -63,7 +63,7 @@ def alloc(
     shared memory. `exclusive=True` takes multiples of 32 columns, all for this CTA. `ncols` counts columns, a power of
     two from 32 to 512."""
     words = (group(cta_group), *_spell_exclusive(exclusive), "shared::cta", "b32")
-    emit(spelled("tcgen05", "alloc", *words), (tmem_addr, _check_columns(ncols, exclusive)), pred)
+    emit(spell("tcgen05", "alloc", *words), (tmem_addr, _check_columns(ncols, exclusive)), pred)
 
 
 def dealloc(
@@ -71,32 +71,32 @@ def dealloc(
 ) -> None:
     """Emit `tcgen05.dealloc.cta_group::g.sync.aligned.b32 t, n`. `ncols` counts columns."""
     words = (group(cta_group), *_spell_exclusive(exclusive), "b32")
-    emit(spelled("tcgen05", "dealloc", *words), (taddr, _check_columns(ncols, exclusive)), pred)
+    emit(spell("tcgen05", "dealloc", *words), (taddr, _check_columns(ncols, exclusive)), pred)
 
 
 def relinquish_alloc_permit(*, cta_group: int = 1, pred: Pred | None = None) -> None:
     """Emit `tcgen05.relinquish_alloc_permit.cta_group::g.sync.aligned`."""
-    emit(spelled("tcgen05", "relinquish_alloc_permit", group(cta_group), "sync", "aligned"), (), pred)
+    emit(spell("tcgen05", "relinquish_alloc_permit", group(cta_group), "sync", "aligned"), (), pred)
 
 
 def fence_before_thread_sync(*, pred: Pred | None = None) -> None:
     """Emit `tcgen05.fence::before_thread_sync`."""
-    emit(spelled("tcgen05", "fence::before_thread_sync"), (), pred)
+    emit(spell("tcgen05", "fence::before_thread_sync"), (), pred)
 
 
 def fence_after_thread_sync(*, pred: Pred | None = None) -> None:
     """Emit `tcgen05.fence::after_thread_sync`."""
-    emit(spelled("tcgen05", "fence::after_thread_sync"), (), pred)
+    emit(spell("tcgen05", "fence::after_thread_sync"), (), pred)
 
 
 def wait_ld(*, pred: Pred | None = None) -> None:
     """Emit `tcgen05.wait::ld.sync.aligned`."""
-    emit(spelled("tcgen05", "wait::ld", "sync", "aligned"), (), pred)
+    emit(spell("tcgen05", "wait::ld", "sync", "aligned"), (), pred)
 
 
 def wait_st(*, pred: Pred | None = None) -> None:
     """Emit `tcgen05.wait::st.sync.aligned`."""
-    emit(spelled("tcgen05", "wait::st", "sync", "aligned"), (), pred)
+    emit(spell("tcgen05", "wait::st", "sync", "aligned"), (), pred)
 
 
 def commit(
@@ -114,7 +114,11 @@ def commit(
     `.multicast::cluster::32b`) signals that barrier in every CTA of the mask.
     """
     if space not in ("cluster", "shared::cluster", "generic", "", None):
-        fail(rules.ARGUMENT, f"`space` must be 'cluster' or 'generic', found {shown(space)}", help="omit it for shared")
+        fail(
+            rules.ARGUMENT,
+            f"`space` must be 'cluster' or 'generic', found {describe(space)}",
+            help="omit it for shared",
+        )
     shared = space in ("cluster", "shared::cluster")
     if not shared and isinstance(mbar, MbarrierRef | MbarrierArray | SharedView):
         fail(rules.ARGUMENT, f"`{mbar.name}` is in shared memory, so its address is not generic",
@@ -125,7 +129,7 @@ def commit(
     words = [group(cta_group), "mbarrier::arrive::one", *(["shared::cluster"] if shared else [])]
     words += [_spell_multicast(multicast_mask)] if several else []
     operands = (mbar, multicast_mask) if several else (mbar,)
-    emit(spelled("tcgen05", "commit", *words, "b64"), operands, pred)
+    emit(spell("tcgen05", "commit", *words, "b64"), operands, pred)
 
 
 def _spell_multicast(mask: Any) -> str:
@@ -156,7 +160,7 @@ def ld(
     each lane into `red_dst`: `tcgen05.ld.red.….xN.min[.abs][.NaN].f32 {regs}, r, [t]`, with `dtype` f32, u32 or s32.
     `dst_regs=[b32] * 4` creates registers; the destination is returned.
     """
-    kind = type_of(dtype).name
+    kind = resolve_type(dtype).name
     words = ["red"] if red else []
     words += ["sync", "aligned", shape, f"x{count}"]
     words += [red, *(["abs"] if red_abs else []), *(["NaN"] if red_nan else [])] if red else []
@@ -164,9 +168,9 @@ def ld(
     if (red is None) != (red_dst is None) or (red is None and (red_abs or red_nan)):
         fail(rules.ARGUMENT, "a reducing load needs `red` and `red_dst`",
              help="pass red='max', red_dst=reg.alloc(f32), dtype='f32'")  # fmt: skip
-    result = destination(dst_regs)
+    result = make_destination(dst_regs)
     operands = [vector(result), *([red_dst] if red else []), tmem(taddr, "taddr"), *_check_split(shape, split)]
-    emit(spelled("tcgen05", "ld", *words, kind), operands, pred)
+    emit(spell("tcgen05", "ld", *words, kind), operands, pred)
     return result
 
 
@@ -191,7 +195,7 @@ def ld_spcompress(
     words += ["spcompress", "sync", "aligned", "32x32b", f"x{count}", op, "sp::2:4"]
     words += [*(["abs"] if abs else []), *(["NaN"] if red_nan else []), "f32", "b2"]
     operands = [vector(meta_regs), vector(dst_regs), *([] if red_dst is None else [red_dst]), tmem(taddr, "taddr")]
-    emit(spelled("tcgen05", "ld", *words), operands, pred)
+    emit(spell("tcgen05", "ld", *words), operands, pred)
 
 
 def st(
@@ -207,10 +211,10 @@ def st(
 ) -> None:
     """Emit `tcgen05.st.sync.aligned.SHAPE.xN[.unpack::16b].b32 [t], {regs}`; `split` as for `ld`. `count` is the N of
     `.xN`: repetitions of the shape along the columns."""
-    kind = type_of(dtype).name
+    kind = resolve_type(dtype).name
     words = ["sync", "aligned", shape, f"x{count}", *(["unpack::16b"] if unpack else []), kind]
     operands = [tmem(taddr, "taddr"), *_check_split(shape, split), vector(src_regs)]
-    emit(spelled("tcgen05", "st", *words), operands, pred)
+    emit(spell("tcgen05", "st", *words), operands, pred)
 
 
 def _check_split(shape: str, split: int | None) -> list[int]:
@@ -248,7 +252,7 @@ def cp(
     where = tmem(taddr, "taddr")
     if narrow if src_is_addr is None else src_is_addr:
         src = _make_rows_descriptor(src, name)
-    emit(spelled("tcgen05", "cp", group(cta_group), name, *words), (where, src), pred)
+    emit(spell("tcgen05", "cp", group(cta_group), name, *words), (where, src), pred)
 
 
 def _make_rows_descriptor(src: Any, size: str) -> Reg:
@@ -269,4 +273,4 @@ def _make_rows_descriptor(src: Any, size: str) -> Reg:
 
 def shift(taddr: Any, *, cta_group: int = 1, pred: Pred | None = None) -> None:
     """Emit `tcgen05.shift.cta_group::g.down [t]`."""
-    emit(spelled("tcgen05", "shift", group(cta_group), "down"), (tmem(taddr, "taddr"),), pred)
+    emit(spell("tcgen05", "shift", group(cta_group), "down"), (tmem(taddr, "taddr"),), pred)

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from pyptx.dsl import rules
-from pyptx.dsl.emit import shown
-from pyptx.dsl.exact import checked_name
+from pyptx.dsl.emit import describe
+from pyptx.dsl.exact import check_symbol_name
 from pyptx.dsl.ranges import RegArray
-from pyptx.dsl.registers import Dtype, Reg, type_of
+from pyptx.dsl.registers import Dtype, Reg, resolve_type
 from pyptx.dsl.trace import CURRENT, fail
 from pyptx.ir.directives import SectionLabel
 from pyptx.ir.kinds import UNSIZED, LinkingDirective, Number, ScalarType, StateSpace
@@ -57,9 +57,9 @@ class DeclaredRange(RegArray):
 
     def view(self, dtype: Dtype) -> DeclaredRange:
         """Return the same registers viewed as another type: `r.view(f32)[4:8]`. Emits nothing."""
-        viewed = DeclaredRange(self.base, self.size, type_of(dtype))
-        viewed.__trace__ = self.__trace__
-        return viewed
+        alias = DeclaredRange(self.base, self.size, resolve_type(dtype))
+        alias.__trace__ = self.__trace__
+        return alias
 
 
 def register(name: str, dtype: PtxType) -> Reg:
@@ -70,12 +70,12 @@ def register(name: str, dtype: PtxType) -> Reg:
     return reg
 
 
-def scalar(dtype: Any) -> ScalarType:
+def to_scalar_type(dtype: Any) -> ScalarType:
     """Return the type of a declaration."""
-    return ScalarType.from_ptx(type_of(dtype).name)
+    return ScalarType.from_ptx(resolve_type(dtype).name)
 
 
-def number(value: Any) -> int:
+def to_integer(value: Any) -> int:
     """Return an integer, keeping the spelling of `ptx.imm`; None stands for empty brackets."""
     if value is None:
         return UNSIZED
@@ -84,67 +84,73 @@ def number(value: Any) -> int:
         if isinstance(plain, int):
             return plain if value.text == str(plain) else Number(plain, value.text)
     if isinstance(value, bool) or not isinstance(value, int):
-        fail(rules.ARGUMENT, f"expected an integer, found {shown(value)}")
+        fail(rules.ARGUMENT, f"expected an integer, found {describe(value)}")
     return value
 
 
-def version_part(spelled: str) -> int:
+def parse_version_part(text: str) -> int:
     """Return one half of a version, which is decimal even with leading zeros."""
-    return int(spelled) if spelled == str(int(spelled)) else Number(int(spelled), spelled)
+    return int(text) if text == str(int(text)) else Number(int(text), text)
 
 
-def maybe(value: Any) -> int | None:
+def to_optional_integer(value: Any) -> int | None:
     """Return an integer or None."""
-    return None if value is None else number(value)
+    return None if value is None else to_integer(value)
 
 
-def text(value: Any) -> str:
+def check_text(value: Any) -> str:
     """Return a string that PTX can quote."""
     if not isinstance(value, str) or '"' in value:
-        fail(rules.ARGUMENT, f"expected text without quotation marks, found {shown(value)}")
+        fail(rules.ARGUMENT, f"expected text without quotation marks, found {describe(value)}")
     return value
 
 
-def registers(dtype: Dtype, specs: Sequence[Any], vector: int | None, align: Any) -> tuple[RegDecl, list[Any]]:
+def declare_registers(dtype: Dtype, specs: Sequence[Any], vector: int | None, align: Any) -> tuple[RegDecl, list[Any]]:
     """Return `.reg …;` and the register that each of its names stands for."""
-    dtype = type_of(dtype)
-    kind = scalar(dtype)
+    dtype = resolve_type(dtype)
+    kind = to_scalar_type(dtype)
     names: list[tuple[str, int | None]] = []
     for spec in specs:
         match = _REGISTERS.fullmatch(spec) if isinstance(spec, str) else None
         if match is None:
-            fail(rules.NAME, f"expected registers such as '%x' or '%r<24>', found {shown(spec)}")
-        names.append((checked_name(match[1]), None if match[2] is None else _parse_count(match[2])))
+            fail(rules.NAME, f"expected registers such as '%x' or '%r<24>', found {describe(spec)}")
+        names.append((check_symbol_name(match[1]), None if match[2] is None else _parse_count(match[2])))
     if not names:
         fail(rules.ARGUMENT, "`ptx.decl.reg` needs a name: ptx.decl.reg(b32, '%r<24>')")
-    first, *more = names
-    node = RegDecl(kind, *first, maybe(vector), maybe(align), tuple([Declarator(*item) for item in more]))
-    declared = [register(name, dtype) if count is None else DeclaredRange(name, count, dtype) for name, count in names]
-    return node, declared
+    first, *further = names
+    node = RegDecl(
+        kind,
+        *first,
+        to_optional_integer(vector),
+        to_optional_integer(align),
+        tuple([Declarator(*item) for item in further]),
+    )
+    registers = [register(name, dtype) if count is None else DeclaredRange(name, count, dtype) for name, count in names]
+    return node, registers
 
 
-def _parse_count(spelled: str) -> int:
+def _parse_count(text: str) -> int:
     try:
-        return number(ImmediateOperand(spelled)) if isinstance(number_value(spelled), int) else _refuse_count(spelled)
+        return to_integer(ImmediateOperand(text)) if isinstance(number_value(text), int) else _refuse_count(text)
     except ValueError:
-        return _refuse_count(spelled)
+        return _refuse_count(text)
 
 
-def _refuse_count(spelled: str) -> int:
-    return fail(rules.ARGUMENT, f"expected the number of registers, found {spelled!r}")
+def _refuse_count(text: str) -> int:
+    return fail(rules.ARGUMENT, f"expected the number of registers, found {text!r}")
 
 
-def declarator(
+def build_declarator(
     name: str, shape: Any, init: Any, count: Any = None, braces: bool | None = None
 ) -> tuple[str, int | None, int | None, tuple[str | Operand, ...] | None, tuple[int, ...], bool | None]:
     """Return the fields of a declarator: name, count, first size, initializer, further sizes, braces."""
     sizes = cast("tuple[Any, ...]", shape) if isinstance(shape, tuple) else () if shape is None else (shape,)
-    dims = tuple([number(size) for size in sizes])
+    dims = tuple([to_integer(size) for size in sizes])
     values: tuple[str | Operand, ...] | None = None
     if init is not None:
         items = cast("Sequence[Any]", init) if isinstance(init, list | tuple) else (init,)
         values = tuple([_convert_value(item) for item in items])
-    return checked_name(name), maybe(count), dims[0] if dims else None, values, dims[1:], braces
+    return check_symbol_name(name), to_optional_integer(count), dims[0] if dims else None, values, dims[1:], braces
 
 
 def _convert_value(value: Any) -> str | Operand:
@@ -157,8 +163,8 @@ def _convert_value(value: Any) -> str | Operand:
         parts = tuple([_convert_element(item) for item in cast("Sequence[Any]", value)])
         return VectorOperand(parts) if isinstance(value, list) else ParenthesizedOperand(parts)
     if isinstance(value, str):
-        return checked_name(value)
-    return str(number(value))
+        return check_symbol_name(value)
+    return str(to_integer(value))
 
 
 def _convert_element(value: Any) -> Operand:
@@ -168,12 +174,12 @@ def _convert_element(value: Any) -> Operand:
     return LabelOperand(element) if isinstance(value, str) else ImmediateOperand(element)
 
 
-def variable(
+def build_variable(
     space: str,
     dtype: Dtype,
     name: str,
     shape: Any = None,
-    *more: Declarator,
+    *further: Declarator,
     init: Any = None,
     count: Any = None,
     braces: bool | None = None,
@@ -185,11 +191,13 @@ def variable(
     bank: Any = None,
 ) -> VarDecl:
     """Return the node of `ptx.decl.var`; `shape` and `count` count elements, `align` is in bytes."""
-    first = Declarator(*declarator(name, shape, init, count, braces))
+    first = Declarator(*build_declarator(name, shape, init, count, braces))
     return VarDecl(
-        _find_space(space), scalar(dtype), first.name, first.array_size, maybe(align), first.initializer,
-        None if linking is None else _find_linking(linking), first.dims, maybe(vector), first.count, first.braces,
-        attribute_list(attributes), attributes_first, tuple(more), maybe(bank),
+        _find_space(space), to_scalar_type(dtype), first.name, first.array_size, to_optional_integer(align),
+        first.initializer,
+        None if linking is None else _find_linking(linking), first.dims, to_optional_integer(vector), first.count,
+        first.braces,
+        parse_attributes(attributes), attributes_first, tuple(further), to_optional_integer(bank),
     )  # fmt: skip
 
 
@@ -197,71 +205,73 @@ def _find_space(name: Any) -> StateSpace:
     try:
         return StateSpace.from_ptx(name)
     except (ValueError, AttributeError):
-        return fail(rules.ARGUMENT, f"expected a state space such as 'shared', found {shown(name)}")
+        return fail(rules.ARGUMENT, f"expected a state space such as 'shared', found {describe(name)}")
 
 
 def _find_linking(name: Any) -> LinkingDirective:
     try:
         return LinkingDirective.from_ptx(name)
     except (ValueError, AttributeError):
-        return fail(rules.ARGUMENT, f"expected 'visible', 'extern', 'weak' or 'common', found {shown(name)}")
+        return fail(rules.ARGUMENT, f"expected 'visible', 'extern', 'weak' or 'common', found {describe(name)}")
 
 
-def linking(name: str | None) -> LinkingDirective | None:
+def parse_linking(name: str | None) -> LinkingDirective | None:
     """Return a linking directive by its name."""
     return None if name is None else _find_linking(name)
 
 
-def attribute_list(given: Sequence[Any]) -> tuple[Attribute, ...]:
+def parse_attributes(specs: Sequence[Any]) -> tuple[Attribute, ...]:
     """Return `.attribute(…)` from names or (name, value, …)."""
     attributes: list[Attribute] = []
-    for item in given:
+    for item in specs:
         name, *values = (item,) if isinstance(item, str) else item
-        word = dotted(f".{name}", "an attribute such as 'managed'")
-        attributes.append(Attribute(word, tuple([number(value) for value in values])))
+        word = check_dotted(f".{name}", "an attribute such as 'managed'")
+        attributes.append(Attribute(word, tuple([to_integer(value) for value in values])))
     return tuple(attributes)
 
 
-def parameter(dtype: Dtype, name: str, shape: Any, **given: Any) -> Param:
+def build_parameter(dtype: Dtype, name: str, shape: Any, **fields: Any) -> Param:
     """Return a parameter of a function."""
-    pointer = given["ptr"]
+    pointer = fields["ptr"]
     space = _find_space(pointer) if isinstance(pointer, str) else None
     return Param(
-        _find_space(given["space"]), scalar(dtype), checked_name(name),
-        None if shape is None else number(None if shape == () else shape), maybe(given["align"]), space,
-        maybe(given["ptr_align"]), pointer is True and given["ptr_align"] is None, maybe(given["vector"]),
-        maybe(given["trailing_align"]),
+        _find_space(fields["space"]), to_scalar_type(dtype), check_symbol_name(name),
+        None if shape is None else to_integer(None if shape == () else shape), to_optional_integer(fields["align"]),
+        space,
+        to_optional_integer(fields["ptr_align"]), pointer is True and fields["ptr_align"] is None,
+        to_optional_integer(fields["vector"]),
+        to_optional_integer(fields["trailing_align"]),
     )  # fmt: skip
 
 
-def function_directives(given: Sequence[Any]) -> tuple[FunctionDirective, ...]:
+def parse_directives(specs: Sequence[Any]) -> tuple[FunctionDirective, ...]:
     """Return the directives of a function from names or (name, value, …)."""
     nodes: list[FunctionDirective] = []
-    for item in given:
+    for item in specs:
         name, *values = (item,) if isinstance(item, str) else item
         if not isinstance(name, str) or not re.fullmatch(r"[a-z]\w*", name, re.ASCII):
-            fail(rules.ARGUMENT, f"expected the name of a directive such as 'maxntid', found {shown(name)}")
-        words = [text(value) if isinstance(value, str) else number(value) for value in values]
+            fail(rules.ARGUMENT, f"expected the name of a directive such as 'maxntid', found {describe(name)}")
+        words = [check_text(value) if isinstance(value, str) else to_integer(value) for value in values]
         nodes.append(FunctionDirective(name, tuple(words)))
     return tuple(nodes)
 
 
-def label_place(value: Any) -> SectionLabel:
+def parse_label_place(value: Any) -> SectionLabel:
     """Return a place in a section: a label, (label, offset), or (label, "-", label)."""
     if isinstance(value, str):
         return SectionLabel(_check_label(value))
-    name, *rest = value
-    if len(rest) == 2:
-        return SectionLabel(_check_label(name), minus=_check_label(rest[1]))
-    return SectionLabel(_check_label(name), number(rest[0]))
+    name, *parts = value
+    if len(parts) == 2:
+        return SectionLabel(_check_label(name), minus=_check_label(parts[1]))
+    return SectionLabel(_check_label(name), to_integer(parts[0]))
 
 
 def _check_label(name: Any) -> str:
-    return dotted(name, "a label or a section") if str(name)[:1] == "." else checked_name(name)
+    return check_dotted(name, "a label or a section") if str(name)[:1] == "." else check_symbol_name(name)
 
 
-def dotted(name: Any, expected: str) -> str:
+def check_dotted(name: Any, noun: str) -> str:
     """Return a word that starts with a dot, as sections, attributes and DWARF keywords do, or refuse it."""
     if not isinstance(name, str) or not _DOTTED.fullmatch(name):
-        fail(rules.NAME, f"expected {expected}, found {shown(name)}")
+        fail(rules.NAME, f"expected {noun}, found {describe(name)}")
     return name

@@ -35,9 +35,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         text = ptx_to_python(source, sugar=args.sugar, kernel_name=args.name)
     except PtxError as error:
-        shown = "<stdin>" if args.file == "-" else args.file
-        named = [d.at(d.origin._replace(file=shown)) if isinstance(d.origin, Span) else d for d in error.diagnostics]
-        sys.stderr.write(f"{render(named, source)}\n")
+        file_name = "<stdin>" if args.file == "-" else args.file
+        diagnostics = [
+            d.at(d.origin._replace(file=file_name)) if isinstance(d.origin, Span) else d for d in error.diagnostics
+        ]
+        sys.stderr.write(f"{render(diagnostics, source)}\n")
         return WRONG
     try:
         if args.output is None:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pyptx.codegen.digest import of_bytes, of_words
-from pyptx.codegen.operands import integer
+from pyptx.codegen.digest import hash_text, hash_tokens
+from pyptx.codegen.operands import parse_integer
 from pyptx.codegen.plan import (
     Blank,
     Call,
@@ -21,9 +21,9 @@ from pyptx.codegen.plan import (
     Plan,
     Step,
     Tuple,
+    build_literal,
+    build_path,
     call,
-    dotted,
-    literal,
 )
 from pyptx.dsl.exact_layout import apply_layout
 from pyptx.emitter.styles import DEFAULT, Style
@@ -34,7 +34,7 @@ from pyptx.ir.nodes import Function
 ORIGINAL, STYLE, MODULE = Name("ORIGINAL"), Name("STYLE"), Name("module")
 
 
-def framed(
+def build_frame(
     module: Module,
     style: Style,
     source: str,
@@ -55,13 +55,13 @@ def framed(
         Import("pyptx.codegen.program", ("main",)),
     ]
     if types:
-        start.append(Import("pyptx.types", tuple(sorted(types, key=natural))))
-    digests = literal((of_bytes(source), of_words(module)))
+        start.append(Import("pyptx.types", tuple(sorted(types, key=make_sort_key))))
+    digests = build_literal((hash_text(source), hash_tokens(module)))
     start += [Blank(), Line(digests, (), ORIGINAL)]
     if style != DEFAULT:
-        start.append(Line(style_expr(style), (), STYLE))
-    start += [Line(header(module, style, newline), (), MODULE), Blank()]
-    end = [Blank(2), Main((Line(call(dotted("sys.exit"), call(Name("main"), MODULE, ORIGINAL))),))]
+        start.append(Line(build_style(style), (), STYLE))
+    start += [Line(build_header(module, style, newline), (), MODULE), Blank()]
+    end = [Blank(2), Main((Line(call(build_path("sys.exit"), call(Name("main"), MODULE, ORIGINAL))),))]
     return Plan(_join_gaps((*start, *body, *end)))
 
 
@@ -83,38 +83,38 @@ def _format_summary(module: Module) -> str:
     return f"{subject} for {target}, generated from PTX by pyptx.codegen; run it with --help."
 
 
-def natural(name: str) -> list[tuple[str, int]]:
+def make_sort_key(name: str) -> list[tuple[str, int]]:
     """Return a key that sorts `b8` before `b32`, like import sorters."""
     return [(word, int(digits or 0)) for word, digits in re.findall(r"(\D*)(\d*)", name)]
 
 
-def header(module: Module, style: Style, newline: str) -> Expr:
+def build_header(module: Module, style: Style, newline: str) -> Expr:
     """Return `ptx.module(…)`."""
     version, target, size = module.version, module.target, module.address_size
     if version.implied or target.implied or not target.targets:
         raise ValueError("a module without a header cannot be written in Python")
     numbers = spelling(version.major), spelling(version.minor)
-    plain = [integer(number) for number in numbers]
+    plain = [parse_integer(number) for number in numbers]
     exact = all(number is not None for number in plain)
     version_expr = (
         Tuple(tuple([number for number in plain if number is not None])) if exact else Literal(".".join(numbers))
     )
-    names = literal(target.targets[0] if len(target.targets) == 1 else target.targets)
+    names = build_literal(target.targets[0] if len(target.targets) == 1 else target.targets)
     before, layouts = _find_spacing(module)
     keywords: dict[str, Expr | None] = {
         "address_size": None if size is None else _build_size(size),
         "style": STYLE if style != DEFAULT else None,
         "before": Literal(before) if before else None,
-        "layouts": literal(layouts) if any(layouts) else None,
+        "layouts": build_literal(layouts) if any(layouts) else None,
         "ending": Literal(module.layout[0]) if module.layout and module.layout[0] else None,
         "newline": Literal(newline) if newline != "\n" else None,
     }
-    return call(dotted("ptx.module"), version_expr, names, **keywords)
+    return call(build_path("ptx.module"), version_expr, names, **keywords)
 
 
 def _build_size(size: AddressSize) -> Expr:
     text = spelling(size.size)
-    return integer(text) or call(dotted("ptx.imm"), Literal(text))
+    return parse_integer(text) or call(build_path("ptx.imm"), Literal(text))
 
 
 def _find_spacing(module: Module) -> tuple[str, tuple[tuple[str, ...] | None, ...]]:
@@ -123,24 +123,24 @@ def _find_spacing(module: Module) -> tuple[str, tuple[tuple[str, ...] | None, ..
     usual: list[Any] = apply_layout([line.replace(layout=None) for line in lines], DEFAULT)
     before: str = lines[0].layout[0]
     layouts: list[tuple[str, ...] | None] = []
-    for at, (line, expected) in enumerate(zip(lines, usual, strict=True)):
+    for at, (line, usual_line) in enumerate(zip(lines, usual, strict=True)):
         gaps = tuple(line.layout)
         gaps = ("", *gaps[1:]) if at == 0 else gaps
-        layouts.append(None if gaps == tuple(expected.layout) else gaps)
+        layouts.append(None if gaps == tuple(usual_line.layout) else gaps)
     return before, tuple(layouts)
 
 
-def style_expr(style: Style) -> Call:
+def build_style(style: Style) -> Call:
     """Return `ptx.Style(…)` with the values that differ from the default."""
     keywords: dict[str, Expr | None] = {}
     for name, value, usual in zip(Style._fields, style, DEFAULT, strict=True):
         if value == usual:
             continue
         if isinstance(value, Style):
-            keywords[name] = style_expr(value)
+            keywords[name] = build_style(value)
         else:
-            keywords[name] = literal(_convert_to_plain(value))
-    return call(dotted("ptx.Style"), **keywords)
+            keywords[name] = build_literal(_convert_to_plain(value))
+    return call(build_path("ptx.Style"), **keywords)
 
 
 def _convert_to_plain(value: Any) -> Any:  # noqa: ANN401 - a field of a style

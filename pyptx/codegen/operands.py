@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pyptx.codegen.plan import Call, Expr, Line, List, Literal, Name, Step, Tuple, Unary, dotted
+from pyptx.codegen.plan import Call, Expr, Line, List, Literal, Name, Step, Tuple, Unary, build_path
 from pyptx.codegen.scopes import Scope
 from pyptx.ir.base import Node
 from pyptx.ir.kinds import Number, ScalarType
@@ -34,8 +34,8 @@ _MOST_DIGITS = 20
 DEEPEST = 12
 """Maximum nesting depth of an expression; deeper parts become variables."""
 NONE = Literal(None)
-IMM, ADDR, SEL = dotted("ptx.imm"), dotted("ptx.addr"), dotted("ptx.sel")
-_OP = {name: dotted(f"ptx.op.{name}") for name in (
+IMM, ADDR, SEL = build_path("ptx.imm"), build_path("ptx.addr"), build_path("ptx.sel")
+_OP = {name: build_path(f"ptx.op.{name}") for name in (
     "address", "bare", "binary", "cast", "conditional", "field", "generic", "index", "mask", "negated", "paren", "pipe",
     "unary", "vector",
 )}  # fmt: skip
@@ -51,18 +51,18 @@ class Operands:
         self.numbers: dict[str, Expr] = {}
         self.symbols: dict[str, Expr] = {}
 
-    def expr(self, operand: Operand, scope: Scope, bracketed: bool = False) -> Expr:
+    def build_expression(self, operand: Operand, scope: Scope, in_brackets: bool = False) -> Expr:
         """Return an operand's expression; `bracketed` if the position would put a plain name or number in brackets."""
         if isinstance(operand, RegisterOperand | LabelOperand):
-            expression = self.named(operand.name, scope)
-            return Call(_OP["bare"], (expression,)) if bracketed and expression is not NONE else expression
+            expression = self.build_name(operand.name, scope)
+            return Call(_OP["bare"], (expression,)) if in_brackets and expression is not NONE else expression
         if isinstance(operand, ImmediateOperand):
-            return Call(IMM, (Literal(operand.text),)) if bracketed else self.number(operand.text)
+            return Call(IMM, (Literal(operand.text),)) if in_brackets else self.build_number(operand.text)
         if isinstance(operand, AddressOperand) and not operand.rest and operand.offset_expression is None:
             return self._build_address(operand, scope)
         return self._build_nested(operand, scope)
 
-    def named(self, name: str, scope: Scope) -> Expr:
+    def build_name(self, name: str, scope: Scope) -> Expr:
         """Return the expression of a register or symbol."""
         if name == "_":
             return NONE
@@ -79,20 +79,20 @@ class Operands:
             symbol = self.symbols[name] = Literal(name)
         return symbol
 
-    def number(self, text: str) -> Expr:
+    def build_number(self, text: str) -> Expr:
         """Return the expression of a number: a Python integer if its spelling is the same."""
         expression = self.numbers.get(text)
         if expression is None:
-            expression = self.numbers[text] = integer(text) or Call(IMM, (Literal(text),))
+            expression = self.numbers[text] = parse_integer(text) or Call(IMM, (Literal(text),))
         return expression
 
-    def value(self, number: int | None) -> Expr:
+    def build_integer(self, number: int | None) -> Expr:
         """Return the expression of an integer in a declaration; None for empty brackets."""
         if not isinstance(number, Number):
             return Literal(number)
-        return self.number(number.text) if number.text else NONE
+        return self.build_number(number.text) if number.text else NONE
 
-    def type(self, kind: ScalarType) -> Expr:
+    def build_type(self, kind: ScalarType) -> Expr:
         """Return the name of a type and record it for import."""
         name = kind.ptx[1:]
         self.types.add(name)
@@ -102,15 +102,15 @@ class Operands:
         base = self._build_base(operand.base, scope)
         if operand.offset is None:
             return Call(ADDR, (base,))
-        return Call(ADDR, (base, self.number(operand.offset)))
+        return Call(ADDR, (base, self.build_number(operand.offset)))
 
     def _build_base(self, base: str, scope: Scope) -> Expr:
-        return self.number(base) if base[0] in "-.0123456789" else self.named(base, scope)
+        return self.build_number(base) if base[0] in "-.0123456789" else self.build_name(base, scope)
 
     def _build_nested(self, operand: Operand, scope: Scope) -> Expr:
         """Return the expression of a nested operand, built from the inside out without recursion. If it nests too deep,
         the inner part becomes a variable on a preceding line."""
-        done: list[tuple[Expr, int]] = []
+        results: list[tuple[Expr, int]] = []
         todo: list[tuple[Operand, bool]] = [(operand, False)]
         while todo:
             item, ready = todo.pop()
@@ -119,16 +119,16 @@ class Operands:
                 todo.append((item, True))
                 todo += [(child, False) for child in reversed(inside)]
                 continue
-            parts = [done.pop() for _ in inside][::-1]
+            parts = [results.pop() for _ in inside][::-1]
             depth = 1 + max((deep for _, deep in parts), default=0)
             expression = self._build_one(item, [expr for expr, _ in parts], scope)
             if depth > DEEPEST:
                 expression, depth = self._make_variable(expression, scope), 0
-            done.append((expression, depth))
-        return done[0][0]
+            results.append((expression, depth))
+        return results[0][0]
 
     def _make_variable(self, expr: Expr, scope: Scope) -> Expr:
-        name = Name(scope.names.fresh("part"))
+        name = Name(scope.names.make_name("part"))
         self.pending.append(Line(_wrap_in_call(expr), (), name))
         return name
 
@@ -138,25 +138,25 @@ class Operands:
             return make(item, parts)
         if isinstance(item, AddressOperand):
             offset = [] if item.offset_expression is None else [_wrap_in_call(parts[-1])]
-            rest = parts[: len(item.rest)]
+            coordinates = parts[: len(item.rest)]
             base = self._build_base(item.base, scope)
-            if not rest:
+            if not coordinates:
                 return Call(ADDR, (base, *offset))
-            first = isinstance(rest[0], List | Tuple)
-            return Call(ADDR, (base, *(offset or (() if first else (NONE,))), *rest))
+            first = isinstance(coordinates[0], List | Tuple)
+            return Call(ADDR, (base, *(offset or (() if first else (NONE,))), *coordinates))
         if isinstance(item, IndexedOperand):
-            return Call(_OP["index"], (self.named(item.name, scope), parts[0]))
+            return Call(_OP["index"], (self.build_name(item.name, scope), parts[0]))
         if isinstance(item, NegatedOperand):
             negatable = scope.is_predicate(parts[0])
             return Unary("~", parts[0]) if negatable else Call(_OP["negated"], tuple(parts))
         if isinstance(item, CastOperand):
-            return Call(_OP["cast"], (self.type(item.type), parts[0]))
+            return Call(_OP["cast"], (self.build_type(item.type), parts[0]))
         if isinstance(item, MaskOperand):
-            return Call(_OP["mask"], (self.number(item.mask), parts[0]))
-        return self.expr(item, scope)
+            return Call(_OP["mask"], (self.build_number(item.mask), parts[0]))
+        return self.build_expression(item, scope)
 
 
-def integer(text: str) -> Expr | None:
+def parse_integer(text: str) -> Expr | None:
     """Return a number as a Python integer, or None if Python would spell it differently."""
     digits = text[1:] if text[:1] == "-" else text
     plain = digits.isascii() and digits.isdigit() and len(digits) < _MOST_DIGITS

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pyptx.codegen.frame import framed
-from pyptx.codegen.names import Names, identifier
+from pyptx.codegen.frame import build_frame
+from pyptx.codegen.names import Names, make_identifier
 from pyptx.codegen.operands import NONE
 from pyptx.codegen.plan import (
     Attribute,
@@ -27,13 +27,13 @@ from pyptx.codegen.plan import (
     Plan,
     Step,
     Tuple,
-    dotted,
-    stream,
+    build_path,
+    list_emitted,
 )
-from pyptx.codegen.regions import DEEPEST, Item, gaps_of, items
+from pyptx.codegen.regions import DEEPEST, Item, list_gaps, split_into_items
 from pyptx.codegen.scopes import Scope
 from pyptx.codegen.statements import Statements
-from pyptx.codegen.styles import Comparison, detected
+from pyptx.codegen.styles import Comparison, detect_style
 from pyptx.emitter import emit_statement
 from pyptx.emitter.spacing import files_of, kind_of
 from pyptx.emitter.styles import DEFAULT, Style
@@ -42,29 +42,29 @@ from pyptx.ir.nodes import Function, Instruction, Label, RegDecl, Statement, Var
 from pyptx.ir.walk import body_of
 from pyptx.isa.targets import FIRST_PTX, PTX_VERSIONS, target
 
-LAYOUT, ASM, BLOCK = dotted("ptx.layout"), Call(dotted("ptx.inline_asm")), Call(dotted("ptx.block"))
-OPEN, CLOSE = Call(dotted("ptx.open_block")), Call(dotted("ptx.close_block"))
+LAYOUT, ASM, BLOCK = build_path("ptx.layout"), Call(build_path("ptx.inline_asm")), Call(build_path("ptx.block"))
+OPEN, CLOSE = Call(build_path("ptx.open_block")), Call(build_path("ptx.close_block"))
 
 
-def plain_plan(module: Module, *, kernel_name: str, source: str, newline: str = "\n", bare: bool = False) -> Plan:
+def build_plain_plan(module: Module, *, kernel_name: str, source: str, newline: str = "\n", bare: bool = False) -> Plan:
     """Return the plan of the plain file; a `bare` plan leaves spacing and instructions to the caller."""
-    style = DEFAULT if bare else detected(module)
+    style = DEFAULT if bare else detect_style(module)
     writer = _Writer(module, style, kernel_name, bare)
-    body = writer.module(module)
-    return framed(module, style, source, newline, body, writer.statements.operands.types, writer.functions)
+    body = writer.write_module(module)
+    return build_frame(module, style, source, newline, body, writer.statements.operands.types, writer.functions)
 
 
 class _Frame:
     """A body being written: its remaining items, its steps so far, its scope, and what it will become."""
 
-    __slots__ = ("declared", "end", "items", "node", "scope", "steps", "what")
+    __slots__ = ("declarations", "end", "items", "kind", "node", "scope", "steps")
 
     def __init__(
-        self, items: Iterator[Item], scope: Scope, what: str, node: Statement | None, end: tuple[str, ...] = ()
+        self, items: Iterator[Item], scope: Scope, kind: str, node: Statement | None, end: tuple[str, ...] = ()
     ) -> None:
-        self.items, self.scope, self.what, self.node, self.end = items, scope, what, node, end
+        self.items, self.scope, self.kind, self.node, self.end = items, scope, kind, node, end
         self.steps: list[Step] = []
-        self.declared: list[tuple[int, list[Name]]] = []
+        self.declarations: list[tuple[int, list[Name]]] = []
 
 
 class _Writer:
@@ -74,18 +74,18 @@ class _Writer:
         self.bare = bare
         version = int(module.version.major), int(module.version.minor)
         first = module.target.targets[0] if module.target.targets else ""
-        known = first in FIRST_PTX and version in PTX_VERSIONS
+        is_known = first in FIRST_PTX and version in PTX_VERSIONS
         self.names = Names()
-        self.names.taken.update(("STYLE", "ORIGINAL"))
-        self.statements = Statements(target(first) if known else None, version, "module")
+        self.names.used_names.update(("STYLE", "ORIGINAL"))
+        self.statements = Statements(target(first) if is_known else None, version, "module")
         self.compare = Comparison(style, files_of(module.directives))
         self.place = self.compare.place
         self.kernel_name: str | None = kernel_name
         self.functions: list[str] = []
 
-    def module(self, module: Module) -> tuple[Step, ...]:
+    def write_module(self, module: Module) -> tuple[Step, ...]:
         """Return the steps of everything after the header."""
-        top = _Frame(iter(items(module.directives)[0]), Scope(self.names), "module", None)
+        top = _Frame(iter(split_into_items(module.directives)[0]), Scope(self.names), "module", None)
         frames = [top]
         while True:
             frame = frames[-1]
@@ -114,9 +114,9 @@ class _Writer:
             place.end()
             return frame
         if not isinstance(node, Section):
-            self._write_layout(node, gaps_of(node, item.before), frame)
+            self._write_layout(node, list_gaps(node, item.before), frame)
         if type(node) is Instruction:
-            expression = NONE if self.bare else self.statements.instruction(node, frame.scope)
+            expression = NONE if self.bare else self.statements.build_instruction(node, frame.scope)
             if self.statements.operands.pending:
                 self._write_pending(frame)
             frame.steps.append(Line(expression, (node,)))
@@ -137,16 +137,16 @@ class _Writer:
         statements, scope = self.statements, frame.scope
         if isinstance(node, RegDecl):
             variables = scope.declare(node)
-            frame.declared.append((len(frame.steps), variables))
-            expr = statements.registers(node, inside)
+            frame.declarations.append((len(frame.steps), variables))
+            expr = statements.build_registers(node, inside)
         elif isinstance(node, VarDecl):
-            expr = statements.variable(node, scope, inside)
+            expr = statements.build_variable(node, scope, inside)
         elif isinstance(node, Label):
-            expr = statements.label(node, inside)
+            expr = statements.build_label(node, inside)
         elif isinstance(node, Function):
-            expr = statements.header(node)
+            expr = statements.build_header(node)
         else:
-            expr = statements.directive(node, inside)
+            expr = statements.build_directive(node, inside)
         if statements.operands.pending:
             self._write_pending(frame)
         frame.steps.append(Line(expr, (node,)))
@@ -159,7 +159,7 @@ class _Writer:
         else:
             text = emit_statement(node)
         function = Attribute(self.statements.module, "section_text")
-        frame.steps.append(Line(Call(function, (Literal(text, dense=True),)), tuple(stream((node,)))))
+        frame.steps.append(Line(Call(function, (Literal(text, dense=True),)), tuple(list_emitted((node,)))))
         self.place.last = f"{kind_of(node)}}}"
 
     def _write_pending(self, frame: _Frame) -> None:
@@ -173,16 +173,16 @@ class _Writer:
         first, last = getattr(node, "closing", None) or ("", "")
         place = self.place
         place.open()
-        inner, rest = items(inside, first, place.depth)
+        inner, gap = split_into_items(inside, first, place.depth)
         if isinstance(node, Function):
-            scope, noun = Scope(self.names.inner(), frame.scope), "function"
+            scope, noun = Scope(self.names.open_function(), frame.scope), "function"
         else:
-            scope, noun = frame.scope.inner(), "block" if place.depth <= DEEPEST else "open"
-        opened = _Frame(iter(inner), scope, noun, node, (rest, last))
+            scope, noun = frame.scope.open_block(), "block" if place.depth <= DEEPEST else "open"
+        inner_frame = _Frame(iter(inner), scope, noun, node, (gap, last))
         if noun == "open":
             frame.steps.append(Line(OPEN, (node,)))
-            opened.steps = frame.steps
-        return opened
+            inner_frame.steps = frame.steps
+        return inner_frame
 
     def _close(self, frame: _Frame, outer: _Frame) -> None:
         node = frame.node
@@ -194,24 +194,24 @@ class _Writer:
         kind = f"{kind_of(node)}}}"
         self._write_closing_layout(frame, place.closing(kind))
         place.last = kind
-        if frame.what in ("block", "open"):
+        if frame.kind in ("block", "open"):
             frame.scope.names.leave()
-        if frame.what == "open":
+        if frame.kind == "open":
             outer.steps.append(Line(CLOSE, (End(node),)))
             return
         body = tuple(frame.steps)
-        if frame.what == "block":
+        if frame.kind == "block":
             outer.steps.append(Block(BLOCK, body, (node,), (End(node),)))
         elif isinstance(node, Function):
             self._write_function(node, body, outer)
 
     def _write_function(self, node: Function, body: tuple[Step, ...], outer: _Frame) -> None:
-        stem = identifier(node.name)
+        stem = make_identifier(node.name)
         if node.is_entry and self.kernel_name:
             stem, self.kernel_name = self.kernel_name, None
-        name = self.names.fresh(stem)
+        name = self.names.make_name(stem)
         self.functions.append(name)
-        decorator = self.statements.header(node)
+        decorator = self.statements.build_header(node)
         layout = outer.steps.pop() if outer.steps and _is_layout(outer.steps[-1]) else None
         outer.steps += [Blank(2), *([layout] if layout is not None else []),
                         Define(name, body, (decorator,), (node,), (End(node),)), Blank(2)]  # fmt: skip
@@ -219,7 +219,7 @@ class _Writer:
     def _settle_targets(self, frame: _Frame) -> None:
         """Assign declarations to variables, except those that nothing reads."""
         used = frame.scope.used
-        for at, variables in frame.declared:
+        for at, variables in frame.declarations:
             if not any(variable.id in used for variable in variables):
                 continue
             step = frame.steps[at]
@@ -229,7 +229,7 @@ class _Writer:
             frame.steps[at] = Line(step.value, step.emits, target)
 
     def _write_layout(self, node: Statement, gaps: tuple[str, ...], frame: _Frame) -> None:
-        difference = () if self.bare else self.compare.deviation(node, gaps)
+        difference = () if self.bare else self.compare.find_deviation(node, gaps)
         if not difference:
             return
         head = 0

@@ -1,13 +1,13 @@
 """The plan of a Python file: a tree of statements, each recording the PTX statements that it emits.
 
 Every pass of the transpiler is a function from plan to plan. Expressions and statements are frozen nodes, never text;
-only `printer.printed` turns them into Python text. The contract of every pass is
+only `printer.print_plan` turns them into Python text. The contract of every pass is
 
-    broken_promise(plan, module) is None
+    find_broken_promise(plan, module) is None
 
 that is: `flatten(plan)` yields the statements of the module, the same objects in the same order. That order is
-`stream(module)`: a statement with a body (function, block, section) comes before its contents, `End(statement)` after
-them. So a pass may freely change what is *written*, and any change of what is *emitted* is detected.
+`list_emitted(module)`: a statement with a body (function, block, section) comes before its contents, `End(statement)`
+after them. So a pass may freely change what is *written*, and any change of what is *emitted* is detected.
 
 Expressions: `Name`, `Literal`, `Attribute`, `Item`, `Slice`, `Call`, `Unary`, `Binary`, `List`, `Tuple`, `Dict`,
 `Lambda`.
@@ -67,12 +67,12 @@ __all__ = [
     "Step",
     "Tuple",
     "Unary",
-    "broken_promise",
+    "find_broken_promise",
     "call",
-    "dotted",
+    "build_path",
     "flatten",
-    "literal",
-    "stream",
+    "build_literal",
+    "list_emitted",
     "walk",
 ]
 
@@ -277,16 +277,16 @@ def call(function: Expr, *arguments: Expr, **keywords: Expr | None) -> Call:
     return Call(function, arguments, tuple([(name, value) for name, value in keywords.items() if value is not None]))
 
 
-def dotted(path: str) -> Expr:
+def build_path(path: str) -> Expr:
     """Return `a.b.c`, every part checked by the printer. For names of our own API."""
-    first, *rest = path.split(".")
+    first, *attributes = path.split(".")
     expression: Expr = Name(first)
-    for name in rest:
+    for name in attributes:
         expression = Attribute(expression, name)
     return expression
 
 
-def text_path(expr: Expr) -> str:
+def format_path(expr: Expr) -> str:
     """Return `a.b.c` of such an expression, or an empty string for any other."""
     names: list[str] = []
     while isinstance(expr, Attribute):
@@ -295,16 +295,16 @@ def text_path(expr: Expr) -> str:
     return ".".join([expr.id, *reversed(names)]) if isinstance(expr, Name) else ""
 
 
-def literal(value: Any) -> Expr:  # noqa: ANN401 - any value that Python writes as a display
+def build_literal(value: Any) -> Expr:  # noqa: ANN401 - any value that Python writes as a display
     """Return a value as an expression: strings, numbers, None, lists, tuples and dicts of these; expressions are
     kept."""
     if isinstance(value, Expr):
         return value
     if isinstance(value, dict):
         pairs = cast("dict[Any, Any]", value).items()
-        return Dict(tuple([(literal(key), literal(item)) for key, item in pairs]))
+        return Dict(tuple([(build_literal(key), build_literal(item)) for key, item in pairs]))
     if isinstance(value, tuple | list):
-        items = tuple([literal(item) for item in cast("Sequence[Any]", value)])
+        items = tuple([build_literal(item) for item in cast("Sequence[Any]", value)])
         return Tuple(items) if isinstance(value, tuple) else List(items)
     return Literal(value)
 
@@ -324,7 +324,7 @@ def walk(steps: Iterable[Step]) -> Iterator[Step]:
 
 def flatten(plan: Plan | Iterable[Step]) -> Iterator[Emitted]:
     """Yield the statements that the plan emits, in order."""
-    waiting: list[tuple[Iterator[Step], tuple[Emitted, ...]]] = []
+    stack: list[tuple[Iterator[Step], tuple[Emitted, ...]]] = []
     steps = iter(plan.body if isinstance(plan, Plan) else plan)
     while True:
         for step in steps:
@@ -332,42 +332,42 @@ def flatten(plan: Plan | Iterable[Step]) -> Iterator[Emitted]:
                 yield from step.emits
             elif isinstance(step, Block | Define):
                 yield from step.opens
-                waiting.append((steps, step.closes))
+                stack.append((steps, step.closes))
                 steps = iter(step.body)
                 break
         else:
-            if not waiting:
+            if not stack:
                 return
-            steps, closes = waiting.pop()
+            steps, closes = stack.pop()
             yield from closes
 
 
-def stream(statements: Module | Iterable[Statement]) -> Iterator[Emitted]:
+def list_emitted(statements: Module | Iterable[Statement]) -> Iterator[Emitted]:
     """Yield statements in text order: those with a body before its contents, and their `End` after it. The module
     header (version, target, address size) is excluded: `ptx.module(…)` covers it."""
-    waiting: list[tuple[Iterator[Statement], Statement]] = []
+    stack: list[tuple[Iterator[Statement], Statement]] = []
     current = iter(statements.directives if isinstance(statements, Module) else statements)
     while True:
         for statement in current:
             yield statement
             inside = body_of(statement)
             if inside is not None:
-                waiting.append((current, statement))
+                stack.append((current, statement))
                 current = iter(inside)
                 break
         else:
-            if not waiting:
+            if not stack:
                 return
-            current, owner = waiting.pop()
+            current, owner = stack.pop()
             yield End(owner)
 
 
-def broken_promise(plan: Plan | Iterable[Step], of: Module | Iterable[Statement]) -> str | None:
+def find_broken_promise(plan: Plan | Iterable[Step], of: Module | Iterable[Statement]) -> str | None:
     """Return where a plan does not emit the statements of its module, or None."""
-    emitted, expected = flatten(plan), stream(of)
+    plan_items, module_items = flatten(plan), list_emitted(of)
     at = 0
     while True:
-        mine, theirs = next(emitted, None), next(expected, None)
+        mine, theirs = next(plan_items, None), next(module_items, None)
         if mine is None and theirs is None:
             return None
         if not _is_same(mine, theirs):

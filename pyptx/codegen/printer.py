@@ -45,10 +45,10 @@ _BEFORE = {"-": "-", "~": "~", "+": "+", "not": "not ", "*": "*"}
 _KEYWORDS = frozenset(("True", "False", "None"))
 
 
-def printed(plan: Plan) -> str:
+def print_plan(plan: Plan) -> str:
     """Return the text of a file."""
     out: list[str] = []
-    waiting: list[tuple[Iterator[Step], str]] = []
+    stack: list[tuple[Iterator[Step], str]] = []
     steps, indent = iter(plan.body), ""
     while True:
         for step in steps:
@@ -57,7 +57,7 @@ def printed(plan: Plan) -> str:
                 _SIMPLE[type(step)](step, indent, out)
                 continue
             inner = header(step, indent, out) or cast("Block | Repeat | Define | Main", step)
-            waiting.append((steps, indent))
+            stack.append((steps, indent))
             indent += _INDENT
             body = inner.body
             if not any(isinstance(inner, Line | Block | Repeat | Define) for inner in body):
@@ -65,12 +65,12 @@ def printed(plan: Plan) -> str:
             steps = iter(body)
             break
         else:
-            if not waiting:
+            if not stack:
                 return "".join(out)
-            steps, indent = waiting.pop()
+            steps, indent = stack.pop()
 
 
-def text_of(expr: Expr) -> str:
+def format_expression(expr: Expr) -> str:
     """Return an expression on one line."""
     text = expr._text  # pyright: ignore[reportPrivateUsage]
     if text is None:
@@ -105,7 +105,7 @@ def _quote(text: str) -> str:
 
 def _format_atom(expr: Expr) -> str:
     """Return an expression that binds more tightly than any operator."""
-    text = text_of(expr)
+    text = format_expression(expr)
     loose = isinstance(expr, Binary | Unary) or (isinstance(expr, Literal) and text[0] == "-")
     return f"({text})" if loose else text
 
@@ -121,8 +121,8 @@ def _format_call(expr: Call) -> str:
 
 
 def _format_arguments(expr: Call) -> list[str]:
-    parts = [text_of(argument) for argument in expr.arguments]
-    parts += [f"{_check_name(name)}={text_of(value)}" for name, value in expr.keywords]
+    parts = [format_expression(argument) for argument in expr.arguments]
+    parts += [f"{_check_name(name)}={format_expression(value)}" for name, value in expr.keywords]
     return parts
 
 
@@ -148,12 +148,12 @@ def _format_side(expr: Expr, operator: str, left: bool) -> str:
         products = operator in "+-" and expr.operator in ("*", "/", "//")
         chain = left and ((operator in "+-" and expr.operator in "+-") or operator == expr.operator in "*&|^")
         if products or chain:
-            return text_of(expr)
+            return format_expression(expr)
     return _format_atom(expr)
 
 
 def _format_tuple(expr: Tuple) -> str:
-    inside = ", ".join([text_of(element) for element in expr.elements])
+    inside = ", ".join([format_expression(element) for element in expr.elements])
     return f"({inside},)" if len(expr.elements) == 1 else f"({inside})"
 
 
@@ -161,22 +161,26 @@ _TEXTS: dict[type[Expr], Callable[[Any], str]] = {
     Name: lambda e: _check_name(e.id),
     Literal: _format_literal,
     Attribute: lambda e: f"{_format_base(e.value)}.{_check_name(e.name)}",
-    Item: lambda e: f"{_format_base(e.value)}[{text_of(e.index)}]",
+    Item: lambda e: f"{_format_base(e.value)}[{format_expression(e.index)}]",
     Slice: _format_slice,
     Call: _format_call,
     Unary: _format_unary,
     Binary: _format_binary,
-    Dict: lambda e: f"{{{', '.join([f'{text_of(key)}: {text_of(value)}' for key, value in e.items])}}}",
-    Comprehension: lambda e: f"[{text_of(e.body)} for {_format_target(e.target)} in {text_of(e.values)}]",
-    Lambda: lambda e: f"lambda: {text_of(e.body)}",
-    List: lambda e: f"[{', '.join([text_of(element) for element in e.elements])}]",
+    Dict: lambda e: (
+        f"{{{', '.join([f'{format_expression(key)}: {format_expression(value)}' for key, value in e.items])}}}"
+    ),
+    Comprehension: lambda e: (
+        f"[{format_expression(e.body)} for {_format_target(e.target)} in {format_expression(e.values)}]"
+    ),
+    Lambda: lambda e: f"lambda: {format_expression(e.body)}",
+    List: lambda e: f"[{', '.join([format_expression(element) for element in e.elements])}]",
     Tuple: _format_tuple,
 }
 
 
 def _fit(before: str, expr: Expr, after: str, indent: str) -> str:
     """Return a line, broken inside its brackets if it is too long."""
-    flat = text_of(expr)
+    flat = format_expression(expr)
     if len(indent) + len(before) + len(flat) + len(after) <= WIDTH:
         return f"{indent}{before}{flat}{after}"
     return f"{indent}{before}{_break(expr, indent, len(before), len(after))}{after}"
@@ -185,7 +189,7 @@ def _fit(before: str, expr: Expr, after: str, indent: str) -> str:
 def _break(expr: Expr, indent: str, before: int, after: int) -> str:
     """Return an expression over several lines; `before` and `after` are the lengths of the text on its first and last
     line."""
-    flat = text_of(expr)
+    flat = format_expression(expr)
     if len(indent) + before + len(flat) + after <= WIDTH:
         return flat
     if isinstance(expr, Call) and (expr.arguments or expr.keywords):
@@ -203,10 +207,10 @@ def _break(expr: Expr, indent: str, before: int, after: int) -> str:
     if isinstance(expr, Comprehension):
         deeper = indent + _INDENT
         body, values = _break(expr.body, deeper, 0, 0), f"for {_format_target(expr.target)} in "
-        rest = _break(expr.values, deeper, len(values), 0)
-        return f"[\n{deeper}{body}\n{deeper}{values}{rest}\n{indent}]"
+        iterable = _break(expr.values, deeper, len(values), 0)
+        return f"[\n{deeper}{body}\n{deeper}{values}{iterable}\n{indent}]"
     if isinstance(expr, Dict) and expr.items:
-        parts = [(f"{text_of(key)}: ", value) for key, value in expr.items]
+        parts = [(f"{format_expression(key)}: ", value) for key, value in expr.items]
         return f"{{\n{_fill(parts, indent + _INDENT)}\n{indent}}}"
     if isinstance(expr, Literal) and isinstance(expr.value, str) and _is_text(expr):
         return _split_text(expr.value, indent, expr.dense)
@@ -237,7 +241,7 @@ def _wrap(expr: Expr) -> Expr:
     if not isinstance(expr, Binary | Unary):
         return expr
     name = Name("_")
-    cast("Any", Name)._text.__set__(name, f"({text_of(expr)})")
+    cast("Any", Name)._text.__set__(name, f"({format_expression(expr)})")
     return name
 
 
@@ -246,7 +250,7 @@ def _fill(parts: Sequence[tuple[str, Expr]], indent: str) -> str:
     lines: list[str] = []
     line = ""
     for prefix, expr in parts:
-        flat = f"{prefix}{text_of(expr)},"
+        flat = f"{prefix}{format_expression(expr)},"
         if line and len(indent) + len(line) + 1 + len(flat) <= WIDTH:
             line += f" {flat}"
             continue
@@ -281,11 +285,11 @@ def _split_text(text: str, indent: str, dense: bool) -> str:
 def _pack(lines: Sequence[str], room: int) -> Iterator[str]:
     """Yield lines joined as long as their literal fits."""
     line = ""
-    for more in lines:
-        if line and len(_quote(line + more)) > room:
+    for addition in lines:
+        if line and len(_quote(line + addition)) > room:
             yield line
             line = ""
-        line += more
+        line += addition
     yield line
 
 
@@ -332,8 +336,8 @@ def _format_target(expr: Expr) -> str:
             ]
         )
         return f"{inside}," if len(expr.elements) == 1 else inside
-    if isinstance(expr, Name | Item | Attribute) and text_of(expr) not in _KEYWORDS:
-        return text_of(expr)
+    if isinstance(expr, Name | Item | Attribute) and format_expression(expr) not in _KEYWORDS:
+        return format_expression(expr)
     raise TypeError(f"{expr!r} cannot be assigned to")
 
 
@@ -342,7 +346,7 @@ def _write_with(step: Block, indent: str, out: list[str]) -> Block:
     parts = [step]
     while len(parts[-1].body) == 1 and isinstance(inner := parts[-1].body[0], Block) and inner.comment is None:
         parts.append(inner)
-    texts = [text_of(part.header) + _format_as(part) for part in parts]
+    texts = [format_expression(part.header) + _format_as(part) for part in parts]
     line = f"{indent}with {', '.join(texts)}:"
     if len(line) > WIDTH:
         parts = parts[:1]
@@ -382,13 +386,13 @@ def _format_notes(text: str, indent: str) -> list[str]:
     room = max(WIDTH - len(indent) - 2, 20)
     lines: list[str] = []
     for line in text.split("\n"):
-        rest = _make_visible(line.rstrip())
-        while len(rest) > room:
-            at = rest.rfind(" ", 1, room)
+        remainder = _make_visible(line.rstrip())
+        while len(remainder) > room:
+            at = remainder.rfind(" ", 1, room)
             at = room if at < 0 else at
-            lines.append(rest[:at])
-            rest = rest[at:].lstrip()
-        lines.append(rest)
+            lines.append(remainder[:at])
+            remainder = remainder[at:].lstrip()
+        lines.append(remainder)
     return [f"{indent}# {line}".rstrip() + "\n" for line in lines]
 
 

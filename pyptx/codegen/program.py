@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pyptx.codegen.digest import of_bytes, of_words
+from pyptx.codegen.digest import hash_text, hash_tokens
 from pyptx.diagnostics import PtxError, Severity, render
 from pyptx.ir.nodes import Function
 
@@ -36,9 +36,9 @@ def main(module: ExactModule, original: tuple[str, str], argv: Sequence[str] | N
 
 
 def _describe_likeness(module: ExactModule, text: str, original: tuple[str, str]) -> str:
-    if of_bytes(text) == original[0]:
+    if hash_text(text) == original[0]:
         return "identical to the original, byte for byte"
-    if of_words(module.module()) == original[1]:
+    if hash_tokens(module.module()) == original[1]:
         return "identical to the original except for spacing, comments and .loc"
     return "different from the original"
 
@@ -75,23 +75,23 @@ def _assemble(module: ExactModule) -> int:
         _say(render(serious[:10]))
         return WRONG
     for name, used in resources.items():
-        spilled = f", {used.spill_stores} bytes spilled" if used.spill_stores else ""
-        _say(f"{name}: {used.registers} registers, {used.shared} bytes of shared memory{spilled}")
+        spills = f", {used.spill_stores} bytes spilled" if used.spill_stores else ""
+        _say(f"{name}: {used.registers} registers, {used.shared} bytes of shared memory{spills}")
     return FINE
 
 
 def _simulate(module: ExactModule, args: argparse.Namespace) -> int:
-    from pyptx.codegen.trial import tried
+    from pyptx.codegen.trial import run_trial
 
     entries = [node for node in module.module().directives if isinstance(node, Function) and node.is_entry]
-    chosen = [node for node in entries if node.definition and args.entry in (None, node.name)]
-    if not chosen:
+    kernels = [node for node in entries if node.definition and args.entry in (None, node.name)]
+    if not kernels:
         _say(
             f"no kernel {args.entry or ''} to simulate; there are {', '.join(node.name for node in entries) or 'none'}"
         )
         return WRONG
     try:
-        for line in tried(module.module(), chosen[0], args.grid, args.block, args.bytes, args.number):
+        for line in run_trial(module.module(), kernels[0], args.grid, args.block, args.bytes, args.number):
             _say(line)
     except PtxError as error:
         return _report_error(error)

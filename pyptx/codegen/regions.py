@@ -24,7 +24,7 @@ class Item(NamedTuple):
     before: str
 
 
-def items(body: Sequence[Statement], closing: str = "", depth: int = 0) -> tuple[list[Item], str]:
+def split_into_items(body: Sequence[Statement], closing: str = "", depth: int = 0) -> tuple[list[Item], str]:
     """Return the items of a body, and the rest of the gap before its closing brace. Unpaired marks are plain comments,
     as are those outside functions or nested too deep."""
     gaps: list[str] = [_get_first_gap(statement) for statement in body]
@@ -32,13 +32,13 @@ def items(body: Sequence[Statement], closing: str = "", depth: int = 0) -> tuple
     if not 1 <= depth <= DEEPEST or not any(_WORD in gap for gap in gaps):
         return [Item(node, "", gap) for node, gap in zip(body, gaps, strict=False)], closing
     pieces = [_split_at_marks(gap) for gap in gaps]
-    paired = _pair_marks(pieces)
+    has_partner = _pair_marks(pieces)
     out: list[Item] = []
     serial = 0
     for index, parts in enumerate(pieces):
         text = parts[0]
         for mark, after in zip(parts[1::2], parts[2::2], strict=True):
-            if paired[serial]:
+            if has_partner[serial]:
                 out.append(Item(None, "asm" if "begin" in mark else "end", text))
                 text = after
             else:
@@ -56,7 +56,7 @@ def _get_first_gap(statement: Statement) -> str:
     return layout[0] if layout else ""
 
 
-def gaps_of(statement: Statement, before: str) -> tuple[str, ...]:
+def list_gaps(statement: Statement, before: str) -> tuple[str, ...]:
     """Return the gaps of a parsed statement, with `before` as the first."""
     layout: tuple[str, ...] = getattr(statement, "layout", None) or (before,)
     return layout if before is layout[0] else (before, *layout[1:])
@@ -76,15 +76,15 @@ def _split_at_marks(gap: str) -> list[str]:
 
 def _pair_marks(pieces: list[list[str]]) -> list[bool]:
     """Return, for each mark, whether it and its partner enclose something."""
-    marked = [mark for parts in pieces for mark in parts[1::2]]
-    out = [False] * len(marked)
-    for at, (one, two) in enumerate(pairwise(marked)):
-        if "begin" in one and "end" in two:
+    marks = [mark for parts in pieces for mark in parts[1::2]]
+    out = [False] * len(marks)
+    for at, (first, second) in enumerate(pairwise(marks)):
+        if "begin" in first and "end" in second:
             out[at] = out[at + 1] = True
     return out
 
 
-class Seen(NamedTuple):
+class Visit(NamedTuple):
     """An item with its position. `mark` is "asm" or "end" for the comments, "}" for the closing brace of the node's
     body; `gaps` are those of the source, the first without the text that belongs to earlier items."""
 
@@ -101,36 +101,36 @@ class Seen(NamedTuple):
         return self.mark if self.node is None else kind_of(self.node) + self.mark
 
 
-def walked(statements: Sequence[Statement]) -> Iterator[Seen]:
+def walk_items(statements: Sequence[Statement]) -> Iterator[Visit]:
     """Yield every item of a text, including those of bodies and their closing braces. Sections of debug data are
     omitted: they are written as text."""
-    waiting: list[tuple[Iterator[Item], Statement, tuple[str, str], bool]] = []
-    current = iter(items(statements)[0])
+    stack: list[tuple[Iterator[Item], Statement, tuple[str, str], bool]] = []
+    current = iter(split_into_items(statements)[0])
     asm, depth, last = False, 0, "{"
     while True:
         for node, mark, before in current:
             if node is None:
-                yield Seen(None, mark, (before,), asm, depth, last)
+                yield Visit(None, mark, (before,), asm, depth, last)
                 asm, last = mark == "asm", mark
                 continue
             if isinstance(node, Section):
                 last = f"{kind_of(node)}}}"
                 continue
-            yield Seen(node, "", gaps_of(node, before), asm, depth, last)
+            yield Visit(node, "", list_gaps(node, before), asm, depth, last)
             inside = None if type(node) is Instruction else body_of(node)
             if inside is None:
                 last = kind_of(node)
                 continue
             closing = getattr(node, "closing", None) or ("", "")
             depth, last = depth + 1, "{"
-            inner, rest = items(inside, closing[0], depth)
-            waiting.append((current, node, (rest, closing[1]), asm))
+            inner, gap = split_into_items(inside, closing[0], depth)
+            stack.append((current, node, (gap, closing[1]), asm))
             current = iter(inner)
             break
         else:
-            if not waiting:
+            if not stack:
                 return
-            current, owner, closing, asm = waiting.pop()
+            current, owner, closing, asm = stack.pop()
             depth -= 1
-            yield Seen(owner, "}", closing, asm, depth, last)
+            yield Visit(owner, "}", closing, asm, depth, last)
             last = f"{kind_of(owner)}}}"

@@ -12,7 +12,7 @@ from pyptx.ir.nodes import RegDecl
 class Scope:
     """The registers that a function or a block declares, visible in nested scopes."""
 
-    __slots__ = ("known", "names", "outer", "predicates", "ranges", "singles", "used")
+    __slots__ = ("cache", "names", "outer", "predicates", "ranges", "singles", "used")
 
     def __init__(self, names: Names, outer: Scope | None = None) -> None:
         self.names = names
@@ -20,18 +20,18 @@ class Scope:
         self.singles: dict[str, Name] = {}
         self.ranges: dict[str, tuple[Name, int]] = {}
         self.predicates: set[Expr] = set() if outer is None else outer.predicates
-        self.known: dict[str, Expr | None] = {}
+        self.cache: dict[str, Expr | None] = {}
         self.used: set[str] = set()
 
-    def inner(self) -> Scope:
+    def open_block(self) -> Scope:
         """Return the scope of a nested block."""
-        return Scope(self.names.block(), self)
+        return Scope(self.names.open_block(), self)
 
     def declare(self, node: RegDecl) -> list[Name]:
         """Bind every name of a declaration; return the Python variables."""
         variables: list[Name] = []
         for item in node.declarators:
-            variable = Name(self.names.fresh(item.name.lower()))
+            variable = Name(self.names.make_name(item.name.lower()))
             variables.append(variable)
             if item.count is None:
                 self.singles[item.name] = variable
@@ -39,22 +39,22 @@ class Scope:
                 self.ranges[item.name] = variable, int(item.count)
             if node.type.name == "PRED":
                 self.predicates.add(variable)
-        self.known.clear()
+        self.cache.clear()
         return variables
 
     def find(self, name: str) -> Expr | None:
         """Return the expression of a declared register, or None for any other name."""
         scope: Scope | None = self
-        passed: list[Scope] = []
+        misses: list[Scope] = []
         expression: Expr | None = None
-        while scope is not None and name not in scope.known:
-            passed.append(scope)
+        while scope is not None and name not in scope.cache:
+            misses.append(scope)
             expression = scope._find_here(name)
             scope = scope.outer if expression is None else None
         if scope is not None:
-            expression = scope.known[name]
-        for scope in passed:
-            scope.known[name] = expression
+            expression = scope.cache[name]
+        for scope in misses:
+            scope.cache[name] = expression
         return expression
 
     def _find_here(self, name: str) -> Expr | None:
@@ -65,10 +65,10 @@ class Scope:
         if not self.ranges or not name[-1].isdigit():
             return None
         for base, digits in _find_splits(name):
-            declared = self.ranges.get(base)
-            if declared is not None and int(digits) < declared[1]:
-                self.used.add(declared[0].id)
-                return Item(declared[0], Literal(int(digits)))
+            entry = self.ranges.get(base)
+            if entry is not None and int(digits) < entry[1]:
+                self.used.add(entry[0].id)
+                return Item(entry[0], Literal(int(digits)))
         return None
 
     def is_predicate(self, expr: Expr) -> bool:

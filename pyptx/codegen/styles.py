@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable
 from typing import Any, NamedTuple, TypeVar
 
-from pyptx.codegen.regions import Seen, walked
+from pyptx.codegen.regions import Visit, walk_items
 from pyptx.emitter.spacing import Place, files_of, kind_of, loc_comment
 from pyptx.emitter.styles import PUNCTUATION, Style, head_of, pair
 from pyptx.ir.base import tokens
@@ -24,12 +24,12 @@ LEAST = 2
 """Minimum number of agreeing statements for a rule of the style."""
 
 
-Spots = list[Seen]
+Spots = list[Visit]
 
 
-def detected(module: Module) -> Style:
+def detect_style(module: Module) -> Style:
     """Return the style that leaves the fewest statements with their own layout."""
-    spots = list(walked(module.directives))
+    spots = list(walk_items(module.directives))
     files = files_of(module.directives)
     style = _find_spacing(spots)._replace(loc_comments=_has_loc_comments(spots, files))
     return _add_forms(spots, _add_contexts(spots, style), files)
@@ -61,16 +61,16 @@ def _make_votes() -> _Votes:
 
 def _find_spacing(spots: Spots) -> Style:
     code, asm = _make_votes(), _make_votes()
-    alike: dict[Any, tuple[Seen, list[int]]] = {}
+    alike: dict[Any, tuple[Visit, list[int]]] = {}
     for item in spots:
         node = item.node
         if type(node) is Instruction:
             # Statements of one form are counted together; the others one by one.
             form = node.layout.form if node.layout is not None else None
             key = (form, item.gaps[0], item.asm, item.depth) if form else item.gaps
-            known = alike.get(key) if form else None
-            if known is not None:
-                known[1][0] += 1
+            entry = alike.get(key) if form else None
+            if entry is not None:
+                entry[1][0] += 1
             elif form:
                 alike[key] = item, [1]
             else:
@@ -79,25 +79,29 @@ def _find_spacing(spots: Spots) -> Style:
         assert isinstance(item.node, Instruction)
         _count(item, item.node, times, asm if item.asm else code)
     indent = _choose_most_frequent(code.indent, "\t")
-    flat = sum(n for (tail, _), n in code.deeper.items() if tail == indent)
-    nested = sum(n for (tail, depth), n in code.deeper.items() if tail == indent * depth and indent)
+    flat_count = sum(n for (tail, _), n in code.deeper.items() if tail == indent)
+    indented_count = sum(n for (tail, depth), n in code.deeper.items() if tail == indent * depth and indent)
     inner = None
     if asm.indent:
         inner = Style(
             _choose_most_frequent(asm.indent, ""), _choose_most_frequent(asm.opcode, " "), around=_choose_around(asm)
         )
     return Style(
-        indent, _choose_most_frequent(code.opcode, " "), flat=flat > nested, around=_choose_around(code), asm=inner
+        indent,
+        _choose_most_frequent(code.opcode, " "),
+        flat=flat_count > indented_count,
+        around=_choose_around(code),
+        asm=inner,
     )
 
 
-def _count(seen: Seen, node: Instruction, times: int, votes: _Votes) -> None:
-    gaps = seen.gaps
+def _count(visit: Visit, node: Instruction, times: int, votes: _Votes) -> None:
+    gaps = visit.gaps
     tail = gaps[0].rpartition("\n")[2]
-    if seen.depth == 1 or seen.asm:
+    if visit.depth == 1 or visit.asm:
         votes.indent[tail] += times
-    if seen.depth > 1:
-        votes.deeper[tail, seen.depth] += times
+    if visit.depth > 1:
+        votes.deeper[tail, visit.depth] += times
     head = _find_head_gap(node)
     if not node.operands or len(gaps) <= head:
         return
@@ -123,10 +127,10 @@ def _find_head_gap(node: Instruction) -> int:
 
 def _choose_around(votes: _Votes) -> dict[str, str]:
     out: dict[str, str] = {}
-    for key, counted in sorted(votes.around.items()):
+    for key, counts in sorted(votes.around.items()):
         usual = inner_gap(_classify_side(key[0]), _classify_side(key[-1]))
-        counted[usual] += votes.regular[key]
-        gap = _choose_most_frequent(counted, usual)
+        counts[usual] += votes.regular[key]
+        gap = _choose_most_frequent(counts, usual)
         if gap != usual:
             out[key] = gap
     return out
@@ -136,9 +140,9 @@ def _classify_side(character: str) -> str:
     return character if character in PUNCTUATION else "x"
 
 
-def _choose_most_frequent(counted: Counter[Any], usual: str) -> Any:  # noqa: ANN401
+def _choose_most_frequent(counts: Counter[Any], usual: str) -> Any:  # noqa: ANN401
     """Return the most frequent value, or the default if there is none."""
-    return max(counted, key=lambda key: (counted[key], key == usual), default=usual) if counted else usual
+    return max(counts, key=lambda key: (counts[key], key == usual), default=usual) if counts else usual
 
 
 def _make_tables() -> tuple[Any, Any]:
@@ -150,11 +154,11 @@ def _make_tables() -> tuple[Any, Any]:
 
 def _add_contexts(spots: Spots, style: Style) -> Style:
     """Count the gaps before statements."""
-    counted = Counter([(item.asm, item.depth, item.last, item.kind, item.gaps[0]) for item in spots])
+    counts = Counter([(item.asm, item.depth, item.last, item.kind, item.gaps[0]) for item in spots])
     special, general = _make_tables(), _make_tables()
     leads: tuple[dict[str, str], dict[str, str]] = ({}, {})
     place = Place(style)
-    for (asm, depth, last, kind, gap), times in counted.items():
+    for (asm, depth, last, kind, gap), times in counts.items():
         place.asm, place.depth, place.last = asm, depth, last
         special_key, two = place.keys(kind)
         special[asm][special_key, two][gap] += times
@@ -171,21 +175,21 @@ _ONCE = frozenset(("reg inst", "reg loc", "function}", "function}@0"))
 
 def _choose_befores(special: Any, general: Any, leads: dict[str, str]) -> dict[str, str]:  # noqa: ANN401
     out: dict[str, str] = {}
-    for kind, counted in sorted(general.items()):
-        gap = _choose_most_frequent(counted, leads[kind])
-        if gap != leads[kind] and counted[gap] >= (1 if kind in _ONCE else LEAST):
+    for kind, counts in sorted(general.items()):
+        gap = _choose_most_frequent(counts, leads[kind])
+        if gap != leads[kind] and counts[gap] >= (1 if kind in _ONCE else LEAST):
             out[kind] = gap
-    for (key, kind), counted in sorted(special.items()):
+    for (key, kind), counts in sorted(special.items()):
         usual = out.get(kind, leads[kind])
-        gap = _choose_most_frequent(counted, usual)
-        if gap != usual and counted[gap] >= (1 if key in _ONCE else LEAST):
+        gap = _choose_most_frequent(counts, usual)
+        if gap != usual and counts[gap] >= (1 if key in _ONCE else LEAST):
             out[key] = gap
     return out
 
 
 def _add_forms(spots: Spots, style: Style, files: dict[int, str]) -> Style:
     """Count the single gaps in which kinds of statements differ from the rest."""
-    heads, sized = _make_tables(), _make_tables()
+    heads, sizes = _make_tables(), _make_tables()
     compare = Comparison(style, files)
     place = compare.place
     for node, mark, gaps, asm, depth, last in spots:
@@ -196,11 +200,11 @@ def _add_forms(spots: Spots, style: Style, files: dict[int, str]) -> Style:
             heads[asm][kind][((-1, gaps[1]),) if gaps[1] != "\n" else ()] += 1
             continue
         place.asm, place.depth, place.last = asm, depth, last
-        difference = compare.deviation(node, gaps)
+        difference = compare.find_deviation(node, gaps)
         head = _find_head(node)
         heads[asm][head][difference] += 1
-        sized[asm][head, len(gaps) - 1][difference] += 1
-    forms = [_choose_forms(heads[asm], sized[asm]) for asm in (False, True)]
+        sizes[asm][head, len(gaps) - 1][difference] += 1
+    forms = [_choose_forms(heads[asm], sizes[asm]) for asm in (False, True)]
     inner = style.asm and style.asm._replace(forms=forms[1])
     return style._replace(forms=forms[0], asm=inner)
 
@@ -215,22 +219,22 @@ class Comparison:
 
     def __init__(self, style: Style, files: dict[int, str]) -> None:
         self.place = Place(style, files)
-        self.known: dict[Any, Deviation] = {}
-        named = (*style.forms, *(style.asm.forms if style.asm is not None else ()))
-        self.special = frozenset(key.partition("/")[0].rpartition(" ")[2].partition(".")[0] for key in named)
+        self.cache: dict[Any, Deviation] = {}
+        form_names = (*style.forms, *(style.asm.forms if style.asm is not None else ()))
+        self.special = frozenset(key.partition("/")[0].rpartition(" ")[2].partition(".")[0] for key in form_names)
         self.simple = not style.around, style.asm is not None and not style.asm.around
 
-    def deviation(self, node: Statement, gaps: tuple[str, ...]) -> Deviation:
+    def find_deviation(self, node: Statement, gaps: tuple[str, ...]) -> Deviation:
         """Return the gaps that differ from the style: by index, "op" and -1 as in `Style.forms`."""
         place = self.place
         if type(node) is Instruction and self.simple[place.asm] and node.opcode not in self.special:
             form = node.layout.form if node.layout is not None else None
             if form:
                 key = form, gaps[0], place.last, place.depth, place.asm
-                known = self.known.get(key)
-                if known is None:
-                    known = self.known[key] = _find_deviation(node, place, gaps)
-                return known
+                difference = self.cache.get(key)
+                if difference is None:
+                    difference = self.cache[key] = _find_deviation(node, place, gaps)
+                return difference
         return _find_deviation(node, place, gaps)
 
 
@@ -245,14 +249,14 @@ def _find_deviation(node: Statement, place: Place, gaps: tuple[str, ...]) -> Dev
     return tuple(out)
 
 
-def _choose_forms(heads: Any, sized: Any) -> dict[str, dict[int | str, str]]:  # noqa: ANN401
+def _choose_forms(heads: Any, sizes: Any) -> dict[str, dict[int | str, str]]:  # noqa: ANN401
     out: dict[str, dict[int | str, str]] = {}
-    for head, counted in sorted(heads.items()):
-        most: Deviation = max(counted, key=lambda key: (counted[key], not key))
-        if most and counted[most] >= LEAST:
-            out[head] = dict(most)
-    for (head, size), counted in sorted(sized.items()):
-        most = max(counted, key=lambda key: (counted[key], not key))
-        if dict(most) != out.get(head, {}) and counted[most] >= LEAST:
-            out[f"{head}/{size}"] = dict(most)
+    for head, counts in sorted(heads.items()):
+        deviation: Deviation = max(counts, key=lambda key: (counts[key], not key))
+        if deviation and counts[deviation] >= LEAST:
+            out[head] = dict(deviation)
+    for (head, size), counts in sorted(sizes.items()):
+        deviation = max(counts, key=lambda key: (counts[key], not key))
+        if dict(deviation) != out.get(head, {}) and counts[deviation] >= LEAST:
+            out[f"{head}/{size}"] = dict(deviation)
     return out

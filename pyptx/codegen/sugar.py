@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pyptx.check.checker import choose_architecture, collect_bodies
-from pyptx.codegen.analysis.demangle import readable as readable_name
-from pyptx.codegen.frame import natural
-from pyptx.codegen.names import Names, identifier
-from pyptx.codegen.passes.cite_lines import files_of
+from pyptx.codegen.analysis.demangle import demangle as readable_name
+from pyptx.codegen.frame import make_sort_key
+from pyptx.codegen.names import Names, make_identifier
+from pyptx.codegen.passes.cite_lines import list_files
 from pyptx.codegen.passes.drop_unused import drop_unused
-from pyptx.codegen.passes.fold_expressions import inner, parts
+from pyptx.codegen.passes.fold_expressions import iterate_parts, list_inner
 from pyptx.codegen.passes.shorten_symbols import shorten_symbols
 from pyptx.codegen.plan import (
     Block,
@@ -26,46 +26,46 @@ from pyptx.codegen.plan import (
     Plan,
     Repeat,
     Step,
-    dotted,
+    build_path,
     walk,
 )
 from pyptx.codegen.statements import Statements
-from pyptx.codegen.sugar_function import Setting, readable
+from pyptx.codegen.sugar_function import Setting, make_readable
 from pyptx.ir.directives import Module
 from pyptx.ir.nodes import Function, VarDecl
 from pyptx.ir.walk import visit
 from pyptx.types import ALL
 
 _TYPES = frozenset(kind.name for kind in ALL)
-_LAYOUTS = (dotted("module.layout"), dotted("ptx.layout"))
+_LAYOUTS = (build_path("module.layout"), build_path("ptx.layout"))
 _SPACING = frozenset(("style", "before", "ending", "layouts", "newline"))
 
 
-def sugared(plan: Plan, module: Module) -> Plan:
+def build_readable_plan(plan: Plan, module: Module) -> Plan:
     """Return the plan of the plain file with readable function bodies."""
     target = choose_architecture(module)
     version = int(module.version.major), int(module.version.minor)
     names = Names()
-    names.taken.update(_find_module_names(plan.body))
+    names.used_names.update(_find_module_names(plan.body))
     waits: dict[Expr, Name] = {}
     lines = any("debug" in name for name in module.target.targets)
     setting = Setting(
-        target, version, Statements(target, version, "module"), names, waits, {} if lines else files_of(module), lines
+        target, version, Statements(target, version, "module"), names, waits, {} if lines else list_files(module), lines
     )
     function_bodies = {id(body.function): body for body in collect_bodies(module)[0]}
     out: list[Step] = []
     for step in plan.body:
         if isinstance(step, Define) and step.opens and isinstance(step.opens[0], Function):
-            named = step.replace(name=_choose_function_name(step, step.opens[0], names))
-            out.append(drop_unused(readable(named, function_bodies[id(step.opens[0])], setting)))
+            renamed_step = step.replace(name=_choose_function_name(step, step.opens[0], names))
+            out.append(drop_unused(make_readable(renamed_step, function_bodies[id(step.opens[0])], setting)))
         elif not _is_spacing(step):
             out.append(_drop_spacing(step))
-    written, constants = shorten_symbols(out, list(_find_symbols(module)), names)
+    steps, constants = shorten_symbols(out, list(_find_symbols(module)), names)
     constants += [Line(loop, (), name) for loop, name in waits.items()]
     if constants:
-        at = next((i for i, step in enumerate(written) if isinstance(step, Line) and step.target == Name("module")), 0)
-        written = (*written[:at], *constants, *written[at:])
-    return Plan(tuple(_add_imports(written)))
+        at = next((i for i, step in enumerate(steps) if isinstance(step, Line) and step.target == Name("module")), 0)
+        steps = (*steps[:at], *constants, *steps[at:])
+    return Plan(tuple(_add_imports(steps)))
 
 
 def _find_symbols(module: Module) -> Iterator[str]:
@@ -80,11 +80,11 @@ def _find_symbols(module: Module) -> Iterator[str]:
 
 def _choose_function_name(step: Define, function: Function, names: Names) -> str:
     """Return the readable name of a function, unless the user chose one."""
-    renamed = step.name.strip("_") != identifier(function.name).strip("_") and step.name.rstrip("0123456789_") != (
-        identifier(function.name).rstrip("0123456789_")
-    )
-    stem = identifier(readable_name(function.name).strip("_")).lower()
-    return step.name if renamed or stem == step.name else names.fresh(stem)
+    is_user_name = step.name.strip("_") != make_identifier(function.name).strip("_") and step.name.rstrip(
+        "0123456789_"
+    ) != (make_identifier(function.name).rstrip("0123456789_"))
+    stem = make_identifier(readable_name(function.name).strip("_")).lower()
+    return step.name if is_user_name or stem == step.name else names.make_name(stem)
 
 
 def _find_module_names(steps: Sequence[Step]) -> Iterator[str]:
@@ -95,7 +95,7 @@ def _find_module_names(steps: Sequence[Step]) -> Iterator[str]:
         elif isinstance(step, Import):
             yield from step.names or (step.module,)
         elif isinstance(step, Line) and step.target is not None:
-            yield from (part.id for part in parts(step.target) if isinstance(part, Name))
+            yield from (part.id for part in iterate_parts(step.target) if isinstance(part, Name))
 
 
 def _is_spacing(step: Step) -> bool:
@@ -117,7 +117,7 @@ def _drop_spacing(step: Step) -> Step:
 def _add_imports(steps: Sequence[Step]) -> Iterator[Step]:
     """Yield the steps with imports of the names they use."""
     used = _find_used(steps)
-    types = tuple(sorted(used & _TYPES, key=natural))
+    types = tuple(sorted(used & _TYPES, key=make_sort_key))
     for step in steps:
         if isinstance(step, Import) and step.module == "pyptx":
             yield Import("pyptx", ("ptx", "reg") if "reg" in used else ("ptx",))
@@ -131,16 +131,16 @@ def _add_imports(steps: Sequence[Step]) -> Iterator[Step]:
 
 def _find_used(steps: Sequence[Step]) -> set[str]:
     """Return every identifier that the steps use. Shared expressions are visited once."""
-    seen: set[int] = set()
+    visits: set[int] = set()
     names: set[str] = set()
     stack = [expr for step in walk(steps) for expr in _find_expressions(step)]
     while stack:
         expr = stack.pop()
         if isinstance(expr, Name):
             names.add(expr.id)
-        elif id(expr) not in seen:
-            seen.add(id(expr))
-            stack += inner(expr)
+        elif id(expr) not in visits:
+            visits.add(id(expr))
+            stack += list_inner(expr)
     return names
 
 

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from pyptx.check.body import Body
 from pyptx.codegen.analysis.bench import Bench
-from pyptx.codegen.analysis.usage import Register, Usage, usage_of
+from pyptx.codegen.analysis.usage import Register, Usage, analyze_usage
 from pyptx.codegen.names import Names
 from pyptx.codegen.plan import Expr, Item, Line, Literal, Name
 from pyptx.ir.nodes import Instruction
@@ -21,12 +21,12 @@ from pyptx.types import PtxType
 class Variable:
     """A register and the Python variable that holds it.
 
-    `declared` is its type in the PTX, `home` the type that most of its uses need. A `fresh` variable is created by the
-    expression that defines it and takes its name from `ptx.names`; any other is a declared name, used explicitly.
+    `declared_type` is its type in the PTX, `home` the type that most of its uses need. A `fresh` variable is created by
+    the expression that defines it and takes its name from `ptx.names`; any other is a declared name, used explicitly.
     """
 
     name: str
-    declared: PtxType
+    declared_type: PtxType
     home: PtxType
     fresh: bool
     identifier: str = ""
@@ -34,7 +34,7 @@ class Variable:
     votes: dict[str, float] = field(default_factory=dict[str, float])
     declaration: object = None
     """Its declaration: a statement, or a parameter of the function."""
-    compared: bool = False
+    is_compared: bool = False
     """Whether it is compared for equality, for which untyped bits use `.b32` instead of `.u32`."""
     inner: bool = False
     """Whether it is declared in a nested block, or after the function's first instruction."""
@@ -74,7 +74,7 @@ class Draft:
     )
     """Variables for parts of declared ranges: the range, first, last, and the type as which they are read."""
 
-    def element(self, variable: Variable) -> Expr | None:
+    def get_element(self, variable: Variable) -> Expr | None:
         """Return a register of a declared range as its element, or None for any other."""
         key = variable.name, id(variable.declaration)
         if key not in self.elements:
@@ -85,12 +85,12 @@ class Draft:
         for at in range(len(name) - 1, max(0, len(name) - 10), -1):
             if not name[at].isdigit():
                 return None
-            known = self.ranges.get((declaration, name[:at]))
-            if known is not None and str(int(name[at:])) == name[at:] and int(name[at:]) < known[1]:
-                return Item(known[0], Literal(int(name[at:])))
+            entry = self.ranges.get((declaration, name[:at]))
+            if entry is not None and str(int(name[at:])) == name[at:] and int(name[at:]) < entry[1]:
+                return Item(entry[0], Literal(int(name[at:])))
         return None
 
-    def once(self, identifier: str) -> bool:
+    def is_read_once(self, identifier: str) -> bool:
         """Tell whether a variable is created by its definition and read once."""
         register = self.by_identifier.get(identifier)
         return (
@@ -118,11 +118,11 @@ class Draft:
         """The registers of variables that hold a single register."""
         return {v.identifier: key for key, v in self.variables.items() if isinstance(v.expr, Name)}
 
-    def line(self, instruction: Instruction) -> Line | None:
+    def get_line(self, instruction: Instruction) -> Line | None:
         """Return the line that emits an instruction."""
         return self.lines.get(id(instruction))
 
 
-def draft_of(body: Body, bench: Bench, outer: Names, waits: dict[Expr, Name]) -> Draft:
+def create_draft(body: Body, bench: Bench, outer: Names, waits: dict[Expr, Name]) -> Draft:
     """Return the initial draft of a function."""
-    return Draft(body, bench, outer.inner(), usage_of(body), outer, waits)
+    return Draft(body, bench, outer.open_function(), analyze_usage(body), outer, waits)

@@ -10,14 +10,14 @@ from pyptx.check.body import Body, Step
 from pyptx.codegen.analysis.bench import Bench
 from pyptx.codegen.names import Names
 from pyptx.codegen.passes.choose_types import choose_types
-from pyptx.codegen.passes.cite_lines import cite_lines, places_of
+from pyptx.codegen.passes.cite_lines import cite_lines, find_places
 from pyptx.codegen.passes.describe_blocks import describe_blocks
 from pyptx.codegen.passes.fold_expressions import fold_expressions
 from pyptx.codegen.passes.gather_arrays import gather_arrays
 from pyptx.codegen.passes.name_registers import name_registers
-from pyptx.codegen.passes.raise_control_flow import Raised, raise_control_flow
-from pyptx.codegen.passes.raise_waits import block_wait, loop_wait
-from pyptx.codegen.passes.roll_repeats import loops_of, roll_repeats
+from pyptx.codegen.passes.raise_control_flow import Tally, raise_control_flow
+from pyptx.codegen.passes.raise_waits import build_block_wait, build_loop_wait
+from pyptx.codegen.passes.roll_repeats import create_loops, roll_repeats
 from pyptx.codegen.passes.show_masks import show_masks
 from pyptx.codegen.passes.spell_instructions import spell_instructions
 from pyptx.codegen.plan import (
@@ -32,24 +32,28 @@ from pyptx.codegen.plan import (
     Literal,
     Name,
     Unary,
-    dotted,
+    build_path,
     flatten,
-    stream,
+    list_emitted,
     walk,
 )
 from pyptx.codegen.plan import Step as Written
 from pyptx.codegen.scopes import Scope
 from pyptx.codegen.statements import Statements
-from pyptx.codegen.sugar_draft import Draft, draft_of
+from pyptx.codegen.sugar_draft import Draft, create_draft
 from pyptx.codegen.sugar_operands import Operands
-from pyptx.codegen.sugar_registers import declaration, declare, given_names, mentioned
+from pyptx.codegen.sugar_registers import assign_mentioned, build_target, declare, list_new_names
 from pyptx.ir.directives import Directive, LocDirective
 from pyptx.ir.nodes import Block as BracedBlock
 from pyptx.ir.nodes import Instruction, IntrinsicScope, Label, RegDecl, Statement, VarDecl
 from pyptx.isa.targets import Target, Version
 
-BLOCK, OPEN, CLOSE = Call(dotted("ptx.block")), Call(dotted("ptx.open_block")), Call(dotted("ptx.close_block"))
-NAMES = dotted("ptx.names")
+BLOCK, OPEN, CLOSE = (
+    Call(build_path("ptx.block")),
+    Call(build_path("ptx.open_block")),
+    Call(build_path("ptx.close_block")),
+)
+NAMES = build_path("ptx.names")
 DEEPEST_BLOCK = 15
 
 
@@ -68,33 +72,33 @@ class Setting:
     """Whether `.loc` stays: in modules compiled for a debugger."""
 
 
-def readable(define: Define, body: Body, setting: Setting) -> Define:
+def make_readable(define: Define, body: Body, setting: Setting) -> Define:
     """Return the definition of a function with a readable body. It emits the same statements, without `.loc`."""
     if not body.steps:
         return define
     bench = Bench(setting.target, setting.version, body.steps[0].scope)
-    draft = draft_of(body, bench, setting.names, setting.waits)
+    draft = create_draft(body, bench, setting.names, setting.waits)
     declare(draft, body.function.body)
     choose_types(draft)
     gather_arrays(draft)
     name_registers(draft)
     spell_instructions(draft)
     writer = _Writer(draft, define, setting)
-    raised = Raised()
+    tally = Tally()
     steps: Sequence[Written] = ()
-    emitted_before = tuple(writer.kept(body.function.body))
+    statements = tuple(writer.list_emissions(body.function.body))
     passes: tuple[tuple[str, Callable[[Sequence[Written]], Sequence[Written]]], ...] = (
-        ("raise_control_flow", lambda _: writer.body(body.function.body, raised, 2)),
-        ("fold_expressions", lambda made: fold_expressions(made, draft.once)),
+        ("raise_control_flow", lambda _: writer.write_body(body.function.body, tally, 2)),
+        ("fold_expressions", lambda steps: fold_expressions(steps, draft.is_read_once)),
         ("describe_blocks", describe_blocks),
-        ("roll_repeats", lambda made: roll_repeats(made, loops_of(draft.reads, draft.names))),
+        ("roll_repeats", lambda steps: roll_repeats(steps, create_loops(draft.reads, draft.names))),
         ("show_masks", show_masks),
-        ("cite_lines", lambda made: cite_lines(made, places_of(body.function, setting.files))),
+        ("cite_lines", lambda steps: cite_lines(steps, find_places(body.function, setting.files))),
     )
     for name, run in passes:
         steps = run(steps)
-        _check_statements(name, steps, emitted_before)
-    return define.replace(body=_frame(draft, steps, raised))
+        _check_statements(name, steps, statements)
+    return define.replace(body=_frame(draft, steps, tally))
 
 
 class BrokenPass(AssertionError):
@@ -103,25 +107,25 @@ class BrokenPass(AssertionError):
 
 def _check_statements(name: str, steps: Sequence[Written], statements: Sequence[Emitted]) -> None:
     """Refuse the steps of a pass that do not emit exactly the statements of the function, in order."""
-    for emitted, expected in zip_longest(flatten(steps), statements):
-        same = emitted is expected or (
-            isinstance(emitted, End) and isinstance(expected, End) and emitted.of is expected.of
+    for emission, statement in zip_longest(flatten(steps), statements):
+        is_same = emission is statement or (
+            isinstance(emission, End) and isinstance(statement, End) and emission.of is statement.of
         )
-        if not same:
-            raise BrokenPass(f"{name}: {emitted!r:.120} stands where {expected!r:.120} was")
+        if not is_same:
+            raise BrokenPass(f"{name}: {emission!r:.120} stands where {statement!r:.120} was")
 
 
-def _frame(draft: Draft, steps: Sequence[Written], raised: Raised) -> tuple[Written, ...]:
+def _frame(draft: Draft, steps: Sequence[Written], tally: Tally) -> tuple[Written, ...]:
     """Put the declared names in use first, and the body into `with ptx.names(…)`."""
     first = next((at for at, step in enumerate(steps) if not _declares(step)), len(steps))
-    emitted = [item for item in flatten(steps) if isinstance(item, Instruction)]
-    fresh = given_names(draft, emitted)
-    front = [*steps[:first], *mentioned(draft, steps)]
-    rest = tuple(steps[first:])
-    if not fresh and not raised.labels:
-        return (*front, *rest)
-    keywords = (("labels", List(tuple([Literal(name) for name in raised.labels]))),) if raised.labels else ()
-    return (*front, Block(Call(NAMES, tuple(fresh), keywords), rest))
+    instructions = [item for item in flatten(steps) if isinstance(item, Instruction)]
+    fresh = list_new_names(draft, instructions)
+    front = [*steps[:first], *assign_mentioned(draft, steps)]
+    body = tuple(steps[first:])
+    if not fresh and not tally.labels:
+        return (*front, *body)
+    keywords = (("labels", List(tuple([Literal(name) for name in tally.labels]))),) if tally.labels else ()
+    return (*front, Block(Call(NAMES, tuple(fresh), keywords), body))
 
 
 def _declares(step: Written) -> bool:
@@ -138,72 +142,72 @@ class _Writer:
             if isinstance(step, Line) and len(step.emits) == 1:
                 self.plain[id(step.emits[0])] = step
 
-    def body(self, statements: Sequence[Statement], raised: Raised, depth: int) -> tuple[Written, ...]:
+    def write_body(self, statements: Sequence[Statement], tally: Tally, depth: int) -> tuple[Written, ...]:
         """Return the steps of a body."""
         remaining = [s for s in statements if self.setting.lines or not isinstance(s, LocDirective)]
 
-        def write(statement: Statement, inner: int) -> Sequence[Written]:
-            return self.statement(statement, raised, inner)
+        def write_inner(statement: Statement, inner: int) -> Sequence[Written]:
+            return self.write_statement(statement, tally, inner)
 
-        return raise_control_flow(remaining, write, self.guard, self.waits, raised, depth)
+        return raise_control_flow(remaining, write_inner, self.build_guard, self.build_wait, tally, depth)
 
-    def kept(self, statements: Sequence[Statement]) -> Iterator[Emitted]:
+    def list_emissions(self, statements: Sequence[Statement]) -> Iterator[Emitted]:
         """Yield all that the function emits, in order."""
-        for item in stream(statements):
+        for item in list_emitted(statements):
             if self.setting.lines or not isinstance(item, LocDirective):
                 yield item
 
-    def waits(self, label: Statement, test: Statement, tail: Instruction) -> Line | None:
+    def build_wait(self, label: Statement, test: Statement, tail: Instruction) -> Line | None:
         """Return the line of a loop that waits for a barrier, or None."""
         if isinstance(label, Label) and isinstance(test, Instruction):
-            return loop_wait(self.draft, label, test, tail)
+            return build_loop_wait(self.draft, label, test, tail)
         return None
 
-    def guard(self, branch: Instruction) -> Expr:
+    def build_guard(self, branch: Instruction) -> Expr:
         """Return the predicate of a branch."""
         step = self.step(branch)
         assert branch.predicate is not None
-        expression = Operands(self.draft, step.scope).named(branch.predicate.register) or Literal(None)
+        expression = Operands(self.draft, step.scope).build_name(branch.predicate.register) or Literal(None)
         return Unary("~", expression) if branch.predicate.negated else expression
 
     def step(self, instruction: Instruction) -> Step:
         return self.draft.usage.steps[self.draft.usage.at[id(instruction)]]
 
-    def statement(self, statement: Statement, raised: Raised, depth: int) -> Sequence[Written]:
+    def write_statement(self, statement: Statement, tally: Tally, depth: int) -> Sequence[Written]:
         if isinstance(statement, Instruction):
             line = self.draft.lines.get(id(statement))
-            return [line] if line is not None else self.fallback(statement)
+            return [line] if line is not None else self.write_plain(statement)
         if isinstance(statement, RegDecl):
             plain = self.plain[id(statement)]
-            return [Line(plain.value, plain.emits, declaration(self.draft, statement))]
+            return [Line(plain.value, plain.emits, build_target(self.draft, statement))]
         if isinstance(statement, BracedBlock):
-            waits = None if self.setting.lines else block_wait(self.draft, statement)
+            waits = None if self.setting.lines else build_block_wait(self.draft, statement)
             if waits is not None:
                 return [waits]
             if depth >= DEEPEST_BLOCK:
-                return self.flat(statement)
-            inside = self.body(statement.body, raised, depth + 1)
+                return self.write_flat(statement)
+            inside = self.write_body(statement.body, tally, depth + 1)
             return [Block(BLOCK, inside, (statement,), (End(statement),))]
         if isinstance(statement, IntrinsicScope):
             raise TypeError("a text has no intrinsic scopes")
         return [self.plain[id(statement)]]
 
-    def flat(self, block: BracedBlock) -> list[Written]:
+    def write_flat(self, block: BracedBlock) -> list[Written]:
         """Write a block nested too deep for `with`, with its contents, as one statement after the other."""
         out: list[Written] = []
-        for item in stream([block]):
+        for item in list_emitted([block]):
             if isinstance(item, End):
                 out.append(Line(CLOSE, (item,)))
             elif isinstance(item, BracedBlock):
                 out.append(Line(OPEN, (item,)))
             elif self.setting.lines or not isinstance(item, LocDirective):
-                out += self.statement(item, Raised(), 0)
+                out += self.write_statement(item, Tally(), 0)
         return out
 
-    def fallback(self, instruction: Instruction) -> list[Written]:
+    def write_plain(self, instruction: Instruction) -> list[Written]:
         """Write an instruction as the plain transpiler does, with the variables of this function."""
         scope = _Seen(self.draft, self.step(instruction))
-        expression = self.setting.statements.instruction(instruction, scope)
+        expression = self.setting.statements.build_instruction(instruction, scope)
         pending = self.setting.statements.operands.pending
         before = list(pending)
         pending.clear()
@@ -218,8 +222,8 @@ class _Seen(Scope):
         self.operands = Operands(draft, step.scope)
 
     def find(self, name: str) -> Expr | None:
-        variable = self.operands.variable(name)
+        variable = self.operands.get_variable(name)
         return None if variable is None else variable.expr
 
     def is_predicate(self, expr: Expr) -> bool:
-        return any(v.expr == expr and v.declared.name == "pred" for v in self.operands.draft.variables.values())
+        return any(v.expr == expr and v.declared_type.name == "pred" for v in self.operands.draft.variables.values())

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from pyptx.check.symbols import Scope
-from pyptx.codegen.plan import Attribute, Call, Expr, Item, List, Literal, Name, Slice, Tuple, Unary, call, dotted
+from pyptx.codegen.plan import Attribute, Call, Expr, Item, List, Literal, Name, Slice, Tuple, Unary, build_path, call
 from pyptx.codegen.sugar_draft import Draft, Variable
 from pyptx.ir.operands import (
     AddressOperand,
@@ -28,8 +28,8 @@ from pyptx.isa.lookup import lookup
 from pyptx.isa.model import Match
 from pyptx.types import PtxType
 
-ADDR, IMM, SEL, PIPE = dotted("ptx.addr"), dotted("ptx.imm"), dotted("ptx.sel"), dotted("reg.PipeRef")
-PLUS = dotted("ptx.op.plus")
+ADDR, IMM, SEL, PIPE = build_path("ptx.addr"), build_path("ptx.imm"), build_path("ptx.sel"), build_path("reg.PipeRef")
+PLUS = build_path("ptx.op.plus")
 NONE = Literal(None)
 DEEPEST = 4
 """Maximum nesting depth of an operand; the plain transpiler writes deeper ones."""
@@ -41,12 +41,12 @@ class Operands:
     def __init__(self, draft: Draft, scope: Scope) -> None:
         self.draft, self.scope, self.depth = draft, scope, 0
 
-    def variable(self, name: str) -> Variable | None:
+    def get_variable(self, name: str) -> Variable | None:
         """Return the variable of a name that is a register."""
         symbol = self.scope.find(name)
         return None if symbol is None else self.draft.variables.get((name, id(symbol)))
 
-    def expr(self, operand: Operand) -> Expr | None:
+    def build_expression(self, operand: Operand) -> Expr | None:
         """Return an operand as an expression, or None if Python cannot express it."""
         build = _MADE.get(type(operand))
         if build is None or self.depth > DEEPEST:
@@ -56,20 +56,20 @@ class Operands:
         self.depth -= 1
         return result
 
-    def named(self, name: str) -> Expr | None:
+    def build_name(self, name: str) -> Expr | None:
         """Return a register, a part of one, a special register or a symbol."""
         if name == "_":
             return NONE
-        variable = self.variable(name)
+        variable = self.get_variable(name)
         if variable is not None:
             return variable.expr
         base, dot, part = name.partition(".")
-        variable = self.variable(base) if dot else None
+        variable = self.get_variable(base) if dot else None
         if variable is not None:
             return call(SEL, variable.expr, Literal(part))
         return self.draft.symbols.get(name) or Literal(name)
 
-    def gathered(self, elements: tuple[Expr, ...]) -> Expr:
+    def gather(self, elements: tuple[Expr, ...]) -> Expr:
         """Return a list of expressions, as an array or a slice of one if they are consecutive there."""
         first = elements[0] if elements else None
         if (
@@ -80,17 +80,17 @@ class Operands:
             return List(elements)
         start = first.index.value
         for offset, element in enumerate(elements):
-            same = isinstance(element, Item) and element.value == first.value
-            if not same or element.index != Literal(start + offset):  # pyright: ignore[reportUnknownMemberType, reportAttributeAccessIssue]
+            is_element = isinstance(element, Item) and element.value == first.value
+            if not is_element or element.index != Literal(start + offset):  # pyright: ignore[reportUnknownMemberType, reportAttributeAccessIssue]
                 return List(elements)
-        whole = self.draft.bench.known(first.value)
-        if start == 0 and whole is not None and len(whole) == len(elements):
+        array = self.draft.bench.look_up(first.value)
+        if start == 0 and array is not None and len(array) == len(elements):
             return first.value
         return Item(first.value, Slice(Literal(start), Literal(start + len(elements))))
 
 
 def _build_register(operands: Operands, operand: RegisterOperand) -> Expr | None:
-    return operands.named(operand.name)
+    return operands.build_name(operand.name)
 
 
 def _build_immediate(_: Operands, operand: ImmediateOperand) -> Expr:
@@ -98,45 +98,45 @@ def _build_immediate(_: Operands, operand: ImmediateOperand) -> Expr:
 
 
 def _build_vector(operands: Operands, operand: VectorOperand) -> Expr | None:
-    elements = [operands.expr(element) for element in operand.elements]
-    return None if None in elements else operands.gathered(tuple([m for m in elements if m is not None]))
+    elements = [operands.build_expression(element) for element in operand.elements]
+    return None if None in elements else operands.gather(tuple([m for m in elements if m is not None]))
 
 
 def _build_tuple(operands: Operands, operand: ParenthesizedOperand) -> Expr | None:
-    elements = [operands.expr(element) for element in operand.elements]
+    elements = [operands.build_expression(element) for element in operand.elements]
     return None if None in elements else Tuple(tuple([m for m in elements if m is not None]))
 
 
 def _build_address(operands: Operands, operand: AddressOperand) -> Expr | None:
     if operand.offset_expression is not None or operand.base[0] in "-0123456789":
         return None
-    base = operands.named(operand.base)
+    base = operands.build_name(operand.base)
     if base is None:
         return None
-    rest = [operands.expr(part) for part in operand.rest]
-    if None in rest:
+    coordinates = [operands.build_expression(part) for part in operand.rest]
+    if None in coordinates:
         return None
     if operand.offset is not None:
-        if rest or not operand.offset.lstrip("-").isdigit() or str(int(operand.offset)) != operand.offset:
+        if coordinates or not operand.offset.lstrip("-").isdigit() or str(int(operand.offset)) != operand.offset:
             return None
         return call(ADDR, base, Literal(int(operand.offset)))
-    if rest:
-        return call(ADDR, base, *[part for part in rest if part is not None])
+    if coordinates:
+        return call(ADDR, base, *[part for part in coordinates if part is not None])
     return base if not isinstance(base, Literal) else call(ADDR, base)
 
 
 def _build_negated(operands: Operands, operand: NegatedOperand) -> Expr | None:
-    inner = operands.expr(operand.operand)
+    inner = operands.build_expression(operand.operand)
     return None if inner is None else Unary("~", inner)
 
 
 def _build_pipe(operands: Operands, operand: PipeOperand) -> Expr | None:
-    left, right = operands.expr(operand.left), operands.expr(operand.right)
+    left, right = operands.build_expression(operand.left), operands.build_expression(operand.right)
     return None if left is None or right is None else call(PIPE, left, right)
 
 
 def _build_binary(operands: Operands, operand: BinaryOperand) -> Expr | None:
-    left, right = operands.expr(operand.left), operands.expr(operand.right)
+    left, right = operands.build_expression(operand.left), operands.build_expression(operand.right)
     return None if operand.operator != "+" or left is None or right is None else call(PLUS, left, right)
 
 
@@ -161,7 +161,7 @@ def number(text: str) -> Expr:
         bits = int(text[2:], 16)
         value = struct.unpack(">f", bits.to_bytes(4, "big"))[0]
         if value == value and abs(value) != float("inf") and text == f"0f{bits:08X}":
-            return Literal(shortest(value))
+            return Literal(shorten_float(value))
     elif kind == "0d" and len(text) == 18:
         bits = int(text[2:], 16)
         value = struct.unpack(">d", bits.to_bytes(8, "big"))[0]
@@ -172,38 +172,38 @@ def number(text: str) -> Expr:
     return call(IMM, Literal(text))
 
 
-def shortest(value: float) -> float:
+def shorten_float(value: float) -> float:
     """Return the number with the fewest digits that has the same single-precision value."""
     bits = struct.pack(">f", value)
     for digits in range(1, 10):
-        rounded = float(f"{value:.{digits}g}")
+        candidate = float(f"{value:.{digits}g}")
         try:
-            if struct.pack(">f", rounded) == bits:
-                return rounded
+            if struct.pack(">f", candidate) == bits:
+                return candidate
         except OverflowError:
             continue
     return value
 
 
-def viewed(expr: Expr, dtype: PtxType) -> Expr:
+def view_as(expr: Expr, dtype: PtxType) -> Expr:
     """Return a register viewed as another type."""
     return Attribute(expr, dtype.name)
 
 
 @lru_cache(maxsize=1 << 12)
-def chained(opcode: str, modifiers: tuple[str, ...]) -> Expr:
+def chain(opcode: str, modifiers: tuple[str, ...]) -> Expr:
     """Return `ptx.inst.op.mod…`; modifiers that are not valid attributes go in brackets."""
     match = lookup(opcode, tuple([modifier[1:] for modifier in modifiers]))
     if isinstance(match, Match) and match.canonical is not None:
-        return Item(dotted("ptx.inst"), Literal(opcode + "".join(modifiers)))
-    expression: Expr = Attribute(dotted("ptx.inst"), worded(opcode) or "")
+        return Item(build_path("ptx.inst"), Literal(opcode + "".join(modifiers)))
+    expression: Expr = Attribute(build_path("ptx.inst"), spell_word(opcode) or "")
     for modifier in modifiers:
-        word = worded(modifier[1:])
+        word = spell_word(modifier[1:])
         expression = Item(expression, Literal(modifier[1:])) if word is None else Attribute(expression, word)
     return expression
 
 
-def worded(modifier: str) -> str | None:
+def spell_word(modifier: str) -> str | None:
     """Return the Python name of a modifier, or None."""
     name = modifier.replace("::", "__")
     if name[:1].isdigit():
@@ -213,9 +213,9 @@ def worded(modifier: str) -> str | None:
     return name if name.isidentifier() and name.isascii() and ":" not in name and not name.endswith("__") else None
 
 
-def typed(dtype: PtxType) -> Expr:
+def name_type(dtype: PtxType) -> Expr:
     """Return the name of a type."""
     return Name(dtype.name)
 
 
-__all__ = ["NONE", "Call", "Operands", "chained", "number", "shortest", "typed", "viewed", "worded"]
+__all__ = ["NONE", "Call", "Operands", "chain", "number", "shorten_float", "name_type", "view_as", "spell_word"]

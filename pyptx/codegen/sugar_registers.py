@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pyptx.codegen.passes.fold_expressions import parts
+from pyptx.codegen.passes.fold_expressions import iterate_parts
 from pyptx.codegen.plan import Attribute, Block, Call, Expr, Item, Line, Literal, Name, Repeat, Slice, Step, Tuple, walk
 from pyptx.codegen.sugar_draft import Draft, Variable
 from pyptx.ir.nodes import Block as BracedBlock
@@ -15,24 +15,24 @@ from pyptx.types import PtxType, from_name
 
 def declare(draft: Draft, statements: Sequence[Statement]) -> None:
     """Name the ranges of registers that a function and its blocks declare."""
-    begun = False
+    has_begun = False
     for statement in statements:
-        begun = begun or isinstance(statement, Instruction | Label | BracedBlock)
+        has_begun = has_begun or isinstance(statement, Instruction | Label | BracedBlock)
         for inside in visit(statement):
             if isinstance(inside, RegDecl):
-                if begun:
+                if has_begun:
                     draft.late.add(id(inside))
                 draft.own.add(id(inside))
                 if inside is statement:
                     draft.bench.declare(inside)
                 for item in inside.declarators:
                     if item.count is not None:
-                        name = draft.names.fresh(item.name.lower())
-                        draft.bench.range(name, item.name, int(item.count), from_name(inside.type.ptx))
+                        name = draft.names.make_name(item.name.lower())
+                        draft.bench.bind_range(name, item.name, int(item.count), from_name(inside.type.ptx))
                         draft.ranges[id(inside), item.name] = Name(name), int(item.count)
 
 
-def declaration(draft: Draft, statement: RegDecl) -> Expr | None:
+def build_target(draft: Draft, statement: RegDecl) -> Expr | None:
     """Return the assignment target of a register declaration."""
     targets: list[Expr] = []
     for item in statement.declarators:
@@ -43,17 +43,19 @@ def declaration(draft: Draft, statement: RegDecl) -> Expr | None:
     return targets[0] if len(targets) == 1 else Tuple(tuple(targets))
 
 
-def given_names(draft: Draft, emitted: Sequence[Instruction]) -> list[Expr]:
+def list_new_names(draft: Draft, instructions: Sequence[Instruction]) -> list[Expr]:
     """Return the arguments of `ptx.names`: the new registers of each class in creation order, neighbors as ranges."""
     out: dict[object, list[tuple[Expr, int, int]]] = {}
     usage, exact = draft.usage, draft.bench.exact
-    for instruction in emitted:
+    for instruction in instructions:
         for register in dict.fromkeys(usage.access[usage.at[id(instruction)]][1]):
             variable = draft.variables[register]
             if not variable.fresh:
                 continue
-            runs = out.setdefault(exact.find_class(draft.bench.register(variable.name, variable.declared)), [])
-            element = draft.element(variable)
+            runs = out.setdefault(
+                exact.find_class(draft.bench.view_register(variable.name, variable.declared_type)), []
+            )
+            element = draft.get_element(variable)
             if not isinstance(element, Item) or not isinstance(element.index, Literal):
                 runs.append((Name(variable.identifier), -1, -1))
                 continue
@@ -72,23 +74,23 @@ def _build_run(name: Expr, first: int, last: int) -> Expr:
     return Item(name, Literal(first)) if last == first + 1 else Item(name, Slice(Literal(first), Literal(last)))
 
 
-def mentioned(draft: Draft, steps: Sequence[Step]) -> Iterator[Step]:
+def assign_mentioned(draft: Draft, steps: Sequence[Step]) -> Iterator[Step]:
     """Yield lines that assign a variable to every declared register that the body uses by name, neighbors together."""
     used = {
         part.id
         for step in walk(steps)
         for expr in _find_expressions(step)
-        for part in parts(expr)
+        for part in iterate_parts(expr)
         if isinstance(part, Name)
     }
-    for identifier, (whole, first, last, home) in draft.arrays.items():
+    for identifier, (array, first, last, home) in draft.arrays.items():
         if identifier in used:
-            yield Line(_build_part(draft, whole, first, last, home), (), Name(identifier))
+            yield Line(_build_part(draft, array, first, last, home), (), Name(identifier))
     groups: dict[tuple[str, str], list[tuple[int, Variable]]] = {}
     for variable in draft.variables.values():
         if variable.fresh or variable.inner or variable.identifier not in used or not isinstance(variable.expr, Name):
             continue
-        element = draft.element(variable)
+        element = draft.get_element(variable)
         if isinstance(element, Item) and isinstance(element.value, Name) and isinstance(element.index, Literal):
             index = element.index.value
             assert isinstance(index, int)
@@ -101,7 +103,7 @@ _MOST = 8
 """Maximum number of registers assigned on one line."""
 
 
-def _join_members(draft: Draft, whole: Name, members: list[tuple[int, Variable]]) -> Iterator[Step]:
+def _join_members(draft: Draft, array: Name, members: list[tuple[int, Variable]]) -> Iterator[Step]:
     at = 0
     while at < len(members):
         first, variable = members[at]
@@ -110,19 +112,19 @@ def _join_members(draft: Draft, whole: Name, members: list[tuple[int, Variable]]
             stop += 1
         targets = tuple([member.expr for _, member in members[at:stop]])
         if len(targets) == 1:
-            expression: Expr = Item(whole, Literal(first))
-            if variable.home is not variable.declared:
+            expression: Expr = Item(array, Literal(first))
+            if variable.home is not variable.declared_type:
                 expression = Attribute(expression, variable.home.name)
             yield Line(expression, (), targets[0])
         else:
-            yield Line(_build_part(draft, whole, first, first + stop - at, variable.home), (), Tuple(targets))
+            yield Line(_build_part(draft, array, first, first + stop - at, variable.home), (), Tuple(targets))
         at = stop
 
 
-def _build_part(draft: Draft, whole: Name, first: int, last: int, home: PtxType) -> Expr:
-    source: Expr = whole
-    if draft.bench.known(whole).dtype is not home:
-        source = Call(Attribute(whole, "view"), (Name(home.name),))
+def _build_part(draft: Draft, array: Name, first: int, last: int, home: PtxType) -> Expr:
+    source: Expr = array
+    if draft.bench.look_up(array).dtype is not home:
+        source = Call(Attribute(array, "view"), (Name(home.name),))
     if last > first:
         return Item(source, Slice(Literal(first), Literal(last)))
     return Item(source, Slice(Literal(first), Literal(last) if last >= 0 else None, Literal(-1)))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from pyptx.check.body import Step
-from pyptx.codegen.plan import Binary, Call, Expr, List, Literal, Name, Unary, call, dotted
+from pyptx.codegen.plan import Binary, Call, Expr, List, Literal, Name, Unary, build_path, call
 from pyptx.codegen.sugar_draft import Draft
 from pyptx.codegen.sugar_operands import NONE, PIPE, Operands
 from pyptx.ir.operands import Operand, PipeOperand, VectorOperand
@@ -25,7 +25,7 @@ class Site:
         instruction = step.instruction
         self.opcode = instruction.opcode
         self.words = tuple([modifier[1:] for modifier in instruction.modifiers])
-        self.given: tuple[Operand, ...] = instruction.operands
+        self.actuals: tuple[Operand, ...] = instruction.operands
         self.operands = Operands(draft, step.scope)
 
     @property
@@ -33,7 +33,7 @@ class Site:
         """The type that the last modifier names."""
         return _TYPES.get(self.words[-1]) if self.words else None
 
-    def type(self, kind: PtxType | str) -> Expr:
+    def name_type(self, kind: PtxType | str) -> Expr:
         """Return a type by its name."""
         return Name(kind if isinstance(kind, str) else kind.name)
 
@@ -43,49 +43,51 @@ class Site:
         guard = self.step.instruction.predicate
         if guard is None:
             return None
-        expression = self.operands.named(guard.register) or NONE
+        expression = self.operands.build_name(guard.register) or NONE
         return Unary("~", expression) if guard.negated else expression
 
-    def guard(self) -> tuple[tuple[str, Expr], ...]:
+    def build_guard(self) -> tuple[tuple[str, Expr], ...]:
         """Return the guard as a keyword."""
         return () if self.pred is None else (("pred", self.pred),)
 
-    def value(self, index: int) -> Expr | None:
+    def build_operand(self, index: int) -> Expr | None:
         """Return one operand; None if it is missing or Python cannot express it."""
-        return self.operands.expr(self.given[index]) if index < len(self.given) else None
+        return self.operands.build_expression(self.actuals[index]) if index < len(self.actuals) else None
 
-    def values(self, first: int) -> tuple[Expr | None, ...]:
+    def build_operands(self, first: int) -> tuple[Expr | None, ...]:
         """Return the operands from an index on."""
-        return tuple([self.operands.expr(operand) for operand in self.given[first:]])
+        return tuple([self.operands.build_expression(operand) for operand in self.actuals[first:]])
 
-    def call(self, path: str, *arguments: Expr | None, **keywords: Expr | None) -> Expr | None:
+    def build_call(self, path: str, *arguments: Expr | None, **keywords: Expr | None) -> Expr | None:
         """Return a call with the guard; None if an argument is None."""
         values = [argument for argument in arguments if argument is not None]
         if len(values) < len(arguments):
             return None
-        named = tuple([(name, value) for name, value in keywords.items() if value is not None])
-        return Call(dotted(path), tuple(values), (*named, *self.guard()))
+        pairs = tuple([(name, value) for name, value in keywords.items() if value is not None])
+        return Call(build_path(path), tuple(values), (*pairs, *self.build_guard()))
 
-    def listed(self, values: tuple[Expr | None, ...]) -> Expr | None:
+    def build_list(self, values: tuple[Expr | None, ...]) -> Expr | None:
         """Return a list; None if an element is None."""
         return None if None in values else List(tuple([value for value in values if value is not None]))
 
-    def home(self, given: Operand) -> PtxType | None:
+    def find_home(self, operand: Operand) -> PtxType | None:
         """Return the type that most uses of a register need."""
-        name = getattr(given, "name", None)
-        variable = self.operands.variable(name) if isinstance(name, str) else None
+        name = getattr(operand, "name", None)
+        variable = self.operands.get_variable(name) if isinstance(name, str) else None
         return None if variable is None else variable.home
 
-    def made(self, index: int) -> Expr | None:
+    def build_new_types(self, index: int) -> Expr | None:
         """Return the types of new destination registers in place of the registers."""
-        operand = self.given[index] if index < len(self.given) else None
+        operand = self.actuals[index] if index < len(self.actuals) else None
         if isinstance(operand, VectorOperand):
-            kinds = [self.home(element) for element in operand.elements]
-            known = [kind for kind in kinds if kind is not None]
-            if len(known) < len(kinds):
+            kinds = [self.find_home(element) for element in operand.elements]
+            types = [kind for kind in kinds if kind is not None]
+            if len(types) < len(kinds):
                 return None
             return (
-                repeated(known[0], len(known)) if len(set(known)) == 1 else List(tuple([Name(k.name) for k in known]))
+                repeat_type(types[0], len(types))
+                if len(set(types)) == 1
+                else List(tuple([Name(k.name) for k in types]))
             )
         if isinstance(operand, PipeOperand):
             sides = [
@@ -95,11 +97,11 @@ class Site:
             return None if None in sides else call(PIPE, *[side for side in sides if side is not None])
         return None if operand is None else self._find_type(operand)
 
-    def _find_type(self, given: Operand) -> Expr | None:
-        kind = self.home(given)
+    def _find_type(self, operand: Operand) -> Expr | None:
+        kind = self.find_home(operand)
         return None if kind is None else Name(kind.name)
 
 
-def repeated(kind: PtxType, count: int) -> Expr:
+def repeat_type(kind: PtxType, count: int) -> Expr:
     """Return `[kind] * count`: that many new registers."""
     return Binary("*", List((Name(kind.name),)), Literal(count))

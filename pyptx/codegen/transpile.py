@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pyptx.codegen.plain import plain_plan
+from pyptx.codegen.plain import build_plain_plan
 from pyptx.codegen.plan import Plan
-from pyptx.codegen.printer import printed
-from pyptx.codegen.sugar import sugared
+from pyptx.codegen.printer import print_plan
+from pyptx.codegen.sugar import build_readable_plan
 from pyptx.emitter import emit
 from pyptx.ir.collection import without_collector
 from pyptx.ir.directives import Module
@@ -18,8 +18,8 @@ def ptx_to_python(source: str, *, sugar: bool = False, kernel_name: str = "matmu
     newline = "\r\n" if _has_windows_line_ends(source) else "\n"
     with without_collector():
         module = parse(source.replace("\r\n", "\n") if newline != "\n" else source)
-        plan = plain_plan(module, kernel_name=kernel_name, source=source, newline=newline, bare=sugar)
-        return printed(sugared(plan, module) if sugar else plan)
+        plan = build_plain_plan(module, kernel_name=kernel_name, source=source, newline=newline, bare=sugar)
+        return print_plan(build_readable_plan(plan, module) if sugar else plan)
 
 
 def ir_to_python(module: Module, *, sugar: bool = False, kernel_name: str = "matmul_kernel") -> str:
@@ -30,8 +30,8 @@ def ir_to_python(module: Module, *, sugar: bool = False, kernel_name: str = "mat
 def apply_sugar(module: Module, *, kernel_name: str = "matmul_kernel") -> Plan:
     """Return the plan of a readable file for a module."""
     source = emit(module)
-    spaced = parse(source)
-    return sugared(plain_plan(spaced, kernel_name=kernel_name, source=source, bare=True), spaced)
+    reparsed = parse(source)
+    return build_readable_plan(build_plain_plan(reparsed, kernel_name=kernel_name, source=source, bare=True), reparsed)
 
 
 def _has_windows_line_ends(source: str) -> bool:

@@ -25,9 +25,9 @@ Field = tuple[str, int]
 """A parameter's name and the offset of eight bytes in it."""
 
 
-def tried(module: Module, entry: Function, grid: int, block: int | None, size: int, number: int) -> Iterator[str]:
+def run_trial(module: Module, entry: Function, grid: int, block: int | None, size: int, number: int) -> Iterator[str]:
     """Simulate a kernel; yield its arguments and its effects."""
-    pointers = pointers_of(entry)
+    pointers = find_pointers(entry)
     random = np.random.default_rng(0)
     arguments: dict[str, Any] = {}
     for param in entry.params:
@@ -42,9 +42,9 @@ def tried(module: Module, entry: Function, grid: int, block: int | None, size: i
         max_steps=MOST_STEPS,
     )  # fmt: skip
     for name, old in before.items():
-        changed = int((arguments[name] != old).sum())
-        if changed:
-            yield f"  {name}: {changed} of {old.nbytes} bytes changed"
+        change_count = int((arguments[name] != old).sum())
+        if change_count:
+            yield f"  {name}: {change_count} of {old.nbytes} bytes changed"
     yield f"finished; {len(result.hazards)} hazards found"
     for finding in result.hazards[:10]:
         yield f"  {finding.diagnostic()}"
@@ -81,16 +81,16 @@ def _format_value(value: object) -> str:
     return f"a buffer of {value.nbytes} bytes" if isinstance(value, np.ndarray) else repr(value)
 
 
-def pointers_of(entry: Function) -> set[Field]:
+def find_pointers(entry: Function) -> set[Field]:
     """Return the parameters, or offsets in them, whose value reaches an address through moves and sums."""
     instructions = [node for node in visit(entry) if isinstance(node, Instruction)]
     origin: dict[str, set[Field]] = {}
     pointers: set[Field] = set()
     for _ in range(4):
-        known = sum(map(len, origin.values()))
+        size_before = sum(map(len, origin.values()))
         for node in instructions:
             _follow(node, origin, pointers)
-        if sum(map(len, origin.values())) == known:
+        if sum(map(len, origin.values())) == size_before:
             break
     return pointers
 
@@ -121,8 +121,8 @@ def _choose_block(entry: Function) -> tuple[int, ...]:
         if directive.name == "reqntid" and values:
             return values
         if directive.name == "maxntid" and values:
-            first, *more = values
-            return values if more and more[0] > 1 else (min(THREADS, first),)
+            first, *further = values
+            return values if further and further[0] > 1 else (min(THREADS, first),)
     return (THREADS,)
 
 

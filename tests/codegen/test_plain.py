@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from pyptx.codegen import ir_to_python, ptx_to_python
-from pyptx.codegen.plain import plain_plan
-from pyptx.codegen.plan import Block, Define, Line, Plan, Step, broken_promise, flatten, stream
-from pyptx.codegen.styles import detected
+from pyptx.codegen.plain import build_plain_plan
+from pyptx.codegen.plan import Block, Define, Line, Plan, Step, find_broken_promise, flatten, list_emitted
+from pyptx.codegen.styles import detect_style
 from pyptx.diagnostics import PtxError
 from pyptx.emitter import emit
 from pyptx.ir import Module, strip_layout, visit
@@ -137,14 +137,14 @@ def _with(plan: Plan, old: tuple[Step, ...], new: tuple[Step, ...]) -> Plan:
 
 
 def _plan(module: Module) -> Plan:
-    return plain_plan(module, kernel_name="k", source=emit(module))
+    return build_plain_plan(module, kernel_name="k", source=emit(module))
 
 
 @pytest.mark.parametrize("how", ["drop", "repeat", "swap"])
 def test_the_contract_notices_a_statement_that_is_lost_repeated_or_moved(how: str) -> None:
     module = parse(_text(_ALWAYS[1]))
     plan = _plan(module)
-    assert broken_promise(plan, module) is None
+    assert find_broken_promise(plan, module) is None
     body = next(b for b in _steps(plan) if sum(isinstance(s, Line) and bool(s.emits) for s in b) > 5)
     at = [i for i, s in enumerate(body) if isinstance(s, Line) and s.emits]
     one, two = body[at[2]], body[at[3]]
@@ -154,12 +154,12 @@ def test_the_contract_notices_a_statement_that_is_lost_repeated_or_moved(how: st
         new = (*body[: at[2]], one, *body[at[2] :])
     else:
         new = tuple([two if s is one else one if s is two else s for s in body])
-    assert broken_promise(_with(plan, body, new), module) is not None
+    assert find_broken_promise(_with(plan, body, new), module) is not None
 
 
 def test_flatten_and_stream_agree_on_every_body() -> None:
     module = parse(_text(_ALWAYS[2]))
-    assert len(list(flatten(_plan(module)))) == len(list(stream(module)))
+    assert len(list(flatten(_plan(module)))) == len(list(list_emitted(module)))
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_a_broken_generator_would_be_noticed(pattern: str, wrong: str) -> None:
 
 
 def test_the_style_of_llvm_is_read_off_its_output() -> None:
-    style = detected(parse(_text("triton/scatter_add.sm_80.ptx")))
+    style = detect_style(parse(_text("triton/scatter_add.sm_80.ptx")))
     assert style.after_opcode == " \t"
     assert style.forms[".reg"] == {2: " \t"}
     assert style.asm is not None

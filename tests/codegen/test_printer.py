@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyptx.codegen.names import Names, identifier
+from pyptx.codegen.names import Names, make_identifier
 from pyptx.codegen.plan import (
     Attribute,
     Binary,
@@ -31,11 +31,11 @@ from pyptx.codegen.plan import (
     Step,
     Tuple,
     Unary,
+    build_literal,
+    build_path,
     call,
-    dotted,
-    literal,
 )
-from pyptx.codegen.printer import WIDTH, printed, text_of
+from pyptx.codegen.printer import WIDTH, format_expression, print_plan
 
 _TEXTS = st.text(st.characters(exclude_categories=()), max_size=200)
 _LEAVES = st.one_of(
@@ -60,14 +60,14 @@ _EXPRESSIONS: st.SearchStrategy[Expr] = st.recursive(_LEAVES, _larger, max_leave
 
 def _value(expr: Expr) -> ast.expr:
     """Return what an expression should parse to."""
-    return ast.parse(text_of(expr), mode="eval").body
+    return ast.parse(format_expression(expr), mode="eval").body
 
 
 @given(_EXPRESSIONS)
 def test_broken_lines_mean_what_the_flat_ones_mean(expr: Expr) -> None:
     flat = ast.dump(_value(expr))
     steps = (Define("f", (Line(expr, target=Name("x")),)),)
-    tree = ast.parse(printed(Plan(steps))).body[0]
+    tree = ast.parse(print_plan(Plan(steps))).body[0]
     assert isinstance(tree, ast.FunctionDef)
     assigned = tree.body[0]
     assert isinstance(assigned, ast.Assign)
@@ -91,7 +91,7 @@ _SUM = Binary("+", _LONG[0], _LONG[1])
     ],
 )
 def test_operands_keep_their_parentheses_on_lines_of_their_own(expr: Expr) -> None:
-    made = printed(Plan((Line(expr, target=Name("x")),)))
+    made = print_plan(Plan((Line(expr, target=Name("x")),)))
     assert made.count("\n") > 1
     (assigned,) = ast.parse(made).body
     assert isinstance(assigned, ast.Assign)
@@ -100,8 +100,10 @@ def test_operands_keep_their_parentheses_on_lines_of_their_own(expr: Expr) -> No
 
 @given(_TEXTS)
 def test_strings_come_back_and_nothing_else_does(text: str) -> None:
-    assert ast.literal_eval(text_of(Literal(text))) == text
-    made = printed(Plan((Doc(text), Note(text), Line(Literal(text), comment=text), Block(Name("a"), (), comment=text))))
+    assert ast.literal_eval(format_expression(Literal(text))) == text
+    made = print_plan(
+        Plan((Doc(text), Note(text), Line(Literal(text), comment=text), Block(Name("a"), (), comment=text)))
+    )
     assert [type(node).__name__ for node in ast.parse(made).body] == ["Expr", "Expr", "With"]
     assert made.isascii()
 
@@ -109,48 +111,48 @@ def test_strings_come_back_and_nothing_else_does(text: str) -> None:
 @given(st.lists(_TEXTS, min_size=1, max_size=40))
 def test_lines_of_strings_and_names_are_short(texts: list[str]) -> None:
     parts = [Literal(text) for text in texts]
-    steps: tuple[Step, ...] = (Line(call(dotted("ptx.inst.add"), *parts, List(tuple(parts))), comment=texts[0]),)
+    steps: tuple[Step, ...] = (Line(call(build_path("ptx.inst.add"), *parts, List(tuple(parts))), comment=texts[0]),)
     for _ in range(6):
         steps = (Repeat(Name("i"), List(tuple(parts)), (*steps, Blank())),)
-    assert max(map(len, printed(Plan(steps)).split("\n"))) <= WIDTH
+    assert max(map(len, print_plan(Plan(steps)).split("\n"))) <= WIDTH
 
 
 @pytest.mark.parametrize("name", ["", "a b", "1a", "a.b", "é", "a\n", "a-b"])
 def test_what_is_no_identifier_is_refused(name: str) -> None:
     for step in (Line(Name(name)), Define(name, ()), Import("a", (name,)), Line(Attribute(Name("a"), name))):
         with pytest.raises(ValueError, match="identifier"):
-            printed(Plan((step,)))
+            print_plan(Plan((step,)))
 
 
 def test_operators_and_literals_are_a_closed_set() -> None:
     with pytest.raises(ValueError, match="operator"):
-        text_of(Binary("; import os;", Name("a"), Name("b")))
+        format_expression(Binary("; import os;", Name("a"), Name("b")))
     with pytest.raises((TypeError, KeyError)):
-        text_of(Literal(object()))  # pyright: ignore[reportArgumentType]
+        format_expression(Literal(object()))  # pyright: ignore[reportArgumentType]
     with pytest.raises(TypeError):
-        printed(Plan((Line(Name("a"), target=call(Name("f"))),)))
+        print_plan(Plan((Line(Name("a"), target=call(Name("f"))),)))
 
 
 def test_precedence_and_small_forms() -> None:
     a, b = Name("a"), Name("b")
-    assert text_of(Unary("~", Binary("|", a, b))) == "~(a | b)"
-    assert text_of(Attribute(Literal(1), "real")) == "(1).real"
-    assert text_of(Item(a, Slice(Literal(1), b))) == "a[1:b]"
-    assert text_of(Tuple((a,))) == "(a,)"
-    assert text_of(Literal(255, hex=True)) == "0xff"
-    assert text_of(literal({"a": (1, None)})) == '{"a": (1, None)}'
+    assert format_expression(Unary("~", Binary("|", a, b))) == "~(a | b)"
+    assert format_expression(Attribute(Literal(1), "real")) == "(1).real"
+    assert format_expression(Item(a, Slice(Literal(1), b))) == "a[1:b]"
+    assert format_expression(Tuple((a,))) == "(a,)"
+    assert format_expression(Literal(255, hex=True)) == "0xff"
+    assert format_expression(build_literal({"a": (1, None)})) == '{"a": (1, None)}'
 
 
 def test_blocks_that_fill_each_other_are_one_with() -> None:
     inner = Block(call(Name("b")), (Line(call(Name("c"))),), target=Name("x"))
-    assert printed(Plan((Block(call(Name("a")), (inner,)),))) == "with a(), b() as x:\n    c()\n"
+    assert print_plan(Plan((Block(call(Name("a")), (inner,)),))) == "with a(), b() as x:\n    c()\n"
 
 
 def test_a_block_gives_its_identifiers_back() -> None:
     scope = Names()
     for _ in range(2):
-        block = scope.block()
-        assert [block.fresh("x") for _ in range(3)] == ["x", "x_2", "x_3"]
+        block = scope.open_block()
+        assert [block.make_name("x") for _ in range(3)] == ["x", "x_2", "x_3"]
         assert scope.has("x_2")
         block.leave()
         assert not scope.has("x_2")
@@ -159,10 +161,10 @@ def test_a_block_gives_its_identifiers_back() -> None:
 @given(st.lists(st.text(max_size=60), max_size=30))
 def test_identifiers_are_unique_and_no_words_of_python(names: list[str]) -> None:
     scope = Names()
-    inner = scope.inner()
-    made = [scope.fresh(name) for name in names] + [inner.fresh(name) for name in names]
-    made += [block.fresh(name) for block in (inner.block(),) for name in names]
+    inner = scope.open_function()
+    made = [scope.make_name(name) for name in names] + [inner.make_name(name) for name in names]
+    made += [block.make_name(name) for block in (inner.open_block(),) for name in names]
     assert len(set(made)) == len(made)
     for word in made:
         assert ast.parse(word, mode="eval").body.__class__ is ast.Name
-        assert identifier(word)
+        assert make_identifier(word)

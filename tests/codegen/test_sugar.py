@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from benchmarks import shapes
 from pyptx.codegen import apply_sugar, ptx_to_python
-from pyptx.codegen.printer import WIDTH, printed
+from pyptx.codegen.printer import WIDTH, print_plan
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from tests.codegen.hostile import texts
@@ -120,7 +120,7 @@ def test_two_runs_write_the_same_file() -> None:
 
 def test_apply_sugar_takes_a_module() -> None:
     source = (_ROOT / "examples/hopper_gemm.ptx").read_text()
-    made = printed(apply_sugar(parse(source), kernel_name="gemm"))
+    made = print_plan(apply_sugar(parse(source), kernel_name="gemm"))
     assert "def gemm() -> None:" in made
     assert difference(source, module_of(made).ptx()) is None
 

@@ -6,8 +6,8 @@ import ast
 from typing import Any
 
 from pyptx.codegen import ptx_to_python
-from pyptx.codegen.plain import plain_plan
-from pyptx.codegen.plan import broken_promise
+from pyptx.codegen.plain import build_plain_plan
+from pyptx.codegen.plan import find_broken_promise
 from pyptx.codegen.printer import WIDTH
 from pyptx.parser import parse
 from pyptx.ptx.transcript import ExactModule
@@ -53,7 +53,7 @@ def problem(source: str, kernel_name: str = "matmul_kernel", python: str | None 
     parsed = parse(source)
     if module.newline == "\n" and module.module() != parsed:
         return "the nodes are not those of the parser"
-    return broken_promise(plain_plan(parsed, kernel_name=kernel_name, source=source), parsed)
+    return find_broken_promise(build_plain_plan(parsed, kernel_name=kernel_name, source=source), parsed)
 
 
 def foreign(python: str) -> str | None:

@@ -49,67 +49,67 @@ class Bench:
         self.trace.scope.parent = scope
         self.exact = Exact(self.trace)
         self.trace.exact = self.exact
-        self.given: dict[str, Any] = dict(VOCABULARY)
+        self.bindings: dict[str, Any] = dict(VOCABULARY)
         self._registers: dict[tuple[str, PtxType], Reg] = {}
         self._queues: dict[tuple[str, int], None] = {}
-        self._reached: dict[tuple[PtxType, PtxType], bool] = {}
-        self._handed = NameQueues(self.exact, (), ())
+        self._reach_cache: dict[tuple[PtxType, PtxType], bool] = {}
+        self._name_queues = NameQueues(self.exact, (), ())
 
     def declare(self, statement: RegDecl) -> None:
         """Record the types of declared registers: new registers take their names from them, class by class."""
         for item in statement.declarators:
             self.exact.declare(statement.type, item.name, item.count)
-            self._queues[self.exact.find_class(self.register(item.name, from_name(statement.type.ptx)))] = None
+            self._queues[self.exact.find_class(self.view_register(item.name, from_name(statement.type.ptx)))] = None
 
-    def reaches(self, dtype: PtxType, declared: PtxType) -> bool:
+    def reaches(self, dtype: PtxType, declared_type: PtxType) -> bool:
         """Tell whether a new register of a type takes its name from the registers declared as another."""
-        known = self._reached.get((dtype, declared))
-        if known is None:
+        answer = self._reach_cache.get((dtype, declared_type))
+        if answer is None:
             names = NameQueues(self.exact, (), ())
             names.queues = {key: deque((repr(key),)) for key in self._queues}
-            register_class = self.exact.find_class(Reg("_", declared))
-            known = self._reached[dtype, declared] = names.take(dtype) == repr(register_class)
-        return known
+            register_class = self.exact.find_class(Reg("_", declared_type))
+            answer = self._reach_cache[dtype, declared_type] = names.take(dtype) == repr(register_class)
+        return answer
 
-    def register(self, name: str, dtype: PtxType) -> Reg:
+    def view_register(self, name: str, dtype: PtxType) -> Reg:
         """Return a PTX register as the DSL represents it."""
-        known = self._registers.get((name, dtype))
-        if known is None:
+        view = self._registers.get((name, dtype))
+        if view is None:
             token = CURRENT.set(self.trace)
-            known = self._registers[name, dtype] = register(name, dtype)
+            view = self._registers[name, dtype] = register(name, dtype)
             CURRENT.reset(token)
-        return known
+        return view
 
-    def changes(self, target: Expr, symbol: str, value: Expr, wanted: Statement) -> bool:
+    def emits_in_place(self, target: Expr, symbol: str, value: Expr, statement: Statement) -> bool:
         """Tell whether `target += value`, or another in-place operator, emits exactly the expected statement."""
-        result = self.emitted(Tuple((target, value)), (), None)
-        return result is not DIFFERENT and self._try(lambda: _IN_PLACE[symbol](*result), wanted) is not DIFFERENT
+        result = self.try_expression(Tuple((target, value)), (), None)
+        return result is not DIFFERENT and self._try(lambda: _IN_PLACE[symbol](*result), statement) is not DIFFERENT
 
-    def emitted(self, expr: Expr, fresh: Sequence[Reg], wanted: Statement | None) -> Any:
+    def try_expression(self, expr: Expr, fresh: Sequence[Reg], statement: Statement | None) -> Any:
         """Return the value of an expression if it emits exactly the expected statement and its new registers take
         exactly the given names; else `DIFFERENT`. Every class of registers holds a wrong name in reserve."""
-        queues = self._handed.queues
+        queues = self._name_queues.queues
         for key in self._queues:
             queues[key] = deque(("_wrong",))
         for item in fresh:
             queue = queues.setdefault(self.exact.find_class(item), deque(("_wrong",)))
             queue.insert(len(queue) - 1, item.name)
-        self.exact.name_queues = [self._handed]
-        return self._try(lambda: self.value(expr), wanted)
+        self.exact.name_queues = [self._name_queues]
+        return self._try(lambda: self.evaluate_expression(expr), statement)
 
-    def emits_all(self, expr: Expr, fresh: Sequence[Reg], wanted: Sequence[Statement]) -> bool:
+    def emits_all(self, expr: Expr, fresh: Sequence[Reg], statements: Sequence[Statement]) -> bool:
         """Tell whether an expression emits exactly these statements."""
-        return self.emitted(expr, fresh, Block(tuple(wanted))) is not DIFFERENT
+        return self.try_expression(expr, fresh, Block(tuple(statements))) is not DIFFERENT
 
-    def _try(self, evaluate: Callable[[], Any], wanted: Statement | None) -> Any:
-        trace, queues = self.trace, self._handed.queues
+    def _try(self, evaluate: Callable[[], Any], statement: Statement | None) -> Any:
+        trace, queues = self.trace, self._name_queues.queues
         token = CURRENT.set(trace)
         try:
             value = evaluate()
-            exhausted = all(len(queue) == 1 for queue in queues.values())
+            uses_all_names = all(len(queue) == 1 for queue in queues.values())
             body = trace.body
-            same = not body if wanted is None else _are_alike(body, wanted)
-            return value if exhausted and same else DIFFERENT
+            matches = not body if statement is None else _are_alike(body, statement)
+            return value if uses_all_names and matches else DIFFERENT
         except (PtxError, AttributeError, TypeError, ValueError, IndexError, KeyError):
             return DIFFERENT
         finally:
@@ -119,25 +119,25 @@ class Bench:
             trace.folds.clear()
             trace.pending.clear()
 
-    def range(self, identifier: str, base: str, count: int, dtype: PtxType) -> None:
+    def bind_range(self, identifier: str, base: str, count: int, dtype: PtxType) -> None:
         """Bind a name to a range of registers."""
         token = CURRENT.set(self.trace)
-        self.given[identifier] = DeclaredRange(base, count, dtype)
+        self.bindings[identifier] = DeclaredRange(base, count, dtype)
         CURRENT.reset(token)
 
-    def known(self, expr: Expr) -> Any:
+    def look_up(self, expr: Expr) -> Any:
         """Return the value of a plain name or element, or None for anything else."""
         if isinstance(expr, Name):
-            return self.given.get(expr.id)
+            return self.bindings.get(expr.id)
         if isinstance(expr, Item | Attribute):
             token = CURRENT.set(self.trace)
             try:
-                return self.value(expr)
+                return self.evaluate_expression(expr)
             finally:
                 CURRENT.reset(token)
         return None
 
-    def value(self, expr: Expr) -> Any:
+    def evaluate_expression(self, expr: Expr) -> Any:
         """Return the value of an expression."""
         return _VALUES[type(expr)](self, expr)
 
@@ -146,44 +146,48 @@ DIFFERENT = object()
 """Result of an expression that does not emit the expected statement."""
 
 
-def _are_alike(body: Sequence[Statement], wanted: Statement) -> bool:
-    if not isinstance(wanted, Block):
-        return len(body) == 1 and alike(body[0], wanted)
+def _are_alike(body: Sequence[Statement], statement: Statement) -> bool:
+    if not isinstance(statement, Block):
+        return len(body) == 1 and have_same_tokens(body[0], statement)
     # A block is compared as a whole, other statements with the contents of the expected one.
     if len(body) == 1 and isinstance(body[0], Block):
-        return module_tokens(body[0]) == module_tokens(wanted)
-    return module_tokens(Block(tuple(body))) == module_tokens(wanted)
+        return module_tokens(body[0]) == module_tokens(statement)
+    return module_tokens(Block(tuple(body))) == module_tokens(statement)
 
 
-def alike(mine: Statement, wanted: Statement) -> bool:
+def have_same_tokens(first: Statement, second: Statement) -> bool:
     """Tell whether two statements have the same tokens."""
-    return mine == wanted or tokens(mine) == tokens(wanted)
+    return first == second or tokens(first) == tokens(second)
 
 
 def _call(bench: Bench, expr: Call) -> Any:
-    function = bench.value(expr.function)
+    function = bench.evaluate_expression(expr.function)
     arguments: list[Any] = []
     for argument in expr.arguments:
         if isinstance(argument, Unary) and argument.operator == "*":
-            arguments += bench.value(argument.operand)
+            arguments += bench.evaluate_expression(argument.operand)
         else:
-            arguments.append(bench.value(argument))
-    return function(*arguments, **{name: bench.value(value) for name, value in expr.keywords})
+            arguments.append(bench.evaluate_expression(argument))
+    return function(*arguments, **{name: bench.evaluate_expression(value) for name, value in expr.keywords})
 
 
 def _build_slice(bench: Bench, expr: Slice) -> slice:
-    return slice(*[None if part is None else bench.value(part) for part in (expr.start, expr.stop, expr.step)])
+    return slice(
+        *[None if part is None else bench.evaluate_expression(part) for part in (expr.start, expr.stop, expr.step)]
+    )
 
 
 _VALUES: dict[type[Expr], Callable[[Bench, Any], Any]] = {
-    Name: lambda bench, expr: bench.given[expr.id],
+    Name: lambda bench, expr: bench.bindings[expr.id],
     Literal: lambda _, expr: expr.value,
-    Attribute: lambda bench, expr: getattr(bench.value(expr.value), expr.name),
-    Item: lambda bench, expr: bench.value(expr.value)[bench.value(expr.index)],
+    Attribute: lambda bench, expr: getattr(bench.evaluate_expression(expr.value), expr.name),
+    Item: lambda bench, expr: bench.evaluate_expression(expr.value)[bench.evaluate_expression(expr.index)],
     Slice: _build_slice,
     Call: _call,
-    Unary: lambda bench, expr: _UNARY[expr.operator](bench.value(expr.operand)),
-    Binary: lambda bench, expr: _BINARY[expr.operator](bench.value(expr.left), bench.value(expr.right)),
-    List: lambda bench, expr: [bench.value(element) for element in expr.elements],
-    Tuple: lambda bench, expr: tuple([bench.value(element) for element in expr.elements]),
+    Unary: lambda bench, expr: _UNARY[expr.operator](bench.evaluate_expression(expr.operand)),
+    Binary: lambda bench, expr: _BINARY[expr.operator](
+        bench.evaluate_expression(expr.left), bench.evaluate_expression(expr.right)
+    ),
+    List: lambda bench, expr: [bench.evaluate_expression(element) for element in expr.elements],
+    Tuple: lambda bench, expr: tuple([bench.evaluate_expression(element) for element in expr.elements]),
 }

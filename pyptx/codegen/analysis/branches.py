@@ -32,40 +32,40 @@ class Branches:
     sources: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
 
 
-def branches_of(body: Sequence[Statement], reached_from_outside: frozenset[str] = frozenset()) -> Branches:
+def find_branches(body: Sequence[Statement], outside_targets: frozenset[str] = frozenset()) -> Branches:
     """Return the labels and branches of a body."""
     branches = Branches()
     for at, statement in enumerate(body):
         if isinstance(statement, Label):
             branches.labels[statement.name] = at
-    for name in reached_from_outside & branches.labels.keys():
+    for name in outside_targets & branches.labels.keys():
         branches.sources.setdefault(branches.labels[name], []).append(-1)
     for at, statement in enumerate(body):
         if isinstance(statement, Instruction):
             _note(statement, at, branches)
         elif isinstance(statement, Block | IntrinsicScope):
-            for name in named_inside(statement):
+            for name in list_inner_labels(statement):
                 if name in branches.labels:
                     branches.sources.setdefault(branches.labels[name], []).append(at)
         elif isinstance(statement, BranchTargets):
-            for name in listed(statement):
+            for name in list_labels(statement):
                 if name in branches.labels:
                     branches.sources.setdefault(branches.labels[name], []).append(-1)
     return branches
 
 
 def _note(instruction: Instruction, at: int, branches: Branches) -> None:
-    named = [o.name for o in instruction.operands if isinstance(o, LabelOperand) and o.name in branches.labels]
-    if not named:
+    labels = [o.name for o in instruction.operands if isinstance(o, LabelOperand) and o.name in branches.labels]
+    if not labels:
         return
-    for name in named:
+    for name in labels:
         branches.sources.setdefault(branches.labels[name], []).append(at)
     if instruction.opcode == "bra" and len(instruction.operands) == 1:
-        label = named[0]
+        label = labels[0]
         branches.by_place[at] = Branch(at, branches.labels[label], label, instruction.predicate is not None)
 
 
-def named_inside(statement: Statement) -> Iterator[str]:
+def list_inner_labels(statement: Statement) -> Iterator[str]:
     """Yield the labels that the instructions inside a block name."""
     stack: list[Statement] = [statement]
     while stack:
@@ -75,10 +75,10 @@ def named_inside(statement: Statement) -> Iterator[str]:
         elif isinstance(item, Instruction):
             yield from (o.name for o in item.operands if isinstance(o, LabelOperand))
         elif isinstance(item, BranchTargets):
-            yield from listed(item)
+            yield from list_labels(item)
 
 
-def listed(table: BranchTargets) -> Iterator[str]:
+def list_labels(table: BranchTargets) -> Iterator[str]:
     """Yield the labels of a jump table."""
     for item in table.targets:
         yield from [item.name] if item.count is None else [f"{item.name}{i}" for i in range(min(item.count, 4096))]
@@ -93,15 +93,15 @@ class Entries:
         high = [max(branches.sources[place]) for place in self.places]
         self.least, self.most = _build_table(low, min), _build_table(high, max)
 
-    def closed(self, first: int, last: int) -> bool:
+    def is_closed(self, first: int, last: int) -> bool:
         """Tell whether all labels in first…last are reached only from first…last."""
         left, right = bisect_left(self.places, first), bisect_right(self.places, last)
         if left == right:
             return True
         power = (right - left).bit_length() - 1
-        other = right - (1 << power)
-        low = min(self.least[power][left], self.least[power][other])
-        high = max(self.most[power][left], self.most[power][other])
+        second = right - (1 << power)
+        low = min(self.least[power][left], self.least[power][second])
+        high = max(self.most[power][left], self.most[power][second])
         return low >= first and high <= last
 
 

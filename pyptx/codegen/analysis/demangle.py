@@ -17,14 +17,14 @@ _OPERATORS = frozenset(
 _DEEPEST = 200
 
 
-def readable(name: str) -> str:
+def demangle(name: str) -> str:
     """Return the last component of a mangled name, or any other name unchanged."""
     if not name.startswith("_Z"):
         return name
     reader = _Reader(name)
     try:
         reader.at = 2
-        component = reader.encoding()
+        component = reader.parse_encoding()
     except (_Unknown, RecursionError):
         return reader.last or name
     return component or reader.last or name
@@ -43,58 +43,58 @@ class _Reader:
     def peek(self, count: int = 1) -> str:
         return self.text[self.at : self.at + count]
 
-    def take(self, expected: str) -> bool:
-        if not self.text.startswith(expected, self.at):
+    def take(self, text: str) -> bool:
+        if not self.text.startswith(text, self.at):
             return False
-        self.at += len(expected)
+        self.at += len(text)
         return True
 
-    def encoding(self) -> str:
+    def parse_encoding(self) -> str:
         """Parse a name; the function's argument types that follow are ignored."""
         if self.peek() == "T" or self.peek(2) == "GV":
             raise _Unknown
-        return self.name()
+        return self.parse_name()
 
-    def name(self) -> str:
+    def parse_name(self) -> str:
         """Parse `N…E`, `Z<function>E<local>`, or a plain name with its template arguments."""
         self.take("L")
         if self.take("N"):
-            return self.nested()
+            return self.parse_nested()
         if self.take("Z"):
-            self.inside_function()
+            self.parse_enclosing_function()
             if self.take("s"):
                 return self.last
-            return self.name()
+            return self.parse_name()
         if self.peek(2) == "St":
             self.at += 2
-        component = self.component()
+        component = self.parse_component()
         if self.peek() == "I":
-            self.arguments()
+            self.parse_arguments()
         return component
 
-    def inside_function(self) -> None:
+    def parse_enclosing_function(self) -> None:
         """Parse the function that contains a local entity, with its argument types, up to its `E`."""
-        self.encoding()
+        self.parse_encoding()
         while not self.take("E"):
-            self.type()
+            self.parse_type()
 
-    def nested(self) -> str:
+    def parse_nested(self) -> str:
         last = ""
         while self.peek() in _QUALIFIERS and not self.peek().isdigit():
             self.at += 1
         while not self.take("E"):
             if self.peek() == "I":
-                self.arguments()
+                self.parse_arguments()
             elif self.peek() == "S":
-                self.substitution()
+                self.parse_substitution()
             elif self.peek() == "T":
-                self.parameter()
+                self.parse_parameter()
             else:
-                component = self.component()
+                component = self.parse_component()
                 last = last if _HASH.fullmatch(component) and last else component
         return last
 
-    def component(self) -> str:
+    def parse_component(self) -> str:
         """Parse one identifier, constructor, destructor, operator or lambda."""
         if self.peek() == "L":
             self.at += 1
@@ -111,27 +111,27 @@ class _Reader:
             self.at += 2
             return self.last if two[0] == "C" else f"delete_{self.last}"
         if two in ("Ul", "Ut"):
-            return self.lambda_()
+            return self.parse_lambda()
         if two in _OPERATORS:
             self.at += 2
             if two == "cv":
-                self.type()
+                self.parse_type()
             return "operator"
         raise _Unknown
 
-    def lambda_(self) -> str:
+    def parse_lambda(self) -> str:
         kind = self.peek(2)
         self.at += 2
         if kind == "Ul":
             while not self.take("E"):
-                self.type()
+                self.parse_type()
         number = _NUMBER.match(self.text, self.at)
         self.at = number.end() if number else self.at
         if not self.take("_"):
             raise _Unknown
         return "lambda_"
 
-    def substitution(self) -> None:
+    def parse_substitution(self) -> None:
         self.at += 1
         if self.peek() in tuple("tabsiod"):
             self.at += 1
@@ -141,28 +141,28 @@ class _Reader:
         if not self.take("_"):
             raise _Unknown
 
-    def parameter(self) -> None:
+    def parse_parameter(self) -> None:
         self.at += 1
         while self.peek().isdigit():
             self.at += 1
         if not self.take("_"):
             raise _Unknown
 
-    def arguments(self) -> None:
+    def parse_arguments(self) -> None:
         """Parse `I…E` or `J…E`."""
         self.at += 1
         while not self.take("E"):
-            self.argument()
+            self.parse_argument()
 
-    def argument(self) -> None:
+    def parse_argument(self) -> None:
         if self.peek() in ("I", "J"):
-            self.arguments()
+            self.parse_arguments()
         elif self.peek() == "L":
-            self.literal()
+            self.parse_literal()
         else:
-            self.type()
+            self.parse_type()
 
-    def literal(self) -> None:
+    def parse_literal(self) -> None:
         plain = _LITERAL.match(self.text, self.at + 1)
         if plain is not None:
             self.at = plain.end()
@@ -170,9 +170,9 @@ class _Reader:
         self.at += 1
         if self.peek(2) == "_Z":
             self.at += 2
-            self.encoding()
+            self.parse_encoding()
         else:
-            self.type()
+            self.parse_type()
             end = self.text.find("E", self.at)
             if end < 0:
                 raise _Unknown
@@ -180,57 +180,57 @@ class _Reader:
         if not self.take("E"):
             raise _Unknown
 
-    def type(self) -> None:
+    def parse_type(self) -> None:
         """Parse a type. Its identifiers are not candidates for the name."""
         self.depth += 1
         if self.depth > _DEEPEST or self.at >= len(self.text):
             raise _Unknown
         outer_last = self.last
-        self._parse_type()
+        self._parse_type_body()
         self.last = outer_last
         self.depth -= 1
 
-    def _parse_type(self) -> None:
-        one = self.peek()
-        if one in _QUALIFIERS:
+    def _parse_type_body(self) -> None:
+        code = self.peek()
+        if code in _QUALIFIERS:
             self.at += 1
-            self.type()
-        elif one == "D":
+            self.parse_type()
+        elif code == "D":
             self._parse_extended()
-        elif one in _BUILTIN:
+        elif code in _BUILTIN:
             self.at += 1
-        elif one == "S":
+        elif code == "S":
             self._parse_substituted()
-        elif one == "T":
-            self.parameter()
+        elif code == "T":
+            self.parse_parameter()
             if self.peek() == "I":
-                self.arguments()
-        elif one == "A":
+                self.parse_arguments()
+        elif code == "A":
             self._parse_array()
-        elif one == "F":
+        elif code == "F":
             self.at += 1
             while not self.take("E"):
-                self.type()
-        elif one == "M":
+                self.parse_type()
+        elif code == "M":
             self.at += 1
-            self.type()
-            self.type()
+            self.parse_type()
+            self.parse_type()
         else:
-            self.name()
+            self.parse_name()
 
     def _parse_substituted(self) -> None:
         if self.peek(2) == "St":
-            self.name()
+            self.parse_name()
             return
-        self.substitution()
+        self.parse_substitution()
         if self.peek() == "I":
-            self.arguments()
+            self.parse_arguments()
 
     def _parse_extended(self) -> None:
         two = self.peek(2)
         self.at += 2
         if two == "Dp":
-            self.type()
+            self.parse_type()
         elif two not in ("Dn", "Da", "Dc", "Dh", "Di", "Ds", "Du", "Df", "Dd", "De"):
             raise _Unknown
 
@@ -239,4 +239,4 @@ class _Reader:
         self.at = number.end() if number else self.at + 1
         if not self.take("_"):
             raise _Unknown
-        self.type()
+        self.parse_type()

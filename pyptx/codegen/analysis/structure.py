@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pyptx.codegen.analysis.branches import Branch, Branches, Entries, branches_of
+from pyptx.codegen.analysis.branches import Branch, Branches, Entries, find_branches
 from pyptx.ir.nodes import Instruction, Label, Statement
 
 DEEPEST = 14
@@ -28,27 +28,28 @@ class Leaf:
 class Choice:
     """`@p bra label; then…; label:`, with an else part also `bra done` before the label and `done:` at the end.
 
-    `head` is the branch, `label` the place of the label behind the first part, `jump` that of `bra done`, `done` that
-    of its label. The last of these labels is `owned` unless an outer structure ends with it or a loop begins with it.
+    `head` is the branch, `label` the place of the label behind the first part, `jump` that of `bra done`, `end` that
+    of its label. The structure owns the last of these labels (`owns_label`) unless an outer structure ends with it or a
+    loop begins with it.
     """
 
     head: int
     then: list[Part]
     label: int
-    owned: bool
+    owns_label: bool
     jump: int | None = None
-    other: list[Part] = field(default_factory=list["Part"])
-    done: int | None = None
+    otherwise: list[Part] = field(default_factory=list["Part"])
+    end: int | None = None
 
 
 @dataclass(slots=True)
 class Cycle:
-    """`label: …; bra label`, with the branch back at `tail`; `done` is the label after it, the target of `break_`."""
+    """`label: …; bra label`, with the branch back at `tail`; `end` is the label after it, the target of `break_`."""
 
     label: int
     body: list[Part]
     tail: int
-    done: int | None = None
+    end: int | None = None
 
 
 Part = Leaf | Choice | Cycle
@@ -73,7 +74,7 @@ class _Search:
         self.shape = Shape([])
         self.places = sorted(branches.by_place)
 
-    def parts(self, low: int, high: int, end: int | None, depth: int) -> list[Part]:
+    def find_parts(self, low: int, high: int, end: int | None, depth: int) -> list[Part]:
         """Return the parts of low…high-1; `end` is the position of the label that ends the outer structure."""
         out: list[Part] = []
         at = low
@@ -96,16 +97,16 @@ class _Search:
         if tail is None or tail >= high:
             return None
         behind = tail + 1
-        placed = behind < high and isinstance(self.body[behind], Label) and behind not in self.cycles
-        done = behind if placed else None
-        leaving = self._find_leaving(at, tail, behind) if done is not None else []
-        cycle = Cycle(at, self.parts(at + 1, tail, None, depth + 1), tail, done if leaving else None)
+        has_label = behind < high and isinstance(self.body[behind], Label) and behind not in self.cycles
+        end = behind if has_label else None
+        leaving = self._find_leaving(at, tail, behind) if end is not None else []
+        cycle = Cycle(at, self.find_parts(at + 1, tail, None, depth + 1), tail, end if leaving else None)
         inner = [range(c.label, c.tail + 1) for c in _collect_cycles(cycle.body)]
         for place in leaving:
             if not any(place in stretch for stretch in inner):
                 self.shape.leaves[place] = "break"
-        if done is not None and not any(self.shape.leaves.get(p) == "break" for p in leaving):
-            cycle.done = None
+        if end is not None and not any(self.shape.leaves.get(p) == "break" for p in leaving):
+            cycle.end = None
         for place in self._find_leaving(at + 1, tail, at):
             if not any(place in stretch for stretch in inner):
                 self.shape.leaves[place] = "continue"
@@ -120,15 +121,15 @@ class _Search:
         if head is None or not head.conditional or head.target <= at + 1:
             return None
         label = head.target
-        if not self._reaches(label, high, end) or not self.entries.closed(at + 1, label - 1):
+        if not self._reaches(label, high, end) or not self.entries.is_closed(at + 1, label - 1):
             return None
         jump = self._find_jump(at, label, high, end)
         if jump is None:
-            return Choice(at, self.parts(at + 1, label, label, depth + 1), label, self._owns(label, high))
+            return Choice(at, self.find_parts(at + 1, label, label, depth + 1), label, self._owns(label, high))
         far = jump.target
-        then = self.parts(at + 1, jump.at, None, depth + 1)
-        other = self.parts(label + 1, far, far, depth + 1)
-        return Choice(at, then, label, self._owns(far, high), jump.at, other, far)
+        then = self.find_parts(at + 1, jump.at, None, depth + 1)
+        otherwise = self.find_parts(label + 1, far, far, depth + 1)
+        return Choice(at, then, label, self._owns(far, high), jump.at, otherwise, far)
 
     def _reaches(self, label: int, high: int, end: int | None) -> bool:
         """Tell whether a label ends something here: it is here, or the outer structure ends with it."""
@@ -144,15 +145,15 @@ class _Search:
             return None
         sources = self.branches.sources[label]
         nests = min(sources) >= at and max(sources) < label and self._reaches(jump.target, high, end)
-        return jump if nests and self.entries.closed(label + 1, jump.target - 1) else None
+        return jump if nests and self.entries.is_closed(label + 1, jump.target - 1) else None
 
 
 def _find_end(part: Choice | Cycle) -> int:
     """Return the position after a part."""
     if isinstance(part, Cycle):
-        return part.tail + 1 if part.done is None else part.done + 1
-    last = part.label if part.done is None else part.done
-    return last + part.owned
+        return part.tail + 1 if part.end is None else part.end + 1
+    last = part.label if part.end is None else part.end
+    return last + part.owns_label
 
 
 def _collect_cycles(parts: list[Part]) -> list[Cycle]:
@@ -164,7 +165,7 @@ def _collect_cycles(parts: list[Part]) -> list[Cycle]:
             cycles.append(part)
         elif isinstance(part, Choice):
             stack += part.then
-            stack += part.other
+            stack += part.otherwise
     return cycles
 
 
@@ -175,26 +176,26 @@ def _find_cycles(body: Sequence[Statement], branches: Branches, entries: Entries
     for branch in branches.by_place.values():
         if branch.target <= branch.at:
             tails[branch.target] = max(tails.get(branch.target, 0), branch.at)
-    nested: dict[int, int] = {}
+    cycles: dict[int, int] = {}
     around: list[int] = []
     for label, tail in sorted(tails.items()):
         while around and around[-1] < label:
             around.pop()
         last = body[tail]
-        whole = isinstance(last, Instruction) and max(branches.sources[label]) == tail
+        ends_at_tail = isinstance(last, Instruction) and max(branches.sources[label]) == tail
         crossing = bool(around) and around[-1] < tail
-        if whole and not crossing and (tail == label or entries.closed(label + 1, tail)):
-            nested[label] = tail
+        if ends_at_tail and not crossing and (tail == label or entries.is_closed(label + 1, tail)):
+            cycles[label] = tail
             around.append(tail)
-    return nested
+    return cycles
 
 
-def shape_of(
-    body: Sequence[Statement], reached_from_outside: frozenset[str] = frozenset(), deepest: int = DEEPEST
+def find_shape(
+    body: Sequence[Statement], outside_targets: frozenset[str] = frozenset(), deepest: int = DEEPEST
 ) -> Shape:
     """Return the structures of a body, with limited nesting. Labels reached from outside are entries that no structure
     may contain."""
-    branches = branches_of(body, reached_from_outside)
+    branches = find_branches(body, outside_targets)
     search = _Search(body, branches, deepest)
-    search.shape.parts = search.parts(0, len(body), None, 0)
+    search.shape.parts = search.find_parts(0, len(body), None, 0)
     return search.shape

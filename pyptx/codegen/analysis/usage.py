@@ -40,7 +40,7 @@ class Usage:
     steps: list[Step] = field(default_factory=list[Step])
 
 
-def usage_of(body: Body) -> Usage:
+def analyze_usage(body: Body) -> Usage:
     """Return the writes and reads of a function. An unknown instruction may both read and write everything that it
     names."""
     usage = Usage(steps=body.steps)
@@ -56,8 +56,8 @@ def usage_of(body: Body) -> Usage:
 
 
 def _assume_all(step: Step) -> tuple[list[Register], list[Register]]:
-    named = [r for r in _find_named(step.instruction, step) if r]
-    return named, named * 2
+    registers = [r for r in _find_named(step.instruction, step) if r]
+    return registers, registers * 2
 
 
 def _find_named(instruction: Instruction, step: Step) -> Iterator[Register]:

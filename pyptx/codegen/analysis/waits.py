@@ -16,7 +16,7 @@ class Wait:
 
     pred: str
     label: str
-    done: str | None
+    end_label: str | None
     uni: bool
     test: Instruction
     block: Block
@@ -29,7 +29,7 @@ class Wait:
         return self.test.operands[1:]
 
 
-def wait_of(block: Block) -> Wait | None:
+def match_wait(block: Block) -> Wait | None:
     """Return the wait loop that a block consists of, or None."""
     body = [statement for statement in block.body if not isinstance(statement, LocDirective)]
     if len(body) not in (4, 6) or not isinstance(body[0], RegDecl) or not isinstance(body[1], Label):
@@ -40,32 +40,32 @@ def wait_of(block: Block) -> Wait | None:
     if not isinstance(test, Instruction) or not is_test(test) or _get_name(test.operands[0]) != pred:
         return None
     bare = block.replace(body=tuple(body))
-    whole = (block, *body, End(block))
+    emits = (block, *body, End(block))
     if len(body) == 4:
         uni = _match_branch(body[3], label, pred, True)
-        return None if uni is None else Wait(pred, label, None, uni, test, bare, whole)
+        return None if uni is None else Wait(pred, label, None, uni, test, bare, emits)
     if not isinstance(body[5], Label):
         return None
-    done = body[5].name
-    ways = {_match_branch(body[3], done, pred, False), _match_branch(body[4], label, None, False)}
+    end_label = body[5].name
+    ways = {_match_branch(body[3], end_label, pred, False), _match_branch(body[4], label, None, False)}
     uni = ways.pop() if len(ways) == 1 else None
-    return None if uni is None else Wait(pred, label, done, uni, test, bare, whole)
+    return None if uni is None else Wait(pred, label, end_label, uni, test, bare, emits)
 
 
 def is_test(instruction: Instruction) -> bool:
     """Tell whether an instruction unconditionally tests the phase of a barrier."""
-    named = instruction.opcode == "mbarrier" and instruction.modifiers[:1] in ((".try_wait",), (".test_wait",))
-    return named and instruction.predicate is None and len(instruction.operands) in (3, 4)
+    is_wait = instruction.opcode == "mbarrier" and instruction.modifiers[:1] in ((".try_wait",), (".test_wait",))
+    return is_wait and instruction.predicate is None and len(instruction.operands) in (3, 4)
 
 
-def _match_branch(statement: Statement, target: str, pred: str | None, negated: bool) -> bool | None:
+def _match_branch(statement: Statement, target: str, pred: str | None, is_negated: bool) -> bool | None:
     """Return whether a branch to a label under this guard is uniform; None for anything else."""
     if not isinstance(statement, Instruction) or statement.opcode != "bra" or len(statement.operands) != 1:
         return None
     guard = statement.predicate
-    guarded = (None, False) if guard is None else (guard.register, guard.negated)
-    named = statement.operands[0]
-    if guarded != (pred, negated) or not isinstance(named, LabelOperand) or named.name != target:
+    guard_key = (None, False) if guard is None else (guard.register, guard.negated)
+    operand = statement.operands[0]
+    if guard_key != (pred, is_negated) or not isinstance(operand, LabelOperand) or operand.name != target:
         return None
     return None if statement.modifiers not in ((), (".uni",)) else bool(statement.modifiers)
 

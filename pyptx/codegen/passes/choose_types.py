@@ -26,32 +26,32 @@ def choose_types(draft: Draft) -> None:
         reads, writes = draft.usage.access[place]
         type_name = ""
         for register in writes:
-            variable = variable_of(draft, register, step)
+            variable = get_variable(draft, register, step)
             type_name = type_name or decide(draft, variable).name
         for register in reads:
-            variable_of(draft, register, step)
+            get_variable(draft, register, step)
         if step.plan is not None:
             _vote(draft, step, type_name)
     for variable in draft.variables.values():
         variable.home = decide(draft, variable)
 
 
-def variable_of(draft: Draft, register: Register, step: Step) -> Variable:
+def get_variable(draft: Draft, register: Register, step: Step) -> Variable:
     """Return the variable of a register, created on first use."""
-    known = draft.variables.get(register)
-    if known is None:
+    variable = draft.variables.get(register)
+    if variable is None:
         name = register[0]
         symbol = step.scope.find(name)
         kind = _find_declared(symbol)
-        declared = kind or from_name("b32")
-        known = Variable(name, declared, declared, False)
+        declared_type = kind or from_name("b32")
+        variable = Variable(name, declared_type, declared_type, False)
         if symbol is not None:
             late = id(symbol.declaration) in draft.late
-            known.declaration, known.inner = symbol.declaration, late or not _is_outermost(draft, name, symbol)
-            plain = kind is not None and not symbol.vector and not known.inner
-            known.fresh = plain and draft.usage.registers[register].fresh and id(symbol.declaration) in draft.own
-        draft.variables[register] = known
-    return known
+            variable.declaration, variable.inner = symbol.declaration, late or not _is_outermost(draft, name, symbol)
+            plain = kind is not None and not symbol.vector and not variable.inner
+            variable.fresh = plain and draft.usage.registers[register].fresh and id(symbol.declaration) in draft.own
+        draft.variables[register] = variable
+    return variable
 
 
 def _find_declared(symbol: Symbol | None) -> PtxType | None:
@@ -69,7 +69,7 @@ def _is_outermost(draft: Draft, name: str, symbol: Symbol) -> bool:
     return first.find(name) is symbol
 
 
-def _vote(draft: Draft, step: Step, wanted: str) -> None:
+def _vote(draft: Draft, step: Step, result_type: str) -> None:
     assert step.plan is not None
     opcode = step.instruction.opcode
     for index, (place, operand) in enumerate(zip(step.plan.signature, step.instruction.operands, strict=True)):
@@ -81,31 +81,37 @@ def _vote(draft: Draft, step: Step, wanted: str) -> None:
         if variable is None:
             continue
         kind = place.type
-        variable.compared = variable.compared or (opcode == "setp" and step.instruction.modifiers[0] in (".eq", ".ne"))
+        variable.is_compared = variable.is_compared or (
+            opcode == "setp" and step.instruction.modifiers[0] in (".eq", ".ne")
+        )
         weight = 1.0 if opcode in _STRONG else 0.1
         if "w" in place.access:
             weight *= 0.5
-        elif index <= _KEEPS.get(opcode, 0) and wanted and from_name(wanted).bits == variable.declared.bits:
-            kind, weight = wanted, 0.5
+        elif (
+            index <= _KEEPS.get(opcode, 0)
+            and result_type
+            and from_name(result_type).bits == variable.declared_type.bits
+        ):
+            kind, weight = result_type, 0.5
         variable.votes[kind] = variable.votes.get(kind, 0.0) + weight
 
 
 def decide(draft: Draft, variable: Variable) -> PtxType:
     """Return the type with the most votes that a register of this declaration can hold and for which `ptx.names` finds
     its name, class by class."""
-    declared = variable.declared
-    if variable.inner or (draft.element(variable) is None and not variable.fresh):
-        return declared
-    if declared.kind not in "bus" or declared.bits not in (16, 32, 64):
-        return declared
-    best, most = declared, 0.0
+    declared_type = variable.declared_type
+    if variable.inner or (draft.get_element(variable) is None and not variable.fresh):
+        return declared_type
+    if declared_type.kind not in "bus" or declared_type.bits not in (16, 32, 64):
+        return declared_type
+    best, most_votes = declared_type, 0.0
     for name, count in variable.votes.items():
         kind = from_name(name)
-        known = count > most and kind.bits == declared.bits and kind.name in _READINGS
-        if known and draft.bench.reaches(kind, declared):
-            best, most = kind, count
+        is_better = count > most_votes and kind.bits == declared_type.bits and kind.name in _READINGS
+        if is_better and draft.bench.reaches(kind, declared_type):
+            best, most_votes = kind, count
     # Untyped bits count as unsigned wherever the sign matters, but not in a test for equality.
-    return declared if best.kind == "u" and declared.kind == "b" and not variable.compared else best
+    return declared_type if best.kind == "u" and declared_type.kind == "b" and not variable.is_compared else best
 
 
 _READINGS = frozenset("b16 u16 s16 b32 u32 s32 b64 u64 s64 f16 bf16 f16x2 bf16x2 f32 f64".split())

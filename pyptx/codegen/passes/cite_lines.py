@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pyptx.codegen.plan import Block, Line, Repeat, Step
-from pyptx.codegen.printer import text_of
+from pyptx.codegen.printer import format_expression
 from pyptx.ir.directives import FileDirective, LocDirective, Module
 from pyptx.ir.nodes import Function, Instruction, Statement
 from pyptx.ir.walk import visit
@@ -20,26 +20,26 @@ Places = Mapping[int, str]
 """The source place of each instruction that has one, by identity."""
 
 
-def files_of(module: Module) -> dict[int, str]:
+def list_files(module: Module) -> dict[int, str]:
     """Return the names of the source files by number, without directories."""
     directives = (statement for statement in visit(module) if isinstance(statement, FileDirective))
     return {int(item.index): item.path.replace("\\", "/").rpartition("/")[2] for item in directives}
 
 
-def places_of(function: Function, files: Mapping[int, str]) -> dict[int, str]:
+def find_places(function: Function, files: Mapping[int, str]) -> dict[int, str]:
     """Return the source places of a function's instructions."""
     places: dict[int, str] = {}
-    here: str | None = None
+    place: str | None = None
     for statement in visit(function):
-        here = _find_place(statement, files, here)
-        if here is not None and isinstance(statement, Instruction):
-            places[id(statement)] = here
+        place = _find_place(statement, files, place)
+        if place is not None and isinstance(statement, Instruction):
+            places[id(statement)] = place
     return places
 
 
-def _find_place(statement: Statement, files: Mapping[int, str], here: str | None) -> str | None:
+def _find_place(statement: Statement, files: Mapping[int, str], place: str | None) -> str | None:
     if not isinstance(statement, LocDirective):
-        return here
+        return place
     name = files.get(int(statement.file))
     return f"{name}:{int(statement.line)}" if name and int(statement.line) else None
 
@@ -57,8 +57,8 @@ def _cite(steps: Sequence[Step], places: Places, last: list[str]) -> list[Step]:
             continue
         place = _find_place_of(step, places)
         if place is not None and place != last[0] and isinstance(step, Line) and step.comment is None:
-            target = "" if step.target is None else text_of(step.target)
-            if len(text_of(step.value)) + len(target) <= LONGEST:
+            target = "" if step.target is None else format_expression(step.target)
+            if len(format_expression(step.value)) + len(target) <= LONGEST:
                 step = step.replace(comment=place)
                 last[0] = place
         out.append(step)

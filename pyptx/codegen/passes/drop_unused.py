@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pyptx.codegen.passes.fold_expressions import parts
+from pyptx.codegen.passes.fold_expressions import iterate_parts
 from pyptx.codegen.plan import Block, Define, Expr, Line, Name, Repeat, Step, walk
 
 
@@ -17,7 +17,7 @@ def drop_unused(function: Define) -> Define:
         part.id
         for step in walk((function,))
         for value in _find_read(step)
-        for part in parts(value)
+        for part in iterate_parts(value)
         if isinstance(part, Name)
     }
     return function.replace(body=_drop(function.body, read))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyptx.codegen.plan import Block, Call, Line, Literal, Repeat, Step, Tuple, dotted
+from pyptx.codegen.plan import Block, Call, Line, Literal, Repeat, Step, Tuple, build_path
 
 MOST = 24
 """Maximum number of lines of a block."""
-_BRACES = dotted("ptx.block")
+_BRACES = build_path("ptx.block")
 _OPEN, _CLOSE = Tuple((Literal("{"),)), Tuple((Literal("}"),))
 """Stands for the two ends of a block while repeats are searched."""
 
 
-def flattened(step: Step) -> list[Line] | None:
+def flatten_block(step: Step) -> list[Line] | None:
     """Return a block of braces that contains only lines as lines between two marks."""
     if not isinstance(step, Block) or step.header != Call(_BRACES) or step.comment is not None:
         return None
@@ -23,7 +23,7 @@ def flattened(step: Step) -> list[Line] | None:
     return [Line(_OPEN, step.opens), *lines, Line(_CLOSE, step.closes)]
 
 
-def assembled(steps: Sequence[Step]) -> list[Step]:
+def assemble(steps: Sequence[Step]) -> list[Step]:
     """Return steps with their blocks reassembled."""
     outer: list[tuple[list[Step], Line]] = []
     out: list[Step] = []
@@ -33,16 +33,16 @@ def assembled(steps: Sequence[Step]) -> list[Step]:
             out = []
         elif isinstance(step, Line) and step.value is _CLOSE:
             inside = tuple(out)
-            out, opened = outer.pop()
-            out.append(Block(Call(_BRACES), inside, opened.emits, step.emits))
+            out, opening = outer.pop()
+            out.append(Block(Call(_BRACES), inside, opening.emits, step.emits))
         elif isinstance(step, Repeat):
-            out.append(step.replace(body=tuple(assembled(step.body))))
+            out.append(step.replace(body=tuple(assemble(step.body))))
         else:
             out.append(step)
     return out
 
 
-def balanced(lines: Sequence[Line]) -> bool:
+def is_balanced(lines: Sequence[Line]) -> bool:
     """Tell whether every block that the lines open is closed in them."""
     depth = 0
     for line in lines:

@@ -27,7 +27,7 @@ from pyptx.codegen.plan import (
     Tuple,
     Unary,
 )
-from pyptx.codegen.printer import text_of
+from pyptx.codegen.printer import format_expression
 from pyptx.ir.nodes import RegDecl
 
 LONGEST = 76
@@ -40,7 +40,7 @@ Once = Callable[[str], bool]
 
 def fold_expressions(steps: Sequence[Step], once: Once) -> tuple[Step, ...]:
     """Return the steps with single uses folded into their expressions."""
-    return _Folding(once).steps(steps)
+    return _Folding(once).fold_steps(steps)
 
 
 class _Folding:
@@ -50,47 +50,47 @@ class _Folding:
         """Parts of expressions that emit, by identity."""
         self.depths: dict[int, int] = {}
 
-    def steps(self, steps: Sequence[Step]) -> tuple[Step, ...]:
+    def fold_steps(self, steps: Sequence[Step]) -> tuple[Step, ...]:
         out: list[Step] = []
         for step in steps:
             if isinstance(step, Line):
-                out.append(self.line(step, out))
+                out.append(self.fold_line(step, out))
             elif isinstance(step, Block):
-                out.append(self.block(step, out))
+                out.append(self.fold_block(step, out))
             else:
                 out.append(step)
         return tuple(out)
 
-    def line(self, step: Line, out: list[Step]) -> Line:
+    def fold_line(self, step: Line, out: list[Step]) -> Line:
         if not step.emits:
             return step
         value, emits = step.value, step.emits
-        value, before = self.absorbed(value, out)
+        value, before = self.absorb(value, out)
         if before:
             step = step.replace(value=value, emits=(*before, *emits))
         self.emitting[id(value)] = value
         return step
 
-    def block(self, step: Block, out: list[Step]) -> Block:
-        header, before = self.absorbed(step.header, out)
-        body = list(self.steps(step.body))
+    def fold_block(self, step: Block, out: list[Step]) -> Block:
+        header, before = self.absorb(step.header, out)
+        body = list(self.fold_steps(step.body))
         closes = step.closes
         keywords = dict(header.keywords) if isinstance(header, Call) else {}
         test = keywords.get("pred")
         if test is not None and isinstance(header, Call) and closes:
-            folded, late = self.absorbed(test, body)
-            if not isinstance(folded, Lambda) and (late or self.late(folded, body)):
-                folded = Lambda(folded)
-            keywords["pred"] = folded
+            condition, late = self.absorb(test, body)
+            if not isinstance(condition, Lambda) and (late or self.assigns_condition(condition, body)):
+                condition = Lambda(condition)
+            keywords["pred"] = condition
             header, closes = header.replace(keywords=tuple(keywords.items())), (*late, *closes)
         return step.replace(header=header, body=tuple(body), opens=(*before, *step.opens), closes=closes)
 
-    def late(self, test: Expr, body: Sequence[Step]) -> bool:
+    def assigns_condition(self, test: Expr, body: Sequence[Step]) -> bool:
         """Tell whether the body assigns the variable of a loop's condition."""
-        names = {part.id for part in parts(test) if isinstance(part, Name)}
+        names = {part.id for part in iterate_parts(test) if isinstance(part, Name)}
         return any(isinstance(t, Name) and t.id in names for t in _find_targets(body))
 
-    def absorbed(self, value: Expr, out: list[Step]) -> tuple[Expr, tuple[object, ...]]:
+    def absorb(self, value: Expr, out: list[Step]) -> tuple[Expr, tuple[object, ...]]:
         """Return an expression with the preceding lines that fold into it, removed from `out`, and what they emit."""
         before: tuple[object, ...] = ()
         while out:
@@ -100,21 +100,21 @@ class _Folding:
             name = last.target.id
             if not last.emits or isinstance(last.emits[-1], RegDecl):
                 break
-            if not self.once(name) or not self.first(value, name):
+            if not self.once(name) or not self.is_first(value, name):
                 break
             depth = 1 + max(self.depths.get(id(last.value), 0), self.depths.get(id(value), 0) - 1)
-            folded = replaced(value, name, last.value)
-            if depth > DEEPEST or len(text_of(folded)) > LONGEST:
+            candidate = replace_name(value, name, last.value)
+            if depth > DEEPEST or len(format_expression(candidate)) > LONGEST:
                 break
-            self.depths[id(folded)] = depth
+            self.depths[id(candidate)] = depth
             self.emitting[id(last.value)] = last.value
-            value, before = folded, (*last.emits, *before)
+            value, before = candidate, (*last.emits, *before)
             out.pop()
         return value, before
 
-    def first(self, value: Expr, name: str) -> bool:
+    def is_first(self, value: Expr, name: str) -> bool:
         """Tell whether a variable is evaluated before everything in an expression that emits."""
-        for part in parts(value):
+        for part in iterate_parts(value):
             if id(part) in self.emitting and part is not value:
                 return False
             if isinstance(part, Name) and part.id == name:
@@ -122,16 +122,16 @@ class _Folding:
         return False
 
 
-def parts(value: Expr) -> Iterator[Expr]:
+def iterate_parts(value: Expr) -> Iterator[Expr]:
     """Yield the parts of an expression in Python's evaluation order; a part follows its own parts, except for one
     evaluated at once."""
-    inside = inner(value)
+    inside = list_inner(value)
     for part in inside:
-        yield from parts(part)
+        yield from iterate_parts(part)
     yield value
 
 
-def inner(value: Expr) -> tuple[Expr, ...]:
+def list_inner(value: Expr) -> tuple[Expr, ...]:
     """Return the direct parts of an expression, in Python's evaluation order."""
     if isinstance(value, Binary):
         return value.left, value.right
@@ -154,32 +154,34 @@ def inner(value: Expr) -> tuple[Expr, ...]:
     return ()
 
 
-def replaced(value: Expr, name: str, by: Expr) -> Expr:
+def replace_name(value: Expr, name: str, by: Expr) -> Expr:
     """Return an expression with a variable replaced; unaffected parts remain the same objects."""
     if isinstance(value, Name):
         return by if value.id == name else value
     if isinstance(value, Binary):
-        left, right = replaced(value.left, name, by), replaced(value.right, name, by)
-        same = left is value.left and right is value.right
-        return value if same else Binary(value.operator, left, right)
+        left, right = replace_name(value.left, name, by), replace_name(value.right, name, by)
+        unchanged = left is value.left and right is value.right
+        return value if unchanged else Binary(value.operator, left, right)
     if isinstance(value, Unary):
-        operand = replaced(value.operand, name, by)
+        operand = replace_name(value.operand, name, by)
         return value if operand is value.operand else Unary(value.operator, operand)
     if isinstance(value, Attribute):
-        operand = replaced(value.value, name, by)
+        operand = replace_name(value.value, name, by)
         return value if operand is value.value else Attribute(operand, value.name)
     if isinstance(value, Item):
-        operand, index = replaced(value.value, name, by), replaced(value.index, name, by)
+        operand, index = replace_name(value.value, name, by), replace_name(value.index, name, by)
         return value if operand is value.value and index is value.index else Item(operand, index)
     if isinstance(value, Call):
-        arguments = tuple([replaced(argument, name, by) for argument in value.arguments])
-        keywords = tuple([(key, replaced(v, name, by)) for key, v in value.keywords])
-        function = replaced(value.function, name, by)
-        same = function is value.function and all(map(_is_same, arguments, value.arguments))
-        same = same and all(mine[1] is theirs[1] for mine, theirs in zip(keywords, value.keywords, strict=True))
-        return value if same else Call(function, arguments, keywords)
+        arguments = tuple([replace_name(argument, name, by) for argument in value.arguments])
+        keywords = tuple([(key, replace_name(v, name, by)) for key, v in value.keywords])
+        function = replace_name(value.function, name, by)
+        unchanged = function is value.function and all(map(_is_same, arguments, value.arguments))
+        unchanged = unchanged and all(
+            mine[1] is theirs[1] for mine, theirs in zip(keywords, value.keywords, strict=True)
+        )
+        return value if unchanged else Call(function, arguments, keywords)
     if isinstance(value, List | Tuple):
-        elements = tuple([replaced(element, name, by) for element in value.elements])
+        elements = tuple([replace_name(element, name, by) for element in value.elements])
         return value if all(map(_is_same, elements, value.elements)) else type(value)(elements)
     return value
 

@@ -39,8 +39,8 @@ def _find_members(draft: Draft, step: Step, vector: VectorOperand) -> list[Varia
     start: Item | None = None
     by = 1
     for offset, element in enumerate(vector.elements):
-        variable = operands.variable(getattr(element, "name", ""))
-        place = draft.element(variable) if variable is not None else None
+        variable = operands.get_variable(getattr(element, "name", ""))
+        place = draft.get_element(variable) if variable is not None else None
         if variable is None or variable.fresh or variable.inner or not isinstance(place, Item):
             return None
         start = start or place
@@ -59,17 +59,17 @@ def _get_index(place: Item) -> int:
 
 
 def _make(draft: Draft, variables: list[Variable], name: str) -> None:
-    place = draft.element(variables[0])
+    place = draft.get_element(variables[0])
     assert isinstance(place, Item)
     assert isinstance(place.value, Name)
-    identifier, first = draft.names.fresh(name), _get_index(place)
-    after = draft.element(variables[1])
+    identifier, first = draft.names.make_name(name), _get_index(place)
+    after = draft.get_element(variables[1])
     by = _get_index(after) - first if isinstance(after, Item) else 1
     homes = {variable.home for variable in variables}
-    home = homes.pop() if len(homes) == 1 else variables[0].declared
+    home = homes.pop() if len(homes) == 1 else variables[0].declared_type
     draft.arrays[identifier] = place.value, first, first + by * len(variables), home
     for index, variable in enumerate(variables):
         variable.home = home
         variable.identifier, variable.expr = identifier, Item(Name(identifier), Literal(index))
     bench = draft.bench
-    bench.given[identifier] = [bench.register(variable.name, home) for variable in variables]
+    bench.bindings[identifier] = [bench.view_register(variable.name, home) for variable in variables]

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 
 from pyptx.check.body import Step
-from pyptx.codegen.analysis.demangle import readable
-from pyptx.codegen.names import identifier
-from pyptx.codegen.passes.name_rings import ring_roles
+from pyptx.codegen.analysis.demangle import demangle
+from pyptx.codegen.names import make_identifier
+from pyptx.codegen.passes.name_rings import find_ring_roles
 from pyptx.codegen.plan import Attribute, Item, Literal, Name
 from pyptx.codegen.sugar_draft import Draft, Variable
 from pyptx.ir.nodes import Instruction, RegDecl
@@ -27,7 +27,7 @@ _PARAM = re.compile(r"_?param_(\d+)$")
 
 def name_registers(draft: Draft) -> None:
     """Name the variables in the order of their first write."""
-    roles: dict[tuple[str, int], str] = ring_roles(draft)
+    roles: dict[tuple[str, int], str] = find_ring_roles(draft)
     axes = _find_axes(draft)
     for place, step in enumerate(draft.usage.steps):
         for register, role in _find_roles(draft, step, roles, axes):
@@ -39,13 +39,13 @@ def name_registers(draft: Draft) -> None:
     for register in sorted(draft.variables, key=lambda key: _find_first(draft, key)):
         variable = draft.variables[register]
         if not variable.identifier:
-            generated = _GENERATED.fullmatch(variable.name)
+            match = _GENERATED.fullmatch(variable.name)
             use = draft.usage.registers[register]
             _name(
                 draft,
                 variable,
-                roles.get(register) if generated else None,
-                bool(generated),
+                roles.get(register) if match else None,
+                bool(match),
                 len(use.reads) + len(use.writes),
             )
 
@@ -66,28 +66,28 @@ def _find_first(draft: Draft, register: tuple[str, int]) -> int:
     return min([*use.writes[:1], *use.reads[:1]], default=0)
 
 
-def _name(draft: Draft, variable: Variable, role: str | None, generated: bool, mentions: int) -> None:
-    element = draft.element(variable)
+def _name(draft: Draft, variable: Variable, role: str | None, is_generated: bool, mentions: int) -> None:
+    element = draft.get_element(variable)
     if element is None and not _is_single(draft, variable):
         variable.expr, variable.fresh = Literal(variable.name), False
         return
     if element is not None and not variable.fresh:
-        unnamed = role is None and generated
-        if variable.inner or (unnamed and plain(variable)):
+        is_unnamed = role is None and is_generated
+        if variable.inner or (is_unnamed and is_plain(variable)):
             variable.expr = element
             return
-        if unnamed and mentions <= FEW:
+        if is_unnamed and mentions <= FEW:
             variable.expr = Attribute(element, variable.home.name)
             return
-    fresh_name = draft.names.fresh((role or variable.name).lower())
+    fresh_name = draft.names.make_name((role or variable.name).lower())
     variable.identifier, variable.expr = fresh_name, Name(fresh_name)
     if element is None:
         draft.singles[id(variable.declaration), variable.name] = variable.expr
 
 
-def plain(variable: Variable) -> bool:
+def is_plain(variable: Variable) -> bool:
     """Tell whether a register is read with its declared type."""
-    return variable.home is variable.declared
+    return variable.home is variable.declared_type
 
 
 def _find_axes(draft: Draft) -> frozenset[str]:
@@ -146,8 +146,8 @@ def _name_result(
         return _name_param(source) if _find_base(step, source) is None else None
     elif opcode == "cvta":
         key = None if source is None else _find_register(step, source)
-        known = None if key is None else roles.get(key)
-        return f"{known.removesuffix('_addr')}_ptr" if known and not known.endswith("_ptr") else None
+        role = None if key is None else roles.get(key)
+        return f"{role.removesuffix('_addr')}_ptr" if role and not role.endswith("_ptr") else None
     elif opcode in ("and", "shr") and len(operands) == 3 and isinstance(operands[2], ImmediateOperand):
         key = None if source is None else _find_register(step, source)
         if key is not None and roles.get(key) in ("tid", "tid_x"):
@@ -164,7 +164,7 @@ def _name_param(source: AddressOperand) -> str:
 
 
 def _shorten(name: str) -> str:
-    return identifier(readable(name).strip("_")).rstrip("_")
+    return make_identifier(demangle(name).strip("_")).rstrip("_")
 
 
 def _counts(instruction: Instruction) -> bool:
@@ -211,8 +211,8 @@ def _gather_fragment(draft: Draft, place: int, step: Step, roles: dict[tuple[str
     writes = draft.usage.access[place][1]
     if len(variables) < 2 or len(writes) != len(variables) or len({v.home.name for v in variables}) > 1:
         return False
-    list_name = draft.names.fresh(_LISTS[step.instruction.opcode])
-    whole = Name(list_name)
+    list_name = draft.names.make_name(_LISTS[step.instruction.opcode])
+    fragment = Name(list_name)
     for index, variable in enumerate(variables):
-        variable.identifier, variable.expr = list_name, Item(whole, Literal(index))
+        variable.identifier, variable.expr = list_name, Item(fragment, Literal(index))
     return True

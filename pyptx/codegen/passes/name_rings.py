@@ -15,7 +15,7 @@ _STEP = 8
 """Size of a barrier in bytes."""
 
 
-def ring_roles(draft: Draft) -> dict[Register, str]:
+def find_ring_roles(draft: Draft) -> dict[Register, str]:
     """Return the registers that are stages and phases of rings."""
     roles: dict[Register, str] = {}
     for step in draft.usage.steps:
@@ -24,8 +24,8 @@ def ring_roles(draft: Draft) -> dict[Register, str]:
             continue
         phase = _find_register(step, operands[2])
         if phase is not None:
-            flipped = _find_source(draft, phase, "xor", "1")
-            roles.setdefault(flipped or phase, "phase")
+            source = _find_source(draft, phase, "xor", "1")
+            roles.setdefault(source or phase, "phase")
         if isinstance(operands[1], AddressOperand):
             barrier = _find_named(step, operands[1].base)
             stage = None if barrier is None else _find_stage(draft, barrier)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from pyptx.codegen.analysis.structure import DEEPEST, Choice, Cycle, Leaf, Part, Shape, shape_of
-from pyptx.codegen.plan import Block, Call, Emitted, Expr, Line, Literal, Step, Unary, dotted
+from pyptx.codegen.analysis.structure import DEEPEST, Choice, Cycle, Leaf, Part, Shape, find_shape
+from pyptx.codegen.plan import Block, Call, Emitted, Expr, Line, Literal, Step, Unary, build_path
 from pyptx.ir.nodes import Instruction, Label, Statement
 
-IF, ELSE, LOOP = dotted("ptx.if_"), dotted("ptx.else_"), dotted("ptx.loop")
+IF, ELSE, LOOP = build_path("ptx.if_"), build_path("ptx.else_"), build_path("ptx.loop")
 _TRUE, _FALSE = Literal(True), Literal(False)
 _UNI = ".uni"
 
@@ -26,7 +26,7 @@ Waits = Callable[[Statement, Statement, Instruction], "Line | None"]
 
 
 @dataclass(slots=True)
-class Raised:
+class Tally:
     """The result for the control flow of a function: the labels that `if_` and `else_` take, in order, and counts."""
 
     labels: list[str] = field(default_factory=list[str])
@@ -40,19 +40,19 @@ class _Body:
     write: Writer
     guard: Guard
     waits: Waits
-    raised: Raised
+    tally: Tally
 
-    def steps(self, parts: Sequence[Part], depth: int) -> tuple[Step, ...]:
+    def build_steps(self, parts: Sequence[Part], depth: int) -> tuple[Step, ...]:
         out: list[Step] = []
         for part in parts:
             if isinstance(part, Leaf):
-                out += self.leaf(part.at, depth)
+                out += self.build_leaf(part.at, depth)
             else:
-                self.raised.structures += 1
-                out += self.choice(part, depth) if isinstance(part, Choice) else [self.cycle(part, depth)]
+                self.tally.structures += 1
+                out += self.build_choice(part, depth) if isinstance(part, Choice) else [self.build_cycle(part, depth)]
         return tuple(out)
 
-    def leaf(self, at: int, depth: int) -> Sequence[Step]:
+    def build_leaf(self, at: int, depth: int) -> Sequence[Step]:
         statement = self.statements[at]
         exit = self.shape.leaves.get(at)
         if exit is None or not isinstance(statement, Instruction):
@@ -60,28 +60,31 @@ class _Body:
         keywords = _build_uni(statement)
         if statement.predicate is not None:
             keywords = (*keywords, ("pred", self.guard(statement)))
-        return [Line(Call(dotted(f"ptx.{exit}_"), (), keywords), (statement,))]
+        return [Line(Call(build_path(f"ptx.{exit}_"), (), keywords), (statement,))]
 
-    def choice(self, part: Choice, depth: int) -> list[Step]:
-        head, label = self.branch(part.head), self.statements[part.label]
-        self.raised.labels.append(_get_name(label))
+    def build_choice(self, part: Choice, depth: int) -> list[Step]:
+        head, label = self.get_branch(part.head), self.statements[part.label]
+        self.tally.labels.append(_get_name(label))
         test = self.guard(head)
         test = test.operand if isinstance(test, Unary) else Unary("~", test)
-        closes = (label,) if part.owned and part.jump is None else ()
-        placed = part.owned or part.jump is not None
-        header = Call(IF, (test,), (*_build_uni(head), *_build_place(placed)))
-        first = Block(header, self.steps(part.then, depth + 1), (head,), closes)
-        if part.jump is None or part.done is None:
+        closes = (label,) if part.owns_label and part.jump is None else ()
+        is_placed = part.owns_label or part.jump is not None
+        header = Call(IF, (test,), (*_build_uni(head), *_build_place(is_placed)))
+        first = Block(header, self.build_steps(part.then, depth + 1), (head,), closes)
+        if part.jump is None or part.end is None:
             return [first]
-        jump, done = self.branch(part.jump), self.statements[part.done]
-        self.raised.labels.append(_get_name(done))
-        header = Call(ELSE, (), (*_build_uni(jump), *_build_place(part.owned)))
+        jump, end = self.get_branch(part.jump), self.statements[part.end]
+        self.tally.labels.append(_get_name(end))
+        header = Call(ELSE, (), (*_build_uni(jump), *_build_place(part.owns_label)))
         opens: tuple[Emitted, ...] = (jump, label)
-        return [first, Block(header, self.steps(part.other, depth + 1), opens, (done,) if part.owned else ())]
+        return [
+            first,
+            Block(header, self.build_steps(part.otherwise, depth + 1), opens, (end,) if part.owns_label else ()),
+        ]
 
-    def cycle(self, part: Cycle, depth: int) -> Step:
-        label, tail = self.statements[part.label], self.branch(part.tail)
-        if len(part.body) == 1 and isinstance(part.body[0], Leaf) and part.done is None:
+    def build_cycle(self, part: Cycle, depth: int) -> Step:
+        label, tail = self.statements[part.label], self.get_branch(part.tail)
+        if len(part.body) == 1 and isinstance(part.body[0], Leaf) and part.end is None:
             waits = self.waits(label, self.statements[part.body[0].at], tail)
             if waits is not None:
                 return waits
@@ -89,13 +92,13 @@ class _Body:
         if tail.predicate is not None:
             keywords = (("pred", self.guard(tail)), *keywords)
         closes: tuple[Emitted, ...] = (tail,)
-        if part.done is not None:
-            done = self.statements[part.done]
-            keywords, closes = (*keywords, ("end", Literal(_get_name(done)))), (tail, done)
+        if part.end is not None:
+            end = self.statements[part.end]
+            keywords, closes = (*keywords, ("end", Literal(_get_name(end)))), (tail, end)
         header = Call(LOOP, (Literal(_get_name(label)),), keywords)
-        return Block(header, self.steps(part.body, depth + 1), (label,), closes)
+        return Block(header, self.build_steps(part.body, depth + 1), (label,), closes)
 
-    def branch(self, at: int) -> Instruction:
+    def get_branch(self, at: int) -> Instruction:
         statement = self.statements[at]
         assert isinstance(statement, Instruction)
         return statement
@@ -110,8 +113,8 @@ def _build_uni(branch: Instruction) -> tuple[tuple[str, Expr], ...]:
     return (("uni", _TRUE),) if branch.modifiers == (_UNI,) else ()
 
 
-def _build_place(placed: bool) -> tuple[tuple[str, Expr], ...]:
-    return () if placed else (("place", _FALSE),)
+def _build_place(is_placed: bool) -> tuple[tuple[str, Expr], ...]:
+    return () if is_placed else (("place", _FALSE),)
 
 
 def raise_control_flow(
@@ -119,10 +122,10 @@ def raise_control_flow(
     write: Writer,
     guard: Guard,
     waits: Waits,
-    raised: Raised,
+    tally: Tally,
     depth: int = 0,
 ) -> tuple[Step, ...]:
     """Return the steps of a body at this depth of `with` blocks. `write` writes the statements outside of
     structures."""
-    shape = shape_of(statements, deepest=max(DEEPEST - depth, 0))
-    return _Body(statements, shape, write, guard, waits, raised).steps(shape.parts, depth)
+    shape = find_shape(statements, deepest=max(DEEPEST - depth, 0))
+    return _Body(statements, shape, write, guard, waits, tally).build_steps(shape.parts, depth)

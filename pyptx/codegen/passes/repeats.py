@@ -23,31 +23,38 @@ from pyptx.codegen.plan import (
 _FIXED = frozenset(("ptx", "reg", "abs", "range", "enumerate"))
 
 
-def shape(value: Expr) -> object:
+def compute_shape(value: Expr) -> object:
     """Return the pattern that two expressions share if they differ only in their leaves."""
     if isinstance(value, Name):
         return "name" if value.id not in _FIXED else value.id
     if isinstance(value, Literal):
         return (type(value.value).__name__, value.hex) if value.value is not None else "None"
     if isinstance(value, Attribute):
-        return "attribute", value.name, shape(value.value)
+        return "attribute", value.name, compute_shape(value.value)
     if isinstance(value, Call):
-        arguments = tuple([shape(argument) for argument in value.arguments])
-        return "call", shape(value.function), arguments, tuple([(key, shape(v)) for key, v in value.keywords])
+        arguments = tuple([compute_shape(argument) for argument in value.arguments])
+        return (
+            "call",
+            compute_shape(value.function),
+            arguments,
+            tuple([(key, compute_shape(v)) for key, v in value.keywords]),
+        )
     if isinstance(value, Binary):
-        return value.operator, shape(value.left), shape(value.right)
+        return value.operator, compute_shape(value.left), compute_shape(value.right)
     if isinstance(value, Unary):
-        return "unary", value.operator, shape(value.operand)
+        return "unary", value.operator, compute_shape(value.operand)
     if isinstance(value, Item):
-        return "item", shape(value.value), shape(value.index)
+        return "item", compute_shape(value.value), compute_shape(value.index)
     if isinstance(value, List | Tuple):
-        return type(value).__name__, tuple([shape(element) for element in value.elements])
+        return type(value).__name__, tuple([compute_shape(element) for element in value.elements])
     if isinstance(value, Slice):
-        return "slice", tuple([None if end is None else shape(end) for end in (value.start, value.stop, value.step)])
+        return "slice", tuple(
+            [None if end is None else compute_shape(end) for end in (value.start, value.stop, value.step)]
+        )
     return id(value)
 
 
-def inside(value: Expr) -> Sequence[Expr]:
+def list_parts(value: Expr) -> Sequence[Expr]:
     """Return the direct parts of an expression, always in the same order."""
     if isinstance(value, Attribute):
         return (value.value,)
@@ -70,7 +77,7 @@ def inside(value: Expr) -> Sequence[Expr]:
     return ()
 
 
-def rebuilt(value: Expr, parts: Sequence[Expr]) -> Expr:
+def rebuild(value: Expr, parts: Sequence[Expr]) -> Expr:
     """Return an expression with other direct parts, in the order of `inside`."""
     if isinstance(value, Attribute):
         return Attribute(parts[0], value.name)
@@ -101,7 +108,7 @@ def is_leaf(value: Expr) -> bool:
     return isinstance(value, Literal) or (isinstance(value, Name) and value.id not in _FIXED)
 
 
-def leaves(value: Expr) -> list[Expr]:
+def list_leaves(value: Expr) -> list[Expr]:
     """Return the leaves of an expression."""
     out: list[Expr] = []
     stack = [value]
@@ -110,11 +117,11 @@ def leaves(value: Expr) -> list[Expr]:
         if is_leaf(part):
             out.append(part)
         else:
-            stack += reversed(inside(part))
+            stack += reversed(list_parts(part))
     return out
 
 
-def filled(value: Expr, by_place: Mapping[int, Expr], start: int = 0) -> Expr:
+def fill(value: Expr, by_place: Mapping[int, Expr], start: int = 0) -> Expr:
     """Return an expression with some leaves replaced; `start` is the position of the first leaf."""
     return _fill(value, by_place, [start])
 
@@ -123,17 +130,17 @@ def _fill(value: Expr, by_place: Mapping[int, Expr], at: list[int]) -> Expr:
     if is_leaf(value):
         at[0] += 1
         return by_place.get(at[0] - 1, value)
-    parts = inside(value)
+    parts = list_parts(value)
     result = [_fill(part, by_place, at) for part in parts]
-    return value if all(mine is theirs for mine, theirs in zip(result, parts, strict=True)) else rebuilt(value, result)
+    return value if all(mine is theirs for mine, theirs in zip(result, parts, strict=True)) else rebuild(value, result)
 
 
-def substituted(value: Expr, values: Mapping[str, Expr]) -> Expr:
+def substitute(value: Expr, values: Mapping[str, Expr]) -> Expr:
     """Return an expression with names replaced and constant arithmetic evaluated."""
     if isinstance(value, Name):
         return values.get(value.id, value)
-    parts = inside(value)
-    new_parts = [substituted(part, values) for part in parts]
+    parts = list_parts(value)
+    new_parts = [substitute(part, values) for part in parts]
     if isinstance(value, Binary):
         left, right = (part.value if isinstance(part, Literal) else None for part in new_parts)
         if type(left) is int and type(right) is int and value.operator in ("+", "*"):
@@ -141,5 +148,5 @@ def substituted(value: Expr, values: Mapping[str, Expr]) -> Expr:
     return (
         value
         if all(mine is theirs for mine, theirs in zip(new_parts, parts, strict=True))
-        else rebuilt(value, new_parts)
+        else rebuild(value, new_parts)
     )

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from pyptx.codegen.names import Names
-from pyptx.codegen.passes.flat_blocks import assembled, balanced, flattened
-from pyptx.codegen.passes.repeats import filled, leaves, shape
-from pyptx.codegen.passes.unrolling import unrolled
+from pyptx.codegen.passes.flat_blocks import assemble, flatten_block, is_balanced
+from pyptx.codegen.passes.repeats import compute_shape, fill, list_leaves
+from pyptx.codegen.passes.unrolling import unroll
 from pyptx.codegen.plan import (
     Binary,
     Block,
@@ -27,7 +27,7 @@ from pyptx.codegen.plan import (
     Tuple,
     call,
 )
-from pyptx.codegen.printer import text_of
+from pyptx.codegen.printer import format_expression
 
 LONGEST = 24
 """Maximum number of statements per iteration."""
@@ -60,13 +60,13 @@ class Loops:
     """Data for nested loops."""
 
 
-def loops_of(reads: Reads, names: Names) -> Loops:
+def create_loops(reads: Reads, names: Names) -> Loops:
     """Return the data for the loops of a function."""
 
-    def named(counter: str, columns: str) -> tuple[Name, tuple[Name, ...]]:
-        return Name(names.fresh(counter)), tuple([Name(names.fresh(word)) for word in columns])
+    def create_names(counter: str, columns: str) -> tuple[Name, tuple[Name, ...]]:
+        return Name(names.make_name(counter)), tuple([Name(names.make_name(word)) for word in columns])
 
-    outer, inner = named("j", "xyzw"), named("k", "stuv")
+    outer, inner = create_names("j", "xyzw"), create_names("k", "stuv")
     return Loops(reads, *outer, Loops(reads, *inner))
 
 
@@ -78,7 +78,7 @@ def roll_repeats(steps: Sequence[Step], loops: Loops) -> tuple[Step, ...]:
         if isinstance(step, Line) and step.emits and step.comment is None:
             run.append(step)
             continue
-        plain = flattened(step)
+        plain = flatten_block(step)
         if plain is not None:
             run += plain
             continue
@@ -87,7 +87,7 @@ def roll_repeats(steps: Sequence[Step], loops: Loops) -> tuple[Step, ...]:
         if isinstance(step, Block):
             step = step.replace(body=roll_repeats(step.body, loops))
         out.append(step)
-    return tuple(assembled((*out, *_roll(run, loops))))
+    return tuple(assemble((*out, *_roll(run, loops))))
 
 
 def _roll(run: Sequence[Line], loops: Loops) -> Iterator[Step]:
@@ -97,27 +97,27 @@ def _roll(run: Sequence[Line], loops: Loops) -> Iterator[Step]:
     stretch, periods = _Stretch(run, loops), _Periods(shapes)
     at = 0
     while at < len(run):
-        rolled: tuple[int, Step] | None = None
-        for length, count in periods.at(at):
+        loop: tuple[int, Step] | None = None
+        for length, count in periods.list_periods(at):
             fewest = max(LEAST, -(-SHORTEST // length))
-            if count < fewest or stretch.loop(at, length, fewest) is None:
+            if count < fewest or stretch.build_loop(at, length, fewest) is None:
                 continue
-            count = stretch.most(at, length, count, fewest)
-            while rolled is None and count >= fewest:
-                rolled = stretch.loop(at, length, count)
+            count = stretch.limit_iterations(at, length, count, fewest)
+            while loop is None and count >= fewest:
+                loop = stretch.build_loop(at, length, count)
                 count //= 2
-            if rolled is not None:
+            if loop is not None:
                 break
-        if rolled is None:
+        if loop is None:
             yield run[at]
             at += 1
         else:
-            yield rolled[1]
-            at += rolled[0]
+            yield loop[1]
+            at += loop[0]
 
 
 def _compute_shape(line: Line) -> object:
-    return (None if line.target is None else shape(line.target)), line.operator, shape(line.value)
+    return (None if line.target is None else compute_shape(line.target)), line.operator, compute_shape(line.value)
 
 
 class _Periods:
@@ -129,7 +129,7 @@ class _Periods:
         self.ends = [0] * (LONGEST + 1)
         """The end of the last range compared, for each iteration length."""
 
-    def at(self, at: int) -> list[tuple[int, int]]:
+    def list_periods(self, at: int) -> list[tuple[int, int]]:
         """Return possible iteration lengths and counts at a position, the most statements first."""
         shapes, periods = self.shapes, list[tuple[int, int]]()
         for length in range(1, min(LONGEST, (len(shapes) - at) // LEAST) + 1):
@@ -176,14 +176,14 @@ class _Stretch:
         self.run, self.loops = run, loops
         self.exprs: dict[Key, Expr] = {}
         self.keys: list[list[Key]] = []
-        self.widths = [len(text_of(line.value)) for line in run]
+        self.widths = [len(format_expression(line.value)) for line in run]
         self.sizes: list[int] = []
         """Number of leaves of the targets."""
         self.read: dict[str, tuple[int, int]] = {}
         """How often a variable is read in the range, and by which line last."""
         for index, line in enumerate(run):
-            before = [] if line.target is None else leaves(line.target)
-            after = leaves(line.value)
+            before = [] if line.target is None else list_leaves(line.target)
+            after = list_leaves(line.value)
             self.keys.append([self._register_key(leaf) for leaf in (*before, *after)])
             self.sizes.append(len(before))
             for leaf in after:
@@ -195,22 +195,24 @@ class _Stretch:
         self.exprs.setdefault(key, leaf)
         return key
 
-    def loop(self, at: int, length: int, count: int) -> tuple[int, Step] | None:
+    def build_loop(self, at: int, length: int, count: int) -> tuple[int, Step] | None:
         """Return a loop of this many iterations, with the number of lines it replaces; None if they differ too much."""
-        if not balanced(self.run[at : at + length]):
+        if not is_balanced(self.run[at : at + length]):
             return None
         rounds = [range(at + n * length, at + (n + 1) * length) for n in range(count)]
-        renamed = self.locals(rounds)
-        if renamed is None:
-            return self.several(rounds) if length == 1 else None
+        local_names = self.find_locals(rounds)
+        if local_names is None:
+            return self.build_comprehension(rounds) if length == 1 else None
         holes = [[key for index in round_ for key in self.keys[index]] for round_ in rounds]
-        columns = self.columns(holes, renamed)
-        if columns is None or not self.worth(columns, rounds):
+        columns = self.build_columns(holes, local_names)
+        if columns is None or not self.is_worthwhile(columns, rounds):
             return None
         if not columns and _UNUSED in holes[0]:
             return None
-        assigned = {text_of(line.target) for line in self.run[at : at + length * count] if line.target is not None}
-        if any(_find_names(value) & assigned for column in columns for value in column.values):
+        target_names = {
+            format_expression(line.target) for line in self.run[at : at + length * count] if line.target is not None
+        }
+        if any(_find_names(value) & target_names for column in columns for value in column.values):
             return None
         target, values, by_place = _build_header(columns, count, self.loops)
         body: list[Line] = []
@@ -220,26 +222,26 @@ class _Stretch:
             start += len(self.keys[index])
         lines = self.run[at : at + length * count]
         repeat = Repeat(target, values, tuple(body), tuple([item for line in lines for item in line.emits]))
-        if unrolled(repeat, renamed) != [_strip_emits(line) for line in lines]:
+        if unroll(repeat, local_names) != [_strip_emits(line) for line in lines]:
             return None
         if self.loops.inner is not None:
             repeat = repeat.replace(body=tuple(_roll(body, self.loops.inner)))
         return len(lines), repeat
 
-    def most(self, at: int, length: int, count: int, fewest: int) -> int:
+    def limit_iterations(self, at: int, length: int, count: int, fewest: int) -> int:
         """Return this many iterations, halved until the table of irregular values in the first ones is not too wide. A
         table too wide there is too wide for longer loops, which need not be tried."""
         rounds = [range(at + n * length, at + (n + 1) * length) for n in range(fewest)]
-        renamed = self.locals(rounds)
-        first = 0 if renamed is not None else self.sizes[at]
+        local_names = self.find_locals(rounds)
+        first = 0 if local_names is not None else self.sizes[at]
         places = [(offset, leaf) for offset in range(length) for leaf in range(len(self.keys[at + offset]))][first:]
         holes = [[self.keys[round_[offset]][leaf] for offset, leaf in places] for round_ in rounds]
-        columns = self.columns(holes, renamed or [{} for _ in rounds]) or []
+        columns = self.build_columns(holes, local_names or [{} for _ in rounds]) or []
         tables = [places[column.places[0]] for column in columns if column.progression is None]
         size, fitting = 0, 0
         while tables and fitting < count:
             keys = [self.keys[at + fitting * length + offset][leaf] for offset, leaf in tables]
-            size += sum([len(text_of(self.exprs[key])) + 2 for key in keys])
+            size += sum([len(format_expression(self.exprs[key])) + 2 for key in keys])
             if size > WIDEST:
                 while count > fitting:
                     count //= 2
@@ -247,10 +249,10 @@ class _Stretch:
             fitting += 1
         return count
 
-    def locals(self, rounds: Sequence[range]) -> list[dict[str, str]] | None:
+    def find_locals(self, rounds: Sequence[range]) -> list[dict[str, str]] | None:
         """Return, for each iteration, the names of its local variables in the first one; None if one is read outside of
         its iteration."""
-        renamed: list[dict[str, str]] = [{} for _ in rounds]
+        local_names: list[dict[str, str]] = [{} for _ in rounds]
         for offset in range(len(rounds[0])):
             first = self.run[rounds[0][offset]]
             target = first.target
@@ -258,21 +260,25 @@ class _Stretch:
                 if isinstance(target, Tuple):
                     return None
                 continue
-            for round_, known in zip(rounds, renamed, strict=True):
-                other = self.run[round_[offset]].target
-                assert isinstance(other, Name)
-                count, last = self.read.get(other.id, (0, 0))
-                if count != self.loops.reads(other.id) or last >= round_.stop:
+            for round_, names in zip(rounds, local_names, strict=True):
+                local = self.run[round_[offset]].target
+                assert isinstance(local, Name)
+                count, last = self.read.get(local.id, (0, 0))
+                if count != self.loops.reads(local.id) or last >= round_.stop:
                     return None
-                known[other.id] = target.id
-        return renamed
+                names[local.id] = target.id
+        return local_names
 
-    def columns(self, holes: Sequence[Sequence[Key]], renamed: Sequence[dict[str, str]]) -> list[_Column] | None:
+    def build_columns(
+        self, holes: Sequence[Sequence[Key]], local_names: Sequence[dict[str, str]]
+    ) -> list[_Column] | None:
         """Return the varying values; positions with the same values are merged."""
         groups: dict[tuple[Key, ...], list[int]] = {}
         for place, first in enumerate(holes[0]):
             if first[0] == "name":
-                values = tuple([_rename(round_[place], known) for round_, known in zip(holes, renamed, strict=True)])
+                values = tuple(
+                    [_rename(round_[place], names) for round_, names in zip(holes, local_names, strict=True)]
+                )
             else:
                 values = tuple([round_[place] for round_ in holes])
             if values.count(values[0]) != len(values):
@@ -281,43 +287,43 @@ class _Stretch:
                 groups.setdefault(values, []).append(place)
         return [_Column(tuple(at), tuple([self.exprs[key] for key in keys])) for keys, at in groups.items()]
 
-    def worth(self, columns: Sequence[_Column], rounds: Sequence[range]) -> bool:
+    def is_worthwhile(self, columns: Sequence[_Column], rounds: Sequence[range]) -> bool:
         """Tell whether a loop is shorter than its iterations and no harder to read."""
         tables = [column for column in columns if column.progression is None]
         if len(tables) > COLUMNS:
             return False
-        size = sum([len(text_of(value)) + 2 for column in tables for value in column.values])
+        size = sum([len(format_expression(value)) + 2 for column in tables for value in column.values])
         return size <= WIDEST and 2 * size < sum([self.widths[index] for round_ in rounds for index in round_])
 
-    def several(self, rounds: Sequence[range]) -> tuple[int, Step] | None:
+    def build_comprehension(self, rounds: Sequence[range]) -> tuple[int, Step] | None:
         """Return one line that assigns several values: `a, b, c = [f(x) for x in (…)]`."""
         lines = [self.run[round_[0]] for round_ in rounds]
         targets = [line.target for line in lines if isinstance(line.target, Name) and not line.operator]
         if len(targets) < len(lines):
             return None
         holes = [self.keys[round_[0]][self.sizes[round_[0]] :] for round_ in rounds]
-        columns = self.columns(holes, [{} for _ in lines])
-        if not columns or not self.worth(columns, rounds):
+        columns = self.build_columns(holes, [{} for _ in lines])
+        if not columns or not self.is_worthwhile(columns, rounds):
             return None
-        assigned = {text_of(target) for target in targets}
-        if any(_find_names(value) & assigned for column in columns for value in column.values):
+        target_names = {format_expression(target) for target in targets}
+        if any(_find_names(value) & target_names for column in columns for value in column.values):
             return None
         target, values, by_place = _build_header(columns, len(lines), self.loops)
-        body = Line(filled(lines[0].value, by_place))
+        body = Line(fill(lines[0].value, by_place))
         emits = tuple([item for line in lines for item in line.emits])
-        if unrolled(Repeat(target, values, (body,)), [{} for _ in lines]) != [Line(line.value) for line in lines]:
+        if unroll(Repeat(target, values, (body,)), [{} for _ in lines]) != [Line(line.value) for line in lines]:
             return None
         return len(lines), Line(Comprehension(body.value, target, values), emits, Tuple(tuple(targets)))
 
 
 def _fill_line(line: Line, by_place: dict[int, Expr], start: int) -> Line:
-    target = None if line.target is None else filled(line.target, by_place, start)
-    start += 0 if line.target is None else len(leaves(line.target))
-    return line.replace(value=filled(line.value, by_place, start), target=target, emits=())
+    target = None if line.target is None else fill(line.target, by_place, start)
+    start += 0 if line.target is None else len(list_leaves(line.target))
+    return line.replace(value=fill(line.value, by_place, start), target=target, emits=())
 
 
-def _rename(key: Key, known: dict[str, str]) -> Key:
-    new = known.get(str(key[1])) if known else None
+def _rename(key: Key, names: dict[str, str]) -> Key:
+    new = names.get(str(key[1])) if names else None
     return key if new is None else ("name", new)
 
 
@@ -367,7 +373,7 @@ def _build_affine(counter: Expr, first: int, by: int) -> Expr:
 
 
 def _find_names(value: Expr) -> set[str]:
-    return {text_of(value)} if isinstance(value, Name) else set()
+    return {format_expression(value)} if isinstance(value, Name) else set()
 
 
 def _strip_emits(line: Line) -> Line:

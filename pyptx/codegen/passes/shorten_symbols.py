@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pyptx.codegen.analysis.demangle import readable
-from pyptx.codegen.names import Names, identifier
-from pyptx.codegen.passes.repeats import inside, rebuilt
+from pyptx.codegen.analysis.demangle import demangle
+from pyptx.codegen.names import Names, make_identifier
+from pyptx.codegen.passes.repeats import list_parts, rebuild
 from pyptx.codegen.plan import Binary, Block, Define, Expr, Line, Literal, Main, Name, Repeat, Step
 
 LONGEST = 40
@@ -19,44 +19,49 @@ LONGEST = 40
 
 def shorten_symbols(steps: Sequence[Step], symbols: Sequence[str], names: Names) -> tuple[tuple[Step, ...], list[Step]]:
     """Return the steps with constants for long symbols, and the lines that define them."""
-    known: dict[str, Expr] = {}
+    replacements: dict[str, Expr] = {}
     definitions: list[Step] = []
     for symbol in sorted(set(symbols), key=lambda word: (len(word), word)):
-        if len(symbol) <= LONGEST and readable(symbol) == symbol:
+        if len(symbol) <= LONGEST and demangle(symbol) == symbol:
             continue
-        stem = next((other for other in known if symbol.startswith(other) and isinstance(known[other], Name)), None)
+        stem = next(
+            (prefix for prefix in replacements if symbol.startswith(prefix) and isinstance(replacements[prefix], Name)),
+            None,
+        )
         if stem is not None:
-            known[symbol] = Binary("+", known[stem], Literal(symbol[len(stem) :]))
+            replacements[symbol] = Binary("+", replacements[stem], Literal(symbol[len(stem) :]))
             continue
-        name = Name(names.fresh(identifier(readable(symbol).strip("_")).upper()))
-        known[symbol] = name
+        name = Name(names.make_name(make_identifier(demangle(symbol).strip("_")).upper()))
+        replacements[symbol] = name
         definitions.append(Line(Literal(symbol), (), name))
-    if not known:
+    if not replacements:
         return tuple(steps), []
-    return tuple(_shorten(steps, known)), definitions
+    return tuple(_shorten(steps, replacements)), definitions
 
 
-def _shorten(steps: Sequence[Step], known: dict[str, Expr]) -> Iterator[Step]:
+def _shorten(steps: Sequence[Step], replacements: dict[str, Expr]) -> Iterator[Step]:
     for step in steps:
         if isinstance(step, Line):
-            yield step.replace(value=_replace(step.value, known))
+            yield step.replace(value=_replace(step.value, replacements))
         elif isinstance(step, Block):
-            yield step.replace(header=_replace(step.header, known), body=tuple(_shorten(step.body, known)))
+            yield step.replace(
+                header=_replace(step.header, replacements), body=tuple(_shorten(step.body, replacements))
+            )
         elif isinstance(step, Repeat):
-            values = _replace(step.values, known)
-            yield step.replace(values=values, body=tuple(_shorten(step.body, known)))
+            values = _replace(step.values, replacements)
+            yield step.replace(values=values, body=tuple(_shorten(step.body, replacements)))
         elif isinstance(step, Define):
-            decorators = tuple([_replace(decorator, known) for decorator in step.decorators])
-            yield step.replace(decorators=decorators, body=tuple(_shorten(step.body, known)))
+            decorators = tuple([_replace(decorator, replacements) for decorator in step.decorators])
+            yield step.replace(decorators=decorators, body=tuple(_shorten(step.body, replacements)))
         elif isinstance(step, Main):
             yield step
         else:
             yield step
 
 
-def _replace(value: Expr, known: dict[str, Expr]) -> Expr:
+def _replace(value: Expr, replacements: dict[str, Expr]) -> Expr:
     if isinstance(value, Literal):
-        return known.get(value.value, value) if isinstance(value.value, str) else value
-    parts = inside(value)
-    result = [_replace(part, known) for part in parts]
-    return value if all(mine is theirs for mine, theirs in zip(result, parts, strict=True)) else rebuilt(value, result)
+        return replacements.get(value.value, value) if isinstance(value.value, str) else value
+    parts = list_parts(value)
+    result = [_replace(part, replacements) for part in parts]
+    return value if all(mine is theirs for mine, theirs in zip(result, parts, strict=True)) else rebuild(value, result)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyptx.codegen.passes.repeats import inside, rebuilt
-from pyptx.codegen.plan import Binary, Block, Call, Expr, Line, Literal, Repeat, Step, text_path
+from pyptx.codegen.passes.repeats import list_parts, rebuild
+from pyptx.codegen.plan import Binary, Block, Call, Expr, Line, Literal, Repeat, Step, format_path
 
 _LARGE = 1 << 20
 _SMALL = 255
@@ -20,9 +20,9 @@ def show_masks(steps: Sequence[Step]) -> tuple[Step, ...]:
     out: list[Step] = []
     for step in steps:
         if isinstance(step, Line):
-            step = step.replace(value=shown(step.value, step.operator in _BITS))
+            step = step.replace(value=show(step.value, step.operator in _BITS))
         elif isinstance(step, Block):
-            step = step.replace(header=shown(step.header, False), body=show_masks(step.body))
+            step = step.replace(header=show(step.header, False), body=show_masks(step.body))
         elif isinstance(step, Repeat):
             step = step.replace(body=show_masks(step.body))
         out.append(step)
@@ -32,23 +32,23 @@ def show_masks(steps: Sequence[Step]) -> tuple[Step, ...]:
 _BITS = frozenset(("&", "|", "^"))
 
 
-def shown(value: Expr, pattern: bool) -> Expr:
+def show(value: Expr, pattern: bool) -> Expr:
     """Return an expression with its bit patterns in hexadecimal; `pattern` tells whether its position expects one."""
     if isinstance(value, Literal):
         number = value.value
         if type(number) is not int or value.hex or number < 0:
             return value
-        few = number.bit_count() * 2 < number.bit_length() + 8 or not number & (number + 1)
-        large = number >= _LARGE and few
+        is_sparse = number.bit_count() * 2 < number.bit_length() + 8 or not number & (number + 1)
+        large = number >= _LARGE and is_sparse
         mask = pattern and number > _SMALL and number & (number + 1)
         return Literal(number, True) if large or mask else value
     bits = (isinstance(value, Binary) and value.operator in _BITS) or (
-        isinstance(value, Call) and text_path(value.function) in _PATTERNS
+        isinstance(value, Call) and format_path(value.function) in _PATTERNS
     )
-    parts = inside(value)
-    shown_parts = [shown(part, bits) for part in parts]
+    parts = list_parts(value)
+    new_parts = [show(part, bits) for part in parts]
     return (
         value
-        if all(mine is theirs for mine, theirs in zip(shown_parts, parts, strict=True))
-        else rebuilt(value, shown_parts)
+        if all(mine is theirs for mine, theirs in zip(new_parts, parts, strict=True))
+        else rebuild(value, new_parts)
     )

@@ -13,11 +13,11 @@ from typing import Any
 
 from pyptx.check.body import Step
 from pyptx.codegen.analysis.bench import DIFFERENT
-from pyptx.codegen.passes.use_operators import operators
-from pyptx.codegen.passes.use_wrappers import wrappers
+from pyptx.codegen.passes.use_operators import spell_with_operators
+from pyptx.codegen.passes.use_wrappers import spell_with_wrappers
 from pyptx.codegen.plan import Attribute, Call, Expr, Item, Line, Name, Tuple
 from pyptx.codegen.sugar_draft import Draft, Variable
-from pyptx.codegen.sugar_operands import Operands, chained
+from pyptx.codegen.sugar_operands import Operands, chain
 from pyptx.codegen.sugar_site import Site
 from pyptx.dsl.registers import PipeRef, Reg
 from pyptx.ir.operands import Operand, PipeOperand, VectorOperand
@@ -30,15 +30,15 @@ _WORTH = 0.9
 def spell_instructions(draft: Draft) -> None:
     """Write every instruction that has a readable form."""
     for step, (reads, writes) in zip(draft.usage.steps, draft.usage.access, strict=True):
-        written = [draft.variables[register] for register in dict.fromkeys(writes)]
+        variables = [draft.variables[register] for register in dict.fromkeys(writes)]
         if step.plan is None:
             for register in (*writes, *reads):
                 keep(draft, draft.variables[register])
             continue
-        fresh = bool(written) and all(variable.fresh for variable in written)
-        line = _build_fresh_line(draft, step, written) if fresh else None
+        fresh = bool(variables) and all(variable.fresh for variable in variables)
+        line = _build_fresh_line(draft, step, variables) if fresh else None
         if line is None:
-            for variable in written:
+            for variable in variables:
                 keep(draft, variable)
             line = _build_plain_line(draft, step)
         if line is not None:
@@ -50,49 +50,49 @@ def keep(draft: Draft, variable: Variable) -> None:
     was_element = isinstance(variable.expr, Item) and variable.fresh
     variable.fresh = False
     if was_element:
-        variable.expr = draft.element(variable) or variable.expr
+        variable.expr = draft.get_element(variable) or variable.expr
         variable.identifier = ""
-    if variable.identifier and variable.identifier not in draft.bench.given:
-        draft.bench.given[variable.identifier] = draft.bench.register(variable.name, variable.home)
+    if variable.identifier and variable.identifier not in draft.bench.bindings:
+        draft.bench.bindings[variable.identifier] = draft.bench.view_register(variable.name, variable.home)
 
 
-def _build_fresh_line(draft: Draft, step: Step, written: list[Variable]) -> Line | None:
+def _build_fresh_line(draft: Draft, step: Step, variables: list[Variable]) -> Line | None:
     site = Site(draft, step, fresh=True)
     for read in draft.usage.access[draft.usage.at[id(step.instruction)]][0]:
         _settle(draft, draft.variables[read])
-    registers = [draft.bench.register(variable.name, variable.home) for variable in written]
+    registers = [draft.bench.view_register(variable.name, variable.home) for variable in variables]
     for expr in _find_fresh_ways(site):
-        value = draft.bench.emitted(expr, registers, step.instruction)
+        value = draft.bench.try_expression(expr, registers, step.instruction)
         if value is DIFFERENT:
             continue
-        bound = _bind(site.operands, site.given[0], expr, value)
-        if bound is not None:
-            return Line(bound[1], (step.instruction,), bound[0])
+        binding = _bind(site.operands, site.actuals[0], expr, value)
+        if binding is not None:
+            return Line(binding[1], (step.instruction,), binding[0])
     return None
 
 
 def _settle(draft: Draft, variable: Variable) -> None:
     """Assign a variable to a register that is read before it is written."""
-    if variable.identifier and variable.identifier not in draft.bench.given:
+    if variable.identifier and variable.identifier not in draft.bench.bindings:
         keep(draft, variable)
 
 
 def _find_fresh_ways(site: Site) -> Iterator[Expr]:
-    yield from operators(site.operands, site.step)
-    yield from wrappers(site)
-    target = site.made(0)
-    rest = site.values(1)
-    if target is not None and None not in rest:
-        viewed_call = Call(
-            chained(site.opcode, site.step.instruction.modifiers), (target, *[r for r in rest if r is not None])
+    yield from spell_with_operators(site.operands, site.step)
+    yield from spell_with_wrappers(site)
+    target = site.build_new_types(0)
+    sources = site.build_operands(1)
+    if target is not None and None not in sources:
+        plain_call = Call(
+            chain(site.opcode, site.step.instruction.modifiers), (target, *[r for r in sources if r is not None])
         )
-        yield Call(viewed_call.function, viewed_call.arguments, site.guard())
+        yield Call(plain_call.function, plain_call.arguments, site.build_guard())
 
 
 def _bind(operands: Operands, operand: Operand, expr: Expr, value: Any) -> tuple[Expr | None, Expr] | None:
     """Assign values to the variables; return the target, and the expression viewed as the type that most uses need."""
     bench, draft = operands.draft.bench, operands.draft
-    targets = [operands.variable(getattr(item, "name", "")) for item in _list_elements(operand)]
+    targets = [operands.get_variable(getattr(item, "name", "")) for item in _list_elements(operand)]
     several: Any = value
     values: list[Any] = list(several) if isinstance(value, list | tuple | PipeRef) else [value]
     if isinstance(operand, PipeOperand) and isinstance(value, Reg):
@@ -103,18 +103,18 @@ def _bind(operands: Operands, operand: Operand, expr: Expr, value: Any) -> tuple
     first = targets[0]
     if len(targets) == 1 and first is not None and not isinstance(operand, VectorOperand):
         register, votes = values[0], first.votes
-        outvoted = votes.get(first.home.name, 0) > votes.get(register.dtype.name, 0) + _WORTH
-        if outvoted and not alike(register.dtype, first.home):
+        is_outvoted = votes.get(first.home.name, 0) > votes.get(register.dtype.name, 0) + _WORTH
+        if is_outvoted and not are_alike(register.dtype, first.home):
             expr, register = Attribute(expr, first.home.name), register.view(first.home)
-        bench.given[first.identifier] = register
+        bench.bindings[first.identifier] = register
         return (first.expr if draft.is_read(first) else None), expr
     if isinstance(operand, VectorOperand) and first is not None and isinstance(first.expr, Item):
-        bench.given[first.identifier] = values
+        bench.bindings[first.identifier] = values
         return Name(first.identifier), expr
     names: list[Expr] = []
     for variable, register in zip(targets, values, strict=True):
         if variable is not None:
-            bench.given[variable.identifier] = register
+            bench.bindings[variable.identifier] = register
         names.append(variable.expr if variable is not None and draft.is_read(variable) else Name("_"))
     return Tuple(tuple(names)), expr
 
@@ -125,9 +125,9 @@ def _holds(register: Any, target: Variable | None) -> bool:
     )
 
 
-def alike(one: PtxType, other: PtxType) -> bool:
+def are_alike(first: PtxType, second: PtxType) -> bool:
     """Tell whether operators treat two types alike: untyped bits count as unsigned."""
-    return one is other or (one.bits == other.bits and {one.kind, other.kind} == {"b", "u"})
+    return first is second or (first.bits == second.bits and {first.kind, second.kind} == {"b", "u"})
 
 
 def _list_elements(operand: Operand) -> list[Operand]:
@@ -140,11 +140,11 @@ def _build_plain_line(draft: Draft, step: Step) -> Line | None:
     site = Site(draft, step, fresh=False)
     for read in draft.usage.access[draft.usage.at[id(step.instruction)]][0]:
         _settle(draft, draft.variables[read])
-    changed = _build_changed_line(site)
-    if changed is not None:
-        return changed
+    line = _build_changed_line(site)
+    if line is not None:
+        return line
     for expr in _find_plain_ways(site):
-        if draft.bench.emitted(expr, (), step.instruction) is not DIFFERENT:
+        if draft.bench.try_expression(expr, (), step.instruction) is not DIFFERENT:
             return Line(expr, (step.instruction,))
     return None
 
@@ -156,22 +156,22 @@ _IN_PLACE = {
 
 def _build_changed_line(site: Site) -> Line | None:
     """Return `x += y` if the destination is the first source."""
-    operands, symbol = site.given, _IN_PLACE.get(site.opcode)
+    operands, symbol = site.actuals, _IN_PLACE.get(site.opcode)
     if symbol is None or len(operands) != 3 or operands[0] != operands[1] or site.pred is not None:
         return None
-    target, value = site.value(0), site.value(2)
+    target, value = site.build_operand(0), site.build_operand(2)
     if not isinstance(target, Name | Item) or value is None:
         return None
-    if not site.draft.bench.changes(target, symbol, value, site.step.instruction):
+    if not site.draft.bench.emits_in_place(target, symbol, value, site.step.instruction):
         return None
     return Line(value, (site.step.instruction,), target, None, symbol)
 
 
 def _find_plain_ways(site: Site) -> Iterator[Expr]:
-    yield from wrappers(site)
-    values = site.values(0)
+    yield from spell_with_wrappers(site)
+    values = site.build_operands(0)
     if None not in values:
         yield Call(
-            chained(site.opcode, site.step.instruction.modifiers), tuple([v for v in values if v is not None]),
-            site.guard(),
+            chain(site.opcode, site.step.instruction.modifiers), tuple([v for v in values if v is not None]),
+            site.build_guard(),
         )  # fmt: skip

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pyptx.codegen.passes.repeats import substituted
+from pyptx.codegen.passes.repeats import substitute
 from pyptx.codegen.plan import Call, Expr, Line, List, Literal, Name, Repeat, Tuple
-from pyptx.codegen.printer import text_of
+from pyptx.codegen.printer import format_expression
 
 
-def unrolled(loop: Repeat, renamed: Sequence[dict[str, str]]) -> list[Line]:
+def unroll(loop: Repeat, local_names: Sequence[dict[str, str]]) -> list[Line]:
     """Return the lines of all iterations of a loop, with the original names of their variables."""
     out: list[Line] = []
-    for values, known in zip(_find_rounds(loop), renamed, strict=True):
-        meant = {**values, **{new: Name(old) for old, new in known.items()}}
+    for values, names in zip(_find_rounds(loop), local_names, strict=True):
+        replacements = {**values, **{new: Name(old) for old, new in names.items()}}
         for line in loop.body:
             assert isinstance(line, Line)
-            target = None if line.target is None else substituted(line.target, meant)
-            out.append(line.replace(value=substituted(line.value, meant), target=target, emits=()))
+            target = None if line.target is None else substitute(line.target, replacements)
+            out.append(line.replace(value=substitute(line.value, replacements), target=target, emits=()))
     return out
 
 
@@ -35,7 +35,7 @@ def _find_rounds(loop: Repeat) -> Iterator[dict[str, Expr]]:
             yield dict(zip(targets, (Literal(index), *_split_row(row, len(targets) - 1)), strict=True))
         return
     bounds = [argument.value for argument in values.arguments if isinstance(argument, Literal)]
-    for number in range(*[bound for bound in bounds if isinstance(bound, int)]):
+    for number in range(*[limit for limit in bounds if isinstance(limit, int)]):
         yield {targets[0]: Literal(number)}
 
 
@@ -46,4 +46,4 @@ def _split_row(row: Expr, width: int) -> tuple[Expr, ...]:
 def _flatten(target: Expr) -> list[str]:
     if isinstance(target, Tuple):
         return [name for element in target.elements for name in _flatten(element)]
-    return [text_of(target)]
+    return [format_expression(target)]

@@ -26,15 +26,19 @@ def _spell_cp(site: Site) -> Iterator[Expr | None]:
     words = site.words
     text = ".".join(words)
     if text in ("async.commit_group", "async.wait_all"):
-        yield site.call(f"ptx.cp.async_.{words[1]}")
+        yield site.build_call(f"ptx.cp.async_.{words[1]}")
     elif text == "async.wait_group":
-        yield site.call("ptx.cp.async_.wait_group", site.value(0))
+        yield site.build_call("ptx.cp.async_.wait_group", site.build_operand(0))
     elif text == "async.bulk.commit_group":
-        yield site.call("ptx.cp.async_.bulk.commit_group")
+        yield site.build_call("ptx.cp.async_.bulk.commit_group")
     elif text.startswith("async.bulk.wait_group"):
-        yield site.call("ptx.cp.async_.bulk.wait_group", site.value(0), read=_TRUE if words[-1] == "read" else None)
+        yield site.build_call(
+            "ptx.cp.async_.bulk.wait_group", site.build_operand(0), read=_TRUE if words[-1] == "read" else None
+        )
     elif text.startswith("async.mbarrier.arrive"):
-        yield site.call("ptx.cp.async_.mbarrier_arrive", site.value(0), noinc=_TRUE if "noinc" in words else None)
+        yield site.build_call(
+            "ptx.cp.async_.mbarrier_arrive", site.build_operand(0), noinc=_TRUE if "noinc" in words else None
+        )
     elif words[:2] == ("async", "bulk") and "tensor" in words:
         yield from _spell_tensor(site)
     elif words[:2] == ("async", "bulk"):
@@ -45,7 +49,7 @@ def _spell_cp(site: Site) -> Iterator[Expr | None]:
 
 def _spell_small(site: Site) -> Iterator[Expr | None]:
     words = list(site.words[4:])
-    values = list(site.values(0))
+    values = list(site.build_operands(0))
     if len(values) < 3:
         return
     keywords: dict[str, Expr | None] = {}
@@ -56,7 +60,7 @@ def _spell_small(site: Site) -> Iterator[Expr | None]:
         keywords["prefetch"] = Literal(words[0])
     if len(values) == 4:
         keywords["src_size"] = values.pop()
-    yield site.call(f"ptx.cp.async_.{site.words[1]}", *values, **keywords)
+    yield site.build_call(f"ptx.cp.async_.{site.words[1]}", *values, **keywords)
 
 
 def _spell_tensor(site: Site) -> Iterator[Expr | None]:
@@ -65,43 +69,45 @@ def _spell_tensor(site: Site) -> Iterator[Expr | None]:
     if rank is None or "prefetch" in words or any(word.startswith("im2col") for word in words):
         return
     load = "mbarrier::complete_tx::bytes" in words
-    where = 1 if load else 0
-    if len(site.given) < where + 2:
+    map_index = 1 if load else 0
+    if len(site.actuals) < map_index + 2:
         return
-    address = site.given[where]
+    address = site.actuals[map_index]
     if not isinstance(address, AddressOperand) or len(address.rest) != 1 or address.offset is not None:
         return
-    desc, rest = site.operands.named(address.base), address.rest[0]
-    if not isinstance(rest, VectorOperand):
+    desc, coordinates = site.operands.build_name(address.base), address.rest[0]
+    if not isinstance(coordinates, VectorOperand):
         return
-    elements = [site.operands.expr(element) for element in rest.elements]
+    elements = [site.operands.build_expression(element) for element in coordinates.elements]
     if desc is None or None in elements:
         return
     coord = Tuple(tuple([element for element in elements if element is not None]))
-    more = list(site.given[3 if load else 2 :])
+    extras = list(site.actuals[3 if load else 2 :])
     keywords: dict[str, Expr | None] = {}
-    if "L2::cache_hint" in words and more:
-        keywords["cache_hint"] = site.operands.expr(more.pop())
-    if "multicast::cluster" in words and more:
-        keywords["multicast_mask"] = site.operands.expr(more.pop(0))
+    if "L2::cache_hint" in words and extras:
+        keywords["cache_hint"] = site.operands.build_expression(extras.pop())
+    if "multicast::cluster" in words and extras:
+        keywords["multicast_mask"] = site.operands.build_expression(extras.pop(0))
     if "cta_group::2" in words:
         keywords["cta_group"] = Literal(2)
-    if more or (keywords and None in keywords.values()):
+    if extras or (keywords and None in keywords.values()):
         return
     box = f"ptx.cp.async_.bulk.tensor_{rank}"
     if load:
         kind = f"{box}.shared_cta_global_tile" if words[4] == "shared::cta" else box
-        yield site.call(kind, dst=site.value(0), src=desc, coord=coord, mbar=site.value(2), **keywords)
+        yield site.build_call(
+            kind, dst=site.build_operand(0), src=desc, coord=coord, mbar=site.build_operand(2), **keywords
+        )
         return
     if words[0] != "reduce":
         if "tile" not in words:
-            yield site.call(f"{box}.store", dst=desc, src=site.value(1), coord=coord, **keywords)
-        yield site.call(f"{box}.store_tile", desc, site.value(1), coord, **keywords)
+            yield site.build_call(f"{box}.store", dst=desc, src=site.build_operand(1), coord=coord, **keywords)
+        yield site.build_call(f"{box}.store_tile", desc, site.build_operand(1), coord, **keywords)
 
 
 def _spell_bulk(site: Site) -> Iterator[Expr | None]:
     words = site.words
-    values = list(site.values(0))
+    values = list(site.build_operands(0))
     keywords: dict[str, Expr | None] = {}
     if "L2::cache_hint" in words:
         keywords["cache_hint"] = values.pop()
@@ -116,30 +122,30 @@ def _spell_bulk(site: Site) -> Iterator[Expr | None]:
     }
     name = names.get((source, target))
     if name is not None:
-        yield site.call(f"ptx.cp.async_.bulk.{name}", *values, **keywords)
+        yield site.build_call(f"ptx.cp.async_.bulk.{name}", *values, **keywords)
 
 
 def _spell_mbarrier(site: Site) -> Iterator[Expr | None]:
     words = list(site.words)
     op = words.pop(0)
     space = next((word for word in words if word.startswith("shared")), "")
-    values = list(site.values(0))
+    values = list(site.build_operands(0))
     order = _find_order(words)
     if op in ("init", "inval"):
         usual = "shared::cta" if op == "init" else "shared"
-        yield site.call(f"ptx.mbarrier.{op}", *values, space=_omit_usual(space, usual))
+        yield site.build_call(f"ptx.mbarrier.{op}", *values, space=_omit_usual(space, usual))
     elif op in ("expect_tx", "complete_tx"):
-        yield site.call(f"ptx.mbarrier.{op}", *values, space=_omit_usual(space, "shared"))
+        yield site.build_call(f"ptx.mbarrier.{op}", *values, space=_omit_usual(space, "shared"))
     elif op in ("arrive", "arrive_drop"):
         yield from _spell_arrival(site, op, space, values, order)
     elif op in ("try_wait", "test_wait") and site.fresh:
         keywords = order if len(values) < 4 else {**order, "suspend_hint": values.pop()}
         parity = None if "parity" in words else Literal(False)
-        yield site.call(
+        yield site.build_call(
             f"ptx.mbarrier.{op}", *values[1:], parity=parity, space=_omit_usual(space, "shared"), **keywords
         )
     elif op == "pending_count" and site.fresh:
-        yield site.call("ptx.mbarrier.pending_count", *values[1:])
+        yield site.build_call("ptx.mbarrier.pending_count", *values[1:])
 
 
 def _find_order(words: list[str]) -> dict[str, Expr | None]:
@@ -154,70 +160,77 @@ def _spell_arrival(
     tail = "_expect_tx" if "expect_tx" in site.words else "_no_complete" if "noComplete" in site.words else ""
     count = values.pop() if not tail and len(values) == 3 else None
     if space == "shared::cluster" and values[0] == NONE and op == "arrive":
-        yield site.call(f"ptx.mbarrier.arrive{tail}_mapped", *values[1:], count=count, **order)
+        yield site.build_call(f"ptx.mbarrier.arrive{tail}_mapped", *values[1:], count=count, **order)
     elif site.fresh:
         usual = "shared::cta" if tail == "_expect_tx" else "shared"
-        yield site.call(f"ptx.mbarrier.{op}{tail}", *values[1:], count=count, space=_omit_usual(space, usual), **order)
+        yield site.build_call(
+            f"ptx.mbarrier.{op}{tail}", *values[1:], count=count, space=_omit_usual(space, usual), **order
+        )
     elif values[0] == NONE and op == "arrive":
         usual = "shared::cta" if tail == "_expect_tx" else "shared"
-        yield site.call(
+        yield site.build_call(
             f"ptx.mbarrier.arrive{tail}", *values[1:], count=count, space=_omit_usual(space, usual),
             state=Literal(False), **order,
         )  # fmt: skip
 
 
 def _spell_shfl(site: Site) -> Iterator[Expr | None]:
-    if not site.fresh or site.words[:1] != ("sync",) or len(site.given) != 5:
+    if not site.fresh or site.words[:1] != ("sync",) or len(site.actuals) != 5:
         return
-    mode, clamp, mask = site.words[1], site.given[3], site.given[4]
-    whole = isinstance(mask, ImmediateOperand) and mask.text == str(_ALL)
-    pair = isinstance(site.given[0], PipeOperand)
+    mode, clamp, mask = site.words[1], site.actuals[3], site.actuals[4]
+    is_full = isinstance(mask, ImmediateOperand) and mask.text == str(_ALL)
+    pair = isinstance(site.actuals[0], PipeOperand)
     if isinstance(clamp, ImmediateOperand) and not pair:
         width = 32 - (int(clamp.value) >> 8)
-        yield site.call(
-            f"ptx.warp.shfl_{mode}", site.value(1), site.value(2), width=None if width == 32 else Literal(width),
-            mask=None if whole else site.value(4),
+        yield site.build_call(
+            f"ptx.warp.shfl_{mode}", site.build_operand(1), site.build_operand(2),
+            width=None if width == 32 else Literal(width),
+            mask=None if is_full else site.build_operand(4),
         )  # fmt: skip
-    last = () if whole else (site.value(4),)
-    yield site.call("ptx.warp.shfl", Literal(mode), *site.values(1)[:3], *last, valid=_TRUE if pair else None)
+    last = () if is_full else (site.build_operand(4),)
+    yield site.build_call(
+        "ptx.warp.shfl", Literal(mode), *site.build_operands(1)[:3], *last, valid=_TRUE if pair else None
+    )
 
 
 def _spell_vote(site: Site) -> Iterator[Expr | None]:
     if site.fresh and len(site.words) == 3:
         name = "ballot" if site.words[1] == "ballot" else f"vote_{site.words[1]}"
-        mask = site.given[2]
-        whole = isinstance(mask, ImmediateOperand) and mask.text == str(_ALL)
-        yield site.call(f"ptx.warp.{name}", site.value(1), mask=None if whole else site.value(2))
+        mask = site.actuals[2]
+        is_full = isinstance(mask, ImmediateOperand) and mask.text == str(_ALL)
+        yield site.build_call(
+            f"ptx.warp.{name}", site.build_operand(1), mask=None if is_full else site.build_operand(2)
+        )
 
 
 def _spell_match(site: Site) -> Iterator[Expr | None]:
     if site.fresh and site.words[:2] == ("any", "sync"):
-        yield site.call("ptx.warp.match_any", site.value(1), mask=site.value(2))
+        yield site.build_call("ptx.warp.match_any", site.build_operand(1), mask=site.build_operand(2))
 
 
 def _spell_redux(site: Site) -> Iterator[Expr | None]:
     op = site.words[1] if len(site.words) > 2 else ""
-    dst = None if site.fresh else site.value(0)
-    yield site.call("ptx.warp.redux", Literal(op), site.value(1), dst=dst, mask=site.value(2))
+    dst = None if site.fresh else site.build_operand(0)
+    yield site.build_call("ptx.warp.redux", Literal(op), site.build_operand(1), dst=dst, mask=site.build_operand(2))
 
 
 def _spell_elect(site: Site) -> Iterator[Expr | None]:
-    pair = site.given[0]
+    pair = site.actuals[0]
     if not isinstance(pair, PipeOperand):
         return
-    mask = site.given[1]
-    whole = isinstance(mask, ImmediateOperand) and mask.text == str(_ALL)
+    mask = site.actuals[1]
+    is_full = isinstance(mask, ImmediateOperand) and mask.text == str(_ALL)
     if site.fresh:
         alone = getattr(pair.left, "name", "") == "_"
-        operands = () if whole else (site.value(1),)
-        yield site.call("ptx.warp.elect", *operands, leader=Literal(False) if alone else None)
+        operands = () if is_full else (site.build_operand(1),)
+        yield site.build_call("ptx.warp.elect", *operands, leader=Literal(False) if alone else None)
     elif site.pred is None:
-        left, right = site.operands.expr(pair.left), site.operands.expr(pair.right)
-        yield site.call("ptx.elect_sync", left, right, site.value(1))
+        left, right = site.operands.build_expression(pair.left), site.operands.build_expression(pair.right)
+        yield site.build_call("ptx.elect_sync", left, right, site.build_operand(1))
 
 
 def _make_atomic(family: str) -> Ways:
-    def ways(site: Site) -> Iterator[Expr | None]:
+    def spell_atomic(site: Site) -> Iterator[Expr | None]:
         if site.kind is None or "async" in site.words:
             return
         words = list(site.words[:-1])
@@ -227,16 +240,16 @@ def _make_atomic(family: str) -> Ways:
         sem = next((word for word in words if word in ("relaxed", "acquire", "release", "acq_rel")), None)
         scope = next((word for word in words if word in ("cta", "cluster", "gpu", "sys")), None)
         space = next((word for word in words if word in _SPACES), "")
-        more = {
+        options = {
             "space": _omit_usual(space, "global"),
             "sem": None if sem is None else Literal(sem),
             "scope": None if scope is None else Literal(scope),
         }
         name = f"{op}_" if op in ("and", "or") else "xor_" if op == "xor" else op
-        operands = (site.made(0), *site.values(1)) if site.fresh else site.values(0)
-        yield site.call(f"ptx.{family}.{name}", site.type(site.kind), *operands, **more)
+        operands = (site.build_new_types(0), *site.build_operands(1)) if site.fresh else site.build_operands(0)
+        yield site.build_call(f"ptx.{family}.{name}", site.name_type(site.kind), *operands, **options)
 
-    return ways
+    return spell_atomic
 
 
 _OPERATIONS = frozenset("add min max inc dec and or xor exch cas".split())
@@ -245,30 +258,32 @@ _SPACES = frozenset("global shared shared::cta shared::cluster".split())
 
 def _spell_prefetch(site: Site) -> Iterator[Expr | None]:
     if site.words[-1:] == ("tensormap",):
-        yield site.call("ptx.prefetch_tensormap", site.value(0), space=_omit_usual(".".join(site.words[:-1]), ""))
+        yield site.build_call(
+            "ptx.prefetch_tensormap", site.build_operand(0), space=_omit_usual(".".join(site.words[:-1]), "")
+        )
     elif len(site.words) == 2:
         space, level = site.words
-        yield site.call(
-            "ptx.prefetch", site.value(0), level=_omit_usual(level, "L2"), space=_omit_usual(space, "global")
+        yield site.build_call(
+            "ptx.prefetch", site.build_operand(0), level=_omit_usual(level, "L2"), space=_omit_usual(space, "global")
         )
 
 
 def _spell_griddepcontrol(site: Site) -> Iterator[Expr | None]:
-    yield site.call(f"ptx.griddepcontrol.{site.words[0]}")
+    yield site.build_call(f"ptx.griddepcontrol.{site.words[0]}")
 
 
 def _spell_setmaxnreg(site: Site) -> Iterator[Expr | None]:
-    yield site.call(f"ptx.setmaxnreg_{site.words[0]}", site.value(0))
+    yield site.build_call(f"ptx.setmaxnreg_{site.words[0]}", site.build_operand(0))
 
 
 def _spell_mapa(site: Site) -> Iterator[Expr | None]:
     if site.fresh:
-        yield site.call("ptx.cluster.map_shared_u32", site.value(1), site.value(2))
+        yield site.build_call("ptx.cluster.map_shared_u32", site.build_operand(1), site.build_operand(2))
 
 
 def _spell_activemask(site: Site) -> Iterator[Expr | None]:
     if site.fresh:
-        yield site.call("ptx.warp.activemask")
+        yield site.build_call("ptx.warp.activemask")
 
 
 FAMILIES: dict[str, Ways] = {

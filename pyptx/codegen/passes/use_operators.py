@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyptx.check.body import Step
-from pyptx.codegen.plan import Attribute, Binary, Expr, Literal, Unary, call, dotted
-from pyptx.codegen.sugar_operands import Operands, number, typed, viewed
+from pyptx.codegen.plan import Attribute, Binary, Expr, Literal, Unary, build_path, call
+from pyptx.codegen.sugar_operands import Operands, name_type, number, view_as
 from pyptx.dsl.arithmetic import to_unsigned
 from pyptx.dsl.registers import Reg
 from pyptx.ir.operands import ImmediateOperand
@@ -23,10 +23,10 @@ _BINARY = {
 _COMPARED = {"eq": "==", "ne": "!=", "neu": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _BITS = frozenset("and or xor shl not".split())
 _SIGNED = frozenset("div rem setp min max".split())
-_MAD = dotted("ptx.mad")
+_MAD = build_path("ptx.mad")
 
 
-def operators(operands: Operands, step: Step) -> Iterator[Expr]:
+def spell_with_operators(operands: Operands, step: Step) -> Iterator[Expr]:
     """Yield expressions for an instruction whose destination is a new register."""
     instruction = step.instruction
     if instruction.predicate is not None or len(instruction.operands) < 2:
@@ -48,7 +48,7 @@ def operators(operands: Operands, step: Step) -> Iterator[Expr]:
     elif len(sources) == 1 and opcode in ("neg", "not", "abs") and len(modifiers) == 1:
         source = _build_side(operands, sources[0], opcode, kind)
         if source is not None and not isinstance(source, Literal):
-            yield call(dotted("abs"), source) if opcode == "abs" else Unary("-" if opcode == "neg" else "~", source)
+            yield call(build_path("abs"), source) if opcode == "abs" else Unary("-" if opcode == "neg" else "~", source)
     elif len(sources) == 3 and opcode in ("mad", "fma") and len(modifiers) == 2:
         yield from _build_mads(operands, opcode, modifiers, kind, sources)
 
@@ -73,27 +73,27 @@ def _build_sides(
 ) -> Iterator[tuple[Expr, Expr]]:
     """Yield both sides: as typed, with the left one viewed as the instruction's type, and with both."""
     left = _build_side(operands, sources[0], opcode, kind)
-    right = operands.expr(sources[1])  # pyright: ignore[reportArgumentType]
+    right = operands.build_expression(sources[1])  # pyright: ignore[reportArgumentType]
     if left is None or right is None:
         return
-    other = _build_side(operands, sources[1], opcode, kind)
-    if opcode in _SIGNED and other is not None:
-        yield left, other
+    right_view = _build_side(operands, sources[1], opcode, kind)
+    if opcode in _SIGNED and right_view is not None:
+        yield left, right_view
         return
     yield left, right
-    if other is not None and other is not right:
-        yield left, other
+    if right_view is not None and right_view is not right:
+        yield left, right_view
 
 
 def _build_side(operands: Operands, operand: object, opcode: str, kind: PtxType) -> Expr | None:
     """Return an operand, viewed as the instruction's type if its own type would select another."""
-    expr = operands.expr(operand)  # pyright: ignore[reportArgumentType]
+    expr = operands.build_expression(operand)  # pyright: ignore[reportArgumentType]
     if expr is None or isinstance(operand, ImmediateOperand):
         return expr
-    value = operands.draft.bench.known(expr)
+    value = operands.draft.bench.look_up(expr)
     if not isinstance(value, Reg) or fits(value.dtype, opcode, kind):
         return expr
-    return viewed(expr, kind)
+    return view_as(expr, kind)
 
 
 def fits(have: PtxType, opcode: str, kind: PtxType) -> bool:
@@ -113,11 +113,11 @@ def _build_mads(
     operands: Operands, opcode: str, modifiers: tuple[str, ...], kind: PtxType, sources: tuple[object, ...]
 ) -> Iterator[Expr]:
     first = _build_side(operands, sources[0], opcode, kind)
-    rest = [operands.expr(source) for source in sources[1:]]  # pyright: ignore[reportArgumentType]
-    if first is None or None in rest:
+    factors = [operands.build_expression(source) for source in sources[1:]]  # pyright: ignore[reportArgumentType]
+    if first is None or None in factors:
         return
     mode = None if modifiers[0] in (".lo", ".rn") else Literal(modifiers[0][1:])
-    yield call(_MAD, first, *[part for part in rest if part is not None], mode=mode)
+    yield call(_MAD, first, *[part for part in factors if part is not None], mode=mode)
 
 
-__all__ = ["fits", "number", "operators", "typed"]
+__all__ = ["fits", "number", "spell_with_operators", "name_type"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from pyptx.codegen.passes.use_families import FAMILIES
-from pyptx.codegen.plan import Attribute, Call, Expr, Literal, call, dotted
+from pyptx.codegen.plan import Attribute, Call, Expr, Literal, build_path, call
 from pyptx.codegen.sugar_site import Site
 from pyptx.ir.operands import AddressOperand, LabelOperand, Operand, VectorOperand
 from pyptx.isa.special import special_register
@@ -17,7 +17,7 @@ from pyptx.isa.special import special_register
 Ways = Callable[[Site], Iterator[Expr | None]]
 
 
-def wrappers(site: Site) -> Iterator[Expr]:
+def spell_with_wrappers(site: Site) -> Iterator[Expr]:
     """Yield calls of wrappers for an instruction."""
     ways = _WAYS.get(site.opcode) or FAMILIES.get(site.opcode)
     if ways is not None:
@@ -28,19 +28,19 @@ def wrappers(site: Site) -> Iterator[Expr]:
 
 def _spell_mov(site: Site) -> Iterator[Expr | None]:
     kind = site.kind
-    source = site.given[1]
+    source = site.actuals[1]
     name = getattr(source, "name", "")
     if site.fresh and site.pred is None and name.startswith("%") and special_register(name) is not None:
-        yield call(dotted(f"ptx.special.{name[1:]}"))
+        yield call(build_path(f"ptx.special.{name[1:]}"))
     if kind is None:
         return
     if site.fresh:
-        yield site.call("ptx.mov", site.type(kind), site.value(1))
-        home = site.home(site.given[0])
+        yield site.build_call("ptx.mov", site.name_type(kind), site.build_operand(1))
+        home = site.find_home(site.actuals[0])
         if home is not None:
-            yield site.call("ptx.bitcast", site.type(home), site.value(1))
+            yield site.build_call("ptx.bitcast", site.name_type(home), site.build_operand(1))
     else:
-        yield site.call("ptx.mov", site.type(kind), site.value(0), site.value(1))
+        yield site.build_call("ptx.mov", site.name_type(kind), site.build_operand(0), site.build_operand(1))
 
 
 def _spell_ld(site: Site) -> Iterator[Expr | None]:
@@ -48,24 +48,26 @@ def _spell_ld(site: Site) -> Iterator[Expr | None]:
     if kind is None:
         return
     words = list(site.words[:-1])
-    address = site.given[1] if len(site.given) > 1 else None
+    address = site.actuals[1] if len(site.actuals) > 1 else None
     plain = isinstance(address, AddressOperand) and address.offset is None and not address.rest
     if words == ["param"] and plain and site.pred is None and site.fresh:
         assert isinstance(address, AddressOperand)
-        if site.operands.variable(address.base) is None:
-            yield call(dotted("ptx.param"), site.type(kind), site.operands.named(address.base) or Literal(""))
-    if len(site.given) != 2 or _is_single(site.given[0]):
+        if site.operands.get_variable(address.base) is None:
+            yield call(
+                build_path("ptx.param"), site.name_type(kind), site.operands.build_name(address.base) or Literal("")
+            )
+    if len(site.actuals) != 2 or _is_single(site.actuals[0]):
         return
     lanes = words.pop() if words and words[-1] in ("v2", "v4", "v8") else None
     space = words.pop(0) if words and words[0] in _SPACES else ""
     if words and words[0] in ("volatile", "relaxed", "acquire", "weak", "mmio"):
         return
-    more = {"space": _omit_usual(space, "global"), "cache": _omit_usual(".".join(words), "")}
+    options = {"space": _omit_usual(space, "global"), "cache": _omit_usual(".".join(words), "")}
     if site.fresh:
         vec = None if lanes is None else Literal(int(lanes[1:]))
-        yield site.call("ptx.ld", site.type(kind), site.value(1), vec=vec, **more)
+        yield site.build_call("ptx.ld", site.name_type(kind), site.build_operand(1), vec=vec, **options)
     else:
-        yield site.call("ptx.ld", site.type(kind), site.value(0), site.value(1), **more)
+        yield site.build_call("ptx.ld", site.name_type(kind), site.build_operand(0), site.build_operand(1), **options)
 
 
 def _is_single(operand: Operand) -> bool:
@@ -83,54 +85,56 @@ def _omit_usual(text: str, usual: str) -> Expr | None:
 def _spell_st(site: Site) -> Iterator[Expr | None]:
     kind = site.kind
     words = list(site.words[:-1])
-    if kind is None or len(site.given) != 2 or _is_single(site.given[1]):
+    if kind is None or len(site.actuals) != 2 or _is_single(site.actuals[1]):
         return
     if words and words[-1] in ("v2", "v4", "v8"):
         words.pop()
     space = words.pop(0) if words and words[0] in _SPACES else ""
-    more = {"space": _omit_usual(space, "global"), "cache": _omit_usual(".".join(words), "")}
-    yield site.call("ptx.st", site.type(kind), site.value(0), site.value(1), **more)
+    options = {"space": _omit_usual(space, "global"), "cache": _omit_usual(".".join(words), "")}
+    yield site.build_call("ptx.st", site.name_type(kind), site.build_operand(0), site.build_operand(1), **options)
 
 
 def _spell_mul(site: Site) -> Iterator[Expr | None]:
     if site.kind is None or len(site.words) != 2:
         return
-    first = () if site.fresh else (site.value(0),)
+    first = () if site.fresh else (site.build_operand(0),)
     mode = None if site.words[0] == "lo" else Literal(site.words[0])
-    yield site.call("ptx.mul", site.type(site.kind), *first, site.value(1), site.value(2), mode=mode)
+    yield site.build_call(
+        "ptx.mul", site.name_type(site.kind), *first, site.build_operand(1), site.build_operand(2), mode=mode
+    )
 
 
 def _spell_mad(site: Site) -> Iterator[Expr | None]:
     if site.kind is None or len(site.words) != 2 or site.fresh:
         return
     mode = None if site.words[0] in ("lo", "rn") else Literal(site.words[0])
-    yield site.call("ptx.mad", site.type(site.kind), *site.values(0), mode=mode)
+    yield site.build_call("ptx.mad", site.name_type(site.kind), *site.build_operands(0), mode=mode)
 
 
 def _make_plain(name: str) -> Ways:
     """Return candidates for a wrapper `name(dtype, dst, …)` without a short form, if the destination exists."""
 
-    def ways(site: Site) -> Iterator[Expr | None]:
+    def spell_plain(site: Site) -> Iterator[Expr | None]:
         if site.kind is not None and not site.fresh and len(site.words) == 1:
-            yield site.call(name, site.type(site.kind), *site.values(0))
+            yield site.build_call(name, site.name_type(site.kind), *site.build_operands(0))
 
-    return ways
+    return spell_plain
 
 
 def _spell_not(site: Site) -> Iterator[Expr | None]:
     if site.kind is not None and len(site.words) == 1:
-        yield site.call("ptx.not_", site.type(site.kind), *site.values(1 if site.fresh else 0))
+        yield site.build_call("ptx.not_", site.name_type(site.kind), *site.build_operands(1 if site.fresh else 0))
 
 
 def _spell_setp(site: Site) -> Iterator[Expr | None]:
     if site.kind is not None and not site.fresh and len(site.words) in (2, 3):
-        compared = Literal(".".join(site.words[:-1]))
-        yield site.call("ptx.setp", compared, site.type(site.kind), *site.values(0))
+        comparison = Literal(".".join(site.words[:-1]))
+        yield site.build_call("ptx.setp", comparison, site.name_type(site.kind), *site.build_operands(0))
 
 
 def _spell_selp(site: Site) -> Iterator[Expr | None]:
     if site.kind is not None:
-        yield site.call("ptx.selp", site.type(site.kind), *site.values(1 if site.fresh else 0))
+        yield site.build_call("ptx.selp", site.name_type(site.kind), *site.build_operands(1 if site.fresh else 0))
 
 
 def _spell_cvt(site: Site) -> Iterator[Expr | None]:
@@ -142,11 +146,11 @@ def _spell_cvt(site: Site) -> Iterator[Expr | None]:
         return
     flags = {word: Literal(True) for word in ("ftz", "sat") if word in words}
     rounding = ".".join(word for word in words if word not in flags)
-    sources = site.values(1)
-    operands: tuple[Expr | None, ...] = sources if len(sources) == 1 else (site.listed(sources),)
-    first = () if site.fresh else (site.value(0),)
-    more = {"rounding": Literal(rounding) if rounding else None, **flags}
-    yield site.call("ptx.cvt", site.type(target), site.type(source), *first, *operands, **more)
+    sources = site.build_operands(1)
+    operands: tuple[Expr | None, ...] = sources if len(sources) == 1 else (site.build_list(sources),)
+    first = () if site.fresh else (site.build_operand(0),)
+    options = {"rounding": Literal(rounding) if rounding else None, **flags}
+    yield site.build_call("ptx.cvt", site.name_type(target), site.name_type(source), *first, *operands, **options)
 
 
 def _spell_cvta(site: Site) -> Iterator[Expr | None]:
@@ -155,47 +159,52 @@ def _spell_cvta(site: Site) -> Iterator[Expr | None]:
         return
     name = "_".join(words)
     name = "global_" if name == "global" else name
-    dst = None if site.fresh else site.value(0)
-    yield site.call(f"ptx.cvta.{name}", site.value(1), dst=dst)
+    dst = None if site.fresh else site.build_operand(0)
+    yield site.build_call(f"ptx.cvta.{name}", site.build_operand(1), dst=dst)
 
 
 def _spell_bra(site: Site) -> Iterator[Expr | None]:
-    if len(site.given) == 1 and isinstance(site.given[0], LabelOperand):
+    if len(site.actuals) == 1 and isinstance(site.actuals[0], LabelOperand):
         uni = Literal(True) if site.words == ("uni",) else None
-        yield site.call("ptx.bra", Literal(site.given[0].name), uni=uni)
+        yield site.build_call("ptx.bra", Literal(site.actuals[0].name), uni=uni)
 
 
 def _make_bare(name: str) -> Ways:
-    def ways(site: Site) -> Iterator[Expr | None]:
-        yield site.call(name, *site.values(0))
+    def spell_bare(site: Site) -> Iterator[Expr | None]:
+        yield site.build_call(name, *site.build_operands(0))
 
-    return ways
+    return spell_bare
 
 
 def _spell_bar(site: Site) -> Iterator[Expr | None]:
     words = ".".join(site.words)
     if words == "sync":
-        if len(site.given) == 1 and site.value(0) == Literal(0):
-            yield site.call("ptx.bar.sync")
-        yield site.call("ptx.bar.sync", *site.values(0))
+        if len(site.actuals) == 1 and site.build_operand(0) == Literal(0):
+            yield site.build_call("ptx.bar.sync")
+        yield site.build_call("ptx.bar.sync", *site.build_operands(0))
     elif words == "warp.sync":
-        if site.value(0) == Literal(0xFFFFFFFF):
-            yield site.call("ptx.bar.warp_sync")
-        yield site.call("ptx.bar.warp_sync", *site.values(0))
+        if site.build_operand(0) == Literal(0xFFFFFFFF):
+            yield site.build_call("ptx.bar.warp_sync")
+        yield site.build_call("ptx.bar.warp_sync", *site.build_operands(0))
     elif words == "arrive":
-        yield site.call("ptx.bar.arrive", *site.values(0))
+        yield site.build_call("ptx.bar.arrive", *site.build_operands(0))
     elif site.words[0] == "red" and site.fresh:
-        threads = site.value(2) if len(site.given) == 4 else None
-        yield site.call(f"ptx.bar.red_{site.words[1]}", site.value(len(site.given) - 1), site.value(1), count=threads)
+        threads = site.build_operand(2) if len(site.actuals) == 4 else None
+        yield site.build_call(
+            f"ptx.bar.red_{site.words[1]}",
+            site.build_operand(len(site.actuals) - 1),
+            site.build_operand(1),
+            count=threads,
+        )
 
 
 def _spell_barrier(site: Site) -> Iterator[Expr | None]:
     words = list(site.words)
     if words[:1] == ["cluster"] and len(words) > 1 and words[1] in ("arrive", "wait"):
-        aligned = Literal(True) if "aligned" in words else None
+        is_aligned = Literal(True) if "aligned" in words else None
         orders = [word for word in words[2:] if word != "aligned"]
         sem = Literal(orders[0]) if orders else None
-        yield site.call(f"ptx.cluster.{words[1]}", aligned=aligned, sem=sem)
+        yield site.build_call(f"ptx.cluster.{words[1]}", aligned=is_aligned, sem=sem)
 
 
 def _spell_fence(site: Site) -> Iterator[Expr | None]:
@@ -203,7 +212,7 @@ def _spell_fence(site: Site) -> Iterator[Expr | None]:
     for prefix in ("sc", "acq_rel", "acquire", "release"):
         if words.startswith(f"{prefix}."):
             scope = words[len(prefix) + 1 :]
-            yield site.call(f"ptx.fence.{prefix}", _omit_usual(scope, "gpu"), *site.values(0))
+            yield site.build_call(f"ptx.fence.{prefix}", _omit_usual(scope, "gpu"), *site.build_operands(0))
     name = words.replace("::", "_").replace(".", "_")
     name = {
         "mbarrier_init_release_cluster": "mbarrier_init",
@@ -217,15 +226,15 @@ def _spell_fence(site: Site) -> Iterator[Expr | None]:
     for kind in ("release", "acquire"):
         stem = f"proxy_tensormap_generic_{kind}_"
         if name.startswith(stem):
-            yield site.call(f"ptx.fence.proxy_tensormap_{kind}", *site.values(0)[:1],
+            yield site.build_call(f"ptx.fence.proxy_tensormap_{kind}", *site.build_operands(0)[:1],
                             scope=_omit_usual(name.removeprefix(stem), "gpu"))  # fmt: skip
-    if not site.given:
-        yield Call(Attribute(dotted("ptx.fence"), name), (), site.guard())
+    if not site.actuals:
+        yield Call(Attribute(build_path("ptx.fence"), name), (), site.build_guard())
 
 
 def _spell_membar(site: Site) -> Iterator[Expr | None]:
     level = ".".join(site.words)
-    yield site.call("ptx.fence.membar", _omit_usual(level, "gl"))
+    yield site.build_call("ptx.fence.membar", _omit_usual(level, "gl"))
 
 
 _WAYS: dict[str, Ways] = {

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from pyptx.codegen.analysis.structure import Choice, Cycle, Part, Shape, shape_of
+from pyptx.codegen.analysis.structure import Choice, Cycle, Part, Shape, find_shape
 from pyptx.ir.nodes import Function, Instruction, Statement
 from pyptx.parser import parse
 from tests.codegen.transcripts import kernel
@@ -36,7 +36,7 @@ def shaped(before: str, after: str, target: str) -> tuple[Sequence[Statement], S
     """Return the statements and the shape of a loop inside another one; the inner one has a branch to a label."""
     *_, function = parse(kernel(LOOP.format(before=before, after=after, target=target))).statements
     assert isinstance(function, Function)
-    return function.body, shape_of(function.body)
+    return function.body, find_shape(function.body)
 
 
 def cycles(parts: list[Part]) -> list[Cycle]:
@@ -46,7 +46,7 @@ def cycles(parts: list[Part]) -> list[Cycle]:
         if isinstance(part, Cycle):
             found += [part, *cycles(part.body)]
         elif isinstance(part, Choice):
-            found += [*cycles(part.then), *cycles(part.other)]
+            found += [*cycles(part.then), *cycles(part.otherwise)]
     return found
 
 
@@ -56,7 +56,7 @@ def test_a_branch_that_leaves_two_loops_breaks_and_continues_neither(place: str,
     _, made = shaped(*PLACES[place], target)
     assert len(cycles(made.parts)) == 2
     assert made.leaves == {}
-    assert all(cycle.done is None for cycle in cycles(made.parts))
+    assert all(cycle.end is None for cycle in cycles(made.parts))
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -71,4 +71,4 @@ def test_a_branch_behind_its_own_loop_breaks_it() -> None:
     _, made = shaped("", "NEXT:", "NEXT")
     outer, inner = cycles(made.parts)
     assert made.leaves == {inner.label + 1: "break"}
-    assert (outer.done, inner.done) == (None, inner.tail + 1)
+    assert (outer.end, inner.end) == (None, inner.tail + 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyptx.codegen.passes.fold_expressions import replaced
+from pyptx.codegen.passes.fold_expressions import replace_name
 from pyptx.codegen.plan import Attribute, Binary, Call, Item, List, Literal, Name, Tuple, Unary
 
 PARTS = (
@@ -13,9 +13,9 @@ PARTS = (
 
 def test_only_parts_with_the_variable_are_made_anew() -> None:
     whole = Call(Name("f"), PARTS, ())
-    assert replaced(whole, "x", Literal(0)) is whole
+    assert replace_name(whole, "x", Literal(0)) is whole
     for place, name in enumerate("abcdegi"):
-        made = replaced(whole, name, Literal(0))
+        made = replace_name(whole, name, Literal(0))
         assert isinstance(made, Call)
         assert [mine is theirs for mine, theirs in zip(made.arguments, PARTS, strict=True)] == [
             other != place for other in range(len(PARTS))

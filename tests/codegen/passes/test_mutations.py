@@ -40,7 +40,7 @@ Patch = pytest.MonkeyPatch
 
 
 def _declared(_: Any, variable: Any) -> Any:
-    return variable.declared
+    return variable.declared_type
 
 
 def _always(*_: Any) -> bool:
@@ -67,14 +67,14 @@ def test_without_the_bench_wrong_operators_show(monkeypatch: Patch) -> None:
     ptx = READS["a signed reading"][0]
     monkeypatch.setattr(use_operators, "fits", _always)
     monkeypatch.setattr(choose_types, "decide", _declared)
-    emitted = Bench.emitted
+    emitted = Bench.try_expression
 
     def credulous(bench: Bench, expr: Expr, fresh: Any, wanted: Any) -> Any:
         made = emitted(bench, expr, fresh, None)
         del made
         return fresh[0] if len(fresh) == 1 else emitted(bench, expr, fresh, wanted)
 
-    monkeypatch.setattr(Bench, "emitted", credulous)
+    monkeypatch.setattr(Bench, "try_expression", credulous)
     assert _noticed(ptx)
 
 
@@ -120,7 +120,7 @@ def test_structures_that_do_not_nest_break_the_promise(monkeypatch: Patch) -> No
 def test_structures_entered_from_outside_are_only_refused_by_their_entries(monkeypatch: Patch) -> None:
     ptx = "@%p1 bra I;\n@%p2 bra D;\nmov.u32 %r1, 0;\nI:\nmov.u32 %r1, 1;\nD:\nret;\n"
     assert 'ptx.bra("D"' in body(ptx)
-    monkeypatch.setattr(Entries, "closed", _always)
+    monkeypatch.setattr(Entries, "is_closed", _always)
     assert lost(ptx) is None
 
 
@@ -138,13 +138,13 @@ def test_wait_loops_that_test_something_else_are_refused(monkeypatch: Patch) -> 
 def test_folding_past_what_emits_shows(monkeypatch: Patch) -> None:
     ptx = "ld.shared.u32 %r1, [%rd1];\nld.shared.u32 %r2, [%rd2];\nsub.u32 %r3, %r2, %r1;\nst.shared.u32 [%rd1], %r3;\n"
     assert lost(ptx) is None
-    monkeypatch.setattr(fold_expressions._Folding, "first", _always)  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(fold_expressions._Folding, "is_first", _always)  # pyright: ignore[reportPrivateUsage]
     assert _noticed(ptx)
 
 
 def test_folding_what_is_read_twice_shows(monkeypatch: Patch) -> None:
     ptx = "add.u32 %r1, %r8, %r9;\nmul.lo.u32 %r2, %r1, 3;\nadd.u32 %r3, %r1, %r2;\nst.shared.u32 [%r3], %r1;\n"
-    monkeypatch.setattr("pyptx.codegen.sugar_draft.Draft.once", _always)
+    monkeypatch.setattr("pyptx.codegen.sugar_draft.Draft.is_read_once", _always)
     assert _noticed(ptx)
 
 
@@ -172,19 +172,19 @@ def test_without_unrolling_wrong_loops_show(monkeypatch: Patch) -> None:
 
         __hash__ = None  # type: ignore[assignment]
 
-    monkeypatch.setattr(roll_repeats, "unrolled", Anything)
+    monkeypatch.setattr(roll_repeats, "unroll", Anything)
     assert _noticed(ptx)
 
 
 def test_a_lost_round_breaks_the_promise(monkeypatch: Patch) -> None:
     ptx = READS["repeated statements"][0]
-    usual = roll_repeats._Stretch.loop  # pyright: ignore[reportPrivateUsage]
+    usual = roll_repeats._Stretch.build_loop  # pyright: ignore[reportPrivateUsage]
 
     def shorter(stretch: Any, at: int, length: int, count: int) -> Any:
         made: Any = usual(stretch, at, length, count)
         return made and (made[0], made[1].replace(emits=made[1].emits[:-1]))
 
-    monkeypatch.setattr(roll_repeats._Stretch, "loop", shorter)  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(roll_repeats._Stretch, "build_loop", shorter)  # pyright: ignore[reportPrivateUsage]
     with pytest.raises(BrokenPass, match="roll_repeats"):
         body(ptx)
 
@@ -201,13 +201,13 @@ def test_arrays_of_other_registers_are_refused(monkeypatch: Patch) -> None:
 
 
 def test_masks_with_other_values_show(monkeypatch: Patch) -> None:
-    usual = show_masks.shown
+    usual = show_masks.show
 
     def wrong(value: Expr, pattern: bool) -> Expr:
         made = usual(value, pattern)
         return Literal(int(str(made.value)) + 1, True) if isinstance(made, Literal) and made.hex else made
 
-    monkeypatch.setattr(show_masks, "shown", wrong)
+    monkeypatch.setattr(show_masks, "show", wrong)
     assert _noticed(READS["masks"][0])
 
 
@@ -233,7 +233,7 @@ def _one_name(names: Names, wanted: str) -> str:
 
 
 def test_two_registers_of_one_name_show(monkeypatch: Patch) -> None:
-    monkeypatch.setattr(Names, "fresh", _one_name)
+    monkeypatch.setattr(Names, "make_name", _one_name)
     assert _noticed(READS["special registers and roles"][0])
 
 
@@ -251,12 +251,12 @@ def test_comments_change_nothing(monkeypatch: Patch) -> None:
 
 
 def test_registers_in_another_order_show(monkeypatch: Patch) -> None:
-    usual = sugar_function.given_names
+    usual = sugar_function.list_new_names
 
     def reversed_names(*given: Any) -> list[Expr]:
         return usual(*given)[::-1]
 
-    monkeypatch.setattr(sugar_function, "given_names", reversed_names)
+    monkeypatch.setattr(sugar_function, "list_new_names", reversed_names)
     assert _noticed(
         "add.u32 %r5, %r8, %r9;\nadd.u32 %r2, %r8, %r5;\nadd.u32 %r7, %r2, %r5;\nst.shared.u32 [%r7], %r2;\n"
     )

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from pyptx.codegen import ptx_to_python
-from pyptx.codegen.analysis.demangle import readable
+from pyptx.codegen.analysis.demangle import demangle
 from tests.codegen.sugared import body, lost, statements
 from tests.codegen.transcripts import kernel
 
@@ -147,7 +147,7 @@ def test_long_symbols_become_constants() -> None:
     ("_ZN", "_ZN"), ("_Z999x", "_Z999x"), ("_ZNSt6vectorIfE4sizeEv", "size"), ("_ZN1AC1Ev", "A"),
 ])  # fmt: skip
 def test_demangled_names(mangled: str, name: str) -> None:
-    assert readable(mangled) == name
+    assert demangle(mangled) == name
 
 
 def test_what_nobody_reads_has_no_name() -> None:

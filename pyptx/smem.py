@@ -10,7 +10,7 @@ from pyptx.dsl.registers import Dtype, Reg
 from pyptx.dsl.shared import SharedAlloc, SharedSlice
 from pyptx.dsl.trace import fail
 from pyptx.dsl.values import is_integer
-from pyptx.ptx.descriptors import tile_layout
+from pyptx.ptx.descriptors import choose_tile_layout
 from pyptx.ptx.shared_barriers import MbarrierArray, MbarrierRef, allocate_barriers
 from pyptx.wgmma_layout import Major
 
@@ -51,7 +51,7 @@ def wgmma_tile(
     dims = (shape,) if isinstance(shape, int) else tuple(shape)
     if len(dims) < 2 or not all(is_integer(dim, 1) for dim in dims):
         fail(rules.ARGUMENT, f"a tile has two dimensions, found shape {shape!r}", help="write (64, 64) for 64 x 64")
-    layout = tile_layout(dtype, dims, Major.of(major))
+    layout = choose_tile_layout(dtype, dims, Major.of(major))
     tile = _shared.allocate(dtype, dims, layout.smem_swizzle, align or 1024, name)
     tile.gmma_layout, tile.gmma_major = layout, major
     return tile

@@ -37,8 +37,8 @@ from pyptx.dsl.emit import Spelling
 from pyptx.dsl.registers import Reg
 from pyptx.types import PtxType
 
-def word(name: str) -> str: ...
-def modifier_words(part: object) -> tuple[str, ...]: ...
+def parse_word(name: str) -> str: ...
+def parse_modifiers(part: object) -> tuple[str, ...]: ...
 
 class Chain:
     """A spelling with a part in brackets: known when the kernel is traced."""
@@ -168,7 +168,7 @@ def _overloads(name: str, known: Computation) -> str:
 
 
 def python_name(modifier: str) -> str:
-    """Return how a modifier is spelled as an attribute: the inverse of `pyptx.ptx.chain.word`."""
+    """Return how a modifier is spelled as an attribute: the inverse of `pyptx.ptx.chain.parse_word`."""
     name = modifier.replace("::", "__")
     if name[0].isdigit():
         name = f"_{name}"

@@ -41,7 +41,7 @@ from pyptx.isa.lookup import lookup
 from pyptx.isa.model import Match
 from pyptx.isa.targets import Target as Arch
 from pyptx.isa.targets import Version
-from pyptx.ptx.chain import word
+from pyptx.ptx.chain import parse_word
 
 INST = build_path("ptx.inst")
 TRUE, FALSE = Literal(True), Literal(False)
@@ -300,7 +300,7 @@ def spell_attribute(modifier: str) -> str | None:
         name = f"_{name}"
     if keyword.iskeyword(name) or name in _TAKEN:
         name = f"{name}_"
-    return name if name.isidentifier() and name.isascii() and word(name) == modifier else None
+    return name if name.isidentifier() and name.isascii() and parse_word(name) == modifier else None
 
 
 _TAKEN = frozenset(("global",))

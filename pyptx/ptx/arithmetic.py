@@ -16,53 +16,58 @@ from pyptx.isa.computations import Computation, computations
 from pyptx.isa.table import meanings
 
 
-def _make_function(name: str, known: Computation) -> Callable[..., Reg]:
+def _make_function(name: str, computation: Computation) -> Callable[..., Reg]:
     """Return the function for an instruction, with its operands and modifiers as arguments."""
-    longest = "dst", *known.sources[-1]
+    longest = "dst", *computation.sources[-1]
 
-    def function(dtype: Any, *operands: Any, pred: Pred | None = None, **named: Any) -> Reg:
+    def emit_computation(dtype: Any, *operands: Any, pred: Pred | None = None, **keywords: Any) -> Reg:
         words: list[str] = []
-        for position, choices in known.positions.items():
-            word = named.pop(position, None)
+        for position, choices in computation.positions.items():
+            word = keywords.pop(position, None)
             if word is not None and not isinstance(word, str):
                 fail(rules.ARGUMENT, f"`{position}` of `ptx.{name}` must be a string, found {describe(word)}",
                      help=f"use one of {', '.join(map(repr, choices))}")  # fmt: skip
             words += [] if word is None else [word]
-        words += [word for word in known.flags if named.pop(word, False)]
-        if named:
-            operands = _arrange(name, known, operands, named)
-        return compute(known.opcode, dtype, operands, tuple(words), pred)
+        words += [word for word in computation.flags if keywords.pop(word, False)]
+        if keywords:
+            operands = _arrange(name, computation, operands, keywords)
+        return compute(computation.opcode, dtype, operands, tuple(words), pred)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{meanings()[known.opcode]} Writes `dst` or a fresh register, and returns it."
+    emit_computation.__name__ = emit_computation.__qualname__ = name
+    emit_computation.__doc__ = f"{meanings()[computation.opcode]} Writes `dst` or a fresh register, and returns it."
     empty, keyword = Parameter.empty, Parameter.KEYWORD_ONLY
-    function.__signature__ = Signature([  # pyright: ignore[reportFunctionMemberAccess]
-        *(Parameter(n, Parameter.POSITIONAL_OR_KEYWORD) for n in ("dtype", "dst", *known.sources[0][:-1])),
-        *(Parameter(n, Parameter.POSITIONAL_OR_KEYWORD, default=...) for n in longest[len(known.sources[0]) :]),
-        *(Parameter(n, keyword, default=None) for n in known.positions),
-        *(Parameter(n, keyword, default=False) for n in known.flags),
+    emit_computation.__signature__ = Signature([  # pyright: ignore[reportFunctionMemberAccess]
+        *(Parameter(n, Parameter.POSITIONAL_OR_KEYWORD) for n in ("dtype", "dst", *computation.sources[0][:-1])),
+        *(Parameter(n, Parameter.POSITIONAL_OR_KEYWORD, default=...) for n in longest[len(computation.sources[0]) :]),
+        *(Parameter(n, keyword, default=None) for n in computation.positions),
+        *(Parameter(n, keyword, default=False) for n in computation.flags),
         Parameter("pred", keyword, default=None),
     ], return_annotation=empty)  # fmt: skip
-    return function
+    return emit_computation
 
 
-def _arrange(name: str, known: Computation, operands: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+def _arrange(
+    name: str, computation: Computation, operands: tuple[Any, ...], keywords: dict[str, Any]
+) -> tuple[Any, ...]:
     """Return the operands, some of them passed by name, in the instruction's order."""
-    total = len(operands) + len(named)
-    first = ("dst",) if "dst" in named or total > len(known.sources[0]) else ()
-    places = (*first, *next((s for s in known.sources if len(s) + len(first) == total), known.sources[-1]))
-    values = dict(zip(places, operands, strict=False)) | named
+    total = len(operands) + len(keywords)
+    first = ("dst",) if "dst" in keywords or total > len(computation.sources[0]) else ()
+    places = (*first, *next((s for s in computation.sources if len(s) + len(first) == total), computation.sources[-1]))
+    values = dict(zip(places, operands, strict=False)) | keywords
     if len(values) != total or set(values) - set(places):
-        wrong = next(n for n in named if n not in places[len(operands) :])
-        operands_, words = ", ".join(("dst", *known.sources[-1])), ", ".join((*known.positions, *known.flags, "pred"))
+        wrong = next(n for n in keywords if n not in places[len(operands) :])
+        operands_, words = (
+            ", ".join(("dst", *computation.sources[-1])),
+            ", ".join((*computation.positions, *computation.flags, "pred")),
+        )
         fail(rules.ARGUMENT, f"`ptx.{name}` has no operand `{wrong}`",
              help=f"its operands are {operands_}; keyword arguments: {words}")  # fmt: skip
     return tuple(values[place] for place in places if place in values)
 
 
 def __getattr__(name: str) -> Callable[..., Reg]:
-    known = computations().get(name.rstrip("_"))
-    if known is None or name.startswith("_"):
+    computation = computations().get(name.rstrip("_"))
+    if computation is None or name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    function = globals()[name] = _make_function(name, known)
+    function = globals()[name] = _make_function(name, computation)
     return function

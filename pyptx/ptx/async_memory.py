@@ -8,7 +8,7 @@ from pyptx.dsl.emit import emit, spell
 from pyptx.dsl.registers import Dtype, Pred, resolve_type
 from pyptx.dsl.scopes import Named
 from pyptx.dsl.shared import SharedView
-from pyptx.ptx.orders import operand_type, vector_words
+from pyptx.ptx.orders import choose_operand_type, spell_vector
 
 _SIGNAL = "mbarrier::complete_tx::bytes"
 
@@ -17,7 +17,7 @@ def st_async(dtype: Dtype, addr: Any, src: Any, mbar: Any, *, pred: Pred | None 
     """Emit `st.async.shared::cluster.mbarrier::complete_tx::bytes[.vN].T [a], b, [mbar]`: data and barrier belong to
     one CTA of the cluster, both by mapped addresses."""
     dtype = resolve_type(dtype)
-    words = ("async", "shared::cluster", _SIGNAL, *vector_words(src), dtype.name)
+    words = ("async", "shared::cluster", _SIGNAL, *spell_vector(src), dtype.name)
     emit(spell("st", *words), (addr, src, mbar), pred)
 
 
@@ -32,7 +32,7 @@ def st_async_global(
 
 def red_async(op: str, dtype: Dtype, addr: Any, value: Any, mbar: Any, *, pred: Pred | None = None) -> None:
     """Emit `red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.op.T [a], b, [mbar]`."""
-    words = ("async", "relaxed", "cluster", "shared::cluster", _SIGNAL, op, operand_type(op, dtype))
+    words = ("async", "relaxed", "cluster", "shared::cluster", _SIGNAL, op, choose_operand_type(op, dtype))
     emit(spell("red", *words), (addr, value, mbar), pred)
 
 
@@ -41,7 +41,7 @@ def red_async_global(
 ) -> None:
     """Emit `red.async.release.scope.global.op.T [a], b`, or with `mmio` `red.async.mmio.release.sys.global.op.T`."""
     head = ("mmio", "release", "sys") if mmio else ("release", scope)
-    emit(spell("red", "async", *head, "global", op, operand_type(op, dtype)), (addr, value), pred)
+    emit(spell("red", "async", *head, "global", op, choose_operand_type(op, dtype)), (addr, value), pred)
 
 
 def st_bulk(addr: Any, size: Any, *, pred: Pred | None = None) -> None:

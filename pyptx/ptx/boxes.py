@@ -15,7 +15,7 @@ from pyptx.dsl.trace import fail
 from pyptx.dsl.values import RegisterRange
 from pyptx.ir.operands import AddressOperand
 from pyptx.ptx.memory import addr
-from pyptx.ptx.orders import given
+from pyptx.ptx.orders import keep_present
 
 _SIGNAL, _HINT = "mbarrier::complete_tx::bytes", "L2::cache_hint"
 
@@ -204,10 +204,10 @@ class TensorCopy:
         """Emit `cp.async.bulk.prefetch.tensor.Nd.L2.global.mode[.L2::cache_hint] [map, {c}][, {offsets}][, policy]`;
         `mode` is as for a load. The offsets (im2col only) count elements."""
         level = None if cache_hint is None else _HINT
-        words = given("async", "bulk", "prefetch", "tensor", f"{self.rank}d", "L2", "global", mode, level)
-        more = [list(offsets)] if offsets is not None else []
-        more += [] if cache_hint is None else [cache_hint]
-        emit(spell("cp", *words), (map_address(src, coord), *more), pred)
+        words = keep_present("async", "bulk", "prefetch", "tensor", f"{self.rank}d", "L2", "global", mode, level)
+        extras = [list(offsets)] if offsets is not None else []
+        extras += [] if cache_hint is None else [cache_hint]
+        emit(spell("cp", *words), (map_address(src, coord), *extras), pred)
 
     def _emit_load(
         self, space: str, mode: str, dst: Any, src: Any, coord: Any, mbar: Any, offsets: list[Any], mask: Any,
@@ -216,8 +216,8 @@ class TensorCopy:
         if mbar is None:
             fail(rules.ARGUMENT, "a tensor load needs a barrier to signal, found none", help="pass mbar=bars[stage]")
         spelling = _spell_load(self.rank, space, mode, mask is not None, group_words(cta_group), hint is not None)
-        more = [value for value in (mask, hint) if value is not None]
-        emit(spelling, (dst, map_address(src, coord), mbar, *offsets, *more), pred)
+        extras = [value for value in (mask, hint) if value is not None]
+        emit(spelling, (dst, map_address(src, coord), mbar, *offsets, *extras), pred)
 
     def _emit_tile_store(
         self, mode: tuple[str, ...], dst: Any, src: Any, coord: Any, hint: Any, pred: Pred | None
@@ -236,8 +236,8 @@ class TensorCopy:
 @cache
 def _spell_load(rank: int, space: str, mode: str, cast: bool, group: tuple[str, ...], hint: bool) -> Spelling:
     head = ("async", "bulk", "tensor", f"{rank}d", space, "global", mode, _SIGNAL)
-    more = given("multicast::cluster" if cast else None, *group, _HINT if hint else None)
-    return spell("cp", *head, *more)
+    options = keep_present("multicast::cluster" if cast else None, *group, _HINT if hint else None)
+    return spell("cp", *head, *options)
 
 
 BOXES = tuple(TensorCopy(rank) for rank in range(1, 6))

@@ -25,10 +25,10 @@ def place_label(trace: Trace, name: str) -> None:
     """Append a label to the trace."""
     if trace.pure:
         refuse_control(trace, f"the label `{name}`")
-    here = trace.locate(2)
+    origin = trace.locate(2)
     if trace.exact is not None:
         trace.used_names.add(name)
-        trace.append(Label(name, origin=here))
+        trace.append(Label(name, origin=origin))
         return
     if name in trace.labels:
         fail(rules.LABEL, f"the kernel already has a label `{name}`", help="choose a unique name for each label",
@@ -36,21 +36,21 @@ def place_label(trace: Trace, name: str) -> None:
     if name in trace.used_names:
         trace.claim(name, "label")
     trace.used_names.add(name)
-    trace.labels[name] = here
-    trace.append(Label(name, origin=here))
+    trace.labels[name] = origin
+    trace.append(Label(name, origin=origin))
 
 
-def refuse_control(trace: Trace, what: str) -> None:
+def refuse_control(trace: Trace, noun: str) -> None:
     """Report control flow inside a group of instructions."""
-    outer = next(opened for opened in reversed(trace.open) if opened.pure)
-    fail(rules.NESTING, f"{what} inside `{outer.title}`: a group of instructions cannot contain control flow",
+    outer = next(body for body in reversed(trace.open) if body.pure)
+    fail(rules.NESTING, f"{noun} inside `{outer.title}`: a group of instructions cannot contain control flow",
          help="end the ptx.expr() block first, or use @intrinsic")  # fmt: skip
 
 
 def bra(label: str, *, uni: bool = False, pred: Pred | None = None) -> None:
     """Emit `bra[.uni] label`; the name of an enclosing `ptx.loop` is its start label."""
     trace = get_trace()
-    inner = next((loop.start for loop in reversed(trace.loops) if loop.wanted == label), label)
+    inner = next((loop.start for loop in reversed(trace.loops) if loop.label == label), label)
     check_name(inner, symbol=True)
     jump(trace, inner, pred, uni)
 
@@ -67,24 +67,24 @@ def ret(*, pred: Pred | None = None) -> None:
     emit(spell("ret"), (), pred)
 
 
-def condition(trace: Trace, pred: Any, what: str) -> Pred:
+def check_condition(trace: Trace, pred: Any, title: str) -> Pred:
     """Return a condition as a predicate, or report what is wrong with it."""
     if callable(pred):
         pred = pred()
     if isinstance(pred, bool):
-        fail(rules.TYPES, f"`{what}` takes a predicate register, found Python's {pred}",
+        fail(rules.TYPES, f"`{title}` takes a predicate register, found Python's {pred}",
              help="Python has already evaluated the condition: use a plain Python `if`")  # fmt: skip
     make_guard(pred, trace)
     return pred
 
 
-def opposite(pred: Pred) -> Pred:
+def negate(pred: Pred) -> Pred:
     """Return the negated predicate."""
     return pred.reg if isinstance(pred, NegPred) else NegPred(pred)
 
 
-def refuse_label(what: str, label: str | None) -> None:
+def refuse_label(title: str, label: str | None) -> None:
     """Report a label chosen for a statement that generates its own."""
     if label is not None:
-        fail(rules.ARGUMENT, f"`{what}` generates its labels, found label={label!r}",
+        fail(rules.ARGUMENT, f"`{title}` generates its labels, found label={label!r}",
              help="labels can only be chosen in exact transcripts, @kernel(exact=True)")  # fmt: skip

@@ -7,20 +7,20 @@ from typing import Any
 from pyptx.dsl.emit import emit, spell
 from pyptx.dsl.registers import Pred, Reg, create_register
 from pyptx.dsl.tensors import TensorSpec
-from pyptx.ptx.orders import given
+from pyptx.ptx.orders import keep_present
 from pyptx.types import b64
 
 
 def prefetch(addr: Any, *, level: str = "L2", space: str = "global", pred: Pred | None = None) -> None:
     """Emit `prefetch.space.level [a]`; `level` is "L1", "L2", "L2::evict_last" or "L2::evict_normal", `space`
     "global", "local" or "" for a generic address."""
-    emit(spell("prefetch", *given(space, level)), (addr,), pred)
+    emit(spell("prefetch", *keep_present(space, level)), (addr,), pred)
 
 
 def prefetch_tensormap(desc: Any, *, space: str = "", pred: Pred | None = None) -> None:
     """Emit `prefetch.tensormap [a]` for a tensor map, by generic address, or a tensor of the kernel."""
     address = desc.tma_desc() if isinstance(desc, TensorSpec) else desc
-    emit(spell("prefetch", *given(space, "tensormap")), (address,), pred)
+    emit(spell("prefetch", *keep_present(space, "tensormap")), (address,), pred)
 
 
 def prefetchu(addr: Any, *, pred: Pred | None = None) -> None:

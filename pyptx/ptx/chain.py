@@ -18,14 +18,14 @@ from pyptx.isa.table import opcodes
 from pyptx.types import PtxType
 
 
-def word(name: str) -> str:
+def parse_word(name: str) -> str:
     """Return the modifier that a Python name stands for: `global_`, `_2d`, `shared__cta`."""
     if len(name) > 1 and name[0] == "_" and name[1].isdigit():
         name = name[1:]
     return name.removesuffix("_").replace("__", "::")
 
 
-def modifier_words(part: object) -> tuple[str, ...]:
+def parse_modifiers(part: object) -> tuple[str, ...]:
     """Return the modifiers that a value in brackets stands for: a type, or text with or without dots."""
     if isinstance(part, PtxType):
         return (part.name,)
@@ -46,12 +46,12 @@ class Chain:
     def __getattr__(self, name: str) -> Chain:
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(name)
-        longer = Chain(spell(self._spelling.opcode, *self._spelling.modifiers, word(name)))
+        longer = Chain(spell(self._spelling.opcode, *self._spelling.modifiers, parse_word(name)))
         self.__dict__[name] = longer
         return longer
 
     def __getitem__(self, part: PtxType | str) -> Chain:
-        return Chain(spell(self._spelling.opcode, *self._spelling.modifiers, *modifier_words(part)))
+        return Chain(spell(self._spelling.opcode, *self._spelling.modifiers, *parse_modifiers(part)))
 
     def __call__(self, *operands: Any, pred: Any = None, unchecked: bool = False) -> Any:
         trace = get_trace()
@@ -74,12 +74,12 @@ class Root:
     def __getattr__(self, name: str) -> Chain:
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(name)
-        chain = Chain(spell(word(name)))
+        chain = Chain(spell(parse_word(name)))
         self.__dict__[name] = chain
         return chain
 
     def __getitem__(self, spelling: str) -> Chain:
-        opcode, *modifiers = modifier_words(spelling)
+        opcode, *modifiers = parse_modifiers(spelling)
         return Chain(spell(opcode, *modifiers))
 
     def __dir__(self) -> list[str]:
@@ -98,11 +98,11 @@ class Pipe:
     def __getattr__(self, name: str) -> Pipe:
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(name)
-        return self[word(name)]
+        return self[parse_word(name)]
 
     def __getitem__(self, part: PtxType | str) -> Pipe:
         before = (self._spelling.opcode, *self._spelling.modifiers) if self._spelling else ()
-        return Pipe(self.reg, spell(*before, *modifier_words(part)))
+        return Pipe(self.reg, spell(*before, *parse_modifiers(part)))
 
     def __call__(self, dst: Reg, *more: Any, pred: Any = None) -> Pipe:
         if self._spelling is None:

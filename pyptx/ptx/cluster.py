@@ -11,7 +11,7 @@ from pyptx.dsl.scopes import Scope, intrinsic
 from pyptx.dsl.trace import fail
 from pyptx.dsl.values import Register, Value, is_integer
 from pyptx.ptx.loops import while_
-from pyptx.ptx.orders import barrier_order
+from pyptx.ptx.orders import spell_barrier_order
 from pyptx.ptx.scalar import sreg
 from pyptx.types import u32
 
@@ -33,11 +33,11 @@ def wait(*, aligned: bool = False, sem: str | None = None, scope: str | None = N
     _emit_barrier("wait", aligned, sem, scope, pred)
 
 
-def _emit_barrier(op: str, aligned: bool, sem: str | None, scope: str | None, pred: Pred | None) -> None:
+def _emit_barrier(op: str, is_aligned: bool, sem: str | None, scope: str | None, pred: Pred | None) -> None:
     if scope not in (None, "cluster"):
         fail(rules.ARGUMENT, f"a cluster barrier orders memory for the cluster, found scope={scope!r}",
              help="omit scope=")  # fmt: skip
-    words = (*(() if sem is None else (sem,)), *(("aligned",) if aligned else ()))
+    words = (*(() if sem is None else (sem,)), *(("aligned",) if is_aligned else ()))
     emit(spell("barrier", "cluster", op, *words), (), pred)
 
 
@@ -98,7 +98,7 @@ def arrive_remote(
 
 
 def _emit_arrive(address: Any, cta_id: Any, count: Any, sem: str | None, scope: str | None, pred: Pred | None) -> None:
-    order = barrier_order(sem, scope, "release")
+    order = spell_barrier_order(sem, scope, "release")
     with Scope():
         remote = create_register(u32, "remAddr32")
         emit(_MAPA, (remote, address, cta_id), pred)
@@ -132,17 +132,17 @@ def arrive_multicast(
             if mask >> cta & 1:
                 _emit_arrive(address, cta, count, sem, scope, pred)
         return
-    left, reversed_, cta, rest = (create_register(u32) for _ in range(4))
+    remaining, mirror, cta, minus_one = (create_register(u32) for _ in range(4))
     if pred is None:
-        move(left, mask)
+        move(remaining, mask)
     else:
-        emit(spell("selp", "b32"), (left, mask, 0, pred))
-    with while_(lambda: left != 0):
-        emit(spell("brev", "b32"), (reversed_, left))
-        emit(spell("clz", "b32"), (cta, reversed_))
+        emit(spell("selp", "b32"), (remaining, mask, 0, pred))
+    with while_(lambda: remaining != 0):
+        emit(spell("brev", "b32"), (mirror, remaining))
+        emit(spell("clz", "b32"), (cta, mirror))
         _emit_arrive(address, cta, count, sem, scope, None)
-        emit(spell("sub", "u32"), (rest, left, 1))
-        emit(spell("and", "b32"), (left, left, rest))
+        emit(spell("sub", "u32"), (minus_one, remaining, 1))
+        emit(spell("and", "b32"), (remaining, remaining, minus_one))
 
 
 def __dir__() -> list[str]:

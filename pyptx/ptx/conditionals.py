@@ -13,9 +13,9 @@ from pyptx.dsl.trace import OpenBody, check_name, fail, get_trace
 from pyptx.ir.nodes import Statement
 from pyptx.ptx.branches import (
     BRANCHES,
-    condition,
+    check_condition,
     jump,
-    opposite,
+    negate,
     place_label,
     refuse_control,
     refuse_label,
@@ -45,28 +45,28 @@ class Chain:
 class If(Body):
     """`with ptx.if_(p):`, `elif_` and `else_`."""
 
-    def __init__(self, what: str, pred: Any = None) -> None:
-        self.title, self.pred = what, pred
+    def __init__(self, title: str, pred: Any = None) -> None:
+        self.title, self.pred = title, pred
 
     def begin(self) -> OpenBody:
         trace = self.trace
         if trace.pure:
             refuse_control(trace, f"`{self.title}`")
         if self.title == "ptx.if_":
-            test = condition(trace, self.pred, self.title)
+            test = check_condition(trace, self.pred, self.title)
             self.chain = Chain(trace.number("if"))
-            opened = trace.push(self.title)
+            body = trace.push(self.title)
         else:
             self.chain = self._continue_chain()
-            opened = trace.push(self.title)
-            opened.mark = self.chain.at + 1
+            body = trace.push(self.title)
+            body.mark = self.chain.at + 1
             if self.title == "ptx.else_":
                 self.chain.closed = True
-                return opened
-            test = condition(trace, self.pred, self.title)
+                return body
+            test = check_condition(trace, self.pred, self.title)
         self.chain.conditions += 1
-        jump(trace, self.chain.otherwise, opposite(test))
-        return opened
+        jump(trace, self.chain.otherwise, negate(test))
+        return body
 
     def _continue_chain(self) -> Chain:
         """Return the chain that this branch continues; the previous body now ends in a jump past the other branches."""
@@ -93,11 +93,11 @@ class If(Body):
     def _follows(self, chain: Chain) -> bool:
         """Tell whether nothing was emitted in between, except for the statements of an `elif_` condition."""
         between = self.trace.body[chain.at + 1 + chain.jumps :]
-        here = self.trace.locate(4)
-        if not between or here is None or self.title == "ptx.else_":
+        origin = self.trace.locate(4)
+        if not between or origin is None or self.title == "ptx.else_":
             return not between
-        first, last = list(here.code.co_positions())[here.lasti // 2][:2]
-        return all(_is_within(statement, here, first or 0, last or 0) for statement in between)
+        first, last = list(origin.code.co_positions())[origin.lasti // 2][:2]
+        return all(_is_within(statement, origin, first or 0, last or 0) for statement in between)
 
     def end(self) -> None:
         trace, chain = self.trace, self.chain
@@ -115,11 +115,11 @@ class If(Body):
             place_label(self.trace, self.chain.done)
 
 
-def _is_within(statement: Statement, here: PythonFrame, first: int, last: int) -> bool:
+def _is_within(statement: Statement, origin: PythonFrame, first: int, last: int) -> bool:
     """Tell whether a statement was emitted by the expression of the `with` line `here`."""
     frame: object = getattr(statement, "origin", None)
     while isinstance(frame, PythonFrame):
-        if frame.code is here.code and frame.caller == here.caller:
+        if frame.code is origin.code and frame.caller == origin.caller:
             return first <= frame.line <= last
         frame = frame.caller
     return False
@@ -160,11 +160,11 @@ class ExactIf(Body):
 
     def begin(self) -> OpenBody:
         trace = self.trace
-        test = condition(trace, self.pred, self.title)
+        test = check_condition(trace, self.pred, self.title)
         self.label = self.label or trace.exact.take_label("if")
-        opened = trace.push(self.title)
-        emit(BRANCHES[self.uni], (self.label,), opposite(test), trace)
-        return opened
+        body = trace.push(self.title)
+        emit(BRANCHES[self.uni], (self.label,), negate(test), trace)
+        return body
 
     def end(self) -> None:
         trace = self.trace
@@ -189,8 +189,8 @@ class ExactElse(ExactIf):
         if not trace.body or trace.facts.get("exact if") is not trace.body[-1]:
             fail(rules.NESTING, "`ptx.else_` must directly follow the `ptx.if_` that it belongs to")
         self.label = self.label or trace.exact.take_label("if")
-        opened = trace.push(self.title)
+        body = trace.push(self.title)
         otherwise = trace.body.pop()
         emit(BRANCHES[self.uni], (self.label,), None, trace)
         trace.append(otherwise)
-        return opened
+        return body

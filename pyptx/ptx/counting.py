@@ -24,10 +24,10 @@ class Counted(Loop):
     """The loop of `range_`: a counter, its bound and step. A loop that surely `runs` is tested only at its end."""
 
     def __init__(self, counter: Reg, stop: Any, by: Any, down: bool, runs: bool) -> None:
-        def again() -> Pred:
+        def test_counter() -> Pred:
             return emit_comparison("gt" if down else "lt", "range_", counter, stop)
 
-        super().__init__("ptx.range_", "$range", again if runs else None, None if runs else again)
+        super().__init__("ptx.range_", "$range", test_counter if runs else None, None if runs else test_counter)
         self.counter, self.by = counter, by
 
     def step(self) -> None:
@@ -62,10 +62,12 @@ def _count_rounds(trace: Trace, dtype: Any, bounds: list[Any]) -> Generator[Reg,
     counter = create_register(dtype)
     move(counter, start)
     counter.__held__ = "the counter of `ptx.range_`, incremented by the loop"
-    known = [bound for bound in bounds if isinstance(bound, int)]
-    loop = Counted(counter, stop, step, isinstance(step, int) and step < 0, len(known) == 3 and len(range(*known)) > 0)
+    constants = [limit for limit in bounds if isinstance(limit, int)]
+    loop = Counted(
+        counter, stop, step, isinstance(step, int) and step < 0, len(constants) == 3 and len(range(*constants)) > 0
+    )
     loop.__enter__()
-    here, mark = trace.locate(2), len(trace.body)
+    origin, mark = trace.locate(2), len(trace.body)
     try:
         yield counter
     except GeneratorExit:
@@ -73,11 +75,11 @@ def _count_rounds(trace: Trace, dtype: Any, bounds: list[Any]) -> Generator[Reg,
         trace.pop(loop.open_body, keep=False)
         loop.discard()
         trace.pending.append(rules.PYTHON_EXIT.found(
-            here, "`break` or `return` in the body of `ptx.range_` ended tracing, not the loop",
+            origin, "`break` or `return` in the body of `ptx.range_` ended tracing, not the loop",
             help="use ptx.break_() or ptx.break_(pred=p)",
         ))  # fmt: skip
         raise
-    if all(_get_origin(statement) is here for statement in trace.body[mark:]) and not _is_held(trace, counter):
+    if all(_get_origin(statement) is origin for statement in trace.body[mark:]) and not _is_held(trace, counter):
         trace.pop(loop.open_body, keep=False)
         loop.discard()
         fail(rules.NESTING, "`ptx.range_` works only in a `for` statement: list() and * leave its body empty",
@@ -137,13 +139,13 @@ def kloop(total: int | Reg, *, unroll: int, body: Callable[[], None], loop_label
         return
     if not is_integer(unroll, 1):
         fail(rules.ARGUMENT, f"`unroll` must be a positive integer, found {describe(unroll)}")
-    left = create_register(total.dtype)
-    move(left, total)
+    remaining = create_register(total.dtype)
+    move(remaining, total)
     kind = to_unsigned(total.dtype).name
     for copies, name in ((unroll, loop_label), (1, f"{loop_label}_tail")):
         if copies == 1 and name != loop_label and unroll == 1:
             break
-        with Loop("ptx.kloop", name, None, lambda count=copies: emit_comparison("ge", "kloop", left, count)):
+        with Loop("ptx.kloop", name, None, lambda count=copies: emit_comparison("ge", "kloop", remaining, count)):
             for _ in range(copies):
                 body()
-            emit(spell("sub", kind), (left, left, copies))
+            emit(spell("sub", kind), (remaining, remaining, copies))

@@ -8,7 +8,7 @@ from pyptx.dsl import exact_declarations
 from pyptx.dsl.exact_declarations import DeclaredRange
 from pyptx.dsl.registers import Dtype, Reg
 from pyptx.ir.nodes import Declarator, Param
-from pyptx.ptx.exact import exact_of
+from pyptx.ptx.exact import require_exact
 
 __all__ = ["item", "param", "reg", "var"]
 
@@ -16,7 +16,7 @@ __all__ = ["item", "param", "reg", "var"]
 def reg(dtype: Dtype, *names: str, vector: int | None = None, align: Any = None) -> Any:
     """Declare registers: `.reg .b32 %r<24>, %x;`. Returns a register for each name, and for `%r<24>` an array of 24.
     `align` is in bytes."""
-    exact = exact_of("ptx.decl.reg")
+    exact = require_exact("ptx.decl.reg")
     node, registers = exact_declarations.declare_registers(dtype, names, vector, align)
     exact.trace.append(node.replace(origin=exact.trace.locate(2)))
     for register in registers:
@@ -47,7 +47,7 @@ def var(
     """Declare a variable: `.shared .align 16 .b8 name[1024];`. `shape` is one or several sizes, None for `[]`; `init` a
     value or a list of numbers, names, lists, operands of `ptx.op`. `ptx.decl.item` adds further declarators. Returns
     the name. `shape` and `count` count elements, `align` is in bytes."""
-    trace = exact_of("ptx.decl.var").trace
+    trace = require_exact("ptx.decl.var").trace
     trace.append(
         exact_declarations.build_variable(
             space, dtype, name, shape, *more, init=init, align=align, linking=linking, vector=vector, count=count,

@@ -34,20 +34,20 @@ BASE_OFFSET = "the 128-byte line in which the swizzle pattern starts; 0 if the t
 OFFSETS = "offsets are in bytes and multiples of 16, as in the manual's canonical layouts"
 
 
-def checked(what: str, encode: Callable[[], int], remedy: str = OFFSETS) -> int:
+def encode_or_fail(name: str, encode: Callable[[], int], remedy: str = OFFSETS) -> int:
     """Return encoded bits, or report at the user's line why a value cannot be encoded."""
     try:
         return encode()
     except ValueError as wrong:
-        fail(rules.ARGUMENT, f"{what}: {wrong}", help=remedy)
+        fail(rules.ARGUMENT, f"{name}: {wrong}", help=remedy)
 
 
 _LIMIT = 1 << 18
 
 
-def check_bytes(**given: Any) -> None:
+def check_bytes(**offsets: Any) -> None:
     """Refuse offsets that a descriptor cannot hold, naming the arguments."""
-    for name, value in given.items():
+    for name, value in offsets.items():
         if not is_integer(value, 0) or value % 16 or value >= _LIMIT:
             fail(
                 rules.ARGUMENT,
@@ -66,7 +66,7 @@ def check_field(name: str, value: Any, largest: int, meaning: str) -> None:
         )
 
 
-def with_address(base: Any, offset: int, bits: int, mask: int = START) -> Reg:
+def emit_descriptor(base: Any, offset: int, bits: int, mask: int = START) -> Reg:
     """Return a register with `((base + offset) & mask) >> 4 | bits`; `offset` is in bytes."""
     if not is_integer(offset):
         fail(
@@ -80,9 +80,14 @@ def with_address(base: Any, offset: int, bits: int, mask: int = START) -> Reg:
         )
     check_field("const_bits", bits, (1 << 64) - 1, "the bits of a descriptor above its start address")
     address = _compute_address(base, offset)
-    masked, start, wide, result = create_register(b32), create_register(u32), create_register(u64), create_register(b64)
-    emit(spell("and", "b32"), (masked, address, ImmediateOperand(f"{mask & 0xFFFFFFFF:#x}")))
-    emit(spell("shr", "u32"), (start, masked, 4))
+    start_bits, start, wide, result = (
+        create_register(b32),
+        create_register(u32),
+        create_register(u64),
+        create_register(b64),
+    )
+    emit(spell("and", "b32"), (start_bits, address, ImmediateOperand(f"{mask & 0xFFFFFFFF:#x}")))
+    emit(spell("shr", "u32"), (start, start_bits, 4))
     emit(spell("cvt", "u64", "u32"), (wide, start))
     emit(spell("or", "b64"), (result, wide, ImmediateOperand(f"{bits:#x}")))
     return result
@@ -135,8 +140,8 @@ class Matrix:
         _check_unit(name, offset)
         layout, bits = self.layout, self.view.dtype.bits
         width = layout.layout_type.row_bytes
-        stripe, rest = divmod(offset, layout.stripe_bytes)
-        row, byte = divmod(rest, width)
+        stripe, remainder = divmod(offset, layout.stripe_bytes)
+        row, byte = divmod(remainder, width)
         across = (stripe * width + byte) * 8 // bits
         first_row, first_k, contiguous = (row, across, depth) if self.major is Major.K else (across, row, rows)
         if self.rows - first_row < rows:
@@ -152,16 +157,17 @@ class Matrix:
                 help=f"pass the byte offset of an element along K: {name}_k_offset=tile.k_offset(16)",
             )
 
-    def _refuse_extent(self, name: str, what: str, extent: int, first: int, count: int) -> NoReturn:
+    def _refuse_extent(self, name: str, dimension: str, extent: int, first: int, count: int) -> NoReturn:
         start = f" from element {first}" if first else ""
         fail(
             rules.ARGUMENT,
-            f"operand `{name}`: `{self.view.name}` has {extent} elements along {what}, but {count} are read{start}",
+            f"operand `{name}`: `{self.view.name}` has {extent} elements along {dimension}, "
+            f"but {count} are read{start}",
             help="allocate a larger tile, or use a smaller shape or offset (`_k_offset` counts bytes)",
         )
 
 
-def matrix(view: SharedView, dtype: PtxType, transposed: bool, name: str) -> Matrix:
+def build_matrix(view: SharedView, dtype: PtxType, is_transposed: bool, name: str) -> Matrix:
     """Return an allocation or slice as a matrix operand. Its layout is known if `wgmma_tile` created it; otherwise its
     recorded swizzle must match the one for its shape, and `transposed` says which dimension is K."""
     owner = view.alloc if isinstance(view, SharedSlice) else view
@@ -172,8 +178,8 @@ def matrix(view: SharedView, dtype: PtxType, transposed: bool, name: str) -> Mat
             name, f"`{owner.name}` holds .{owner.dtype}, but the instruction needs .{dtype}", f"allocate it as {dtype}"
         )
     layout = owner.gmma_layout
-    major = Major.of(owner.gmma_major) if owner.gmma_major is not None else Major(transposed)
-    if transposed and major is Major.K:
+    major = Major.of(owner.gmma_major) if owner.gmma_major is not None else Major(is_transposed)
+    if is_transposed and major is Major.K:
         _refuse(name, f"`{owner.name}` is K-major, so it cannot be transposed", f"omit trans_{name}")
     if not isinstance(layout, GmmaLayout):
         layout = _infer_layout(owner, major, name)
@@ -188,7 +194,7 @@ def matrix(view: SharedView, dtype: PtxType, transposed: bool, name: str) -> Mat
 def _infer_layout(owner: SharedAlloc, major: Major, name: str) -> GmmaLayout:
     if len(owner.shape) < 2:
         _refuse(name, f"`{owner.name}` has one dimension", "allocate it with smem.wgmma_tile(dtype, (rows, columns))")
-    layout = tile_layout(owner.dtype, owner.shape, major)
+    layout = choose_tile_layout(owner.dtype, owner.shape, major)
     if by_name(owner.swizzle) is not by_name(layout.smem_swizzle):
         _refuse(
             name,
@@ -201,7 +207,7 @@ def _infer_layout(owner: SharedAlloc, major: Major, name: str) -> GmmaLayout:
     return layout
 
 
-def tile_layout(dtype: PtxType | str, shape: tuple[int, ...], major: Major) -> GmmaLayout:
+def choose_tile_layout(dtype: PtxType | str, shape: tuple[int, ...], major: Major) -> GmmaLayout:
     """Return the layout of a tile whose last two dimensions are (M or N, K), or (K, M or N) when MN-major."""
     first, second = shape[-2:]
     try:
@@ -221,20 +227,20 @@ def _check_place(view: SharedView, owner: SharedAlloc, layout: GmmaLayout, name:
             f"`{owner.name}` is stored in {layout.stripes} stripes, so a row is not contiguous",
             f"allocate several tiles, with shape (tiles, rows, columns), and pass {owner.name}[tile]",
         )
-    known = find_alignment(owner)
+    alignment = find_alignment(owner)
     if view.register is None:
-        known = gcd(known, view.byte_offset)
+        alignment = gcd(alignment, view.byte_offset)
     elif isinstance(view, SharedSlice):
         size = owner.dtype.bits
         for dim in owner.shape[len(owner.shape) - len(view.shape) :]:
             size *= dim
-        known = gcd(known, owner.byte_offset, size // 8)
-    if known % origin:
+        alignment = gcd(alignment, owner.byte_offset, size // 8)
+    if alignment % origin:
         _refuse(
             name,
             (
                 f"the {layout.smem_swizzle or 'unswizzled'} layout must start on {origin} bytes, but `{view.name}` "
-                f"starts on {known}"
+                f"starts on {alignment}"
             ),
             f"allocate it with align={origin}, and make each tile a multiple of 8 rows",
         )
@@ -244,7 +250,7 @@ def _refuse(name: str, message: str, remedy: str) -> NoReturn:
     fail(rules.ARGUMENT, f"operand `{name}`: {message}", help=remedy)
 
 
-def offset_of(name: str, offset: Any) -> int:
+def check_offset(name: str, offset: Any) -> int:
     """Return a `k_offset` argument, a number of bytes."""
     if type(offset) is not int or offset < 0:
         fail(rules.ARGUMENT, f"`{name}_k_offset` must be a number of bytes, found {describe(offset)}",
@@ -259,7 +265,7 @@ def _check_unit(name: str, offset: int) -> None:
              help="advance by the bytes of the shape's K: 32 for m64nNk16 of bf16")  # fmt: skip
 
 
-def stepped(name: str, value: Any, offset: int) -> Reg:
+def advance_descriptor(name: str, value: Any, offset: int) -> Reg:
     """Return a descriptor in a register, advanced by `offset` bytes: one `add.s64`."""
     if not isinstance(value, Register):
         fail(rules.ARGUMENT, f"`{name}_k_offset` needs an allocation, found {describe(value)}",
@@ -271,19 +277,19 @@ def stepped(name: str, value: Any, offset: int) -> Reg:
     return result
 
 
-def descriptor_of(found: Matrix, offset: int, encode: Encode, what: str) -> Reg:
+def get_descriptor(matrix: Matrix, offset: int, encode: Encode, scope_name: str) -> Reg:
     """Return the descriptor of a matrix advanced by `offset` bytes: built once in the prologue for a constant address,
     otherwise here."""
-    trace, view = get_trace(), found.view
-    bits = encode(found.layout)
+    trace, view = get_trace(), matrix.view
+    bits = encode(matrix.layout)
     if view.register is not None:
-        with Named(what, f"{view.name}[{view.register.name}]" + (f"+{offset}" if offset else "")):
-            return with_address(view, offset, bits)
+        with Named(scope_name, f"{view.name}[{view.register.name}]" + (f"+{offset}" if offset else "")):
+            return emit_descriptor(view, offset, bits)
     start = view.byte_offset + offset
-    key = what, view.name, start, bits
-    known: Reg | None = trace.once.get(key)
-    if known is None:
-        with trace.in_prologue(), Named(what, f"{view.name}+{start}" if start else view.name):
-            known = trace.once[key] = with_address(view, offset, bits)
-        known.__held__ = f"the cached descriptor of `{view.name}`"
-    return known
+    key = scope_name, view.name, start, bits
+    descriptor: Reg | None = trace.once.get(key)
+    if descriptor is None:
+        with trace.in_prologue(), Named(scope_name, f"{view.name}+{start}" if start else view.name):
+            descriptor = trace.once[key] = emit_descriptor(view, offset, bits)
+        descriptor.__held__ = f"the cached descriptor of `{view.name}`"
+    return descriptor

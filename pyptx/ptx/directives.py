@@ -34,32 +34,32 @@ from pyptx.ir.directives import (
     Target,
 )
 from pyptx.ir.nodes import Param
-from pyptx.ptx.exact import exact_of
+from pyptx.ptx.exact import require_exact
 
-__all__ = ["data_node", "directive", "directive_node"]
+__all__ = ["build_data", "directive", "build_directive"]
 
 
-def directive(name: str, *values: Any, **given: Any) -> None:
+def directive(name: str, *values: Any, **options: Any) -> None:
     """Emit a directive: `ptx.directive("loc", 1, 21, 3)`, `("pragma", "nounroll")`, `("branchtargets", "A", ("L", 4))`,
     `("callprototype", params=(…,), returns=(…,))`, `("calltargets", …)`, `("alias", name, aliasee)`, `("target", …)`,
     `("file", 1, "a.cu")`, `("dwarf", ".byte", 1, 2)`. `.loc` takes `function_name=` (a label, optionally with an
     offset) and `inlined_at=` (file, line, column)."""
-    trace = exact_of("ptx.directive").trace
-    trace.append(directive_node(name, *values, **given).replace(origin=trace.locate(2)))
+    trace = require_exact("ptx.directive").trace
+    trace.append(build_directive(name, *values, **options).replace(origin=trace.locate(2)))
 
 
-def directive_node(name: str, *values: Any, **given: Any) -> Any:
+def build_directive(name: str, *values: Any, **options: Any) -> Any:
     """Return the node of a directive."""
     make = _MAKERS.get(name)
     if make is None:
         fail(rules.ARGUMENT, f"unknown directive {describe(name)}", help=f"use one of {', '.join(sorted(_MAKERS))}")
     try:
-        return make(*values, **given)
+        return make(*values, **options)
     except TypeError as wrong:
         fail(rules.ARGUMENT, f"`.{name}` {str(wrong).partition('() ')[2]}")
 
 
-def data_node(dtype: Dtype, *values: Any) -> SectionData:
+def build_data(dtype: Dtype, *values: Any) -> SectionData:
     """Return a line of a section: numbers, labels, (label, offset), (label, "-", label)."""
     parts = [parse_label_place(value) if isinstance(value, str | tuple) else to_integer(value) for value in values]
     return SectionData(to_scalar_type(dtype), tuple(parts))
@@ -71,12 +71,12 @@ def _make_loc(
     at = None if inlined_at is None else tuple(map(to_integer, inlined_at))
     if at is not None and len(at) != 3:
         fail(rules.ARGUMENT, f"`inlined_at` must be (file, line, column), found {describe(inlined_at)}")
-    where = None if function_name is None else parse_label_place(function_name)
-    return LocDirective(to_integer(file), to_integer(line), to_integer(column), where, at, intermediate)  # pyright: ignore[reportArgumentType]
+    name = None if function_name is None else parse_label_place(function_name)
+    return LocDirective(to_integer(file), to_integer(line), to_integer(column), name, at, intermediate)  # pyright: ignore[reportArgumentType]
 
 
-def _make_pragma(first: str, *more: str) -> Directive:
-    return PragmaDirective(check_text(first), tuple(map(check_text, more)))
+def _make_pragma(first: str, *further: str) -> Directive:
+    return PragmaDirective(check_text(first), tuple(map(check_text, further)))
 
 
 def _make_file(index: Any, path: str, timestamp: Any = None, size: Any = None) -> Directive:

@@ -18,25 +18,25 @@ from pyptx.ir.nodes import Block, Statement
 __all__ = ["Style", "block", "close_block", "inline_asm", "layout", "names", "open_block"]
 
 
-def exact_of(what: str) -> Exact:
+def require_exact(name: str) -> Exact:
     """Return the current exact trace, or refuse a function that is only allowed there."""
     trace = get_trace()
     if trace.exact is None:
-        fail(rules.EXACT, f"`{what}` is only allowed in an exact transcript", help="write @kernel(exact=True)")
+        fail(rules.EXACT, f"`{name}` is only allowed in an exact transcript", help="write @kernel(exact=True)")
     return trace.exact
 
 
-def gap(
+def make_gap(
     gaps: Sequence[str],
     before: str | None,
     after: str | None,
     inner: Mapping[int, str] | None,
-    what: str = "ptx.layout",
+    name: str = "ptx.layout",
 ) -> Gap:
     """Return the mark of `ptx.layout`."""
     texts: tuple[Any, ...] = (*gaps, before or "", after or "", *(inner or {}).values())
     if not all(isinstance(text, str) for text in texts):
-        fail(rules.ARGUMENT, f"`{what}` takes the text between tokens: whitespace and comments")
+        fail(rules.ARGUMENT, f"`{name}` takes the text between tokens: whitespace and comments")
     return Gap(tuple(gaps), before, after, tuple((inner or {}).items()))
 
 
@@ -45,7 +45,7 @@ def layout(
 ) -> None:
     """Set the spacing of the next statement, or of the closing brace of the block: the n+1 gaps around its n tokens; or
     only what differs from the module's style: the text `before`, `after`, or between tokens (`inner`, by index)."""
-    exact_of("ptx.layout").trace.append(gap(gaps, before, after, inner))
+    require_exact("ptx.layout").trace.append(make_gap(gaps, before, after, inner))
 
 
 class ExactBlock(Body):
@@ -55,7 +55,7 @@ class ExactBlock(Body):
     decides = False
 
     def begin(self) -> OpenBody:
-        exact_of(self.title)
+        require_exact(self.title)
         return self.trace.push(self.title, self._close)
 
     def _close(self, body: tuple[Statement, ...]) -> Statement:
@@ -69,14 +69,14 @@ def block() -> ExactBlock:
 
 def open_block() -> None:
     """Emit `{`, for blocks nested deeper than Python allows `with`."""
-    exact = exact_of("ptx.open_block")
+    exact = require_exact("ptx.open_block")
     origin = exact.trace.locate(2)
     exact.blocks.append(exact.trace.push("ptx.open_block()", lambda body: Block(body, origin=origin)))
 
 
 def close_block() -> None:
     """Emit the `}` of the innermost `ptx.open_block()`."""
-    exact = exact_of("ptx.close_block")
+    exact = require_exact("ptx.close_block")
     if not exact.blocks:
         fail(rules.NESTING, "`ptx.close_block` has no open block", help="open a block with ptx.open_block()")
     exact.trace.pop(exact.blocks.pop())
@@ -89,10 +89,10 @@ class InlineAsm(Body):
     decides = False
 
     def begin(self) -> OpenBody:
-        exact_of(self.title)
-        opened = self.trace.push(self.title)
+        require_exact(self.title)
+        body = self.trace.push(self.title)
         self.trace.append(Mark("asm"))
-        return opened
+        return body
 
     def end(self) -> None:
         self.trace.append(Mark("end"))
@@ -111,7 +111,7 @@ class Naming:
         self.registers, self.labels = registers, labels
 
     def __enter__(self) -> None:
-        self.exact = exact_of("ptx.names")
+        self.exact = require_exact("ptx.names")
         flat: list[Reg] = []
         for item in self.registers:
             flat += [item] if isinstance(item, Reg) else list(item)

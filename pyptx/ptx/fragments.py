@@ -10,7 +10,7 @@ from pyptx.dsl.trace import fail
 from pyptx.dsl.values import Register, RegisterRange
 
 
-def vector(value: Any) -> Any:
+def to_vector(value: Any) -> Any:
     """Return registers as the operand `{…}`; a single register is a vector of one."""
     if isinstance(value, RegisterRange | list):
         return cast("object", value)
@@ -19,7 +19,7 @@ def vector(value: Any) -> Any:
     return [value] if isinstance(value, Register) else value
 
 
-def registers(value: Any, what: str) -> list[Register]:
+def list_registers(value: Any, name: str) -> list[Register]:
     """Return the registers of a fragment one by one."""
     if isinstance(value, Register):
         return [value]
@@ -30,13 +30,13 @@ def registers(value: Any, what: str) -> list[Register]:
         if not isinstance(item, Register):
             fail(
                 rules.ARGUMENT,
-                f"`{what}` must be registers, found {describe(item)}",
+                f"`{name}` must be registers, found {describe(item)}",
                 help="pass reg.array(…) or a list",
             )
     return items
 
 
-def shape_word(shape: Any, instruction: str) -> str:
+def spell_shape(shape: Any, instruction: str) -> str:
     """Return `m64n128k16` for (64, 128, 16)."""
     numbers = tuple(cast("tuple[object, ...]", shape)) if isinstance(shape, tuple | list) else ()
     if len(numbers) != 3 or not all(isinstance(n, int) and not isinstance(n, bool) for n in numbers):
@@ -49,7 +49,7 @@ def shape_word(shape: Any, instruction: str) -> str:
     return f"m{m}n{n}k{k}"
 
 
-def hashable(value: Any) -> Any:
+def to_hashable(value: Any) -> Any:
     """Return a value usable as a cache key: a list as a tuple, an unhashable value as its text."""
     if isinstance(value, list | tuple):
         return tuple(cast("list[object]", value))

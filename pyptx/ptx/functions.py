@@ -44,16 +44,16 @@ class DeviceFunction:
         names = list(inspect.signature(self.function).parameters)
         params, returns = self._given
         if params is None or returns is None:
-            noted = inspect.get_annotations(self.function, eval_str=True)
-            missing = [name for name in names if not isinstance(noted.get(name), PtxType | str)]
+            annotations = inspect.get_annotations(self.function, eval_str=True)
+            missing = [name for name in names if not isinstance(annotations.get(name), PtxType | str)]
             if params is None and missing:
                 fail(
                     rules.DECLARATION,
                     f"`{self.name}`: no type for {', '.join(missing)}",
                     help="annotate with types of pyptx.types, x: f32, or pass @ptx.func(params=(f32,), returns=(f32,))",
                 )
-            params = [noted[name] for name in names] if params is None else params
-            back: Any = noted.get("return") if returns is None else returns
+            params = [annotations[name] for name in names] if params is None else params
+            back: Any = annotations.get("return") if returns is None else returns
             returns = () if back is None else (back,) if isinstance(back, PtxType | str) else tuple(back)
         if len(params) != len(names):
             fail(
@@ -155,8 +155,8 @@ def declare(trace: Trace, function: Function) -> None:
 
 def _choose_parameter_type(kind: PtxType) -> ScalarType:
     """Return the type of a function's parameter: smaller types become untyped 32 bits."""
-    declared = choose_storage(kind)[1]
-    return ScalarType.B32 if declared.bits < 32 else declared
+    storage = choose_storage(kind)[1]
+    return ScalarType.B32 if storage.bits < 32 else storage
 
 
 def _store(name: str, kind: PtxType, value: Any) -> None:

@@ -13,7 +13,7 @@ from pyptx.dsl.scopes import Body, announce
 from pyptx.dsl.trace import OpenBody, Trace, check_name, fail, get_trace
 from pyptx.ir.nodes import Block, Instruction, IntrinsicScope, Statement
 from pyptx.ir.operands import RegisterOperand
-from pyptx.ptx.branches import BRANCHES, condition, jump, opposite, place_label, refuse_control
+from pyptx.ptx.branches import BRANCHES, check_condition, jump, negate, place_label, refuse_control
 
 
 class _Round(Body):
@@ -21,27 +21,27 @@ class _Round(Body):
 
     watched = True
     """Whether the body is user code, which may rebind names."""
-    bound: Sequence[Bindings] = ()
+    bindings: Sequence[Bindings] = ()
 
     def watch(self) -> None:
         """Record the values of the user's variables before the first iteration."""
         self.trace.loops.append(self)
         if self.watched:
-            self.bound = list_bindings(self.trace)
+            self.bindings = list_bindings(self.trace)
 
     def forget(self) -> None:
         """Warn of rebound names that the next iteration would not see, once each."""
         trace = self.trace
         trace.loops.pop()
-        if self.bound:
-            warnings = find_lost_updates(trace, self.bound, trace.body[self.open_body.mark :], self.open_body.origin)
+        if self.bindings:
+            warnings = find_lost_updates(trace, self.bindings, trace.body[self.open_body.mark :], self.open_body.origin)
             trace.warnings += [
-                warning for warning in warnings if all(warning.origin != known.origin for known in trace.warnings)
+                warning for warning in warnings if all(warning.origin != earlier.origin for earlier in trace.warnings)
             ]
-        self.bound = ()
+        self.bindings = ()
 
     def discard(self) -> None:
-        self.bound = ()
+        self.bindings = ()
         if self in self.trace.loops:
             del self.trace.loops[self.trace.loops.index(self) :]
 
@@ -49,24 +49,24 @@ class _Round(Body):
 class Loop(_Round):
     """A loop: its start, the targets of `continue_` and `break_`, and whether they are used."""
 
-    def __init__(self, what: str, wanted: str, pred: Any = None, first: Any = None) -> None:
-        self.title, self.wanted, self.pred, self.first = what, wanted, pred, first
+    def __init__(self, title: str, label: str, pred: Any = None, first: Any = None) -> None:
+        self.title, self.label, self.pred, self.first = title, label, pred, first
         self.breaks = self.continues = False
 
     def begin(self) -> OpenBody:
         trace = self.trace
         if trace.pure:
             refuse_control(trace, f"`{self.title}`")
-        check_name(self.wanted, symbol=True)
-        self.start = _choose_label(trace, self.wanted)
+        check_name(self.label, symbol=True)
+        self.start = _choose_label(trace, self.label)
         self.next, self.done = f"{self.start}_next", f"{self.start}_end"
-        opened = trace.push(self.title)
+        body = trace.push(self.title)
         place_label(trace, self.start)
         self.watch()
         if self.first is not None:
             self.breaks = True
-            jump(trace, self.done, opposite(condition(trace, self.first, self.title)))
-        return opened
+            jump(trace, self.done, negate(check_condition(trace, self.first, self.title)))
+        return body
 
     def end(self) -> None:
         trace = self.trace
@@ -74,11 +74,11 @@ class Loop(_Round):
             place_label(trace, self.next)
         self.step()
         if callable(self.pred):
-            jump(trace, self.start, condition(trace, self.pred, self.title))
+            jump(trace, self.start, check_condition(trace, self.pred, self.title))
         elif self.pred is None:
             jump(trace, self.start, None)
         else:
-            self._refuse_invariant(condition(trace, self.pred, self.title))
+            self._refuse_invariant(check_condition(trace, self.pred, self.title))
             jump(trace, self.start, self.pred)
         if self.breaks:
             place_label(trace, self.done)
@@ -93,16 +93,16 @@ class Loop(_Round):
         if not _writes(self.trace.body[self.open_body.mark :], name):
             fail(
                 rules.INVARIANT,
-                f"the condition `{name}` of the loop `{self.wanted}` is never written in its body: it was evaluated "
+                f"the condition `{name}` of the loop `{self.label}` is never written in its body: it was evaluated "
                 "once, before the loop",
                 help="pass the condition as a function: pred=lambda: i < n; or set the predicate in the body",
             )
 
 
-def _choose_label(trace: Trace, wanted: str) -> str:
-    name = wanted
+def _choose_label(trace: Trace, stem: str) -> str:
+    name = stem
     while name in trace.used_names or name in trace.labels:
-        name = f"{wanted}_{trace.number(f'label {wanted}')}"
+        name = f"{stem}_{trace.number(f'label {stem}')}"
     return name
 
 
@@ -113,9 +113,9 @@ def _writes(statements: list[Statement], name: str) -> bool:
         statement = stack.pop()
         if isinstance(statement, Instruction):
             first = statement.operands[0] if statement.operands else None
-            named = {o.name for o in (first, getattr(first, "left", None), getattr(first, "right", None))
+            names = {o.name for o in (first, getattr(first, "left", None), getattr(first, "right", None))
                      if isinstance(o, RegisterOperand)}  # fmt: skip
-            if name in named:
+            if name in names:
                 return True
         elif isinstance(statement, Block | IntrinsicScope):
             stack += statement.body
@@ -157,9 +157,9 @@ def continue_(*, uni: bool = False, pred: Pred | None = None) -> None:
     jump(trace, inner.next, pred, uni)
 
 
-def _find_innermost(trace: Trace, what: str) -> Loop:
+def _find_innermost(trace: Trace, title: str) -> Loop:
     if not trace.loops:
-        fail(rules.NESTING, f"`{what}` outside a loop", help="use it in ptx.loop, ptx.while_ or ptx.range_")
+        fail(rules.NESTING, f"`{title}` outside a loop", help="use it in ptx.loop, ptx.while_ or ptx.range_")
     return trace.loops[-1]
 
 
@@ -169,7 +169,7 @@ class ExactLoop(_Round):
     title = "ptx.loop"
 
     def __init__(self, label: str, pred: Any, uni: bool, end: str | None) -> None:
-        self.wanted = self.start = self.next = label
+        self.label = self.start = self.next = label
         self.pred, self.uni, self.last = pred, uni, end
         self.breaks = self.continues = False
 
@@ -182,14 +182,14 @@ class ExactLoop(_Round):
 
     def begin(self) -> OpenBody:
         check_name(self.start, symbol=True)
-        opened = self.trace.push(self.title)
+        body = self.trace.push(self.title)
         place_label(self.trace, self.start)
         self.watch()
-        return opened
+        return body
 
     def end(self) -> None:
         trace = self.trace
-        pred = None if self.pred is None else condition(trace, self.pred, self.title)
+        pred = None if self.pred is None else check_condition(trace, self.pred, self.title)
         emit(BRANCHES[self.uni], (self.start,), pred, trace)
         if self.last is not None:
             check_name(self.last, symbol=True)
@@ -204,7 +204,7 @@ class _WaitLoop(Loop):
     watched = False
 
 
-def guarded_loop(name: str, pred: Pred | None, again: Callable[[], Pred]) -> None:
+def emit_guarded_loop(name: str, pred: Pred | None, again: Callable[[], Pred]) -> None:
     """Emit a wait loop, which repeats while the condition is true. A false guard skips the whole loop, not only the
     branch back, which would spin forever."""
     trace = get_trace()
@@ -212,10 +212,10 @@ def guarded_loop(name: str, pred: Pred | None, again: Callable[[], Pred]) -> Non
         with _WaitLoop(name, f"${name}", again):
             pass
         return
-    done = _choose_label(trace, f"${name}_skip")
-    trace.used_names.add(done)
-    jump(trace, done, opposite(condition(trace, pred, name)))
+    skip_label = _choose_label(trace, f"${name}_skip")
+    trace.used_names.add(skip_label)
+    jump(trace, skip_label, negate(check_condition(trace, pred, name)))
     with _WaitLoop(name, f"${name}", again):
         pass
-    trace.used_names.discard(done)
-    place_label(trace, done)
+    trace.used_names.discard(skip_label)
+    place_label(trace, skip_label)

@@ -13,7 +13,7 @@ from pyptx.dsl.scopes import intrinsic
 from pyptx.dsl.shared import SharedAddress, SharedAlloc, SharedSlice, SharedView, shift_address
 from pyptx.dsl.trace import fail
 from pyptx.dsl.values import Register, is_integer
-from pyptx.ptx.fragments import registers, vector
+from pyptx.ptx.fragments import list_registers, to_vector
 from pyptx.ptx.memory import addr
 from pyptx.types import PtxType, b32, u32
 
@@ -53,7 +53,7 @@ def ldmatrix(
     """
     words = (*_split_words(layout, "m8n8"), *(("trans",) if trans else ()), *_spell_space(space), *_spell_format(dtype))
     result = make_destination(dst)
-    emit(spell("ldmatrix", "sync", "aligned", *words), (vector(result), src), pred)
+    emit(spell("ldmatrix", "sync", "aligned", *words), (to_vector(result), src), pred)
     return result
 
 
@@ -71,10 +71,10 @@ def stmatrix(
 
     Shape "m16n8" holds bytes, `.b8`, and needs `trans=True`. `layout` may name the shape too: "m16n8.x2".
     """
-    named, *count = _split_words(layout, shape)
-    dtype = "b8" if named == "m16n8" else "b16"
-    words = (named, *count, *(("trans",) if trans else ()), *_spell_space(space), dtype)
-    emit(spell("stmatrix", "sync", "aligned", *words), (smem, vector(regs)), pred)
+    shape_name, *count = _split_words(layout, shape)
+    dtype = "b8" if shape_name == "m16n8" else "b16"
+    words = (shape_name, *count, *(("trans",) if trans else ()), *_spell_space(space), dtype)
+    emit(spell("stmatrix", "sync", "aligned", *words), (smem, to_vector(regs)), pred)
 
 
 def movmatrix(*, dst: Reg, src: Reg, pred: Pred | None = None) -> None:
@@ -105,20 +105,20 @@ def stmatrix_x4_trans_f32_bf16(
     `cvt.rn.bf16x2.f32`, or with `tmp_bf16` twice `cvt.rn.bf16.f32` and `mov.b32 {lo, hi}`. Temporaries are reused
     cyclically.
     """
-    values = registers(frag, "frag")
+    values = list_registers(frag, "frag")
     _check_epilogue(values, lane, row_stride)
     _check_room(smem_base, len(values) // GROUP * 16, row_stride)
     packs = _list_temporaries(tmp_pack, "tmp_pack", 4, "b32") or [create_register(b32) for _ in range(4)]
     halves = _list_temporaries(tmp_bf16, "tmp_bf16", GROUP, "bf16")
     at = _compute_lane_address(smem_base, lane, row_stride)
     for first in range(0, len(values), GROUP):
-        stored: list[Register] = []
+        sources: list[Register] = []
         for pair in range(first // 2, first // 2 + 4):
             packed = packs[pair % len(packs)]
             _pack(packed, values[2 * pair], values[2 * pair + 1], halves, 2 * pair)
-            stored.append(packed)
+            sources.append(packed)
         offset = first // GROUP * 32 * row_stride
-        emit(_TRANSPOSED, (addr(at, offset or None), stored))
+        emit(_TRANSPOSED, (addr(at, offset or None), sources))
 
 
 _TRANSPOSED = spell("stmatrix", "sync", "aligned", "m8n8", "x4", "trans", "shared", "b16")
@@ -150,22 +150,22 @@ def _check_room(base: Any, rows: int, row_stride: int) -> None:
     if not isinstance(base, SharedAlloc | SharedSlice) or base.register is not None:
         return
     owner = base.__owner__()
-    room, needed = owner.byte_offset + owner.size - base.byte_offset, 2 * ((rows - 1) * row_stride + 16)
-    if needed > room:
+    room, end = owner.byte_offset + owner.size - base.byte_offset, 2 * ((rows - 1) * row_stride + 16)
+    if end > room:
         fail(
             rules.ARGUMENT,
             (
-                f"{rows} rows {row_stride} elements apart end at byte {needed:,}, but `{owner.name}` has only "
+                f"{rows} rows {row_stride} elements apart end at byte {end:,}, but `{owner.name}` has only "
                 f"{room:,} from there"
             ),
             help="`row_stride` is in elements, not bytes; otherwise allocate a larger tile",
         )
 
 
-def _list_temporaries(given: Any, name: str, least: int, dtype: str) -> list[Register]:
-    if given is None:
+def _list_temporaries(fragment: Any, name: str, least: int, dtype: str) -> list[Register]:
+    if fragment is None:
         return []
-    temporaries = registers(given, name)
+    temporaries = list_registers(fragment, name)
     if len(temporaries) < least or len(temporaries) % least:
         fail(
             rules.ARGUMENT,

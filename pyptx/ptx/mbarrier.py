@@ -18,9 +18,9 @@ from pyptx.dsl.trace import check_name, fail, get_trace
 from pyptx.dsl.values import Value, is_integer
 from pyptx.ir.operands import AddressOperand, Operand
 from pyptx.ptx import cluster
-from pyptx.ptx.loops import guarded_loop
-from pyptx.ptx.orders import barrier_order
-from pyptx.ptx.waits import WaitLoop, exact_wait
+from pyptx.ptx.loops import emit_guarded_loop
+from pyptx.ptx.orders import spell_barrier_order
+from pyptx.ptx.waits import WaitLoop, emit_exact_wait
 from pyptx.types import b64, u32
 from pyptx.types import pred as pred_type
 
@@ -50,7 +50,7 @@ def _emit_arrival(
     pred: Pred | None,
     keep: bool = True,
 ) -> Any:
-    spelling = spell("mbarrier", *op.split("."), *barrier_order(sem, scope, "release"), space, "b64")
+    spelling = spell("mbarrier", *op.split("."), *spell_barrier_order(sem, scope, "release"), space, "b64")
     state = create_register(b64) if keep else None
     emit(spelling, (state, *operands), pred)
     return state
@@ -214,10 +214,10 @@ def test_wait(
 def _emit_wait(
     op: str, operands: tuple[Any, ...], parity: bool, sem: str | None, scope: str | None, space: str, pred: Pred | None
 ) -> Reg:
-    words = (op, *(("parity",) if parity else ()), *barrier_order(sem, scope, "acquire"))
-    done = create_register(pred_type)
-    emit(spell("mbarrier", *words, space, "b64"), (done, *operands), pred)
-    return done
+    words = (op, *(("parity",) if parity else ()), *spell_barrier_order(sem, scope, "acquire"))
+    flag = create_register(pred_type)
+    emit(spell("mbarrier", *words, space, "b64"), (flag, *operands), pred)
+    return flag
 
 
 @intrinsic
@@ -245,10 +245,10 @@ def wait(
         labels, predicate, space, uni, sem, scope = loop
     if labels:
         order = [word for word in (sem, scope) if word is not None]
-        exact_wait(mbar, phase, order=order, space=space, suspend_hint=suspend_hint, predicate=predicate,
+        emit_exact_wait(mbar, phase, order=order, space=space, suspend_hint=suspend_hint, predicate=predicate,
                    labels=labels, uni=uni)  # fmt: skip
         return
-    guarded_loop("mbarrier_wait", pred, lambda: ~try_wait(mbar, phase, sem=sem, scope=scope))
+    emit_guarded_loop("mbarrier_wait", pred, lambda: ~try_wait(mbar, phase, sem=sem, scope=scope))
 
 
 class Barrier(Value):

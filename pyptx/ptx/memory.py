@@ -92,17 +92,17 @@ def _convert_part(value: Any, trace: Trace) -> Operand:
     )
 
 
-def _make_address(base: Any, offset: int | None, rest: tuple[Operand, ...]) -> AddressOperand:
+def _make_address(base: Any, offset: int | None, coordinates: tuple[Operand, ...]) -> AddressOperand:
     if isinstance(base, Register):
         if base.__trace__ is not get_trace():
             refuse_foreign(base)
         return (
-            AddressOperand(base.name, _spell_offset(offset), rest)
-            if rest
+            AddressOperand(base.name, _spell_offset(offset), coordinates)
+            if coordinates
             else get_trace().intern_address(base.name, offset)
         )
     if isinstance(base, str):
-        return AddressOperand(base, _spell_offset(offset), rest)
+        return AddressOperand(base, _spell_offset(offset), coordinates)
     inner = base.__address__() if isinstance(base, Value) else base
     if not isinstance(inner, AddressOperand):
         fail(
@@ -110,7 +110,7 @@ def _make_address(base: Any, offset: int | None, rest: tuple[Operand, ...]) -> A
             f"the base of an address must be a register, a symbol or an allocation, found {describe(base)}",
         )
     total = int(inner.offset or 0) + (offset or 0)
-    return AddressOperand(inner.base, _spell_offset(total or None), (*inner.rest, *rest))
+    return AddressOperand(inner.base, _spell_offset(total or None), (*inner.rest, *coordinates))
 
 
 def _spell_offset(value: int | None) -> str | None:

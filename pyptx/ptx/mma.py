@@ -13,8 +13,8 @@ from pyptx.dsl.registers import Dtype, Pred, Reg, make_destination, resolve_type
 from pyptx.dsl.trace import fail, get_trace
 from pyptx.dsl.values import is_integer
 from pyptx.numbers import FORMATS, is_float
-from pyptx.ptx.fragments import hashable, shape_word, vector
-from pyptx.ptx.signatures import arranged
+from pyptx.ptx.fragments import spell_shape, to_hashable, to_vector
+from pyptx.ptx.signatures import arrange_operands
 from pyptx.types import PtxType
 
 __all__ = ["sync"]
@@ -61,32 +61,32 @@ def sync(
     `scale_dtype` ue8m0 or ue4m3.
     """
     trace = get_trace()
-    scaled = scale_a is not None or scale_b is not None
+    is_scaled = scale_a is not None or scale_b is not None
     sparse = None if sparse_metadata is None else ordered_metadata
     types = resolve_type(dtype_d), resolve_type(dtype_a), resolve_type(dtype_b), resolve_type(dtype_c)
     scale_type = None if scale_dtype is None else resolve_type(scale_dtype)
     spelling = _choose_spelling(
-        hashable(shape), types, sparse, (a_layout, b_layout, rounding), satfinite, bit_op, kind, scaled,
-        hashable(scale_vec), scale_type,
+        to_hashable(shape), types, sparse, (a_layout, b_layout, rounding), satfinite, bit_op, kind, is_scaled,
+        to_hashable(scale_vec), scale_type,
     )  # fmt: skip
     d = make_destination(d)
-    operands: dict[str, Any] = {"d": vector(d), "a": vector(a), "b": vector(b), "c": vector(c)}
+    operands: dict[str, Any] = {"d": to_vector(d), "a": to_vector(a), "b": to_vector(b), "c": to_vector(c)}
     if sparse_metadata is not None:
         operands |= {"meta": sparse_metadata, "selector": sparsity_selector}
     elif not (is_integer(sparsity_selector) and sparsity_selector == 0):
         fail(
             rules.ARGUMENT, "`sparsity_selector` without `sparse_metadata`", help="pass the register with the metadata"
         )
-    if scaled:
+    if is_scaled:
         if scale_a is None or scale_b is None:
             fail(rules.ARGUMENT, "block scaling needs two registers, found one", help="pass scale_a and scale_b")
         operands |= {
             "scale_a": scale_a,
-            "which_a": vector(scale_a_id),
+            "which_a": to_vector(scale_a_id),
             "scale_b": scale_b,
-            "which_b": vector(scale_b_id),
+            "which_b": to_vector(scale_b_id),
         }
-    emit(spelling, arranged(trace, spelling, operands, {}, _REMEDY), pred, trace)
+    emit(spelling, arrange_operands(trace, spelling, operands, {}, _REMEDY), pred, trace)
     return d
 
 
@@ -103,36 +103,36 @@ def _choose_spelling(
     satfinite: bool,
     bit_op: str | None,
     kind: str | None,
-    scaled: bool,
+    is_scaled: bool,
     scale_vec: Any,
     scale_dtype: PtxType | None,
 ) -> Spelling:
     """Return the instruction's spelling; `sparse` says whether the metadata is ordered, or is None for a dense A."""
     types = tuple(dtype.name for dtype in dtypes)
     words = [] if sparse is None else ["sp::ordered_metadata" if sparse else "sp"]
-    words += ["sync", "aligned", shape_word(shape, "mma.sync"), *(mode.strip(".") for mode in modes if mode)]
-    words += _spell_kind(kind, types, scaled, scale_vec)
+    words += ["sync", "aligned", spell_shape(shape, "mma.sync"), *(mode.strip(".") for mode in modes if mode)]
+    words += _spell_kind(kind, types, is_scaled, scale_vec)
     words += ["satfinite"] if satfinite else []
     words += types
-    words += _spell_scale(kind, scaled, scale_dtype, scale_vec)
+    words += _spell_scale(kind, is_scaled, scale_dtype, scale_vec)
     words += [bit_op or "and", "popc"] if types[1] == "b1" or bit_op else []
     return spell("mma", *words)
 
 
-def _spell_kind(kind: str | None, types: tuple[str, ...], scaled: bool, scale_vec: Any) -> list[str]:
+def _spell_kind(kind: str | None, types: tuple[str, ...], is_scaled: bool, scale_vec: Any) -> list[str]:
     """Return `.kind::…` and the modifiers that follow it."""
     if kind is not None:
         kind = kind.removeprefix("kind::")
-    if scaled != (kind in _SCALED_KINDS):
+    if is_scaled != (kind in _SCALED_KINDS):
         fail(
             rules.ARGUMENT,
-            f"kind {kind!r} {'takes no' if scaled else 'needs'} `scale_a` and `scale_b`",
+            f"kind {kind!r} {'takes no' if is_scaled else 'needs'} `scale_a` and `scale_b`",
             help=f"the block-scaled kinds are {', '.join(_SCALED_KINDS)}; pass both scale_a and scale_b",
         )
     if kind is None and any(is_float(name) and FORMATS[name].width < 8 for name in types[1:3]):
         kind = "f8f6f4"
     words = [] if kind is None else [f"kind::{kind}"]
-    if not scaled:
+    if not is_scaled:
         if scale_vec is not None:
             fail(
                 rules.ARGUMENT,
@@ -145,9 +145,9 @@ def _spell_kind(kind: str | None, types: tuple[str, ...], scaled: bool, scale_ve
     return [*words, "block_scale", f"scale_vec::{scale_vec or 4}X"]
 
 
-def _spell_scale(kind: str | None, scaled: bool, dtype: PtxType | None, scale_vec: Any) -> list[str]:
+def _spell_scale(kind: str | None, is_scaled: bool, dtype: PtxType | None, scale_vec: Any) -> list[str]:
     """Return the type of the scale factors: ue8m0, or ue4m3 if four of them share a register."""
-    if not scaled:
+    if not is_scaled:
         if dtype is not None:
             fail(rules.ARGUMENT, f"`scale_dtype` {dtype} without scale factors", help="pass scale_a and scale_b")
         return []

@@ -10,7 +10,7 @@ from typing import Any
 
 from pyptx.dsl.emit import emit, spell
 from pyptx.dsl.registers import Dtype, Pred, resolve_type
-from pyptx.ptx.orders import bulk_operation, given, operand_type, vector_words
+from pyptx.ptx.orders import choose_operand_type, keep_present, spell_bulk_operation, spell_vector
 
 __all__ = ["cp_async_bulk", "cp_reduce_async_bulk", "ld_reduce", "red", "st"]
 
@@ -29,7 +29,11 @@ def ld_reduce(
 ) -> None:
     """Emit `multimem.ld_reduce[.sem.scope][.space].op[.acc::T][.vN].T d, [a]`; `acc` is f32 or f16."""
     wide = None if acc is None else f"acc::{resolve_type(acc).name}"
-    words = (*given("ld_reduce", sem, scope, space, op, wide), *vector_words(dst), operand_type(op, dtype))
+    words = (
+        *keep_present("ld_reduce", sem, scope, space, op, wide),
+        *spell_vector(dst),
+        choose_operand_type(op, dtype),
+    )
     emit(spell("multimem", *words), (dst, addr), pred)
 
 
@@ -45,7 +49,7 @@ def st(
 ) -> None:
     """Emit `multimem.st[.sem.scope][.space][.vN].T [a], b`."""
     dtype = resolve_type(dtype)
-    words = (*given("st", sem, scope, space), *vector_words(src), dtype.name)
+    words = (*keep_present("st", sem, scope, space), *spell_vector(src), dtype.name)
     emit(spell("multimem", *words), (addr, src), pred)
 
 
@@ -61,15 +65,15 @@ def red(
     pred: Pred | None = None,
 ) -> None:
     """Emit `multimem.red[.sem.scope][.space].op[.vN].T [a], b`."""
-    words = (*given("red", sem, scope, space, op), *vector_words(value), operand_type(op, dtype))
+    words = (*keep_present("red", sem, scope, space, op), *spell_vector(value), choose_operand_type(op, dtype))
     emit(spell("multimem", *words), (addr, value), pred)
 
 
 def cp_async_bulk(dst: Any, src: Any, size: int | Any, *, byte_mask: Any = None, pred: Pred | None = None) -> None:
     """Emit `multimem.cp.async.bulk.global.shared::cta.bulk_group[.cp_mask] [dst], [src], size[, mask]`. `size` is
     in bytes, a multiple of 16."""
-    masked = () if byte_mask is None else ("cp_mask",)
-    words = ("cp", "async", "bulk", "global", "shared::cta", "bulk_group", *masked)
+    mask_words = () if byte_mask is None else ("cp_mask",)
+    words = ("cp", "async", "bulk", "global", "shared::cta", "bulk_group", *mask_words)
     emit(spell("multimem", *words), (dst, src, size, *(() if byte_mask is None else (byte_mask,))), pred)
 
 
@@ -78,7 +82,7 @@ def cp_reduce_async_bulk(
 ) -> None:
     """Emit `multimem.cp.reduce.async.bulk.global.shared::cta.bulk_group.op[.noftz].T [dst], [src], size`. `size` is
     in bytes, a multiple of 16."""
-    words = ("cp", "reduce", "async", "bulk", "global", "shared::cta", "bulk_group", *bulk_operation(op, dtype))
+    words = ("cp", "reduce", "async", "bulk", "global", "shared::cta", "bulk_group", *spell_bulk_operation(op, dtype))
     emit(spell("multimem", *words), (dst, src, size), pred)
 
 

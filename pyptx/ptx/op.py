@@ -116,17 +116,19 @@ def pipe(left: Any, right: Any) -> Operand:
 
 def index(name: Any, at: Any) -> Operand:
     """Return `a[2]`, an address without brackets."""
-    named = operand(name)
-    if not isinstance(named, RegisterOperand | LabelOperand):
+    variable = operand(name)
+    if not isinstance(variable, RegisterOperand | LabelOperand):
         fail(rules.OPERAND, f"only a variable or register can be indexed, found {describe(name)}")
-    return IndexedOperand(named.name, operand(at))
+    return IndexedOperand(variable.name, operand(at))
 
 
 def address(base: Any, offset: Any = None, *rest: Any) -> Operand:
     """Return `[base+offset]` in an initializer. The offset is in bytes."""
-    named = operand(base)
-    assert isinstance(named, RegisterOperand | LabelOperand)
-    return AddressOperand(named.name, None, tuple(map(operand, rest)), None if offset is None else operand(offset))
+    base_operand = operand(base)
+    assert isinstance(base_operand, RegisterOperand | LabelOperand)
+    return AddressOperand(
+        base_operand.name, None, tuple(map(operand, rest)), None if offset is None else operand(offset)
+    )
 
 
 def generic(symbol: str) -> Operand:
@@ -147,9 +149,11 @@ def field(name: str, value: Any) -> Operand:
     return FieldOperand(check_symbol_name(name), operand(value))
 
 
-def _check_operator(operator: str, known: frozenset[str]) -> str:
-    if operator not in known:
-        fail(rules.OPERAND, f"expected a PTX operator, one of {' '.join(sorted(known))}, found {describe(operator)}")
+def _check_operator(operator: str, operators: frozenset[str]) -> str:
+    if operator not in operators:
+        fail(
+            rules.OPERAND, f"expected a PTX operator, one of {' '.join(sorted(operators))}, found {describe(operator)}"
+        )
     return operator
 
 

@@ -158,8 +158,8 @@ def _declare_external(
 def assert_(pred: Pred, message: str = "assertion failed") -> None:
     """Abort the kernel with a message that names the Python line, if the predicate is false."""
     trace = get_trace()
-    here = trace.locate()
-    file, line, name = (here.file, here.line, here.code.co_name) if here else ("<kernel>", 0, trace.name)
+    origin = trace.locate()
+    file, line, name = (origin.file, origin.line, origin.code.co_name) if origin else ("<kernel>", 0, trace.name)
     kinds = (ScalarType.B64, ScalarType.B64, ScalarType.B32, ScalarType.B64, ScalarType.B64)
     _declare_external(trace, "__assertfail", kinds, (), "noreturn")
     with If("ptx.if_", ~pred):

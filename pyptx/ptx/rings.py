@@ -37,23 +37,23 @@ class PipelineState:
         move(old[0], self.cursor)
         move(old[1], self.phase)
         kind = to_unsigned(self.cursor.dtype).name
-        wraps, before, flipped = (
+        wraps, before, next_phase = (
             create_register(pred_type),
             create_register(self.cursor.dtype),
             create_register(self.phase.dtype),
         )
         emit(spell("setp", "eq", kind), (wraps, self.cursor, self.n_stages - 1))
         emit(spell("selp", f"b{self.cursor.dtype.bits}"), (before, -1, self.cursor, wraps))
-        emit(spell("xor", f"b{self.phase.dtype.bits}"), (flipped, self.phase, 1))
-        emit(spell("selp", f"b{self.phase.dtype.bits}"), (self.phase, flipped, self.phase, wraps))
+        emit(spell("xor", f"b{self.phase.dtype.bits}"), (next_phase, self.phase, 1))
+        emit(spell("selp", f"b{self.phase.dtype.bits}"), (self.phase, next_phase, self.phase, wraps))
         emit(spell("add", kind), (self.cursor, before, 1))
         return old
 
 
-def _make_zero(held: str) -> Reg:
+def _make_zero(reason: str) -> Reg:
     register = create_register(u32)
     move(register, 0)
-    register.__held__ = held
+    register.__held__ = reason
     return register
 
 

@@ -98,9 +98,9 @@ class MbarrierArray(Value):
         if isinstance(idx, Reg):
             return MbarrierRef(self, idx)
         if not is_integer(idx) or not -self.count <= idx < self.count:
-            more = f"use smem.mbarrier({idx + 1})" if is_integer(idx, 0) else "pass a number or a register"
+            remedy = f"use smem.mbarrier({idx + 1})" if is_integer(idx, 0) else "pass a number or a register"
             fail(
-                rules.INDEX, f"`{self.name}` has barriers 0 to {self.count - 1}, found {describe(idx)}", help=more
+                rules.INDEX, f"`{self.name}` has barriers 0 to {self.count - 1}, found {describe(idx)}", help=remedy
             )  # fmt: skip
         return MbarrierRef(self, idx % self.count)
 

@@ -12,8 +12,8 @@ from pyptx.dsl.values import RegisterRange
 Names = tuple[str, ...]
 
 
-def arranged(
-    trace: Trace, spelling: Spelling, given: dict[str, Any], defaults: dict[str, Any], remedy: str
+def arrange_operands(
+    trace: Trace, spelling: Spelling, values: dict[str, Any], defaults: dict[str, Any], remedy: str
 ) -> list[Any]:
     """Return the values in the instruction's order: all that are passed, plus defaults for operands that the form
     requires.
@@ -21,23 +21,23 @@ def arranged(
     Lists and register ranges fill vector operands. If the form has no place for a value, or one is missing, the error
     names both, and `remedy` says what to do.
     """
-    known: dict[tuple[Spelling, tuple[tuple[str, bool], ...]], Names] = trace.facts.setdefault("operand names", {})
-    vectors = tuple([(name, isinstance(value, list | RegisterRange)) for name, value in given.items()])
-    names = known.get((spelling, vectors))
+    cache: dict[tuple[Spelling, tuple[tuple[str, bool], ...]], Names] = trace.facts.setdefault("operand names", {})
+    vectors = tuple([(name, isinstance(value, list | RegisterRange)) for name, value in values.items()])
+    names = cache.get((spelling, vectors))
     if names is None:
-        names = known[spelling, vectors] = _choose_names(trace, spelling, dict(vectors), defaults, remedy)
-    return [given[name] if name in given else defaults[name] for name in names]
+        names = cache[spelling, vectors] = _choose_names(trace, spelling, dict(vectors), defaults, remedy)
+    return [values[name] if name in values else defaults[name] for name in names]
 
 
 def _choose_names(
-    trace: Trace, spelling: Spelling, given: dict[str, bool], defaults: dict[str, Any], remedy: str
+    trace: Trace, spelling: Spelling, vectors: dict[str, bool], defaults: dict[str, Any], remedy: str
 ) -> Names:
     plans = trace.plans.get(spelling) or require_plans(trace, spelling)
     signatures = [plan.signature for count in sorted(plans) for plan in plans[count]]
-    fitting = [s for s in signatures if all(given.get(o.name, o.count > 0) == (o.count > 0) for o in s)]
+    fitting = [s for s in signatures if all(vectors.get(o.name, o.count > 0) == (o.count > 0) for o in s)]
     lists = [tuple(operand.name for operand in signature) for signature in fitting or signatures]
     mismatches = [
-        ([n for n in given if n not in names], [n for n in names if n not in given | defaults]) for names in lists
+        ([n for n in vectors if n not in names], [n for n in names if n not in vectors | defaults]) for names in lists
     ]
     best = min(range(len(lists)), key=lambda i: len(mismatches[i][0]) + len(mismatches[i][1]))
     parts = [

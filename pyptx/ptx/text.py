@@ -18,25 +18,25 @@ _HEAD_LINES = _HEAD.count("\n")
 def raw(text: str) -> None:
     """Parse PTX statements and add each exactly once."""
     trace = get_trace()
-    here = trace.locate(2)
+    origin = trace.locate(2)
     try:
         module = parse(f"{_HEAD}{text}\n}}\n")
     except PtxSyntaxError as wrong:
         raise PtxError(
-            rules.PTX_TEXT.found(here, f"line {max(1, d.line - _HEAD_LINES)} of the text: {d.message}", help=d.help)
+            rules.PTX_TEXT.found(origin, f"line {max(1, d.line - _HEAD_LINES)} of the text: {d.message}", help=d.help)
             for d in wrong.diagnostics
         ) from None
     if len(module.directives) != 1 or not isinstance(module.directives[0], Function):
         fail(rules.PTX_TEXT, "the text closes a brace that it does not open", help="pass complete statements")
     for statement in module.directives[0].body:
-        trace.append(_adopt(statement, trace, here, outer=True))
+        trace.append(_adopt(statement, trace, origin, outer=True))
 
 
-def _adopt(statement: Statement, trace: Trace, here: PythonFrame | None, *, outer: bool) -> Statement:
+def _adopt(statement: Statement, trace: Trace, origin: PythonFrame | None, *, outer: bool) -> Statement:
     """Return a parsed statement as a statement of the trace, with the user's place and with its names declared."""
     if isinstance(statement, Block):
-        body = tuple(_adopt(inner, trace, here, outer=False) for inner in statement.body)
-        return Block(body, origin=here)
+        body = tuple(_adopt(inner, trace, origin, outer=False) for inner in statement.body)
+        return Block(body, origin=origin)
     if isinstance(statement, Instruction):
         spelling = spell(statement.opcode, *(word[1:] for word in statement.modifiers))
         plans = trace.plans.get(spelling) or require_plans(trace, spelling, len(statement.operands))
@@ -44,19 +44,19 @@ def _adopt(statement: Statement, trace: Trace, here: PythonFrame | None, *, oute
         trace.require_version(min(plan.version for plan in candidates), f"`{spelling}`")
         target = statement.operands[0] if statement.operands else None
         if outer and statement.opcode == "bra" and isinstance(target, LabelOperand):
-            trace.jumps.append((target.name, here))
+            trace.jumps.append((target.name, origin))
     elif isinstance(statement, Label) and outer:
         if statement.name in trace.labels:
             fail(rules.LABEL, f"the kernel already has a label `{statement.name}`")
-        trace.labels[statement.name] = here
+        trace.labels[statement.name] = origin
         trace.used_names.add(statement.name)
     elif isinstance(statement, RegDecl | VarDecl) and outer:
         _make_room(statement, trace)
         for finding in symbols.declare(statement, trace.scope):
-            raise PtxError([finding.at(here)])
+            raise PtxError([finding.at(origin)])
         trace.used_names.update(item.name for item in statement.declarators)
     changes = {name: None for name in ("layout",) if name in statement.__match_args__}
-    return statement.replace(**changes, origin=here)
+    return statement.replace(**changes, origin=origin)
 
 
 def _make_room(statement: RegDecl | VarDecl, trace: Trace) -> None:

@@ -81,8 +81,8 @@ def load_3d_multicast(
     with Named("load_3d_multicast", format_arguments((dst, src, row, col), {})):
         guard = pred
         if issuer is not None:
-            chosen = issuer if isinstance(issuer, Reg | NegPred) else cluster.rank(issuer)
-            guard = chosen if pred is None else chosen & pred
+            is_issuer = issuer if isinstance(issuer, Reg | NegPred) else cluster.rank(issuer)
+            guard = is_issuer if pred is None else is_issuer & pred
         coord = _choose_coordinates(row, col, coords)
         tensor_3d(dst=dst, src=src, coord=coord, mbar=mbar, multicast_mask=mask, pred=guard)
 

@@ -28,8 +28,8 @@ from pyptx.ir.nodes import Declarator, Function, Label, Param, Statement
 from pyptx.isa.targets import FIRST_PTX
 from pyptx.isa.targets import target as target_of
 from pyptx.parser import PtxSyntaxError, parse
-from pyptx.ptx.directives import data_node, directive_node
-from pyptx.ptx.exact import gap
+from pyptx.ptx.directives import build_data, build_directive
+from pyptx.ptx.exact import make_gap
 
 if TYPE_CHECKING:
     from pyptx.toolchain import Cubin, Resources
@@ -59,7 +59,7 @@ class ExactFunction:
         """Return the text of the whole module."""
         return self.owner.ptx()
 
-    def traced(self) -> Function:
+    def trace_function(self) -> Function:
         """Return the function with its body, including layout marks."""
         owner = self.owner
         # The instructions of an unknown future target are emitted unchecked; `check` reports the rest.
@@ -82,7 +82,7 @@ class ExactModule:
         self.version, self.header, self.style, self.ending, self.newline = version, header, style, ending, newline
         self.items: list[Any] = []
         self.inner: list[Any] | None = None
-        self._made: Module | None = None
+        self._module: Module | None = None
 
     @property
     def arch(self) -> str:
@@ -92,14 +92,14 @@ class ExactModule:
         return target.targets[0]
 
     def _add(self, item: Any) -> None:
-        self._made = None
+        self._module = None
         (self.items if self.inner is None else self.inner).append(item)
 
     def layout(
         self, *gaps: str, before: str | None = None, after: str | None = None, inner: dict[int, str] | None = None
     ) -> None:
         """Set the spacing of the next statement, as `ptx.layout` does in a function."""
-        self._add(gap(gaps, before, after, inner))
+        self._add(make_gap(gaps, before, after, inner))
 
     def reg(self, dtype: Dtype, *names: str, vector: int | None = None, align: Any = None) -> Any:
         """Declare registers of the module; returns what `ptx.decl.reg` returns."""
@@ -107,14 +107,16 @@ class ExactModule:
         self._add(node.replace(origin=place()))
         return registers[0] if len(registers) == 1 else tuple(registers)
 
-    def var(self, space: str, dtype: Dtype, name: str, shape: Any = None, *more: Declarator, **given: Any) -> str:
+    def var(self, space: str, dtype: Dtype, name: str, shape: Any = None, *more: Declarator, **options: Any) -> str:
         """Declare a variable, as `ptx.decl.var` does in a function."""
-        self._add(exact_declarations.build_variable(space, dtype, name, shape, *more, **given).replace(origin=place()))
+        self._add(
+            exact_declarations.build_variable(space, dtype, name, shape, *more, **options).replace(origin=place())
+        )
         return name
 
-    def directive(self, name: str, *values: Any, **given: Any) -> None:
+    def directive(self, name: str, *values: Any, **options: Any) -> None:
         """Add a directive, as `ptx.directive` does in a function."""
-        self._add(directive_node(name, *values, **given).replace(origin=place()))
+        self._add(build_directive(name, *values, **options).replace(origin=place()))
 
     def label(self, name: str) -> None:
         """Add a label to the open section."""
@@ -130,7 +132,7 @@ class ExactModule:
                 f"data are only allowed in a section, {_NOT_SECTION}",
                 help='with module.section(".debug_info"):',
             )
-        self._add(data_node(dtype, *values).replace(origin=place()))
+        self._add(build_data(dtype, *values).replace(origin=place()))
 
     @contextmanager
     def section(self, name: Any) -> Generator[None, None, None]:
@@ -151,31 +153,31 @@ class ExactModule:
         """Add a whole section, `.section .debug_str { … }`, with its spacing. The text is parsed into nodes."""
         if self.inner is not None:
             fail(rules.NESTING, f"a section is only allowed at module level, {_NOT_SECTION}")
-        here = place()
+        origin = place()
         try:
             module = parse(f"{_SECTION_HEAD}{text}")
         except PtxSyntaxError as wrong:
             at = _SECTION_HEAD.count("\n")
             raise PtxError(
-                rules.PTX_TEXT.found(here, f"line {max(1, d.line - at)} of the section: {d.message}", help=d.help)
+                rules.PTX_TEXT.found(origin, f"line {max(1, d.line - at)} of the section: {d.message}", help=d.help)
                 for d in wrong.diagnostics
             ) from None
-        section, *more = module.directives or (None,)
-        if not isinstance(section, Section) or more or (module.layout and module.layout[0]):
+        section, *extras = module.directives or (None,)
+        if not isinstance(section, Section) or extras or (module.layout and module.layout[0]):
             fail(rules.PTX_TEXT, f"expected one section, found {describe(text)}", help="'.section .debug_str { … }'")
-        lines: list[Any] = [line.replace(origin=here) for line in section.body]
-        self._add(section.replace(body=tuple(lines), origin=here))
+        lines: list[Any] = [line.replace(origin=origin) for line in section.body]
+        self._add(section.replace(body=tuple(lines), origin=origin))
 
-    def entry(self, name: str, *params: Param, **given: Any) -> Callable[[Callable[[], object]], ExactFunction]:
+    def entry(self, name: str, *params: Param, **options: Any) -> Callable[[Callable[[], object]], ExactFunction]:
         """Make the function below the body of `.entry name(params)`. Keywords: `linking`, `directives` (names, or
         (name, value, …)), `attributes`, `parens` (False where empty parentheses are left out)."""
-        return self._make_decorator(_make_head(True, name, params, None, given))
+        return self._make_decorator(_make_head(True, name, params, None, options))
 
     def func(
-        self, name: str, *params: Param, returns: Sequence[Param] | None = None, **given: Any
+        self, name: str, *params: Param, returns: Sequence[Param] | None = None, **options: Any
     ) -> Callable[[Callable[[], object]], ExactFunction]:
         """Make the function below the body of `.func (returns) name(params)`; keywords as of `entry`."""
-        return self._make_decorator(_make_head(False, name, params, returns, given))
+        return self._make_decorator(_make_head(False, name, params, returns, options))
 
     def _make_decorator(self, head: Function) -> Callable[[Callable[[], object]], ExactFunction]:
         head = head.replace(origin=place())
@@ -188,24 +190,24 @@ class ExactModule:
         return decorate
 
     def declare(
-        self, name: str, *params: Param, entry: bool = False, returns: Sequence[Param] | None = None, **given: Any
+        self, name: str, *params: Param, entry: bool = False, returns: Sequence[Param] | None = None, **options: Any
     ) -> str:
         """Declare a function without a body; keywords as of `entry`."""
-        head = _make_head(entry, name, params, returns, given)
+        head = _make_head(entry, name, params, returns, options)
         self._add(head.replace(definition=False, origin=place()))
         return name
 
     def module(self) -> Module:
         """Return the module as nodes."""
-        if self._made is None:
+        if self._module is None:
             with without_collector():
-                items = [item.traced() if isinstance(item, ExactFunction) else item for item in self.items]
+                items = [item.trace_function() if isinstance(item, ExactFunction) else item for item in self.items]
                 version, target, *size = self.header
-                self._made = Module(
+                self._module = Module(
                     version, target, size[0] if size else None, tuple(apply_layout(items, self.style)),  # pyright: ignore[reportArgumentType]
                     layout_of((self.ending,)),
                 )  # fmt: skip
-        return self._made
+        return self._module
 
     def ptx(self) -> str:
         """Return the text."""
@@ -248,18 +250,18 @@ class ExactModule:
 
 
 def _make_head(
-    is_entry: bool, name: str, params: Sequence[Param], returns: Sequence[Param] | None, given: dict[str, Any]
+    is_entry: bool, name: str, params: Sequence[Param], returns: Sequence[Param] | None, options: dict[str, Any]
 ) -> Function:
-    unknown = set(given) - {"linking", "directives", "attributes", "parens"}
+    unknown = set(options) - {"linking", "directives", "attributes", "parens"}
     every: tuple[Any, ...] = (*params, *(returns or ()))
     if unknown or not all(isinstance(param, Param) for param in every):
         problem = ", ".join(sorted(unknown)) or "a parameter that is not ptx.decl.param(…)"
         fail(rules.ARGUMENT, f"`{describe(name)}` is declared with {problem}")
     return Function(
         is_entry, check_symbol_name(name), tuple(params), None if returns is None else tuple(returns), (),
-        exact_declarations.parse_linking(given.get("linking")),
-        exact_declarations.parse_directives(given.get("directives", ())),
-        True, given.get("parens", True), exact_declarations.parse_attributes(given.get("attributes", ())),
+        exact_declarations.parse_linking(options.get("linking")),
+        exact_declarations.parse_directives(options.get("directives", ())),
+        True, options.get("parens", True), exact_declarations.parse_attributes(options.get("attributes", ())),
     )  # fmt: skip
 
 
@@ -286,18 +288,18 @@ def module(
     header: list[Statement] = [Version(major, minor), Target(names)]
     if address_size is not None:
         header.append(AddressSize(exact_declarations.to_integer(address_size)))
-    spaced = apply_layout(header, DEFAULT)
+    lines = apply_layout(header, DEFAULT)
     for at, gaps in enumerate(layouts):
         if gaps is not None:
-            spaced[at] = spaced[at].replace(layout=layout_of(gaps))
-    first: Any = spaced[0]
-    spaced[0] = first.replace(layout=layout_of((before, *first.layout[1:])))
-    return ExactModule((int(major), int(minor)), tuple(spaced), style, ending, newline)
+            lines[at] = lines[at].replace(layout=layout_of(gaps))
+    first: Any = lines[0]
+    lines[0] = first.replace(layout=layout_of((before, *first.layout[1:])))
+    return ExactModule((int(major), int(minor)), tuple(lines), style, ending, newline)
 
 
-def _parse_version(given: Header) -> tuple[int, int]:
-    parts = given.split(".") if isinstance(given, str) else list(given)
+def _parse_version(version: Header) -> tuple[int, int]:
+    parts = version.split(".") if isinstance(version, str) else list(version)
     if len(parts) != 2 or not all(str(part).isdigit() for part in parts):
-        fail(rules.DECLARATION, f"a version must be (8, 7) or '8.7', found {describe(given)}")
+        fail(rules.DECLARATION, f"a version must be (8, 7) or '8.7', found {describe(version)}")
     major, minor = (exact_declarations.parse_version_part(str(part)) for part in parts)
     return major, minor

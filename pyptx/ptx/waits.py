@@ -28,7 +28,7 @@ class WaitLoop(NamedTuple):
     scope: str | None = None
 
 
-def exact_wait(
+def emit_exact_wait(
     mbar: Any,
     phase: Any,
     *,

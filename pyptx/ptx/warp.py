@@ -36,26 +36,26 @@ def _exchange(mode: str, value: Any, lane: Any, clamp: int, valid: Reg | None, m
     if not isinstance(value, Reg):
         fail(rules.ARGUMENT, f"`shfl` exchanges registers, found {describe(value)}", help="use reg.from_(x, u32)")
     spelling, bits = spell("shfl", "sync", mode, "b32"), value.dtype.bits
-    moved = create_register(value.dtype)
-    target: Any = moved if valid is None else Pair(moved, valid)
+    result = create_register(value.dtype)
+    target: Any = result if valid is None else Pair(result, valid)
     if bits == 32 or value.dtype.kind == "pred" or bits not in (16, 64):
         emit(spelling, (target, value, lane, clamp, mask), pred)
-        return moved
+        return result
     with Named(f"shfl_{mode}", f"{value.name}, {getattr(lane, 'name', lane)}"):
         parts = [create_register(b32) for _ in range(bits // 64 + 1)]
-        there = [create_register(b32) for _ in parts]
+        outputs = [create_register(b32) for _ in parts]
         if bits == 16:
             emit(spell("mov", "b32"), (parts[0], [value, value]), pred)
         else:
             emit(spell("mov", "b64"), (parts, value), pred)
-        for index, (part, other) in enumerate(zip(parts, there, strict=True)):
-            dst: Any = other if valid is None or index else Pair(other, valid)
+        for index, (part, output) in enumerate(zip(parts, outputs, strict=True)):
+            dst: Any = output if valid is None or index else Pair(output, valid)
             emit(spelling, (dst, part, lane, clamp, mask), pred)
         if bits == 16:
-            emit(spell("mov", "b32"), ([moved, None], there[0]), pred)
+            emit(spell("mov", "b32"), ([result, None], outputs[0]), pred)
         else:
-            emit(spell("mov", "b64"), (moved, there), pred)
-    return moved
+            emit(spell("mov", "b64"), (result, outputs), pred)
+    return result
 
 
 def shfl(
@@ -158,9 +158,9 @@ def match_any(value: Reg, *, mask: Any = _ALL, pred: Pred | None = None) -> Reg:
 
 def match_all(value: Reg, *, mask: Any = _ALL, pred: Pred | None = None) -> tuple[Reg, Reg]:
     """Emit `match.all.sync.bN d|p, a, mask`; return the mask (0 if any differs) and the predicate."""
-    result, same = create_register(b32), create_register(pred_type)
-    emit(spell("match", "all", "sync", to_untyped(value.dtype).name), (Pair(result, same), value, mask), pred)
-    return result, same
+    result, agrees = create_register(b32), create_register(pred_type)
+    emit(spell("match", "all", "sync", to_untyped(value.dtype).name), (Pair(result, agrees), value, mask), pred)
+    return result, agrees
 
 
 def activemask() -> Reg:
@@ -218,8 +218,8 @@ def _emit_butterfly(op: str, value: Any, width: int, *, direct: bool = False) ->
     _compute_clamp("bfly", width)
     distance = width // 2
     while distance:
-        other = _exchange("bfly", value, distance, 31, None, _ALL, None)
-        emit(spell(word, kind.name), (value, value, other))
+        partner = _exchange("bfly", value, distance, 31, None, _ALL, None)
+        emit(spell(word, kind.name), (value, value, partner))
         distance //= 2
     return value
 

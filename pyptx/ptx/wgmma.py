@@ -17,18 +17,18 @@ from pyptx.isa.descriptors import WgmmaDescriptor
 from pyptx.isa.swizzle import by_name
 from pyptx.ptx.descriptors import (
     BASE_OFFSET,
+    advance_descriptor,
+    build_matrix,
     check_bytes,
     check_field,
-    checked,
-    descriptor_of,
-    matrix,
-    offset_of,
-    stepped,
-    tile_layout,
-    with_address,
+    check_offset,
+    choose_tile_layout,
+    emit_descriptor,
+    encode_or_fail,
+    get_descriptor,
 )
-from pyptx.ptx.fragments import hashable, shape_word, vector
-from pyptx.ptx.signatures import arranged
+from pyptx.ptx.fragments import spell_shape, to_hashable, to_vector
+from pyptx.ptx.signatures import arrange_operands
 from pyptx.tensormap import Swizzle
 from pyptx.types import PtxType
 from pyptx.wgmma_layout import GmmaLayout, LayoutType, Major
@@ -91,18 +91,18 @@ def mma_async(
         )
     sparse = sparse_metadata is not None
     type_a, type_b = resolve_type(dtype_a), resolve_type(dtype_b)
-    spelling = _choose_spelling(hashable(shape), resolve_type(dtype_d), type_a, type_b, sparse, satfinite)
+    spelling = _choose_spelling(to_hashable(shape), resolve_type(dtype_d), type_a, type_b, sparse, satfinite)
     m, n, k = shape
     a, trans_a = _convert_operand("a", a, type_a, int(trans_a), a_k_offset, (m, k // 2 if sparse else k))
     b, trans_b = _convert_operand("b", b, type_b, int(trans_b), b_k_offset, (n, k))
-    operands: dict[str, Any] = {"d": vector(d), "a": a, "b": b, "scale_d": scale_d}
+    operands: dict[str, Any] = {"d": to_vector(d), "a": a, "b": b, "scale_d": scale_d}
     if sparse:
         operands["meta"] = sparse_metadata
     for name, value in zip(_DEFAULTS, (scale_a, scale_b, trans_a, trans_b, sparsity_selector), strict=True):
         # Compared by identity: `==` on a register would add a comparison to the kernel, and small numbers are shared.
         if value is not _DEFAULTS[name]:
             operands[name] = value
-    emit(spelling, arranged(trace, spelling, operands, _DEFAULTS, _REMEDY), pred, trace)
+    emit(spelling, arrange_operands(trace, spelling, operands, _DEFAULTS, _REMEDY), pred, trace)
 
 
 _DEFAULTS = {"scale_a": 1, "scale_b": 1, "transpose_a": 0, "transpose_b": 0, "selector": 0}
@@ -117,51 +117,51 @@ def _choose_spelling(
     shape: Any, dtype_d: PtxType, dtype_a: PtxType, dtype_b: PtxType, sparse: bool, satfinite: bool
 ) -> Spelling:
     types = dtype_d.name, dtype_a.name, dtype_b.name
-    words = ["mma_async", *(["sp"] if sparse else []), "sync", "aligned", shape_word(shape, "wgmma.mma_async")]
+    words = ["mma_async", *(["sp"] if sparse else []), "sync", "aligned", spell_shape(shape, "wgmma.mma_async")]
     words += ["satfinite"] if satfinite else []
     return spell("wgmma", *words, *types, *(["and", "popc"] if dtype_a.name == "b1" else []))
 
 
 def _convert_operand(
-    name: str, value: Any, dtype: PtxType, transposed: int, offset: int, extents: tuple[int, int]
+    name: str, value: Any, dtype: PtxType, transpose: int, offset: int, extents: tuple[int, int]
 ) -> tuple[Any, int]:
     """Return the operand and its transpose immediate."""
     if isinstance(value, SharedView):
-        return _make_descriptor(name, value, dtype, transposed, offset_of(name, offset), extents)
-    if not offset_of(name, offset):
-        return value, transposed
-    return stepped(name, value, offset), transposed
+        return _make_descriptor(name, value, dtype, transpose, check_offset(name, offset), extents)
+    if not check_offset(name, offset):
+        return value, transpose
+    return advance_descriptor(name, value, offset), transpose
 
 
 def _make_descriptor(
-    name: str, view: SharedView, dtype: PtxType, transposed: int, offset: int, extents: tuple[int, int]
+    name: str, view: SharedView, dtype: PtxType, transpose: int, offset: int, extents: tuple[int, int]
 ) -> tuple[Reg, int]:
     """Return the descriptor of an allocation and its transpose immediate, cached for a constant address."""
     if view.register is not None:
-        return _describe_operand(name, view, dtype, transposed, offset, extents)
+        return _describe_operand(name, view, dtype, transpose, offset, extents)
     # An allocation is its own key; two slices are equal if they start at the same place of one allocation.
-    where = (view.alloc, view.byte_offset, view.shape) if isinstance(view, SharedSlice) else view
-    key, once = ("wgmma operand", name, where, dtype.name, transposed, offset, extents), get_trace().once
-    known = once.get(key)
-    if known is None:
-        known = once[key] = _describe_operand(name, view, dtype, transposed, offset, extents)
-    return known
+    place = (view.alloc, view.byte_offset, view.shape) if isinstance(view, SharedSlice) else view
+    key, once = ("wgmma operand", name, place, dtype.name, transpose, offset, extents), get_trace().once
+    descriptor = once.get(key)
+    if descriptor is None:
+        descriptor = once[key] = _describe_operand(name, view, dtype, transpose, offset, extents)
+    return descriptor
 
 
 def _describe_operand(
-    name: str, view: SharedView, dtype: PtxType, transposed: int, offset: int, extents: tuple[int, int]
+    name: str, view: SharedView, dtype: PtxType, transpose: int, offset: int, extents: tuple[int, int]
 ) -> tuple[Reg, int]:
-    operand = matrix(view, dtype, bool(transposed), name)
+    operand = build_matrix(view, dtype, bool(transpose), name)
     if operand.major is Major.MN and dtype.name not in _TRANSPOSABLE:
         fail(rules.ARGUMENT, f"operand `{name}`: wgmma reads MN-major operands only of f16 and bf16, found {dtype}",
              help=f"store it with contiguous K: smem.wgmma_tile({dtype}, (rows, k), 'K')")  # fmt: skip
     operand.check_start(name, offset, *extents)
-    return descriptor_of(operand, offset, _encode_layout, "wgmma_descriptor"), int(operand.major)
+    return get_descriptor(operand, offset, _encode_layout, "wgmma_descriptor"), int(operand.major)
 
 
 def _encode_layout(layout: GmmaLayout) -> int:
     descriptor = WgmmaDescriptor(0, layout.leading_byte_offset, layout.stride_byte_offset, by_name(layout.smem_swizzle))
-    return checked("the layout", descriptor.encode)
+    return encode_or_fail("the layout", descriptor.encode)
 
 
 def fence(*, pred: Pred | None = None) -> None:
@@ -208,7 +208,7 @@ def make_descriptor(
     check_bytes(addr_byte_offset=addr_byte_offset)
     check_field("base_offset", base_offset, 7, BASE_OFFSET)
     descriptor = WgmmaDescriptor(0, leading_byte_offset, stride_byte_offset, _SWIZZLES[swizzle], base_offset)
-    return with_address(smem_base, addr_byte_offset, checked("wgmma descriptor", descriptor.encode))
+    return emit_descriptor(smem_base, addr_byte_offset, encode_or_fail("wgmma descriptor", descriptor.encode))
 
 
 @intrinsic
@@ -217,10 +217,10 @@ def auto_descriptor(smem_base: Any, *, dtype: Dtype, shape: tuple[int, int], maj
     M or N) if MN-major. Emits the same as `make_descriptor`."""
     kind = resolve_type(dtype)
     try:
-        which = Major.of(major)
+        gmma_major = Major.of(major)
     except ValueError as wrong:
         fail(rules.ARGUMENT, str(wrong), help="use major='K' or major='MN'")
-    return with_address(smem_base, 0, _encode_layout(tile_layout(kind, _check_extents(shape), which)))
+    return emit_descriptor(smem_base, 0, _encode_layout(choose_tile_layout(kind, _check_extents(shape), gmma_major)))
 
 
 def _check_extents(shape: object) -> tuple[int, ...]:
@@ -237,7 +237,7 @@ def masked_descriptor(
 ) -> Reg:
     """Return a register with `((smem_addr + byte_offset) & mask) >> 4 | const_bits`. Emits the same as
     `make_descriptor`. `byte_offset` is in bytes."""
-    return with_address(smem_addr, byte_offset, const_bits, mask)
+    return emit_descriptor(smem_addr, byte_offset, const_bits, mask)
 
 
 def __dir__() -> list[str]:

@@ -175,11 +175,11 @@ def test_07_python_break_in_a_counted_loop_is_refused() -> None:
 
 
 def test_08_a_guard_skips_a_whole_wait_loop() -> None:
-    from pyptx.ptx.loops import guarded_loop
+    from pyptx.ptx.loops import emit_guarded_loop
 
     def body() -> None:
         p, x = reg.scalar(pred, 1), reg.scalar(u32, 0)
-        guarded_loop("wait", p, lambda: x == 0)
+        emit_guarded_loop("wait", p, lambda: x == 0)
 
     lines = code(body)
     skip = lines.index("@!%p0 bra $wait_skip;")

@@ -105,7 +105,7 @@ def test_an_opcode_more_renames_no_class() -> None:
 
 def test_names_are_the_ones_that_the_chain_reads() -> None:
     words = {w for spelling in _language(stubs.automaton(), ()) for w in spelling}
-    assert {w for w in words if chain.word(stubs.python_name(w)) != w} == set()
+    assert {w for w in words if chain.parse_word(stubs.python_name(w)) != w} == set()
     assert {w for w in words if not stubs.python_name(w).isidentifier()} == set(SPARSITIES.split())
 
 

@@ -11,7 +11,7 @@ from pyptx.dsl.trace import fail
 from pyptx.dsl.values import is_integer
 from pyptx.ir.operands import ImmediateOperand
 from pyptx.ptx.cp import bulk as bulk
-from pyptx.ptx.orders import given
+from pyptx.ptx.orders import keep_present
 
 __all__ = ["bulk", "ca", "cg", "commit_group", "mbarrier_arrive", "wait_all", "wait_group"]
 
@@ -61,9 +61,9 @@ def _emit_copy(
         fail(rules.ARGUMENT, f"`cp.async.ca` copies 4, 8 or 16 bytes, found {size}",
              help="split a larger range into several copies, or use ptx.cp.async_.bulk")  # fmt: skip
     level = None if hint is None else "L2::cache_hint"
-    more = [value for value in (src_size, ignore, hint) if value is not None]
-    words = given("async", cop, "shared", "global", level, prefetch)
-    emit(spell("cp", *words), (dst, src, size, *more), pred)
+    extras = [value for value in (src_size, ignore, hint) if value is not None]
+    words = keep_present("async", cop, "shared", "global", level, prefetch)
+    emit(spell("cp", *words), (dst, src, size, *extras), pred)
 
 
 def commit_group(*, pred: Pred | None = None) -> None:
@@ -84,7 +84,7 @@ def wait_all(*, pred: Pred | None = None) -> None:
 def mbarrier_arrive(mbar: Any, *, noinc: bool = False, pred: Pred | None = None) -> None:
     """Emit `cp.async.mbarrier.arrive[.noinc].shared.b64 [m]`: arrives when this thread's prior copies complete. Without
     `noinc`, the pending count is first incremented by 1."""
-    words = given("async", "mbarrier", "arrive", "noinc" if noinc else None, "shared", "b64")
+    words = keep_present("async", "mbarrier", "arrive", "noinc" if noinc else None, "shared", "b64")
     emit(spell("cp", *words), (mbar,), pred)
 
 

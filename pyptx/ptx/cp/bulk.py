@@ -12,7 +12,7 @@ from pyptx.dsl.emit import emit, spell
 from pyptx.dsl.registers import Dtype, Pred
 from pyptx.ptx.boxes import BOXES
 from pyptx.ptx.cp import tensor as tensor
-from pyptx.ptx.orders import bulk_operation, given
+from pyptx.ptx.orders import keep_present, spell_bulk_operation
 
 __all__ = [
     "commit_group", "global_to_shared", "global_to_shared_cta", "prefetch", "reduce_to_global", "reduce_to_shared",
@@ -43,7 +43,7 @@ def global_to_shared(
     [dst], [src], size, [mbar][, mask][, policy]`. `size` is in bytes, a multiple of 16."""
     cast = None if multicast_mask is None else "multicast::cluster"
     level = None if cache_hint is None else _HINT
-    words = given("async", "bulk", "shared::cluster", "global", _SIGNAL, cast, level)
+    words = keep_present("async", "bulk", "shared::cluster", "global", _SIGNAL, cast, level)
     emit(spell("cp", *words), (dst, src, size, mbar, *_select_operands(multicast_mask, cache_hint)), pred)
 
 
@@ -62,7 +62,7 @@ def global_to_shared_cta(
     a multiple of 16."""
     pairs = (cache_hint, _HINT), (ignore_bytes, "ignore_oob")
     level, out = (None if value is None else word for value, word in pairs)
-    words = given("async", "bulk", "shared::cta", "global", _SIGNAL, level, out)
+    words = keep_present("async", "bulk", "shared::cta", "global", _SIGNAL, level, out)
     emit(spell("cp", *words), (dst, src, size, *(ignore_bytes or ()), mbar, *_select_operands(cache_hint)), pred)
 
 
@@ -77,8 +77,10 @@ def shared_to_global(
 ) -> None:
     """Emit `cp.async.bulk.global.shared::cta.bulk_group[.L2::cache_hint][.cp_mask] [dst], [src], size[, policy] [,
     mask]`. Bit i of `byte_mask` enables byte i of every 16. `size` is in bytes, a multiple of 16."""
-    level, masked = (None if value is None else word for value, word in ((cache_hint, _HINT), (byte_mask, "cp_mask")))
-    words = given("async", "bulk", "global", "shared::cta", "bulk_group", level, masked)
+    level, mask_word = (
+        None if value is None else word for value, word in ((cache_hint, _HINT), (byte_mask, "cp_mask"))
+    )
+    words = keep_present("async", "bulk", "global", "shared::cta", "bulk_group", level, mask_word)
     emit(spell("cp", *words), (dst, src, size, *_select_operands(cache_hint, byte_mask)), pred)
 
 
@@ -88,7 +90,9 @@ def reduce_to_global(
     """Emit `cp.reduce.async.bulk.global.shared::cta.bulk_group[.L2::cache_hint].op[.noftz].T [dst], [src], size [,
     policy]`; sums of f16 and bf16 have `.noftz`. `size` is in bytes, a multiple of 16."""
     level = None if cache_hint is None else _HINT
-    words = given("reduce", "async", "bulk", "global", "shared::cta", "bulk_group", level, *bulk_operation(op, dtype))
+    words = keep_present(
+        "reduce", "async", "bulk", "global", "shared::cta", "bulk_group", level, *spell_bulk_operation(op, dtype)
+    )
     emit(spell("cp", *words), (dst, src, size, *_select_operands(cache_hint)), pred)
 
 
@@ -97,7 +101,7 @@ def reduce_to_shared(
 ) -> None:
     """Emit `cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.op.T [dst], [src], size,
     [mbar]`. `size` is in bytes, a multiple of 16."""
-    words = ("reduce", "async", "bulk", "shared::cluster", "shared::cta", _SIGNAL, *bulk_operation(op, dtype))
+    words = ("reduce", "async", "bulk", "shared::cluster", "shared::cta", _SIGNAL, *spell_bulk_operation(op, dtype))
     emit(spell("cp", *words), (dst, src, size, mbar), pred)
 
 
@@ -105,7 +109,7 @@ def prefetch(src: Any, size: Any, *, cache_hint: Any = None, pred: Pred | None =
     """Emit `cp.async.bulk.prefetch.L2.global[.L2::cache_hint] [src], size[, policy]`. `size` is in bytes, a multiple of
     16."""
     level = None if cache_hint is None else _HINT
-    words = given("async", "bulk", "prefetch", "L2", "global", level)
+    words = keep_present("async", "bulk", "prefetch", "L2", "global", level)
     emit(spell("cp", *words), (src, size, *_select_operands(cache_hint)), pred)
 
 
@@ -116,7 +120,7 @@ def commit_group(*, pred: Pred | None = None) -> None:
 
 def wait_group(n: int, *, read: bool = False, pred: Pred | None = None) -> None:
     """Emit `cp.async.bulk.wait_group[.read] n`; with `read`, waits only until the sources have been read."""
-    emit(spell("cp", *given("async", "bulk", "wait_group", "read" if read else None)), (n,), pred)
+    emit(spell("cp", *keep_present("async", "bulk", "wait_group", "read" if read else None)), (n,), pred)
 
 
 def __dir__() -> list[str]:

@@ -12,7 +12,7 @@ from pyptx.dsl.trace import fail
 from pyptx.dsl.values import is_integer
 from pyptx.isa.descriptors import InstructionDescriptor, Tcgen05Descriptor, ZeroColumnMask
 from pyptx.isa.swizzle import by_name
-from pyptx.ptx.descriptors import BASE_OFFSET, START, check_bytes, check_field, checked, with_address
+from pyptx.ptx.descriptors import BASE_OFFSET, START, check_bytes, check_field, emit_descriptor, encode_or_fail
 from pyptx.tensormap import Swizzle
 from pyptx.types import e2m1, e4m3, f32, s8, s32, u8, ue4m3, ue8m0
 from pyptx.wgmma_layout import GmmaLayout, Major
@@ -56,8 +56,10 @@ def descriptor(
     check_field("version", version, 7, "1 on every Blackwell")
     check_field("lbo_mode", lbo_mode, 1, "1: `leading_bytes` is an address, for 48 bytes of K (sm_103a)")
     encoding = Tcgen05Descriptor(0, leading_bytes, stride_bytes, mode, base_offset, lbo_mode, version)
-    return with_address(
-        smem_addr, byte_offset, checked("descriptor", encoding.encode, f"the swizzles are {', '.join(_SWIZZLES)}")
+    return emit_descriptor(
+        smem_addr,
+        byte_offset,
+        encode_or_fail("descriptor", encoding.encode, f"the swizzles are {', '.join(_SWIZZLES)}"),
     )
 
 
@@ -67,13 +69,13 @@ def masked_descriptor(
 ) -> Reg:
     """Return a register with `((smem_addr + byte_offset) & mask) >> 4 | const_bits`. Emits what `descriptor` emits.
     `byte_offset` is in bytes."""
-    return with_address(smem_addr, byte_offset, const_bits, mask)
+    return emit_descriptor(smem_addr, byte_offset, const_bits, mask)
 
 
-def layout_bits(layout: GmmaLayout) -> int:
+def encode_layout(layout: GmmaLayout) -> int:
     """Return the constant bits for a canonical layout, whose strides are the same as for wgmma."""
     encoding = Tcgen05Descriptor(0, layout.leading_byte_offset, layout.stride_byte_offset, by_name(layout.smem_swizzle))
-    return checked("the layout", encoding.encode)
+    return encode_or_fail("the layout", encoding.encode)
 
 
 def make_instr_desc(
@@ -114,7 +116,7 @@ def make_instr_desc(
         _SHIFTS[max_shift] if max_shift in range(4) else max_shift,
         None if scale_dtype is None else resolve_type(scale_dtype), a_scale_id, b_scale_id, k96,
     )  # fmt: skip
-    bits = checked("instruction descriptor", operation.encode, _TABLES)
+    bits = encode_or_fail("instruction descriptor", operation.encode, _TABLES)
     _check_operation(operation)
     return bits
 
@@ -274,4 +276,4 @@ def zero_column_mask(*, skip: int, use: int, shift: int = 0, starts: Any = (0,) 
                 help="runs alternate along N",
             )
     mask = ZeroColumnMask(skip, use, tuple(starts), tuple(firsts), shift)
-    return checked("zero-column mask", mask.encode, "runs are 1 to 256 columns long")
+    return encode_or_fail("zero-column mask", mask.encode, "runs are 1 to 256 columns long")

@@ -11,11 +11,11 @@ from pyptx.dsl.registers import Pred
 from pyptx.dsl.shared import SharedView
 from pyptx.dsl.trace import fail, get_trace
 from pyptx.dsl.values import Register
-from pyptx.ptx.descriptors import descriptor_of, matrix, offset_of, stepped
-from pyptx.ptx.fragments import hashable, vector
-from pyptx.ptx.signatures import arranged
-from pyptx.ptx.tcgen05.descriptors import layout_bits
-from pyptx.ptx.tcgen05.tensor_memory import group, tmem
+from pyptx.ptx.descriptors import advance_descriptor, build_matrix, check_offset, get_descriptor
+from pyptx.ptx.fragments import to_hashable, to_vector
+from pyptx.ptx.signatures import arrange_operands
+from pyptx.ptx.tcgen05.descriptors import encode_layout
+from pyptx.ptx.tcgen05.tensor_memory import check_tmem, group
 
 _REMEDY = (
     "scale_a and scale_b are for the block-scaled kinds, sparse_metadata for sparse=True, scale_c for f16 and tf32, "
@@ -73,17 +73,17 @@ class Products:
         trace = get_trace()
         sparse = sparse or sparse_metadata is not None
         modes = ashift, lut_b is not None, collector_a, collector_b
-        spelling = _choose_spelling(sparse, hashable(cta_group), kind, hashable(scale_vec), *modes)
+        spelling = _choose_spelling(sparse, to_hashable(cta_group), kind, to_hashable(scale_vec), *modes)
         operands = _collect_operands(d_tmem, a_desc, b_desc, idesc, a_is_tmem, (a_k_offset, b_k_offset))
         operands["accumulate"] = _convert_accumulate(enable_input_d, scale_d, pred_operand)
         if disable_output_lane is not None:
-            operands["disabled"] = vector(disable_output_lane)
+            operands["disabled"] = to_vector(disable_output_lane)
         if scale_c is not None:
             operands["scale"] = scale_c
         for name, value in (("meta", sparse_metadata), ("lut", lut_b), ("scale_a", scale_a), ("scale_b", scale_b)):
             if value is not None:
-                operands[name] = tmem(value, _ARGUMENTS.get(name, name))
-        emit(spelling, arranged(trace, spelling, operands, {}, _REMEDY), pred, trace)
+                operands[name] = check_tmem(value, _ARGUMENTS.get(name, name))
+        emit(spelling, arrange_operands(trace, spelling, operands, {}, _REMEDY), pred, trace)
 
     def async_2sm(self, d_tmem: Any, a_desc: Any, b_desc: Any, idesc: Any, **options: Any) -> None:
         """Emit the same with `cta_group::2`: the tensor cores of this CTA and its peer compute one product."""
@@ -119,11 +119,11 @@ class Products:
         operands = _collect_operands(d_tmem, a_desc, b_desc, idesc, a_is_tmem, (a_k_offset, b_k_offset))
         operands["accumulate"] = _convert_accumulate(enable_input_d, None, None)
         if sparse_metadata is not None:
-            operands["meta"] = tmem(sparse_metadata, "sparse_metadata")
+            operands["meta"] = check_tmem(sparse_metadata, "sparse_metadata")
         if zero_column_mask is not None:
             operands["columns"] = zero_column_mask
         spelling = spell("tcgen05", "mma", *words)
-        emit(spelling, arranged(trace, spelling, operands, {}, _REMEDY), pred, trace)
+        emit(spelling, arrange_operands(trace, spelling, operands, {}, _REMEDY), pred, trace)
 
 
 mma = Products()
@@ -168,8 +168,8 @@ def _collect_operands(d: Any, a: Any, b: Any, idesc: Any, a_is_tmem: bool, offse
         fail(rules.ARGUMENT, "`a_k_offset` is for descriptors, but A is in tensor memory",
              help="add the column offset to its address")  # fmt: skip
     return {
-        "d": tmem(d, "d_tmem"),
-        "a": tmem(a, "a_desc") if a_is_tmem else _convert_descriptor("a", a, offsets[0]),
+        "d": check_tmem(d, "d_tmem"),
+        "a": check_tmem(a, "a_desc") if a_is_tmem else _convert_descriptor("a", a, offsets[0]),
         "b": _convert_descriptor("b", b, offsets[1]),
         "idesc": idesc,
     }
@@ -177,19 +177,19 @@ def _collect_operands(d: Any, a: Any, b: Any, idesc: Any, a_is_tmem: bool, offse
 
 def _convert_descriptor(name: str, value: Any, offset: Any) -> Any:
     """Return a descriptor; a 32-bit register would be interpreted as a tensor memory address."""
-    start = offset_of(name, offset)
+    start = check_offset(name, offset)
     if isinstance(value, SharedView):
-        operand = matrix(value, value.dtype, False, f"{name}_desc")
+        operand = build_matrix(value, value.dtype, False, f"{name}_desc")
         # The number of elements read is in the instruction descriptor, which may be a register.
         operand.check_start(name, start, 1, 1)
-        return descriptor_of(operand, start, layout_bits, "tcgen05_descriptor")
+        return get_descriptor(operand, start, encode_layout, "tcgen05_descriptor")
     if not isinstance(value, Register | int) or (isinstance(value, Register) and value.dtype.bits != 64):
         fail(
             rules.ARGUMENT,
             f"`{name}_desc` must be a descriptor in a 64-bit register, found {describe(value)}",
             help="build it with ptx.tcgen05.descriptor; for A in tensor memory pass a_is_tmem=True",
         )
-    return stepped(name, value, start) if start else value
+    return advance_descriptor(name, value, start) if start else value
 
 
 def _convert_accumulate(enable_input_d: Any, scale_d: Any, pred_operand: Any) -> Any:

@@ -13,19 +13,19 @@ from pyptx.dsl.trace import fail
 from pyptx.dsl.values import Register, is_integer
 from pyptx.ir.operands import AddressOperand
 from pyptx.isa.descriptors import Tcgen05Descriptor
-from pyptx.ptx.descriptors import with_address
-from pyptx.ptx.fragments import vector
+from pyptx.ptx.descriptors import emit_descriptor
+from pyptx.ptx.fragments import to_vector
 from pyptx.ptx.shared_barriers import MbarrierArray, MbarrierRef
 
 
-def tmem(value: Any, what: str) -> Register | AddressOperand:
+def check_tmem(value: Any, name: str) -> Register | AddressOperand:
     """Return a tensor memory address as an operand: a 32-bit integer register, or `ptx.addr(register, n)`."""
     if isinstance(value, AddressOperand):
         return value
     if not isinstance(value, Register) or value.__type_name__ not in ("u32", "s32", "b32"):
         fail(
             rules.ARGUMENT,
-            f"`{what}` must be a tensor memory address in a 32-bit register, found {describe(value)}",
+            f"`{name}` must be a tensor memory address in a 32-bit register, found {describe(value)}",
             help="load the address written by tcgen05.alloc: ptx.ld(u32, taddr, slot, space='shared')",
         )
     return value
@@ -169,7 +169,7 @@ def ld(
         fail(rules.ARGUMENT, "a reducing load needs `red` and `red_dst`",
              help="pass red='max', red_dst=reg.alloc(f32), dtype='f32'")  # fmt: skip
     result = make_destination(dst_regs)
-    operands = [vector(result), *([red_dst] if red else []), tmem(taddr, "taddr"), *_check_split(shape, split)]
+    operands = [to_vector(result), *([red_dst] if red else []), check_tmem(taddr, "taddr"), *_check_split(shape, split)]
     emit(spell("tcgen05", "ld", *words, kind), operands, pred)
     return result
 
@@ -194,7 +194,12 @@ def ld_spcompress(
     words = ["red"] if red_dst is not None else []
     words += ["spcompress", "sync", "aligned", "32x32b", f"x{count}", op, "sp::2:4"]
     words += [*(["abs"] if abs else []), *(["NaN"] if red_nan else []), "f32", "b2"]
-    operands = [vector(meta_regs), vector(dst_regs), *([] if red_dst is None else [red_dst]), tmem(taddr, "taddr")]
+    operands = [
+        to_vector(meta_regs),
+        to_vector(dst_regs),
+        *([] if red_dst is None else [red_dst]),
+        check_tmem(taddr, "taddr"),
+    ]
     emit(spell("tcgen05", "ld", *words), operands, pred)
 
 
@@ -213,7 +218,7 @@ def st(
     `.xN`: repetitions of the shape along the columns."""
     kind = resolve_type(dtype).name
     words = ["sync", "aligned", shape, f"x{count}", *(["unpack::16b"] if unpack else []), kind]
-    operands = [tmem(taddr, "taddr"), *_check_split(shape, split), vector(src_regs)]
+    operands = [check_tmem(taddr, "taddr"), *_check_split(shape, split), to_vector(src_regs)]
     emit(spell("tcgen05", "st", *words), operands, pred)
 
 
@@ -249,10 +254,10 @@ def cp(
     words += ["warpx4"] if name == "32x128b" and not words else []
     words += ["b8x16", src_format.removeprefix("b8x16.")] if src_format else []
     narrow = isinstance(src, SharedView | str) or (isinstance(src, Register) and src.dtype.bits == 32)
-    where = tmem(taddr, "taddr")
+    address = check_tmem(taddr, "taddr")
     if narrow if src_is_addr is None else src_is_addr:
         src = _make_rows_descriptor(src, name)
-    emit(spell("tcgen05", "cp", group(cta_group), name, *words), (where, src), pred)
+    emit(spell("tcgen05", "cp", group(cta_group), name, *words), (address, src), pred)
 
 
 def _make_rows_descriptor(src: Any, size: str) -> Reg:
@@ -268,9 +273,9 @@ def _make_rows_descriptor(src: Any, size: str) -> Reg:
              help=f"pass a descriptor: ptx.tcgen05.descriptor({owner.name}, …, swizzle='{owner.swizzle}')")  # fmt: skip
     bits = Tcgen05Descriptor(0, 0, _NARROW[size]).encode()
     with Named("tcgen05_cp_descriptor", getattr(src, "name", str(src))):
-        return with_address(src, 0, bits)
+        return emit_descriptor(src, 0, bits)
 
 
 def shift(taddr: Any, *, cta_group: int = 1, pred: Pred | None = None) -> None:
     """Emit `tcgen05.shift.cta_group::g.down [t]`."""
-    emit(spell("tcgen05", "shift", group(cta_group), "down"), (tmem(taddr, "taddr"),), pred)
+    emit(spell("tcgen05", "shift", group(cta_group), "down"), (check_tmem(taddr, "taddr"),), pred)

@@ -13,7 +13,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
 
 from pyptx.check import check as check_module
-from pyptx.diagnostics import Diagnostic, HazardWarning, PtxError, counted, hide_frames
+from pyptx.diagnostics import Diagnostic, HazardWarning, PtxError, format_count, hide_frames
 from pyptx.dsl import declaration, rules
 from pyptx.dsl.device import detect_arch
 from pyptx.dsl.exact_lines import match_origins
@@ -51,10 +51,10 @@ _MOST_TRACES = 256
 class _Specialisation:
     """One trace with its key: the variables it read with their values, and what it captured."""
 
-    __slots__ = ("captured", "dims", "texts", "traced")
+    __slots__ = ("dims", "kernel_trace", "snapshot", "texts")
 
-    def __init__(self, dims: dict[str, int], captured: Snapshot, traced: Traced) -> None:
-        self.dims, self.captured, self.traced = dims, captured, traced
+    def __init__(self, dims: dict[str, int], snapshot: Snapshot, kernel_trace: Traced) -> None:
+        self.dims, self.snapshot, self.kernel_trace = dims, snapshot, kernel_trace
         self.texts: dict[tuple[bool, bool], tuple[Module, str]] = {}
 
 
@@ -63,22 +63,22 @@ class _Bound(NamedTuple):
     results."""
 
     launch: Launch
-    made: list[Any]
-    given: list[Any]
+    results: list[Any]
+    targets: list[Any]
     library: str
 
 
 class Kernel:
     """A kernel written in Python. Calling a method with shape variables and template parameters traces it for these."""
 
-    def __init__(self, function: Callable[..., Any], definition: Definition, **given: Any) -> None:
+    def __init__(self, function: Callable[..., Any], definition: Definition, **declared: Any) -> None:
         functools.update_wrapper(cast("Any", self), function)
         self._definition = definition
-        self.in_specs: tuple[Tile, ...] = given["in_specs"]
-        self.out_specs: tuple[Tile, ...] = given["out_specs"]
-        self.grid = given["grid"]
+        self.in_specs: tuple[Tile, ...] = declared["in_specs"]
+        self.out_specs: tuple[Tile, ...] = declared["out_specs"]
+        self.grid = declared["grid"]
         self.block, self.cluster, self.smem = definition.block, definition.cluster, definition.smem
-        self.template_params: dict[str, Any] = given["template_params"]
+        self.template_params: dict[str, Any] = declared["template_params"]
         self.arch, self.version = definition.arch, definition.version
         self.notes: list[str] = []
         self._traces: dict[object, list[_Specialisation]] = {}
@@ -105,7 +105,7 @@ class Kernel:
         """Return the PTX for these template parameters and shape variables. `lineinfo` adds `.file`/`.loc`, so that
         profilers and debuggers show the Python lines; `annotate` appends each Python line to its statements."""
         trace = self._specialize(kwargs)
-        _warn(trace.traced, 4)
+        _warn(trace.kernel_trace, 4)
         return self._write(trace, lineinfo, annotate)[1]
 
     @hide_frames
@@ -117,8 +117,8 @@ class Kernel:
     def check(self, **kwargs: Any) -> list[Diagnostic]:
         """Return the findings of the checks, at the Python lines."""
         trace = self._specialize(kwargs)
-        findings = soften(check_module(trace.traced.module), trace.traced.lenient_origins)
-        return [*group_findings(findings), *trace.traced.warnings]
+        findings = soften(check_module(trace.kernel_trace.module), trace.kernel_trace.lenient_origins)
+        return [*group_findings(findings), *trace.kernel_trace.warnings]
 
     @hide_frames
     def cubin(self, *, lineinfo: bool = False, **kwargs: Any) -> Cubin:
@@ -141,7 +141,7 @@ class Kernel:
     @hide_frames
     def dynamic_smem(self, **kwargs: Any) -> int:
         """Return how many bytes of dynamic shared memory a launch needs."""
-        return self._specialize(kwargs).traced.dynamic_shared
+        return self._specialize(kwargs).kernel_trace.dynamic_shared
 
     @hide_frames
     def simulate(
@@ -173,9 +173,9 @@ class Kernel:
         arrays with values as `out=`. `args` are the raw parameters in their order, scalars and arrays. Errors of the
         run are raised, warnings are shown as `HazardWarning`."""
         result, outputs = self._simulate(inputs, args, out, grid, {}, kwargs)
-        from pyptx.runtime.simulation import warnings_of
+        from pyptx.runtime.simulation import list_warnings
 
-        for text in warnings_of(result):
+        for text in list_warnings(result):
             warnings.warn(text, HazardWarning, stacklevel=3)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
@@ -192,13 +192,13 @@ class Kernel:
     ) -> Launch:
         """Return a launch for `sim.stream`: this kernel on arrays, as in a call. A `programmatic` launch may overlap
         with the preceding one. Pass arrays that another launch uses as `out=`."""
-        bound = self._bind(inputs, args, out, grid, kwargs, depth=4)
-        return replace(bound.launch, programmatic=programmatic, label=label)
+        binding = self._bind(inputs, args, out, grid, kwargs, depth=4)
+        return replace(binding.launch, programmatic=programmatic, label=label)
 
     def _simulate(
         self,
         args: Sequence[Any],
-        listed: Sequence[Any] | None,
+        positional: Sequence[Any] | None,
         out: Any,
         grid: Any,
         options: Mapping[str, Any],
@@ -206,15 +206,15 @@ class Kernel:
     ) -> tuple[Result, list[Any]]:
         from pyptx.runtime import arrays, simulation
 
-        bound = self._bind(args, listed, out, grid, kwargs, depth=5)
-        result = simulation.simulate(bound.launch, outputs=bound.made, **options)
-        arrays.note_written(bound.given)
-        return result, bound.given or arrays.given_back(bound.library, bound.made)
+        binding = self._bind(args, positional, out, grid, kwargs, depth=5)
+        result = simulation.simulate(binding.launch, outputs=binding.results, **options)
+        arrays.note_written(binding.targets)
+        return result, binding.targets or arrays.give_back(binding.library, binding.results)
 
     def _bind(
         self,
         args: Sequence[Any],
-        listed: Sequence[Any] | None,
+        positional: Sequence[Any] | None,
         out: Any,
         grid: Any,
         kwargs: Mapping[str, Any],
@@ -235,22 +235,22 @@ class Kernel:
             kwargs, out = {**kwargs, "out": out}, None
         targets: list[Any] = [] if out is None else [*out] if isinstance(out, tuple | list) else [out]
         sizes = {name: value for name, value in kwargs.items() if name in self.shape_variables}
-        views, into = arrays.adopted(args), arrays.adopted(targets, written=True)
-        env = arguments.agreed(arguments.bind(inputs, views, outputs, into), sizes)
-        results: list[Any] = into or arguments.allocated(outputs, env)
-        library = arrays.library_of(args)
+        views, into = arrays.adopt(args), arrays.adopt(targets, writable=True)
+        env = arguments.merge_dimensions(arguments.bind(inputs, views, outputs, into), sizes)
+        results: list[Any] = into or arguments.allocate(outputs, env)
+        library = arrays.find_library(args)
         arrays.check_results(library, [] if targets else results)
-        scalars = arguments.scalars(self._definition.raw_params, listed, kwargs, RESERVED)
+        scalars = arguments.collect_scalars(self._definition.raw_params, positional, kwargs, RESERVED)
         template = {name: value for name, value in kwargs.items() if name not in scalars and name not in env}
-        known = {name: value for name, value in env.items() if name in self.shape_variables}
-        module = self.module(**known, **template)
+        dims = {name: value for name, value in env.items() if name in self.shape_variables}
+        module = self.module(**dims, **template)
         memory: dict[str, Any] = dict(zip((name for name, _ in tensors), (*views, *results), strict=True))
-        traced = self._specialize({**known, **template}).traced
-        _warn(traced, depth + 1)
-        launch = simulation.launch_of(
-            module, self._definition, memory, scalars, known,
-            grid=arguments.grid_of(self.grid if grid is None else grid, known), shared=traced.dynamic_shared,
-            parts=traced.parts, fresh=() if into else results,
+        kernel_trace = self._specialize({**dims, **template}).kernel_trace
+        _warn(kernel_trace, depth + 1)
+        launch = simulation.create_launch(
+            module, self._definition, memory, scalars, dims,
+            grid=arguments.resolve_grid(self.grid if grid is None else grid, dims), shared=kernel_trace.dynamic_shared,
+            parts=kernel_trace.parts, fresh=() if into else results,
         )  # fmt: skip
         return _Bound(launch, results, targets, library)
 
@@ -314,18 +314,18 @@ class Kernel:
         """Return the trace for these arguments, tracing if none fits."""
         dims, template = self._split_arguments(kwargs)
         arch = self._find_target()
-        captured = take_snapshot(self._definition.function)
+        snapshot = take_snapshot(self._definition.function)
         key = (arch, fingerprint(template))
-        known = self._traces.setdefault(key, [])
-        for trace in known:
-            if trace.captured == captured and all(dims[name] == value for name, value in trace.dims.items()):
+        traces = self._traces.setdefault(key, [])
+        for trace in traces:
+            if trace.snapshot == snapshot and all(dims[name] == value for name, value in trace.dims.items()):
                 return trace
         with without_collector():
-            traced, used = trace_kernel(self._definition, arch, dims, template)
-        trace = _Specialisation({name: dims[name] for name in used}, captured, traced)
-        if len(known) >= _MOST_TRACES:
-            del known[0]
-        known.append(trace)
+            kernel_trace, used = trace_kernel(self._definition, arch, dims, template)
+        trace = _Specialisation({name: dims[name] for name in used}, snapshot, kernel_trace)
+        if len(traces) >= _MOST_TRACES:
+            del traces[0]
+        traces.append(trace)
         self._latest = trace
         return trace
 
@@ -339,8 +339,8 @@ class Kernel:
             parts = [
                 f"{label}: {', '.join(names)}" for label, names in (("missing", missing), ("unknown", unknown)) if names
             ]
-            expected = ", ".join([*variables, *self.template_params]) or "nothing"
-            fail(rules.SPECIALISATION, f"kernel `{self.name}`: {'; '.join(parts)}", help=f"pass by keyword: {expected}")
+            choices = ", ".join([*variables, *self.template_params]) or "nothing"
+            fail(rules.SPECIALISATION, f"kernel `{self.name}`: {'; '.join(parts)}", help=f"pass by keyword: {choices}")
         dims = {name: kwargs[name] for name in variables}
         wrong = [f"{n}={v!r}" for n, v in dims.items() if isinstance(v, bool) or not isinstance(v, int) or v < 1]
         if wrong:
@@ -350,20 +350,20 @@ class Kernel:
             )
         return dims, template
 
-    def _write(self, made: _Specialisation, lineinfo: bool, annotate: bool) -> tuple[Module, str]:
-        known = made.texts.get((lineinfo, annotate))
-        if known is None:
+    def _write(self, specialisation: _Specialisation, lineinfo: bool, annotate: bool) -> tuple[Module, str]:
+        entry = specialisation.texts.get((lineinfo, annotate))
+        if entry is None:
             with without_collector():
-                module = made.traced.module
+                module = specialisation.kernel_trace.module
                 module = add_line_comments(module) if annotate else module
                 module = add_line_information(module, fixed=self.version is not None) if lineinfo else module
-                known = made.texts[lineinfo, annotate] = module, emit(module)
-        return known
+                entry = specialisation.texts[lineinfo, annotate] = module, emit(module)
+        return entry
 
 
-def _warn(traced: Traced, depth: int) -> None:
+def _warn(kernel_trace: Traced, depth: int) -> None:
     """Show a warning. `depth`: how many calls away the caller is to whom it is shown."""
-    for warning in traced.warnings:
+    for warning in kernel_trace.warnings:
         warnings.warn(f"{warning}; {warning.help}", stacklevel=depth)
 
 
@@ -473,19 +473,19 @@ def _read_signature(
     if len(positional) != tensors:
         fail(
             rules.DECLARATION,
-            f"`{function.__name__}` takes {counted('tensor', len(positional))} ({', '.join(positional) or 'none'}), "
-            f"but in_specs and out_specs describe {tensors}",
+            f"`{function.__name__}` takes {format_count('tensor', len(positional))} "
+            f"({', '.join(positional) or 'none'}), but in_specs and out_specs describe {tensors}",
             help="positional parameters are tensors; put template parameters after `*`",
         )
     template = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
     dims = {name for tile in tiles for name in tile.symbolic_dims}
-    reserved = sorted((set(template) | dims) & RESERVED)
-    if reserved or set(template) & dims:
-        both = sorted(set(template) & dims)
+    conflicts = sorted((set(template) | dims) & RESERVED)
+    if conflicts or set(template) & dims:
+        overlaps = sorted(set(template) & dims)
         why = (
-            f"reserved: {', '.join(reserved)}"
-            if reserved
-            else f"both a dimension and a template parameter: {', '.join(both)}"
+            f"reserved: {', '.join(conflicts)}"
+            if conflicts
+            else f"both a dimension and a template parameter: {', '.join(overlaps)}"
         )
         fail(rules.DECLARATION, f"`{function.__name__}` cannot use these names, {why}", help="rename them")
     return positional, template

@@ -121,7 +121,7 @@ class Diagnostic:
         place = f"{self.origin}: " if self.origin else ""
         return f"{place}{self.severity}[{self.code}]: {self.message}"
 
-    def at(self, origin: Origin | None) -> Diagnostic:
+    def move_to(self, origin: Origin | None) -> Diagnostic:
         """Return the same finding at another place."""
         return replace(self, origin=origin)
 
@@ -152,7 +152,7 @@ class Rule:
     right: str
     severity: Severity = Severity.ERROR
 
-    def found(
+    def report(
         self, origin: Origin | None, message: str, *, notes: Sequence[str] = (), help: str | None = None,
         other: Origin | None = None,
     ) -> Diagnostic:  # fmt: skip
@@ -213,7 +213,7 @@ def hide_frames(function: Callable[_P, _R]) -> Callable[_P, _R]:
     return call
 
 
-def user_stack_level() -> int:
+def count_stack_levels() -> int:
     """Return the `stacklevel` with which a warning refers to the user's line."""
     frame: FrameType | None = sys._getframe()  # pyright: ignore[reportPrivateUsage]
     level = 0
@@ -229,10 +229,10 @@ def _select_user_frames(traceback: TracebackType | None) -> TracebackType | None
         if not _is_internal(traceback.tb_frame.f_code.co_filename):
             frames.append(traceback)
         traceback = traceback.tb_next
-    selected = None
+    user_traceback = None
     for frame in reversed(frames):
-        selected = TracebackType(selected, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
-    return selected
+        user_traceback = TracebackType(user_traceback, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    return user_traceback
 
 
 def _is_internal(file: str) -> bool:
@@ -240,7 +240,7 @@ def _is_internal(file: str) -> bool:
     return file.startswith((_PACKAGE, "<block ", "<frozen ")) or library
 
 
-def visible(text: str) -> str:
+def escape_unprintable(text: str) -> str:
     """Return text that cannot control a terminal: unprintable characters except tabs and line breaks are shown as
     `\\x1b`. PTX, the names in it and kernel output are untrusted."""
     if text.isprintable():
@@ -248,10 +248,10 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\t\n" else repr(c)[1:-1] for c in text)
 
 
-def counted(noun: str, *numbers: int, plural: str = "") -> str:
+def format_count(noun: str, *numbers: int, plural: str = "") -> str:
     """Return a noun preceded by its number, or by its possible numbers: `1 operand`, `1 or 2 operands`."""
-    shown = " or ".join(map(str, numbers))
-    return f"{shown} {noun if numbers == (1,) else plural or noun + 's'}"
+    amount = " or ".join(map(str, numbers))
+    return f"{amount} {noun if numbers == (1,) else plural or noun + 's'}"
 
 
 _COLOUR = {Severity.ERROR: "\x1b[1;31m", Severity.WARNING: "\x1b[1;33m", Severity.NOTE: "\x1b[1;36m"}
@@ -269,17 +269,17 @@ def render(diagnostics: Iterable[Diagnostic], source: str | None = None, *, colo
 
 def _render_one(d: Diagnostic, lines: Sequence[str], colour: bool) -> Iterator[str]:
     paint, bold, dim, reset = (_COLOUR[d.severity], _BOLD, _DIM, _RESET) if colour else ("", "", "", "")
-    place = visible(f"{d.origin}: ") if d.origin else ""
-    yield f"{bold}{place}{reset}{paint}{d.severity}[{d.code}]{reset}{bold}: {visible(d.message)}{reset}"
+    place = escape_unprintable(f"{d.origin}: ") if d.origin else ""
+    yield f"{bold}{place}{reset}{paint}{d.severity}[{d.code}]{reset}{bold}: {escape_unprintable(d.message)}{reset}"
     yield from _render_excerpt(d.origin, d, lines, paint, dim, reset)
     for at, note in enumerate(d.notes):
-        yield f"  {dim}note:{reset} {visible(note)}"
+        yield f"  {dim}note:{reset} {escape_unprintable(note)}"
         if at == 0 and d.other is not None:
             yield from _render_excerpt(d.other, d, lines, paint, dim, reset)
     if d.help:
-        yield f"  {dim}help:{reset} {visible(d.help)}"
+        yield f"  {dim}help:{reset} {escape_unprintable(d.help)}"
     for detail in d.details:
-        yield f"  {visible(detail)}"
+        yield f"  {escape_unprintable(detail)}"
 
 
 def _read_source_line(origin: Origin | None, d: Diagnostic, lines: Sequence[str]) -> str:
@@ -289,8 +289,8 @@ def _read_source_line(origin: Origin | None, d: Diagnostic, lines: Sequence[str]
 
         return linecache.getline(origin.file, origin.line).rstrip()
     own = d.origin.file if isinstance(d.origin, Span) else None
-    known = origin is not None and origin.file == own and 0 < origin.line <= len(lines)
-    return lines[origin.line - 1] if origin is not None and known else ""
+    is_known = origin is not None and origin.file == own and 0 < origin.line <= len(lines)
+    return lines[origin.line - 1] if origin is not None and is_known else ""
 
 
 def _render_excerpt(
@@ -306,8 +306,8 @@ def _render_marked(span: Span, line: str, paint: str, dim: str, reset: str) -> I
     """Yield the source line and a caret line; a very long line is cut around the place, and tabs count as one
     column."""
     first = max(0, span.col - 1 - _WIDEST_LINE // 2) if len(line) > _WIDEST_LINE else 0
-    shown = "".join(c if c.isprintable() else " " for c in line[first : first + _WIDEST_LINE])
+    visible_part = "".join(c if c.isprintable() else " " for c in line[first : first + _WIDEST_LINE])
     margin = f"{span.line:>5} | "
-    carets = "^" * max(1, min(span.length, len(shown) - (span.col - 1 - first)))
-    yield f"{dim}{margin}{reset}{shown}"
+    carets = "^" * max(1, min(span.length, len(visible_part) - (span.col - 1 - first)))
+    yield f"{dim}{margin}{reset}{visible_part}"
     yield f"{dim}{' ' * (len(margin) - 2)}| {reset}{' ' * (span.col - 1 - first)}{paint}{carets}{reset}"

@@ -112,12 +112,12 @@ class Format:
     @cached_property
     def maximum(self) -> float:
         """The largest finite number."""
-        return value_of(self.largest, self)
+        return decode_number(self.largest, self)
 
     @cached_property
     def minimum(self) -> float:
         """The least finite number."""
-        return -self.maximum if self.signed else value_of(0, self)
+        return -self.maximum if self.signed else decode_number(0, self)
 
     @property
     def letter(self) -> str:
@@ -127,17 +127,17 @@ class Format:
         return "b" if self.kind is Kind.BITS else "f"
 
 
-def _integer(bits: int, signed: bool) -> Format:
+def _make_integer_format(bits: int, signed: bool) -> Format:
     array = f"{'' if signed else 'u'}int{bits}"
-    others = () if signed or bits != 8 else ("bool",)
-    return Format(f"{'us'[signed]}{bits}", Kind.INTEGER, bits, signed=signed, arrays=(array, *others))
+    bool_names = () if signed or bits != 8 else ("bool",)
+    return Format(f"{'us'[signed]}{bits}", Kind.INTEGER, bits, signed=signed, arrays=(array, *bool_names))
 
 
 FORMATS = {
     form.name: form
     for form in (
         *(Format(f"b{bits}", Kind.BITS, bits, signed=False) for bits in (1, 8, 16, 32, 64, 128)),
-        *(_integer(bits, signed) for signed in (False, True) for bits in (4, 8, 16, 32, 64)),
+        *(_make_integer_format(bits, signed) for signed in (False, True) for bits in (4, 8, 16, 32, 64)),
         Format("f16", Kind.FLOAT, 16, 10, Special.IEEE, arrays=("float16",)),
         Format("f32", Kind.FLOAT, 32, 23, Special.IEEE, arrays=("float32",)),
         Format("f64", Kind.FLOAT, 64, 52, Special.IEEE, arrays=("float64",)),
@@ -157,15 +157,15 @@ FORMATS = {
 """Every format by its name. A packed type, such as `e4m3x2`, has the format of its elements."""
 
 
-def element_of(name: str) -> tuple[str, int]:
+def split_packed(name: str) -> tuple[str, int]:
     """Return the format of a type's elements and their number: `e4m3x2` is (`e4m3`, 2), `f32` is (`f32`, 1)."""
     base, _, count = name.rpartition("x")
     return (base, int(count)) if base and count.isdigit() else (name, 1)
 
 
-def type_bits(name: str) -> int:
+def compute_type_bits(name: str) -> int:
     """Return the width of a type, scalar or packed."""
-    element, count = element_of(name)
+    element, count = split_packed(name)
     form = FORMATS[element]
     return form.width if count == 1 else form.lane * count
 
@@ -176,7 +176,7 @@ def is_float(name: str) -> bool:
     return form is not None and form.kind is Kind.FLOAT
 
 
-def value_of(code: int, form: Format) -> float:
+def decode_number(code: int, form: Format) -> float:
     """Return the number that a code encodes; bits above the format's are ignored."""
     magnitude = code & form.magnitude
     if form.kind in (Kind.BITS, Kind.INTEGER, Kind.FIXED):
@@ -223,9 +223,9 @@ def encode(
         return None if code is None else sign | code
     numerator, denominator = abs(value).as_integer_ratio()
     code = _round_power if form.kind is Kind.POWER else _round_float
-    rounded = code(numerator, denominator, form, rounding, negative)
-    if rounded is None or rounded <= form.largest:
-        return None if rounded is None else sign | rounded
+    code_bits = code(numerator, denominator, form, rounding, negative)
+    if code_bits is None or code_bits <= form.largest:
+        return None if code_bits is None else sign | code_bits
     if overflow is Overflow.REFUSE:
         return None
     inward = rounding == "rz" or rounding == ("rp" if negative else "rm")
@@ -238,34 +238,36 @@ def _encode_nan(value: float, form: Format) -> int | None:
     if form.infinity is None or form.bits <= 8:
         return form.nan
     bits = struct.unpack("<Q", struct.pack("<d", value))[0]
-    dropped = 52 - form.mantissa
-    quiet = 1 << form.mantissa - 1 if dropped else 0
-    return (form.sign if bits >> 63 else 0) | form.infinity | quiet | (bits & (1 << 52) - 1) >> dropped
+    lost_bits = 52 - form.mantissa
+    quiet = 1 << form.mantissa - 1 if lost_bits else 0
+    return (form.sign if bits >> 63 else 0) | form.infinity | quiet | (bits & (1 << 52) - 1) >> lost_bits
 
 
 def _round_float(numerator: int, denominator: int, form: Format, rounding: str, negative: bool) -> int:
     if not numerator:
         return 0
-    exponent = max(_exponent_of(numerator, denominator), form.least_exponent)
+    exponent = max(_find_exponent(numerator, denominator), form.least_exponent)
     shift = form.mantissa - exponent
     numerator, denominator = numerator << max(shift, 0), denominator << max(-shift, 0)
-    units, rest = divmod(numerator, denominator)
+    units, remainder = divmod(numerator, denominator)
     # The step from the largest mantissa carries into the exponent, as bits do; a subnormal has exponent bits 0.
     return (
-        (exponent + form.bias - 1 << form.mantissa) + units + _rounds_up(units, rest, denominator, rounding, negative)
+        (exponent + form.bias - 1 << form.mantissa)
+        + units
+        + _rounds_up(units, remainder, denominator, rounding, negative)
     )
 
 
-def _rounds_up(units: int, rest: int, denominator: int, rounding: str, negative: bool) -> bool:
+def _rounds_up(units: int, remainder: int, denominator: int, rounding: str, negative: bool) -> bool:
     match rounding:
         case "rn":
-            return 2 * rest > denominator or (2 * rest == denominator and units % 2 == 1)
+            return 2 * remainder > denominator or (2 * remainder == denominator and units % 2 == 1)
         case "rna":
-            return 2 * rest >= denominator
+            return 2 * remainder >= denominator
         case "rz":
             return False
         case "rm" | "rp":
-            return rest > 0 and negative is (rounding == "rm")
+            return remainder > 0 and negative is (rounding == "rm")
         case _:
             raise ValueError(f"rounding {rounding!r}: expected one of {', '.join(ROUNDINGS)}")
 
@@ -273,7 +275,7 @@ def _rounds_up(units: int, rest: int, denominator: int, rounding: str, negative:
 def _round_power(numerator: int, denominator: int, form: Format, rounding: str, negative: bool) -> int | None:
     if not numerator:
         return None
-    exponent = _exponent_of(numerator, denominator)
+    exponent = _find_exponent(numerator, denominator)
     exact = numerator << max(-exponent, 0) == denominator << max(exponent, 0)
     if not exact and rounding in ("rn", "rna"):
         return None
@@ -281,7 +283,7 @@ def _round_power(numerator: int, denominator: int, form: Format, rounding: str, 
     return code if code >= 0 else None
 
 
-def _exponent_of(numerator: int, denominator: int) -> int:
+def _find_exponent(numerator: int, denominator: int) -> int:
     """Return the exponent of the power of two at or below a positive ratio."""
     exponent = numerator.bit_length() - denominator.bit_length()
     below = numerator << max(-exponent, 0) < denominator << max(exponent, 0)

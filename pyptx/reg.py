@@ -66,8 +66,8 @@ def wgmma_frag(*, m: int, n: int, dtype: Dtype, name: str | None = None) -> RegA
 def use(name: str, dtype: Dtype) -> Reg:
     """Return a declared register under another type: `reg.use("%rd289", s64)`; emits nothing."""
     trace = get_trace()
-    known = name in trace.scope.names if trace.exact is None else trace.exact.find_type(name) is not None
-    if not known:
+    is_known = name in trace.scope.names if trace.exact is None else trace.exact.find_type(name) is not None
+    if not is_known:
         fail(rules.NAME, f"no register `{name}` is declared here", help="declare it first: ptx.decl.reg(b32, '%r<24>')")
     return register(name, resolve_type(dtype))
 

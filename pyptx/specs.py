@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from enum import Enum
 from keyword import iskeyword
 
-from pyptx.diagnostics import counted
-from pyptx.numbers import FORMATS, Kind, element_of
+from pyptx.diagnostics import format_count
+from pyptx.numbers import FORMATS, Kind, split_packed
 from pyptx.types import ALL, PtxType, from_name
 
 Dim = int | str
@@ -109,20 +109,21 @@ class Tile:
         """Return the value of each name for an array of this shape; ValueError if the shape does not fit."""
         if len(array_shape) != self.rank:
             raise ValueError(
-                f"expected {counted('dimension', self.rank)} {self._format_shape()}, got shape {tuple(array_shape)}"
+                f"expected {format_count('dimension', self.rank)} {self._format_shape()}, "
+                f"got shape {tuple(array_shape)}"
             )
         env: dict[str, int] = {}
         for axis, (dim, size) in enumerate(zip(self.shape, array_shape, strict=True)):
-            expected = env.setdefault(dim, size) if isinstance(dim, str) else dim
-            if expected != size:
-                which = f"{dim} = {expected}" if isinstance(dim, str) else str(expected)
-                got = f"{size} (shape {tuple(array_shape)} for {self._format_shape()})"
-                raise ValueError(f"dimension {axis} must be {which}, got {got}")
+            extent = env.setdefault(dim, size) if isinstance(dim, str) else dim
+            if extent != size:
+                requirement = f"{dim} = {extent}" if isinstance(dim, str) else str(extent)
+                shape_text = f"{size} (shape {tuple(array_shape)} for {self._format_shape()})"
+                raise ValueError(f"dimension {axis} must be {requirement}, got {shape_text}")
         return env
 
     def matches(self, array_shape: tuple[int, ...], array_dtype_name: str) -> bool:
         """Tell whether an array of this shape and dtype name (NumPy's, ml_dtypes', torch's or PTX's) fits."""
-        if array_dtype_name.removeprefix("torch.") not in array_dtype_names(self.dtype):
+        if array_dtype_name.removeprefix("torch.") not in list_array_dtype_names(self.dtype):
             return False
         try:
             self.extract_env(array_shape)
@@ -177,29 +178,29 @@ class Tile:
 
 def unify_envs(envs: Iterable[dict[str, int]]) -> dict[str, int]:
     """Return all bindings merged; ValueError if two give one name different numbers."""
-    merged: dict[str, int] = {}
+    union: dict[str, int] = {}
     for env in envs:
         for name, size in env.items():
-            if merged.setdefault(name, size) != size:
-                raise ValueError(f"dimension {name} is {merged[name]} in one tensor and {size} in another")
-    return merged
+            if union.setdefault(name, size) != size:
+                raise ValueError(f"dimension {name} is {union[name]} in one tensor and {size} in another")
+    return union
 
 
-def array_dtype_names(dtype: PtxType) -> tuple[str, ...]:
+def list_array_dtype_names(dtype: PtxType) -> tuple[str, ...]:
     """Return the dtype names of arrays that can hold this type, the one to allocate first. Untyped bits accept anything
     of their width; integers of the same width also hold scale factors, formats smaller than a byte, packed formats and
     those unknown to array libraries."""
     if dtype.kind in ("pred", "opaque"):
         names, alone = (), False
     else:
-        element, count = element_of(dtype.name)
+        element, count = split_packed(dtype.name)
         form = FORMATS[element]
         names = form.arrays if count == 1 else (form.pair,) if form.pair and count == 2 else ()
         alone = count == 1 and bool(names) and form.bits >= 8 and form.kind is not Kind.POWER
     bits = max(dtype.bits, 8)
     containers = () if alone else (f"uint{bits}", f"int{bits}")
-    others = (name for name, width in _list_array_dtypes() if width == bits) if dtype.kind == "b" else ()
-    return tuple(dict.fromkeys((*names, *containers, *others, dtype.name)))
+    same_width = (name for name, width in _list_array_dtypes() if width == bits) if dtype.kind == "b" else ()
+    return tuple(dict.fromkeys((*names, *containers, *same_width, dtype.name)))
 
 
 def _list_array_dtypes() -> Iterator[tuple[str, int]]:

@@ -27,24 +27,28 @@ def differentiable_kernel(
     many as it has outputs). Keywords of the function go to whichever kernel takes them; those given here are defaults.
     """
     inputs, outputs = len(forward_kernel.in_specs), len(forward_kernel.out_specs)
-    saved = tuple(range(inputs) if save_for_backward is None else save_for_backward)
+    save_indices = tuple(range(inputs) if save_for_backward is None else save_for_backward)
     count = len(backward_kernel.out_specs) if num_grad_inputs is None else num_grad_inputs
     name, takes, gives = backward_kernel.name, len(backward_kernel.in_specs), len(backward_kernel.out_specs)
-    wrong = [f"cannot save input {index}: there are {inputs} inputs" for index in saved if not 0 <= index < inputs]
+    wrong = [
+        f"cannot save input {index}: there are {inputs} inputs" for index in save_indices if not 0 <= index < inputs
+    ]
     if not 0 < count <= inputs or count != gives:
         wrong.append(f"`{name}` has {gives} outputs, but {count} of {inputs} inputs need gradients")
-    if takes != len(saved) + outputs:
-        wrong.append(f"`{name}` takes {takes} inputs, but gets {len(saved)} saved inputs and {outputs} gradients")
+    if takes != len(save_indices) + outputs:
+        wrong.append(
+            f"`{name}` takes {takes} inputs, but gets {len(save_indices)} saved inputs and {outputs} gradients"
+        )
     if wrong:
-        raise PtxError([GRADIENTS.found(None, "; ".join(wrong))])
+        raise PtxError([GRADIENTS.report(None, "; ".join(wrong))])
 
     @cache
-    def made() -> Any:
-        return _make_autograd(forward_kernel, backward_kernel, saved, count)
+    def make_once() -> Any:
+        return _make_autograd(forward_kernel, backward_kernel, save_indices, count)
 
     def function(*tensors: Any, **options: Any) -> Any:
         """Run the forward kernel; autograd runs the backward one."""
-        return made().apply(_split_options({**kwargs, **options}, forward_kernel, backward_kernel), *tensors)
+        return make_once().apply(_split_options({**kwargs, **options}, forward_kernel, backward_kernel), *tensors)
 
     _split_options(kwargs, forward_kernel, backward_kernel)
     function.__name__ = function.__qualname__ = forward_kernel.name
@@ -53,19 +57,21 @@ def differentiable_kernel(
 
 def _split_options(options: Mapping[str, Any], *kernels: Kernel) -> tuple[dict[str, Any], ...]:
     """Return the options that each kernel takes."""
-    accepted = [{*one.template_params, *one.shape_variables, *one.raw_parameters, "grid"} for one in kernels]
-    unknown = [name for name in options if not any(name in names for names in accepted)]
+    option_names = [
+        {*kernel.template_params, *kernel.shape_variables, *kernel.raw_parameters, "grid"} for kernel in kernels
+    ]
+    unknown = [name for name in options if not any(name in names for names in option_names)]
     if unknown:
-        raise PtxError([GRADIENTS.found(None, f"neither kernel takes {', '.join(unknown)}")])
-    return tuple({name: value for name, value in options.items() if name in names} for names in accepted)
+        raise PtxError([GRADIENTS.report(None, f"neither kernel takes {', '.join(unknown)}")])
+    return tuple({name: value for name, value in options.items() if name in names} for names in option_names)
 
 
-def _make_autograd(forward_kernel: Kernel, backward_kernel: Kernel, saved: tuple[int, ...], count: int) -> Any:
+def _make_autograd(forward_kernel: Kernel, backward_kernel: Kernel, save_indices: tuple[int, ...], count: int) -> Any:
     """Return the autograd function, created at the first call, so that PyTorch is not loaded earlier."""
     torch: Any = import_module("torch")
 
     def forward(context: Any, options: tuple[dict[str, Any], ...], *tensors: Any) -> Any:
-        context.save_for_backward(*(tensors[index] for index in saved))
+        context.save_for_backward(*(tensors[index] for index in save_indices))
         context.options, context.others = options, len(tensors) - count
         return forward_kernel(*tensors, **options[0])
 

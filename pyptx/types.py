@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from pyptx.numbers import FORMATS, element_of, type_bits
+from pyptx.numbers import FORMATS, compute_type_bits, split_packed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,11 +40,11 @@ class PtxType:
 def _find_kind(name: str) -> str:
     if name in ("pred", *_OPAQUE):
         return "pred" if name == "pred" else "opaque"
-    return FORMATS[element_of(name)[0]].letter
+    return FORMATS[split_packed(name)[0]].letter
 
 
 def _list_numbers(names: str) -> list[PtxType]:
-    return [PtxType(name, type_bits(name)) for name in names.split()]
+    return [PtxType(name, compute_type_bits(name)) for name in names.split()]
 
 
 _OPAQUE = ("texref", "samplerref", "surfref")

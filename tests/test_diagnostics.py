@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pyptx.diagnostics import Diagnostic, PythonFrame, Severity, Span, counted, render
+from pyptx.diagnostics import Diagnostic, PythonFrame, Severity, Span, format_count, render
 
 FOUND = Diagnostic(Severity.ERROR, "PTX0101", Span(2, 5, 4, "k.ptx"), "unknown instruction `addd`", help="write `add`")
 
 
 def test_a_finding_prints_as_one_line() -> None:
     assert str(FOUND) == "k.ptx:2:5: error[PTX0101]: unknown instruction `addd`"
-    assert str(FOUND.at(None)) == "error[PTX0101]: unknown instruction `addd`"
+    assert str(FOUND.move_to(None)) == "error[PTX0101]: unknown instruction `addd`"
 
 
 def test_render_points_at_the_text() -> None:
@@ -26,7 +26,7 @@ def test_render_points_at_the_text() -> None:
 
 def test_a_long_line_is_cut_around_the_place() -> None:
     text = "x" * 5000 + "addd" + "y" * 5000
-    shown = render([FOUND.at(Span(1, 5001, 4))], text).splitlines()
+    shown = render([FOUND.move_to(Span(1, 5001, 4))], text).splitlines()
     assert len(shown[1]) < 200
     assert shown[2].index("^") == shown[1].index("addd")
 
@@ -38,7 +38,7 @@ def test_a_python_frame_resolves_its_line_when_asked() -> None:
     frame = PythonFrame(here.__code__, 2)
     assert frame.line in (here.__code__.co_firstlineno, here.__code__.co_firstlineno + 1)
     assert frame.file == __file__
-    assert FOUND.at(frame).as_json()["line"] == frame.line
+    assert FOUND.move_to(frame).as_json()["line"] == frame.line
 
 
 def test_only_a_line_feed_ends_a_line() -> None:
@@ -65,6 +65,6 @@ def test_the_place_of_a_definition_is_its_def_behind_the_decorators() -> None:
 
 
 def test_one_of_a_thing_is_singular() -> None:
-    assert [counted("operand", n) for n in (0, 1, 2)] == ["0 operands", "1 operand", "2 operands"]
-    assert counted("operand", 1, 2) == "1 or 2 operands"
-    assert [counted("index", n, plural="indices") for n in (1, 2)] == ["1 index", "2 indices"]
+    assert [format_count("operand", n) for n in (0, 1, 2)] == ["0 operands", "1 operand", "2 operands"]
+    assert format_count("operand", 1, 2) == "1 or 2 operands"
+    assert [format_count("index", n, plural="indices") for n in (1, 2)] == ["1 index", "2 indices"]

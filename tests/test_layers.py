@@ -124,9 +124,9 @@ def _lint(root: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_no_code_means_two_things() -> None:
-    from pyptx.cli.explain import all_rules
+    from pyptx.cli.explain import collect_rules
     from pyptx.sim.rules import RULES as HAZARDS
     from pyptx.sim.rules.faults import RULES as MACHINE
 
-    codes = [rule.code for rule in {*all_rules(), *HAZARDS, *MACHINE}]
+    codes = [rule.code for rule in {*collect_rules(), *HAZARDS, *MACHINE}]
     assert len(codes) == len(set(codes)), sorted(code for code in set(codes) if codes.count(code) > 1)

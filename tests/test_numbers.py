@@ -13,7 +13,17 @@ import numpy as np
 import pytest
 
 from pyptx import types
-from pyptx.numbers import FORMATS, ROUNDINGS, Kind, Overflow, element_of, encode, is_float, type_bits, value_of
+from pyptx.numbers import (
+    FORMATS,
+    ROUNDINGS,
+    Kind,
+    Overflow,
+    compute_type_bits,
+    decode_number,
+    encode,
+    is_float,
+    split_packed,
+)
 from tests.sim.numerics import exact
 
 DTYPES: dict[str, Any] = {
@@ -34,7 +44,7 @@ def codes(name: str) -> np.ndarray[Any, Any]:
 def test_every_code_has_the_value_that_the_array_library_gives(name: str) -> None:
     with np.errstate(invalid="ignore"):
         expected = codes(name).view(DTYPES[name]).astype(np.float64)
-    np.testing.assert_array_equal([value_of(code, FORMATS[name]) for code in codes(name).tolist()], expected)
+    np.testing.assert_array_equal([decode_number(code, FORMATS[name]) for code in codes(name).tolist()], expected)
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -55,9 +65,11 @@ def test_rounding_in_every_direction_is_that_of_fractions(name: str) -> None:
     random = np.random.default_rng(1)
     below = [0, 1, form.largest, form.largest - 1, (1 << form.mantissa) - 1, (form.bias or 1) << form.mantissa]
     below += random.integers(0, form.largest, 100, np.uint64).tolist()
-    values = [Fraction(value_of(code, form)) for code in below]
+    values = [Fraction(decode_number(code, form)) for code in below]
     steps = [
-        Fraction(value_of(code + 1, form)) - v for code, v in zip(below, values, strict=True) if code < form.largest
+        Fraction(decode_number(code + 1, form)) - v
+        for code, v in zip(below, values, strict=True)
+        if code < form.largest
     ]
     points = [v + s * Fraction(part, 4) for v, s in zip(values, [*steps, steps[0]], strict=False) for part in range(4)]
     points += [Fraction(form.maximum) + s for s in steps] + [Fraction(form.maximum) * 100]
@@ -91,15 +103,15 @@ def test_scale_factors_are_powers_of_two() -> None:
 
 
 def test_integers_and_fixed_point_are_twos_complement() -> None:
-    assert [value_of(code, FORMATS["s8"]) for code in (0x7F, 0x80, 0x1FF)] == [127, -128, -1]
-    assert [value_of(code, FORMATS["s2f6"]) for code in (0x7F, 0x80)] == [127 / 64, -2]
-    assert [value_of(code, FORMATS["u4"]) for code in (7, 15, 16)] == [7, 15, 0]
+    assert [decode_number(code, FORMATS["s8"]) for code in (0x7F, 0x80, 0x1FF)] == [127, -128, -1]
+    assert [decode_number(code, FORMATS["s2f6"]) for code in (0x7F, 0x80)] == [127 / 64, -2]
+    assert [decode_number(code, FORMATS["u4"]) for code in (7, 15, 16)] == [7, 15, 0]
 
 
 def test_every_type_but_predicates_and_handles_has_a_format() -> None:
-    rest = {t.name for t in types.ALL if element_of(t.name)[0] not in FORMATS}
+    rest = {t.name for t in types.ALL if split_packed(t.name)[0] not in FORMATS}
     assert rest == {"pred", "texref", "samplerref", "surfref"}
-    assert [type_bits(name) for name in ("e2m1x2", "e2m1p4x4", "e2m3x2", "tf32", "ue4m3", "f32x2")] == [
+    assert [compute_type_bits(name) for name in ("e2m1x2", "e2m1p4x4", "e2m3x2", "tf32", "ue4m3", "f32x2")] == [
         8, 32, 16, 32, 8, 64,
     ]  # fmt: skip
     assert not any(is_float(name) for name in ("s2f6", "ue8m0", "f16x2", "b32", "pred"))

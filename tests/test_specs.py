@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyptx import types
-from pyptx.specs import Dim, Layout, Tile, array_dtype_names, unify_envs
+from pyptx.specs import Dim, Layout, Tile, list_array_dtype_names, unify_envs
 from pyptx.types import b8, b32, bf16, e2m1x2, e4m3, f16, f32, f64, s32, tf32, u8, u32
 
 
@@ -140,7 +140,7 @@ def test_array_dtypes(dtype: types.PtxType, name: str, fits: bool) -> None:
 
 
 def test_outputs_of_bit_types_are_allocated_as_unsigned_integers() -> None:
-    first = {t: array_dtype_names(t)[0] for t in (b8, b32, types.b64, e2m1x2, types.f16x2, f16, bf16, e4m3)}
+    first = {t: list_array_dtype_names(t)[0] for t in (b8, b32, types.b64, e2m1x2, types.f16x2, f16, bf16, e4m3)}
     assert list(first.values()) == [
         "uint8", "uint32", "uint64", "float4_e2m1fn_x2", "uint32", "float16", "bfloat16", "float8_e4m3fn",
     ]  # fmt: skip
@@ -149,11 +149,13 @@ def test_outputs_of_bit_types_are_allocated_as_unsigned_integers() -> None:
 def test_bit_types_hold_every_dtype_of_their_width() -> None:
     numbers = ("uint", "int", "float")
     for bits, more in ((16, {"bfloat16"}), (32, set[str]()), (64, {"complex64"})):
-        held = {n for n in array_dtype_names(types.from_name(f"b{bits}")) if not n.startswith("b") or n == "bfloat16"}
+        held = {
+            n for n in list_array_dtype_names(types.from_name(f"b{bits}")) if not n.startswith("b") or n == "bfloat16"
+        }
         assert held == {f"{name}{bits}" for name in numbers} | more
-    eight = array_dtype_names(b8)
+    eight = list_array_dtype_names(b8)
     assert {"bool", "int8", "float8_e5m2", "float8_e8m0fnu", "float6_e2m3fn", "float4_e2m1fn_x2"} <= set(eight)
-    assert "complex128" in array_dtype_names(types.b128)
+    assert "complex128" in list_array_dtype_names(types.b128)
 
 
 OPERANDS = [

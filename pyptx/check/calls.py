@@ -85,7 +85,7 @@ def _check_call(step: Step) -> Iterator[Diagnostic]:
     callee = operands.pop(0) if operands else None
     arguments = _take_list(operands)
     if not operands and _is_register(callee, step):
-        yield NO_PROTOTYPE.found(
+        yield NO_PROTOTYPE.report(
             opcode_span(step.instruction),
             "an indirect call needs a prototype",
             help="add `P: .callprototype …;` before the call and `, P` as its last operand",
@@ -94,7 +94,7 @@ def _check_call(step: Step) -> Iterator[Diagnostic]:
     if operands and isinstance(operands[0], LabelOperand):
         declaration = _find_declaration(operands[0], step) or declaration
     if isinstance(declaration, Function) and declaration.is_entry:
-        yield CALLS_KERNEL.found(
+        yield CALLS_KERNEL.report(
             opcode_span(step.instruction), f"`{declaration.name}` is a kernel; only a .func can be called"
         )
     elif declaration is not None:
@@ -128,7 +128,7 @@ def _check_passed_operands(
     elements = actual.elements if actual else ()
     variadic = any(param.name == "..." for param in formal)
     if len(elements) != len(formal) and not variadic:
-        yield ARGUMENT_COUNT.found(
+        yield ARGUMENT_COUNT.report(
             opcode_span(step.instruction),
             f"the function has {len(formal)} {noun}{'' if len(formal) == 1 else 's'}, the call passes {len(elements)}",
         )
@@ -137,7 +137,7 @@ def _check_passed_operands(
         if isinstance(element, RegisterOperand | LabelOperand):
             symbol = step.scope.find(element.name)
             if symbol is not None and not _fits(symbol, param):
-                yield ARGUMENT_TYPE.found(
+                yield ARGUMENT_TYPE.report(
                     opcode_span(step.instruction),
                     f"{noun} `{element.name}` is .{symbol.type}, parameter `{param.name}` is {param.type.ptx}",
                 )

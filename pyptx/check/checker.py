@@ -162,7 +162,7 @@ class _Walk:
         if instruction.predicate is not None:
             misfit = _check_guard(instruction.predicate.register, scope)
             if misfit is not None:
-                self.findings.append(misfit.rule.found(guard_span(instruction), misfit.message, help=misfit.help))
+                self.findings.append(misfit.rule.report(guard_span(instruction), misfit.message, help=misfit.help))
         return Step(instruction, scope, plan)
 
     def _judge(self, instruction: Instruction) -> tuple[Complaint | None, dict[int, list[Plan]]]:
@@ -197,4 +197,4 @@ def place_complaint(complaint: Complaint, instruction: Instruction) -> Diagnosti
         origin = operand_span(instruction, complaint.operand)
     else:
         origin = opcode_span(instruction)
-    return complaint.rule.found(origin, complaint.message, help=complaint.help)
+    return complaint.rule.report(origin, complaint.message, help=complaint.help)

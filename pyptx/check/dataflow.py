@@ -135,7 +135,7 @@ def _report_unreachable(runs: list[Run], reachable: list[bool]) -> Iterator[Diag
         dead = [step for step in run.steps if not _is_harmless(step)]
         if dead and not reachable[run.index] and reachable[run.index - 1]:
             step = dead[0]
-            yield UNREACHABLE.found(
+            yield UNREACHABLE.report(
                 opcode_span(step.instruction),
                 f"`{step.instruction.full_opcode}` cannot be reached",
                 help="remove it, or add a branch to a label before it",
@@ -170,8 +170,8 @@ def _describe_unwritten(step: Step, names: list[str], somewhere: bool) -> Diagno
     single = len(names) == 1
     if not somewhere:
         text = f"{listing} {'is' if single else 'are'} read here but never written"
-        return NEVER_WRITTEN.found(origin, text, help=f"write {'it' if single else 'them'} first")
-    return MAYBE_UNWRITTEN.found(
+        return NEVER_WRITTEN.report(origin, text, help=f"write {'it' if single else 'them'} first")
+    return MAYBE_UNWRITTEN.report(
         origin,
         f"{listing} may be read here before {'it is' if single else 'they are'} written: some path skips the write",
         help=f"write {'it' if single else 'them'} before the branch that skips the write",
@@ -188,4 +188,6 @@ def _report_unused(runs: list[Run], read: set[Register]) -> Iterator[Diagnostic]
             for register in writes:
                 if register not in exempt:
                     exempt.add(register)
-                    yield UNUSED.found(opcode_span(step.instruction), f"`{register[0]}` is written here but never read")
+                    yield UNUSED.report(
+                        opcode_span(step.instruction), f"`{register[0]}` is written here but never read"
+                    )

@@ -90,7 +90,7 @@ def _is_wait(step: Step) -> bool:
 def _report(use: _Use, again: _Use) -> Diagnostic:
     origin = opcode_span(again.step.instruction)
     verbs = ["writes" if access.writes else "reads" for access in (use, again)]
-    return BEFORE_WAIT.found(
+    return BEFORE_WAIT.report(
         opcode_span(use.step.instruction),
         f"`{use.step.instruction.full_opcode}` {verbs[0]} memory of `{use.param}` before `griddepcontrol.wait`, and "
         f"`{again.step.instruction.full_opcode}` in line {origin.line if origin else 0} {verbs[1]} it after",

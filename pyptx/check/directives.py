@@ -17,7 +17,7 @@ def check_pragmas(statement: PragmaDirective, target: Target, version: Version) 
         entry = known.pragma(text)
         if entry is not None and not entry.available.on(target, version):
             rule = OTHER_TARGET if entry.available.first_version(target) is None else NEWER_VERSION
-            yield rule.found(statement.origin, f'`.pragma "{entry.name}"` needs {entry.available}')
+            yield rule.report(statement.origin, f'`.pragma "{entry.name}"` needs {entry.available}')
 
 
 def check_directives(function: Function, target: Target, version: Version) -> Iterator[Diagnostic]:
@@ -26,4 +26,4 @@ def check_directives(function: Function, target: Target, version: Version) -> It
         entry = known.directive(f".{directive.name}")
         if entry is not None and not entry.available.on(target, version):
             rule = OTHER_TARGET if entry.available.first_version(target) is None else NEWER_VERSION
-            yield rule.found(function.origin, f"`.{directive.name}` needs {entry.available}")
+            yield rule.report(function.origin, f"`.{directive.name}` needs {entry.available}")

@@ -57,7 +57,7 @@ def check_header(module: Module) -> Iterator[Diagnostic]:
     version = (int(module.version.major), int(module.version.minor))
     if version not in targets.PTX_VERSIONS:
         newest = ".".join(map(str, targets.NEWEST_PTX))
-        yield UNKNOWN_VERSION.found(
+        yield UNKNOWN_VERSION.report(
             token_span(module.version, 1),
             f"there is no PTX version {version[0]}.{version[1]}",
             help=f"the newest version is {newest}",
@@ -68,9 +68,9 @@ def check_header(module: Module) -> Iterator[Diagnostic]:
         first = targets.FIRST_PTX.get(_resolve_architecture(name))
         place = word_span(module.target, name)
         if first is None:
-            yield UNKNOWN_TARGET.found(place, f"there is no target `{name}`", help=_suggest(name))
+            yield UNKNOWN_TARGET.report(place, f"there is no target `{name}`", help=_suggest(name))
         elif first > version:
-            yield TARGET_TOO_NEW.found(
+            yield TARGET_TOO_NEW.report(
                 place,
                 f"{name} needs PTX {first[0]}.{first[1]}, but the module is `.version {version[0]}.{version[1]}`",
                 help=f"write `.version {first[0]}.{first[1]}` or newer",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from pyptx.diagnostics import Rule, counted
+from pyptx.diagnostics import Rule, format_count
 from pyptx.ir import (
     BinaryOperand,
     Declarator,
@@ -59,7 +59,9 @@ def find_misfit(statement: VarDecl, item: Declarator, is_declared: Callable[[str
     sizes += [statement.vector] if statement.vector else []
     if bool(sizes) is not has_braces(item):
         braces = "in" if sizes else "without"
-        return f"`{item.name}` has {counted('dimension', len(sizes))}, so its value must be written {braces} braces"
+        return (
+            f"`{item.name}` has {format_count('dimension', len(sizes))}, so its value must be written {braces} braces"
+        )
     stack: list[tuple[Values, int]] = [(item.initializer, 0)]
     while stack:
         values, level = stack.pop()
@@ -81,9 +83,9 @@ def find_misfit(statement: VarDecl, item: Declarator, is_declared: Callable[[str
 def _check_count(statement: VarDecl, item: Declarator, sizes: list[int], level: int, count: int) -> str | None:
     size = sizes[level]
     if statement.vector and level + 1 == len(sizes):
-        return None if count == size else f"a vector of {size} in `{item.name}` has {counted('value', count)}"
+        return None if count == size else f"a vector of {size} in `{item.name}` has {format_count('value', count)}"
     return (
-        f"`{item.name}` has {counted('element', size)} here, but {counted('value', count)}"
+        f"`{item.name}` has {format_count('element', size)} here, but {format_count('value', count)}"
         if size and count > size
         else None
     )

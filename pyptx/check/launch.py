@@ -77,17 +77,17 @@ def check_launch(body: Body) -> Iterator[Diagnostic]:
     directives = {d.name: d.values for d in function.directives}
     for first, second in _PAIRS:
         if first in directives and second in directives:
-            yield EXCLUSIVE.found(
+            yield EXCLUSIVE.report(
                 function.origin, f"`.{first}` and `.{second}` cannot be combined", help=f"remove `.{first}`"
             )
     if "blocksareclusters" in directives and not {"reqntid", "reqnctapercluster"} <= directives.keys():
-        yield NEEDS_OTHER.found(
+        yield NEEDS_OTHER.report(
             function.origin, "`.blocksareclusters` needs `.reqntid` and `.reqnctapercluster`", help="add both"
         )
     has_block_size = "maxntid" in directives or "reqntid" in directives
     for name in ("minnctapersm", "maxnctapersm"):
         if name in directives and not has_block_size:
-            yield IGNORED.found(
+            yield IGNORED.report(
                 function.origin,
                 f"`.{name}` is ignored without `.maxntid` or `.reqntid`",
                 help="add `.maxntid` or `.reqntid`",
@@ -97,7 +97,7 @@ def check_launch(body: Body) -> Iterator[Diagnostic]:
     for name in ("maxntid", "reqntid"):
         threads = prod(int(v) for v in directives.get(name, ()))
         if threads > THREADS_PER_CTA:
-            yield TOO_MANY_THREADS.found(
+            yield TOO_MANY_THREADS.report(
                 function.origin,
                 f"`.{name}` requests {threads} threads per block",
                 help="a block has at most 1024 threads",
@@ -111,7 +111,7 @@ def _check_setmaxnreg(body: Body, has_maxntid: bool) -> Iterator[Diagnostic]:
         why = "`.maxntid` alone fixes the register count only if the kernel needs many registers"
     for step in body.steps:
         if step.traits.get(Trait.SUSPENDS) == "registers" and body.function.is_entry:
-            yield IGNORED.found(
+            yield IGNORED.report(
                 opcode_span(step.instruction),
                 f"`setmaxnreg` may be ignored: {why}",
                 help="add `.maxnreg`, or `.minnctapersm` with a block size, or run ptxas with --maxrregcount",
@@ -122,6 +122,6 @@ def _check_setmaxnreg(body: Body, has_maxntid: bool) -> Iterator[Diagnostic]:
 def _check_parameters(function: Function) -> Iterator[Diagnostic]:
     for param in function.params:
         if function.is_entry and param.state_space.ptx != ".param":
-            yield ENTRY_PARAMETER.found(
+            yield ENTRY_PARAMETER.report(
                 function.origin, f"kernel parameter `{param.name}` must be in .param, not in {param.state_space.ptx}"
             )

@@ -7,7 +7,7 @@ from pyptx.check.fits import list_accepted_types
 from pyptx.check.operand_rules import OPERAND_KIND, OPERAND_TYPE
 from pyptx.check.suggestions import suggest_name
 from pyptx.check.symbols import UNDECLARED, Scope
-from pyptx.diagnostics import counted
+from pyptx.diagnostics import format_count
 from pyptx.isa import special
 from pyptx.isa.model import Kind, Operand
 
@@ -49,7 +49,7 @@ def complain_kind(formal: Operand, text: str, noun: str, help: str | None = None
     """Return the complaint about an operand that is a `noun` where the position takes something else."""
     requirement = "a register" if formal.access == "w" and formal.kind is Kind.VALUE else _EXPECTED[formal.kind]
     if formal.count:
-        requirement = f"a vector of {counted('register', formal.count)}"
+        requirement = f"a vector of {format_count('register', formal.count)}"
     return Complaint(OPERAND_KIND, f"`{formal.name}` must be {requirement}, found {text}, {noun}", help)
 
 

@@ -9,7 +9,7 @@ from pyptx.check.spelling import NEWER_VERSION, OTHER_TARGET
 from pyptx.check.suggestions import suggest_name
 from pyptx.check.symbols import UNKNOWN_FUNCTION, UNKNOWN_LABEL, Scope, Symbol, make_register
 from pyptx.check.symbols import Kind as Means
-from pyptx.diagnostics import counted
+from pyptx.diagnostics import format_count
 from pyptx.ir import LabelOperand, RegisterOperand
 from pyptx.ir.operands import Operand as Actual
 from pyptx.isa import special
@@ -90,7 +90,8 @@ def _check_declared_register(formal: Operand, name: str, symbol: Symbol) -> Comp
     if formal.count:
         return Complaint(
             OPERAND_KIND,
-            f"`{formal.name}` is a vector of {counted('register', formal.count)}, found the single register `{name}`",
+            f"`{formal.name}` is a vector of {format_count('register', formal.count)}, "
+            f"found the single register `{name}`",
             "write the registers in braces: {a, b, …}",
         )
     return None if accepts_type(formal, symbol.type) else complain_type(formal, name, symbol.type)

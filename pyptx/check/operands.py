@@ -12,7 +12,7 @@ from pyptx.check.names import check_name
 from pyptx.check.operand_rules import OPERAND_COUNT, OPERAND_KIND, OPERAND_TYPE, STATE_SPACE
 from pyptx.check.symbols import Kind as Means
 from pyptx.check.symbols import Scope, Symbol
-from pyptx.diagnostics import counted
+from pyptx.diagnostics import format_count
 from pyptx.ir import (
     AddressOperand,
     BinaryOperand,
@@ -124,8 +124,8 @@ def _check_vector(formal: Operand, actual: Actual, scope: Scope) -> Complaint | 
     if len(actual.elements) != formal.count:
         return Complaint(
             OPERAND_COUNT,
-            f"`{formal.name}` has {counted('element', formal.count)}, found {len(actual.elements)}",
-            f"write {counted('register', formal.count)} in braces",
+            f"`{formal.name}` has {format_count('element', formal.count)}, found {len(actual.elements)}",
+            f"write {format_count('register', formal.count)} in braces",
         )
     for element in actual.elements:
         complaint = _check_element(formal, element, scope)

@@ -15,7 +15,7 @@ from pyptx.check.operand_rules import OPERAND_COUNT
 from pyptx.check.operands import find_misfit
 from pyptx.check.spelling import explain_unavailable_count
 from pyptx.check.symbols import Scope
-from pyptx.diagnostics import counted
+from pyptx.diagnostics import format_count
 from pyptx.ir import ImmediateOperand, Instruction, LabelOperand, RegisterOperand
 from pyptx.ir.operands import Operand as Actual
 from pyptx.isa.model import Kind, Match, Operand
@@ -122,6 +122,6 @@ def _explain_count(instruction: Instruction, by_count: dict[int, list[Plan]], sc
     shape = ", ".join(str(operand) for operand in by_count[counts[-1]][-1].signature)
     return Complaint(
         OPERAND_COUNT,
-        f"`{instruction.full_opcode}` takes {counted('operand', *counts)}, found {len(instruction.operands)}",
+        f"`{instruction.full_opcode}` takes {format_count('operand', *counts)}, found {len(instruction.operands)}",
         f"the form is `{instruction.full_opcode} {shape}`" if shape else "remove the operands",
     )

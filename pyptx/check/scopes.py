@@ -45,9 +45,9 @@ def check_scopes(function: Function) -> Iterator[Diagnostic]:
         elif open_marks and open_marks[-1][0] == name:
             open_marks.pop()
         else:
-            yield UNMATCHED_SCOPE.found(statement.origin, f"`END {name}` does not close an open `BEGIN {name}`")
+            yield UNMATCHED_SCOPE.report(statement.origin, f"`END {name}` does not close an open `BEGIN {name}`")
     for name, statement in open_marks:
-        yield UNMATCHED_SCOPE.found(statement.origin, f"`BEGIN {name}` is never closed", help=f"add `// END {name}`")
+        yield UNMATCHED_SCOPE.report(statement.origin, f"`BEGIN {name}` is never closed", help=f"add `// END {name}`")
 
 
 def _find_marks(function: Function) -> Iterator[tuple[str, str, Statement]]:

@@ -52,7 +52,7 @@ def check_shared_memory(body: Body, target: Target) -> Iterator[Diagnostic]:
     limit = static_shared_limit(target)
     size = sum(compute_size(declaration) for declaration in declarations.values())
     if size > limit:
-        yield TOO_MUCH_STATIC.found(
+        yield TOO_MUCH_STATIC.report(
             max(declarations.values(), key=compute_size).origin,
             f"kernel `{body.function.name}` uses {size:,} bytes of static shared memory, but {target} allows {limit:,}",
             help="declare one `.extern .shared` array and set its size at launch",

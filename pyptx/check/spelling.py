@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pyptx.check.complaint import Complaint
 from pyptx.check.corrections import find_similar, suggest_corrections
-from pyptx.diagnostics import Rule, Severity, counted
+from pyptx.diagnostics import Rule, Severity, format_count
 from pyptx.isa import lookup, table
 from pyptx.isa.model import Match, Mismatch
 from pyptx.isa.targets import FIRST_PTX, Availability, Target, Version
@@ -122,7 +122,7 @@ def explain_unavailable_count(
     spelling = f"`{_spell(opcode, modifiers)}`"
     return Complaint(
         complaint.rule,
-        complaint.message.replace(spelling, f"{spelling} with {counted('operand', count)}", 1),
+        complaint.message.replace(spelling, f"{spelling} with {format_count('operand', count)}", 1),
         complaint.help,
     )
 

@@ -237,20 +237,20 @@ def _declare_variables(statement: VarDecl, scope: Scope) -> Iterator[Diagnostic]
         if not fresh:
             yield from _redeclare_variable(item.name, symbol, statement, scope)
         if redeclarations.has_extern_value(statement, item):
-            yield redeclarations.EXTERN_VALUE.found(
+            yield redeclarations.EXTERN_VALUE.report(
                 word_span(statement, item.name), f"`{item.name}` is `.extern` but has an initial value",
                 help="use .visible if this module defines it, or remove the value",
             )  # fmt: skip
             continue
         why = initial_values.find_misfit(statement, item, lambda name: scope.find(name) is not None)
         if why is not None:
-            yield initial_values.INITIAL_VALUE.found(word_span(statement, item.name), why)
+            yield initial_values.INITIAL_VALUE.report(word_span(statement, item.name), why)
 
 
 def _check_alignment(statement: Statement, name: str, bytes: int | None) -> Iterator[Diagnostic]:
     if bytes is not None and bytes.bit_count() != 1:
         place = word_span(statement, ".align")
-        yield ALIGNMENT.found(place, f"the alignment of `{name}` must be a power of two, found {int(bytes)}")
+        yield ALIGNMENT.report(place, f"the alignment of `{name}` must be a power of two, found {int(bytes)}")
 
 
 def _redeclare_variable(name: str, symbol: Symbol, statement: VarDecl, scope: Scope) -> Iterator[Diagnostic]:
@@ -271,7 +271,7 @@ def _redeclare_variable(name: str, symbol: Symbol, statement: VarDecl, scope: Sc
 def _report_difference(noun: str, difference: str, before: Statement, place: Origin | None) -> Diagnostic:
     line = f" in line {before.origin.line}" if before.origin is not None else ""
     remedy = "make the two declarations agree"
-    return redeclarations.DIFFERENT.found(place, f"{noun} was already declared{line}: {difference}", help=remedy)
+    return redeclarations.DIFFERENT.report(place, f"{noun} was already declared{line}: {difference}", help=remedy)
 
 
 def _declare_function(function: Function, scope: Scope) -> Iterator[Diagnostic]:
@@ -283,7 +283,7 @@ def _declare_function(function: Function, scope: Scope) -> Iterator[Diagnostic]:
     if before is None and function.definition and function.linking is LinkingDirective.EXTERN:
         place = word_span(function, function.name)
         fix = "use `.visible`, or end the declaration with `;`"
-        yield redeclarations.EXTERN_BODY.found(place, f"`{function.name}` is `.extern` but has a body", help=fix)
+        yield redeclarations.EXTERN_BODY.report(place, f"`{function.name}` is `.extern` but has a body", help=fix)
     if isinstance(before, Function):
         difference = redeclarations.describe_function_difference(before, function)
         if difference is not None:
@@ -339,6 +339,6 @@ def report_duplicate(name: str, noun: str, origin: Origin | None, scope: Scope) 
     first = scope.names.get(name) or scope.ranges.get(name, (0, None))[1]
     place = first.declaration.origin if first is not None and first.declaration is not None else None
     location = f", in line {place.line}" if place is not None else ""
-    return DUPLICATE.found(
+    return DUPLICATE.report(
         origin, f"{noun} `{name}` is already declared in this block{location}", help="rename one of them"
     )

@@ -64,7 +64,7 @@ def check_tensor_maps(body: Body) -> Iterator[Diagnostic]:
             address = step.instruction.operands[index]
             assert isinstance(address, AddressOperand)
             if address.base in raw:
-                yield NOT_GENERIC.found(
+                yield NOT_GENERIC.report(
                     operand_span(step.instruction, index),
                     f"`{address.base}` is a .param address, but the instruction takes a generic address",
                     help=f"add `cvta.param.u64 %rd, {address.base};` and use %rd",

@@ -104,14 +104,14 @@ def _is_aligned(step: Step) -> bool:
 def _report(step: Step, cause: Step | None) -> Diagnostic:
     place = step.instruction.full_opcode
     if cause is None:
-        return DIVERGENT_ALIGNED.found(
+        return DIVERGENT_ALIGNED.report(
             opcode_span(step.instruction),
             f"`{place}` is guarded by a predicate that differs between the lanes of a warp",
             help="all threads of the warp must execute it, or none",
         )
     branch = opcode_span(cause.instruction)
     line = branch.line if branch else 0
-    return DIVERGENT_ALIGNED.found(
+    return DIVERGENT_ALIGNED.report(
         opcode_span(step.instruction),
         f"`{place}` needs all threads of the warp, but the branch in line {line} can diverge before it",
         help="move it out of the branch, or branch on a warp-uniform condition",

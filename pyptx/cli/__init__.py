@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import NoReturn
 
 from pyptx import __version__
-from pyptx.diagnostics import visible
+from pyptx.diagnostics import escape_unprintable
 
 OK, FINDINGS, UNUSABLE = 0, 1, 2
 # As a shell reports a program terminated by SIGINT or SIGPIPE.
@@ -41,7 +41,7 @@ class _Parser(argparse.ArgumentParser):
     """Reports an error in the command line on one line and refers to `--help`."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(UNUSABLE, f"pyptx: {visible(message)} (see `{self.prog} --help`)\n")
+        self.exit(UNUSABLE, f"pyptx: {escape_unprintable(message)} (see `{self.prog} --help`)\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -60,9 +60,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         if error.filename is None and error.errno not in _UNWRITABLE:
             raise
         _abandon_streams()
-        what = "the output cannot be written" if error.filename is None else visible(str(error.filename))
+        description = (
+            "the output cannot be written" if error.filename is None else escape_unprintable(str(error.filename))
+        )
         with suppress(OSError):
-            print(f"pyptx: {what}: {error.strerror}", file=sys.stderr)
+            print(f"pyptx: {description}: {error.strerror}", file=sys.stderr)
         _abandon_streams()
         status = UNUSABLE
     except MemoryError:
@@ -75,9 +77,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
-def _show_warning(message: Warning | str, *where: object, **more: object) -> None:
+def _show_warning(message: Warning | str, *place: object, **options: object) -> None:
     """Print a Python warning on one line, without its place in this package."""
-    print(f"pyptx: {visible(str(message))}", file=sys.stderr)
+    print(f"pyptx: {escape_unprintable(str(message))}", file=sys.stderr)
 
 
 def _open_streams() -> None:
@@ -100,13 +102,13 @@ def _abandon_streams() -> None:
 
 
 def _run(argv: list[str]) -> int:
-    named = next((word for word in argv if not word.startswith("-")), None)
+    command_name = next((word for word in argv if not word.startswith("-")), None)
     parser = _Parser(prog="pyptx", description="Read, check, run, assemble and transpile NVIDIA PTX.")
     parser.add_argument("--version", action="version", version=f"pyptx {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for name, what in COMMANDS.items():
-        command = commands.add_parser(name, help=what, description=what[0].upper() + what[1:] + ".")
-        if name == named:
+    for name, help_text in COMMANDS.items():
+        command = commands.add_parser(name, help=help_text, description=help_text[0].upper() + help_text[1:] + ".")
+        if name == command_name:
             module = import_module(f"pyptx.cli.{name}")
             module.add_arguments(command)
             command.set_defaults(run=module.run)

@@ -6,7 +6,7 @@ import argparse
 
 from pyptx.check import check
 from pyptx.cli import FINDINGS, OK, UNUSABLE
-from pyptx.cli.output import complain, has_errors, placed, print_findings, print_json, tally
+from pyptx.cli.output import complain, count_findings, has_errors, place_findings, print_findings, print_json
 from pyptx.cli.sources import Source, Unreadable, add_files, read
 from pyptx.diagnostics import Diagnostic
 from pyptx.isa.targets import target
@@ -38,20 +38,20 @@ def run(args: argparse.Namespace) -> int:
             complain(str(error))
             status = UNUSABLE
             continue
-        found = findings(source, args.target)
-        every += found
-        reports.append({"file": source.name, "diagnostics": [d.as_json() for d in found]})
+        diagnostics = find_diagnostics(source, args.target)
+        every += diagnostics
+        reports.append({"file": source.name, "diagnostics": [d.as_json() for d in diagnostics]})
         if not args.json:
-            print_findings(found, source)
+            print_findings(diagnostics, source)
     if args.json:
         print_json(reports)
     elif every or len(args.files) > 1:
-        print(f"{tally(every)} in {len(reports)} file{'' if len(reports) == 1 else 's'}")
-    reported = bool(every) if args.strict else has_errors(every)
-    return status or (FINDINGS if reported else OK)
+        print(f"{count_findings(every)} in {len(reports)} file{'' if len(reports) == 1 else 's'}")
+    has_findings = bool(every) if args.strict else has_errors(every)
+    return status or (FINDINGS if has_findings else OK)
 
 
-def findings(source: Source, target_name: str | None = None) -> list[Diagnostic]:
+def find_diagnostics(source: Source, target_name: str | None = None) -> list[Diagnostic]:
     """Return the syntax errors of a file, or if there are none, the findings of the checker."""
     module, syntax = parse(source.text, recover=True)
-    return placed(syntax or check(module, target_name), source)
+    return place_findings(syntax or check(module, target_name), source)

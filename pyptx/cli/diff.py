@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyptx.cli import FINDINGS, OK, UNUSABLE
-from pyptx.cli.output import complain, placed, print_findings, print_json
+from pyptx.cli.output import complain, place_findings, print_findings, print_json
 from pyptx.cli.sources import STDIN, Source, Unreadable, read
-from pyptx.diagnostics import Origin, PtxError, PythonFrame, render, visible
+from pyptx.diagnostics import Origin, PtxError, PythonFrame, escape_unprintable, render
 from pyptx.ir import Instruction, IntrinsicScope, Label, LocDirective, Module, Statement, body_of, tokens
 from pyptx.parser import parse
 
@@ -39,16 +39,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     try:
         original = read(args.original)
-        edited = read(args.edited)
+        changed_source = read(args.edited)
     except Unreadable as error:
         complain(str(error))
         return UNUSABLE
     python = args.edited != STDIN and args.edited.endswith(".py")
     old = _parse(original)
-    new = _trace(args.edited, args.name) if python else _parse(edited)
+    new = _trace(args.edited, args.name) if python else _parse(changed_source)
     if isinstance(old, int) or isinstance(new, int):
         return max(code for code in (old, new) if isinstance(code, int))
-    changes = list(differences(rows(old), rows(new)))
+    changes = list(find_differences(list_rows(old), list_rows(new)))
     if args.json:
         print_json([_convert_to_json(change) for change in changes])
     else:
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
 def _parse(source: Source) -> Module | int:
     module, syntax = parse(source.text, recover=True)
     if syntax:
-        print_findings(placed(syntax, source), source, sys.stderr)
+        print_findings(place_findings(syntax, source), source, sys.stderr)
         return FINDINGS
     return module
 
@@ -86,7 +86,7 @@ def _is_kernel(value: object) -> bool:
     return all(callable(getattr(value, name, None)) for name in _KERNELS) and not isinstance(value, type)
 
 
-def rows(module: Module) -> list[Row]:
+def list_rows(module: Module) -> list[Row]:
     """Return a row for each statement and closing brace of a module, except `.loc`, which changes no code."""
     out: list[Row] = []
     stack: list[tuple[Iterator[Statement], bool]] = [(iter(module.statements), False)]
@@ -114,8 +114,8 @@ def _format_statement(node: Statement) -> str:
     if isinstance(node, Instruction):
         guard = "" if node.predicate is None else "".join(tokens(node.predicate)) + " "
         start = 1 + len(node.modifiers) + len(tokens(node.predicate) if node.predicate is not None else ())
-        rest = "".join([f"{word} " if word == "," else word for word in words[start:]])
-        return f"{guard}{node.full_opcode}{' ' if node.operands else ''}{rest}"
+        operands = "".join([f"{word} " if word == "," else word for word in words[start:]])
+        return f"{guard}{node.full_opcode}{' ' if node.operands else ''}{operands}"
     return " ".join(words)
 
 
@@ -127,7 +127,7 @@ class Change(NamedTuple):
     after: Row | None
 
 
-def differences(old: Sequence[Row], new: Sequence[Row]) -> Iterator[Change]:
+def find_differences(old: Sequence[Row], new: Sequence[Row]) -> Iterator[Change]:
     """Yield the changes, in order."""
     texts = [row.text for row in old], [row.text for row in new]
     first = next((i for i, (a, b) in enumerate(zip(*texts, strict=False)) if a != b), min(map(len, texts)))
@@ -148,20 +148,24 @@ def _format_place(row: Row) -> str:
     return "" if row.origin is None else f"line {row.origin.line}"
 
 
-def _print_changes(changes: Sequence[Change], original: str, edited: str) -> None:
+def _print_changes(changes: Sequence[Change], original: str, new_name: str) -> None:
     if not changes:
-        print(visible(f"{edited} emits the same statements as {original}"))
+        print(escape_unprintable(f"{new_name} emits the same statements as {original}"))
     for change in changes:
         for row in change.old:
             print(
-                visible(f"- {row.text}    [{original} {_format_place(row)}]" if _format_place(row) else f"- {row.text}")
+                escape_unprintable(
+                    f"- {row.text}    [{original} {_format_place(row)}]" if _format_place(row) else f"- {row.text}"
+                )
             )
         for row in change.new:
-            print(visible(f"+ {row.text}    [{_format_place(row)}]" if _format_place(row) else f"+ {row.text}"))
+            print(
+                escape_unprintable(f"+ {row.text}    [{_format_place(row)}]" if _format_place(row) else f"+ {row.text}")
+            )
         if not change.new and change.after is not None:
-            print(visible(f"  (after {_format_place(change.after)}: {change.after.text})"))
+            print(escape_unprintable(f"  (after {_format_place(change.after)}: {change.after.text})"))
 
 
 def _convert_to_json(change: Change) -> dict[str, Any]:
     sides = {"old": change.old, "new": change.new}
-    return {name: [{"text": row.text, "at": _format_place(row)} for row in found] for name, found in sides.items()}
+    return {name: [{"text": row.text, "at": _format_place(row)} for row in rows] for name, rows in sides.items()}

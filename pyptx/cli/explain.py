@@ -7,7 +7,7 @@ import sys
 from importlib import import_module
 
 from pyptx.cli import OK, UNUSABLE
-from pyptx.cli.output import complain, print_json, wants_colour
+from pyptx.cli.output import complain, needs_colour, print_json
 from pyptx.diagnostics import Rule
 
 RULE_TABLES = (
@@ -22,21 +22,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    rules = {rule.code: rule for rule in all_rules()}
-    asked: list[str] = [_normalize_code(word) for word in args.codes]
-    unknown = [word for word, code in zip(args.codes, asked, strict=True) if code not in rules]
+    rules = {rule.code: rule for rule in collect_rules()}
+    codes: list[str] = [_normalize_code(word) for word in args.codes]
+    unknown = [word for word, code in zip(args.codes, codes, strict=True) if code not in rules]
     for word in unknown:
         complain(f"{word}: no such code; `pyptx explain` lists them")
-    chosen = [rules[code] for code in asked or rules if code in rules]
+    selection = [rules[code] for code in codes or rules if code in rules]
     if args.json:
-        print_json([_convert_to_json(rule) for rule in chosen])
+        print_json([_convert_to_json(rule) for rule in selection])
     else:
-        for rule in chosen:
-            print(_format_page(rule) if asked else f"{rule.code}  {rule.severity:<8} {rule.title}")
+        for rule in selection:
+            print(_format_page(rule) if codes else f"{rule.code}  {rule.severity:<8} {rule.title}")
     return UNUSABLE if unknown else OK
 
 
-def all_rules() -> list[Rule]:
+def collect_rules() -> list[Rule]:
     """Return the rules of every layer, in the order of their codes."""
     modules = (import_module(f"pyptx.{table}") for table in RULE_TABLES)
     rules: list[Rule] = [rule for module in modules for rule in module.RULES]
@@ -49,7 +49,7 @@ def _normalize_code(word: str) -> str:
 
 
 def _format_page(rule: Rule) -> str:
-    bold, reset = ("\x1b[1m", "\x1b[0m") if wants_colour(sys.stdout) else ("", "")
+    bold, reset = ("\x1b[1m", "\x1b[0m") if needs_colour(sys.stdout) else ("", "")
     parts = [f"{bold}{rule.code}: {rule.title}{reset} ({rule.severity})", "", rule.why, ""]
     for heading, example in (("Reported:", rule.wrong), ("Clean:", rule.right)):
         if example.strip():

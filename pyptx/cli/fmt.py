@@ -12,9 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from pyptx.cli import FINDINGS, OK, UNUSABLE
-from pyptx.cli.output import complain, placed, print_findings, print_foreign
+from pyptx.cli.output import complain, place_findings, print_findings, print_foreign
 from pyptx.cli.sources import STDIN, Source, Unreadable, add_files, read
-from pyptx.diagnostics import visible
+from pyptx.diagnostics import escape_unprintable
 from pyptx.emitter import STYLES, formatted
 from pyptx.parser import parse
 
@@ -22,12 +22,12 @@ from pyptx.parser import parse
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_files(parser)
     parser.add_argument("--style", choices=list(STYLES), default="default", help="spacing style (default: %(default)s)")
-    how = parser.add_mutually_exclusive_group()
-    how.add_argument(
+    modes = parser.add_mutually_exclusive_group()
+    modes.add_argument(
         "--check", action="store_true", help="print the names of files that would change; exit 1 if any would"
     )
-    how.add_argument("--diff", action="store_true", help="print the changes; exit 1 if there are any")
-    how.add_argument("--write", action="store_true", help="rewrite the files in place")
+    modes.add_argument("--diff", action="store_true", help="print the changes; exit 1 if there are any")
+    modes.add_argument("--write", action="store_true", help="rewrite the files in place")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -46,21 +46,21 @@ def _format_file(name: str, args: argparse.Namespace) -> int:
     module, syntax = parse(source.text, recover=True)
     if syntax:
         # A file with syntax errors stays unchanged.
-        print_findings(placed(syntax, source), source, sys.stderr)
+        print_findings(place_findings(syntax, source), source, sys.stderr)
         return FINDINGS
     text = formatted(module, style=STYLES[args.style])
     if parse(text) != module:
         raise AssertionError(f"{name}: formatting would change the meaning of the file; please report this")
-    changed = text != source.text
+    differs = text != source.text
     if args.write:
-        if changed:
+        if differs:
             _replace(Path(name), text)
-            print(visible(f"formatted {name}"))
+            print(escape_unprintable(f"formatted {name}"))
         return OK
     if args.check or args.diff:
-        if changed:
+        if differs:
             print_foreign("".join(_compute_diff(source, text)) if args.diff else f"{source.name}\n")
-        return FINDINGS if changed else OK
+        return FINDINGS if differs else OK
     print_foreign(text)
     return OK
 

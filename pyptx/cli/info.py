@@ -9,10 +9,10 @@ from dataclasses import asdict
 from typing import Any
 
 from pyptx.cli import FINDINGS, OK, UNUSABLE
-from pyptx.cli.output import complain, placed, print_findings, print_json
+from pyptx.cli.output import complain, place_findings, print_findings, print_json
 from pyptx.cli.sources import Source, Unreadable, add_files, read
-from pyptx.cli.summary import summary
-from pyptx.diagnostics import PtxError, visible
+from pyptx.cli.summary import summarize
+from pyptx.diagnostics import PtxError, escape_unprintable
 from pyptx.parser import parse
 from pyptx.toolchain import AssemblyError, ToolMissing, resources
 
@@ -40,10 +40,10 @@ def run(args: argparse.Namespace) -> int:
             continue
         module, syntax = parse(source.text, recover=True)
         if syntax:
-            print_findings(placed(syntax, source), source, sys.stderr)
+            print_findings(place_findings(syntax, source), source, sys.stderr)
             status = max(status, FINDINGS)
             continue
-        report: dict[str, Any] = {"file": source.name, **summary(module)}
+        report: dict[str, Any] = {"file": source.name, **summarize(module)}
         if not args.ptx_only:
             report |= _collect_resources(source, args.target)
         reports.append(report)
@@ -51,7 +51,9 @@ def run(args: argparse.Namespace) -> int:
         print_json(reports)
     elif reports:
         print(
-            visible("\n\n".join("\n".join(_format_report(report, None if args.all else _SHOWN)) for report in reports))
+            escape_unprintable(
+                "\n\n".join("\n".join(_format_report(report, None if args.all else _SHOWN)) for report in reports)
+            )
         )
     return status
 
@@ -68,24 +70,24 @@ def _collect_resources(source: Source, target: str | None) -> dict[str, Any]:
         return {"resources": {}, "no_resources": " ".join(str(d.message) for d in error.diagnostics)}
 
 
-def _format_report(report: dict[str, Any], most: int | None) -> Iterator[str]:
+def _format_report(report: dict[str, Any], limit: int | None) -> Iterator[str]:
     needs = report["needs"]
     yield f"{report['file']}: PTX {report['version']} for {', '.join(report['target'])}, {report['address_size']} bit"
     yield f"  needs PTX {needs['version']} ({needs['because']}); its instructions exist on {' '.join(needs['targets'])}"
     for variable in report["variables"]:
         yield f"  {variable['space']} {variable['name']}: {_format_size(variable['bytes'])}"
     for function in report["functions"]:
-        yield from _format_function(function, report.get("resources", {}).get(function["name"]), most)
+        yield from _format_function(function, report.get("resources", {}).get(function["name"]), limit)
     if "no_resources" in report:
         yield f"  no resources: {report['no_resources']}"
 
 
-def _format_function(function: dict[str, Any], cost: dict[str, Any] | None, most: int | None) -> Iterator[str]:
+def _format_function(function: dict[str, Any], cost: dict[str, Any] | None, limit: int | None) -> Iterator[str]:
     kind = "entry" if function["entry"] else "function"
     yield f"  {kind} {function['name']}{'' if function['defined'] else ' (declared only)'}"
     if function["parameters"]:
-        shown = (f"{p['name']} {p['type']} ({_format_size(p['bytes'])})" for p in function["parameters"])
-        yield f"    parameters: {', '.join(shown)}"
+        parameters = (f"{p['name']} {p['type']} ({_format_size(p['bytes'])})" for p in function["parameters"])
+        yield f"    parameters: {', '.join(parameters)}"
     for name, values in function["directives"].items():
         yield f"    .{name} {', '.join(map(str, values))}".rstrip()
     if function["registers"]:
@@ -96,15 +98,15 @@ def _format_function(function: dict[str, Any], cost: dict[str, Any] | None, most
     if cost is not None:
         yield f"    uses {cost['registers']} registers, {_format_size(cost['shared'])} of static shared memory,"
         yield f"      {_format_size(cost['stack'])} of stack, {cost['barriers']} barriers, {_format_spills(cost)}"
-    yield from _format_histogram(function["instructions"], most)
+    yield from _format_histogram(function["instructions"], limit)
 
 
-def _format_histogram(counts: dict[str, int], most: int | None) -> Iterator[str]:
+def _format_histogram(counts: dict[str, int], limit: int | None) -> Iterator[str]:
     if counts:
         yield f"    {sum(counts.values())} instructions, {len(counts)} distinct:"
-        yield from (f"    {count:>7}  {name}" for name, count in list(counts.items())[:most])
-        if most is not None and len(counts) > most:
-            yield f"             and {len(counts) - most} more (--all)"
+        yield from (f"    {count:>7}  {name}" for name, count in list(counts.items())[:limit])
+        if limit is not None and len(counts) > limit:
+            yield f"             and {len(counts) - limit} more (--all)"
 
 
 def _format_spills(cost: dict[str, Any]) -> str:

@@ -8,25 +8,25 @@ from collections.abc import Iterable
 from typing import TextIO
 
 from pyptx.cli.sources import Source
-from pyptx.diagnostics import Diagnostic, Severity, Span, render, visible
+from pyptx.diagnostics import Diagnostic, Severity, Span, escape_unprintable, render
 
 
-def wants_colour(stream: TextIO) -> bool:
+def needs_colour(stream: TextIO) -> bool:
     """Return whether to color: on a terminal, unless NO_COLOR is set or the terminal is dumb."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def placed(found: Iterable[Diagnostic], source: Source) -> list[Diagnostic]:
+def place_findings(findings: Iterable[Diagnostic], source: Source) -> list[Diagnostic]:
     """Return the findings in source order, each with its file."""
-    named = (d.at(d.origin._replace(file=source.name)) if isinstance(d.origin, Span) else d for d in found)
-    return sorted(named, key=lambda d: (d.line, d.col))
+    located = (d.move_to(d.origin._replace(file=source.name)) if isinstance(d.origin, Span) else d for d in findings)
+    return sorted(located, key=lambda d: (d.line, d.col))
 
 
-def print_findings(found: list[Diagnostic], source: Source, stream: TextIO | None = None) -> None:
+def print_findings(findings: list[Diagnostic], source: Source, stream: TextIO | None = None) -> None:
     """Print findings as text, on standard output by default."""
-    where = stream or sys.stdout
-    if found:
-        print(render(found, source.text, colour=wants_colour(where)), file=where)
+    output = stream or sys.stdout
+    if findings:
+        print(render(findings, source.text, colour=needs_colour(output)), file=output)
 
 
 def print_json(value: object) -> None:
@@ -38,24 +38,24 @@ def print_json(value: object) -> None:
 
 def complain(message: str) -> None:
     """Print a usage error on standard error."""
-    print(f"pyptx: {visible(message)}", file=sys.stderr)
+    print(f"pyptx: {escape_unprintable(message)}", file=sys.stderr)
 
 
 def print_foreign(text: str) -> None:
     """Print the output of a kernel or tool: unchanged to files and pipes, without control characters on a terminal."""
-    print(visible(text) if sys.stdout.isatty() else text, end="", flush=True)
+    print(escape_unprintable(text) if sys.stdout.isatty() else text, end="", flush=True)
 
 
-def has_errors(found: Iterable[Diagnostic]) -> bool:
+def has_errors(findings: Iterable[Diagnostic]) -> bool:
     """Return whether any finding is an error."""
-    return any(d.severity is Severity.ERROR for d in found)
+    return any(d.severity is Severity.ERROR for d in findings)
 
 
-def tally(found: list[Diagnostic]) -> str:
+def count_findings(findings: list[Diagnostic]) -> str:
     """Return the counts of findings as text: `2 errors, 1 warning`."""
     words: list[str] = []
     for severity in Severity:
-        number = sum(d.severity is severity for d in found)
+        number = sum(d.severity is severity for d in findings)
         if number:
             words.append(f"{number} {severity}{'s' if number > 1 else ''}")
     return ", ".join(words) or "no findings"

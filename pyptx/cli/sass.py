@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from pyptx.cli import FINDINGS, OK, UNUSABLE
-from pyptx.cli.output import complain, placed, print_findings, print_foreign
+from pyptx.cli.output import complain, place_findings, print_findings, print_foreign
 from pyptx.cli.sources import Unreadable, add_files, read
 from pyptx.diagnostics import PtxError
 from pyptx.toolchain import AssemblyError, sass
@@ -33,7 +33,7 @@ def _disassemble(name: str, target: str | None, lines: bool) -> int:
     try:
         print_foreign(sass(source.text, target, lines=lines))
     except AssemblyError as error:
-        print_findings(placed(error.diagnostics, source), source, sys.stderr)
+        print_findings(place_findings(error.diagnostics, source), source, sys.stderr)
         return FINDINGS
     except PtxError as error:
         # A tool is missing or failed, or the target does not exist; the file itself may be fine.

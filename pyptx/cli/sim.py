@@ -18,10 +18,10 @@ from typing import Any
 from pyptx import sim, tensormap
 from pyptx.cli import FINDINGS, OK, UNUSABLE, sim_kernels
 from pyptx.cli import sim_arguments as arguments
-from pyptx.cli.output import complain, has_errors, placed, print_findings, print_foreign, print_json
-from pyptx.cli.sim_outputs import Expectation, Saving, differing, expectation, save, saving
+from pyptx.cli.output import complain, has_errors, place_findings, print_findings, print_foreign, print_json
+from pyptx.cli.sim_outputs import Expectation, Saving, describe_differences, parse_expectation, parse_saving, save
 from pyptx.cli.sources import STDIN, Source, Unreadable, read
-from pyptx.diagnostics import Diagnostic, Origin, PtxError, Span, visible
+from pyptx.diagnostics import Diagnostic, Origin, PtxError, Span, escape_unprintable
 from pyptx.ir import Function, Module
 from pyptx.parser import parse
 from pyptx.runtime.rules import ARRAYS, GRID
@@ -49,7 +49,7 @@ _DEFAULTS = {
     "grid": "1", "block": "1", "cluster": "1", "schedule": "eager", "check": "all", "precision": "float32",
 }  # fmt: skip
 _ALL = "all"
-_COUNT, _POSITIVE = partial(arguments.whole_number, 0), partial(arguments.whole_number, 1)
+_COUNT, _POSITIVE = partial(arguments.parse_whole_number, 0), partial(arguments.parse_whole_number, 1)
 _NOT_GIVEN = (None, False, 0, "1")
 _EPILOG = """\
 arguments: TYPE=VALUE for a scalar, TYPE[SHAPE]=VALUE for an array, in the order of the kernel's parameters.
@@ -92,17 +92,17 @@ class Outcome:
 
     schedule: str
     seed: int
-    found: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    findings: list[Diagnostic] = field(default_factory=list[Diagnostic])
     wrong: list[str] = field(default_factory=list[str])
     usage: bool = False
     result: sim.Result | None = None
     timeline: Any = None
-    printed: str = ""
+    output: str = ""
     hang: HangReport | None = None
 
     @property
     def failed(self) -> bool:
-        return bool(self.wrong) or has_errors(self.found)
+        return bool(self.wrong) or has_errors(self.findings)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -113,8 +113,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a PTX file, several to link, - for standard input, or FILE.py:NAME for a Python kernel",
     )  # fmt: skip
     parser.add_argument("--entry", metavar="NAME", help="the kernel; may be omitted if there is only one")
-    for name, what in (("grid", "CTAs"), ("block", "threads per CTA"), ("cluster", "CTAs per cluster")):
-        parser.add_argument(f"--{name}", metavar="X[,Y[,Z]]", default=_DEFAULTS[name], help=f"{what} (default: 1)")
+    for name, unit in (("grid", "CTAs"), ("block", "threads per CTA"), ("cluster", "CTAs per cluster")):
+        parser.add_argument(f"--{name}", metavar="X[,Y[,Z]]", default=_DEFAULTS[name], help=f"{unit} (default: 1)")
     parser.add_argument(
         "--shared", metavar="BYTES", type=_COUNT, default=0, help="size of dynamic shared memory (default: 0)"
     )
@@ -204,7 +204,7 @@ def _build_request(args: argparse.Namespace) -> Request:
     if args.timeline and not Path(args.timeline).absolute().parent.is_dir():
         raise Misused(f"--timeline {args.timeline}: there is no directory {Path(args.timeline).parent}")
     dims = {name: _parse_dims(name, getattr(args, name)) for name in ("grid", "block", "cluster")}
-    specs = [arguments.parsed(text) for text in args.arg]
+    specs = [arguments.parse_argument(text) for text in args.arg]
     arguments.require_room(specs, machine_memory())
     sources, kernel, launch, names = _load_kernel(args.files, args.entry, specs)
     if _strip_kernel_name(args.files[0]).endswith(".py"):
@@ -220,8 +220,8 @@ def _build_request(args: argparse.Namespace) -> Request:
         "statistics": args.stats,
         **({"max_steps": args.max_steps} if args.max_steps is not None else {}),
     }  # fmt: skip
-    saves = [saving(text, names, arrays) for text in args.save]
-    expects = [expectation(text, names, arrays) for text in args.expect]
+    saves = [parse_saving(text, names, arrays) for text in args.save]
+    expects = [parse_expectation(text, names, arrays) for text in args.expect]
     return Request(sources, kernel, launch, specs, options, saves, expects)
 
 
@@ -237,18 +237,18 @@ def _load_kernel(
     kernel's outputs)."""
     if len(files) > 1 and any(_strip_kernel_name(file).endswith(".py") for file in files):
         raise Misused("only PTX files can be linked: a Python kernel runs alone")
-    kernel = sim_kernels.kernel_of(files[0])
+    kernel = sim_kernels.load_kernel(files[0])
     if kernel is not None:
-        source, names = read(files[0].rpartition(":")[0]), sim_kernels.names_of(kernel)
+        source, names = read(files[0].rpartition(":")[0]), sim_kernels.list_names(kernel)
         _check_count(kernel.name, names[: len(kernel.in_specs)] if len(specs) < len(names) else names, specs)
-        return [source], kernel.name, partial(sim_kernels.launched, kernel), names
+        return [source], kernel.name, partial(sim_kernels.launch, kernel), names
     sources = [read(file) for file in files]
     if files[0].endswith(".py"):
         raise Misused(f"{files[0]}: also name the kernel: {files[0]}:NAME")
     module = sim.link([_parse(source) for source in sources], [source.name for source in sources])
     entry = _find_entry(module, name)
-    wanted = [f"{p.name} ({p.type.ptx}{f'[{p.array_size}]' if p.array_size else ''})" for p in entry.params]
-    _check_count(entry.name, wanted, specs)
+    parameters = [f"{p.name} ({p.type.ptx}{f'[{p.array_size}]' if p.array_size else ''})" for p in entry.params]
+    _check_count(entry.name, parameters, specs)
     return sources, entry.name, partial(_launch, module, entry.name), [param.name for param in entry.params]
 
 
@@ -257,7 +257,7 @@ def _parse(source: Source) -> Module:
     try:
         return parse(source.text)
     except PtxError as why:
-        raise PtxError(placed(why.diagnostics, source), source.text) from None
+        raise PtxError(place_findings(why.diagnostics, source), source.text) from None
 
 
 def _launch(
@@ -270,7 +270,7 @@ def _parse_dims(name: str, text: str) -> tuple[int, ...]:
     parts = text.replace("x", ",").split(",")
     if not 1 <= len(parts) <= 3 or not all(arguments.is_number(part) and int(part) > 0 for part in parts):
         raise Misused(
-            f"--{name} {arguments.shortened(text)}: expected one to three positive integers, for example 4 or 16,16"
+            f"--{name} {arguments.shorten(text)}: expected one to three positive integers, for example 4 or 16,16"
         )
     return tuple(int(part) for part in parts)
 
@@ -280,21 +280,21 @@ def _find_entry(module: Module, name: str | None) -> Function:
     for entry in entries:
         if name == entry.name or (name is None and len(entries) == 1):
             return entry
-    known = ", ".join(entry.name for entry in entries) or "none"
+    names = ", ".join(entry.name for entry in entries) or "none"
     if name is None and entries:
-        raise Misused(f"the file has several kernels; name one with --entry: {known}")
+        raise Misused(f"the file has several kernels; name one with --entry: {names}")
     raise Misused(
-        f"no kernel `{name}` in the file; its kernels: {known}" if name is not None else "the file has no kernel"
+        f"no kernel `{name}` in the file; its kernels: {names}" if name is not None else "the file has no kernel"
     )
 
 
-def _check_count(name: str, wanted: Sequence[str], specs: Sequence[arguments.Spec]) -> None:
+def _check_count(name: str, parameters: Sequence[str], specs: Sequence[arguments.Spec]) -> None:
     """Reject a wrong number of arguments; the simulator checks their sizes."""
-    if len(wanted) == len(specs):
+    if len(parameters) == len(specs):
         return
-    counted = f"{len(wanted)} parameter{'' if len(wanted) == 1 else 's'}"
+    count = f"{len(parameters)} parameter{'' if len(parameters) == 1 else 's'}"
     raise Misused(
-        f"`{name}` has {counted}, found {len(specs)} --arg; the parameters are: {', '.join(wanted) or 'none'}"
+        f"`{name}` has {count}, found {len(specs)} --arg; the parameters are: {', '.join(parameters) or 'none'}"
     )
 
 
@@ -304,7 +304,7 @@ def _run_once(request: Request, args: argparse.Namespace, schedule: str, seed: i
     # Of several runs, only the reported one shows its output.
     silent = redirect_stdout(None) if args.json or len(_list_orders(args)) > 1 else nullcontext()
     try:
-        values = [arguments.made(spec, (args.data_seed, at)) for at, spec in enumerate(request.specs)]
+        values = [arguments.make_value(spec, (args.data_seed, at)) for at, spec in enumerate(request.specs)]
         with silent:
             result, values = request.launch(values, {**request.options, "schedule": schedule, "seed": seed})
     except arguments.Unusable as why:
@@ -313,20 +313,20 @@ def _run_once(request: Request, args: argparse.Namespace, schedule: str, seed: i
     except PtxError as why:
         outcome.hang = why.report if isinstance(why, sim.Hang) else None
         diagnostics = [_add_hang_details(d, outcome.hang) if args.verbose else d for d in why.diagnostics]
-        outcome.found = _name_files(diagnostics, request.sources)
+        outcome.findings = _name_files(diagnostics, request.sources)
         outcome.usage = any(d.code in _USAGE for d in why.diagnostics)
-        outcome.timeline, outcome.printed = getattr(why, "timeline", None), why.printed
+        outcome.timeline, outcome.output = getattr(why, "timeline", None), why.printed
         return outcome
-    outcome.result, outcome.timeline, outcome.printed = result, result.timeline, result.printed
-    outcome.found = _name_files([finding.diagnostic() for finding in by_cause(result.hazards)], request.sources)
+    outcome.result, outcome.timeline, outcome.output = result, result.timeline, result.printed
+    outcome.findings = _name_files([finding.diagnostic() for finding in by_cause(result.hazards)], request.sources)
     if "strict" in args.check.split(","):
-        count = len(outcome.found)
+        count = len(outcome.findings)
         outcome.wrong = [f"{count} finding{'s' * (count != 1)}, --check strict"] if count else []
     try:
         for item in request.expects:
-            outcome.wrong += differing(item, arguments.array_of(values[item.at]), args.tolerance)
+            outcome.wrong += describe_differences(item, arguments.get_array(values[item.at]), args.tolerance)
         for item in request.saves:
-            save(item, arguments.array_of(values[item.at]))
+            save(item, arguments.get_array(values[item.at]))
     except arguments.Unusable as why:
         outcome.wrong, outcome.usage = [str(why)], True
     return outcome
@@ -341,12 +341,12 @@ def _name_files(diagnostics: Iterable[Diagnostic], sources: Sequence[Source]) ->
     """Return findings that name their files, also in their notes, in order of occurrence."""
     names, first = {source.name for source in sources}, sources[0].name
 
-    def in_file(origin: Origin | None) -> Origin | None:
+    def name_file(origin: Origin | None) -> Origin | None:
         return origin._replace(file=first) if isinstance(origin, Span) and origin.file not in names else origin
 
     return [
         replace(
-            d, origin=in_file(d.origin), other=in_file(d.other),
+            d, origin=name_file(d.origin), other=name_file(d.other),
             notes=tuple(note.replace("<ptx>:", f"{first}:") for note in d.notes),
             details=tuple(line.replace("<ptx>:", f"{first}:") for line in d.details),
         )
@@ -386,39 +386,42 @@ def _report(request: Request, args: argparse.Namespace, outcomes: list[Outcome])
 
 
 def _print_outcomes(request: Request, args: argparse.Namespace, outcomes: list[Outcome]) -> None:
-    shown = _choose_outcome(outcomes)
-    if shown.usage and shown.wrong:
-        complain(shown.wrong[0])
+    outcome = _choose_outcome(outcomes)
+    if outcome.usage and outcome.wrong:
+        complain(outcome.wrong[0])
         return
     if len(_list_orders(args)) > 1:
-        print_foreign(shown.printed)
-    _print_findings(shown.found, request.sources)
-    for text in shown.wrong:
-        print(visible(f"{request.sources[0].name}: {text}"), file=sys.stderr)
-    if shown.usage:
+        print_foreign(outcome.output)
+    _print_findings(outcome.findings, request.sources)
+    for text in outcome.wrong:
+        print(escape_unprintable(f"{request.sources[0].name}: {text}"), file=sys.stderr)
+    if outcome.usage:
         return
-    if shown.result is not None:
-        print(visible(_format_summary(request, args, outcomes)))
-        if shown.result.coverage is not None:
-            print(shown.result.coverage.describe(_describe_orders(args, outcomes)))
+    if outcome.result is not None:
+        print(escape_unprintable(_format_summary(request, args, outcomes)))
+        if outcome.result.coverage is not None:
+            print(outcome.result.coverage.describe(_describe_orders(args, outcomes)))
         if args.stats:
-            print(shown.result.stats.statistics)
+            print(outcome.result.stats.statistics)
     if args.schedule == _ALL:
         _print_failed(args, outcomes)
-    elif shown.failed and (len(_list_orders(args)) > 1 or args.schedule in ("random", "adversarial")):
-        print(visible(f"seed {shown.seed} failed; to repeat it: {_format_command(args, shown)}"), file=sys.stderr)
+    elif outcome.failed and (len(_list_orders(args)) > 1 or args.schedule in ("random", "adversarial")):
+        print(
+            escape_unprintable(f"seed {outcome.seed} failed; to repeat it: {_format_command(args, outcome)}"),
+            file=sys.stderr,
+        )
 
 
 def _print_failed(args: argparse.Namespace, outcomes: Sequence[Outcome]) -> None:
     """Print a line for each failed order, with the command that repeats it."""
-    failed = [outcome for outcome in outcomes if outcome.failed]
-    for outcome in failed:
-        codes = ", ".join(dict.fromkeys([d.code for d in outcome.found if has_errors([d])]))
+    failures = [outcome for outcome in outcomes if outcome.failed]
+    for outcome in failures:
+        codes = ", ".join(dict.fromkeys([d.code for d in outcome.findings if has_errors([d])]))
         order = f"{outcome.schedule}, seed {outcome.seed}"
         failure = f"{order} failed ({codes or 'wrong results'}); to repeat it: {_format_command(args, outcome)}"
-        print(visible(failure), file=sys.stderr)
-    if failed:
-        print(f"{len(failed)} of {len(outcomes)} orders failed; the findings of the first are above", file=sys.stderr)
+        print(escape_unprintable(failure), file=sys.stderr)
+    if failures:
+        print(f"{len(failures)} of {len(outcomes)} orders failed; the findings of the first are above", file=sys.stderr)
 
 
 def _format_summary(request: Request, args: argparse.Namespace, outcomes: Sequence[Outcome]) -> str:
@@ -466,7 +469,7 @@ def _build_document(request: Request, args: argparse.Namespace, outcomes: Sequen
         "runs": [_convert_to_json(args, outcome) for outcome in outcomes],
         "failed_seed": last.seed if last.failed else None,
         "repeat": _format_command(args, last) if last.failed else None,
-        "printed": last.printed,
+        "printed": last.output,
     }  # fmt: skip
 
 
@@ -477,7 +480,7 @@ def _convert_to_json(args: argparse.Namespace, outcome: Outcome) -> dict[str, An
         "schedule": outcome.schedule,
         "seed": outcome.seed,
         "ok": not outcome.failed and not outcome.usage,
-        "diagnostics": [d.as_json() for d in outcome.found],
+        "diagnostics": [d.as_json() for d in outcome.findings],
         "hazards": [finding.as_json() for finding in hazards],
         "hang": None if outcome.hang is None else outcome.hang.as_json(),
         "mismatches": outcome.wrong,

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyptx.numbers import FORMATS, Kind
-from pyptx.runtime.arrays import numpy_dtype
+from pyptx.runtime.arrays import get_numpy_dtype
 from pyptx.sim import Tensor
 from pyptx.tensormap import Swizzle, TensorMap, element_type
 from pyptx.types import from_name
@@ -33,7 +33,7 @@ class Unusable(ValueError):
 DTYPES: dict[str, np.dtype[Any]] = {
     **{f"{letter}{bits}": np.dtype(f"{kind}{bits // 8}")
        for letter, kind in (("i", "i"), ("s", "i"), ("u", "u"), ("b", "u")) for bits in (8, 16, 32, 64)},
-    **{form.name: numpy_dtype(form.arrays[0]) for form in FORMATS.values()
+    **{form.name: get_numpy_dtype(form.arrays[0]) for form in FORMATS.values()
        if form.kind is Kind.FLOAT and form.arrays and form.bits == form.width >= 8},
 }  # fmt: skip
 _MOST_BYTES = 1 << 32
@@ -68,35 +68,35 @@ class Spec:
     map: dict[str, str] | None
 
 
-def parsed(text: str) -> Spec:
+def parse_argument(text: str) -> Spec:
     """Parse an argument."""
-    array, shown = _SPEC.fullmatch(text.strip()), shortened(text)
+    array, name = _SPEC.fullmatch(text.strip()), shorten(text)
     if array is None:
-        raise Unusable(f"`{shown}`: expected TYPE=VALUE or TYPE[SHAPE]=VALUE, for example f32[1024]=randn or i32=7")
+        raise Unusable(f"`{name}`: expected TYPE=VALUE or TYPE[SHAPE]=VALUE, for example f32[1024]=randn or i32=7")
     if array["type"] not in DTYPES:
-        raise Unusable(f"`{shown}`: `{shortened(array['type'])}` is not a type; the types are {', '.join(DTYPES)}")
-    shape = None if array["shape"] is None else _parse_sizes(shown, array["shape"])
+        raise Unusable(f"`{name}`: `{shorten(array['type'])}` is not a type; the types are {', '.join(DTYPES)}")
+    shape = None if array["shape"] is None else _parse_sizes(name, array["shape"])
     if shape is not None and DTYPES[array["type"]].itemsize * math.prod(shape) > _MOST_BYTES:
-        raise Unusable(f"`{shown}`: more than {_MOST_BYTES >> 30} GiB")
-    options = None if array["map"] is None else _parse_options(shown, array["map"])
+        raise Unusable(f"`{name}`: more than {_MOST_BYTES >> 30} GiB")
+    options = None if array["map"] is None else _parse_options(name, array["map"])
     if options is not None and shape is None:
-        raise Unusable(f"`{shown}`: a tensor map needs an array")
-    return Spec(shown, array["type"], shape, array["value"], options)
+        raise Unusable(f"`{name}`: a tensor map needs an array")
+    return Spec(name, array["type"], shape, array["value"], options)
 
 
 def require_room(specs: Sequence[Spec], available: int) -> None:
     """Reject arrays that do not fit into memory."""
-    needed = sum(DTYPES[spec.type].itemsize * math.prod(spec.shape) for spec in specs if spec.shape is not None)
-    if needed > available:
-        raise Unusable(f"the arrays of --arg take {needed >> 20} MiB, this machine has {available >> 20} MiB of memory")
+    size = sum(DTYPES[spec.type].itemsize * math.prod(spec.shape) for spec in specs if spec.shape is not None)
+    if size > available:
+        raise Unusable(f"the arrays of --arg take {size >> 20} MiB, this machine has {available >> 20} MiB of memory")
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """Return text for a message, truncated if it is long."""
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
 
 
-def made(spec: Spec, seed: tuple[int, int]) -> Value:
+def make_value(spec: Spec, seed: tuple[int, int]) -> Value:
     """Return a new value for an argument; random values depend on the seed."""
     dtype = DTYPES[spec.type]
     if spec.shape is None:
@@ -105,7 +105,7 @@ def made(spec: Spec, seed: tuple[int, int]) -> Value:
     return array if spec.map is None else Tensor(array, _build_tensor_map(spec, array))
 
 
-def array_of(value: Value) -> Array | None:
+def get_array(value: Value) -> Array | None:
     """Return the array of an argument, or None for a scalar."""
     if isinstance(value, Tensor):
         return value.array
@@ -117,28 +117,28 @@ def is_number(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) <= 18
 
 
-def whole_number(least: int, text: str) -> int:
+def parse_whole_number(least: int, text: str) -> int:
     """Return the value of an integer option, for argparse, which names the option in errors."""
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdecimal() and len(digits) <= _LONGEST_SHOWN) or int(text) < least:
-        raise argparse.ArgumentTypeError(f"expected an integer of at least {least}, found {shortened(text)!r}")
+        raise argparse.ArgumentTypeError(f"expected an integer of at least {least}, found {shorten(text)!r}")
     return int(text)
 
 
-def _parse_sizes(shown: str, shape: str) -> tuple[int, ...]:
+def _parse_sizes(name: str, shape: str) -> tuple[int, ...]:
     parts = re.split("[,x]", shape)
     if not all(is_number(part) and int(part) > 0 for part in parts):
-        raise Unusable(f"`{shown}`: the shape [{shortened(shape)}] is not a list of positive integers")
+        raise Unusable(f"`{name}`: the shape [{shorten(shape)}] is not a list of positive integers")
     if len(parts) > _MOST_DIMENSIONS:
-        raise Unusable(f"`{shown}`: {len(parts)} dimensions; an array has at most {_MOST_DIMENSIONS}")
+        raise Unusable(f"`{name}`: {len(parts)} dimensions; an array has at most {_MOST_DIMENSIONS}")
     return tuple(int(part) for part in parts)
 
 
-def _parse_options(shown: str, text: str) -> dict[str, str]:
+def _parse_options(label: str, text: str) -> dict[str, str]:
     pairs = [part.strip().partition("=") for part in text.split(",")]
     options = {name: value for name, _, value in pairs}
     if not set(options) <= {"box", "swizzle"} or "box" not in options:
-        raise Unusable(f"`{shown}`: a map takes box=ROWSxCOLUMNS and swizzle=128B, 64B, 32B or none")
+        raise Unusable(f"`{label}`: a map takes box=ROWSxCOLUMNS and swizzle=128B, 64B, 32B or none")
     return options
 
 
@@ -147,13 +147,13 @@ def _fill(spec: Spec, shape: tuple[int, ...], dtype: np.dtype[Any], seed: tuple[
         return _read_file(spec, shape, dtype)
     match = _FILL.fullmatch(spec.value)
     name, bounds = (match["name"], match["bounds"]) if match else ("", None)
-    random, whole = np.random.default_rng(seed), dtype.kind in "iu"
+    random, is_integer = np.random.default_rng(seed), dtype.kind in "iu"
     match name:
         case "zeros" | "ones" if bounds is None:
             return np.full(shape, int(name == "ones"), dtype)
         case "arange" if bounds is None:
             return _store(spec, np.arange(math.prod(shape)), dtype).reshape(shape)
-        case "randn" | "uniform" if whole:
+        case "randn" | "uniform" if is_integer:
             raise Unusable(f"`{spec.text}`: {name} needs a floating-point type; for integers, use randint(low,high)")
         case "randn" if bounds is None:
             return _store(spec, random.standard_normal(shape), dtype)
@@ -164,8 +164,8 @@ def _fill(spec: Spec, shape: tuple[int, ...], dtype: np.dtype[Any], seed: tuple[
             return _store(spec, random.uniform(low, high, shape), dtype)
         case "randint":
             low, high = _check_integers(spec, *_parse_bounds(spec, name, bounds), dtype)
-            drawn = random.integers(low, high, shape, dtype=np.uint64 if high > 1 << 63 else np.int64)
-            return _store(spec, drawn, dtype)
+            values = random.integers(low, high, shape, dtype=np.uint64 if high > 1 << 63 else np.int64)
+            return _store(spec, values, dtype)
         case _:
             return _fill_with_number(spec, shape, dtype)
 
@@ -197,8 +197,8 @@ def _check_integers(spec: Spec, low: float, high: float, dtype: np.dtype[Any]) -
     """Return the bounds of random integers; the upper one is exclusive."""
     if not (math.isfinite(low) and math.isfinite(high) and low == int(low) and high == int(high)):
         raise Unusable(f"`{spec.text}`: expected two integers, for example randint(0,10)")
-    least, most = (np.iinfo(dtype).min, np.iinfo(dtype).max) if dtype.kind in "iu" else (-(1 << 63), (1 << 63) - 1)
-    if low < least or high - 1 > most:
+    least, greatest = (np.iinfo(dtype).min, np.iinfo(dtype).max) if dtype.kind in "iu" else (-(1 << 63), (1 << 63) - 1)
+    if low < least or high - 1 > greatest:
         raise Unusable(f"`{spec.text}`: integers from {low:g} to {high - 1:g} do not fit into {spec.type}")
     return int(low), int(high)
 
@@ -212,7 +212,7 @@ def _fill_with_number(spec: Spec, shape: tuple[int, ...], dtype: np.dtype[Any]) 
             element = float(np.array(value).astype(dtype))
         fits = math.isnan(value) or (math.isinf(value) == math.isinf(element) and not math.isnan(element))
     if not fits:
-        raise Unusable(f"`{spec.text}`: {shortened(spec.value)} does not fit into {spec.type}")
+        raise Unusable(f"`{spec.text}`: {shorten(spec.value)} does not fit into {spec.type}")
     return np.full(shape, value, dtype)
 
 
@@ -242,7 +242,7 @@ def _complain_meaningless(spec: Spec) -> Unusable:
         return Unusable(
             f"`{spec.text}`: the number has {len(spec.value)} characters; at most {_LONGEST_SHOWN} are allowed"
         )
-    return Unusable(f"`{spec.text}`: `{shortened(spec.value)}` is none of {', '.join(_NAMED)}")
+    return Unusable(f"`{spec.text}`: `{shorten(spec.value)}` is none of {', '.join(_NAMED)}")
 
 
 def _read_file(spec: Spec, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
@@ -258,40 +258,40 @@ def _read_file(spec: Spec, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Arra
 
 def read_array(path: Path) -> Array:
     """Return the numeric array of a .npy file whose length matches its header; never unpickle."""
-    shown = shortened(str(path))
+    name = shorten(str(path))
     try:
         if path.exists() and not path.is_file():
-            raise Unusable(f"{shown}: expected a .npy file, but this is not a regular file")
+            raise Unusable(f"{name}: expected a .npy file, but this is not a regular file")
         with path.open("rb") as file:
             start = file.read(len(_MAGIC))
     except FileNotFoundError:
-        raise Unusable(f"{shown}: no such file") from None
+        raise Unusable(f"{name}: no such file") from None
     except (OSError, ValueError) as why:
-        raise Unusable(f"{shown}: {why.strerror if isinstance(why, OSError) else why}") from None
+        raise Unusable(f"{name}: {why.strerror if isinstance(why, OSError) else why}") from None
     if start != _MAGIC:
         archive = (
             "an archive (.npz); save one of its arrays with numpy.save" if start[:2] == _ARCHIVE else "something else"
         )
-        raise Unusable(f"{shown}: expected a .npy file, but this is {archive}")
+        raise Unusable(f"{name}: expected a .npy file, but this is {archive}")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about headers written by Python 2
-            mapped = np.lib.format.open_memmap(path, mode="r")
-            if mapped.nbytes > _MOST_BYTES:
-                raise Unusable(f"{shown}: more than {_MOST_BYTES >> 30} GiB")
+            memory_map = np.lib.format.open_memmap(path, mode="r")
+            if memory_map.nbytes > _MOST_BYTES:
+                raise Unusable(f"{name}: more than {_MOST_BYTES >> 30} GiB")
             array = np.load(path, allow_pickle=False)
     except Unusable:
         raise
     except MemoryError:
-        raise Unusable(f"{shown}: not enough memory for this array") from None
+        raise Unusable(f"{name}: not enough memory for this array") from None
     except _BAD_HEADER as why:
         short = "mmap length" in str(why) or isinstance(why, EOFError)
         text = (
             "the file is shorter than its header says" if short else "its header does not describe an array of numbers"
         )
-        raise Unusable(f"{shown}: {why.strerror if isinstance(why, OSError) else text}") from None
+        raise Unusable(f"{name}: {why.strerror if isinstance(why, OSError) else text}") from None
     if array.dtype.kind not in "biufV" or array.dtype.names or not array.dtype.itemsize:
-        raise Unusable(f"{shown}: expected an array of numbers, found {shortened(str(array.dtype))}")
+        raise Unusable(f"{name}: expected an array of numbers, found {shorten(str(array.dtype))}")
     return array
 
 

@@ -34,25 +34,25 @@ _REMEDIES = {
 """Remedies that differ between Python and the command line."""
 
 
-def kernel_of(text: str) -> Kernel | None:
+def load_kernel(text: str) -> Kernel | None:
     """Return the kernel that a text names, or None for a PTX file."""
-    found = _NAMED.fullmatch(text)
-    if found is None:
+    match = _NAMED.fullmatch(text)
+    if match is None:
         return None
-    path = Path(found["path"])
+    path = Path(match["path"])
     if not path.is_file():
         raise Unreadable(f"{path}: no such file")
     sys.path.insert(0, str(path.resolve().parent))
     try:
-        made = runpy.run_path(str(path)).get(found["name"])
-        made = made() if inspect.isfunction(made) else made
+        kernel = runpy.run_path(str(path)).get(match["name"])
+        kernel = kernel() if inspect.isfunction(kernel) else kernel
     except PtxError:
         raise
     except _FAILURES as why:
         raise Unreadable(_format_reason(why, str(path))) from None
-    if not isinstance(made, Kernel):
-        raise Unusable(f"{path} has no kernel `{found['name']}`, nor a function of this name that returns one")
-    return made
+    if not isinstance(kernel, Kernel):
+        raise Unusable(f"{path} has no kernel `{match['name']}`, nor a function of this name that returns one")
+    return kernel
 
 
 def _format_reason(why: BaseException, path: str) -> str:
@@ -61,22 +61,22 @@ def _format_reason(why: BaseException, path: str) -> str:
     return f"{path}{f':{lines[-1]}' if lines else ''}: {type(why).__name__}: {why}"
 
 
-def names_of(kernel: Kernel) -> list[str]:
+def list_names(kernel: Kernel) -> list[str]:
     """Return the names of a kernel's tensors: its inputs, which are arguments here, then its outputs."""
     parameters = inspect.signature(kernel).parameters.values()
     return [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
 
 
-def launched(kernel: Kernel, values: Sequence[Value], options: dict[str, Any]) -> tuple[Result, list[Value]]:
+def launch(kernel: Kernel, values: Sequence[Value], options: dict[str, Any]) -> tuple[Result, list[Value]]:
     """Run a kernel and return its arguments followed by its outputs; Unusable if they do not fit."""
-    given = {name: value for name, value in options.items() if name not in OF_THE_KERNEL}
-    grid, count = given.pop("grid"), len(kernel.in_specs)
+    launch_options = {name: value for name, value in options.items() if name not in OF_THE_KERNEL}
+    grid, count = launch_options.pop("grid"), len(kernel.in_specs)
     try:
         result = kernel.simulate(
-            *values[:count], out=tuple(values[count:]) or None, grid=None if grid == (1,) else grid, **given
+            *values[:count], out=tuple(values[count:]) or None, grid=None if grid == (1,) else grid, **launch_options
         )
     except (TypeError, ValueError) as why:
         raise Unusable(f"{kernel.name}: {why}") from None
     for finding in result.hazards:
         finding.help = finding.help or _REMEDIES.get(finding.rule.code, "")
-    return result, [*values[:count], *(result.outputs[name] for name in names_of(kernel)[count:])]
+    return result, [*values[:count], *(result.outputs[name] for name in list_names(kernel)[count:])]

@@ -11,8 +11,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from pyptx.cli.sim_arguments import Unusable, is_number, read_array, shortened
-from pyptx.diagnostics import counted
+from pyptx.cli.sim_arguments import Unusable, is_number, read_array, shorten
+from pyptx.diagnostics import format_count
 
 Array = NDArray[Any]
 
@@ -35,15 +35,15 @@ class Expectation:
     values: Array
 
 
-def saving(text: str, names: Sequence[str], arrays: Sequence[bool]) -> Saving:
+def parse_saving(text: str, names: Sequence[str], arrays: Sequence[bool]) -> Saving:
     """Parse `2=out.npy` or `out=out.npy`."""
     at, path = _parse_output(text, "--save", names, arrays)
     if not path.absolute().parent.is_dir():
-        raise Unusable(f"--save {shortened(text)}: there is no directory {path.parent}")
+        raise Unusable(f"--save {shorten(text)}: there is no directory {path.parent}")
     return Saving(at, path)
 
 
-def expectation(text: str, names: Sequence[str], arrays: Sequence[bool]) -> Expectation:
+def parse_expectation(text: str, names: Sequence[str], arrays: Sequence[bool]) -> Expectation:
     """Parse `out=reference.npy` and read the file now, before a long run."""
     at, path = _parse_output(text, "--expect", names, arrays)
     return Expectation(at, names[at], path, read_array(path))
@@ -53,12 +53,12 @@ def _parse_output(text: str, option: str, names: Sequence[str], arrays: Sequence
     name, _, path = text.partition("=")
     at = int(name) if is_number(name) else names.index(name) if name in names else -1
     if not path or not 0 <= at < len(names):
-        known = ", ".join(f"{n} or {at}" for at, n in enumerate(names)) or "none"
-        raise Unusable(f"{option} {shortened(text)}: expected ARG=FILE; the arguments are {known}")
+        choices = ", ".join(f"{n} or {at}" for at, n in enumerate(names)) or "none"
+        raise Unusable(f"{option} {shorten(text)}: expected ARG=FILE; the arguments are {choices}")
     if not arrays[at]:
-        raise Unusable(f"{option} {shortened(text)}: `{names[at]}` is not an array")
+        raise Unusable(f"{option} {shorten(text)}: `{names[at]}` is not an array")
     if "\0" in path:
-        raise Unusable(f"{option} {shortened(text)}: a file name cannot contain NUL")
+        raise Unusable(f"{option} {shorten(text)}: a file name cannot contain NUL")
     return at, Path(path)
 
 
@@ -75,24 +75,26 @@ def save(item: Saving, array: Array | None) -> None:
         raise Unusable(f"{item.path}: {why.strerror}") from None
 
 
-def differing(item: Expectation, array: Array | None, tolerance: float) -> list[str]:
+def describe_differences(item: Expectation, array: Array | None, tolerance: float) -> list[str]:
     """Return how an array differs from the expected one; empty if it does not."""
     assert array is not None
-    wanted = item.values
-    if wanted.dtype.kind == "V" and wanted.dtype.itemsize == array.dtype.itemsize:
-        wanted = wanted.view(array.dtype)
-    if wanted.size != array.size:
-        return [f"`{item.name}` has {counted('element', array.size)}, but {item.path} has {wanted.size}"]
-    computed, right = (_widen(values).reshape(-1) for values in (array, wanted))
-    same = computed == right
+    expectation_values = item.values
+    if expectation_values.dtype.kind == "V" and expectation_values.dtype.itemsize == array.dtype.itemsize:
+        expectation_values = expectation_values.view(array.dtype)
+    if expectation_values.size != array.size:
+        return [
+            f"`{item.name}` has {format_count('element', array.size)}, but {item.path} has {expectation_values.size}"
+        ]
+    actual, right = (_widen(values).reshape(-1) for values in (array, expectation_values))
+    equal = actual == right
     if tolerance:
-        same |= np.isclose(computed, right, rtol=tolerance, atol=tolerance * float(np.abs(right).max(initial=0)))
-    same |= (computed != computed) & (right != right)
-    if same.all():
+        equal |= np.isclose(actual, right, rtol=tolerance, atol=tolerance * float(np.abs(right).max(initial=0)))
+    equal |= (actual != actual) & (right != right)
+    if equal.all():
         return []
-    bad = np.flatnonzero(~same)
+    bad = np.flatnonzero(~equal)
     index = ", ".join(str(n) for n in np.unravel_index(int(bad[0]), array.shape))
-    first = f"first [{index}]: found {computed[bad[0]]}, expected {right[bad[0]]}"
+    first = f"first [{index}]: found {actual[bad[0]]}, expected {right[bad[0]]}"
     return [f"`{item.name}` differs from {item.path} in {len(bad)} of {array.size} elements, {first}"]
 
 

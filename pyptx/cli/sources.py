@@ -29,18 +29,18 @@ _KNOWN = {
 
 def read(name: str) -> Source:
     """Return the text of a file, or of standard input for `-`; raise Unreadable with the reason."""
-    shown = "<stdin>" if name == STDIN else name
+    label = "<stdin>" if name == STDIN else name
     if name == STDIN and sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
         raise Unreadable("<stdin>: standard input is closed; name a file instead of -")
     try:
         data = sys.stdin.buffer.read() if name == STDIN else _read_bytes(name)
     except FileNotFoundError:
-        raise Unreadable(f"{shown}: no such file") from None
+        raise Unreadable(f"{label}: no such file") from None
     except IsADirectoryError:
-        raise Unreadable(f"{shown}: is a directory; name PTX files, for example {shown.rstrip('/')}/*.ptx") from None
+        raise Unreadable(f"{label}: is a directory; name PTX files, for example {label.rstrip('/')}/*.ptx") from None
     except (OSError, ValueError) as error:  # ValueError: a name with a NUL
-        raise Unreadable(f"{shown}: {getattr(error, 'strerror', None) or error}") from None
-    return Source(shown, _decode(shown, data))
+        raise Unreadable(f"{label}: {getattr(error, 'strerror', None) or error}") from None
+    return Source(label, _decode(label, data))
 
 
 def _read_bytes(name: str) -> bytes:
@@ -48,20 +48,20 @@ def _read_bytes(name: str) -> bytes:
         return file.read()
 
 
-def _decode(shown: str, data: bytes) -> str:
+def _decode(label: str, data: bytes) -> str:
     for magic, kind in _KNOWN.items():
         if data.startswith(magic):
-            raise Unreadable(f"{shown}: {kind}")
+            raise Unreadable(f"{label}: {kind}")
     # Some producers end their PTX with a NUL; anywhere else, it means a binary file.
     if b"\0" in data.rstrip(b"\0"):
-        raise Unreadable(f"{shown}: a binary file, not PTX text")
+        raise Unreadable(f"{label}: a binary file, not PTX text")
     if not data.strip(b"\0 \t\r\n"):
-        raise Unreadable(f"{shown}: the file is empty; a PTX module starts with .version, .target and .address_size")
+        raise Unreadable(f"{label}: the file is empty; a PTX module starts with .version, .target and .address_size")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise Unreadable(f"{shown}:{line}: byte 0x{data[error.start]:02x} is not UTF-8 text") from None
+        raise Unreadable(f"{label}:{line}: byte 0x{data[error.start]:02x} is not UTF-8 text") from None
 
 
 def add_files(parser: argparse.ArgumentParser) -> None:

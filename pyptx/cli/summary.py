@@ -14,7 +14,7 @@ from pyptx.isa.targets import ASSEMBLED, FIRST_PTX, Availability, Version, targe
 Summary = dict[str, object]
 
 
-def summary(module: Module) -> Summary:
+def summarize(module: Module) -> Summary:
     """Return what `pyptx info --json` prints for a module, without resources."""
     functions = [s for s in module.directives if isinstance(s, Function)]
     variables = [s for s in module.directives if isinstance(s, VarDecl)]
@@ -22,26 +22,28 @@ def summary(module: Module) -> Summary:
         "version": f"{module.version.major}.{module.version.minor}",
         "target": list(module.target.targets),
         "address_size": module.address_size.size if module.address_size else 32,
-        "needs": needs(module),
+        "needs": find_needs(module),
         "functions": [_summarize_function(function) for function in functions],
         "variables": [variable for declaration in variables for variable in _summarize_variables(declaration)],
     }
 
 
-def needs(module: Module) -> Summary:
+def find_needs(module: Module) -> Summary:
     """Return the lowest PTX version that the instructions need on the module's target, the instruction that needs it,
     and the targets of the newest ptxas that have all of them in the module's version."""
     spellings = dict.fromkeys((i.opcode, i.modifiers) for i in visit(module) if isinstance(i, Instruction))
-    needed = {opcode + "".join(modifiers): _find_availability(opcode, modifiers) for opcode, modifiers in spellings}
+    availabilities = {
+        opcode + "".join(modifiers): _find_availability(opcode, modifiers) for opcode, modifiers in spellings
+    }
     mine = next((name for name in module.target.targets if name in FIRST_PTX), ASSEMBLED[0])
     lowest, because = FIRST_PTX[mine], f".target {mine}"
-    for spelling, every in needed.items():
+    for spelling, every in availabilities.items():
         for availability in every:
             first = availability.first_version(target(mine))
             if first is not None and first > lowest:
                 lowest, because = first, spelling
     version: Version = (module.version.major, module.version.minor)
-    everything = [availability for every in needed.values() for availability in every]
+    everything = [availability for every in availabilities.values() for availability in every]
     fits = [name for name in ASSEMBLED if all(a.on(target(name), version) for a in everything)]
     return {"version": f"{lowest[0]}.{lowest[1]}", "because": because, "targets": fits}
 

@@ -8,10 +8,10 @@ import time
 from pathlib import Path
 
 from pyptx.cli import FINDINGS, INTERRUPTED, OK, UNUSABLE
-from pyptx.cli.output import complain, placed, print_findings
+from pyptx.cli.output import complain, place_findings, print_findings
 from pyptx.cli.sources import STDIN, Source, Unreadable, read
 from pyptx.codegen import ptx_to_python
-from pyptx.diagnostics import PtxError, visible
+from pyptx.diagnostics import PtxError, escape_unprintable
 from pyptx.toolchain.extraction import extract_ptx, holds_ptx
 
 _EVERY = 0.5
@@ -44,15 +44,15 @@ def run(args: argparse.Namespace) -> int:
 
 def _watch(args: argparse.Namespace) -> int:
     """Write the output whenever the file changes, until interrupted."""
-    seen: tuple[int, int] | None = None
+    last_stamp: tuple[int, int] | None = None
     try:
         while True:
             now = _read_stamp(Path(args.file))
-            if now is not None and now != seen:
+            if now is not None and now != last_stamp:
                 status = _transpile_once(args)
-                done = "written" if status == OK else "not written"
-                print(visible(f"{args.output}: {done}"), file=sys.stderr, flush=True)
-            seen = now
+                state = "written" if status == OK else "not written"
+                print(escape_unprintable(f"{args.output}: {state}"), file=sys.stderr, flush=True)
+            last_stamp = now
             time.sleep(_EVERY)
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -78,7 +78,7 @@ def _transpile_once(args: argparse.Namespace) -> int:
     try:
         code = ptx_to_python(source.text, sugar=args.sugar, kernel_name=args.name)
     except PtxError as error:
-        print_findings(placed(error.diagnostics, source), source, sys.stderr)
+        print_findings(place_findings(error.diagnostics, source), source, sys.stderr)
         return FINDINGS
     if args.output is None:
         sys.stdout.write(code)
@@ -108,6 +108,6 @@ def _read_source(args: argparse.Namespace) -> Source:
 def _choose_part(args: argparse.Namespace, parts: dict[str, str]) -> Source:
     names = [args.part] if args.part is not None else list(parts)
     if len(names) != 1 or names[0] not in parts:
-        which = f"no PTX named {args.part}" if args.part is not None else "several PTX texts"
-        raise Unreadable(f"{args.file}: {which}; select one with --from: {', '.join(parts)}")
+        problem = f"no PTX named {args.part}" if args.part is not None else "several PTX texts"
+        raise Unreadable(f"{args.file}: {problem}; select one with --from: {', '.join(parts)}")
     return Source(f"{args.file}:{names[0]}", parts[names[0]])

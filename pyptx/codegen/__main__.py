@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except PtxError as error:
         file_name = "<stdin>" if args.file == "-" else args.file
         diagnostics = [
-            d.at(d.origin._replace(file=file_name)) if isinstance(d.origin, Span) else d for d in error.diagnostics
+            d.move_to(d.origin._replace(file=file_name)) if isinstance(d.origin, Span) else d for d in error.diagnostics
         ]
         sys.stderr.write(f"{render(diagnostics, source)}\n")
         return WRONG

@@ -35,7 +35,7 @@ from pyptx.codegen.scopes import Scope
 from pyptx.codegen.statements import Statements
 from pyptx.codegen.styles import Comparison, detect_style
 from pyptx.emitter import emit_statement
-from pyptx.emitter.spacing import files_of, kind_of
+from pyptx.emitter.spacing import get_kind, list_files
 from pyptx.emitter.styles import DEFAULT, Style
 from pyptx.ir.directives import Module, Section
 from pyptx.ir.nodes import Function, Instruction, Label, RegDecl, Statement, VarDecl
@@ -78,7 +78,7 @@ class _Writer:
         self.names = Names()
         self.names.used_names.update(("STYLE", "ORIGINAL"))
         self.statements = Statements(target(first) if is_known else None, version, "module")
-        self.compare = Comparison(style, files_of(module.directives))
+        self.compare = Comparison(style, list_files(module.directives))
         self.place = self.compare.place
         self.kernel_name: str | None = kernel_name
         self.functions: list[str] = []
@@ -128,7 +128,7 @@ class _Writer:
         inside = body_of(node)
         if inside is None:
             self._write_simple(node, frame)
-            place.last = kind_of(node)
+            place.last = get_kind(node)
             return None
         return self._open(node, inside, frame)
 
@@ -160,7 +160,7 @@ class _Writer:
             text = emit_statement(node)
         function = Attribute(self.statements.module, "section_text")
         frame.steps.append(Line(Call(function, (Literal(text, dense=True),)), tuple(list_emitted((node,)))))
-        self.place.last = f"{kind_of(node)}}}"
+        self.place.last = f"{get_kind(node)}}}"
 
     def _write_pending(self, frame: _Frame) -> None:
         """Write the lines that a deep expression needs, before the layout of its statement, if any."""
@@ -191,8 +191,8 @@ class _Writer:
             return
         place = self.place
         place.leave()
-        kind = f"{kind_of(node)}}}"
-        self._write_closing_layout(frame, place.closing(kind))
+        kind = f"{get_kind(node)}}}"
+        self._write_closing_layout(frame, place.choose_closing(kind))
         place.last = kind
         if frame.kind in ("block", "open"):
             frame.scope.names.leave()
@@ -254,7 +254,7 @@ class _Writer:
         return Line(Call(function, (), tuple(keywords.items())))
 
     def _mark_layout(self, item: Item, frame: _Frame) -> None:
-        if item.before != self.place.before(item.mark):
+        if item.before != self.place.choose_before(item.mark):
             frame.steps.append(self._build_layout_line(frame, {"before": Literal(item.before)}))
 
     def _write_closing_layout(self, frame: _Frame, usual: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from pyptx.emitter.spacing import kind_of, marks
+from pyptx.emitter.spacing import get_kind, marks
 from pyptx.ir.directives import Section
 from pyptx.ir.nodes import Instruction, Statement
 from pyptx.ir.walk import body_of
@@ -98,7 +98,7 @@ class Visit(NamedTuple):
     @property
     def kind(self) -> str:
         """The key that `Style.before` uses for it."""
-        return self.mark if self.node is None else kind_of(self.node) + self.mark
+        return self.mark if self.node is None else get_kind(self.node) + self.mark
 
 
 def walk_items(statements: Sequence[Statement]) -> Iterator[Visit]:
@@ -114,12 +114,12 @@ def walk_items(statements: Sequence[Statement]) -> Iterator[Visit]:
                 asm, last = mark == "asm", mark
                 continue
             if isinstance(node, Section):
-                last = f"{kind_of(node)}}}"
+                last = f"{get_kind(node)}}}"
                 continue
             yield Visit(node, "", list_gaps(node, before), asm, depth, last)
             inside = None if type(node) is Instruction else body_of(node)
             if inside is None:
-                last = kind_of(node)
+                last = get_kind(node)
                 continue
             closing = getattr(node, "closing", None) or ("", "")
             depth, last = depth + 1, "{"
@@ -133,4 +133,4 @@ def walk_items(statements: Sequence[Statement]) -> Iterator[Visit]:
             current, owner, closing, asm = stack.pop()
             depth -= 1
             yield Visit(owner, "}", closing, asm, depth, last)
-            last = f"{kind_of(owner)}}}"
+            last = f"{get_kind(owner)}}}"

@@ -11,8 +11,8 @@ from collections.abc import Hashable
 from typing import Any, NamedTuple, TypeVar
 
 from pyptx.codegen.regions import Visit, walk_items
-from pyptx.emitter.spacing import Place, files_of, kind_of, loc_comment
-from pyptx.emitter.styles import PUNCTUATION, Style, head_of, pair
+from pyptx.emitter.spacing import Place, format_loc_comment, get_kind, list_files
+from pyptx.emitter.styles import PUNCTUATION, Style, find_head, pair
 from pyptx.ir.base import tokens
 from pyptx.ir.directives import LocDirective, Module
 from pyptx.ir.nodes import Instruction, Statement
@@ -30,7 +30,7 @@ Spots = list[Visit]
 def detect_style(module: Module) -> Style:
     """Return the style that leaves the fewest statements with their own layout."""
     spots = list(walk_items(module.directives))
-    files = files_of(module.directives)
+    files = list_files(module.directives)
     style = _find_spacing(spots)._replace(loc_comments=_has_loc_comments(spots, files))
     return _add_forms(spots, _add_contexts(spots, style), files)
 
@@ -40,7 +40,7 @@ def _has_loc_comments(spots: Spots, files: dict[int, str]) -> bool:
     votes = 0
     for item in spots:
         if isinstance(item.node, LocDirective):
-            comment = loc_comment(item.node, tokens(item.node), item.gaps, files)
+            comment = format_loc_comment(item.node, tokens(item.node), item.gaps, files)
             votes += 1 if comment == item.gaps[-1] else -1
     return votes > 0
 
@@ -160,10 +160,10 @@ def _add_contexts(spots: Spots, style: Style) -> Style:
     place = Place(style)
     for (asm, depth, last, kind, gap), times in counts.items():
         place.asm, place.depth, place.last = asm, depth, last
-        special_key, two = place.keys(kind)
+        special_key, two = place.list_keys(kind)
         special[asm][special_key, two][gap] += times
         general[asm][two][gap] += times
-        leads[asm][two] = place.before(kind)
+        leads[asm][two] = place.choose_before(kind)
     befores = [_choose_befores(special[asm], general[asm], leads[asm]) for asm in (False, True)]
     inner = style.asm and style.asm._replace(before=befores[1])
     return style._replace(before=befores[0], asm=inner)
@@ -196,7 +196,7 @@ def _add_forms(spots: Spots, style: Style, files: dict[int, str]) -> Style:
         if node is None:
             continue
         if mark:
-            kind = kind_of(node) + mark
+            kind = get_kind(node) + mark
             heads[asm][kind][((-1, gaps[1]),) if gaps[1] != "\n" else ()] += 1
             continue
         place.asm, place.depth, place.last = asm, depth, last
@@ -210,7 +210,7 @@ def _add_forms(spots: Spots, style: Style, files: dict[int, str]) -> Style:
 
 
 def _find_head(node: Statement) -> str:
-    return head_of(node, ()) if type(node) is Instruction else head_of(node, tokens(node))
+    return find_head(node, ()) if type(node) is Instruction else find_head(node, tokens(node))
 
 
 class Comparison:
@@ -239,7 +239,7 @@ class Comparison:
 
 
 def _find_deviation(node: Statement, place: Place, gaps: tuple[str, ...]) -> Deviation:
-    usual = place.gaps(node, tokens(node))
+    usual = place.choose_gaps(node, tokens(node))
     last = len(gaps) - 1
     operands = _find_head_gap(node) if isinstance(node, Instruction) and node.operands else -1
     out: list[tuple[int | str, str]] = []

@@ -14,7 +14,7 @@ from pyptx.check.complaint import Complaint
 from pyptx.check.operand_rules import GUARD, IMMEDIATE_RANGE, OPERAND_COUNT, OPERAND_KIND, OPERAND_TYPE, STATE_SPACE
 from pyptx.check.operands import find_misfit
 from pyptx.check.symbols import UNDECLARED
-from pyptx.diagnostics import PtxError, counted
+from pyptx.diagnostics import PtxError, format_count
 from pyptx.dsl import rules
 from pyptx.dsl.origin import find_user_frame
 from pyptx.dsl.trace import Trace, fail, get_trace
@@ -135,7 +135,7 @@ def refuse(trace: Trace, complaint: Complaint) -> NoReturn:
         )
     elif complaint.rule is spellings.OTHER_TARGET and help is None:
         help = f"the kernel is compiled for arch='{trace.target}'"
-    raise PtxError([complaint.rule.found(trace.locate(2), complaint.message, help=help)])
+    raise PtxError([complaint.rule.report(trace.locate(2), complaint.message, help=help)])
 
 
 def emit(spelling: Spelling, values: Sequence[Any], pred: Any = None, trace: Trace | None = None) -> Instruction:
@@ -228,7 +228,7 @@ def refuse_count(trace: Trace, spelling: Spelling, plans: Plans, count: int) -> 
     shape = ", ".join(str(operand) for operand in plans[counts[-1]][-1].signature)
     refuse(trace, Complaint(
         OPERAND_COUNT,
-        f"`{spelling}` takes {counted('operand', *counts)}, found {count}",
+        f"`{spelling}` takes {format_count('operand', *counts)}, found {count}",
         f"the form is `{spelling} {shape}`" if shape else "remove the operands",
     ))  # fmt: skip
 
@@ -357,7 +357,7 @@ def _place_range(value: RegisterRange, formal: Wanted, trace: Trace) -> Operand 
     if value.count != formal.count:
         return Complaint(
             OPERAND_COUNT,
-            f"`{formal.name}` has {counted('element', formal.count)}, found `{value.base}` of {value.count}",
+            f"`{formal.name}` has {format_count('element', formal.count)}, found `{value.base}` of {value.count}",
             f"use reg.array({value.dtype}, {formal.count})",
         )  # fmt: skip
     if formal.type is None or value.dtype.name in find_accepted_types(formal.type, formal.widenable):
@@ -367,7 +367,9 @@ def _place_range(value: RegisterRange, formal: Wanted, trace: Trace) -> Operand 
 
 def _place_list(values: list[Any], formal: Wanted, trace: Trace) -> Operand | Complaint:
     if len(values) != formal.count:
-        return Complaint(OPERAND_COUNT, f"`{formal.name}` has {counted('element', formal.count)}, found {len(values)}")
+        return Complaint(
+            OPERAND_COUNT, f"`{formal.name}` has {format_count('element', formal.count)}, found {len(values)}"
+        )
     key = tuple(map(id, values))
     entry = trace.vectors.get(key)
     if entry is None and all(isinstance(v, Register) and v.__trace__ is trace for v in values):

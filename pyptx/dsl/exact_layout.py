@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pyptx.emitter.spacing import BEGIN, END, Place, files_of, kind_of
+from pyptx.emitter.spacing import BEGIN, END, Place, get_kind, list_files
 from pyptx.emitter.styles import Style
 from pyptx.ir.base import Node, tokens
 from pyptx.ir.directives import Section
@@ -39,7 +39,7 @@ class Mark(Statement):
 
 def apply_layout(statements: Sequence[Statement], style: Style, depth: int = 0) -> list[Statement]:
     """Return the statements with their layouts and without marks."""
-    return _LayoutWriter(style, depth, files_of(statements)).run(statements)
+    return _LayoutWriter(style, depth, list_files(statements)).run(statements)
 
 
 class _LayoutWriter:
@@ -78,7 +78,7 @@ class _LayoutWriter:
                     break
                 else:
                     _set_layout(node, self._take_layout(node))
-                    place.last = kind_of(node)
+                    place.last = get_kind(node)
                 out.append(node)
             else:
                 if not stack:
@@ -95,7 +95,7 @@ class _LayoutWriter:
         key = place.last, place.level
         is_usual = self.usual.get(key)
         if is_usual is None:
-            is_usual = self.usual[key] = place.before("inst") == place.style.indent * place.level
+            is_usual = self.usual[key] = place.choose_before("inst") == place.style.indent * place.level
         if not is_usual or not self.heads:
             return is_usual
         guard = "" if node.predicate is None else "@! " if node.predicate.negated else "@ "
@@ -105,16 +105,16 @@ class _LayoutWriter:
         """Return the layout of the next statement, and drop the marks before it."""
         own: Layout | None = getattr(node, "layout", None)
         words = tokens(node)
-        gaps = list(own) if own is not None and len(own) == len(words) + 1 else self.place.gaps(node, words)
+        gaps = list(own) if own is not None and len(own) == len(words) + 1 else self.place.choose_gaps(node, words)
         self._add_overrides(gaps)
         return layout_of(gaps)
 
     def _take_closing_layout(self, node: Statement) -> Layout:
         place = self.place
         place.leave()
-        kind = f"{kind_of(node)}}}"
+        kind = f"{get_kind(node)}}}"
         own: Layout | None = getattr(node, "closing", None)
-        gaps = place.closing(kind) if own is None else list(own)
+        gaps = place.choose_closing(kind) if own is None else list(own)
         place.last = kind
         self._add_overrides(gaps)
         return layout_of(gaps)
@@ -138,7 +138,7 @@ class _LayoutWriter:
 
     def _apply_mark(self, kind: str) -> None:
         place = self.place
-        before = place.before(kind)
+        before = place.choose_before(kind)
         if self.gap is not None:
             before = self.gap.gaps[0] if self.gap.gaps else before if self.gap.before is None else self.gap.before
             self.gap = None

@@ -91,14 +91,14 @@ def build_entry(
 def _refuse_open(trace: Trace) -> None:
     if trace.blocks_to_open:
         raise PtxError(
-            rules.UNCLOSED.found(
+            rules.UNCLOSED.report(
                 place, f"`{title}` is created here but never opened", help="open blocks with a `with` statement"
             )
             for _, title, place in trace.blocks_to_open.values()
         )
     if trace.open:
         findings = [
-            rules.UNCLOSED.found(
+            rules.UNCLOSED.report(
                 block.origin,
                 f"`{block.title}` is opened here but never closed",
                 help="open blocks with a `with` statement",
@@ -112,7 +112,7 @@ def _refuse_missing_labels(trace: Trace) -> None:
     missing = [jump for jump in trace.jumps if jump[0] not in trace.labels]
     if missing:
         raise PtxError(
-            rules.LABEL.found(origin, f"the kernel has no label `{name}`", help=_suggest_label(name, trace.labels))
+            rules.LABEL.report(origin, f"the kernel has no label `{name}`", help=_suggest_label(name, trace.labels))
             for name, origin in missing
         )
 

@@ -37,7 +37,7 @@ def find_linear_accesses(
             if any(_is_inside(owner, *place) for place in places):
                 users.setdefault(owner, user)
     return [
-        rules.LINEAR.found(
+        rules.LINEAR.report(
             linear[owner],
             f"`{owner.name}[…]` accesses an element at its linear address, but "
             f"`{user.opcode}{''.join(user.modifiers[:2])}` takes `{owner.name}` with the {owner.swizzle} swizzle",

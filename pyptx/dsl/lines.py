@@ -10,7 +10,7 @@ from types import CodeType
 from pyptx.diagnostics import Origin, PythonFrame
 from pyptx.dsl.origin import list_lines
 from pyptx.emitter import DEFAULT, emit_statement
-from pyptx.emitter.styles import default_gaps
+from pyptx.emitter.styles import compute_default_gaps
 from pyptx.ir.base import tokens
 from pyptx.ir.directives import FileDirective, LocDirective, Module, Section, SectionData, SectionLabel
 from pyptx.ir.kinds import ScalarType
@@ -158,7 +158,7 @@ def _add_comments(statements: Sequence[Statement], places: _Places, depth: int) 
         last = (file, line, 0)
         # ptxas accepts only ASCII, even in comments.
         source = "".join(c if " " <= c <= "~" else "?" for c in linecache.getline(file, line).strip())
-        gaps = default_gaps(statement, tokens(statement), DEFAULT, depth)
+        gaps = compute_default_gaps(statement, tokens(statement), DEFAULT, depth)
         gaps[-1] = f"  // {line}: {source}\n"
         yield statement.replace(layout=layout_of(gaps))
 

@@ -103,7 +103,7 @@ def _find_in_place_operator(symbol: str | None, writer: Instruction | None, old:
 def _make_warning(path: Path, old: Register, in_place: str, place: PythonFrame | None) -> Diagnostic:
     name = _spell(path)
     move = f"ptx.mov({old.__type_name__}, {name}, …)"
-    return rules.LOST_UPDATE.found(
+    return rules.LOST_UPDATE.report(
         place,
         (
             f"`{name}` is another register at the end of the loop body: the next iteration reads the old one, "
@@ -115,7 +115,7 @@ def _make_warning(path: Path, old: Register, in_place: str, place: PythonFrame |
 
 def _make_number_warning(path: Path, old: float, new: Register, place: PythonFrame | None) -> Diagnostic:
     name = _spell(path)
-    return rules.LOST_UPDATE.found(
+    return rules.LOST_UPDATE.report(
         place,
         f"`{name}` is Python's {old!r} before the loop, and every iteration on the GPU starts with that value",
         help=f"make it a register before the loop: {name} = reg.scalar({new.__type_name__}, {old!r})",

@@ -80,7 +80,7 @@ def refuse_returns(trace: Trace) -> None:
                 break
             inner, loses_statements = inner_exit, loses_statements or inner_exit.block.continues_in(outer.block.first)
         if loses_statements:
-            raise PtxError([rules.PYTHON_EXIT.found(
+            raise PtxError([rules.PYTHON_EXIT.report(
                 inner.place, (
                     f"`return` inside `{inner.title}` ends tracing on every path, not only for the threads in the "
                     "block"

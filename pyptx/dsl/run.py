@@ -157,7 +157,7 @@ def _collect_directives(trace: Trace, definition: Definition) -> tuple[FunctionD
         if not block_sizes and definition.block == (1, 1, 1):
             kernel_instructions = iterate_instructions([*trace.prologue, *trace.statements])
             place = next((node.origin for node in kernel_instructions if node.opcode == "setmaxnreg"), None)
-            raise PtxError([rules.DECLARATION.found(
+            raise PtxError([rules.DECLARATION.report(
                 place, "`setmaxnreg` needs a fixed register count at kernel entry",
                 help="pass the block size, block=(384, 1, 1), or raw_directives=[('maxnreg', (168,))]",
             )])  # fmt: skip

@@ -120,7 +120,7 @@ class Named(Body):
         trace.pop(open_body, keep=kind is None and escape is None)
         if escape is not None:
             description = f"the label `{escape.name}`" if isinstance(escape, Label) else f"`{escape.opcode}`"
-            raise PtxError([rules.NESTING.found(
+            raise PtxError([rules.NESTING.report(
                 escape.origin,
                 f"{description} inside `{self.title}`: a group of instructions cannot contain control flow",
                 help="end the ptx.expr() block first, or use @intrinsic",

@@ -13,7 +13,7 @@ from math import gcd, prod
 from typing import Any, NoReturn, cast
 
 from pyptx.check.symbols import Kind, Symbol
-from pyptx.diagnostics import PythonFrame, counted
+from pyptx.diagnostics import PythonFrame, format_count
 from pyptx.dsl import rules
 from pyptx.dsl.emit import describe, emit, spell
 from pyptx.dsl.operators import widen
@@ -353,7 +353,7 @@ def _normalize_indices(idx: Any) -> tuple[Any, ...]:
 
 
 def _refuse_count(view: SharedView, indices: tuple[Any, ...]) -> NoReturn:
-    rank, count = counted("dimension", len(view.shape)), counted("index", len(indices), plural="indices")
+    rank, count = format_count("dimension", len(view.shape)), format_count("index", len(indices), plural="indices")
     fail(rules.INDEX, f"`{view.name}` has {rank}, found {count}", help=_INDICES)
 
 

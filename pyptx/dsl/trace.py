@@ -357,7 +357,7 @@ def place() -> PythonFrame | None:
 
 def fail(rule: Rule, message: str, *, help: str | None = None, notes: list[str] | None = None) -> NoReturn:
     """Raise the finding at the user's line."""
-    raise PtxError([rule.found(place(), message, notes=notes or (), help=help)])
+    raise PtxError([rule.report(place(), message, notes=notes or (), help=help)])
 
 
 def check_name(name: object, *, symbol: bool = False) -> None:

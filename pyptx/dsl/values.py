@@ -24,7 +24,7 @@ from pyptx.ir.operands import (
     RegisterOperand,
     VectorOperand,
 )
-from pyptx.numbers import FORMATS, Format, Kind, Overflow, encode, value_of
+from pyptx.numbers import FORMATS, Format, Kind, Overflow, decode_number, encode
 from pyptx.types import ALL, PtxType, from_name
 
 _ARITHMETIC_FLOATS = frozenset(("f32", "f64", "f16", "bf16"))
@@ -84,7 +84,7 @@ class Value:
         frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
         while frame.f_back is not None and frame.f_globals.get("__name__") in ("copy", "pickle"):
             frame = frame.f_back
-        raise PtxError([rules.COPY.found(
+        raise PtxError([rules.COPY.report(
             PythonFrame(frame.f_code, frame.f_lasti),
             f"a {type(self).__name__} belongs to the kernel being traced and cannot be copied or pickled",
             help="reg.from_(x, dtype) copies a register's value; pass the PTX text, k.ptx(…), to another process",
@@ -344,7 +344,7 @@ def encode_float(value: int | float, dtype: PtxType) -> int:
     code = _encode_literal(value if isinstance(value, int) else float(value), form)
     if code is None:
         _refuse_range(value, form)
-    if isinstance(value, int) and value_of(code, form) != value:
+    if isinstance(value, int) and decode_number(code, form) != value:
         fail(rules.LITERAL, f".{dtype.name} cannot hold {value} exactly", help=f"write {value}.0 to round it")
     return code << form.shift
 
@@ -355,7 +355,7 @@ def _encode_literal(value: int | float, form: Format) -> int | None:
     # As ml_dtypes does: by way of f32, of which the largest numbers become infinite.
     single = FORMATS["f32"]
     code = encode(value, single)
-    return None if code is None else encode(value_of(code, single), form, overflow=Overflow.SPECIAL)
+    return None if code is None else encode(decode_number(code, single), form, overflow=Overflow.SPECIAL)
 
 
 def _refuse_range(value: int | float, form: Format) -> NoReturn:

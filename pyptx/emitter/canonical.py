@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from pyptx.emitter.styles import DEFAULT, Style, default_gaps
+from pyptx.emitter.styles import DEFAULT, Style, compute_default_gaps
 from pyptx.ir.base import tokens
 from pyptx.ir.directives import Module
 from pyptx.ir.nodes import Statement
@@ -21,21 +21,21 @@ _KEPT = re.compile(r"//[^\n]*|/\*.*?\*/|(?<![^\n])[ \t]*#[^\n]*", re.DOTALL)
 def formatted(module: Module, *, style: Style = DEFAULT) -> str:
     """Return the text of a module in canonical form; the operation is idempotent."""
     out: list[str] = []
-    waiting: list[tuple[Iterator[Statement], Statement]] = []
+    stack: list[tuple[Iterator[Statement], Statement]] = []
     current = iter(module.statements)
     while True:
         for statement in current:
-            _write_statement(statement, out, style, len(waiting))
+            _write_statement(statement, out, style, len(stack))
             inside = body_of(statement)
             if inside is not None:
-                waiting.append((current, statement))
+                stack.append((current, statement))
                 current = iter(inside)
                 break
         else:
-            if not waiting:
+            if not stack:
                 break
-            current, statement = waiting.pop()
-            _write_closing(statement, out, style, len(waiting))
+            current, statement = stack.pop()
+            _write_closing(statement, out, style, len(stack))
     _write_before("".join(module.layout or ()).replace("\r\n", "\n"), out, "", last=True)
     return "".join(out)
 
@@ -46,7 +46,7 @@ def _write_statement(node: Statement, out: list[str], style: Style, depth: int) 
     if not words:
         return
     lead = style.indent * depth
-    defaults: Sequence[str] = default_gaps(node, words, style, depth)
+    defaults: Sequence[str] = compute_default_gaps(node, words, style, depth)
     gaps: tuple[str, ...] | None = getattr(node, "layout", None)
     if gaps is None or len(gaps) != len(defaults):
         gaps = ("",) * len(defaults)
@@ -109,6 +109,6 @@ def _write_after(gap: str, out: list[str], lead: str) -> None:
         comments += f"  {match[0].strip()}"
         at = match.end()
     out.append(f"{comments}\n")
-    rest = gap[at:].partition("\n")[2]
-    if rest:
-        _write_before(rest, out, lead, last=True)
+    remainder = gap[at:].partition("\n")[2]
+    if remainder:
+        _write_before(remainder, out, lead, last=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pyptx.emitter.styles import DEFAULT, Style, default_gaps
+from pyptx.emitter.styles import DEFAULT, Style, compute_default_gaps
 from pyptx.ir.base import tokens
 from pyptx.ir.directives import Module, Section
 from pyptx.ir.nodes import Block, Function, Instruction, IntrinsicScope, Statement
@@ -30,7 +30,7 @@ def emit_statement(statement: Statement, *, style: Style = DEFAULT) -> str:
 
 def _write_all(statements: Sequence[Statement], out: list[str], style: Style) -> None:
     """Write statements and their bodies; open bodies are kept in a list, so nesting needs no recursion."""
-    waiting: list[tuple[Iterator[Statement], Statement]] = []
+    stack: list[tuple[Iterator[Statement], Statement]] = []
     current = iter(statements)
     write = out.append
     while True:
@@ -40,7 +40,7 @@ def _write_all(statements: Sequence[Statement], out: list[str], style: Style) ->
                 if layout is None:
                     if out and out[-1][-1:] != "\n":
                         write("\n")
-                    write(_format_instruction(node, style, len(waiting)))
+                    write(_format_instruction(node, style, len(stack)))
                     continue
                 if layout.form and layout.arity == len(operands):
                     texts = [o._text or text_of(o) for o in operands]  # pyright: ignore[reportPrivateUsage]
@@ -53,19 +53,19 @@ def _write_all(statements: Sequence[Statement], out: list[str], style: Style) ->
                         mark = f"@!{guard.register}" if guard.negated else f"@{guard.register}"
                         write(layout.form % (mark, head, *texts))
                         continue
-                _write_tokens(node, out, style, len(waiting))
+                _write_tokens(node, out, style, len(stack))
             elif isinstance(node, Block | Section | IntrinsicScope) or (type(node) is Function and node.definition):
-                _open(node, out, style, len(waiting))
-                waiting.append((current, node))
+                _open(node, out, style, len(stack))
+                stack.append((current, node))
                 current = iter(node.body)
                 break
             else:
-                _write_tokens(node, out, style, len(waiting))
+                _write_tokens(node, out, style, len(stack))
         else:
-            if not waiting:
+            if not stack:
                 return
-            current, node = waiting.pop()
-            _close(node, out, style, len(waiting))
+            current, node = stack.pop()
+            _close(node, out, style, len(stack))
 
 
 def _format_instruction(node: Instruction, style: Style, depth: int) -> str:
@@ -88,7 +88,7 @@ def _write_tokens(node: Statement, out: list[str], style: Style, depth: int) -> 
     if layout is not None and len(layout) == len(words) + 1:
         gaps: Sequence[str] = layout
     else:
-        gaps = default_gaps(node, words, style, depth)
+        gaps = compute_default_gaps(node, words, style, depth)
         if layout:
             gaps = [layout[0], *gaps[1:-1], layout[-1]]
         elif out and out[-1] and out[-1][-1] != "\n":

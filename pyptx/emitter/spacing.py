@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from pyptx.emitter.styles import Style, default_gaps, form_of
+from pyptx.emitter.styles import Style, compute_default_gaps, find_form
 from pyptx.ir.base import Node
 from pyptx.ir.directives import FileDirective, LocDirective, Section, SectionData
 from pyptx.ir.nodes import Block, Function, Instruction, Label, RegDecl, VarDecl
@@ -32,17 +32,17 @@ _KINDS: dict[type, str] = {
 }
 
 
-def kind_of(node: Node) -> str:
+def get_kind(node: Node) -> str:
     """Return the key that `Style.before` uses for a statement."""
     return _KINDS.get(type(node), "directive")
 
 
-def files_of(statements: Iterable[Node]) -> dict[int, str]:
+def list_files(statements: Iterable[Node]) -> dict[int, str]:
     """Return the paths in a module's `.file` directives by number."""
     return {int(node.index): node.path for node in statements if isinstance(node, FileDirective)}
 
 
-def loc_comment(node: LocDirective, words: Sequence[str], gaps: Sequence[str], files: Mapping[int, str]) -> str:
+def format_loc_comment(node: LocDirective, words: Sequence[str], gaps: Sequence[str], files: Mapping[int, str]) -> str:
     """Return LLVM's comment after `.loc`: the place again, with the file's name, from column 40 on."""
     text = words[0] + "".join([gap + word for gap, word in zip(gaps[1:-1], words[1:], strict=True)])
     name = files.get(node.file, "").rpartition("/")[2]
@@ -74,31 +74,31 @@ class Place:
         """The indentation level at this position."""
         return 1 if self.asm else min(self.depth, 1) if self.style.flat else self.depth
 
-    def keys(self, kind: str) -> tuple[str, str]:
+    def list_keys(self, kind: str) -> tuple[str, str]:
         """Return the keys under which `before` may have an entry for this kind, the most specific first."""
         level = self.level
-        where = "" if level == 1 else f"@{level}"
-        return f"{self.last} {kind}{where}", f"{kind}{where}"
+        suffix = "" if level == 1 else f"@{level}"
+        return f"{self.last} {kind}{suffix}", f"{kind}{suffix}"
 
-    def before(self, kind: str) -> str:
+    def choose_before(self, kind: str) -> str:
         """Return the gap before a statement of this kind."""
         style = self.current
         if style.before:
-            special, general = self.keys(kind)
+            special, general = self.list_keys(kind)
             gap = style.before.get(special)
             gap = style.before.get(general) if gap is None else gap
             if gap is not None:
                 return gap
         return "" if kind in ("asm", "end") else style.indent * self.level
 
-    def gaps(self, node: Node, words: Sequence[str]) -> list[str]:
+    def choose_gaps(self, node: Node, words: Sequence[str]) -> list[str]:
         """Return the gaps of a statement at this position."""
         style = self.current
-        gaps = default_gaps(node, words, style, self.level)
-        if not style.forms or 0 not in (form_of(node, words, style) or ()):
-            gaps[0] = self.before(kind_of(node))
+        gaps = compute_default_gaps(node, words, style, self.level)
+        if not style.forms or 0 not in (find_form(node, words, style) or ()):
+            gaps[0] = self.choose_before(get_kind(node))
         if self.style.loc_comments and isinstance(node, LocDirective):
-            gaps[-1] = loc_comment(node, words, gaps, self.files)
+            gaps[-1] = format_loc_comment(node, words, gaps, self.files)
         return gaps
 
     def open(self) -> None:
@@ -112,10 +112,10 @@ class Place:
         self.depth -= 1
         self.asm = self.outer.pop()
 
-    def closing(self, kind: str) -> list[str]:
+    def choose_closing(self, kind: str) -> list[str]:
         """Return the gaps of a closing brace at this position; its kind is that of its statement plus `}`."""
         form = self.current.forms.get(kind)
-        return [self.before(kind), "\n" if form is None else form.get(-1, "\n")]
+        return [self.choose_before(kind), "\n" if form is None else form.get(-1, "\n")]
 
     def begin(self) -> None:
         """Enter inline assembly."""

@@ -51,7 +51,7 @@ PUNCTUATION = frozenset("{}[](),;+|<>!-:=")
 """The tokens whose surroundings `around` may space."""
 
 
-def default_gaps(node: Node, words: Sequence[str], style: Style, depth: int) -> list[str]:
+def compute_default_gaps(node: Node, words: Sequence[str], style: Style, depth: int) -> list[str]:
     """Return the n+1 gaps that the style puts around a node's n tokens."""
     lead = style.indent * (min(depth, 1) if style.flat else depth)
     if isinstance(node, Instruction):
@@ -64,11 +64,11 @@ def default_gaps(node: Node, words: Sequence[str], style: Style, depth: int) -> 
             inner[-1] = f"\n{lead}"
     gaps = [lead, *inner, "\n"]
     if style.forms:
-        changed(gaps, form_of(node, words, style), operands)
+        apply_form(gaps, find_form(node, words, style), operands)
     return gaps
 
 
-def changed(gaps: list[str], form: Form | None, operands: int) -> None:
+def apply_form(gaps: list[str], form: Form | None, operands: int) -> None:
     """Insert a form's gaps; `operands` is the index of the gap before the operands."""
     for at, gap in (form or NO_FORMS).items():
         index = operands if isinstance(at, str) else at
@@ -76,13 +76,13 @@ def changed(gaps: list[str], form: Form | None, operands: int) -> None:
             gaps[index] = str(gap)
 
 
-def form_of(node: Node, words: Sequence[str], style: Style) -> Form | None:
+def find_form(node: Node, words: Sequence[str], style: Style) -> Form | None:
     """Return what the style changes for this kind of statement."""
-    head = head_of(node, words)
+    head = find_head(node, words)
     return style.forms.get(f"{head}/{len(words)}") or style.forms.get(head)
 
 
-def head_of(node: Node, words: Sequence[str]) -> str:
+def find_head(node: Node, words: Sequence[str]) -> str:
     """Return the key of a kind of statement in `forms`: the opcode with its guard, or the first words with dots."""
     if isinstance(node, Instruction):
         guard = "" if node.predicate is None else "@! " if node.predicate.negated else "@ "

@@ -55,7 +55,7 @@ class PtxLexer(Lexer):
     def get_tokens_unprocessed(self, text: str) -> Iterator[tuple[int, Kind, str]]:
         """Yield (index, kind, text) of each part."""
         for part in _PART.finditer(text):
-            yield part.start(), _kind(part.lastgroup or "stray", part[0]), part[0]
+            yield part.start(), _choose_kind(part.lastgroup or "stray", part[0]), part[0]
 
     @staticmethod
     def analyse_text(text: str) -> float:
@@ -65,13 +65,13 @@ class PtxLexer(Lexer):
 
 
 @cache
-def _instructions() -> frozenset[str]:
+def _collect_opcodes() -> frozenset[str]:
     return frozenset(table.opcodes())
 
 
-def _kind(group: str, text: str) -> Kind:
+def _choose_kind(group: str, text: str) -> Kind:
     if group == "name":
-        if text in _instructions():
+        if text in _collect_opcodes():
             return token.Keyword
         return token.Name.Constant if constant(text) else token.Name
     if group == "special":

@@ -20,7 +20,7 @@ class PtxSyntaxError(PtxError):
         diagnostics: Sequence[Diagnostic] = (),
         source: str | None = None,
     ) -> None:
-        findings = diagnostics or (rules.UNEXPECTED.found(Span(line, col) if line else None, message),)
+        findings = diagnostics or (rules.UNEXPECTED.report(Span(line, col) if line else None, message),)
         super().__init__(findings, source)
         self.message = message
         self.line = findings[0].line

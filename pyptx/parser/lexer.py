@@ -116,7 +116,7 @@ def stray(source: str, start: int) -> Failure:
 
 
 def _convert_to_error(failure: Failure, source: str) -> PtxSyntaxError:
-    diagnostic: Diagnostic = failure.rule.found(
+    diagnostic: Diagnostic = failure.rule.report(
         span_at(source, failure.start, failure.length), failure.message, help=failure.help
     )
     return PtxSyntaxError(failure.message, diagnostics=(diagnostic,), source=source)

@@ -185,7 +185,7 @@ class Parsing:
         if not any(diagnostic.code == rules.UNTERMINATED.code for diagnostic in self.diagnostics[-1:]):
             place: int = opening.fields["origin"]
             span = Span(place >> COLUMN_BITS, place & _COLUMN)
-            self.diagnostics.append(rules.BRACE.found(span, message, help="add the missing `}`"))
+            self.diagnostics.append(rules.BRACE.report(span, message, help="add the missing `}`"))
         outer.append(opening.make(**opening.fields, body=tuple(self.body), closing=layout_of(())))
         self.body = outer
 
@@ -200,7 +200,7 @@ class Parsing:
         span = Span(place >> COLUMN_BITS, place & _COLUMN, max(1, failure.length))
         if self.diagnostics and self.diagnostics[-1].origin == span:
             return
-        self.diagnostics.append(failure.rule.found(span, failure.message, help=failure.help))
+        self.diagnostics.append(failure.rule.report(span, failure.message, help=failure.help))
 
     def _skip(self, begin: int, start: int, failure: Failure) -> None:
         """Skip the text of a bad statement, up to where the next one seems to start."""

@@ -74,7 +74,7 @@ def _count_rounds(trace: Trace, dtype: Any, bounds: list[Any]) -> Generator[Reg,
         # Nothing can be raised from a generator that is being closed; the next statement raises it.
         trace.pop(loop.open_body, keep=False)
         loop.discard()
-        trace.pending.append(rules.PYTHON_EXIT.found(
+        trace.pending.append(rules.PYTHON_EXIT.report(
             origin, "`break` or `return` in the body of `ptx.range_` ended tracing, not the loop",
             help="use ptx.break_() or ptx.break_(pred=p)",
         ))  # fmt: skip

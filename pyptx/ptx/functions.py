@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 from pyptx.check.symbols import Kind, Symbol
-from pyptx.diagnostics import counted
+from pyptx.diagnostics import format_count
 from pyptx.dsl import rules
 from pyptx.dsl.emit import emit, spell
 from pyptx.dsl.finish import build_body
@@ -59,8 +59,8 @@ class DeviceFunction:
             fail(
                 rules.DECLARATION,
                 (
-                    f"`{self.name}` takes {counted('argument', len(names))}, but `params` has "
-                    f"{counted('type', len(params))}"
+                    f"`{self.name}` takes {format_count('argument', len(names))}, but `params` has "
+                    f"{format_count('type', len(params))}"
                 ),
             )
         return tuple(map(resolve_type, params)), tuple(map(resolve_type, returns))
@@ -69,7 +69,7 @@ class DeviceFunction:
         trace = get_trace()
         params, returns = self.signature()
         if len(args) != len(params):
-            fail(rules.ARGUMENT, f"`{self.name}` takes {counted('argument', len(params))}, found {len(args)}")
+            fail(rules.ARGUMENT, f"`{self.name}` takes {format_count('argument', len(params))}, found {len(args)}")
         self._define(trace, params, returns)
         results = call(trace, self.name, list(zip(params, args, strict=True)), returns)
         return None if not results else results[0] if len(results) == 1 else tuple(results)
@@ -117,8 +117,11 @@ class DeviceFunction:
     def _leave(self, returns: Sequence[PtxType], result: Any) -> None:
         results: list[Any] = list(result) if isinstance(result, tuple) else [] if result is None else [result]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
         if len(results) != len(returns):
-            fail(rules.ARGUMENT, f"`{self.name}` returns {counted('value', len(results))}, but declares {len(returns)}",
-                 help="annotate the return types: -> f32, or returns=(f32, u32)")  # fmt: skip
+            fail(
+                rules.ARGUMENT,
+                f"`{self.name}` returns {format_count('value', len(results))}, but declares {len(returns)}",
+                help="annotate the return types: -> f32, or returns=(f32, u32)",
+            )
         for index, (kind, value) in enumerate(zip(returns, results, strict=True)):
             _store(f"{self.name}_result{index}", kind, value)
 

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from pyptx.check.symbols import UNDECLARED
-from pyptx.diagnostics import counted
+from pyptx.diagnostics import format_count
 from pyptx.dsl import rules
 from pyptx.dsl.arithmetic import to_unsigned, to_untyped
 from pyptx.dsl.computing import compute
@@ -85,7 +85,7 @@ def mad(*args: Any, mode: str = "lo", pred: Pred | None = None) -> Reg:
     if len(args) not in (4, 5):
         fail(
             rules.ARGUMENT,
-            f"`ptx.mad` takes (dtype, dst, a, b, c) or (a, b, c), found {counted('argument', len(args))}",
+            f"`ptx.mad` takes (dtype, dst, a, b, c) or (a, b, c), found {format_count('argument', len(args))}",
         )
     floating = resolve_type(args[0]).kind == "f"
     return compute("fma" if floating else "mad", args[0], args[1:], ("rn" if floating else mode,), pred)

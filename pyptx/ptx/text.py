@@ -23,7 +23,7 @@ def raw(text: str) -> None:
         module = parse(f"{_HEAD}{text}\n}}\n")
     except PtxSyntaxError as wrong:
         raise PtxError(
-            rules.PTX_TEXT.found(origin, f"line {max(1, d.line - _HEAD_LINES)} of the text: {d.message}", help=d.help)
+            rules.PTX_TEXT.report(origin, f"line {max(1, d.line - _HEAD_LINES)} of the text: {d.message}", help=d.help)
             for d in wrong.diagnostics
         ) from None
     if len(module.directives) != 1 or not isinstance(module.directives[0], Function):
@@ -53,7 +53,7 @@ def _adopt(statement: Statement, trace: Trace, origin: PythonFrame | None, *, ou
     elif isinstance(statement, RegDecl | VarDecl) and outer:
         _make_room(statement, trace)
         for finding in symbols.declare(statement, trace.scope):
-            raise PtxError([finding.at(origin)])
+            raise PtxError([finding.move_to(origin)])
         trace.used_names.update(item.name for item in statement.declarators)
     changes = {name: None for name in ("layout",) if name in statement.__match_args__}
     return statement.replace(**changes, origin=origin)

@@ -159,7 +159,7 @@ class ExactModule:
         except PtxSyntaxError as wrong:
             at = _SECTION_HEAD.count("\n")
             raise PtxError(
-                rules.PTX_TEXT.found(origin, f"line {max(1, d.line - at)} of the section: {d.message}", help=d.help)
+                rules.PTX_TEXT.report(origin, f"line {max(1, d.line - at)} of the section: {d.message}", help=d.help)
                 for d in wrong.diagnostics
             ) from None
         section, *extras = module.directives or (None,)

@@ -9,25 +9,27 @@ from typing import Any, cast
 
 import numpy as np
 
-from pyptx.diagnostics import PtxError, counted
-from pyptx.runtime.arrays import Array, Unusable, adopted, numpy_dtype
+from pyptx.diagnostics import PtxError, format_count
+from pyptx.runtime.arrays import Array, Unusable, adopt, get_numpy_dtype
 from pyptx.runtime.rules import ARRAYS, GRID
-from pyptx.specs import Tile, array_dtype_names, unify_envs
+from pyptx.specs import Tile, list_array_dtype_names, unify_envs
 
 Tensors = Sequence[tuple[str, Tile]]
 
 
-def bind(inputs: Tensors, arrays: Sequence[Any], outputs: Tensors, given: Sequence[Any]) -> dict[str, int]:
+def bind(inputs: Tensors, arrays: Sequence[Any], outputs: Tensors, out_arrays: Sequence[Any]) -> dict[str, int]:
     """Return the values of the named dimensions; PtxError with every mismatch. `given` are arrays for the outputs, or
     none to allocate them."""
     if len(arrays) != len(inputs):
         names = ", ".join(name for name, _ in inputs) or "none"
         raise PtxError(
-            [ARRAYS.found(None, f"expected {counted('input array', len(inputs))} ({names}), found {len(arrays)}")]
+            [ARRAYS.report(None, f"expected {format_count('input array', len(inputs))} ({names}), found {len(arrays)}")]
         )
-    if given and len(given) != len(outputs):
-        raise PtxError([ARRAYS.found(None, f"expected {counted('array', len(outputs))} in `out=`, found {len(given)}")])
-    pairs = [*zip(inputs, arrays, strict=True), *zip(outputs, given or (), strict=False)]
+    if out_arrays and len(out_arrays) != len(outputs):
+        raise PtxError(
+            [ARRAYS.report(None, f"expected {format_count('array', len(outputs))} in `out=`, found {len(out_arrays)}")]
+        )
+    pairs = [*zip(inputs, arrays, strict=True), *zip(outputs, out_arrays or (), strict=False)]
     problems = [f"`{name}`: {wrong}" for (name, tile), array in pairs for wrong in _find_problems(tile, array)]
     envs: list[dict[str, int]] = []
     for (name, tile), array in pairs if not problems else ():
@@ -36,16 +38,18 @@ def bind(inputs: Tensors, arrays: Sequence[Any], outputs: Tensors, given: Sequen
         except ValueError as error:
             problems.append(f"`{name}`: {error}")
     if problems:
-        raise PtxError([ARRAYS.found(None, "; ".join(problems))])
+        raise PtxError([ARRAYS.report(None, "; ".join(problems))])
     return envs[0] if envs else {}
 
 
-def agreed(env: Mapping[str, int], said: Mapping[str, Any]) -> dict[str, int]:
+def merge_dimensions(env: Mapping[str, int], keywords: Mapping[str, Any]) -> dict[str, int]:
     """Merge the dimensions of the arrays with those passed by keyword; PtxError if they differ."""
-    wrong = [f"{n}={said[n]!r}, but the arrays have {env[n]}" for n in said if n in env and said[n] != env[n]]
+    wrong = [
+        f"{n}={keywords[n]!r}, but the arrays have {env[n]}" for n in keywords if n in env and keywords[n] != env[n]
+    ]
     if wrong:
-        raise PtxError([ARRAYS.found(None, "; ".join(wrong), help="remove it: the arrays determine it")])
-    return {**env, **said}
+        raise PtxError([ARRAYS.report(None, "; ".join(wrong), help="remove it: the arrays determine it")])
+    return {**env, **keywords}
 
 
 def _find_problems(tile: Tile, array: Array | Unusable) -> list[str]:
@@ -54,50 +58,58 @@ def _find_problems(tile: Tile, array: Array | Unusable) -> list[str]:
 
 def _find_misfits(tile: Tile, array: Array) -> list[str]:
     problems: list[str] = []
-    names = array_dtype_names(tile.dtype)
+    names = list_array_dtype_names(tile.dtype)
     if array.dtype.name not in names:
         problems.append(f"expected dtype {names[0]}, found {array.dtype.name}")
     if array.ndim != tile.rank:
-        problems.append(f"expected {counted('dimension', tile.rank)}, found shape {array.shape}")
+        problems.append(f"expected {format_count('dimension', tile.rank)}, found shape {array.shape}")
     if not array.flags.aligned:
-        problems.append(f"expected elements aligned to {counted('byte', array.itemsize)}; use x.copy()")
+        problems.append(f"expected elements aligned to {format_count('byte', array.itemsize)}; use x.copy()")
     if not array.flags.c_contiguous:
         problems.append("expected a contiguous row-major array; use numpy.ascontiguousarray(x) or x.contiguous()")
     return problems
 
 
-def scalars(
-    params: Sequence[tuple[str, str]], listed: Sequence[Any] | None, named: Mapping[str, Any], options: Collection[str]
+def collect_scalars(
+    params: Sequence[tuple[str, str]],
+    positional: Sequence[Any] | None,
+    keywords: Mapping[str, Any],
+    options: Collection[str],
 ) -> dict[str, Any]:
     """Return the raw parameters by name, from a list of all or from the keywords; arrays stand for their addresses.
     `options` are keywords of the call that are never parameters."""
     names = [name for _, name in params]
-    if listed is not None and len(listed) != len(names):
-        text = f"expected {counted('value', len(names))} in `args=` ({', '.join(names) or 'none'}), found {len(listed)}"
-        raise PtxError([ARRAYS.found(None, text)])
-    values = dict(zip(names, listed or (), strict=False)) | {name: named[name] for name in names if name in named}
-    hidden = [name for name in names if name not in values and name in options]
-    if hidden:
-        text = f"the raw parameter `{hidden[0]}` has no value: `{hidden[0]}=` is an option of the call"
-        raise PtxError([ARRAYS.found(None, text, help=f"pass all raw parameters in order: args=[{', '.join(names)}]")])
+    if positional is not None and len(positional) != len(names):
+        text = (
+            f"expected {format_count('value', len(names))} in `args=` ({', '.join(names) or 'none'}), "
+            f"found {len(positional)}"
+        )
+        raise PtxError([ARRAYS.report(None, text)])
+    values = dict(zip(names, positional or (), strict=False)) | {
+        name: keywords[name] for name in names if name in keywords
+    }
+    shadowed = [name for name in names if name not in values and name in options]
+    if shadowed:
+        text = f"the raw parameter `{shadowed[0]}` has no value: `{shadowed[0]}=` is an option of the call"
+        raise PtxError([ARRAYS.report(None, text, help=f"pass all raw parameters in order: args=[{', '.join(names)}]")])
     parameters: dict[str, Any] = {}
     for name, value in values.items():
-        parameters[name] = adopted([value])[0] if hasattr(value, "shape") and getattr(value, "shape", ()) else value
+        parameters[name] = adopt([value])[0] if hasattr(value, "shape") and getattr(value, "shape", ()) else value
         if isinstance(parameters[name], Unusable):
-            raise PtxError([ARRAYS.found(None, f"`{name}`: {parameters[name].problem}")])
+            raise PtxError([ARRAYS.report(None, f"`{name}`: {parameters[name].problem}")])
     return parameters
 
 
-def allocated(outputs: Tensors, env: Mapping[str, int]) -> list[Array]:
+def allocate(outputs: Tensors, env: Mapping[str, int]) -> list[Array]:
     """Return arrays for the outputs, filled with values that a kernel should not use: `_allocate_uninitialized`."""
     arrays: list[Array] = []
     for name, tile in outputs:
-        lost = [dim for dim in tile.shape if isinstance(dim, str) and dim not in env]
-        if lost:
-            text = f"`{name}`: its dimension {lost[0]} does not occur in any input"
-            raise PtxError([ARRAYS.found(None, text, help=f"pass {lost[0]}= by keyword, or the array as out=")])
+        unbound = [dim for dim in tile.shape if isinstance(dim, str) and dim not in env]
+        if unbound:
+            text = f"`{name}`: its dimension {unbound[0]} does not occur in any input"
+            raise PtxError([ARRAYS.report(None, text, help=f"pass {unbound[0]}= by keyword, or the array as out=")])
         shape = tile.resolve_shape(dict(env))
-        arrays.append(_allocate_uninitialized(shape, numpy_dtype(array_dtype_names(tile.dtype)[0])))
+        arrays.append(_allocate_uninitialized(shape, get_numpy_dtype(list_array_dtype_names(tile.dtype)[0])))
     return arrays
 
 
@@ -116,19 +128,19 @@ def _call(grid: Callable[..., Any], env: Mapping[str, int]) -> Any:
         inspect.signature(grid).bind(**env)
     except TypeError as why:
         text = f"the grid function does not accept the dimensions {', '.join(env) or '(none)'}: {why}"
-        raise PtxError([GRID.found(None, text, help=f"write grid=lambda {', '.join(env)}: (…,)")]) from None
+        raise PtxError([GRID.report(None, text, help=f"write grid=lambda {', '.join(env)}: (…,)")]) from None
     return grid(**env)
 
 
-def grid_of(grid: Any, env: Mapping[str, int]) -> tuple[int, ...]:
+def resolve_grid(grid: Any, env: Mapping[str, int]) -> tuple[int, ...]:
     """Return the grid for these dimensions: a tuple, or the result of a function of the dimensions."""
     if grid is None:
-        raise PtxError([GRID.found(None, "the kernel has no grid", help="pass grid= to @kernel or to the call")])
+        raise PtxError([GRID.report(None, "the kernel has no grid", help="pass grid= to @kernel or to the call")])
     extents: Any = _call(grid, env) if callable(grid) else grid
     dims = tuple(cast("Sequence[Any]", extents)) if isinstance(extents, tuple | list) else (extents,)
     if not 1 <= len(dims) <= 3 or not all(isinstance(d, int | np.integer) and d > 0 for d in dims):
-        where = f" for {', '.join(f'{name}={size}' for name, size in env.items())}" if callable(grid) else ""
+        context = f" for {', '.join(f'{name}={size}' for name, size in env.items())}" if callable(grid) else ""
         raise PtxError(
-            [GRID.found(None, f"the grid{where}: expected one to three positive integers, found {extents!r}")]
+            [GRID.report(None, f"the grid{context}: expected one to three positive integers, found {extents!r}")]
         )
     return tuple(int(d) for d in dims)

@@ -22,12 +22,12 @@ class Unusable(NamedTuple):
     problem: str
 
 
-def numpy_dtype(name: str) -> np.dtype[Any]:
+def get_numpy_dtype(name: str) -> np.dtype[Any]:
     """Return NumPy's dtype of this name; `ml_dtypes` provides the small formats."""
     return np.dtype(getattr(ml_dtypes, name, name))
 
 
-def library_of(values: Iterable[object]) -> str:
+def find_library(values: Iterable[object]) -> str:
     """Return the library for the results: that of the first argument that is not a NumPy array."""
     return next((name for value in values if (name := _find_library(value)) != "numpy"), "numpy")
 
@@ -37,16 +37,16 @@ def _find_library(value: object) -> str:
     return "torch" if "torch" in roots else "jax" if roots & {"jax", "jaxlib"} else "numpy"
 
 
-def adopted(values: Sequence[Any], *, written: bool = False) -> list[Array | Unusable]:
+def adopt(values: Sequence[Any], *, writable: bool = False) -> list[Array | Unusable]:
     """Return views of arrays without copying; the same array twice is one view. `written` are outputs."""
-    known: dict[int, Array | Unusable] = {}
+    views: dict[int, Array | Unusable] = {}
     for value in values:
-        if id(value) not in known:
-            known[id(value)] = _view(value, written)
-    return [known[id(value)] for value in values]
+        if id(value) not in views:
+            views[id(value)] = _view(value, writable)
+    return [views[id(value)] for value in values]
 
 
-def _view(value: Any, written: bool) -> Array | Unusable:
+def _view(value: Any, writable: bool) -> Array | Unusable:
     library = _find_library(value)
     if library == "torch":
         from pyptx.runtime import torch_
@@ -55,14 +55,16 @@ def _view(value: Any, written: bool) -> Array | Unusable:
     if library == "jax":
         from pyptx.runtime import jax_arrays
 
-        return jax_arrays.view(value, written)
+        return jax_arrays.view(value, writable)
     if not isinstance(value, np.ndarray):
         return Unusable(f"expected an array, found {type(value).__name__}{_suggest(value)}")
     if isinstance(value, np.ma.MaskedArray):
         return Unusable("expected an array without a mask, which kernels ignore; use x.filled(value) or x.data")
     array = cast("Array", value)
     return (
-        Unusable("expected a writable array, found a read-only one") if written and not array.flags.writeable else array
+        Unusable("expected a writable array, found a read-only one")
+        if writable and not array.flags.writeable
+        else array
     )
 
 
@@ -87,16 +89,16 @@ def check_results(library: str, arrays: Sequence[Array]) -> None:
             jax_arrays.check_result(array)
 
 
-def given_back(library: str, arrays: Sequence[Array]) -> list[Any]:
+def give_back(library: str, arrays: Sequence[Array]) -> list[Any]:
     """Return results as arrays of a library, over the same memory if possible."""
     if library == "torch":
         from pyptx.runtime import torch_
 
-        return [torch_.tensor(array) for array in arrays]
+        return [torch_.to_torch(array) for array in arrays]
     if library == "jax":
         from pyptx.runtime import jax_arrays
 
-        return [jax_arrays.array(array) for array in arrays]
+        return [jax_arrays.to_jax(array) for array in arrays]
     return list(arrays)
 
 

@@ -15,13 +15,13 @@ from pyptx.runtime.rules import ARRAYS
 jax: Any = import_module("jax")
 
 
-def view(value: Any, written: bool) -> Array | Unusable:
+def view(value: Any, writable: bool) -> Array | Unusable:
     """Return an array's memory, or why it cannot be used."""
     if isinstance(value, jax.core.Tracer):
         return Unusable("expected a concrete array, found a tracer: JAX is tracing the call; call it outside jax.jit")
     if not isinstance(value, jax.Array):
         return Unusable(f"expected an array, found {type(value).__name__}")
-    if written:
+    if writable:
         return Unusable("expected a writable array, but JAX arrays are immutable; omit out= and use the result")
     if value.is_deleted():
         return Unusable("expected a concrete array, found one that was donated or deleted")
@@ -33,14 +33,14 @@ def view(value: Any, written: bool) -> Array | Unusable:
 
 def check_result(result: Array) -> None:
     """Refuse a result that JAX would narrow, which it does with 64-bit types by default."""
-    narrowed = jax.dtypes.canonicalize_dtype(result.dtype)
-    if narrowed != result.dtype:
-        raise PtxError([ARRAYS.found(
-            None, f"a result is {result.dtype.name}, but JAX converts it to {narrowed.name}",
+    canonical = jax.dtypes.canonicalize_dtype(result.dtype)
+    if canonical != result.dtype:
+        raise PtxError([ARRAYS.report(
+            None, f"a result is {result.dtype.name}, but JAX converts it to {canonical.name}",
             help='jax.config.update("jax_enable_x64", True), or call the kernel with NumPy arrays',
         )])  # fmt: skip
 
 
-def array(result: Array) -> Any:
+def to_jax(result: Array) -> Any:
     """Return a result as a JAX array."""
     return jax.numpy.asarray(result)

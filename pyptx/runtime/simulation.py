@@ -16,13 +16,13 @@ from pyptx.tensormap import tensor_map
 _MAP = "_tma_desc"
 
 
-def launch_of(
+def create_launch(
     module: Module,
     definition: Definition,
     arrays: Mapping[str, Array],
     scalars: Mapping[str, Any],
     env: Mapping[str, int],
-    **how: Any,
+    **options: Any,
 ) -> sim.Launch:
     """Return a launch of a kernel in the module, with arrays by tensor name and scalars by parameter name."""
     entry = next(f for f in module.directives if isinstance(f, Function) and f.name == definition.name)
@@ -36,7 +36,7 @@ def launch_of(
             args[param.name] = scalars[param.name]
         elif tensor in arrays:
             args[param.name] = sim.Tensor(arrays[tensor], tensor_map(tiles[tensor], dict(env), 0))
-    return sim.Launch(module, definition.name, args=args, block=definition.block, cluster=definition.cluster, **how)
+    return sim.Launch(module, definition.name, args=args, block=definition.block, cluster=definition.cluster, **options)
 
 
 def simulate(launch: sim.Launch, **options: Any) -> sim.Result:
@@ -47,7 +47,7 @@ def simulate(launch: sim.Launch, **options: Any) -> sim.Result:
     )  # fmt: skip
 
 
-def warnings_of(result: sim.Result) -> list[str]:
+def list_warnings(result: sim.Result) -> list[str]:
     """Return the text of each warning among the hazards of a run, one per cause."""
     diagnostics = [finding.diagnostic() for finding in by_cause(result.hazards)]
     return [f"{d}; {d.help}" for d in diagnostics if d.severity is Severity.WARNING]

@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 
 from pyptx.numbers import FORMATS
-from pyptx.runtime.arrays import Array, Unusable, numpy_dtype
+from pyptx.runtime.arrays import Array, Unusable, get_numpy_dtype
 
 # PyTorch's stubs are as large as this package, and nothing here needs them.
 torch: Any = import_module("torch")
@@ -29,7 +29,7 @@ def view(tensor: Any) -> Array | Unusable:
         bits = plain.view(getattr(torch, _BITS[tensor.element_size()])).numpy()
     except (RuntimeError, TypeError) as error:
         return Unusable(f"PyTorch does not expose its memory: {error}")
-    return bits if name == _PACKED else bits.view(numpy_dtype(name))
+    return bits if name == _PACKED else bits.view(get_numpy_dtype(name))
 
 
 _PACKED = FORMATS["e2m1"].pair
@@ -59,7 +59,7 @@ def _find_problem(tensor: Any) -> str | None:
     return "expected an ordinary tensor, found a negative view; use x.resolve_neg()" if tensor.is_neg() else None
 
 
-def tensor(array: Array) -> Any:
+def to_torch(array: Array) -> Any:
     """Return an array as a tensor over its memory."""
     name = array.dtype.name
     if not _is_unknown_to_numpy(name):

@@ -223,9 +223,9 @@ def _check_rank(rank: int) -> int:
 
 def _read_element(words: list[int]) -> ElementType:
     code = _get(words, _CHOICES, _ELEMENT)
-    flagged = bool(_get(words, _CHOICES, _TF32)) and code in (7, 8)
+    has_flag = bool(_get(words, _CHOICES, _TF32)) and code in (7, 8)
     for element, number in _ELEMENT_CODE.items():
-        if number == code and (element in _FLAGGED) == flagged:
+        if number == code and (element in _FLAGGED) == has_flag:
             return element
     raise ValueError(f"not a tensor map: element type code {code} is unknown")
 

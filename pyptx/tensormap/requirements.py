@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pyptx.diagnostics import Diagnostic, PtxError, counted
+from pyptx.diagnostics import Diagnostic, PtxError, format_count
 from pyptx.tensormap import rules
 from pyptx.tensormap.maps import TensorMap
 from pyptx.tensormap.modes import ElementType, Fill, Im2col, Im2colMode, Interleave, Swizzle
@@ -36,7 +36,7 @@ def _check_rank(tensor: TensorMap) -> Iterator[Diagnostic]:
     lowest = 3 if tensor.im2col is not None or tensor.interleave is not Interleave.NONE else 1
     if not lowest <= tensor.rank <= MAX_RANK:
         why = " with im2col or an interleave" if lowest == 3 else ""
-        yield rules.RANK.found(
+        yield rules.RANK.report(
             None,
             f"expected {lowest} to {MAX_RANK} dimensions{why}, got {tensor.rank}",
             help="merge or split dimensions" if tensor.rank > MAX_RANK else "add dimensions of size 1",
@@ -51,8 +51,10 @@ def _check_rank(tensor: TensorMap) -> Iterator[Diagnostic]:
         lists |= {"im2col.lower": (tensor.im2col.lower, corners), "im2col.upper": (tensor.im2col.upper, corners)}
     for name, (values, count) in lists.items():
         if len(values) != count:
-            message = f"`{name}` needs {counted('number', count)} for a tensor of rank {tensor.rank}, got {len(values)}"
-            yield rules.RANK.found(None, message, help="start with the fastest-varying dimension")
+            message = (
+                f"`{name}` needs {format_count('number', count)} for a tensor of rank {tensor.rank}, got {len(values)}"
+            )
+            yield rules.RANK.report(None, message, help="start with the fastest-varying dimension")
 
 
 def _check_memory(tensor: TensorMap) -> Iterator[Diagnostic]:
@@ -61,24 +63,24 @@ def _check_memory(tensor: TensorMap) -> Iterator[Diagnostic]:
     alignment = 32 if wide else 16
     why = f" ({'a 32-byte interleave' if tensor.interleave is Interleave.B32 else tensor.dtype.name})" if wide else ""
     if tensor.address % alignment or not 0 <= tensor.address < 2**64:
-        yield rules.ADDRESS.found(
+        yield rules.ADDRESS.report(
             None,
             f"the tensor must be aligned to {alignment} bytes{why}, but its address is {tensor.address:#x}",
             help="allocate the tensor separately, or copy the slice to its own buffer",
         )
     for axis, size in enumerate(tensor.dims):
         if not 1 <= size <= 2**32:
-            yield rules.SIZE.found(None, f"dimension {axis} must have 1 to 2^32 elements, got {size}")
+            yield rules.SIZE.report(None, f"dimension {axis} must have 1 to 2^32 elements, got {size}")
     multiple = {ElementType.B4X16: 2}.get(tensor.dtype, _PADDED_WIDTH if tensor.dtype.is_padded else 1)
     if tensor.dims[0] % multiple:
-        yield rules.SIZE.found(
+        yield rules.SIZE.report(
             None,
             f"dimension 0 of {tensor.dtype.name} must be a multiple of {multiple}, got {tensor.dims[0]}",
             help=f"pad the rows to a multiple of {multiple} elements",
         )
     for axis, stride in enumerate(tensor.strides, 1):
         if stride % alignment or not 0 <= stride < 2**40:
-            yield rules.STRIDE.found(
+            yield rules.STRIDE.report(
                 None,
                 f"the stride of dimension {axis} must be a multiple of {alignment} bytes below 2^40{why}, got {stride}",
                 help=f"pad the rows to a multiple of {alignment} bytes",
@@ -89,7 +91,7 @@ def _check_access(tensor: TensorMap) -> Iterator[Diagnostic]:
     """Check the parameters of a copy: box or corners, traversal strides."""
     for axis, stride in enumerate(tensor.element_strides):
         if not 1 <= stride <= 8:
-            yield rules.ELEMENT_STRIDE.found(
+            yield rules.ELEMENT_STRIDE.report(
                 None, f"the traversal stride of dimension {axis} must be 1 to 8, got {stride}"
             )
     if tensor.im2col is not None:
@@ -97,16 +99,16 @@ def _check_access(tensor: TensorMap) -> Iterator[Diagnostic]:
         return
     for axis, size in enumerate(tensor.box):
         if not 1 <= size <= 256:
-            yield rules.BOX.found(
+            yield rules.BOX.report(
                 None,
                 f"the box must have 1 to 256 elements along dimension {axis}, got {size}",
                 help="copy several boxes",
             )
     if tensor.dtype.is_padded and tensor.box[0] != _PADDED_WIDTH:
         message = f"the box of {tensor.dtype.name} must be {_PADDED_WIDTH} elements wide, got {tensor.box[0]}"
-        yield rules.BOX.found(None, message)
+        yield rules.BOX.report(None, message)
     elif tensor.interleave is Interleave.NONE and tensor.box[0] * tensor.dtype.bits % 128:
-        yield rules.BOX.found(
+        yield rules.BOX.report(
             None,
             f"a row of the box must be a multiple of 16 bytes, got {tensor.box[0]} times {tensor.dtype.bits} bits",
             help=f"make the box a multiple of {128 // tensor.dtype.bits} elements wide",
@@ -119,17 +121,17 @@ def _check_corners(tensor: TensorMap, im2col: Im2col) -> Iterator[Diagnostic]:
     for axis, (low, high) in enumerate(zip(im2col.lower, im2col.upper, strict=True), 1):
         if not (-limit <= low < limit and -limit <= high < limit):
             message = f"corners along dimension {axis} must be in [{-limit}, {limit - 1}], got {low} and {high}"
-            yield rules.IM2COL.found(None, message)
+            yield rules.IM2COL.report(None, message)
         elif tensor.dims[axis] + high - low < 1:
             message = f"the box [{low}, {tensor.dims[axis] - 1 + high}] along dimension {axis} is empty"
-            yield rules.IM2COL.found(None, message, help="move the corners apart: the upper one counts from the end")
+            yield rules.IM2COL.report(None, message, help="move the corners apart: the upper one counts from the end")
     if not 1 <= im2col.channels <= 256:
-        yield rules.IM2COL.found(None, f"im2col copies 1 to 256 channels per pixel, got {im2col.channels}")
+        yield rules.IM2COL.report(None, f"im2col copies 1 to 256 channels per pixel, got {im2col.channels}")
     elif tensor.dtype.is_padded and im2col.channels != _PADDED_WIDTH:
         message = f"im2col copies {_PADDED_WIDTH} channels of {tensor.dtype.name} per pixel, got {im2col.channels}"
-        yield rules.IM2COL.found(None, message)
+        yield rules.IM2COL.report(None, message)
     if im2col.mode is not Im2colMode.W128 and not 1 <= im2col.pixels <= 1024:
-        yield rules.IM2COL.found(None, f"im2col copies 1 to 1024 pixels, got {im2col.pixels}")
+        yield rules.IM2COL.report(None, f"im2col copies 1 to 1024 pixels, got {im2col.pixels}")
 
 
 def _check_modes(tensor: TensorMap) -> Iterator[Diagnostic]:
@@ -137,29 +139,29 @@ def _check_modes(tensor: TensorMap) -> Iterator[Diagnostic]:
     w_mode = tensor.im2col is not None and tensor.im2col.mode is not Im2colMode.IM2COL
     if tensor.interleave is Interleave.B32 and tensor.swizzle is not Swizzle.B32:
         message = f"a 32-byte interleave needs swizzle B32, got {tensor.swizzle.name}"
-        yield rules.INTERLEAVE.found(None, message, help="use Swizzle.B32")
+        yield rules.INTERLEAVE.report(None, message, help="use Swizzle.B32")
     elif tensor.interleave is not Interleave.NONE and (w_mode or tensor.dtype is ElementType.B6X16_P32):
         subject = "the W modes of im2col" if w_mode else tensor.dtype.name
-        yield rules.INTERLEAVE.found(None, f"{subject} cannot be interleaved", help="use Interleave.NONE")
+        yield rules.INTERLEAVE.report(None, f"{subject} cannot be interleaved", help="use Interleave.NONE")
     yield from _check_swizzle(tensor, w_mode)
     if tensor.fill is Fill.NAN and not tensor.dtype.is_float:
         message = f"only floating-point elements can be filled with NaN, not {tensor.dtype.name}"
-        yield rules.FILL.found(None, message, help="use Fill.ZERO")
+        yield rules.FILL.report(None, message, help="use Fill.ZERO")
 
 
 def _check_swizzle(tensor: TensorMap, w_mode: bool) -> Iterator[Diagnostic]:
-    allowed = _SWIZZLES_OF_PADDED.get(tensor.dtype, tuple(Swizzle))
-    allowed = tuple(s for s in allowed if not w_mode or s in _SWIZZLES_OF_W_MODES)
-    if tensor.swizzle not in allowed:
+    modes = _SWIZZLES_OF_PADDED.get(tensor.dtype, tuple(Swizzle))
+    modes = tuple(s for s in modes if not w_mode or s in _SWIZZLES_OF_W_MODES)
+    if tensor.swizzle not in modes:
         subject = "the W modes of im2col" if w_mode else tensor.dtype.name
-        names = ", ".join(s.name for s in allowed)
+        names = ", ".join(s.name for s in modes)
         message = f"swizzle {tensor.swizzle.name} cannot be combined with {subject}; allowed: {names}"
-        yield rules.SWIZZLE.found(None, message)
+        yield rules.SWIZZLE.report(None, message)
         return
     span = tensor.swizzle.span
     if span and tensor.interleave is Interleave.NONE and tensor.inner_bytes > span:
-        wide_enough = [s.name for s in Swizzle if s.span >= tensor.inner_bytes and s in allowed]
+        wide_enough = [s.name for s in Swizzle if s.span >= tensor.inner_bytes and s in modes]
         elements = span * 8 // tensor.dtype.shared_bits
         remedy = f"copy boxes {elements} elements wide" + (f", or use {wide_enough[0]}" if wide_enough else "")
         message = f"a row of the box is {tensor.inner_bytes} bytes, but swizzle {tensor.swizzle.name} spans {span}"
-        yield rules.SWIZZLE.found(None, message, help=remedy)
+        yield rules.SWIZZLE.report(None, message, help=remedy)

@@ -8,8 +8,8 @@ _MAP = "TensorMap(ElementType.F16, {address}, dims={dims}, strides={strides}, bo
 _GOOD = {"address": "0x1000", "dims": "(256, 64)", "strides": "(512,)", "box": "(64, 64)", "more": ""}
 
 
-def _format_example(**changed: str) -> str:
-    return _MAP.format(**{**_GOOD, **changed})
+def _format_example(**changes: str) -> str:
+    return _MAP.format(**{**_GOOD, **changes})
 
 
 RANK = Rule(

@@ -47,10 +47,10 @@ def _choose_interleave(tile: Tile, bits: int, box_bits: int) -> tuple[Interleave
         )
         widths = " or ".join(str(width // tile.dtype.bits) for width in slices)
         remedy = f"reshape the channels into slices of {widths} elements: (N, C/{128 // tile.dtype.bits}, H, W, …)"
-        raise PtxError([rules.INTERLEAVE.found(None, message, help=remedy)])
+        raise PtxError([rules.INTERLEAVE.report(None, message, help=remedy)])
     if box_bits != bits:
         message = f"a box must contain whole slices of {bits // 8} bytes, got {box_bits / 8:g} in {tile!r}"
-        raise PtxError([rules.INTERLEAVE.found(None, message, help="end tma_box with the size of the last dimension")])
+        raise PtxError([rules.INTERLEAVE.report(None, message, help="end tma_box with the size of the last dimension")])
     return slices[bits]
 
 
@@ -65,4 +65,4 @@ def _check_whole_columns(*widths: int) -> None:
                 f"the rank-3 view splits columns into groups of {RESHAPED_WIDTH}, but {width} is not a multiple "
                 f"of {RESHAPED_WIDTH}"
             )
-            raise PtxError([rules.SIZE.found(None, message, help="pad the columns, or use tma_rank=2")])
+            raise PtxError([rules.SIZE.report(None, message, help="pad the columns, or use tma_rank=2")])

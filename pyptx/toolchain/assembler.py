@@ -16,7 +16,7 @@ from pyptx.toolchain import nvjitlink, rules
 from pyptx.toolchain.cubin import AssemblyError, Cubin, Engine
 from pyptx.toolchain.elf import ELF_MAGIC
 from pyptx.toolchain.messages import INPUT_NAME, OriginOf, is_error, parse_log
-from pyptx.toolchain.process import DEFAULT_TIMEOUT, private_folder, run
+from pyptx.toolchain.process import DEFAULT_TIMEOUT, create_private_folder, run
 from pyptx.toolchain.tools import INSTALL, Tool, ToolMissing, find_tool
 
 _UNSUPPORTED = "Unsupported .version"
@@ -37,8 +37,8 @@ def assemble(
     """Return the machine code of a PTX module for `target` (default: the module's own), or raise AssemblyError with
     every message. `engine=None` uses ptxas if installed, else nvJitLink. `options` are ptxas options without spaces
     (`-maxrregcount=64`). nvJitLink runs in this process: `timeout` cannot stop it."""
-    chosen = engine or _choose_engine()
-    if chosen == "nvjitlink":
+    assembler = engine or _choose_engine()
+    if assembler == "nvjitlink":
         return assemble_with_nvjitlink(ptx, target, lineinfo=lineinfo, options=options, origin_of=origin_of)
     return assemble_with_ptxas(ptx, target, lineinfo=lineinfo, options=options, timeout=timeout, origin_of=origin_of)
 
@@ -62,21 +62,21 @@ def assemble_with_ptxas(
     origin_of: OriginOf | None = None,
 ) -> Cubin:
     """Assemble with ptxas in a subprocess: whole-program code, as nvcc would generate."""
-    tool, name, text = find_tool("ptxas"), _find_real_target(ptx, target), encoded(ptx)
-    flags = ["-v", *(["--generate-line-info"] if lineinfo else []), *checked_options(options)]
-    with private_folder() as folder:
+    tool, name, text = find_tool("ptxas"), _find_real_target(ptx, target), encode_text(ptx)
+    flags = ["-v", *(["--generate-line-info"] if lineinfo else []), *check_options(options)]
+    with create_private_folder() as folder:
         (folder / INPUT_NAME).write_bytes(text)
-        done = run([tool.path, "-arch", name, *flags, "-o", "out.cubin", INPUT_NAME], cwd=folder, timeout=timeout)
+        run_result = run([tool.path, "-arch", name, *flags, "-o", "out.cubin", INPUT_NAME], cwd=folder, timeout=timeout)
         output = folder / "out.cubin"
         cubin = output.read_bytes() if output.exists() else b""
-    findings = parse_log(done.messages, ptx, origin_of)
-    if done.status != 0:
+    findings = parse_log(run_result.messages, ptx, origin_of)
+    if run_result.status != 0:
         if not any(is_error(d) for d in findings):
-            raise done.failure()
-        raise AssemblyError(_add_remedy(findings, tool), ptx, done.messages)
+            raise run_result.make_failure()
+        raise AssemblyError(_add_remedy(findings, tool), ptx, run_result.messages)
     if not cubin.startswith(ELF_MAGIC[:4]):
-        raise done.useless("machine code")
-    return Cubin(cubin, name, str(tool), done.messages, findings)
+        raise run_result.make_useless_error("machine code")
+    return Cubin(cubin, name, str(tool), run_result.messages, findings)
 
 
 def assemble_with_nvjitlink(
@@ -91,16 +91,16 @@ def assemble_with_nvjitlink(
     """Assemble with nvJitLink in this process: half the time of ptxas for a small kernel, but relocatable code (see the
     module docstring). `relocatable=True` leaves it unlinked, so that external functions may remain undefined. A crash
     of the library crashes this process: pass only trusted text."""
-    producer, name, text = f"nvJitLink {nvjitlink.version()}", _find_real_target(ptx, target), encoded(ptx)
+    producer, name, text = f"nvJitLink {nvjitlink.version()}", _find_real_target(ptx, target), encode_text(ptx)
     flags = [f"-arch={name}", "-verbose", *(["-lineinfo"] if lineinfo else []), *(["-r"] if relocatable else [])]
-    flags += [f"-Xptxas={option}" for option in checked_options(options)]
+    flags += [f"-Xptxas={option}" for option in check_options(options)]
     cubin, log = nvjitlink.link(text, flags)
     findings = parse_log(log, ptx, origin_of)
     if cubin is not None:
         return Cubin(cubin, name, producer, log, findings)
     if not any(is_error(d) for d in findings):
         message = "nvJitLink does not recognize this text as PTX: only comments may precede `.version`"
-        findings = (*findings, rules.STOPPED.found(Span(1, 1), message, notes=log.splitlines()))
+        findings = (*findings, rules.STOPPED.report(Span(1, 1), message, notes=log.splitlines()))
     raise AssemblyError(findings, ptx, log)
 
 
@@ -113,14 +113,14 @@ def validate(
 ) -> tuple[Diagnostic, ...]:
     """Return the ptxas diagnostics of a module without generating code (`-arch compute_XX`). Fast, but misses errors
     that only code generation detects: too much shared or constant memory, undefined functions."""
-    tool, text = find_tool("ptxas"), encoded(ptx)
+    tool, text = find_tool("ptxas"), encode_text(ptx)
     virtual = _find_real_target(ptx, target).replace("sm_", "compute_")
-    with private_folder() as folder:
+    with create_private_folder() as folder:
         (folder / INPUT_NAME).write_bytes(text)
-        done = run([tool.path, "-arch", virtual, INPUT_NAME], cwd=folder, timeout=timeout)
-    findings = parse_log(done.messages, ptx, origin_of)
-    if done.status != 0 and not any(is_error(d) for d in findings):
-        raise done.failure()
+        run_result = run([tool.path, "-arch", virtual, INPUT_NAME], cwd=folder, timeout=timeout)
+    findings = parse_log(run_result.messages, ptx, origin_of)
+    if run_result.status != 0 and not any(is_error(d) for d in findings):
+        raise run_result.make_failure()
     return _add_remedy(findings, tool)
 
 
@@ -147,23 +147,23 @@ def _find_real_target(ptx: str, target: str | None) -> str:
     name = default_target(ptx) if target is None else target
     match = _TARGET.fullmatch(name)
     if not match:
-        diagnostic = rules.BAD_TARGET.found(None, f"expected a target such as sm_90a, found {name!r}")
+        diagnostic = rules.BAD_TARGET.report(None, f"expected a target such as sm_90a, found {name!r}")
         raise PtxError([diagnostic], None)
     return f"sm_{match[1]}"
 
 
-def encoded(ptx: str) -> bytes:
+def encode_text(ptx: str) -> bytes:
     """Return the bytes to pass to a tool: trailing NULs are dropped, any other is refused."""
     text = ptx.rstrip("\0")
     nul = text.find("\0")
     if nul >= 0:
         line, start = text.count("\n", 0, nul) + 1, text.rfind("\n", 0, nul) + 1
-        finding = rules.BAD_TEXT.found(Span(line, nul - start + 1), "the PTX text contains a NUL character")
+        finding = rules.BAD_TEXT.report(Span(line, nul - start + 1), "the PTX text contains a NUL character")
         raise PtxError([finding], ptx)
     return text.encode("utf-8", "surrogatepass")
 
 
-def checked_options(options: Sequence[str]) -> list[str]:
+def check_options(options: Sequence[str]) -> list[str]:
     """Refuse anything but options: a bare word would be read as another input file."""
     for option in options:
         if not re.fullmatch(r"--?[A-Za-z][\w-]*(=[^\0]*)?", option):

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pyptx.diagnostics import PtxError
 from pyptx.toolchain.assembler import assemble, assemble_with_nvjitlink, assemble_with_ptxas
 from pyptx.toolchain.cubin import Cubin, Engine
-from pyptx.toolchain.elf import Elf, Section, Symbol, attributes, read_elf, relocations
-from pyptx.toolchain.process import DEFAULT_TIMEOUT, private_folder, run
+from pyptx.toolchain.elf import Elf, Section, Symbol, iterate_attributes, list_relocations, read_elf
+from pyptx.toolchain.process import DEFAULT_TIMEOUT, create_private_folder, run
 from pyptx.toolchain.tools import find_tool
 
 _FUNCTION = re.compile(r"\s*\.type\s+(?P<name>\S+),@function")
@@ -43,15 +43,15 @@ def sass(
     tool = find_tool("nvdisasm")
     cubin = assemble(source, target, lineinfo=lines, timeout=timeout) if isinstance(source, str) else source
     read_elf(bytes(cubin))
-    with private_folder() as folder:
+    with create_private_folder() as folder:
         (folder / "in.cubin").write_bytes(bytes(cubin))
         places = ["--print-line-info-inline", "--print-line-info-ptx"] if lines else []
-        done = run([tool.path, "--print-code", *places, "in.cubin"], cwd=folder, timeout=timeout)
-    if done.status != 0:
-        raise done.failure()
-    if not done.output.strip():
-        raise done.useless("text")
-    return done.output
+        run_result = run([tool.path, "--print-code", *places, "in.cubin"], cwd=folder, timeout=timeout)
+    if run_result.status != 0:
+        raise run_result.make_failure()
+    if not run_result.output.strip():
+        raise run_result.make_useless_error("text")
+    return run_result.output
 
 
 def disassemble(
@@ -82,8 +82,8 @@ def _parse_instructions(listing: str) -> Iterator[SassInstruction]:
                 function, address, opcode["opcode"] if opcode else "", match["text"], ptx_line, file, line
             )
             fresh = True
-        elif named := _FUNCTION.match(text):
-            names.add(named["name"])
+        elif function_match := _FUNCTION.match(text):
+            names.add(function_match["name"])
         elif (label := _LABEL.fullmatch(text.strip())) and label["name"] in names:
             function, ptx_line, file, line, fresh = label["name"], None, None, None, True
 
@@ -139,7 +139,7 @@ def _collect_program(cubin: Cubin) -> dict[str, object]:
         if symbol.name and (inside in parts or inside.isdigit()):
             name = _drop_number(symbol.name)
             symbols.setdefault(f"{inside}: {name}", []).append(symbol._replace(section=0, name=name))
-    return parts | {name: sorted(same) for name, same in symbols.items()}
+    return parts | {name: sorted(group) for name, group in symbols.items()}
 
 
 def _drop_number(name: str) -> str:
@@ -153,11 +153,13 @@ _NUMBERED = re.compile(r"(.*)__\d+")
 
 def _read_content(elf: Elf, section: Section) -> object:
     if section.name.startswith(".rel"):
-        return tuple(sorted((at, kind, _drop_number(name), more) for at, kind, name, more in relocations(elf, section)))
+        return tuple(
+            sorted((at, kind, _drop_number(name), addend) for at, kind, name, addend in list_relocations(elf, section))
+        )
     if section.name == ".nv.info":
-        return tuple(sorted(_name_symbol(elf, *row) for row in attributes(section)))
+        return tuple(sorted(_name_symbol(elf, *row) for row in iterate_attributes(section)))
     if section.name.startswith(".nv.info."):
-        return tuple(sorted(row for row in attributes(section) if row[0] not in _WITH_SYMBOLS))
+        return tuple(sorted(row for row in iterate_attributes(section) if row[0] not in _WITH_SYMBOLS))
     if section.name.startswith((".nv_debug.shared", ".nv.shared")):
         # Shared variables. The file has no content for them, although nvJitLink marks them as if it did.
         return section.size

@@ -52,7 +52,7 @@ class Elf:
     sections: tuple[Section, ...]
     symbols: tuple[Symbol, ...] = field(default=())
 
-    def section(self, name: str) -> Section | None:
+    def find_section(self, name: str) -> Section | None:
         return next((s for s in self.sections if s.name == name), None)
 
 
@@ -67,7 +67,7 @@ def read_elf(data: bytes) -> Elf:
 
 
 def _make_error(message: str) -> PtxError:
-    return PtxError([rules.TOOL_FAILED.found(None, message)])
+    return PtxError([rules.TOOL_FAILED.report(None, message)])
 
 
 def _read(data: bytes) -> Elf:
@@ -101,7 +101,7 @@ def _read_name(strings: bytes, start: int) -> str:
     return strings[start : strings.index(b"\0", start)].decode("utf-8", "replace")
 
 
-def relocations(elf: Elf, section: Section) -> tuple[tuple[int, int, str, bytes], ...]:
+def list_relocations(elf: Elf, section: Section) -> tuple[tuple[int, int, str, bytes], ...]:
     """Return the relocations in a `.rel`/`.rela` section as (offset, type, symbol or section name, addend)."""
     size, rows = 24 if section.name.startswith(".rela") else 16, list[tuple[int, int, str, bytes]]()
     for at in range(0, len(section.data), size):
@@ -112,7 +112,7 @@ def relocations(elf: Elf, section: Section) -> tuple[tuple[int, int, str, bytes]
     return tuple(sorted(rows))
 
 
-def attributes(section: Section) -> Iterator[tuple[int, bytes]]:
+def iterate_attributes(section: Section) -> Iterator[tuple[int, bytes]]:
     """Yield (attribute, value) of a `.nv.info` section: one-byte format, one-byte attribute, and a two-byte value, or a
     two-byte length and the value if the format is 4."""
     at = 0

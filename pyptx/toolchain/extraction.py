@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pyptx.toolchain import rules
-from pyptx.toolchain.process import DEFAULT_TIMEOUT, ToolFailed, private_folder, run
+from pyptx.toolchain.process import DEFAULT_TIMEOUT, ToolFailed, create_private_folder, run
 from pyptx.toolchain.tools import find_tool
 
 MAGIC = (b"\x7fELF", b"\x50\xed\x55\xba", b"!<arch>\n", b"MZ")
@@ -18,14 +18,14 @@ def holds_ptx(data: bytes) -> bool:
 def extract_ptx(data: bytes, *, timeout: float = DEFAULT_TIMEOUT) -> dict[str, str]:
     """Return the PTX texts in a binary by the names that cuobjdump gives them; ToolFailed if there are none."""
     tool = find_tool("cuobjdump")
-    with private_folder() as folder:
+    with create_private_folder() as folder:
         (folder / "in").write_bytes(data)
-        done = run([tool.path, "--extract-ptx", "all", "in"], cwd=folder, timeout=timeout)
+        run_result = run([tool.path, "--extract-ptx", "all", "in"], cwd=folder, timeout=timeout)
         files = sorted(folder.glob("*.ptx"))
         if files:
             return {path.name: path.read_bytes().rstrip(b"\0").decode("utf-8", "replace") for path in files}
-    if done.status != 0:
-        raise done.failure()
+    if run_result.status != 0:
+        raise run_result.make_failure()
     message = "no PTX in this file: it contains only machine code"
     help = "compile with -gencode arch=compute_XX,code=compute_XX to keep the PTX"
-    raise ToolFailed([rules.TOOL_FAILED.found(None, message, help=help)])
+    raise ToolFailed([rules.TOOL_FAILED.report(None, message, help=help)])

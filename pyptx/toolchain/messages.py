@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from pyptx.diagnostics import Diagnostic, Origin, Rule, Severity, Span
 from pyptx.toolchain import rules
-from pyptx.toolchain.process import printable
+from pyptx.toolchain.process import make_printable
 
 OriginOf = Callable[[int], Origin | None]
 """Maps a PTX line to its origin; None keeps the PTX line itself."""
@@ -43,19 +43,19 @@ def _parse(log: str, lines: list[str]) -> Iterator[Diagnostic]:
                 yield pending
             pending = None if _NOISE.match(match["text"]) else _make_diagnostic(match, lines)
         elif pending and text.strip() and not _CONTINUED.match(text):
-            pending = replace(pending, notes=(*pending.notes, printable(text.strip())))
+            pending = replace(pending, notes=(*pending.notes, make_printable(text.strip())))
     if pending:
         yield pending
 
 
 def _make_diagnostic(match: re.Match[str], lines: list[str]) -> Diagnostic:
-    groups, text = match.groupdict(), printable(match["text"].rstrip())
+    groups, text = match.groupdict(), make_printable(match["text"].rstrip())
     within = _LINE_IN_TEXT.search(text)
     line = int(groups["line"]) if groups.get("line") else int(within[1]) if within else 0
     file = groups.get("file")
     foreign = file if file is not None and file not in _OWN_NAMES else None
-    span = _find_span(line, text, lines, printable(foreign) if foreign else None) if line else None
-    return _choose_rule(match["word"], text).found(span, text)
+    span = _find_span(line, text, lines, make_printable(foreign) if foreign else None) if line else None
+    return _choose_rule(match["word"], text).report(span, text)
 
 
 def _choose_rule(word: str, text: str) -> Rule:
@@ -71,14 +71,14 @@ def _find_span(line: int, text: str, lines: list[str], file: str | None) -> Span
     line. A file named by a `# 1 "file"` line is not this text."""
     if file is not None or not 0 < line <= len(lines):
         return Span(line, 1, 1, file)
-    here = lines[line - 1]
-    for quoted in re.findall(r"'([^']+)'", text):
-        before = "" if quoted.startswith(".") else r"(?<![\w$%])"
-        places = [m.start() for m in re.finditer(rf"{before}{re.escape(quoted)}(?![\w$])", here)]
+    source_line = lines[line - 1]
+    for word in re.findall(r"'([^']+)'", text):
+        before = "" if word.startswith(".") else r"(?<![\w$%])"
+        places = [m.start() for m in re.finditer(rf"{before}{re.escape(word)}(?![\w$])", source_line)]
         if len(places) == 1:
-            return Span(line, places[0] + 1, len(quoted))
-    start = len(here) - len(here.lstrip())
-    return Span(line, start + 1, max(1, len(here.strip())))
+            return Span(line, places[0] + 1, len(word))
+    start = len(source_line) - len(source_line.lstrip())
+    return Span(line, start + 1, max(1, len(source_line.strip())))
 
 
 def _relocate(diagnostic: Diagnostic, origin_of: OriginOf | None) -> Diagnostic:

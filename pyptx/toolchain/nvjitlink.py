@@ -10,7 +10,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any, Protocol, cast
 
-from pyptx.toolchain.tools import missing
+from pyptx.toolchain.tools import report_missing
 
 
 class _Library(Protocol):
@@ -38,7 +38,7 @@ def _load_library() -> _Library:
         library = cast(_Library, import_module("cuda.bindings.nvjitlink"))
         library.version()
     except (ImportError, RuntimeError) as error:
-        raise missing("nvjitlink", why=str(error)) from error
+        raise report_missing("nvjitlink", why=str(error)) from error
     return library
 
 

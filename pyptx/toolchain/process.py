@@ -41,28 +41,28 @@ class Completed:
         """A description of how the run ended."""
         if self.status >= 0:
             return f"exit status {self.status}"
-        known = {s.value: s.name for s in signal.Signals}
-        return f"killed by {known.get(-self.status, f'signal {-self.status}')}"
+        signals = {s.value: s.name for s in signal.Signals}
+        return f"killed by {signals.get(-self.status, f'signal {-self.status}')}"
 
-    def failure(self) -> ToolFailed:
+    def make_failure(self) -> ToolFailed:
         """Return the error for a run that failed without a message about the PTX."""
         help = "it was probably killed because the system ran out of memory" if self.status == -signal.SIGKILL else None
-        finding = rules.TOOL_FAILED.found(
+        finding = rules.TOOL_FAILED.report(
             None, f"{self.command} failed: {self.ending}", notes=self._select_last_lines(), help=help
         )
         return ToolFailed([finding])
 
-    def useless(self, wanted: str) -> ToolFailed:
+    def make_useless_error(self, noun: str) -> ToolFailed:
         """Return the error for a run that succeeded without writing its output."""
-        text = f"{self.command} ended with {self.ending} but wrote no {wanted}"
-        return ToolFailed([rules.TOOL_USELESS.found(None, text, notes=self._select_last_lines(), help=_REINSTALL)])
+        text = f"{self.command} ended with {self.ending} but wrote no {noun}"
+        return ToolFailed([rules.TOOL_USELESS.report(None, text, notes=self._select_last_lines(), help=_REINSTALL)])
 
     def _select_last_lines(self) -> list[str]:
-        return printable((self.messages or self.output).strip()[-2000:]).splitlines()
+        return make_printable((self.messages or self.output).strip()[-2000:]).splitlines()
 
 
 @contextmanager
-def private_folder() -> Generator[Path]:
+def create_private_folder() -> Generator[Path]:
     """Create a folder that only this user can access, and always remove it with its contents at the end."""
     with _report_storage_errors(), tempfile.TemporaryDirectory(prefix="pyptx-") as name:
         yield Path(name)
@@ -76,7 +76,7 @@ def _report_storage_errors() -> Generator[None]:
     except OSError as why:
         text = f"cannot write temporary files: {why.strerror or why}"
         help = f"set TMPDIR to a writable directory with free space (now {tempfile.tempdir or 'none is usable'})"
-        raise ToolFailed([rules.NO_STORAGE.found(None, text, help=help)]) from None
+        raise ToolFailed([rules.NO_STORAGE.report(None, text, help=help)]) from None
 
 
 def run(command: Sequence[str], *, cwd: Path | None = None, timeout: float = DEFAULT_TIMEOUT) -> Completed:
@@ -90,14 +90,14 @@ def run(command: Sequence[str], *, cwd: Path | None = None, timeout: float = DEF
             )
         except OSError as why:
             text = f"{command[0]} cannot be run: {why.strerror or why}"
-            raise ToolFailed([rules.TOOL_BROKEN.found(None, text, help=_REINSTALL)]) from None
+            raise ToolFailed([rules.TOOL_BROKEN.report(None, text, help=_REINSTALL)]) from None
         try:
             if timeout <= 0:
                 # `wait` would first ask whether it has ended already.
                 raise subprocess.TimeoutExpired(command, timeout)
             status = process.wait(timeout)
         except subprocess.TimeoutExpired:
-            finding = rules.TOOL_TIMEOUT.found(
+            finding = rules.TOOL_TIMEOUT.report(
                 None, f"{name} did not finish within {timeout:g} s", help="pass a larger timeout="
             )
             raise ToolFailed([finding]) from None
@@ -111,8 +111,8 @@ def run(command: Sequence[str], *, cwd: Path | None = None, timeout: float = DEF
 
 def _is_full(descriptor: int) -> bool:
     """Tell whether a file's disk is full: programs that do not check omit part of their output."""
-    there = os.fstatvfs(descriptor)
-    return there.f_blocks > 0 and (there.f_bavail if os.geteuid() else there.f_bfree) == 0
+    status = os.fstatvfs(descriptor)
+    return status.f_blocks > 0 and (status.f_bavail if os.geteuid() else status.f_bfree) == 0
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
@@ -127,7 +127,7 @@ def _read(descriptor: int) -> str:
         return file.read().decode("utf-8", "replace")
 
 
-def printable(text: str) -> str:
+def make_printable(text: str) -> str:
     """Return text without control characters except line breaks: PTX is untrusted, and terminals obey escape
     sequences."""
     return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text)

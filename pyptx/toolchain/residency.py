@@ -37,8 +37,8 @@ def occupancy(target: str, threads: int, *, registers: int, shared: int = 0, bar
     limits = {"threads": _count_by_threads(sm, threads, warps), "ctas": sm.ctas}
     if registers:
         limits["registers"] = _count_by_registers(sm, registers, warps)
-    if taken := _round_up(shared + sm.reserved_shared, sm.shared_granularity):
-        limits["shared"] = sm.shared // taken if shared <= sm.shared_per_cta else 0
+    if shared_use := _round_up(shared + sm.reserved_shared, sm.shared_granularity):
+        limits["shared"] = sm.shared // shared_use if shared <= sm.shared_per_cta else 0
     if barriers and sm.barriers is not None:
         limits["barriers"] = sm.barriers // barriers
     ctas = min(limits.values())

@@ -59,14 +59,16 @@ def find_tool(name: str) -> Tool:
     for tool in _list_candidates(name):
         if os.path.isfile(tool.path) and os.access(tool.path, os.X_OK):
             return tool
-    raise missing(name)
+    raise report_missing(name)
 
 
-def missing(name: str, *, why: str = "not in the package wheels, on PATH, in CUDA_HOME or in CUDA_PATH") -> ToolMissing:
+def report_missing(
+    name: str, *, why: str = "not in the package wheels, on PATH, in CUDA_HOME or in CUDA_PATH"
+) -> ToolMissing:
     """Return the error that says which package to install."""
     packages = " ".join(PACKAGES.get(name, ()))
     remedy = f"{INSTALL}, or pip install {packages}" if packages else f"known tools: {', '.join(PACKAGES)}"
-    return ToolMissing([rules.TOOL_MISSING.found(None, f"{name} is required but was not found: {why}", help=remedy)])
+    return ToolMissing([rules.TOOL_MISSING.report(None, f"{name} is required but was not found: {why}", help=remedy)])
 
 
 def _list_candidates(name: str) -> Iterator[Tool]:
@@ -94,10 +96,10 @@ def _list_wheel_folders(name: str) -> Iterator[str]:
 
 
 @lru_cache(maxsize=64)
-def _read_version(path: str, changed: int) -> str:
+def _read_version(path: str, timestamp: int) -> str:
     """Return the version. `changed`, the file's time, makes an upgraded tool a new cache key."""
-    done = run([path, "--version"], timeout=60)
-    match = re.search(r"\bV(\d+\.\d+\.\d+)", done.output)
+    run_result = run([path, "--version"], timeout=60)
+    match = re.search(r"\bV(\d+\.\d+\.\d+)", run_result.output)
     return match[1] if match else "unknown"
 
 
@@ -109,9 +111,9 @@ def supported_targets() -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=8)
-def _read_targets(path: str, changed: int) -> tuple[str, ...]:
-    done = run([path, "--help"], timeout=60)
-    names = dict.fromkeys(re.findall(r"'(sm_\d+[af]?)'", done.output))
+def _read_targets(path: str, timestamp: int) -> tuple[str, ...]:
+    run_result = run([path, "--help"], timeout=60)
+    names = dict.fromkeys(re.findall(r"'(sm_\d+[af]?)'", run_result.output))
     if not names:
-        raise done.useless("list of targets")
+        raise run_result.make_useless_error("list of targets")
     return tuple(sorted(names, key=lambda name: (int(name[3:].rstrip("af")), name)))

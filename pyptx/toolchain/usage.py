@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from pyptx.toolchain.assembler import assemble
 from pyptx.toolchain.cubin import Cubin
-from pyptx.toolchain.elf import Elf, Section, attributes, read_elf
+from pyptx.toolchain.elf import Elf, Section, iterate_attributes, read_elf
 
 # Attributes of `.nv.info`, with the names that `cuobjdump -elf` prints.
 _MAX_THREADS, _REQNTID, _FRAME_SIZE, _MIN_STACK_SIZE = 0x05, 0x10, 0x11, 0x12
@@ -72,8 +72,8 @@ def resources(
 def _read_numbers_by_symbol(elf: Elf) -> dict[int, dict[int, int]]:
     """Return the `.nv.info` attributes that hold (symbol, number) pairs: registers, frames, stacks."""
     table: dict[int, dict[int, int]] = {}
-    section = elf.section(".nv.info")
-    for attribute, value in attributes(section) if section else ():
+    section = elf.find_section(".nv.info")
+    for attribute, value in iterate_attributes(section) if section else ():
         if len(value) == 8:
             symbol, number = struct.unpack("<II", value)
             table.setdefault(symbol, {})[attribute] = number
@@ -81,15 +81,15 @@ def _read_numbers_by_symbol(elf: Elf) -> dict[int, dict[int, int]]:
 
 
 def _read_entry(elf: Elf, name: str, numbers: dict[int, int], spills: re.Match[str] | None) -> Resources:
-    info = elf.section(f".nv.info.{name}")
-    own = dict(attributes(info)) if info else {}
+    info = elf.find_section(f".nv.info.{name}")
+    own = dict(iterate_attributes(info)) if info else {}
     return Resources(
         name=name,
         registers=numbers.get(_REGCOUNT, 0),
         frame=numbers.get(_FRAME_SIZE, 0),
         stack=numbers.get(_MIN_STACK_SIZE, numbers.get(_FRAME_SIZE, 0)),
         shared=_compute_static_shared(elf, name),
-        local=_get_size(elf.section(f".nv.local.{name}")),
+        local=_get_size(elf.find_section(f".nv.local.{name}")),
         constant=_read_constant_banks(elf, name),
         parameters=int.from_bytes(own.get(_CBANK_PARAM_SIZE, b""), "little"),
         barriers=_read_barriers(elf, name, own),
@@ -102,7 +102,7 @@ def _read_entry(elf: Elf, name: str, numbers: dict[int, int], spills: re.Match[s
 
 
 def _compute_static_shared(elf: Elf, name: str) -> int:
-    size = _get_size(elf.section(f".nv.shared.{name}"))
+    size = _get_size(elf.find_section(f".nv.shared.{name}"))
     return max(0, size - _RESERVED_SHARED) if elf.arch >= 90 else size
 
 
@@ -110,7 +110,7 @@ def _read_barriers(elf: Elf, name: str, own: dict[int, bytes]) -> int:
     """Return the number of barriers, which CUDA 12 kept in the flags of the code section."""
     if _NUM_BARRIERS in own:
         return int.from_bytes(own[_NUM_BARRIERS][:1], "little")
-    code = elf.section(f".text.{name}")
+    code = elf.find_section(f".text.{name}")
     return code.flags >> 20 & 0x7F if code else 0
 
 

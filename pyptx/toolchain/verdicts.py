@@ -15,9 +15,9 @@ from pathlib import Path
 
 from pyptx.diagnostics import Diagnostic, PtxError, Span
 from pyptx.toolchain import rules
-from pyptx.toolchain.assembler import checked_options, encoded
+from pyptx.toolchain.assembler import check_options, encode_text
 from pyptx.toolchain.messages import is_error, parse_log
-from pyptx.toolchain.process import DEFAULT_TIMEOUT, Completed, private_folder, run
+from pyptx.toolchain.process import DEFAULT_TIMEOUT, Completed, create_private_folder, run
 from pyptx.toolchain.tools import find_tool
 
 _SHARED = 128
@@ -64,7 +64,7 @@ class _Frame:
             starts.append(line)
             line += text.count("\n") + 3
         parts.append("ret;\n}\n")
-        (folder / f"{number}.ptx").write_bytes(encoded("".join(parts)))
+        (folder / f"{number}.ptx").write_bytes(encode_text("".join(parts)))
         return [*starts, line - 1]
 
 
@@ -89,28 +89,28 @@ def judge(
     output = ("-o", "out.cubin") if generate else ()
     frame = _Frame(
         ptxas=find_tool("ptxas").path,
-        flags=("-arch", arch, *output, *checked_options(options)),
+        flags=("-arch", arch, *output, *check_options(options)),
         before=f".version {major}.{minor}\n.target {target}\n.address_size 64\n{declarations}\n.visible .entry ",
         after=f" {parameters}\n{{\n{registers}",
         timeout=timeout,
     )
-    rejected: Rejections = {}
-    with private_folder() as folder:
+    rejections: Rejections = {}
+    with create_private_folder() as folder:
         _check_surroundings(_Session(frame, folder, ["", ""]))
     for start in range(0, len(instructions), _BATCH):
         members = range(start, min(start + _BATCH, len(instructions)))
-        with private_folder() as folder:
-            rejected |= _find_rejections(
+        with create_private_folder() as folder:
+            rejections |= _find_rejections(
                 _Session(frame, folder, instructions), _make_first_groups(instructions, members)
             )
-    return [Verdict(False, rejected[i]) if i in rejected else _ACCEPTED for i in range(len(instructions))]
+    return [Verdict(False, rejections[i]) if i in rejections else _ACCEPTED for i in range(len(instructions))]
 
 
 def _check_surroundings(session: _Session) -> None:
     """Check the surrounding text in two files, because names of one file may collide with those of the next."""
-    done, _ = session.judge([(0,), (1,)])
-    if done.status != 0:
-        raise PtxError(parse_log(done.messages) or done.failure().diagnostics)
+    run_result, _ = session.judge([(0,), (1,)])
+    if run_result.status != 0:
+        raise PtxError(parse_log(run_result.messages) or run_result.make_failure().diagnostics)
 
 
 def _make_first_groups(instructions: Sequence[str], members: Sequence[int]) -> list[Group]:
@@ -126,23 +126,23 @@ def _is_contained(text: str) -> bool:
 
 def _find_rejections(session: _Session, groups: list[Group]) -> Rejections:
     """Run the groups until a run is clean, removing instructions rejected alone and splitting groups with an error."""
-    rejected: Rejections = {}
+    rejections: Rejections = {}
     while groups:
-        done, blame = session.judge(groups)
-        if done.status == 0:
+        run_result, blame = session.judge(groups)
+        if run_result.status == 0:
             break
         if not blame:
-            return rejected | _search(session, groups, done)
-        rejected |= {group[0]: found.errors() for group, found in blame.items() if len(group) == 1}
+            return rejections | _search(session, groups, run_result)
+        rejections |= {group[0]: accusation.list_errors() for group, accusation in blame.items() if len(group) == 1}
         groups = [part for group in groups for part in (_split(group, blame[group]) if group in blame else [group])]
-    return rejected
+    return rejections
 
 
-def _search(session: _Session, groups: list[Group], done: Completed) -> Rejections:
+def _search(session: _Session, groups: list[Group], run_result: Completed) -> Rejections:
     """Find the cause of a ptxas failure without a place, such as a crash, by bisection."""
     members = [i for group in groups for i in group]
     if len(members) == 1:
-        return {members[0]: parse_log(done.messages) or done.failure().diagnostics}
+        return {members[0]: parse_log(run_result.messages) or run_result.make_failure().diagnostics}
     if len(groups) == 1:
         groups = [(i,) for i in members]
     half = len(groups) // 2
@@ -155,10 +155,10 @@ class _Blame:
 
     by_place: dict[int | None, list[Diagnostic]]
 
-    def errors(self) -> tuple[Diagnostic, ...]:
+    def list_errors(self) -> tuple[Diagnostic, ...]:
         return tuple(d for errors in self.by_place.values() for d in errors)
 
-    def unread(self, count: int) -> int:
+    def find_unread(self, count: int) -> int:
         """Return the position from which ptxas may have read nothing."""
         stops = [p for p, errors in self.by_place.items() if any(d.code in _STOPPING for d in errors)]
         return min((0 if p is None else p for p in stops), default=count)
@@ -174,12 +174,15 @@ def _split(group: Group, blame: _Blame) -> list[Group]:
         return []
     if None in blame.by_place:
         return [(i,) for i in group]
-    unread = blame.unread(len(group))
+    unread = blame.find_unread(len(group))
     clean = [(place, i) for place, i in enumerate(group) if place not in blame.by_place]
-    read, rest = tuple(i for place, i in clean if place < unread), tuple(i for place, i in clean if place >= unread)
+    read, unread_members = (
+        tuple(i for place, i in clean if place < unread),
+        tuple(i for place, i in clean if place >= unread),
+    )
     step = max(1, len(group) // 8)
     parts = [read] if read else []
-    parts += [rest[at : at + step] for at in range(0, len(rest), step)]
+    parts += [unread_members[at : at + step] for at in range(0, len(unread_members), step)]
     return parts + [(group[place],) for place in blame.by_place if place is not None]
 
 
@@ -202,14 +205,14 @@ class _Session:
         by_number = {self.numbers[group]: group for group in groups}
         (self.folder / "files").write_text(" ".join(f"{number}.ptx" for number in by_number))
         command = [self.frame.ptxas, *self.frame.flags, "-optf", "files"]
-        done = run(command, cwd=self.folder, timeout=self.frame.timeout)
+        run_result = run(command, cwd=self.folder, timeout=self.frame.timeout)
         blame: dict[Group, _Blame] = {}
-        for finding in parse_log(done.messages) if done.status else ():
+        for finding in parse_log(run_result.messages) if run_result.status else ():
             number = _find_file_number(finding) if is_error(finding) else None
             if number in by_number:
-                place, moved = _locate(finding, self.starts[number])
-                blame.setdefault(by_number[number], _Blame({})).by_place.setdefault(place, []).append(moved)
-        return done, blame
+                place, finding_there = _locate(finding, self.starts[number])
+                blame.setdefault(by_number[number], _Blame({})).by_place.setdefault(place, []).append(finding_there)
+        return run_result, blame
 
 
 def _find_file_number(diagnostic: Diagnostic) -> int | None:
@@ -223,6 +226,6 @@ def _locate(diagnostic: Diagnostic, starts: list[int]) -> tuple[int | None, Diag
     """Return the position in its file of the instruction that an error is about, and the error with the instruction's
     relative line; None for the surrounding text."""
     if not isinstance(diagnostic.origin, Span) or not starts[0] <= diagnostic.origin.line < starts[-1]:
-        return None, diagnostic.at(None)
+        return None, diagnostic.move_to(None)
     place = bisect_right(starts, diagnostic.origin.line) - 1
-    return place, diagnostic.at(Span(diagnostic.origin.line - starts[place] + 1, 1))
+    return place, diagnostic.move_to(Span(diagnostic.origin.line - starts[place] + 1, 1))

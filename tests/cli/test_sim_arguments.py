@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from pyptx.cli import sim_arguments
-from pyptx.cli.sim_arguments import Unusable, array_of, made, parsed, read_array, require_room
+from pyptx.cli.sim_arguments import Unusable, get_array, make_value, parse_argument, read_array, require_room
 
 SPECS: dict[str, tuple[str, str]] = {
     "infinite bounds": ("f32[4]=uniform(0,inf)", "the range from 0 to inf is not finite"),
@@ -49,7 +49,7 @@ SPECS: dict[str, tuple[str, str]] = {
 @pytest.mark.parametrize(("text", "words"), list(SPECS.values()), ids=list(SPECS))
 def test_an_argument_that_means_nothing_is_refused_in_a_line(text: str, words: str) -> None:
     with pytest.raises(Unusable) as caught:
-        made(parsed(text), (0, 0))
+        make_value(parse_argument(text), (0, 0))
     assert words in str(caught.value)
     assert len(str(caught.value)) < 400
 
@@ -63,13 +63,13 @@ def test_an_argument_that_means_nothing_is_refused_in_a_line(text: str, words: s
     ],
 )
 def test_bounds_of_integers_reach_to_the_ends_of_a_type(text: str, least: int, most: int) -> None:
-    drawn = array_of(made(parsed(text), (0, 0)))
+    drawn = get_array(make_value(parse_argument(text), (0, 0)))
     assert drawn is not None
     assert least <= int(drawn.min()) <= int(drawn.max()) <= most
 
 
 def test_arrays_beyond_the_memory_of_the_machine_are_refused() -> None:
-    specs = [parsed("f32[1024,1024]=zeros")] * 3
+    specs = [parse_argument("f32[1024,1024]=zeros")] * 3
     require_room(specs, 12 << 20)
     with pytest.raises(Unusable, match="take 12 MiB, this machine has 11 MiB"):
         require_room(specs, 11 << 20)

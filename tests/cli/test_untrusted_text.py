@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pyptx.cli import main
-from pyptx.diagnostics import Rule, Span, render, visible
+from pyptx.diagnostics import Rule, Span, escape_unprintable, render
 
 ESCAPE = "\x1b]0;owned\x07\u202e"
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
@@ -113,14 +113,14 @@ def test_no_command_hands_an_escape_to_the_terminal(
     with suppress(SystemExit):
         main([str(tmp_path / f"{word}{ESCAPE[:3]}.ptx") if word in texts else word for word in words])
     shown = "".join(capsys.readouterr())
-    assert visible(shown) == shown
+    assert escape_unprintable(shown) == shown
 
 
 def test_every_part_of_a_finding_is_shown() -> None:
     rule = Rule("PTX0000", "title", "why", "", "")
-    found = rule.found(Span(1, 1, 1, ESCAPE), ESCAPE, notes=[ESCAPE], help=ESCAPE)
+    found = rule.report(Span(1, 1, 1, ESCAPE), ESCAPE, notes=[ESCAPE], help=ESCAPE)
     assert render([found], ESCAPE).replace("\n", "").isprintable()
 
 
 def test_text_in_any_language_stays() -> None:
-    assert visible("größe\t漢字\n") == "größe\t漢字\n"
+    assert escape_unprintable("größe\t漢字\n") == "größe\t漢字\n"

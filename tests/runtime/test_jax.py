@@ -28,9 +28,9 @@ def test_arrays_go_in_and_come_out() -> None:
 
 
 def test_an_array_is_read_where_it_lies() -> None:
-    from pyptx.runtime.arrays import adopted
+    from pyptx.runtime.arrays import adopt
 
-    (view,) = adopted([X])
+    (view,) = adopt([X])
     assert isinstance(view, np.ndarray)
     assert view.ctypes.data == X.unsafe_buffer_pointer()
 

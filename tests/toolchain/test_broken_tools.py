@@ -14,7 +14,7 @@ import pytest
 from pyptx.cli import main
 from pyptx.diagnostics import PtxError
 from pyptx.toolchain import assemble_with_ptxas, disassemble, resources, supported_targets, validate
-from pyptx.toolchain.process import private_folder, run
+from pyptx.toolchain.process import create_private_folder, run
 from tests.toolchain.modules import SMALL
 
 StandIn = Callable[[str, str], Path]
@@ -113,7 +113,7 @@ def test_a_full_disk_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_file_that_cannot_be_written_is_a_finding() -> None:
-    with pytest.raises(PtxError, match="PTX0707"), private_folder() as folder:
+    with pytest.raises(PtxError, match="PTX0707"), create_private_folder() as folder:
         (folder / "missing" / "input.ptx").write_text("")
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pyptx.toolchain import ToolFailed, ToolMissing, assemble_with_ptxas, sass, validate
-from pyptx.toolchain.process import printable, private_folder, run
+from pyptx.toolchain.process import create_private_folder, make_printable, run
 from tests.toolchain.modules import SMALL
 
 
@@ -56,7 +56,7 @@ def test_the_folder_is_private_and_goes_away_even_on_errors() -> None:
     seen: list[Path] = []
 
     def fail() -> None:
-        with private_folder() as folder:
+        with create_private_folder() as folder:
             (folder / "file").write_text("x")
             assert stat.S_IMODE(folder.stat().st_mode) == 0o700
             seen.append(folder)
@@ -97,4 +97,4 @@ def test_a_tool_that_fails_silently_is_reported_with_its_output(
 
 
 def test_terminal_escapes_are_not_passed_on() -> None:
-    assert printable("a\x1b[2Jb\nc\x07") == "a\ufffd[2Jb\nc\ufffd"
+    assert make_printable("a\x1b[2Jb\nc\x07") == "a\ufffd[2Jb\nc\ufffd"

@@ -11,7 +11,7 @@ from pyptx.diagnostics import PtxError
 from pyptx.isa.targets import ASSEMBLED
 from pyptx.toolchain import Cubin, assemble, assemble_with_nvjitlink, assemble_with_ptxas, find_tool, resources
 from pyptx.toolchain.elf import read_elf
-from pyptx.toolchain.process import private_folder, run
+from pyptx.toolchain.process import create_private_folder, run
 from tests.toolchain.modules import HEAD, SMALL, TWO_KERNELS, spilling
 
 
@@ -21,7 +21,7 @@ def _module(target: str) -> str:
 
 
 def _cuobjdump(cubin: Cubin) -> dict[str, dict[str, int]]:
-    with private_folder() as folder:
+    with create_private_folder() as folder:
         (folder / "a.cubin").write_bytes(cubin.data)
         text = run([find_tool("cuobjdump").path, "-res-usage", "a.cubin"], cwd=folder).output
     rows = re.findall(r"Function (\S+):\n\s*(.*)", text)
@@ -117,7 +117,7 @@ def test_cubins_of_cuda_12_keep_the_architecture_and_barriers_elsewhere() -> Non
 
 
 def test_memory_without_bytes_has_a_size_and_no_data() -> None:
-    section = read_elf(assemble(TWO_KERNELS).data).section(".nv.shared.second")
+    section = read_elf(assemble(TWO_KERNELS).data).find_section(".nv.shared.second")
     assert section is not None
     assert (section.size, section.data) == (2048, b"")
 

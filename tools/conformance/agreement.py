@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyptx.diagnostics import PtxError
-from pyptx.numbers import FORMATS, element_of, is_float
+from pyptx.numbers import FORMATS, is_float, split_packed
 from pyptx.sim.rules.faults import UNSUPPORTED
 from tools.conformance.forms import Array, Case
 from tools.conformance.modules import TUPLES
@@ -70,7 +70,7 @@ def failure(case: Case, why: Exception) -> Agreement:
 
 def _numberless(words: Array, kind: str | None) -> Array:
     """Return which words hold a NaN in at least one lane."""
-    lane = element_of(kind or "")[0]
+    lane = split_packed(kind or "")[0]
     if not is_float(lane) or FORMATS[lane].bits < 16:
         return np.zeros(len(words), bool)
     # The bits of a tf32 below its code count as a part of the fraction.

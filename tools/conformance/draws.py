@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyptx.numbers import FORMATS, element_of, encode, is_float
+from pyptx.numbers import FORMATS, encode, is_float, split_packed
 from pyptx.types import from_name
 from tools.conformance.forms import Array, Case, Column
 
@@ -52,7 +52,7 @@ def column_of(column: Column, count: int, rng: np.random.Generator) -> Array:
         return rng.integers(0, 2, count, np.uint64)
     if bits == 128:
         return rng.integers(0, 1 << 64, (count, 2), np.uint64, endpoint=False)
-    lane = element_of(column.type or "")[0]
+    lane = split_packed(column.type or "")[0]
     if lane in _SPECIAL and bits > from_name(lane).bits:
         width = from_name(lane).bits
         parts = [_numbers(lane, width, count, rng) << np.uint64(n * width) for n in range(bits // width)]

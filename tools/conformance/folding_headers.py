@@ -19,7 +19,7 @@ import numpy as np
 
 from pyptx.numbers import FORMATS
 from pyptx.toolchain import find_tool
-from pyptx.toolchain.process import private_folder
+from pyptx.toolchain.process import create_private_folder
 from tools.conformance.agreement import compare
 from tools.conformance.folding import asked, given, simulated
 from tools.conformance.forms import Array, Case
@@ -208,7 +208,7 @@ def host(plans: dict[Case, Plan], operands: dict[Case, Array]) -> dict[Case, Arr
 def _run(expressions: list[str], given_: bytes) -> Array:
     table = ",\n".join(f"    [](W a, W b) -> W {{ return {text}; }}" for text in expressions)
     include = Path(find_tool("ptxas").path).parents[1] / "include"
-    with private_folder() as folder:
+    with create_private_folder() as folder:
         (folder / "nv").mkdir()
         (folder / "nv" / "target").write_text(_ON_HOST)
         (folder / "host.cpp").write_text(_PROGRAM % table)

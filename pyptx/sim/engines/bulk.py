@@ -14,7 +14,7 @@ import numpy as np
 
 from pyptx import tensormap
 from pyptx.diagnostics import PtxError
-from pyptx.numbers import is_float, type_bits
+from pyptx.numbers import compute_type_bits, is_float
 from pyptx.sim import rules as hazards
 from pyptx.sim.base.events import Bytes
 from pyptx.sim.base.formats import Array, dtype_of
@@ -94,7 +94,7 @@ def _find_sum_type(sink: Sink[Site], operation: str) -> str:
 
 def _measure_element(operation: str) -> int:
     """Return the size of an element of a reduction, 0 for a copy."""
-    return type_bits(operation.rpartition(".")[2]) // 8 if operation else 0
+    return compute_type_bits(operation.rpartition(".")[2]) // 8 if operation else 0
 
 
 def _put(operation: str, new: Array, old: Array, kept: Array) -> None:

@@ -325,7 +325,7 @@ def _plain(value: Value, buffers: Buffers, name: str, origin: Origin | None) -> 
             return encode(validate(replace(value.map, address=address)))
         except PtxError as why:
             note = f"in the tensor map that is passed as `{name}`"
-            raise PtxError(replace(d.at(origin), notes=(*d.notes, note)) for d in why.diagnostics) from None
+            raise PtxError(replace(d.move_to(origin), notes=(*d.notes, note)) for d in why.diagnostics) from None
     if isinstance(value, TensorMap):
         return encode(value)
     if isinstance(value, np.ndarray) and value.ndim:

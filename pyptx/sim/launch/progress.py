@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from heapq import heappop, heappush
 
-from pyptx.diagnostics import PtxError, UserTraceback, user_stack_level
+from pyptx.diagnostics import PtxError, UserTraceback, count_stack_levels
 from pyptx.sim.launch.prepared import Prepared
 from pyptx.sim.program.assignment import find_successors
 from pyptx.sim.program.blocks import EXIT, RET, TRAP, Program
@@ -80,7 +80,7 @@ class Pace:
 
             tqdm.write(f"note: {text}", file=sys.stderr)
         else:
-            warnings.warn(text, RuntimeWarning, stacklevel=user_stack_level())
+            warnings.warn(text, RuntimeWarning, stacklevel=count_stack_levels())
 
 
 def pace_of(launches: Sequence[Prepared], checked: bool) -> Pace:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pyptx.numbers import FORMATS, Format, value_of
+from pyptx.numbers import FORMATS, Format, decode_number
 from pyptx.sim.numerics.arrays import F32, F64, Array, quiet
 
 _TF32 = FORMATS["tf32"]
@@ -31,7 +31,7 @@ def nan_of(name: str) -> int:
 @cache
 def value_table(name: str) -> F32:
     """Return the values of all 256 bytes; padding bits above the format's width are ignored, as on hardware."""
-    result = np.array([value_of(code, FORMATS[name]) for code in range(256)], np.float32)
+    result = np.array([decode_number(code, FORMATS[name]) for code in range(256)], np.float32)
     result.flags.writeable = False
     return result
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pyptx.check import checker
 from pyptx.check.symbols import Scope, declare
-from pyptx.diagnostics import Origin, PtxError, Severity, counted
+from pyptx.diagnostics import Origin, PtxError, Severity, format_count
 from pyptx.ir import AliasDirective, Function, Module, Statement, VarDecl
 from pyptx.ir.nodes import Declarator, Param
 from pyptx.sim.program.frames import measure_declaration
@@ -153,7 +153,7 @@ def _check_unresolved(symbols: Sequence[Symbol], mentions: Sequence[set[str]]) -
         return
     declarations = [symbol for symbol in symbols if symbol is not first]
     verb = "declares" if len(declarations) == 1 else "declare"
-    suffix = f"; {counted('other module', len(declarations))} {verb} it" if declarations else ""
+    suffix = f"; {format_count('other module', len(declarations))} {verb} it" if declarations else ""
     text = f"`{first.name}` is external, and no module has a definition that others can see{suffix}"
     raise _make_undefined_error(first, text, "link the module that defines it, and make the definition .visible")
 
@@ -172,7 +172,7 @@ def _describe_difference(symbol: Symbol, definition: Symbol, is_mentioned: bool)
         fits = symbol.size <= definition.size
     else:
         fits = symbol.size in (0, definition.size)
-    return None if fits else f"it has {counted('byte', symbol.size)} here and {definition.size} there"
+    return None if fits else f"it has {format_count('byte', symbol.size)} here and {definition.size} there"
 
 
 def _describe_signature_difference(declaration: Function, definition: Function) -> str | None:
@@ -182,7 +182,7 @@ def _describe_signature_difference(declaration: Function, definition: Function) 
     )
     for noun, first, second in pairs:
         if len(first) != len(second):
-            return f"{counted(noun, len(first))} here, {len(second)} there"
+            return f"{format_count(noun, len(first))} here, {len(second)} there"
         for position, (here, there) in enumerate(zip(first, second, strict=True), 1):
             if _compute_shape(here) != _compute_shape(there):
                 return f"{noun} {position} is {_format_param(here)} here, {_format_param(there)} there"

@@ -117,7 +117,7 @@ def _refuse_shadows(module: Module, function: Function, shadows: set[str]) -> No
         for name in sorted(mentions & shadows):
             if step.scope.find(name) is names.find(name):
                 text = f"`{name}`, which another module also has, is hidden by a name in `{function.name}`"
-                raise PtxError([faults.LINKING.found(step.instruction.origin, text, help="rename one of them")])
+                raise PtxError([faults.LINKING.report(step.instruction.origin, text, help="rename one of them")])
 
 
 def _rename_statement(statement: Statement, names: Mapping[str, str]) -> Statement:

@@ -105,7 +105,7 @@ class Finding:
         if self.count > 1 and self.agent:
             message += f" ({_format_times(self.count)})"
         help, other = self.help or REMEDIES[self.rule.code], self.other.origin if self.other else None
-        result = self.rule.found(self.place.origin, message, notes=notes, help=help, other=other)
+        result = self.rule.report(self.place.origin, message, notes=notes, help=help, other=other)
         return replace(result, details=self.details) if self.details else result
 
     def as_json(self) -> dict[str, object]:

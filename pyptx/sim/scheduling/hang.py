@@ -52,11 +52,11 @@ def make_livelock(state: State, parked: list[tuple[int, Lanes]]) -> PtxError:
     if node is None:
         who = Known(state, []).who(list_threads(state, parked[0][1]))
         text = f"no progress: {who} runs forever; {where}"
-        return Hang([rules.LIVELOCK.found(opcode_span(loop[0].steps[0].instruction), text)], report)
+        return Hang([rules.LIVELOCK.report(opcode_span(loop[0].steps[0].instruction), text)], report)
     who, place = node.waiting[0]
     doing = "polls" if node.kind == "memory" or "test_wait" in place.text else "waits for"
     text = f"no progress: {who} {doing} {node.what}: {node.missing}; {where}"
-    diagnostic = rules.LIVELOCK.found(place.origin, text, help=REMEDIES[rules.LIVELOCK.code])
+    diagnostic = rules.LIVELOCK.report(place.origin, text, help=REMEDIES[rules.LIVELOCK.code])
     return Hang([replace(diagnostic, details=tuple(report.summary()))], report)
 
 

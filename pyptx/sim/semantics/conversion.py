@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pyptx.isa.model import Match
-from pyptx.numbers import FORMATS, element_of, is_float
+from pyptx.numbers import FORMATS, is_float, split_packed
 from pyptx.sim.base.formats import Array, Value, dtype_of
 from pyptx.sim.numerics.formats import TF32_KEPT, nan_of, widen
 from pyptx.sim.numerics.rounding import encode_exact, flush, round_directed, round_to_format, round_to_odd, to_f32
@@ -30,7 +30,7 @@ def _cvt(match: Match, signature: Signature) -> Operation | None:
     target, source = [m for m in match.modifiers if m in _TYPES]
     if is_float(source):
         return _convert_float(match, target, source)
-    if element_of(source)[1] > 1 or element_of(target)[1] > 1:
+    if split_packed(source)[1] > 1 or split_packed(target)[1] > 1:
         return _unpack(match, target, source)
     return _convert_integer(match, target, source)
 
@@ -63,7 +63,7 @@ def _clamp_integer(dtype: np.dtype[Any], sat: bool, a: Array) -> Array:
 
 def _convert_float(match: Match, target: str, source: str) -> Operation | None:
     flags = set(match.modifiers)
-    name, count = element_of(target)
+    name, count = split_packed(target)
     if is_float(target):
         return _round_to_float(match, target, source)
     if is_float(name) and count > 1:
@@ -148,7 +148,7 @@ def _clamp(values: Array, flags: set[str]) -> Array:
 
 def _convert_to_packed(match: Match, target: str) -> Operation:
     flags = set(match.modifiers)
-    name, count = element_of(target)
+    name, count = split_packed(target)
     mode = next((m for m in match.modifiers if m in ("rn", "rz", "rs")), "rn")
     source = match.modifiers[-1]
 
@@ -214,7 +214,7 @@ def _encode_fixed(a: Array, flags: set[str], mode: str) -> Array:
 
 def _unpack(match: Match, target: str, source: str) -> Operation | None:
     flags = set(match.modifiers)
-    name, _ = element_of(target)
+    name, _ = split_packed(target)
     if name == "s2f6":
         mode = match.chosen["rnd"]
 

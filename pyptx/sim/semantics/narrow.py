@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyptx.numbers import FORMATS, element_of
+from pyptx.numbers import FORMATS, split_packed
 from pyptx.sim.base.formats import Array
 from pyptx.sim.numerics.formats import code_dtype, widen
 from pyptx.sim.numerics.rounding import encode_exact
@@ -12,7 +12,7 @@ from pyptx.sim.numerics.rounding import encode_exact
 
 def unpacked(bits: Array, kind: str) -> list[Array]:
     """Return the elements of a packed value as f64, the lowest bits first."""
-    name, count = element_of(kind)
+    name, count = split_packed(kind)
     form = FORMATS[name]
     dtype = code_dtype(form)
     parts = [(bits >> np.array(form.lane * at, bits.dtype)).astype(dtype) for at in range(count)]
@@ -21,7 +21,7 @@ def unpacked(bits: Array, kind: str) -> list[Array]:
 
 def packed(values: list[Array], kind: str) -> Array:
     """Return rounded values as a packed one, the first in the lowest bits."""
-    name, count = element_of(kind)
+    name, count = split_packed(kind)
     width = FORMATS[name].lane
     whole = np.dtype(f"u{max(8, width * count) // 8}")
     result = np.zeros(np.shape(values[0]), whole)

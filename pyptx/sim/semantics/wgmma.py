@@ -12,7 +12,7 @@ import numpy as np
 
 from pyptx.isa import fragments as f
 from pyptx.isa.model import Match
-from pyptx.numbers import FORMATS, type_bits
+from pyptx.numbers import FORMATS, compute_type_bits
 from pyptx.sim.base.formats import Array, numpy_code
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines.issuing import copy_operands, find_active, find_firsts
@@ -184,7 +184,7 @@ def operands_of(
         left = wg.shared_operand(site.memory, places[0], _raw_dtype(spelling, 1))
     x, y = _view_numbers(left, spelling.types[1]), _view_numbers(right, spelling.types[2])
     if spelling.sparse:
-        bits = type_bits(spelling.types[1])
+        bits = compute_type_bits(spelling.types[1])
         x = expand(
             x,
             _extract_codes(groups, named["meta"], int(named["selector"]), spelling.k, bits),
@@ -195,7 +195,7 @@ def operands_of(
 
 
 def _raw_dtype(spelling: Spelling, at: int) -> str:
-    return f"u{max(type_bits(spelling.types[at]), 8) // 8}"
+    return f"u{max(compute_type_bits(spelling.types[at]), 8) // 8}"
 
 
 def _locate_operands(

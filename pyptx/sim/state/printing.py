@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pyptx.diagnostics import visible
+from pyptx.diagnostics import escape_unprintable
 from pyptx.isa.printf import FLOATS, SIGNED, Field, Parts, within
 from pyptx.numbers import FORMATS
 
@@ -131,7 +131,7 @@ class Printed:
         self._texts += texts
         if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
             return
-        text = visible("".join(texts)) if sys.stdout.isatty() else "".join(texts)
+        text = escape_unprintable("".join(texts)) if sys.stdout.isatty() else "".join(texts)
         try:
             sys.stdout.write(text)
         except UnicodeEncodeError:

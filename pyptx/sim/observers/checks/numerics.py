@@ -14,7 +14,7 @@ import numpy as np
 from pyptx import numbers
 from pyptx.check.body import Step
 from pyptx.isa.model import Operand
-from pyptx.numbers import FORMATS, Special, element_of
+from pyptx.numbers import FORMATS, Special, split_packed
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.execution.machine import Batch
@@ -88,7 +88,7 @@ def check_copy(site: Site, lane: Lanes, kind: str, old: Array, new: Array, total
 
 def is_float(name: str | None) -> bool:
     """Tell whether a type, or the elements of a packed one, are floating-point numbers."""
-    return name is not None and numbers.is_float(element_of(name)[0])
+    return name is not None and numbers.is_float(split_packed(name)[0])
 
 
 def split_elements(value: Any, kind: str | None) -> list[Array]:
@@ -98,7 +98,7 @@ def split_elements(value: Any, kind: str | None) -> list[Array]:
     if kind == "f64" or not is_float(kind):
         return [np.asarray(value)]
     assert kind is not None
-    return unpacked(np.asarray(value), kind) if element_of(kind)[1] > 1 else [_decode(np.asarray(value), kind)]
+    return unpacked(np.asarray(value), kind) if split_packed(kind)[1] > 1 else [_decode(np.asarray(value), kind)]
 
 
 def _decode(value: Array, kind: str) -> Array:
@@ -107,7 +107,7 @@ def _decode(value: Array, kind: str) -> Array:
 
 def are_finite(value: Array, kind: str) -> bool:
     """Tell quickly whether a value is finite in all lanes."""
-    name = element_of(kind)[0]
+    name = split_packed(kind)[0]
     if name in ("f32", "f64"):
         bits = value if value.dtype.kind == "f" else np.ascontiguousarray(value).view(np.float32)
         return bool(np.isfinite(bits).all())

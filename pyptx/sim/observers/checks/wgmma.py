@@ -16,7 +16,7 @@ from pyptx.check.body import Step
 from pyptx.ir import LabelOperand, RegisterOperand, VectorOperand
 from pyptx.ir.operands import Operand
 from pyptx.isa.descriptors import WgmmaDescriptor
-from pyptx.numbers import type_bits
+from pyptx.numbers import compute_type_bits
 from pyptx.sim import rules as hazards
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
@@ -168,7 +168,7 @@ def _collect_granules(
 ) -> Rows:
     """Return the granules of an operand of each warpgroup; `operand` is its name and type."""
     cache: _Operands = lanes.compute_once("hazards of products", lambda: _Operands.locate(lanes))
-    values, bits = lanes.broadcast(descriptors)[cache.first], type_bits(operand[1])
+    values, bits = lanes.broadcast(descriptors)[cache.first], compute_type_bits(operand[1])
     key = values.tobytes(), rows, columns, bits, across
     granule_rows = cache.rows.get(key)
     if granule_rows is None:

@@ -182,7 +182,7 @@ def store(
         if not region.writable:
             raise _make_error(site, lane, f"`{region.name}` is read-only", faults.READ_ONLY)
         if region.lent:
-            region.own()
+            region.copy_data()
 
         def land(plan: copies.Copy = plan, region: Region = region, begin: int = begin, tensor: TensorMap = tensor,
                  lane: Lanes = lane) -> None:  # fmt: skip
@@ -280,11 +280,11 @@ def _signal(
     offsets = np.array([offset] if ctas is None else locate_in_ctas(site, lane, offset, ctas))
     signals = list(zip(targets, offsets.tolist(), strict=True))
     landed = (site.memory.sink or SILENT).on_load(site, lane, source, signals, tensor_map)
-    rows = act_on_mbarriers(site, lane, lambda m: m.rows(offsets))
+    rows = act_on_mbarriers(site, lane, lambda m: m.find_rows(offsets))
 
     def signal() -> None:
         landed()
-        act_on_mbarriers(site, lane, lambda m: m.transfer(m.rows(offsets), np.full(len(offsets), -count)))
+        act_on_mbarriers(site, lane, lambda m: m.transfer(m.find_rows(offsets), np.full(len(offsets), -count)))
 
     return signal, rows
 
@@ -302,7 +302,7 @@ def _wrap_report(
 
     def run() -> None:
         if report(region.data[begin : begin + count]):
-            act_on_mbarriers(site, lane, lambda m: m.report(m.rows(offsets)))
+            act_on_mbarriers(site, lane, lambda m: m.report(m.find_rows(offsets)))
         signal()
 
     return run
@@ -388,7 +388,7 @@ def _plan(
 
 def _find_region(site: Site, lane: Lanes, tensor: TensorMap, plan: copies.Copy) -> Region:
     """Return the allocation of a tensor, which must contain all copied bytes."""
-    region = site.memory.space.region_at(tensor.address)
+    region = site.memory.space.find_region(tensor.address)
     inside = plan.address if plan.inside is None else plan.address[plan.inside]
     if region is None or (
         len(inside) and (inside.min() < region.low or inside.max() + plan.unit > region.low + region.size)
@@ -401,5 +401,5 @@ def _find_region(site: Site, lane: Lanes, tensor: TensorMap, plan: copies.Copy) 
 
 def _make_error(site: Site, lane: Lanes, why: str, rule: Any = faults.COPY) -> PtxError:
     text = f"`{site.instruction.full_opcode}`: {why}"
-    notes = (site.memory.place(lane, 0, site.function),)
+    notes = (site.memory.describe_thread(lane, 0, site.function),)
     return faults.error(rule, site.origin, text, notes=notes, help=hazards.REMEDIES.get(rule.code))

@@ -46,7 +46,7 @@ class Copies:
 def may_combine(site: Site) -> bool:
     """Tell whether copies may land together."""
     sink = site.memory.sink
-    return (sink is None or not sink.detailed) and site.memory.effects.landed is None
+    return (sink is None or not sink.detailed) and site.memory.effects.on_landed is None
 
 
 def load(
@@ -65,7 +65,9 @@ def load(
     sink.on_box(site, lanes, tensor, at, None)
     sink.on_fill(site, [end for part in ends for end in part.tolist()], size, tensor)
     sink.on_bring_boxes(site, lanes, plan.inside, plan.unit, ends, size)
-    tells = np.stack([act_on_mbarriers(site, lanes, lambda m, part=part: m.rows(part)) for part in barriers], axis=1)
+    tells = np.stack(
+        [act_on_mbarriers(site, lanes, lambda m, part=part: m.find_rows(part)) for part in barriers], axis=1
+    )
 
     def land(positions: Array) -> None:
         data = plan.region.data.view(f"V{plan.unit}").take(plan.outside[positions])
@@ -74,11 +76,11 @@ def load(
             shared[(end[positions] // plan.unit)[:, None] + plan.inside] = data
         landed(positions)
         for part in barriers:
-            rows = act_on_mbarriers(site, lanes, lambda m, part=part: m.rows(part[positions]))
+            rows = act_on_mbarriers(site, lanes, lambda m, part=part: m.find_rows(part[positions]))
             for row in _split_duplicates(rows, lanes.cta[positions], memory.cluster):
                 act_on_mbarriers(site, lanes, lambda m, row=row: m.transfer(row, np.full(len(row), -size)))
 
-    memory.effects.issue_each(BULK, lanes.index, lanes.shape.lanes, land, grouped=False, tells=tells)
+    memory.effects.issue_each(BULK, lanes.index, lanes.shape.lanes, land, in_group=False, mbarrier_rows=tells)
     return True
 
 
@@ -113,7 +115,7 @@ def store(
     if plan is None or not plan.region.writable:
         return False
     if plan.region.lent:
-        plan.region.own()
+        plan.region.copy_data()
     sink = site.memory.sink or SILENT
     sink.on_box(site, lanes, tensor, at, None)
     if not sink.on_write_backs(site, lanes, offsets, size, plan.runs, maps[0]):
@@ -147,7 +149,7 @@ def _plan(site: Site, some: Lanes, space: str, where: Array, tensor: TensorMap, 
     if first % _ALIGNED or not (places % pattern == first % pattern).all():
         return offsets, None
     plan = plan_together(tensor, cast("tuple[Array, ...]", at), first)
-    held = memory.space.region_at(tensor.address)
+    held = memory.space.find_region(tensor.address)
     if plan is None or held is None or (memory.shared.low | stride) % plan.unit or len(held.data) % plan.unit:
         return offsets, None
     low, high = int(plan.start.min()) + plan.low - held.low, int(plan.start.max()) + plan.high - held.low

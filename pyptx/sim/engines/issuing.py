@@ -41,10 +41,12 @@ def locate_objects(site: Site, lanes: Lanes, space: str, address: Array) -> Arra
     try:
         region, offsets = memory.resolve(site, space, lanes, address, 8, "b")
     except Mixed:
-        region, offsets = memory.nothing, address
+        region, offsets = memory.empty_region, address
     if region is not memory.shared:
         text = f"`{site.instruction.full_opcode}` at {int(address[0]):#x}: expected an mbarrier in shared memory"
-        raise faults.error(faults.WRONG_SPACE, site.origin, text, notes=(memory.place(lanes, 0, site.function),))
+        raise faults.error(
+            faults.WRONG_SPACE, site.origin, text, notes=(memory.describe_thread(lanes, 0, site.function),)
+        )
     every = lanes.broadcast(offsets)
     memory.mbarriers.history[site, int(every[0])] = lanes, every
     return every
@@ -56,7 +58,7 @@ def act_on_mbarriers(site: Site, lanes: Lanes, action: Callable[[MBarriers], Any
         return action(site.memory.mbarriers)
     except Misuse as misuse:
         text = f"`{site.instruction.full_opcode}`: {misuse.why}"
-        note = site.memory.place(lanes, min(misuse.at, lanes.n - 1), site.function)
+        note = site.memory.describe_thread(lanes, min(misuse.at, lanes.n - 1), site.function)
         raise faults.error(faults.MBARRIER, site.origin, text, notes=(note,)) from None
 
 
@@ -74,13 +76,13 @@ def wrap_signal(inner: Callable[..., None], size: int) -> Callable[..., None]:
         tells = None
         if not effects.eager:
             where, operands = np.array(where), copy_operands(operands)
-            tells = act_on_mbarriers(site, active, lambda m: m.rows(offsets))[:, None]
+            tells = act_on_mbarriers(site, active, lambda m: m.find_rows(offsets))[:, None]
 
         def land() -> None:
             inner(site, active, None, space, where, (), *operands)
-            act_on_mbarriers(site, active, lambda m: m.transfer(m.rows(offsets), np.full(active.n, -size)))
+            act_on_mbarriers(site, active, lambda m: m.transfer(m.find_rows(offsets), np.full(active.n, -size)))
 
-        effects.issue(STORES, active.index, active.shape.lanes, land, grouped=False, tells=tells)
+        effects.issue(STORES, active.index, active.shape.lanes, land, in_group=False, mbarrier_rows=tells)
 
     return run
 
@@ -90,29 +92,29 @@ def schedule_effect(
 ) -> None:
     """Schedule `run` on tensor memory with these operands of each lane. A trace runs it now."""
     memory = site.memory
-    if memory.effects.at_once(TCGEN05):
+    if memory.effects.lands_at_once(TCGEN05):
         run(lanes, values)
         return
     trace = memory.trace
     if trace is not None:
-        whole, trace.later = trace.whole, True
+        whole, trace.is_deferred = trace.for_all_lanes, True
         run(lanes, values)
-        if whole and not trace.whole:
+        if whole and not trace.for_all_lanes:
             return  # It comes again for each lane.
     kept: tuple[Any, ...] = copy_operands(values)
     tensor, frees = memory.tensor, memory.tensor.frees
 
     def land(positions: Array) -> None:
-        tensor.granted = tensor.frees > frees
+        tensor.assumes_allocated = tensor.frees > frees
         try:
             if len(positions) == lanes.n:
                 run(lanes, kept)
             else:
                 run(lanes.shape.select_index(lanes.index[positions]), _taken(kept, positions))
         finally:
-            tensor.granted = False
+            tensor.assumes_allocated = False
 
-    memory.effects.issue_each(TCGEN05, lanes.index, lanes.shape.lanes, land, grouped=False)
+    memory.effects.issue_each(TCGEN05, lanes.index, lanes.shape.lanes, land, in_group=False)
 
 
 def find_firsts(lanes: Lanes) -> Array:

@@ -17,7 +17,7 @@ from pyptx.sim.program.frames import lay_out
 from pyptx.sim.rules import faults
 from pyptx.sim.semantics.access import load, store
 from pyptx.sim.state.memory import Site
-from pyptx.sim.state.printing import MOST_PRINTED, formatted
+from pyptx.sim.state.printing import MOST_PRINTED, format_output
 
 _SIZES = {"vprintf": ((4,), (8, 8)), "__assertfail": ((), (8, 8, 4, 8, 8))}
 """Bytes of the results and parameters of the system's functions."""
@@ -33,7 +33,7 @@ def call(machine: Batch, name: str, frame: int, lanes: Lanes, step: Step) -> Non
         _vprintf(machine, site, lanes, base, origin)
     elif name == "__assertfail":
         first = lanes.shape.select_index(lanes.index[:1])
-        address, place = _word(site, lanes, base, 0, "u8")[:1], machine.memory.place(lanes, 0, name)
+        address, place = _word(site, lanes, base, 0, "u8")[:1], machine.memory.describe_thread(lanes, 0, name)
         try:
             text = _strings(site, first, address).get(0, b"(null)").decode("utf-8", "backslashreplace")
         except Unprintable as why:
@@ -82,7 +82,7 @@ def _vprintf(machine: Batch, site: Site, lanes: Lanes, base: Value, origin: Orig
         for at, member in enumerate(members):
             one = lanes.shape.select_index(some.index[at : at + 1])
             try:
-                texts[member] = formatted(parts, [column[at] for column in columns], partial(_string, site, one))
+                texts[member] = format_output(parts, [column[at] for column in columns], partial(_string, site, one))
             except Unprintable as why:
                 raise _unprintable(machine, some, at, origin, why) from None
     machine.printed.show(texts)
@@ -115,7 +115,7 @@ def _unprintable(machine: Batch, lanes: Lanes, at: int, origin: Origin | None, w
 
 
 def _place(machine: Batch, lanes: Lanes, at: int) -> str:
-    return machine.memory.place(lanes, at, "vprintf")
+    return machine.memory.describe_thread(lanes, at, "vprintf")
 
 
 def _string(site: Site, one: Lanes, address: int, most: int | None = None) -> bytes:

@@ -351,7 +351,7 @@ class Writer(BlockText):
         fresh = ["sp = M.sp[L.sel]"] if o.uses_stack else []
         lines = [
             "def make(M, R, K):",
-            " H = M.memory.held",
+            " H = M.memory.accumulators",
             *(f" {name} = K[{name!r}]" for name in (*o.constants, *self.sites)),
         ]
         lines += [" def bind(L):", "  lo = L.lo; hi = L.hi; n = L.n", *(f"  {line}" for line in (*slices, *fixed))]

@@ -36,7 +36,7 @@ from pyptx.sim.state.multicasts import Multicasts
 from pyptx.sim.state.printing import Printed
 from pyptx.sim.state.regions import Region
 from pyptx.sim.state.sink import Sink
-from pyptx.sim.state.unstarted import Unstarted
+from pyptx.sim.state.unstarted import PendingClusters
 
 Dim3 = tuple[int, int, int]
 
@@ -98,7 +98,7 @@ class Resources:
     sources: dict[int, Source]
     stats: Counts
     printed: Printed
-    unstarted: Unstarted
+    unstarted: PendingClusters
     multicasts: Multicasts
     exact: int = 0
     """The target whose tensor cores' sums are imitated bit for bit, 0 to sum quickly."""
@@ -136,16 +136,16 @@ class Batch:
             effects=Effects(launch.schedule == "eager", sink=resources.sink), names=launch.shared_names.format_address,
             grid=launch.label, grid_shape=launch.grid, fresh=POISON if launch.poison else 0, images=launch.images,
             words=self._registers["r"], dynamic=self.dynamic, dynamic_base=self.dynamic_base,
-            unstarted=resources.unstarted, multicasts=resources.multicasts, exact=resources.exact,
+            pending_clusters=resources.unstarted, multicasts=resources.multicasts, exact=resources.exact,
         )  # fmt: skip
         self.effects = self.memory.effects
         self.blocks: dict[int, tuple[Callable[[Lanes], Callable[[], int]], Callable[[Lanes], int]]] = {}
-        self._equal = special.launch_values(
+        self._equal = special.compute_launch_values(
             launch.grid, launch.block, launch.cluster, launch.explicit, shared, launch.dynamic, launch.program.target
         )
         self._equal |= dict(zip(special.WORKSPACE, divmod(launch.workspace, 1 << 32), strict=True))
         self._equal["%gridid"] = launch.number
-        self._own = special.thread_values(self.shape)
+        self._own = special.compute_thread_values(self.shape)
         self.numbers: Array = np.zeros(ctas, np.int64)
         """The number of each CTA in the grid."""
         self.meetings: list[Meeting] = []
@@ -155,19 +155,19 @@ class Batch:
     @property
     def registers(self) -> dict[str, Array]:
         """All registers by class, for who does not run a block."""
-        settle_all(self.memory.held)
+        settle_all(self.memory.accumulators)
         return self._registers
 
     @property
     def views(self) -> dict[str, Array]:
         """All registers by class and type, for who does not run a block."""
-        settle_all(self.memory.held)
+        settle_all(self.memory.accumulators)
         return self._views
 
     def row(self, letter: str, index: int) -> Array:
         """Return one register of all lanes."""
         if letter == "r" and index in self.accumulators:
-            settle_all(self.memory.held)
+            settle_all(self.memory.accumulators)
         return self._registers[letter][index]
 
     def begin(self, numbers: Array) -> None:
@@ -183,7 +183,7 @@ class Batch:
         self.sp.fill(0)
         self.dynamic.fill(0)
         self.numbers[...] = numbers
-        ctaid, inside = special.coordinates(numbers, self.launch.grid, self.launch.cluster)
+        ctaid, inside = special.compute_coordinates(numbers, self.launch.grid, self.launch.cluster)
         self.ctaid[...] = ctaid
         cluster = np.array(self.launch.cluster)
         rank = inside[0] + cluster[0] * (inside[1] + cluster[1] * inside[2])
@@ -217,8 +217,8 @@ class Batch:
 
     def clock(self, name: str, position: int) -> Array:
         """Return a clock as the instruction at a position of the block that runs reads it."""
-        elapsed = self.stats.instructions if self.flight is None else self.flight.elapsed()
-        return np.array(special.moving(name, elapsed + position), np.uint64)
+        elapsed = self.stats.instructions if self.flight is None else self.flight.count_instructions()
+        return np.array(special.read_clock(name, elapsed + position), np.uint64)
 
     def runner(self, pc: int, lanes: Lanes) -> Callable[[], int]:
         """Return the function that runs a block in some lanes."""

@@ -31,7 +31,7 @@ from pyptx.sim.base.formats import CLASSES, Value, dtype_of, make_constant, suff
 from pyptx.sim.program.blocks import Block, Program, resolve_name
 from pyptx.sim.program.registers import Row
 from pyptx.sim.program.variables import FUNCTION_BASE, FUNCTION_STEP
-from pyptx.sim.state.special import MOVING, why_without_value
+from pyptx.sim.state.special import MOVING, explain_missing_value
 
 _PAIR = "L.select_values('pair', L.shape.pair)"
 _PART = {"b": "u1", "h": "u2"}
@@ -147,7 +147,7 @@ class Operands:
         return f"({whole} >> {bits * at}).astype('{unit}').astype('{dtype_of(type_name).str}')"
 
     def _special(self, name: str, type_name: str | None) -> str:
-        lacking = why_without_value(name, self.program.target)
+        lacking = explain_missing_value(name, self.program.target)
         if lacking is not None:
             raise Valueless(f"`{name}` has no value: {lacking}")
         if name in MOVING:

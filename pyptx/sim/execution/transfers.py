@@ -23,7 +23,7 @@ from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.execution.text import BlockText
 from pyptx.sim.program.blocks import resolve_name
 from pyptx.sim.semantics.data_movement import shuffle
-from pyptx.sim.state.meetings import Meeter, present
+from pyptx.sim.state.meetings import Meeter, add_met_lanes
 
 WRITTEN = 0xFF
 """The flags of a register: one bit per byte, set if written, and set beyond its end."""
@@ -80,7 +80,7 @@ def handed_on(writer: BlockText, step: Step, found: Transfer, flags: list[str]) 
 
 def _shuffled(mode: str, machine: Meeter, group: Lanes, flags: Array | int, by: Array, limit: Array) -> Array:
     """Return which bytes that `shfl` returns are written; lanes that execute it at another place are unknown."""
-    together = present(machine, group)
+    together = add_met_lanes(machine, group)
     if together is group:
         return shuffle(mode, machine, group, np.asarray(flags), by, limit)[0]
     known, here = np.full(together.n, WRITTEN, np.uint8), np.isin(together.index, group.index)

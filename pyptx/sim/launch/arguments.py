@@ -153,14 +153,14 @@ class Buffers:
         address = self.known(array)
         if address is None:
             raise faults.error(faults.ARGUMENTS, None, "`fresh` names an array that is not among the arguments")
-        region = self.space.region_at(address)
+        region = self.space.find_region(address)
         if region is not None and (region.low, region.size) == (address, array.nbytes):
             region.fresh = True
 
     def write_back(self) -> None:
         """Copy what the launch wrote back to the arrays."""
         for array, address in self.arrays:
-            region = self.space.region_at(address)
+            region = self.space.find_region(address)
             if region is not None and region.writable and not region.lent and region.size and array.flags.writeable:
                 data = region.data[address - region.low :][: array.nbytes]
                 array[...] = data.view(array.dtype).reshape(array.shape)

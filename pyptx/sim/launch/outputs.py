@@ -33,6 +33,6 @@ def report_unwritten(
         if address is None:
             raise faults.error(faults.ARGUMENTS, None, "one of `outputs` is no array among the arguments")
         if array.size:
-            home = buffers.space.region_at(address)
+            home = buffers.space.find_region(address)
             assert home is not None
             checked.report_unwritten(owner, home.name, address, array, help)

@@ -34,7 +34,7 @@ from pyptx.sim.state.flights import Flight
 from pyptx.sim.state.printing import Printed
 from pyptx.sim.state.regions import Region
 from pyptx.sim.state.sink import fan_out
-from pyptx.sim.state.unstarted import Unstarted
+from pyptx.sim.state.unstarted import PendingClusters
 
 BATCH_LANES = 8192
 MAX_STEPS = 50_000_000
@@ -77,7 +77,7 @@ class Prepared:
     at_once: int
     stats: Stats = field(default_factory=Stats)
     printed: Printed = field(default_factory=Printed)
-    unstarted: Unstarted = field(default_factory=Unstarted)
+    unstarted: PendingClusters = field(default_factory=PendingClusters)
 
     @property
     def ctas(self) -> int:
@@ -96,14 +96,14 @@ class Prepared:
         require(self.launch, self.at_once)
         size = self.launch.cluster_size
         by = self.at_once // size if reverses_ctas(self.launch.schedule, self.launch.seed) else 0
-        unstarted = self.unstarted = Unstarted(self.launch.cluster, self.launch.grid, by)
+        unstarted = self.unstarted = PendingClusters(self.launch.cluster, self.launch.grid, by)
         sink = fan_out(observers)
         instruments = (observer.instrument(self.launch.program) for observer in observers)
         resources = Resources(
             self.space, self.params, self.sources, self.stats, self.printed, unstarted, self.buffers.multicasts,
             self.exact, sink, next((one for one in instruments if one is not None), None), flight,
         )  # fmt: skip
-        while unstarted.left:
+        while unstarted.remaining:
             numbers = unstarted.start(self.at_once)
             if machine is None or machine.shape.ctas != len(numbers):
                 machine = Batch(self.launch, len(numbers), resources)

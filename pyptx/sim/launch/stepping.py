@@ -193,16 +193,16 @@ class Machine:
         memory = batch.machine.memory
         own = place * shape.shared_stride
         found: list[MBarrier | Barrier] = []
-        for row in memory.mbarriers.living(own, own + shape.shared_stride).tolist():
+        for row in memory.mbarriers.find_live(own, own + shape.shared_stride).tolist():
             b = memory.mbarriers
             address = int(b.places[row]) - own + memory.shared_base
             name = batch.machine.launch.shared_names.format_address(address).replace("`", "")
             counts = (int(v[row]) for v in (b.phase, b.pending, b.expected, b.tx))
             found.append(MBarrier(name, address, *counts))
         bars = batch.barriers
-        for number in np.flatnonzero(bars.arrived[place]).tolist():
-            needed = int(bars.needed[place, number]) or int(bars.live[place])
-            found.append(Barrier(number, int(bars.arrived[place, number]), needed))
+        for number in np.flatnonzero(bars.arrivals[place]).tolist():
+            needed = int(bars.thread_counts[place, number]) or int(bars.live[place])
+            found.append(Barrier(number, int(bars.arrivals[place, number]), needed))
         return found
 
     def __repr__(self) -> str:

@@ -78,8 +78,8 @@ class _Grid:
 
     def start(self) -> None:
         """Let the first CTAs run."""
-        self.flight.where = lambda: [] if self.batch is None else describe_places(self.batch)
-        self.flight.unfinished = self.unfinished
+        self.flight.describe_places = lambda: [] if self.batch is None else describe_places(self.batch)
+        self.flight.count_unfinished = self.unfinished
         self.batches = self.launch.batches([] if self.checks is None else [self.checks], self.flight)
         self.batch = next(self.batches)
 
@@ -91,23 +91,23 @@ class _Grid:
         while self.batch is not None and not self.batch.live and self.batch.peek() is None:
             self.batch = next(self.batches, None)
             self.pace.end_batch()
-        self.flight.ended = self.batch is None
-        return self.flight.ended
+        self.flight.has_ended = self.batch is None
+        return self.flight.has_ended
 
     def unfinished(self) -> int:
         """Count the CTAs that have not ended."""
         if self.batch is None:
-            return 0 if self.flight.ended else self.flight.ctas
-        return self.launch.unstarted.left * self.launch.unstarted.size + int(self._living().sum())
+            return 0 if self.flight.has_ended else self.flight.ctas
+        return self.launch.unstarted.remaining * self.launch.unstarted.size + int(self._living().sum())
 
     def released(self) -> bool:
         """Say whether the grid behind it may start: every CTA has said so, or has ended."""
-        if self.flight.ended:
+        if self.flight.has_ended:
             return True
-        if self.batch is None or self.launch.unstarted.left:
+        if self.batch is None or self.launch.unstarted.remaining:
             return False
         numbers = self.batch.machine.numbers[self._living()].tolist()
-        return all(number in self.flight.triggered for number in numbers)
+        return all(number in self.flight.trigger_ctas for number in numbers)
 
     def _living(self) -> Any:
         assert self.batch is not None
@@ -142,7 +142,7 @@ class _Stream:
         if not self.waiting:
             return False
         at = len(self.grids) - len(self.waiting)
-        if self.waiting[0].flight.before is None:
+        if self.waiting[0].flight.predecessor is None:
             return not any(grid.runs for grid in self.grids)
         return self.grids[at - 1].released()
 
@@ -153,7 +153,7 @@ class _Stream:
             grid.batch.unpark()
         if grid.step():
             for other in self.grids:
-                if other.batch is not None and other.flight.before is grid.flight:
+                if other.batch is not None and other.flight.predecessor is grid.flight:
                     resume_waiting(other.batch)
 
     def _stir(self, batches: Sequence[Scheduler]) -> None:
@@ -255,7 +255,7 @@ def _grids(launches: Sequence[Launch], prepared: Sequence[Prepared], selected: S
         if selected is not None:
             checks = Checks(selected, grids[-1].checks if grids else None, overlaps=before is not None)
         grids.append(_Grid(launch, flight, checks, pace))
-        flight.elapsed = lambda: sum(grid.launch.stats.instructions for grid in grids)
+        flight.count_instructions = lambda: sum(grid.launch.stats.instructions for grid in grids)
     return grids
 
 

@@ -23,7 +23,7 @@ from pyptx.sim.reports.findings import Agent, Cta, Finding
 from pyptx.sim.scheduling.known import make_place
 from pyptx.sim.scheduling.reach import Reach
 from pyptx.sim.scheduling.state import State
-from pyptx.sim.state.barriers import Waiting
+from pyptx.sim.state.barriers import Waiter
 
 _MATRICES = frozenset((Trait.MULTIPLIES, Trait.REARRANGES))
 
@@ -141,12 +141,12 @@ def _iterate_positions(state: State) -> Iterator[tuple[int, int, Lanes, bool]]:
             yield abs(key[2]), -key[1], lanes, True
     for key, lanes in state.parked:
         yield abs(key[2]), -key[1], lanes, False
-    held: list[Waiting] = [item.waiting for item in state.suspended]
-    for items in (*state.barriers.waiting.values(), *state.converging.values()):
+    held: list[Waiter] = [item.waiting for item in state.suspended]
+    for items in (*state.barriers.waiters.values(), *state.converging.values()):
         held += items
-    held += [*state.clusters.waiting, *state.warps_waiting, *state.columns]
+    held += [*state.clusters.waiters, *state.warps_waiting, *state.columns]
     if state.registers is not None:
-        held += state.registers.waiting
+        held += state.registers.waiters
     for item in held:
         yield item.at, item.depth, item.lanes, False
 

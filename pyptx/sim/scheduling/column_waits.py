@@ -8,7 +8,7 @@ import numpy as np
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.program.blocks import Block
 from pyptx.sim.scheduling.state import State
-from pyptx.sim.state.barriers import Waiting
+from pyptx.sim.state.barriers import Waiter
 
 
 def resume_allocated(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | None:
@@ -19,8 +19,8 @@ def resume_allocated(state: State, block: Block, depth: int, lanes: Lanes) -> La
         for item in waiting:
             state.push(item.depth, item.pc, item.lanes)
         return lanes
-    if not tensor.refused:
+    if not tensor.refused_lanes:
         return lanes
-    refused, tensor.refused = np.sort(np.concatenate(tensor.refused)), []
-    state.columns.append(Waiting(state.shape.select_index(refused), block.pc, depth, block.pc))
+    refused, tensor.refused_lanes = np.sort(np.concatenate(tensor.refused_lanes)), []
+    state.columns.append(Waiter(state.shape.select_index(refused), block.pc, depth, block.pc))
     return lanes.subset(~np.isin(lanes.index, refused))

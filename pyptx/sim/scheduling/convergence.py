@@ -13,8 +13,8 @@ from pyptx.sim.program.blocks import Block
 from pyptx.sim.scheduling.apart import explain_divergence, may_be_incomplete, needs_all
 from pyptx.sim.scheduling.state import State
 from pyptx.sim.semantics.registry import operation
-from pyptx.sim.state.barriers import Waiting
-from pyptx.sim.state.meetings import Meeting, waiting
+from pyptx.sim.state.barriers import Waiter
+from pyptx.sim.state.meetings import Meeting, find_pending
 
 
 def converge(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | None:
@@ -40,7 +40,7 @@ def converge(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | No
         return lanes
     ready = complete(state, block, lanes, mask)
     if state.machine.meetings:
-        ready |= waiting(state.machine, lanes)
+        ready |= find_pending(state.machine, lanes)
     chosen, others = lanes.split(ready)
     if others is not None or block.unit == 32:
         # No lane of a complete warpgroup is absent or has exited.
@@ -48,7 +48,7 @@ def converge(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | No
         if wrong is not None:
             raise wrong
     if others is not None:
-        state.converging[block.pc] = [Waiting(others, block.pc, depth, block.pc)]
+        state.converging[block.pc] = [Waiter(others, block.pc, depth, block.pc)]
         meet(state)
     return chosen
 
@@ -62,7 +62,7 @@ def complete(state: State, block: Block, lanes: Lanes, mask: Array) -> Array:
 def meet(state: State) -> bool:
     """Release lanes that wait at several places in the same instruction, as the manual allows: all members of their
     mask execute it with the same qualifiers and mask. Tell whether there were any."""
-    kinds: dict[tuple[str, ...], list[Waiting]] = {}
+    kinds: dict[tuple[str, ...], list[Waiter]] = {}
     for pc, items in state.converging.items() if len(state.converging) > 1 else ():
         kind = _classify(state.blocks[pc])
         if kind is not None:
@@ -83,7 +83,7 @@ def _classify(block: Block) -> tuple[str, ...] | None:
     return instruction.opcode, *sorted(instruction.modifiers)
 
 
-def _match_members(state: State, items: list[Waiting]) -> bool:
+def _match_members(state: State, items: list[Waiter]) -> bool:
     shape, index = state.shape, np.concatenate([item.lanes.index for item in items])
     each = [read_members(state, state.blocks[item.at].steps[0], state.blocks[item.at], item.lanes) for item in items]
     masks = np.concatenate([mask for mask in each if mask is not None])
@@ -113,7 +113,7 @@ def _match_members(state: State, items: list[Waiting]) -> bool:
         released, stay = item.lanes.split(wanted[item.lanes.sel])
         remaining = [one for one in state.converging[item.at] if one is not item]
         if stay is not None:
-            remaining.append(Waiting(stay, item.pc, item.depth, item.at))
+            remaining.append(Waiter(stay, item.pc, item.depth, item.at))
         state.converging[item.at] = remaining
         if not remaining:
             del state.converging[item.at]
@@ -176,7 +176,7 @@ def release_warps(state: State) -> None:
     """Release lanes whose members all wait in a `bar.warp.sync`, whichever one it is."""
     items = state.warps_waiting
     here = state.shape.merge([item.lanes for item in items])
-    kept: list[Waiting] = []
+    kept: list[Waiter] = []
     released: list[tuple[Step, Lanes, Array]] = []
     for item in items:
         block = state.blocks[item.at]
@@ -188,7 +188,7 @@ def release_warps(state: State) -> None:
             released.append((block.steps[-1], free, mask[passing]))
             state.push(item.depth, item.pc, free)
         if stay is not None:
-            kept.append(Waiting(stay, item.pc, item.depth, item.at))
+            kept.append(Waiter(stay, item.pc, item.depth, item.at))
     state.warps_waiting = kept
     if released and state.sink is not None:
         state.sink.on_warp_barriers(released)

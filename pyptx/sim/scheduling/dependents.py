@@ -9,7 +9,7 @@ from pyptx.check.body import Step
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.program.blocks import Block
 from pyptx.sim.scheduling.state import State
-from pyptx.sim.state.barriers import Waiting
+from pyptx.sim.state.barriers import Waiter
 
 
 def execute_unguarded(state: State, block: Block, lanes: Lanes) -> bool:
@@ -19,7 +19,7 @@ def execute_unguarded(state: State, block: Block, lanes: Lanes) -> bool:
         return False
     if not _is_wait(step):
         return flight is None
-    if flight is not None and not flight.free:
+    if flight is not None and not flight.is_free:
         return False
     if state.sink is not None:
         state.sink.on_grid_wait(lanes)
@@ -31,8 +31,8 @@ def execute_guarded(state: State, block: Block, depth: int, lanes: Lanes) -> Non
     step, flight = block.steps[-1], state.machine.flight
     if not _is_wait(step):
         _trigger_dependents(state, lanes)
-    elif flight is not None and not flight.free:
-        flight.waiting.append(Waiting(lanes, block.pc + 1, depth, block.pc))
+    elif flight is not None and not flight.is_free:
+        flight.waiters.append(Waiter(lanes, block.pc + 1, depth, block.pc))
         return
     elif state.sink is not None:
         state.sink.on_grid_wait(lanes)
@@ -43,9 +43,9 @@ def resume_waiting(state: State) -> bool:
     """Resume the lanes that waited for the previous grid, which has completed and whose memory is visible. Tell whether
     there were any."""
     flight = state.machine.flight
-    if flight is None or not flight.waiting:
+    if flight is None or not flight.waiters:
         return False
-    waiting, flight.waiting = flight.waiting, []
+    waiting, flight.waiters = flight.waiters, []
     for item in waiting:
         if state.sink is not None:
             state.sink.on_grid_wait(item.lanes)
@@ -63,7 +63,7 @@ def _trigger_dependents(state: State, lanes: Lanes) -> None:
     if flight is None:
         return
     numbers = state.machine.numbers[np.unique(lanes.cta)].tolist()
-    first = [number not in flight.triggered for number in numbers]
+    first = [number not in flight.trigger_ctas for number in numbers]
     if state.sink is not None and any(first):
         state.sink.on_grid_launch(lanes, first)
-    flight.triggered.update(numbers)
+    flight.trigger_ctas.update(numbers)

@@ -25,7 +25,7 @@ from pyptx.sim.scheduling.convergence import read_members
 from pyptx.sim.scheduling.known import Known, list_threads
 from pyptx.sim.scheduling.polling import Poll, find_loop, find_polls
 from pyptx.sim.scheduling.state import State
-from pyptx.sim.state.barriers import Waiting as Held
+from pyptx.sim.state.barriers import Waiter as Held
 
 _MOST_CTAS = 32
 """How many CTAs to search for a writer of the polled location."""
@@ -83,17 +83,17 @@ def list_waits(state: State) -> list[tuple[str, Array, Lanes, Held]]:
     blocked: list[tuple[str, Array, Lanes, Held]] = [
         ("mbarrier", places[s.rows], s.waiting.lanes, s.waiting) for s in state.suspended
     ]
-    for number, items in state.barriers.waiting.items():
+    for number, items in state.barriers.waiters.items():
         blocked += [("bar", np.full(item.lanes.n, number), item.lanes, item) for item in items]
-    for item in state.clusters.waiting:
+    for item in state.clusters.waiters:
         blocked.append(("cluster", item.lanes.cta // state.clusters.size, item.lanes, item))
     for item in state.warps_waiting:
         block = state.blocks[item.at]
         blocked.append(("warp", _read_masks(state, block, block.steps[-1], item), item.lanes, item))
     if state.registers is not None:
-        blocked += [("registers", item.lanes.cta, item.lanes, item) for item in state.registers.waiting]
+        blocked += [("registers", item.lanes.cta, item.lanes, item) for item in state.registers.waiters]
     if state.machine.flight is not None:
-        blocked += [("grid", np.zeros(item.lanes.n), item.lanes, item) for item in state.machine.flight.waiting]
+        blocked += [("grid", np.zeros(item.lanes.n), item.lanes, item) for item in state.machine.flight.waiters]
     blocked += [("columns", item.lanes.cta, item.lanes, item) for item in state.columns]
     for group in state.converging.values():
         for item in group:

@@ -29,7 +29,7 @@ from pyptx.sim.scheduling.reach import (
 )
 from pyptx.sim.scheduling.register_pool import read_count
 from pyptx.sim.scheduling.state import State
-from pyptx.sim.state.barriers import Waiting as Held
+from pyptx.sim.state.barriers import Waiter as Held
 from pyptx.sim.state.tensor_memory import Holding
 
 
@@ -160,7 +160,7 @@ class Known:
 
     def _describe_mbarrier(self, wait: Waiting) -> Subject:
         state, barriers = self.state, self.state.machine.memory.mbarriers
-        row = int(barriers.rows(np.array([wait.key]))[0])
+        row = int(barriers.find_rows(np.array([wait.key]))[0])
         cta, place = divmod(wait.key, state.shape.shared_stride)
         address = place + state.machine.memory.shared_base
         named = state.machine.launch.shared_names.format_address(address)
@@ -204,7 +204,7 @@ class Known:
     def _describe_bar(self, wait: Waiting) -> Subject:
         state, cta = self.state, wait.threads[0] // self.stride
         barriers = state.barriers
-        arrived, need = int(barriers.arrived[cta, wait.key]), int(barriers.needed[cta, wait.key])
+        arrived, need = int(barriers.arrivals[cta, wait.key]), int(barriers.thread_counts[cta, wait.key])
         live = int(barriers.live[cta])
         unit, name = (32, "warps") if not (arrived % 32 or (need or live) % 32) else (1, "threads")
         missing = f"{arrived // unit} of {(need or live) // unit} {name} have arrived"
@@ -218,7 +218,7 @@ class Known:
     def _describe_cluster(self, wait: Waiting) -> Subject:
         state, clusters = self.state, self.state.clusters
         own = state.alive & (state.shape.cta // clusters.size == wait.key)
-        lacking = np.flatnonzero(own & (clusters.seen < clusters.phase[wait.key]))
+        lacking = np.flatnonzero(own & (clusters.arrival_phase < clusters.phase[wait.key]))
         missing = f"{len(lacking)} threads have not arrived"
         if len(lacking):
             missing += f": {self.who(list_threads(state, state.shape.select_index(lacking)))}"
@@ -265,10 +265,10 @@ class Known:
 
     def _describe_grid(self) -> Subject:
         flight = self.state.machine.flight
-        before = None if flight is None else flight.before
+        before = None if flight is None else flight.predecessor
         assert before is not None
-        missing = f"{before.unfinished()} of its {before.ctas} CTAs have not completed"
-        return Subject(("grid",), f"grid `{before.label}`", missing, tuple(before.where()), exact=True)
+        missing = f"{before.count_unfinished()} of its {before.ctas} CTAs have not completed"
+        return Subject(("grid",), f"grid `{before.label}`", missing, tuple(before.describe_places()), exact=True)
 
     def _describe_registers(self, wait: Waiting) -> Subject:
         state, pool = self.state, self.state.registers
@@ -291,7 +291,7 @@ class Known:
         count = int(state.read_value(step.instruction.operands[1], step, block, held.lanes)[0])
         ctas = [wait.key & ~1, wait.key | 1] if ".cta_group::2" in step.instruction.modifiers else [wait.key]
         holders = [
-            self._describe_holder(cta, item) for cta in ctas for item in state.machine.memory.tensor.holders(cta)
+            self._describe_holder(cta, item) for cta in ctas for item in state.machine.memory.tensor.list_holders(cta)
         ]
         missing = f"no {count} consecutive columns are free: {'; '.join(holders)}"
         helpers = self._find_helpers(self.reach.find_sources(match_deallocation), wait.key if len(ctas) == 1 else None)

@@ -58,9 +58,9 @@ def _exit(state: State, block: Block, depth: int, lanes: Lanes) -> None:
     state.alive[lanes.sel] = False
     state.left[lanes.sel] = block.pc
     state.live -= lanes.n
-    state.barriers.exits(lanes)
-    state.clusters.live -= np.bincount(state.clusters.cluster(lanes), minlength=len(state.clusters.live))
-    state.clusters.turn()
+    state.barriers.remove_lanes(lanes)
+    state.clusters.live -= np.bincount(state.clusters.find_cluster(lanes), minlength=len(state.clusters.live))
+    state.clusters.advance_phase()
     if state.registers is not None:
         return_registers(state, lanes)
     if state.live:
@@ -68,7 +68,7 @@ def _exit(state: State, block: Block, depth: int, lanes: Lanes) -> None:
 
 
 def _trap(state: State, block: Block, depth: int, lanes: Lanes) -> None:
-    where = state.machine.memory.place(lanes, 0, block.code.function.name)
+    where = state.machine.memory.describe_thread(lanes, 0, block.code.function.name)
     raise faults.error(
         faults.TRAP, opcode_span(block.steps[-1].instruction), "the kernel executed `trap`", notes=(where,)
     )

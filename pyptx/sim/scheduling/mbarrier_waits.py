@@ -10,7 +10,7 @@ from pyptx.sim.program.blocks import Block
 from pyptx.sim.scheduling.column_waits import resume_allocated
 from pyptx.sim.scheduling.register_pool import request_registers
 from pyptx.sim.scheduling.state import State, Suspended
-from pyptx.sim.state.barriers import Waiting
+from pyptx.sim.state.barriers import Waiter
 
 _TIMEOUTS = 64
 """How often waits for mbarriers may time out without any change before the run is a deadlock."""
@@ -20,7 +20,7 @@ def suspend(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | Non
     """Suspend the lanes that an mbarrier refused, or that need more registers or tensor memory columns than are free;
     return the others."""
     barriers = state.machine.memory.mbarriers
-    refused = barriers.refused
+    refused = barriers.refusal
     awaited = block.steps[0].traits[Trait.SUSPENDS]
     if awaited == "registers":
         return request_registers(state, block, depth, lanes)
@@ -28,18 +28,18 @@ def suspend(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | Non
         return resume_allocated(state, block, depth, lanes)
     if refused is None:
         return lanes
-    barriers.refused = None
+    barriers.refusal = None
     waiting = state.shape.select_index(refused.lanes)
-    state.suspended.append(Suspended(Waiting(waiting, block.pc, depth, block.pc), refused.rows))
+    state.suspended.append(Suspended(Waiter(waiting, block.pc, depth, block.pc), refused.rows))
     return lanes.subset(~np.isin(lanes.index, refused.lanes)) if waiting.n < lanes.n else None
 
 
 def resume(state: State) -> None:
     """Let lanes test again the mbarriers whose phase has completed."""
     barriers = state.machine.memory.mbarriers
-    if not barriers.turned:
+    if not barriers.completions:
         return
-    turned, barriers.turned = np.concatenate(barriers.turned), []
+    turned, barriers.completions = np.concatenate(barriers.completions), []
     kept: list[Suspended] = []
     for item in state.suspended:
         waiting = item.waiting
@@ -51,7 +51,7 @@ def resume(state: State) -> None:
         if woken is not None:
             state.push(waiting.depth, waiting.pc, woken)
         if rest is not None:
-            kept.append(Suspended(Waiting(rest, waiting.pc, waiting.depth, waiting.at), item.rows[~wakes]))
+            kept.append(Suspended(Waiter(rest, waiting.pc, waiting.depth, waiting.at), item.rows[~wakes]))
     state.suspended = kept
 
 

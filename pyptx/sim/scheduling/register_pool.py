@@ -10,7 +10,7 @@ from pyptx.isa.limits import REGISTER_UNIT, entry_registers
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.program.blocks import Block, Program
 from pyptx.sim.scheduling.state import State
-from pyptx.sim.state.barriers import Waiting
+from pyptx.sim.state.barriers import Waiter
 from pyptx.sim.state.register_pool import RegisterPool
 
 _MOST = 256
@@ -41,7 +41,7 @@ def request_registers(state: State, block: Block, depth: int, lanes: Lanes) -> L
             return None
         lanes = chosen
     if ".inc" in instruction.modifiers:
-        pool.waiting.append(Waiting(lanes, block.pc + 1, depth, block.pc))
+        pool.waiters.append(Waiter(lanes, block.pc + 1, depth, block.pc))
         grant_registers(state, pool)
         return None
     for warp in np.unique(state.shape.warp[lanes.sel]).tolist():
@@ -60,8 +60,8 @@ def read_count(block: Block) -> int:
 
 def grant_registers(state: State, pool: RegisterPool) -> None:
     """Resume warps for which there are enough registers, in the order of their requests."""
-    kept: list[Waiting] = []
-    for item in pool.waiting:
+    kept: list[Waiter] = []
+    for item in pool.waiters:
         count, ctas = read_count(state.blocks[item.at]), state.shape.ctas
         warps = state.shape.warp[item.lanes.sel]
         goes = np.zeros(item.lanes.n, np.bool_)
@@ -75,8 +75,8 @@ def grant_registers(state: State, pool: RegisterPool) -> None:
         if free is not None:
             state.push(item.depth, item.pc, free)
         if stay is not None:
-            kept.append(Waiting(stay, item.pc, item.depth, item.at))
-    pool.waiting = kept
+            kept.append(Waiter(stay, item.pc, item.depth, item.at))
+    pool.waiters = kept
 
 
 def return_registers(state: State, lanes: Lanes) -> None:

@@ -136,7 +136,7 @@ class Scheduler(State):
                 after = run()
             if sink is not None:
                 sink.on_block(block, lanes)
-            if barriers.turned:
+            if barriers.completions:
                 resume(self)
             if block.suspends:
                 passed = suspend(self, block, depth, lanes)

@@ -50,7 +50,7 @@ def copy_state(state: State) -> list[Any]:
     memory, barriers = state.machine.memory, state.machine.memory.mbarriers
     arrays: list[Array] = [*state.machine.registers.values(), state.machine.sp, memory.shared.data, memory.local.data]
     arrays += [region.data for region in memory.space.regions if region.writable and not region.lent]
-    arrays += [barriers.pending, barriers.tx, barriers.phase, state.barriers.arrived, state.clusters.arrived]
+    arrays += [barriers.pending, barriers.tx, barriers.phase, state.barriers.arrivals, state.clusters.arrivals]
     if sum(array.nbytes for array in arrays) > _MOST_BYTES:
         return []
     parked = sorted((key, lanes.n, lanes.lo) for key, lanes in state.parked)

@@ -18,7 +18,7 @@ from pyptx.sim.execution.operands import Operands, Unreadable
 from pyptx.sim.program.blocks import Block
 from pyptx.sim.scheduling.orders import Key, Order
 from pyptx.sim.scheduling.reach import Reach
-from pyptx.sim.state.barriers import ClusterBarriers, CtaBarriers, Waiting
+from pyptx.sim.state.barriers import ClusterBarriers, CtaBarriers, Waiter
 from pyptx.sim.state.register_pool import RegisterPool
 
 
@@ -26,7 +26,7 @@ from pyptx.sim.state.register_pool import RegisterPool
 class Suspended:
     """Lanes that each wait for an mbarrier, by its row."""
 
-    waiting: Waiting
+    waiting: Waiter
     rows: Array
 
 
@@ -39,7 +39,7 @@ class State:
         self.blocks = machine.program.blocks
         self.ready: dict[Key, list[Lanes]] = {}
         self.parked: list[tuple[Key, Lanes]] = []
-        self.converging: dict[int, list[Waiting]] = {}
+        self.converging: dict[int, list[Waiter]] = {}
         self.alive = np.ones(self.shape.lanes, np.bool_)
         self.live = self.shape.lanes
         self.left = np.zeros(self.shape.lanes, np.int32)
@@ -47,13 +47,13 @@ class State:
         self.sink = machine.sink
         self.barriers = CtaBarriers(self.shape)
         self.clusters = ClusterBarriers(self.shape, machine.launch.cluster_size)
-        self.warps_waiting: list[Waiting] = []
+        self.warps_waiting: list[Waiter] = []
         self.plain: dict[int, int] = {}
         self.returns: list[Array] = []
         self.dynamics: list[Array] = []
         self.suspended: list[Suspended] = []
         self.registers: RegisterPool | None = None
-        self.columns: list[Waiting] = []
+        self.columns: list[Waiter] = []
         """Lanes that wait for columns of tensor memory."""
         self.depth = 0
         """The call depth of the group that runs."""

@@ -19,7 +19,7 @@ from pyptx.sim.rules import faults
 from pyptx.sim.scheduling.convergence import are_whole_warps, complete, meet, read_members, release_warps
 from pyptx.sim.scheduling.dependents import execute_guarded, execute_unguarded
 from pyptx.sim.scheduling.state import State
-from pyptx.sim.state.barriers import BARRIERS, Waiting
+from pyptx.sim.state.barriers import BARRIERS, Waiter
 
 _WARP = 99
 
@@ -57,7 +57,7 @@ def wait(state: State, block: Block, depth: int, lanes: Lanes) -> None:
         return
     modifiers = [m[1:] for m in step.instruction.modifiers if m not in (".cta", ".aligned")]
     if modifiers[0] == "warp":
-        state.warps_waiting.append(Waiting(lanes, block.pc + 1, depth, block.pc))
+        state.warps_waiting.append(Waiter(lanes, block.pc + 1, depth, block.pc))
         release_warps(state)
     elif modifiers[0] == "cluster":
         if state.sink is not None:
@@ -76,7 +76,7 @@ def _wait_for_cluster(state: State, block: Block, depth: int, lanes: Lanes, kind
         state.clusters.arrive(lanes)
         state.push(depth, block.pc + 1, lanes)
     else:
-        state.clusters.waiting.append(Waiting(lanes, block.pc + 1, depth, block.pc))
+        state.clusters.waiters.append(Waiter(lanes, block.pc + 1, depth, block.pc))
     release(state)
 
 
@@ -108,7 +108,7 @@ def _wait_for_cta_barrier(state: State, block: Block, depth: int, lanes: Lanes, 
             if modifiers[0] == "arrive":
                 state.push(depth, block.pc + 1, arriving)
             else:
-                state.barriers.waiting.setdefault(number, []).append(Waiting(arriving, block.pc + 1, depth, block.pc))
+                state.barriers.waiters.setdefault(number, []).append(Waiter(arriving, block.pc + 1, depth, block.pc))
             _release_barrier(state, number)
 
 
@@ -133,7 +133,7 @@ def _read_predicate(state: State, operand: Operand, step: Step, block: Block, la
 
 
 def release(state: State) -> None:
-    for number in list(state.barriers.waiting):
+    for number in list(state.barriers.waiters):
         _release_barrier(state, number)
     for item, lanes in state.clusters.release():
         if state.sink is not None:

@@ -61,7 +61,7 @@ def _copy(
         text = f"`{site.instruction.full_opcode}`: src-size is {count[at]}, cp-size {whole}: expected at most {whole}"
         help = f"clamp src-size to {whole}; a copy reads src-size bytes and fills the rest of cp-size with zeros"
         raise faults.error(
-            faults.COPY, site.origin, text, help=help, notes=(site.memory.place(active, at, site.function),)
+            faults.COPY, site.origin, text, help=help, notes=(site.memory.describe_thread(active, at, site.function),)
         )
     if ignores:
         count = np.where(extra, 0, whole)

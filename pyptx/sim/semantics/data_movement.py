@@ -16,7 +16,7 @@ from pyptx.sim.base.formats import Array, Value, dtype_of
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.program.variables import GLOBAL_BASE, LOCAL_WINDOW, PARAM_BASE, SHARED_WINDOW
 from pyptx.sim.semantics.vocabulary import COPY, Builder, Operation, Signature, lanes, value
-from pyptx.sim.state.meetings import warp_wide
+from pyptx.sim.state.meetings import wrap_warp_wide
 from pyptx.sim.state.memory import RANK_SHIFT, REMOTE
 
 _WINDOW = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "param": PARAM_BASE}
@@ -161,7 +161,7 @@ _SELECTIONS = {
 
 
 def _shfl(match: Match, signature: Signature) -> Operation | None:
-    return lanes(warp_wide(partial(shuffle, match.chosen["mode"])))
+    return lanes(wrap_warp_wide(partial(shuffle, match.chosen["mode"])))
 
 
 def shuffle(mode: str, machine: Value, group: Lanes, a: Array, b: Array, c: Array, mask: Array | None = None) -> Value:

@@ -12,7 +12,7 @@ from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines.issuing import act_on_mbarriers, locate_objects, select_lanes
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, memory, value
-from pyptx.sim.state.mbarriers import Refused, pending_count
+from pyptx.sim.state.mbarriers import Refused, extract_pending_count
 from pyptx.sim.state.memory import Site
 
 
@@ -29,7 +29,11 @@ def _mbarrier(match: Match, signature: Signature) -> Operation | None:
         return memory(partial(_arrive, name == "arrive_drop", "expect_tx" in flags))
     if name in ("test_wait", "try_wait"):
         return memory(partial(_wait, name == "try_wait", "parity" in flags, "phase_type::conditional" in flags))
-    return value(pending_count) if name == "pending_count" else memory(partial(_test_layout, "layout::v0" in flags))
+    return (
+        value(extract_pending_count)
+        if name == "pending_count"
+        else memory(partial(_test_layout, "layout::v0" in flags))
+    )
 
 
 def _init(reports: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, count: Any) -> None:
@@ -50,7 +54,7 @@ def _transfer(sign: int, site: Site, lanes: Lanes, mask: Any, space: str, addres
     active, (where, amounts) = select_lanes(lanes, mask, address, amount)
     if active is not None:
         offsets = locate_objects(site, active, space, where)
-        act_on_mbarriers(site, active, lambda m: m.transfer(m.rows(offsets), sign * amounts.astype(np.int64)))
+        act_on_mbarriers(site, active, lambda m: m.transfer(m.find_rows(offsets), sign * amounts.astype(np.int64)))
 
 
 def _arrive(
@@ -70,7 +74,7 @@ def _arrive(
     offsets, numbers = locate_objects(site, active, space, where), operands.astype(np.int64)
 
     def arrived(m: Any) -> Array:
-        rows = m.rows(offsets)
+        rows = m.find_rows(offsets)
         if not expects:
             return m.arrive(rows, numbers, drop)
         m.transfer(rows, numbers)
@@ -97,15 +101,15 @@ def _wait(
         return
     offsets = locate_objects(site, active, space, where)
     barriers = site.memory.mbarriers
-    rows = act_on_mbarriers(site, active, lambda m: m.rows(offsets))
-    done = barriers.passed(rows, values, parity, conditional)
+    rows = act_on_mbarriers(site, active, lambda m: m.find_rows(offsets))
+    done = barriers.test_phases(rows, values, parity, conditional)
     refused = barriers.doubt(active) if suspends and barriers.doubt is not None else None
     _put(outs[0], mask, done if refused is None else done & ~refused)
     for at, report in enumerate(outs[1:]):
         if report is not None:
             _put(report, mask, 0 if at else barriers.reported[rows])
     if suspends and not done.all():
-        barriers.refused = Refused(active.index[~done], rows[~done])
+        barriers.refusal = Refused(active.index[~done], rows[~done])
 
 
 def _test_layout(plain: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any) -> None:
@@ -113,7 +117,7 @@ def _test_layout(plain: bool, site: Site, lanes: Lanes, mask: Any, space: str, a
     active, (where,) = select_lanes(lanes, mask, address)
     if active is not None:
         offsets = locate_objects(site, active, space, where)
-        _put(outs[0], mask, act_on_mbarriers(site, active, lambda m: m.reports[m.rows(offsets)]) ^ plain)
+        _put(outs[0], mask, act_on_mbarriers(site, active, lambda m: m.reports[m.find_rows(offsets)]) ^ plain)
 
 
 def _cp_async(match: Match, signature: Signature) -> Operation | None:
@@ -132,14 +136,14 @@ def _arrive_after_copies(
     effects = site.memory.effects
     if not counted:
         if not effects.eager:
-            act_on_mbarriers(site, active, lambda m: m.hold(m.rows(offsets)))
+            act_on_mbarriers(site, active, lambda m: m.add_pending(m.find_rows(offsets)))
         else:
             return
     effects.issue(
         "cp.async",
         active.index,
         active.shape.lanes,
-        lambda: act_on_mbarriers(site, active, lambda m: m.arrive(m.rows(offsets), ones)),
+        lambda: act_on_mbarriers(site, active, lambda m: m.arrive(m.find_rows(offsets), ones)),
     )
 
 

@@ -20,11 +20,13 @@ def in_replicas(
     whole = np.broadcast_to(np.asarray(address, np.uint64), lanes.n)
     active = np.ones(lanes.n, np.bool_) if mask is None else mask
     objects = site.memory.multicasts
-    numbers = objects.of(whole)
+    numbers = objects.find_numbers(whole)
     if (numbers[active] < 0).any():
         at = int(np.flatnonzero(active & (numbers < 0))[0])
         text = f"`{site.instruction.full_opcode}` at {int(whole[at]):#x}: there is no multicast object"
-        raise faults.error(faults.WRONG_SPACE, site.origin, text, notes=(site.memory.place(lanes, at, site.function),))
+        raise faults.error(
+            faults.WRONG_SPACE, site.origin, text, notes=(site.memory.describe_thread(lanes, at, site.function),)
+        )
     for number in range(len(objects.windows)):
         if not (numbers[active] == number).any():
             continue

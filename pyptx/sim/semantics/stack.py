@@ -58,7 +58,9 @@ def _allocate(
         help = (
             f"sizes are unsigned, so a negative one is {int(counts[at]) % (1 << 8 * counts.itemsize)} bytes: clamp it"
         )
-        raise faults.error(faults.STACK, site.origin, text, help=help, notes=(memory.place(active, at, site.function),))
+        raise faults.error(
+            faults.STACK, site.origin, text, help=help, notes=(memory.describe_thread(active, at, site.function),)
+        )
     first = -(-(memory.dynamic_base + memory.dynamic[active.sel]) // step) * step
     end = first + counts.astype(np.int64)
     memory.ensure_local(int(end.max()), site.origin)

@@ -17,7 +17,7 @@ from pyptx.sim.base.formats import Array, Value
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.semantics.floating_point import canonical_nan, extreme
 from pyptx.sim.semantics.vocabulary import NOTHING, Builder, Operation, Signature, lanes
-from pyptx.sim.state.meetings import warp_wide
+from pyptx.sim.state.meetings import wrap_warp_wide
 
 
 def _build_nothing(match: Match, signature: Signature) -> Operation | None:
@@ -34,7 +34,7 @@ def warp_bits(group: Lanes, chosen: Array) -> Array:
 
 def _vote(match: Match, signature: Signature) -> Operation | None:
     mode = "ballot" if "ballot" in match.modifiers else match.chosen["mode"]
-    return lanes(warp_wide(partial(_count_votes, mode)))
+    return lanes(wrap_warp_wide(partial(_count_votes, mode)))
 
 
 def _count_votes(mode: str, machine: Value, group: Lanes, a: Array, mask: Array | None = None) -> Array:
@@ -55,7 +55,7 @@ def _activemask(match: Match, signature: Signature) -> Operation | None:
 
 
 def _match(match: Match, signature: Signature) -> Operation | None:
-    return lanes(warp_wide(_match_all if "all" in match.modifiers else _match_any))
+    return lanes(wrap_warp_wide(_match_all if "all" in match.modifiers else _match_any))
 
 
 def _compare_in_warp(group: Lanes, a: Array, mask: Array) -> Array:
@@ -87,7 +87,7 @@ def _redux(match: Match, signature: Signature) -> Operation | None:
                      "xor": np.bitwise_xor}[op]  # fmt: skip
     if kind == "f32":
         function = extreme(greater=op == "max", nan="NaN" in match.modifiers)
-    return lanes(warp_wide(partial(_reduce, function, "abs" in match.modifiers)))
+    return lanes(wrap_warp_wide(partial(_reduce, function, "abs" in match.modifiers)))
 
 
 def _reduce(function: Value, absolute: bool, machine: Value, group: Lanes, a: Array, mask: Array) -> Array:
@@ -111,7 +111,7 @@ def _reduce(function: Value, absolute: bool, machine: Value, group: Lanes, a: Ar
 
 
 def _elect(match: Match, signature: Signature) -> Operation | None:
-    return lanes(warp_wide(_elect_leader))
+    return lanes(wrap_warp_wide(_elect_leader))
 
 
 def _elect_leader(machine: Value, group: Lanes, mask: Array) -> tuple[Array, Array]:

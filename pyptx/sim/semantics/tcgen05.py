@@ -110,7 +110,7 @@ def _locate_cells(move: Move, site: Site, group: Lanes, address: Any, split: int
         first = 32 * int(quarter[at])
         text = f"lane {row[at].max()}; warp {quarter[at]} of its warpgroup accesses lanes {first} … {first + 31}"
         raise wrong_place(site, group, at, text)
-    ok = site.memory.tensor.allocated(group.cta, column.min(1), column.max(1) + packed)
+    ok = site.memory.tensor.are_allocated(group.cta, column.min(1), column.max(1) + packed)
     if not ok.all():
         at = int(np.flatnonzero(~ok)[0])
         raise wrong_place(site, group, at, f"columns {column[at].min()} … {column[at].max()} are not allocated")
@@ -177,9 +177,9 @@ def _alloc(
         except ValueError as why:
             raise wrong_place(site, group, at, str(why)) from None
         if first is None:
-            tensor.refused.append(group.index[group.shape.warp[group.sel] == group.shape.warp[one.lo]])
+            tensor.refused_lanes.append(group.index[group.shape.warp[group.sel] == group.shape.warp[one.lo]])
             continue
-        tensor.hold(cta, Holding(first, count, one.lo, site.instruction))
+        tensor.record_holder(cta, Holding(first, count, one.lo, site.instruction))
         store(site, one, None, space, where[at : at + 1], _U4, (np.array([first], _U4),))
 
 
@@ -207,13 +207,13 @@ def _commit(site: Site, group: Lanes, mask: Any, space: str, address: Any, outs:
         most = max(len(one) for one in every)
         ends = np.array([one + one[:1] * (most - len(one)) for one in every])
         whose = np.arange(most) < np.array([[len(one)] for one in every])
-    rows = act_on_mbarriers(site, active, lambda m: m.rows(ends.reshape(-1))).reshape(ends.shape)
+    rows = act_on_mbarriers(site, active, lambda m: m.find_rows(ends.reshape(-1))).reshape(ends.shape)
 
     def land(positions: Array) -> None:
         them: Array = ends[positions][whose[positions]]
-        act_on_mbarriers(site, active, lambda m: m.arrive(m.rows(them), np.ones(len(them), np.int64)))
+        act_on_mbarriers(site, active, lambda m: m.arrive(m.find_rows(them), np.ones(len(them), np.int64)))
 
-    site.memory.effects.issue_each(TCGEN05, active.index, active.shape.lanes, land, grouped=False, tells=rows)
+    site.memory.effects.issue_each(TCGEN05, active.index, active.shape.lanes, land, in_group=False, mbarrier_rows=rows)
 
 
 BUILDERS: dict[str, Builder] = {"tcgen05": _tcgen05}

@@ -17,7 +17,7 @@ from pyptx.sim.semantics.tcgen05_places import pair_of, wrong_place
 from pyptx.sim.semantics.vocabulary import Operation, memory
 from pyptx.sim.state import warpgroups as wg
 from pyptx.sim.state.memory import Site
-from pyptx.sim.state.tracing import only_traced, touches
+from pyptx.sim.state.tracing import is_only_traced, record_touch
 
 _ROWS = np.arange(128)
 _LANES: dict[str, tuple[Array, int]] = {
@@ -62,7 +62,7 @@ def _run(pair: bool, what: Any, site: Site, active: Lanes, values: tuple[Any, ..
 
 
 def _check_allocated(site: Site, cta: int, column: int, count: int) -> None:
-    if not site.memory.tensor.allocated(np.array([cta]), np.array([column]), np.array([column + count - 1])).all():
+    if not site.memory.tensor.are_allocated(np.array([cta]), np.array([column]), np.array([column + count - 1])).all():
         raise IndexError(f"columns {column} … {column + count - 1} are not allocated")
 
 
@@ -74,10 +74,10 @@ def _copy(how: str, bits: int, site: Site, cta: int, address: int, descriptor: i
         raise ValueError(f"`.{how}` cannot start at lane {first}")
     _check_allocated(site, cta, column, size // 4)
     shared_descriptor = Tcgen05Descriptor.decode(descriptor)
-    rows = wg.shared_matrix(site.memory, cta, shared_descriptor, lanes.shape[-1], size, "u1", False, 2 * bits)
+    rows = wg.load_shared_matrix(site.memory, cta, shared_descriptor, lanes.shape[-1], size, "u1", False, 2 * bits)
     words = np.ascontiguousarray(rows if bits == 8 else _unpack(rows, bits)).view(np.uint32)
-    touches(site.memory.trace, cta, lanes + first, column, size // 4, writes=True)
-    if only_traced(site.memory.trace):
+    record_touch(site.memory.trace, cta, lanes + first, column, size // 4, writes=True)
+    if is_only_traced(site.memory.trace):
         return
     site.memory.tensor.cells[cta][lanes + first, column : column + size // 4] = words
 
@@ -100,8 +100,8 @@ def _shift(site: Site, cta: int, address: int) -> None:
         raise ValueError(f"the rows to shift must start at a multiple of 32 lanes, not at {first}")
     _check_allocated(site, cta, column, _SHIFTED_COLUMNS)
     for writes in (False, True):
-        touches(site.memory.trace, cta, first + np.arange(32), column, _SHIFTED_COLUMNS, writes=writes)
-    if only_traced(site.memory.trace):
+        record_touch(site.memory.trace, cta, first + np.arange(32), column, _SHIFTED_COLUMNS, writes=writes)
+    if is_only_traced(site.memory.trace):
         return
     part = site.memory.tensor.cells[cta][first : first + 32, column : column + _SHIFTED_COLUMNS]
     part[:-1] = part[1:].copy()

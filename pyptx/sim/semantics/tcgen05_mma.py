@@ -25,7 +25,7 @@ from pyptx.sim.semantics.tcgen05_places import pair_of, wrong_place
 from pyptx.sim.semantics.tcgen05_together import multiply_together
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, memory
 from pyptx.sim.state.memory import Site
-from pyptx.sim.state.tracing import only_traced, put_off, together, touches
+from pyptx.sim.state.tracing import defer_to_lanes, is_only_traced, may_run_together, record_touch
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,9 @@ def _issue(spelling: Spelling, site: Site, group: Lanes, mask: Any, *given: Any)
 def _run(spelling: Spelling, site: Site, names: tuple[str, ...], active: Lanes, values: tuple[Any, ...]) -> None:
     """Multiply for these lanes, with the operands of these names."""
     named = dict(zip(names, values, strict=True))
-    if (active.n > 1 and together(site.memory.trace) and _multiply_together(spelling, site, active, named)) or put_off(
-        site.memory.trace
-    ):
+    if (
+        active.n > 1 and may_run_together(site.memory.trace) and _multiply_together(spelling, site, active, named)
+    ) or defer_to_lanes(site.memory.trace):
         return
     for at, one in bulk.split_lanes(active):
         operands = {name: number(value, at) for name, value in named.items()}
@@ -199,9 +199,9 @@ def _accumulate(
     lanes = half.lanes.reshape(-1)
     on = np.array([not disabled[lane >> 5] >> (lane & 31) & 1 for lane in lanes.tolist()], np.bool_)
     if operands["accumulate"]:
-        touches(half.memory.trace, half.cta, lanes[on], column, width, writes=False)
-    touches(half.memory.trace, half.cta, lanes[on], column, width, writes=True)
-    if only_traced(half.memory.trace):
+        record_touch(half.memory.trace, half.cta, lanes[on], column, width, writes=False)
+    record_touch(half.memory.trace, half.cta, lanes[on], column, width, writes=True)
+    if is_only_traced(half.memory.trace):
         return
     result = _encode(_sum(half, left, y, start, scales), descriptor.d.name).reshape(len(lanes), width)
     tensor.cells[half.cta][lanes[on], column : column + width] = result[on]

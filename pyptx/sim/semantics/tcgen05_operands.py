@@ -19,7 +19,7 @@ from pyptx.sim.numerics import sparse
 from pyptx.sim.numerics.formats import decode, widen
 from pyptx.sim.state import warpgroups as wg
 from pyptx.sim.state.memory import Memory
-from pyptx.sim.state.tracing import only_traced, touches
+from pyptx.sim.state.tracing import is_only_traced, record_touch
 from pyptx.types import PtxType
 
 _QUARTER = 32
@@ -64,10 +64,10 @@ def words(half: Half, what: str, lanes: Array, address: int, count: int) -> Arra
     """Return words of tensor memory, along a new last axis, in these lanes."""
     column = address & 0xFFFF
     tensor, cta = half.memory.tensor, np.array([half.cta])
-    if not tensor.allocated(cta, np.array([column]), np.array([column + count - 1])).all():
+    if not tensor.are_allocated(cta, np.array([column]), np.array([column + count - 1])).all():
         raise IndexError(f"columns {column} … {column + count - 1} of {what} are not allocated")
     if what != "D":
-        touches(half.memory.trace, half.cta, lanes, column, count, writes=False)
+        record_touch(half.memory.trace, half.cta, lanes, column, count, writes=False)
     cells: Array = tensor.cells[half.cta][lanes, column : column + count]
     return cells
 
@@ -93,7 +93,7 @@ def _gather(
     half: Half, bits: int, shape: tuple[int, int], dtype: str, across: bool, used: int, operand: tuple[str, str]
 ) -> Array:
     descriptor = Tcgen05Descriptor.decode(bits)
-    return wg.shared_matrix(half.memory, half.cta, descriptor, *shape, dtype, across, used, operand)
+    return wg.load_shared_matrix(half.memory, half.cta, descriptor, *shape, dtype, across, used, operand)
 
 
 def tensor_rows(half: Half, address: int, shifted: bool) -> Array:
@@ -157,7 +157,7 @@ def expanded(half: Half, stored: Array, address: int) -> Array:
     good = sparse.is_valid(codes, kind)
     if kind != "1:2":
         good |= codes == _MORE_ORDERED
-    if only_traced(half.memory.trace):
+    if is_only_traced(half.memory.trace):
         return np.zeros((*half.lanes.shape, half.found.k), stored.dtype)
     if not good.all():
         raise ValueError(f"metadata {int(codes[~good][0]):#06b} of a chunk of A is not legal")
@@ -185,7 +185,7 @@ def scales(half: Half, which: int, address: int, count: int, vector: int) -> Arr
         lanes = np.array([part[:, None] * _QUARTER + row % _QUARTER for part in used])
         every = _read_scale_bytes(half, what, address, (lanes, row // _QUARTER), first, vector, groups)
         raw = every[:, 0]
-        if not (every == raw[:, None]).all() and not only_traced(half.memory.trace):
+        if not (every == raw[:, None]).all() and not is_only_traced(half.memory.trace):
             raise ValueError(f"{what} differ between the quarters of tensor memory: every quarter needs the same copy")
     name = "ue8m0" if descriptor.scale is None else descriptor.scale.name
     return widen(raw, name)

@@ -12,7 +12,9 @@ from pyptx.sim.state.memory import Site
 def wrong_place(site: Site, group: Lanes, at: int, why: str) -> PtxError:
     """Return the error of an access to tensor memory."""
     text = f"`{site.instruction.full_opcode}`: {why}"
-    return faults.error(faults.TENSOR, site.origin, text, notes=(site.memory.place(group, at, site.function),))
+    return faults.error(
+        faults.TENSOR, site.origin, text, notes=(site.memory.describe_thread(group, at, site.function),)
+    )
 
 
 def pair_of(site: Site, one: Lanes) -> tuple[int, int]:
@@ -20,6 +22,6 @@ def pair_of(site: Site, one: Lanes) -> tuple[int, int]:
     cta = int(one.cta[0])
     if site.memory.cluster % 2:
         why = f"`{site.instruction.full_opcode}` needs pairs of CTAs, the cluster has size {site.memory.cluster}"
-        notes, rule = (site.memory.place(one, 0, site.function),), hazards.CTA_PAIR
+        notes, rule = (site.memory.describe_thread(one, 0, site.function),), hazards.CTA_PAIR
         raise faults.error(rule, site.origin, f"{rule.title}: {why}", notes=notes, help=hazards.REMEDIES[rule.code])
     return cta & ~1, cta | 1

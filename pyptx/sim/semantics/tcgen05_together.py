@@ -17,7 +17,7 @@ from pyptx.sim.numerics.rounding import canonicalize_nan
 from pyptx.sim.numerics.workspace import get_scratch
 from pyptx.sim.state import warpgroups as wg
 from pyptx.sim.state.memory import Memory
-from pyptx.sim.state.tracing import only_traced, touches
+from pyptx.sim.state.tracing import is_only_traced, record_touch
 
 _ROWS = 128
 _LANES = np.arange(_ROWS)
@@ -33,7 +33,7 @@ def multiply_together(memory: Memory, ctas: Array, descriptor: InstructionDescri
         return False
     flat = ctas.reshape(-1)
     column, tensor = operands["d"], memory.tensor
-    if not tensor.allocated(flat, np.array(column), np.array(column + descriptor.n - 1)).all():
+    if not tensor.are_allocated(flat, np.array(column), np.array(column + descriptor.n - 1)).all():
         return False
     right = _read_rows(
         memory,
@@ -52,8 +52,8 @@ def multiply_together(memory: Memory, ctas: Array, descriptor: InstructionDescri
     x, y = (-x if descriptor.negate_a else x), (-y if descriptor.negate_b else y)
     kept, scale = bool(operands["accumulate"]), operands.get("scale")
     for writes in (False, True) if kept else (True,):
-        touches(memory.trace, flat, _LANES, column, descriptor.n, writes=writes)
-    if only_traced(memory.trace):
+        record_touch(memory.trace, flat, _LANES, column, descriptor.n, writes=writes)
+    if is_only_traced(memory.trace):
         return True
     if descriptor.d.name == "f32" and not tensor.exact and not scale and x.dtype == y.dtype == np.float32:
         _add(tensor.cells, flat, column, x, y, kept)
@@ -93,7 +93,7 @@ def _read_rows(
 ) -> Array:
     """Return a matrix of every CTA, `[cta, row, element of K]`."""
     descriptor, name = Tcgen05Descriptor.decode(bits), operand[1]
-    raw = wg.shared_matrix(
+    raw = wg.load_shared_matrix(
         memory, ctas[:, None, None], descriptor, rows, depth, dtype_of(name).str, across, operand=operand
     )  # fmt: skip
     return raw if name in ("s8", "u8") else decode(raw, name)

@@ -87,10 +87,10 @@ def _cancel(site: Site, group: Lanes, mask: Any, space: str, address: Any, outs:
 
 def _make_response(site: Site) -> tuple[int, int]:
     """Return the two halves of a response: whether a cluster was canceled, and the position of its first CTA."""
-    first = site.memory.unstarted.cancel()
+    first = site.memory.pending_clusters.cancel()
     if first is None:
         return 0, 0
-    x, y, z = site.memory.unstarted.place(first)
+    x, y, z = site.memory.pending_clusters.find_coordinates(first)
     return 1 | x << 32, y | z << 32
 
 
@@ -114,9 +114,9 @@ def _cancel_for_all(
             halves = np.array(_make_response(site), np.uint64).view(np.uint8)
             for end in ends:
                 region.data[end : end + 16] = halves
-            act_on_mbarriers(site, one, lambda m: m.transfer(m.rows(signals), np.full(len(signals), -16)))
+            act_on_mbarriers(site, one, lambda m: m.transfer(m.find_rows(signals), np.full(len(signals), -16)))
 
-        memory.effects.issue("store", one.index, one.shape.lanes, land, grouped=False)
+        memory.effects.issue("store", one.index, one.shape.lanes, land, in_group=False)
 
 
 def _is_canceled(answer: Any) -> Any:

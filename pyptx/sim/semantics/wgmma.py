@@ -26,7 +26,7 @@ from pyptx.sim.numerics.workspace import get_scratch
 from pyptx.sim.rules import faults
 from pyptx.sim.semantics.vocabulary import NOTHING, Builder, Operation, Signature, memory
 from pyptx.sim.state import warpgroups as wg
-from pyptx.sim.state.accumulators import Held, Rows, held_for, hold, settle
+from pyptx.sim.state.accumulators import Accumulator, Rows, add_accumulator, find_accumulator, settle
 from pyptx.sim.state.effects import WGMMA
 from pyptx.sim.state.memory import Site
 
@@ -66,11 +66,11 @@ def _issue(
 ) -> None:  # fmt: skip
     named = dict(zip(spelling.names, given, strict=True))
     effects = site.memory.effects
-    if effects.at_once(WGMMA):
+    if effects.lands_at_once(WGMMA):
         # What a block has gathered is what it scatters at its end.
         _multiply(spelling, site, group, outs, d, named)
         return
-    _locate_operands(spelling, site, group, wg.groups_of(group), named)
+    _locate_operands(spelling, site, group, wg.get_groups(group), named)
     kept = {
         name: None if name == "a" and spelling.in_registers else copy_operands(value) for name, value in named.items()
     }
@@ -82,7 +82,7 @@ def _multiply_late(spelling: Spelling, site: Site, group: Lanes, named: dict[str
     """Multiply with what the registers hold now, not those that the block has gathered."""
     words, (rows, factors) = site.memory.words, site.rows
     if group.positions is not None:
-        settle(site.memory.held, group, (site.number,), True)
+        settle(site.memory.accumulators, group, (site.number,), True)
     outs = _view_registers(words, group, rows)
     if spelling.in_registers:
         named = {**named, "a": _view_registers(words, group, factors)}
@@ -111,7 +111,7 @@ def _multiply(
     spelling: Spelling, site: Site, group: Lanes, outs: tuple[Array | None, ...], d: tuple[Array, ...],
     named: dict[str, Any],
 ) -> None:  # fmt: skip
-    groups = wg.groups_of(group)
+    groups = wg.get_groups(group)
     left, right = operands_of(spelling, site, group, groups, named)
     kind = numpy_code(spelling.types[0])
     keeps: Array = group.broadcast(named["scale_d"])[groups.first]
@@ -120,16 +120,16 @@ def _multiply(
     if held is not None and kind == "f4" and not exact and left.dtype == right.dtype == np.float32:
         _add(held, left, right.swapaxes(1, 2), keeps)
         return
-    start = wg.accumulator(groups, d, kind) if held is None else held.made
+    start = wg.load_accumulator(groups, d, kind) if held is None else held.matrix
     if not keeps.all():
         start = np.where(keeps[:, None, None], start, start.dtype.type(0))
     if len(right) < groups.count:
         right = np.tile(right, (groups.count // len(right), 1, 1))
     result = _sum_products(spelling, left, right.swapaxes(1, 2), start, exact)
     if held is not None:
-        held.made = np.ascontiguousarray(result.astype(kind, copy=False))
+        held.matrix = np.ascontiguousarray(result.astype(kind, copy=False))
         return
-    for out, row in zip(outs, wg.registers_of(groups, result, kind), strict=True):
+    for out, row in zip(outs, wg.split_registers(groups, result, kind), strict=True):
         if out is not None:
             out[...] = row.view(out.dtype)
 
@@ -137,25 +137,25 @@ def _multiply(
 def _hold(
     site: Site, group: Lanes, groups: wg.Groups, outs: tuple[Array | None, ...], d: tuple[Array, ...], kind: str,
     keeps: Array,
-) -> Held | None:  # fmt: skip
+) -> Accumulator | None:  # fmt: skip
     """Return the accumulators, which registers will not have until somebody looks; None where they must have them."""
     if site.number < 0 or not groups.plain:
         return None
-    store = site.memory.held
-    held = held_for(store, site.number, group, kind)
+    store = site.memory.accumulators
+    held = find_accumulator(store, site.number, group, kind)
     if held is None:
         count = 2 * len(d) * (2 if kind == "f2" else 1)
-        start = wg.accumulator(groups, d, kind) if keeps.any() else np.empty((groups.count, 64, count), kind)
+        start = wg.load_accumulator(groups, d, kind) if keeps.any() else np.empty((groups.count, 64, count), kind)
         views = tuple(out for out in outs if out is not None)
-        held = Held(groups, views, kind, np.ascontiguousarray(start))
-        hold(store, site.number, group, held)
-    held.changed = True
+        held = Accumulator(groups, views, kind, np.ascontiguousarray(start))
+        add_accumulator(store, site.number, group, held)
+    held.is_dirty = True
     return held
 
 
-def _add(held: Held, left: Array, right: Array, keeps: Array) -> None:
+def _add(held: Accumulator, left: Array, right: Array, keeps: Array) -> None:
     """Add the product of every warpgroup in float32. There may be one B for all warpgroups of a CTA."""
-    accumulators, ctas = held.made, len(right)
+    accumulators, ctas = held.matrix, len(right)
     if not keeps.all():
         accumulators[~keeps] = 0
     with quiet():
@@ -177,11 +177,13 @@ def operands_of(
 ) -> tuple[Array, Array]:
     """Return the values of A, 64 x K, and of B, N x K."""
     places = _locate_operands(spelling, site, group, groups, named)
-    right = wg.shared_operand(site.memory, places[-1], _raw_dtype(spelling, 2))
+    right = wg.load_shared_operand(site.memory, places[-1], _raw_dtype(spelling, 2))
     if spelling.in_registers:
-        left = wg.register_operand(groups, tuple(np.asarray(r).view("u4") for r in named["a"]), _raw_dtype(spelling, 1))
+        left = wg.load_register_operand(
+            groups, tuple(np.asarray(r).view("u4") for r in named["a"]), _raw_dtype(spelling, 1)
+        )
     else:
-        left = wg.shared_operand(site.memory, places[0], _raw_dtype(spelling, 1))
+        left = wg.load_shared_operand(site.memory, places[0], _raw_dtype(spelling, 1))
     x, y = _view_numbers(left, spelling.types[1]), _view_numbers(right, spelling.types[2])
     if spelling.sparse:
         bits = compute_type_bits(spelling.types[1])
@@ -210,12 +212,12 @@ def _locate_operands(
         width = columns // 8 if spelling.types[at] == "b1" else columns
         whole, raw = group.broadcast(named[name]), _raw_dtype(spelling, at)
         try:
-            operands.append(wg.operand_places(site.memory, groups, whole, rows, width, raw, across, at == 2))
+            operands.append(wg.find_operand_places(site.memory, groups, whole, rows, width, raw, across, at == 2))
         except IndexError as why:
             shared = site.memory.shared
             inside = f"{shared.low:#x} … {shared.low + shared.size - 1:#x}"
             text = f"`{site.instruction.full_opcode}`: matrix {'DAB'[at]} {why}, outside {inside}"
-            note = site.memory.place(group, 0, site.function)
+            note = site.memory.describe_thread(group, 0, site.function)
             raise faults.error(faults.MATRIX, site.origin, text, notes=(note,)) from None
     return operands
 
@@ -230,7 +232,7 @@ def _view_numbers(raw: Array, kind: str) -> Array:
 
 def _extract_codes(groups: wg.Groups, meta: Array, selector: int, k: int, bits: int) -> Array:
     """Return the four bits of metadata of every chunk of every row of A."""
-    words = groups.gathered((meta,), "u4")[0]
+    words = groups.gather((meta,), "u4")[0]
     by_lane = words.transpose(0, 4, 1, 2, 3, 5).reshape(groups.count, wg.THREADS)
     lane, bit = _locate_metadata(k // (2 if bits == 32 else 4), bits, selector)
     return ((by_lane[:, lane] >> bit) & np.uint32(15)).astype(np.uint8)

@@ -17,69 +17,73 @@ Rows = tuple[int, ...]
 
 
 @dataclass(slots=True)
-class Held:
+class Accumulator:
     """The accumulators of some lanes, whose registers `outs` are views of; `changed` since these had them last."""
 
     groups: wg.Groups
     outs: tuple[Array, ...]
     kind: str
-    made: Array
-    changed: bool = True
+    matrix: Array
+    is_dirty: bool = True
 
     def write(self) -> None:
         """Give the registers what the matrix holds."""
-        if not self.changed:
+        if not self.is_dirty:
             return
         if self.kind == "f4":
-            canonicalize_nan(self.made)
-        for out, row in zip(self.outs, wg.registers_of(self.groups, self.made, self.kind), strict=True):
+            canonicalize_nan(self.matrix)
+        for out, row in zip(self.outs, wg.split_registers(self.groups, self.matrix, self.kind), strict=True):
             out[...] = row.view(out.dtype)
-        self.changed = False
+        self.is_dirty = False
 
 
-HeldOf = dict[int, dict[Lanes, Held]]
+HeldOf = dict[int, dict[Lanes, Accumulator]]
 """What is held, by the number of the registers and the lanes."""
 
 
-def hold(held: HeldOf, number: int, lanes: Lanes, item: Held) -> None:
+def add_accumulator(accumulators: HeldOf, number: int, lanes: Lanes, item: Accumulator) -> None:
     """Let registers of this number have an older value than these lanes' accumulators."""
-    held.setdefault(number, {})[lanes] = item
+    accumulators.setdefault(number, {})[lanes] = item
 
 
-def held_for(held: HeldOf, number: int, lanes: Lanes, kind: str) -> Held | None:
+def find_accumulator(accumulators: HeldOf, number: int, lanes: Lanes, kind: str) -> Accumulator | None:
     """Return what these lanes hold in the registers of this number; what other lanes, some of which are among them,
     hold there goes to the registers."""
-    inner = held.get(number)
-    if inner is None:
+    by_lanes = accumulators.get(number)
+    if by_lanes is None:
         return None
-    found = inner.get(lanes)
-    if found is None or found.kind != kind or len(inner) > 1:
-        for other, item in list(inner.items()):
-            if (other is not lanes or item.kind != kind) and other.lo < lanes.hi and lanes.lo < other.hi:
+    accumulator = by_lanes.get(lanes)
+    if accumulator is None or accumulator.kind != kind or len(by_lanes) > 1:
+        for other_lanes, item in list(by_lanes.items()):
+            if (
+                (other_lanes is not lanes or item.kind != kind)
+                and other_lanes.lo < lanes.hi
+                and lanes.lo < other_lanes.hi
+            ):
                 item.write()
-                del inner[other]
-        found = inner.get(lanes)
-    return found
+                del by_lanes[other_lanes]
+        accumulator = by_lanes.get(lanes)
+    return accumulator
 
 
-def settle(held: HeldOf, lanes: Lanes, numbers: Rows, drops: bool) -> None:
+def settle(accumulators: HeldOf, lanes: Lanes, numbers: Rows, drops: bool) -> None:
     """Give registers what these lanes hold in them; with `drops` they are about to be written."""
     for number in numbers:
-        inner = held.get(number)
-        if inner is None:
+        by_lanes = accumulators.get(number)
+        if by_lanes is None:
             continue
-        for other, item in list(inner.items()):
-            if other.lo < lanes.hi and lanes.lo < other.hi:
+        for other_lanes, item in list(by_lanes.items()):
+            if other_lanes.lo < lanes.hi and lanes.lo < other_lanes.hi:
                 item.write()
                 if drops:
-                    del inner[other]
-        if not inner:
-            del held[number]
+                    del by_lanes[other_lanes]
+        if not by_lanes:
+            del accumulators[number]
 
 
-def settle_all(held: HeldOf) -> None:
+def settle_all(accumulators: HeldOf) -> None:
     """Give all registers what is held in them, and hold nothing."""
-    for inner in held.values():
-        for item in inner.values():
+    for by_lanes in accumulators.values():
+        for item in by_lanes.values():
             item.write()
-    held.clear()
+    accumulators.clear()

@@ -42,7 +42,7 @@ class AddressSpace:
     def reserve(self, size: int, alignment: int = _ALIGNMENT) -> int:
         """Return addresses that no other allocation will get, with unused bytes on both sides."""
         address = align_up(self._next, alignment)
-        while (region := self._overlapped(address - GUARD, size + 2 * GUARD)) is not None:
+        while (region := self._find_overlap(address - GUARD, size + 2 * GUARD)) is not None:
             address = align_up(region.low + region.size + GUARD, alignment)
         self._next = address + size + GUARD
         return address
@@ -58,14 +58,17 @@ class AddressSpace:
         fresh: bool = False,
     ) -> Region:  # fmt: skip
         """Give bytes a fixed address; ValueError when another region lies there."""
-        taken = self._overlapped(address, len(data))
-        if taken is not None:
-            end = taken.low + taken.size - 1
-            raise ValueError(f"`{name}` at {address:#x} overlaps `{taken.name}`, which is at {taken.low:#x} … {end:#x}")
+        neighbor = self._find_overlap(address, len(data))
+        if neighbor is not None:
+            end = neighbor.low + neighbor.size - 1
+            raise ValueError(
+                f"`{name}` at {address:#x} overlaps `{neighbor.name}`, which is at {neighbor.low:#x} … {end:#x}"
+            )
         region = Region(name, space, address, len(data), data, writable, lent, fresh)
-        insort(self.regions, region, key=lambda one: one.low)
-        self.starts = [one.low for one in self.regions]
-        self.freed = [one for one in self.freed if one.low + one.size <= address or address + region.size <= one.low]
+        insort(self.regions, region, key=lambda region: region.low)
+        self.starts = [region.low for region in self.regions]
+        end = address + region.size
+        self.freed = [freed for freed in self.freed if freed.low + freed.size <= address or end <= freed.low]
         return region
 
     def load(self, allocations: Iterable[Allocation]) -> None:
@@ -77,30 +80,32 @@ class AddressSpace:
 
     def free(self, address: int) -> None:
         """End the allocation that starts at an address; ValueError when none does. Accesses to it fail from now on."""
-        region = self.region_at(address)
+        region = self.find_region(address)
         if region is None or region.low != address:
             raise ValueError(f"no allocation starts at {address:#x}")
         self.freed.append(Freed(region.name, region.low, region.size))
         self.regions.remove(region)
-        self.starts = [one.low for one in self.regions]
+        self.starts = [region.low for region in self.regions]
         # Instructions remember the region that they hit last.
         region.size, region.data = 0, np.zeros(0, np.uint8)
 
-    def region_at(self, address: int) -> Region | None:
+    def find_region(self, address: int) -> Region | None:
         """Return the region that begins last before an address."""
-        at = bisect_right(self.starts, address) - 1
-        return self.regions[at] if at >= 0 else None
+        index = bisect_right(self.starts, address) - 1
+        return self.regions[index] if index >= 0 else None
 
-    def freed_at(self, address: int) -> Freed | None:
+    def find_freed(self, address: int) -> Freed | None:
         """Return the latest allocation that held an address and was freed."""
-        return next((one for one in reversed(self.freed) if one.low <= address < one.low + one.size), None)
+        return next((freed for freed in reversed(self.freed) if freed.low <= address < freed.low + freed.size), None)
 
-    def nearest(self, address: int) -> Region | None:
+    def find_nearest(self, address: int) -> Region | None:
         """Return the region with the least distance to an address, None if there is no memory."""
         return min(
-            self.regions, key=lambda one: max(one.low - address, address - (one.low + one.size - 1), 0), default=None
+            self.regions,
+            key=lambda region: max(region.low - address, address - (region.low + region.size - 1), 0),
+            default=None,
         )
 
-    def _overlapped(self, address: int, size: int) -> Region | None:
-        last = self.region_at(address + max(size, 1) - 1)
+    def _find_overlap(self, address: int, size: int) -> Region | None:
+        last = self.find_region(address + max(size, 1) - 1)
         return last if last is not None and last.low + max(last.size, 1) > address else None

@@ -44,13 +44,15 @@ class Effect:
     positions: Array
     land: Callable[[Array], None]
     divisible: bool = False
-    tells: Array | None = None
+    mbarrier_rows: Array | None = None
 
-    def without(self, landed: Array) -> Effect:
+    def drop_lanes(self, landing_mask: Array) -> Effect:
         """Return what is left when it has landed for some lanes."""
-        left = ~landed
-        kept = self.lanes[left], self.groups[left], self.positions[left]
-        return Effect(self.agent, *kept, self.land, True, None if self.tells is None else self.tells[left])
+        remaining = ~landing_mask
+        parts = self.lanes[remaining], self.groups[remaining], self.positions[remaining]
+        return Effect(
+            self.agent, *parts, self.land, True, None if self.mbarrier_rows is None else self.mbarrier_rows[remaining]
+        )
 
 
 _Landing = list[tuple[Effect, Array | None]]
@@ -63,10 +65,10 @@ class Effects:
 
     eager: bool = True
     pending: list[Effect] = field(default_factory=list[Effect])
-    committed: dict[str, Array] = field(default_factory=dict[str, Array])
-    landed: Callable[[], None] | None = None
+    commit_counts: dict[str, Array] = field(default_factory=dict[str, Array])
+    on_landed: Callable[[], None] | None = None
     """What to call when the next effect has landed."""
-    landed_each: Callable[[Array], None] | None = None
+    on_landed_each: Callable[[Array], None] | None = None
     """What to call when the next effect of many lanes has landed, with the positions of the lanes."""
     hasty: frozenset[str] = frozenset()
     """Agents whose effects land at once all the same."""
@@ -77,65 +79,65 @@ class Effects:
     def reset(self) -> None:
         """Forget everything: a batch begins."""
         self.pending = []
-        self.committed = {}
+        self.commit_counts = {}
 
-    def at_once(self, agent: str) -> bool:
+    def lands_at_once(self, agent: str) -> bool:
         """Say whether what an engine of `IN_ORDER` is told to do lands now, and need not be issued."""
-        if self._now(agent):
+        if self._lands_now(agent):
             return True
         if self.chance is None or self.chance.random() >= _SOON:
             return False
         return not any(effect.agent == agent for effect in self.pending)
 
-    def _now(self, agent: str) -> bool:
+    def _lands_now(self, agent: str) -> bool:
         return self.eager or agent in self.hasty
 
     def issue(
-        self, agent: str, lanes: Array, total: int, land: Callable[[], None], grouped: bool = True, size: int = 0,
-        tells: Array | None = None,
+        self, agent: str, lanes: Array, total: int, land: Callable[[], None], in_group: bool = True, size: int = 0,
+        mbarrier_rows: Array | None = None,
     ) -> None:  # fmt: skip
         """Take an effect of some of `total` lanes; in the eager schedule it lands at once. `size`: bytes that it moves
         for all of them, for who keeps a record. `tells`: the rows of the mbarriers that each lane's part tells."""
         if self.sink is not None:
-            land = self.sink.wrap_effect(agent, lanes, land, grouped, size)
-        if self.landed is not None:
-            land, self.landed = _then(land, self.landed), None
-        if self._now(agent):
+            land = self.sink.wrap_effect(agent, lanes, land, in_group, size)
+        if self.on_landed is not None:
+            land, self.on_landed = _chain(land, self.on_landed), None
+        if self._lands_now(agent):
             land()
             return
-        numbered = self._numbered(agent, lanes, total, grouped)
-        self.pending.append(Effect(agent, lanes, *numbered, lambda _: land(), tells=tells))
+        numbers = self._number_lanes(agent, lanes, total, in_group)
+        self.pending.append(Effect(agent, lanes, *numbers, lambda _: land(), mbarrier_rows=mbarrier_rows))
 
     def issue_each(
-        self, agent: str, lanes: Array, total: int, land: Callable[[Array], None], grouped: bool = True,
-        tells: Array | None = None,
+        self, agent: str, lanes: Array, total: int, land: Callable[[Array], None], in_group: bool = True,
+        mbarrier_rows: Array | None = None,
     ) -> None:  # fmt: skip
         """Take the effects of lanes that do the same, as one: it lands for all or for some, by position in `lanes`."""
         if self.sink is not None:
             land = self.sink.wrap_effects(land)
-        if self.landed_each is not None:
-            land, self.landed_each = _then_each(land, self.landed_each), None
-        groups, positions = self._numbered(agent, lanes, total, grouped)
-        if self._now(agent):
+        if self.on_landed_each is not None:
+            land, self.on_landed_each = _chain_each(land, self.on_landed_each), None
+        groups, positions = self._number_lanes(agent, lanes, total, in_group)
+        if self._lands_now(agent):
             land(positions)
         else:
-            self.pending.append(Effect(agent, lanes, groups, positions, land, True, tells))
+            self.pending.append(Effect(agent, lanes, groups, positions, land, True, mbarrier_rows))
 
-    def _numbered(self, agent: str, lanes: Array, total: int, grouped: bool) -> tuple[Array, Array]:
+    def _number_lanes(self, agent: str, lanes: Array, total: int, in_group: bool) -> tuple[Array, Array]:
         """Return the group that each lane fills, and its position."""
         count = len(lanes)
-        groups = self._counts(agent, total)[lanes] if grouped and not self.eager else np.full(count, -1)
+        groups = self._get_commit_counts(agent, total)[lanes] if in_group and not self.eager else np.full(count, -1)
         return groups, np.arange(count)
 
-    def _counts(self, agent: str, total: int) -> Array:
-        return self.committed.setdefault(agent, np.zeros(total, np.int64))
+    def _get_commit_counts(self, agent: str, total: int) -> Array:
+        return self.commit_counts.setdefault(agent, np.zeros(total, np.int64))
 
     def commit(self, agent: str, lanes: Array, total: int) -> None:
         """End the group that each of these lanes fills."""
         if self.sink is not None:
             self.sink.on_commit(agent, lanes)
         if not self.eager:
-            self._counts(agent, total)[lanes] += 1
+            self._get_commit_counts(agent, total)[lanes] += 1
 
     def wait(self, agent: str, lanes: Array, total: int, newest: int | None) -> None:
         """Land what these lanes have committed but for their newest groups; None: everything they issued."""
@@ -144,7 +146,9 @@ class Effects:
         if self.eager or not self.pending:
             return
         limit = np.full(total, -1)
-        limit[lanes] = np.iinfo(np.int64).max if newest is None else self._counts(agent, total)[lanes] - newest
+        limit[lanes] = (
+            np.iinfo(np.int64).max if newest is None else self._get_commit_counts(agent, total)[lanes] - newest
+        )
         landing: _Landing = []
         for effect in self.pending:
             if effect.agent == agent:
@@ -153,17 +157,17 @@ class Effects:
                     landing.append((effect, ready))
         self._land(landing)
 
-    def land_awaited(self, awaited: Array) -> bool:
+    def land_awaited(self, mbarriers: Array) -> bool:
         """Land the oldest effect of every lane that tells one of these mbarriers, by row; of what `tcgen05` tells, with
         all before it, only when there is nothing else. Say whether there was any."""
-        for ordered in (False, True):
+        for in_order in (False, True):
             landing: _Landing = []
-            seen = set[int]()
+            landing_lanes = set[int]()
             for effect in self.pending:
-                if effect.tells is not None and (effect.agent in IN_ORDER) is ordered:
-                    due = np.asarray(awaited[effect.tells].any(axis=1))
+                if effect.mbarrier_rows is not None and (effect.agent in IN_ORDER) is in_order:
+                    due = np.asarray(mbarriers[effect.mbarrier_rows].any(axis=1))
                     if due.any():
-                        _take_first(effect, due, seen, landing)
+                        _take_first(effect, due, landing_lanes, landing)
             if landing:
                 self._land(landing)
                 return True
@@ -173,11 +177,11 @@ class Effects:
         """Land the oldest effect of every lane that issued one, of those in order the oldest that tells an mbarrier,
         with all before it: the others hold nobody up. Say whether there was any."""
         landing: _Landing = []
-        seen = {True: set[int](), False: set[int]()}
+        landing_lanes = {True: set[int](), False: set[int]()}
         for effect in self.pending:
-            ordered = effect.agent in IN_ORDER
-            if not ordered or effect.tells is not None:
-                _take_first(effect, np.ones(len(effect.lanes), np.bool_), seen[ordered], landing)
+            in_order = effect.agent in IN_ORDER
+            if not in_order or effect.mbarrier_rows is not None:
+                _take_first(effect, np.ones(len(effect.lanes), np.bool_), landing_lanes[in_order], landing)
         self._land(landing)
         return bool(landing)
 
@@ -185,14 +189,14 @@ class Effects:
         """Land effects at random: any of those that only an mbarrier tells of; of the groups of an engine, which end in
         their order, the oldest; of a thread's products the oldest. Say whether there was any."""
         products = [e for e in self.pending if e.agent == TCGEN05]
-        told = [e for e in self.pending if e.agent != TCGEN05 and bool((e.groups < 0).all())]
-        landing = _some_of_each_thread(told, chance, ctas)
+        mbarrier_effects = [e for e in self.pending if e.agent != TCGEN05 and bool((e.groups < 0).all())]
+        landing = _choose_per_thread(mbarrier_effects, chance, ctas)
         for agent in sorted({e.agent for e in self.pending if bool((e.groups >= 0).any())}):
-            own = [e for e in self.pending if e.agent == agent and bool((e.groups >= 0).any())]
-            landing += [(effect, None) for effect in own[: chance.randint(0, len(own))]]
+            agent_effects = [e for e in self.pending if e.agent == agent and bool((e.groups >= 0).any())]
+            landing += [(effect, None) for effect in agent_effects[: chance.randint(0, len(agent_effects))]]
         parts = [landing]
         if products:
-            parts.insert(chance.randint(0, 1), _some_of_each_thread(products, chance, ctas, _MOST_TOGETHER))
+            parts.insert(chance.randint(0, 1), _choose_per_thread(products, chance, ctas, _MOST_TOGETHER))
         for part in parts:
             self._land(part)
         return any(parts)
@@ -203,51 +207,51 @@ class Effects:
 
     def _land(self, landing: _Landing) -> None:
         if any(effect.agent in IN_ORDER for effect, _ in landing):
-            landing = self._with_earlier(landing)
-        chosen = {id(effect): part if effect.divisible else None for effect, part in landing}
-        kept: list[Effect] = []
+            landing = self._add_earlier(landing)
+        masks = {id(effect): part if effect.divisible else None for effect, part in landing}
+        remaining: list[Effect] = []
         for effect in self.pending:
-            part = chosen.get(id(effect))
-            if id(effect) not in chosen:
-                kept.append(effect)
+            part = masks.get(id(effect))
+            if id(effect) not in masks:
+                remaining.append(effect)
             elif part is not None and not part.all():
-                kept.append(effect.without(part))
-        self.pending = kept
+                remaining.append(effect.drop_lanes(part))
+        self.pending = remaining
         for effect, part in landing:
             effect.land(effect.positions if part is None or not effect.divisible else effect.positions[part])
 
-    def _with_earlier(self, landing: _Landing) -> _Landing:
+    def _add_earlier(self, landing: _Landing) -> _Landing:
         """Return effects with those that have to land before them, in the order of their issue where that counts."""
-        chosen = {id(effect): part for effect, part in landing if effect.agent in IN_ORDER}
-        most = 1 + max(int(effect.lanes[-1]) for effect in self.pending if effect.agent in IN_ORDER)
-        due = {effect.agent: np.zeros(most, np.bool_) for effect, _ in landing if effect.agent in IN_ORDER}
-        found: _Landing = []
+        masks = {id(effect): part for effect, part in landing if effect.agent in IN_ORDER}
+        lane_count = 1 + max(int(effect.lanes[-1]) for effect in self.pending if effect.agent in IN_ORDER)
+        due = {effect.agent: np.zeros(lane_count, np.bool_) for effect, _ in landing if effect.agent in IN_ORDER}
+        effects: _Landing = []
         for effect in reversed(self.pending):
             lanes = due.get(effect.agent)
             if lanes is None:
                 continue
             part = lanes[effect.lanes]
-            if id(effect) in chosen:
-                given = chosen[id(effect)]
-                part |= True if given is None else given
+            if id(effect) in masks:
+                mask = masks[id(effect)]
+                part |= True if mask is None else mask
             if part.any():
-                found.append((effect, part if effect.divisible else None))
+                effects.append((effect, part if effect.divisible else None))
                 lanes[effect.lanes[part] if effect.divisible else effect.lanes] = True
-        return [(effect, part) for effect, part in landing if effect.agent not in IN_ORDER] + found[::-1]
+        return [(effect, part) for effect, part in landing if effect.agent not in IN_ORDER] + effects[::-1]
 
 
-def _take_first(effect: Effect, due: Array, seen: set[int], landing: _Landing) -> None:
+def _take_first(effect: Effect, due: Array, landing_lanes: set[int], landing: _Landing) -> None:
     """Let an effect land for those of its lanes that are due and have no other one that lands; note them."""
     lanes = effect.lanes.tolist() if effect.divisible else [int(effect.lanes[0])]
-    first = np.array([lane not in seen for lane in lanes])
+    first = np.array([lane not in landing_lanes for lane in lanes])
     if effect.divisible:
         first &= due
     if first.any():
         landing.append((effect, first if effect.divisible else None))
-        seen.update(effect.lanes[first].tolist() if effect.divisible else lanes)
+        landing_lanes.update(effect.lanes[first].tolist() if effect.divisible else lanes)
 
 
-def _some_of_each_thread(effects: list[Effect], chance: Random, ctas: int, oldest: int = 0) -> _Landing:
+def _choose_per_thread(effects: list[Effect], chance: Random, ctas: int, oldest: int = 0) -> _Landing:
     """Return some effects of random threads, the oldest or the newest, mostly the same of every CTA: CTAs that part
     here run apart from here on, which costs far more than the copies. `oldest`: always the oldest, so many at most."""
     if chance.random() < _APART * min(1, _CTAS / ctas):
@@ -257,26 +261,26 @@ def _some_of_each_thread(effects: list[Effect], chance: Random, ctas: int, oldes
     for effect in effects:
         thread = int(effect.lanes[0]) // ctas
         threads.setdefault(thread, {}).setdefault(effect.lanes.tobytes(), []).append(effect)
-    found: _Landing = []
+    landing: _Landing = []
     for _, per_lanes in sorted(threads.items()):
         if chance.random() < 0.5:
             count = chance.randint(1, oldest or 3)
             part = slice(count) if oldest or chance.random() < 0.7 else slice(-count, None)
-            found += [(effect, None) for own in per_lanes.values() for effect in own[part]]
-    return found
+            landing += [(effect, None) for lane_effects in per_lanes.values() for effect in lane_effects[part]]
+    return landing
 
 
-def _then(first: Callable[[], None], second: Callable[[], None]) -> Callable[[], None]:
-    def both() -> None:
+def _chain(first: Callable[[], None], second: Callable[[], None]) -> Callable[[], None]:
+    def run_both() -> None:
         first()
         second()
 
-    return both
+    return run_both
 
 
-def _then_each(first: Callable[[Array], None], second: Callable[[Array], None]) -> Callable[[Array], None]:
-    def both(positions: Array) -> None:
+def _chain_each(first: Callable[[Array], None], second: Callable[[Array], None]) -> Callable[[Array], None]:
+    def run_both(positions: Array) -> None:
         first(positions)
         second(positions)
 
-    return both
+    return run_both

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from pyptx.sim.state.barriers import Waiting
+from pyptx.sim.state.barriers import Waiter
 
 
-def _nowhere() -> list[str]:
+def _list_no_places() -> list[str]:
     return []
 
 
@@ -18,20 +18,20 @@ class Flight:
 
     label: str
     ctas: int
-    before: Flight | None = None
-    ended: bool = False
-    triggered: set[int] = field(default_factory=set[int])
+    predecessor: Flight | None = None
+    has_ended: bool = False
+    trigger_ctas: set[int] = field(default_factory=set[int])
     """The CTAs that have executed `griddepcontrol.launch_dependents`."""
-    waiting: list[Waiting] = field(default_factory=list[Waiting])
+    waiters: list[Waiter] = field(default_factory=list[Waiter])
     """Lanes in `griddepcontrol.wait`."""
-    where: Callable[[], list[str]] = _nowhere
+    describe_places: Callable[[], list[str]] = _list_no_places
     """Says in a few lines where its CTAs are."""
-    unfinished: Callable[[], int] = int
+    count_unfinished: Callable[[], int] = int
     """Counts the CTAs that have not ended."""
-    elapsed: Callable[[], int] = int
+    count_instructions: Callable[[], int] = int
     """Counts the instructions that all grids of the stream have issued."""
 
     @property
-    def free(self) -> bool:
+    def is_free(self) -> bool:
         """Whether `griddepcontrol.wait` goes on at once."""
-        return self.before is None or self.before.ended
+        return self.predecessor is None or self.predecessor.has_ended

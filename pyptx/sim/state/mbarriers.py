@@ -51,8 +51,8 @@ class MBarriers:
         self.expected, self.pending, self.tx, self.phase = (np.zeros(64, np.int64) for _ in range(4))
         self.places, self.good = np.zeros(64, np.int64), np.zeros(64, np.int64)
         self.reporting, self.reported, self.reports = (np.zeros(64, np.bool_) for _ in range(3))
-        self.turned: list[Array] = []
-        self.refused: Refused | None = None
+        self.completions: list[Array] = []
+        self.refusal: Refused | None = None
         self.changes = 0
         self.doubt: Callable[[Any], Array | None] | None = None
         """Which lanes a `try_wait` refuses although their phase has ended, as hardware may: the schedule sets it."""
@@ -65,15 +65,15 @@ class MBarriers:
             self._row.fill(-1)
         self._used = self.changes = 0
         self.history.clear()
-        self.turned, self.refused = [], None
+        self.completions, self.refusal = [], None
 
     def init(self, offsets: Array, counts: Array, reports: bool = False) -> None:
         """Make objects at these places of shared memory, in a phase that waits for so many arrivals; of the layout that
         takes reports, `.layout::v1`, or not."""
-        most = MOST_REPORTING if reports else MOST
-        bad = np.flatnonzero((counts < 1) | (counts > most))
+        limit = MOST_REPORTING if reports else MOST
+        bad = np.flatnonzero((counts < 1) | (counts > limit))
         if len(bad):
-            raise Misuse(int(bad[0]), f"a count of {int(counts[bad[0]])}; 1 to {most} are possible")
+            raise Misuse(int(bad[0]), f"a count of {int(counts[bad[0]])}; 1 to {limit} are possible")
         slots = offsets >> 3
         fresh = np.unique(slots[self._row[slots] < 0])
         while self._used + len(fresh) > len(self.expected):
@@ -93,21 +93,21 @@ class MBarriers:
 
     def inval(self, offsets: Array) -> None:
         """End the life of objects."""
-        self.rows(offsets)
+        self.find_rows(offsets)
         self._row[offsets >> 3] = -1
 
-    def rows(self, offsets: Array) -> Array:
+    def find_rows(self, offsets: Array) -> Array:
         """Return the rows of live objects."""
         rows = self._row[offsets >> 3]
         if (rows < 0).any():
             raise Misuse(int(np.flatnonzero(rows < 0)[0]), "no mbarrier was initialized there")
         return rows
 
-    def row_at(self, offset: int) -> int:
+    def find_row(self, offset: int) -> int:
         """Return the row of the object at a place, -1 if there never was one."""
         return int(self._row[offset >> 3])
 
-    def living(self, low: int, high: int) -> Array:
+    def find_live(self, low: int, high: int) -> Array:
         """Return the rows of the live objects in a part of shared memory, in the order of their places."""
         rows = np.arange(self._used)
         places = self.places[rows]
@@ -131,7 +131,7 @@ class MBarriers:
         self.pending[: self._used] -= total
         if drop:
             self._drop(rows, counts)
-        self._end(np.flatnonzero(total))
+        self._complete_phases(np.flatnonzero(total))
         return phase.astype(np.uint64) << np.uint64(_PENDING_BITS) | pending.astype(np.uint64)
 
     def _arrive_one(self, at: int, row: int, count: int, drop: bool) -> int:
@@ -143,7 +143,7 @@ class MBarriers:
         self.pending[row] -= count
         if drop:
             self._drop(np.array([row]), np.array([count]))
-        self._end(np.array([row]))
+        self._complete_phases(np.array([row]))
         return state
 
     def _drop(self, rows: Array, counts: Array) -> None:
@@ -157,7 +157,7 @@ class MBarriers:
         over = np.flatnonzero(np.abs(self.tx[rows]) > MOST)
         if len(over):
             raise Misuse(int(over[0]), f"{self.tx[rows[over[0]]]} bytes expected; at most {MOST} are possible")
-        self._end(np.unique(rows))
+        self._complete_phases(np.unique(rows))
 
     def report(self, rows: Array) -> None:
         """Note that a copy has found what it looked for in its bytes."""
@@ -166,37 +166,37 @@ class MBarriers:
             raise Misuse(at, "a copy reports on its bytes, the mbarrier was not initialized with `.layout::v1`")
         self.reporting[rows] = True
 
-    def hold(self, rows: Array) -> None:
+    def add_pending(self, rows: Array) -> None:
         """Add one to what the running phase waits for."""
         np.add.at(self.pending, rows, 1)
 
-    def _end(self, rows: Array) -> None:
+    def _complete_phases(self, rows: Array) -> None:
         """Start the next phase where nothing is pending."""
         self.changes += 1
-        done = rows[(self.pending[rows] == 0) & (self.tx[rows] == 0)]
-        if len(done):
-            self.phase[done] += 1
-            self.good[done] += ~self.reporting[done]
-            self.reported[done], self.reporting[done] = self.reporting[done], False
-            self.pending[done] = self.expected[done]
-            self.turned.append(done)
+        complete_rows = rows[(self.pending[rows] == 0) & (self.tx[rows] == 0)]
+        if len(complete_rows):
+            self.phase[complete_rows] += 1
+            self.good[complete_rows] += ~self.reporting[complete_rows]
+            self.reported[complete_rows], self.reporting[complete_rows] = self.reporting[complete_rows], False
+            self.pending[complete_rows] = self.expected[complete_rows]
+            self.completions.append(complete_rows)
             if self._sink is not None:
-                self._sink.on_mbarrier_phase(done, self.phase[done] - 1)
+                self._sink.on_mbarrier_phase(complete_rows, self.phase[complete_rows] - 1)
 
-    def passed(self, rows: Array, wanted: Array, parity: bool, conditional: bool = False) -> Array:
+    def test_phases(self, rows: Array, tokens: Array, parity: bool, conditional: bool = False) -> Array:
         """Tell which lanes' phase has ended: the one of a state, or the last one with a parity, the operand's lowest
         bit: compilers pass -1 for an odd phase. Of conditional phases only those without a report count."""
         if conditional:
-            ended = (self.good[rows] & 1) != (wanted & 1)
+            is_complete = (self.good[rows] & 1) != (tokens & 1)
         elif parity:
-            ended = (self.phase[rows] & 1) != (wanted & 1)
+            is_complete = (self.phase[rows] & 1) != (tokens & 1)
         else:
-            ended = (self.phase[rows] & 0xFFFFFFFFFFF) != (wanted >> np.uint64(_PENDING_BITS)).astype(np.int64)
+            is_complete = (self.phase[rows] & 0xFFFFFFFFFFF) != (tokens >> np.uint64(_PENDING_BITS)).astype(np.int64)
         if self._sink is not None:
-            self._sink.on_mbarrier_test(rows, wanted, parity, ended)
-        return ended
+            self._sink.on_mbarrier_test(rows, tokens, parity, is_complete)
+        return is_complete
 
 
-def pending_count(states: Array) -> Array:
+def extract_pending_count(states: Array) -> Array:
     """Return the arrivals that a state says were pending."""
     return (states & np.uint64(MOST)).astype(np.uint32)

@@ -22,13 +22,13 @@ class Meeting:
 
     lanes: Lanes
     result: Array | tuple[Array, ...]
-    waiting: Array
+    pending: Array
 
     def take(self, index: Array) -> tuple[Array, ...]:
         """Return the results of lanes that waited for them."""
-        self.waiting[index] = False
-        at = np.searchsorted(self.lanes.index, index)
-        return tuple(one[at] for one in _several(self.result))
+        self.pending[index] = False
+        positions = np.searchsorted(self.lanes.index, index)
+        return tuple(array[positions] for array in _as_tuple(self.result))
 
 
 class Meeter(Protocol):
@@ -37,49 +37,49 @@ class Meeter(Protocol):
     meetings: list[Meeting]
 
 
-def warp_wide(function: Callable[..., Any]) -> Callable[..., Any]:
+def wrap_warp_wide(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of lanes that gives those of a meeting what this gives to all of it."""
-    return partial(_at_one_place, function)
+    return partial(_run_at_place, function)
 
 
-def waiting(machine: Meeter, lanes: Lanes) -> Array:
+def find_pending(machine: Meeter, lanes: Lanes) -> Array:
     """Tell which lanes have met others and still want their results."""
-    found = np.zeros(lanes.n, np.bool_)
+    pending = np.zeros(lanes.n, np.bool_)
     for meeting in machine.meetings:
-        found |= meeting.waiting[lanes.sel]
-    return found
+        pending |= meeting.pending[lanes.sel]
+    return pending
 
 
-def present(machine: Meeter, lanes: Lanes) -> Lanes:
+def add_met_lanes(machine: Meeter, lanes: Lanes) -> Lanes:
     """Return lanes with those that they have met."""
-    met = [meeting.lanes.index for meeting in machine.meetings if meeting.waiting[lanes.sel].any()]
-    return lanes.shape.select_index(np.unique(np.concatenate([lanes.index, *met]))) if met else lanes
+    indices = [meeting.lanes.index for meeting in machine.meetings if meeting.pending[lanes.sel].any()]
+    return lanes.shape.select_index(np.unique(np.concatenate([lanes.index, *indices]))) if indices else lanes
 
 
-def _several(result: Array | tuple[Array, ...]) -> tuple[Array, ...]:
+def _as_tuple(result: Array | tuple[Array, ...]) -> tuple[Array, ...]:
     return result if isinstance(result, tuple) else (result,)
 
 
-def _at_one_place(function: Callable[..., Any], machine: Meeter, group: Lanes, *operands: Array) -> Any:
+def _run_at_place(function: Callable[..., Any], machine: Meeter, group: Lanes, *operands: Array) -> Any:
     if not machine.meetings:
         return function(machine, group, *operands)
-    alone = np.ones(group.n, np.bool_)
-    made: list[tuple[Array, tuple[Array, ...]]] = []
-    single = True
+    is_new = np.ones(group.n, np.bool_)
+    pieces: list[tuple[Array, tuple[Array, ...]]] = []
+    is_single = True
     for meeting in machine.meetings:
-        mine = meeting.waiting[group.sel].copy()  # a range of lanes is a view, which `take` clears
-        if mine.any():
-            made.append((mine, meeting.take(group.index[mine])))
-            single, alone = not isinstance(meeting.result, tuple), alone & ~mine
-    machine.meetings = [meeting for meeting in machine.meetings if meeting.waiting.any()]
-    others = group.subset(alone)
-    if others is not None:
-        values = [np.asarray(one) for one in operands]
-        result = function(machine, others, *(one[alone] if one.ndim else one for one in values))
-        made.append((alone, _several(result)))
-        single = not isinstance(result, tuple)
-    whole = tuple(np.zeros(group.n, one.dtype) for one in made[0][1])
-    for mine, parts in made:
-        for one, part in zip(whole, parts, strict=True):
-            one[mine] = part
-    return whole[0] if single else whole
+        is_mine = meeting.pending[group.sel].copy()  # a range of lanes is a view, which `take` clears
+        if is_mine.any():
+            pieces.append((is_mine, meeting.take(group.index[is_mine])))
+            is_single, is_new = not isinstance(meeting.result, tuple), is_new & ~is_mine
+    machine.meetings = [meeting for meeting in machine.meetings if meeting.pending.any()]
+    new_lanes = group.subset(is_new)
+    if new_lanes is not None:
+        values = [np.asarray(value) for value in operands]
+        result = function(machine, new_lanes, *(value[is_new] if value.ndim else value for value in values))
+        pieces.append((is_new, _as_tuple(result)))
+        is_single = not isinstance(result, tuple)
+    results = tuple(np.zeros(group.n, part.dtype) for part in pieces[0][1])
+    for is_mine, parts in pieces:
+        for array, part in zip(results, parts, strict=True):
+            array[is_mine] = part
+    return results[0] if is_single else results

@@ -20,7 +20,7 @@ from pyptx.sim.images.storage import Images
 from pyptx.sim.program.variables import GLOBAL_BASE, LOCAL_WINDOW, PARAM_BASE, SHARED_WINDOW
 from pyptx.sim.reports.findings import Cta
 from pyptx.sim.rules import faults
-from pyptx.sim.state.accumulators import Held, HeldOf
+from pyptx.sim.state.accumulators import Accumulator, HeldOf
 from pyptx.sim.state.address_space import AddressSpace
 from pyptx.sim.state.effects import Effects
 from pyptx.sim.state.mbarriers import MBarriers
@@ -29,7 +29,7 @@ from pyptx.sim.state.regions import Region
 from pyptx.sim.state.sink import Sink
 from pyptx.sim.state.tensor_memory import TensorMemory
 from pyptx.sim.state.tracing import Trace
-from pyptx.sim.state.unstarted import Unstarted
+from pyptx.sim.state.unstarted import PendingClusters
 
 RANK_SHIFT = 24
 REMOTE = 16
@@ -60,7 +60,7 @@ class Site:
         self.number, self.rows = number, rows
         """Which accumulators a product goes on with, -1 for other instructions, and the rows of its registers: of D and
         of A."""
-        self.region = memory.nothing
+        self.region = memory.empty_region
         spaces = [modifier for modifier in instruction.modifiers if modifier.startswith(".shared")]
         elsewhere = any("::cluster" in space for space in spaces) or instruction.modifiers[:1] in _ONLY_OWN
         self.own_cta = bool(spaces) and not elsewhere
@@ -99,16 +99,16 @@ class Memory:
     images: Images = field(default_factory=Images)
     words: Array = field(default_factory=lambda: np.zeros((1, 0), np.uint32))
     """The 32-bit registers of all lanes, which products of warpgroups read and write late."""
-    held: HeldOf = field(default_factory=dict[int, dict[Lanes, Held]])
+    accumulators: HeldOf = field(default_factory=dict[int, dict[Lanes, Accumulator]])
     """Accumulators that registers do not have yet."""
     dynamic: Array = field(default_factory=lambda: np.zeros(0, np.int64))
     """The bytes of local memory that each lane holds by `alloca`, from `dynamic_base` on."""
     dynamic_base: int = 0
     exact: int = 0
     """The target whose tensor cores' sums are imitated bit for bit, 90 for sm_90; 0 sums quickly."""
-    unstarted: Unstarted = field(default_factory=Unstarted)
+    pending_clusters: PendingClusters = field(default_factory=PendingClusters)
     multicasts: Multicasts = field(default_factory=Multicasts)
-    nothing: Region = field(init=False)
+    empty_region: Region = field(init=False)
     """Where no access hits."""
     mbarriers: MBarriers = field(init=False)
     tensor: TensorMemory = field(init=False)
@@ -123,7 +123,7 @@ class Memory:
         self.shape.shared_stride = stride
         if self.pairs:
             self.shape.pair = ((self.shape.cta % self.cluster & 1) << RANK_SHIFT).astype(np.uint32)
-        self.nothing = Region("nothing", "global", 0, 0, np.zeros(0, np.uint8))
+        self.empty_region = Region("nothing", "global", 0, 0, np.zeros(0, np.uint8))
         self.mbarriers = MBarriers(len(data), self.sink)
         self.tensor = TensorMemory(self.shape.ctas, self.exact, self.fresh)
         self.local = Region("local memory", "local", 0, 0, np.zeros(0, np.uint8))
@@ -133,7 +133,7 @@ class Memory:
         self.shared.data.view(np.uint32).fill(self.fresh)
         self.local.data.view(np.uint32).fill(self.fresh)
         self.mbarriers.reset()
-        self.held.clear()
+        self.accumulators.clear()
         self.tensor.reset()
         self.effects.reset()
 
@@ -156,78 +156,78 @@ class Memory:
     ) -> tuple[Region, Array]:
         """Return the region that an access of `size` bytes hits and the offsets in it; PtxError if it is not legal."""
         if space == "":
-            region, offsets = self._generic(site, lanes, address, size)
+            region, offsets = self._resolve_generic(site, lanes, address, size)
         elif space == "shared":
-            region, offsets = self._shared(site, lanes, address, size)
+            region, offsets = self._resolve_shared(site, lanes, address, size)
         elif space == "local":
-            region, offsets = self._local(site, lanes, address, size)
+            region, offsets = self._resolve_local(site, lanes, address, size)
         elif space == "param":
-            region, offsets = self._param(site, lanes, address, size)
+            region, offsets = self._resolve_param(site, lanes, address, size)
         else:
-            region, offsets = self._global(site, lanes, address, size, space)
+            region, offsets = self._resolve_global(site, lanes, address, size, space)
         if kind != "r":
             if not region.writable:
-                raise self._fault(faults.READ_ONLY, site, lanes, 0, address, size, f"`{region.name}` is read-only")
+                raise self._make_fault(faults.READ_ONLY, site, lanes, 0, address, size, f"`{region.name}` is read-only")
             if region.lent:
-                region.own()
+                region.copy_data()
         if self.sink is not None:
-            every = offsets if np.shape(offsets) == (lanes.n,) else np.broadcast_to(offsets, lanes.n)
-            self.sink.on_access(site, lanes, region, every, size, kind)
+            all_offsets = offsets if np.shape(offsets) == (lanes.n,) else np.broadcast_to(offsets, lanes.n)
+            self.sink.on_access(site, lanes, region, all_offsets, size, kind)
         return region, offsets
 
-    def _global(self, site: Site, lanes: Lanes, address: Value, size: int, space: str) -> tuple[Region, Any]:
+    def _resolve_global(self, site: Site, lanes: Lanes, address: Value, size: int, space: str) -> tuple[Region, Any]:
         region = site.region
         if isinstance(address, int):
-            region = self.space.region_at(address)
+            region = self.space.find_region(address)
             if region is None or address + size > region.low + region.size:
-                raise self._outside(site, lanes, 0, address, size)
-            return region, self._checked(site, lanes, np.array(address - region.low), address, size)
+                raise self._make_bounds_error(site, lanes, 0, address, size)
+            return region, self._check_alignment(site, lanes, np.array(address - region.low), address, size)
         offsets = np.subtract(address, region.low, dtype=np.uint64)
         bits = int(_joined(offsets))
         if bits & (size - 1):
-            self._checked(site, lanes, offsets, address, size)
+            self._check_alignment(site, lanes, offsets, address, size)
         if bits > region.size - size and (size > region.size or offsets.max() > region.size - size):
             region, offsets = self._search(site, lanes, address, size)
             if space == "const" and region.space != "const":
-                raise self._fault(faults.WRONG_SPACE, site, lanes, 0, address, size, "that is no constant memory")
+                raise self._make_fault(faults.WRONG_SPACE, site, lanes, 0, address, size, "that is no constant memory")
         return region, offsets.view(np.int64)
 
-    def _checked(self, site: Site, lanes: Lanes, offsets: Array, address: Value, size: int) -> Array:
+    def _check_alignment(self, site: Site, lanes: Lanes, offsets: Array, address: Value, size: int) -> Array:
         if size > 1 and np.bitwise_or.reduce(offsets, axis=None) & (size - 1):
             bad = int(np.flatnonzero(np.atleast_1d(offsets) & (size - 1))[0])
-            raise self._fault(faults.MISALIGNED, site, lanes, bad, address, size, f"not a multiple of {size}")
+            raise self._make_fault(faults.MISALIGNED, site, lanes, bad, address, size, f"not a multiple of {size}")
         return offsets
 
     def _search(self, site: Site, lanes: Lanes, address: Array, size: int) -> tuple[Region, Array]:
         """Find the one region that all lanes hit, or check every lane by itself."""
-        region = self.space.region_at(int(address[0]))
+        region = self.space.find_region(int(address[0]))
         if region is not None:
             offsets = np.subtract(address, region.low, dtype=np.uint64)
             if size <= region.size and offsets.max() <= region.size - size:
                 site.region = region
                 return region, offsets
         if not self.space.regions:
-            raise self._outside(site, lanes, 0, address, size)
+            raise self._make_bounds_error(site, lanes, 0, address, size)
         at = np.searchsorted(np.array(self.space.starts, np.uint64), address, "right") - 1
         ends = np.array([r.low + r.size for r in self.space.regions], np.uint64)
         wrong = at < 0
         wrong |= (ends[at] - np.minimum(address, ends[at])) < size
         if wrong.any():
             bad = int(np.flatnonzero(wrong)[0])
-            raise self._outside(site, lanes, bad, address, size)
+            raise self._make_bounds_error(site, lanes, bad, address, size)
         raise Mixed
 
     def split(self, address: Array) -> list[Array]:
         """Return one mask per window and global region that addresses fall into."""
         starts = np.array([PARAM_BASE, SHARED_WINDOW, LOCAL_WINDOW, *self.space.starts], np.uint64)
-        at = np.searchsorted(starts, address, "right")
-        return [at == one for one in np.unique(at)]
+        region_numbers = np.searchsorted(starts, address, "right")
+        return [region_numbers == region_number for region_number in np.unique(region_numbers)]
 
-    def _shared(self, site: Site, lanes: Lanes, address: Value, size: int) -> tuple[Region, Array]:
+    def _resolve_shared(self, site: Site, lanes: Lanes, address: Value, size: int) -> tuple[Region, Array]:
         region = self.shared
         if isinstance(address, int) and 0 <= address - region.low <= region.size - size:
             if address & (size - 1):
-                self._checked(site, lanes, np.array(address), address, size)
+                self._check_alignment(site, lanes, np.array(address), address, size)
             return region, lanes.compute_once(
                 f"shared {address}",
                 lambda: lanes.select_values("shared", self.shape.shared_base) + (address - region.low),
@@ -240,127 +240,131 @@ class Memory:
         if self.pairs or (
             (bits < 0 or bits > region.size - size) and offsets.view(np.uint64).max() > region.size - size
         ):
-            offsets, base = self._cluster(site, lanes, address, size)
+            offsets, base = self._resolve_cluster(site, lanes, address, size)
             bits = int(_joined(offsets))
         if bits & (size - 1):
-            self._checked(site, lanes, offsets, address, size)
+            self._check_alignment(site, lanes, offsets, address, size)
         if self.shape.ctas == 1 and len(offsets) == lanes.n:
             return region, offsets
         return region, offsets + base
 
-    def _cluster(self, site: Site, lanes: Lanes, address: Value, size: int) -> tuple[Array, Array]:
+    def _resolve_cluster(self, site: Site, lanes: Lanes, address: Value, size: int) -> tuple[Array, Array]:
         """Resolve shared addresses of other CTAs of the cluster."""
-        whole = np.broadcast_to(np.asarray(address).astype(np.int64), lanes.n)
-        field, own = whole >> RANK_SHIFT, lanes.cta % self.cluster
-        rank = np.where(field >= REMOTE, field - REMOTE, own & ~1 | field if self.pairs else own)
-        offsets = (whole & ((1 << RANK_SHIFT) - 1)) - self.shared.low
+        addresses = np.broadcast_to(np.asarray(address).astype(np.int64), lanes.n)
+        field, own_rank = addresses >> RANK_SHIFT, lanes.cta % self.cluster
+        rank = np.where(field >= REMOTE, field - REMOTE, own_rank & ~1 | field if self.pairs else own_rank)
+        offsets = (addresses & ((1 << RANK_SHIFT) - 1)) - self.shared.low
         wrong = (offsets < 0) | (offsets > self.shared.size - size) | (rank >= self.cluster)
         wrong |= (field < REMOTE) & ((field < 0) | (field > self.pairs))
         if wrong.any():
-            raise self._outside(site, lanes, int(np.flatnonzero(wrong)[0]), address, size, "shared")
-        if site.own_cta and (rank != own).any():
-            at = int(np.flatnonzero(rank != own)[0])
+            raise self._make_bounds_error(site, lanes, int(np.flatnonzero(wrong)[0]), address, size, "shared")
+        if site.own_cta and (rank != own_rank).any():
+            position = int(np.flatnonzero(rank != own_rank)[0])
             text = (
-                f"that lies in the shared memory of rank {rank[at]} of the cluster, outside of the window of rank "
-                f"{own[at]}, which executes it: `.shared::cluster` reaches it, `.shared` and `.shared::cta` do not"
+                f"the shared memory of rank {rank[position]} of the cluster; from rank {own_rank[position]}, "
+                "`.shared::cluster` reaches it, `.shared` and `.shared::cta` do not"
             )
-            raise self._fault(faults.OUT_OF_BOUNDS, site, lanes, at, address, size, text)
+            raise self._make_fault(faults.OUT_OF_BOUNDS, site, lanes, position, address, size, text)
         cta = lanes.cta // self.cluster * self.cluster + rank
         return offsets, cta * self.shape.shared_stride
 
-    def _local(self, site: Site, lanes: Lanes, address: Value, size: int) -> tuple[Region, Array]:
+    def _resolve_local(self, site: Site, lanes: Lanes, address: Value, size: int) -> tuple[Region, Array]:
         region = self.local
         offsets = np.broadcast_to(np.asarray(address).astype(np.int64), lanes.n)
         if offsets.min() < 0 or offsets.max() > region.size - size:
             bad = int(np.flatnonzero((offsets < 0) | (offsets > region.size - size))[0])
-            raise self._outside(site, lanes, bad, address, size, "local")
-        self._checked(site, lanes, offsets, address, size)
+            raise self._make_bounds_error(site, lanes, bad, address, size, "local")
+        self._check_alignment(site, lanes, offsets, address, size)
         return region, offsets + lanes.index * region.size
 
-    def _param(self, site: Site, lanes: Lanes, address: Value, size: int) -> tuple[Region, Array]:
+    def _resolve_param(self, site: Site, lanes: Lanes, address: Value, size: int) -> tuple[Region, Array]:
         offsets = np.asarray(address).astype(np.int64)
         if offsets.min() < 0 or offsets.max() > self.params.size - size:
             bad = int(np.argmax(np.atleast_1d((offsets < 0) | (offsets > self.params.size - size))))
-            raise self._outside(site, lanes, bad, address, size, "param")
-        return self.params, self._checked(site, lanes, offsets, address, size)
+            raise self._make_bounds_error(site, lanes, bad, address, size, "param")
+        return self.params, self._check_alignment(site, lanes, offsets, address, size)
 
-    def _generic(self, site: Site, lanes: Lanes, address: Value, size: int) -> tuple[Region, Any]:
+    def _resolve_generic(self, site: Site, lanes: Lanes, address: Value, size: int) -> tuple[Region, Any]:
         if isinstance(address, int):
             address = np.full(lanes.n, address, np.uint64)
         region = site.region
         offsets = np.subtract(address, region.low, dtype=np.uint64)
         if size <= region.size and offsets.max() <= region.size - size:
-            return region, self._checked(site, lanes, offsets.view(np.int64), address, size)
+            return region, self._check_alignment(site, lanes, offsets.view(np.int64), address, size)
         window = int(address[0]) >> 32
         if address.min() >> 32 != window or (address.max() >> 32 != window and window in _WINDOW):
             if address.min() >= GLOBAL_BASE:
-                return self._global(site, lanes, address, size, "global")
+                return self._resolve_global(site, lanes, address, size, "global")
             raise Mixed
         inside = address - (window << 32)
         space = _WINDOW.get(window)
         if space == "shared":
-            return self._shared(site, lanes, inside, size)
+            return self._resolve_shared(site, lanes, inside, size)
         if space == "local":
-            return self._local(site, lanes, inside, size)
+            return self._resolve_local(site, lanes, inside, size)
         if space == "param":
-            return self._param(site, lanes, inside, size)
-        return self._global(site, lanes, address, size, "global")
+            return self._resolve_param(site, lanes, inside, size)
+        return self._resolve_global(site, lanes, address, size, "global")
 
-    def _outside(self, site: Site, lanes: Lanes, at: int, address: Value, size: int, space: str = "global") -> PtxError:
-        where = int(np.broadcast_to(np.asarray(address), lanes.n)[at])
-        text = self._nearest(where, space)
-        if where < self.params.size and ".tensor" in site.instruction.modifiers:
+    def _make_bounds_error(
+        self, site: Site, lanes: Lanes, position: int, address: Value, size: int, space: str = "global"
+    ) -> PtxError:
+        lane_address = int(np.broadcast_to(np.asarray(address), lanes.n)[position])
+        text = self._describe_nearest(lane_address, space)
+        if lane_address < self.params.size and ".tensor" in site.instruction.modifiers:
             text += ", or a tensor map's address in the parameters, which `cvta.param` makes generic"
-        help = _POINTER if where < _LOWEST else _GUARD if where >= GLOBAL_BASE else None
-        help = help if self.space.freed_at(where) is None else _LIFETIME
-        return self._fault(
-            faults.OUT_OF_BOUNDS, site, lanes, at, address, size, text, help=help if space == "global" else None
+        help = _POINTER if lane_address < _LOWEST else _GUARD if lane_address >= GLOBAL_BASE else None
+        help = help if self.space.find_freed(lane_address) is None else _LIFETIME
+        return self._make_fault(
+            faults.OUT_OF_BOUNDS, site, lanes, position, address, size, text, help=help if space == "global" else None
         )
 
-    def _nearest(self, address: int, space: str) -> str:
+    def _describe_nearest(self, address: int, space: str) -> str:
         if space == "shared":
             last = self.shared.low + self.shared.size - 1
-            known = f"shared memory is {self.shared.low:#x} … {last:#x} ({self.shared.size} bytes)"
+            description = f"shared memory is {self.shared.low:#x} … {last:#x} ({self.shared.size} bytes)"
             window = _WINDOW.get(address >> 32, "global" if address >= GLOBAL_BASE else "")
-            return f"an address of another space ({window}): {known}" if window else known
+            return f"an address of another space ({window}): {description}" if window else description
         if space == "local":
             return f"the thread has {self.local.size} bytes of local memory"
         if space == "param":
             return f"the kernel has {self.params.size} bytes of parameters"
         if address < _LOWEST:
-            low, known = self.shared.low, "a null pointer"
+            low, description = self.shared.low, "a null pointer"
             if address:
-                known = "no array lies so low: an offset from a null pointer, or a number passed as a pointer"
+                description = "no array lies so low: an offset from a null pointer, or a number passed as a pointer"
             if low <= address < low + self.shared.size:
-                return f"{known}, or an address in shared memory, where it is {self.names(address)}"
-            return known
+                return f"{description}, or an address in shared memory, where it is {self.names(address)}"
+            return description
         if address >> 32 in _WINDOW:
             return f"a generic address of {_WINDOW[address >> 32]} memory"
-        freed = self.space.freed_at(address)
-        if freed is not None:
-            return f"`{freed.name}`, {freed.size} bytes at {freed.low:#x}, was freed"
-        nearest = self.space.nearest(address)
-        if nearest is None:
+        allocation = self.space.find_freed(address)
+        if allocation is not None:
+            return f"`{allocation.name}`, {allocation.size} bytes at {allocation.low:#x}, was freed"
+        region = self.space.find_nearest(address)
+        if region is None:
             return "the launch has no global memory: no argument is an array, and the module has no variables there"
-        after = address - (nearest.low + nearest.size)
-        by = f"{after} bytes after its end" if after >= 0 else f"{nearest.low - address} bytes before its start"
-        by = by if after >= 0 or address < nearest.low else "reaching over its end"
-        return f"the nearest allocation is `{nearest.name}`, {nearest.size} bytes at {nearest.low:#x}: {by}"
+        after = address - (region.low + region.size)
+        distance = f"{after} bytes after its end" if after >= 0 else f"{region.low - address} bytes before its start"
+        distance = distance if after >= 0 or address < region.low else "reaching over its end"
+        return f"the nearest allocation is `{region.name}`, {region.size} bytes at {region.low:#x}: {distance}"
 
-    def _fault(
-        self, rule: faults.Rule, site: Site, lanes: Lanes, at: int, address: Value, size: int, why: str,
+    def _make_fault(
+        self, rule: faults.Rule, site: Site, lanes: Lanes, position: int, address: Value, size: int, why: str,
         help: str | None = None,
     ) -> PtxError:  # fmt: skip
-        where = int(np.broadcast_to(np.asarray(address), lanes.n)[at])
-        place, low = f"{where:#x}", self.shared.low
-        if low <= where < low + 2 * self.shared.size and ".shared" in site.instruction.full_opcode:
-            place = f"{self.names(where)} ({place})"
+        lane_address = int(np.broadcast_to(np.asarray(address), lanes.n)[position])
+        place, low = f"{lane_address:#x}", self.shared.low
+        if low <= lane_address < low + 2 * self.shared.size and ".shared" in site.instruction.full_opcode:
+            place = f"{self.names(lane_address)} ({place})"
         text = f"`{site.instruction.full_opcode}` accesses {size} byte{'s' if size > 1 else ''} at {place}: {why}"
-        return faults.error(rule, site.origin, text, notes=(self.place(lanes, at, site.function),), help=help)
+        return faults.error(
+            rule, site.origin, text, notes=(self.describe_thread(lanes, position, site.function),), help=help
+        )
 
-    def place(self, lanes: Lanes, at: int, function: str) -> str:
+    def describe_thread(self, lanes: Lanes, position: int, function: str) -> str:
         """Say which thread the n-th of these lanes is."""
-        lane = int(lanes.index[at])
+        lane = int(lanes.index[position])
         thread, cta = divmod(lane, self.shape.ctas)
         x, y, _ = self.shape.block
         tid = (thread % x, thread // x % y, thread // (x * y))

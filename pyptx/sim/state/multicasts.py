@@ -34,9 +34,9 @@ class Multicasts:
 
     windows: list[tuple[int, int, tuple[int, ...]]] = field(default_factory=list[tuple[int, int, tuple[int, ...]]])
 
-    def of(self, address: Array) -> Array:
+    def find_numbers(self, address: Array) -> Array:
         """Return the number of the object that each address belongs to, -1 for none."""
-        found = np.full(address.shape, -1)
+        numbers = np.full(address.shape, -1)
         for number, (low, size, _) in enumerate(self.windows):
-            found[(address >= np.uint64(low)) & (address < np.uint64(low + size))] = number
-        return found
+            numbers[(address >= np.uint64(low)) & (address < np.uint64(low + size))] = number
+        return numbers

@@ -20,15 +20,15 @@ String = Callable[[int, int | None], bytes]
 """Reads the string at an address, up to its NUL or to so many bytes."""
 
 
-def formatted(parts: Parts, arguments: list[Any], string: String) -> str:
+def format_output(parts: Parts, arguments: list[Any], string: String) -> str:
     """Return what a format prints for these arguments; bytes that are not UTF-8 are shown as `\\xff`."""
-    made, rest = bytearray(), iter(arguments)
+    output, remaining = bytearray(), iter(arguments)
     for part in parts:
-        made += part if isinstance(part, bytes) else _converted(part, [next(rest) for _ in part.dtypes], string)
-    return made.decode("utf-8", "backslashreplace")
+        output += part if isinstance(part, bytes) else _convert(part, [next(remaining) for _ in part.dtypes], string)
+    return output.decode("utf-8", "backslashreplace")
 
 
-def _converted(field: Field, values: list[Any], string: String) -> bytes:
+def _convert(field: Field, values: list[Any], string: String) -> bytes:
     flags, width, precision = field.flags, field.width, field.precision
     if width == "*":
         width = int(values.pop(0))
@@ -43,32 +43,32 @@ def _converted(field: Field, values: list[Any], string: String) -> bytes:
     value = values.pop()
     if field.kind == "s":
         text = string(int(value), precision) if value else b"(null)" if precision is None or precision > 5 else b""
-        return _padded(flags, width, b"", text)
+        return _pad(flags, width, b"", text)
     if field.kind == "c":
-        return _padded(flags, width, b"", bytes([int(value) & 0xFF]))
+        return _pad(flags, width, b"", bytes([int(value) & 0xFF]))
     if field.kind == "p" and not value:
-        return _padded(flags, width, b"", b"(nil)")
+        return _pad(flags, width, b"", b"(nil)")
     if field.kind in FLOATS:
-        sign, digits = _floating(field.kind, flags, precision, float(value))
+        sign, digits = _format_float(field.kind, flags, precision, float(value))
         zeros = "0" in flags and math.isfinite(value)
     else:
-        sign, digits = _integer(field, flags, precision, int(value))
+        sign, digits = _format_integer(field, flags, precision, int(value))
         zeros = "0" in flags and precision is None
-    return _padded(flags, width, sign.encode(), digits.encode(), zeros)
+    return _pad(flags, width, sign.encode(), digits.encode(), zeros)
 
 
-def _padded(flags: str, width: int | None, sign: bytes, text: bytes, zeros: bool = False) -> bytes:
-    missing = max(0, (width or 0) - len(sign) - len(text))
+def _pad(flags: str, width: int | None, sign: bytes, text: bytes, zeros: bool = False) -> bytes:
+    pad_size = max(0, (width or 0) - len(sign) - len(text))
     if "-" in flags:
-        return sign + text + b" " * missing
-    return sign + b"0" * missing + text if zeros else b" " * missing + sign + text
+        return sign + text + b" " * pad_size
+    return sign + b"0" * pad_size + text if zeros else b" " * pad_size + sign + text
 
 
-def _sign(flags: str, negative: bool) -> str:
+def _format_sign(flags: str, negative: bool) -> str:
     return "-" if negative else "+" if "+" in flags else " " if " " in flags else ""
 
 
-def _integer(field: Field, flags: str, precision: int | None, value: int) -> tuple[str, str]:
+def _format_integer(field: Field, flags: str, precision: int | None, value: int) -> tuple[str, str]:
     """Return what stands before the zeros that fill a field, and the digits."""
     if field.kind == "p":
         return "0x", f"{value:x}".rjust(precision or 0, "0")
@@ -76,7 +76,7 @@ def _integer(field: Field, flags: str, precision: int | None, value: int) -> tup
     value &= (1 << bits) - 1
     if field.kind in SIGNED:
         value -= (value >> (bits - 1)) << bits
-        sign, base = _sign(flags, value < 0), "d"
+        sign, base = _format_sign(flags, value < 0), "d"
     else:
         sign, base = "", field.kind.replace("u", "d")
     digits = "" if precision == 0 and not value else format(abs(value), base)
@@ -88,35 +88,35 @@ def _integer(field: Field, flags: str, precision: int | None, value: int) -> tup
     return sign, digits
 
 
-def _floating(kind: str, flags: str, precision: int | None, value: float) -> tuple[str, str]:
+def _format_float(kind: str, flags: str, precision: int | None, value: float) -> tuple[str, str]:
     """Return what stands before the zeros that fill a field, and the digits."""
-    sign = _sign(flags, math.copysign(1, value) < 0)
+    sign = _format_sign(flags, math.copysign(1, value) < 0)
     exact = "#" if "#" in flags else ""
     if not math.isfinite(value):
         text = "nan" if math.isnan(value) else "inf"
     elif kind in "aA":
-        sign, text = sign + "0" + ("x" if kind == "a" else "X"), _hexadecimal(abs(value), precision, bool(exact))
+        sign, text = sign + "0" + ("x" if kind == "a" else "X"), _format_hexadecimal(abs(value), precision, bool(exact))
     else:
         text = format(abs(value), f"{exact}.{6 if precision is None else precision}{kind}")
     return sign, text.upper() if kind.isupper() else text
 
 
-def _hexadecimal(value: float, precision: int | None, point: bool) -> str:
+def _format_hexadecimal(value: float, precision: int | None, point: bool) -> str:
     """Return a number as `1.8p+1`, rounded to the nearest even digit."""
     form = FORMATS["f64"]
     exponent = max(math.frexp(value)[1] - 1, form.least_exponent) if value else 0
     fraction = int(math.ldexp(value, form.mantissa - exponent))
-    digits = most = form.mantissa // 4
+    digits = all_digits = form.mantissa // 4
     if precision is None:
         while digits and not fraction & 15:
             fraction, digits = fraction >> 4, digits - 1
-    elif precision < most:
-        step = 4 * (most - precision)
+    elif precision < all_digits:
+        step = 4 * (all_digits - precision)
         half, low = 1 << (step - 1), fraction & ((1 << step) - 1)
         fraction, digits = fraction >> step, precision
         fraction += low > half or (low == half and fraction & 1)
-    lead, rest = fraction >> (4 * digits), fraction & ((1 << (4 * digits)) - 1)
-    tail = (f"{rest:0{digits}x}" if digits else "").ljust(precision or 0, "0")
+    lead, fraction_bits = fraction >> (4 * digits), fraction & ((1 << (4 * digits)) - 1)
+    tail = (f"{fraction_bits:0{digits}x}" if digits else "").ljust(precision or 0, "0")
     return f"{lead:x}{'.' if tail or point else ''}{tail}p{exponent:+d}"
 
 

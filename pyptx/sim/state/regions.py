@@ -25,13 +25,13 @@ class Region:
 
     def view(self, dtype: np.dtype[Any], element: int = 0) -> Array:
         """Return the bytes as elements of a dtype, from the n-th element on."""
-        found = self._views.get((dtype, element))
-        if found is None:
-            whole = len(self.data) // dtype.itemsize * dtype.itemsize
-            found = self._views[dtype, element] = self.data[:whole].view(dtype)[element:]
-        return found
+        view = self._views.get((dtype, element))
+        if view is None:
+            size = len(self.data) // dtype.itemsize * dtype.itemsize
+            view = self._views[dtype, element] = self.data[:size].view(dtype)[element:]
+        return view
 
-    def own(self) -> None:
+    def copy_data(self) -> None:
         """Make the bytes our own."""
         self.data, self.lent = self.data.copy(), False
         self._views.clear()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from pyptx.sim.base.formats import Array
-from pyptx.sim.state.barriers import Waiting
+from pyptx.sim.state.barriers import Waiter
 
 
 @dataclass(slots=True)
@@ -14,4 +14,4 @@ class RegisterPool:
 
     counts: Array
     free: Array
-    waiting: list[Waiting] = field(default_factory=list[Waiting])
+    waiters: list[Waiter] = field(default_factory=list[Waiter])

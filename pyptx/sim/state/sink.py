@@ -37,7 +37,7 @@ class Sink(Generic[S]):
     hasty: frozenset[str] = frozenset()
     """Agents whose effects have to land at once."""
 
-    def subscriber(self, kind: type[T]) -> T:
+    def find_listener(self, kind: type[T]) -> T:
         """Return the listener of a type."""
         assert isinstance(self, kind)
         return self
@@ -78,7 +78,7 @@ class Sink(Generic[S]):
     def on_stuck(self) -> None:
         """Nothing can run: lanes that came to barriers alone stay alone."""
 
-    def on_split(self, step: Step, lanes: Lanes, others: Lanes) -> None:
+    def on_split(self, step: Step, lanes: Lanes, passing_lanes: Lanes) -> None:
         """The guard of a barrier lets some lanes come to it and others pass."""
 
     def on_exit(self, step: Step, lanes: Lanes) -> None:
@@ -130,7 +130,7 @@ class Sink(Generic[S]):
 
     # Engines
 
-    def wrap_effect(self, agent: str, lanes: Array, land: Landing, grouped: bool, size: int) -> Landing:
+    def wrap_effect(self, agent: str, lanes: Array, land: Landing, in_group: bool, size: int) -> Landing:
         """Lanes give an engine work, `size` bytes of it for all of them. Return what lands it."""
         return land
 
@@ -199,43 +199,45 @@ class Sink(Generic[S]):
 
 
 class _FanOut(Sink[Any]):
-    """Several listeners as one."""
+    """Several listeners as listener."""
 
     def __init__(self, listeners: Sequence[Sink[Any]]) -> None:
         self._listeners = listeners
-        self.detailed = any(one.detailed for one in listeners)
-        self.compares_values = any(one.compares_values for one in listeners)
-        self.continues = any(one.continues for one in listeners)
-        self.hasty = frozenset(agent for one in listeners for agent in one.hasty)
+        self.detailed = any(listener.detailed for listener in listeners)
+        self.compares_values = any(listener.compares_values for listener in listeners)
+        self.continues = any(listener.continues for listener in listeners)
+        self.hasty = frozenset(agent for listener in listeners for agent in listener.hasty)
         for name in _NOTICES:
-            setattr(self, name, _each([getattr(one, name) for one in listeners if _overrides(one, name)]))
+            setattr(
+                self, name, _each([getattr(listener, name) for listener in listeners if _overrides(listener, name)])
+            )
 
-    def subscriber(self, kind: type[T]) -> T:
-        return next(one for one in self._listeners if isinstance(one, kind))
+    def find_listener(self, kind: type[T]) -> T:
+        return next(listener for listener in self._listeners if isinstance(listener, kind))
 
     def on_unwritten_register(self, step: Step, lanes: Lanes, name: str) -> bool:
-        reported = [one.on_unwritten_register(step, lanes, name) for one in self._listeners]
-        return any(reported)
+        results = [listener.on_unwritten_register(step, lanes, name) for listener in self._listeners]
+        return any(results)
 
     def wrap_calls(self, constants: dict[str, Any]) -> dict[str, Any]:
-        for one in self._listeners:
-            constants = one.wrap_calls(constants)
+        for listener in self._listeners:
+            constants = listener.wrap_calls(constants)
         return constants
 
-    def wrap_effect(self, agent: str, lanes: Array, land: Landing, grouped: bool, size: int) -> Landing:
-        for one in self._listeners:
-            land = one.wrap_effect(agent, lanes, land, grouped, size)
+    def wrap_effect(self, agent: str, lanes: Array, land: Landing, in_group: bool, size: int) -> Landing:
+        for listener in self._listeners:
+            land = listener.wrap_effect(agent, lanes, land, in_group, size)
         return land
 
     def wrap_effects(self, land: LandingOf) -> LandingOf:
-        for one in self._listeners:
-            land = one.wrap_effects(land)
+        for listener in self._listeners:
+            land = listener.wrap_effects(land)
         return land
 
     def on_load(
         self, site: Any, lane: Lanes, source: Bytes, targets: list[tuple[Bytes, int]], tensor_map: Any
     ) -> Landing:
-        return _each([one.on_load(site, lane, source, targets, tensor_map) for one in self._listeners])
+        return _each([listener.on_load(site, lane, source, targets, tensor_map) for listener in self._listeners])
 
     def on_loads(
         self, site: Any, lanes: Lanes, source: Runs, targets: Array, barriers: Array, size: int, tensor_map: Any

@@ -26,18 +26,18 @@ _LACKING = (
 _OF_MACHINE = ("%nwarpid", "%total_smem_size", "%aggr_smem_size")
 
 
-def why_without_value(name: str, where: Target) -> str | None:
+def explain_missing_value(name: str, target: Target) -> str | None:
     """Return why a special register has no value in the simulator, None if it has one."""
     if name in WORKSPACE:
         return None
     reason = next((why for start, why in _LACKING if name.startswith(start)), None)
-    if reason is None and name.startswith(_OF_MACHINE) and not _machine_values(where, 0):
-        return f"the limits of {where} are not known"
+    if reason is None and name.startswith(_OF_MACHINE) and not _compute_machine_values(target, 0):
+        return f"the limits of {target} are not known"
     return reason
 
 
-def launch_values(
-    grid: Dim3, block: Dim3, cluster: Dim3, explicit: bool, shared: int, dynamic: int, where: Target
+def compute_launch_values(
+    grid: Dim3, block: Dim3, cluster: Dim3, explicit: bool, shared: int, dynamic: int, target: Target
 ) -> dict[str, int]:
     """Return the special registers that are equal in all lanes of a launch. `explicit`: clusters were asked for;
     `shared`: bytes of shared memory, `dynamic` of them dynamic."""
@@ -45,7 +45,7 @@ def launch_values(
     values = {
         "%nsmid": 1, "%smid": 0, "%is_explicit_cluster": int(explicit), "%dynamic_smem_size": dynamic,
         "%cluster_nctarank": cluster[0] * cluster[1] * cluster[2], "%current_graph_exec": 0,
-        **{f"%{name}.w": 0 for name in vectors}, **_machine_values(where, shared),
+        **{f"%{name}.w": 0 for name in vectors}, **_compute_machine_values(target, shared),
     }  # fmt: skip
     for at, axis in enumerate(_AXES):
         values[f"%ntid.{axis}"] = block[at]
@@ -55,24 +55,24 @@ def launch_values(
     return values
 
 
-def _machine_values(where: Target, shared: int) -> dict[str, int]:
+def _compute_machine_values(target: Target, shared: int) -> dict[str, int]:
     """Return what depends on the machine; nothing for a target whose limits are not known. Where the reserved shared
     memory lies is what ptxas 13.5 computes: behind the kernel's own before sm_90, in front of it since."""
     try:
-        limits = sm_limits(where.name)
+        limits = sm_limits(target.name)
     except ValueError:
         return {}
-    unit, reserved = limits.shared_granularity, limits.reserved_shared
+    unit, system_size = limits.shared_granularity, limits.reserved_shared
     total = -(-shared // unit) * unit
-    begin = total if where.arch < 90 else 0
+    begin = total if target.arch < 90 else 0
     return {
-        "%nwarpid": limits.threads // WARP_SIZE, "%total_smem_size": total, "%aggr_smem_size": total + reserved,
-        "%reserved_smem_offset_begin": begin, "%reserved_smem_offset_end": begin + reserved,
-        "%reserved_smem_offset_cap": begin + reserved, "%reserved_smem_offset_0": begin + 64 * (where.arch >= 100),
+        "%nwarpid": limits.threads // WARP_SIZE, "%total_smem_size": total, "%aggr_smem_size": total + system_size,
+        "%reserved_smem_offset_begin": begin, "%reserved_smem_offset_end": begin + system_size,
+        "%reserved_smem_offset_cap": begin + system_size, "%reserved_smem_offset_0": begin + 64 * (target.arch >= 100),
     }  # fmt: skip
 
 
-def thread_values(shape: Shape) -> dict[str, Array]:
+def compute_thread_values(shape: Shape) -> dict[str, Array]:
     """Return the special registers that depend on the thread alone."""
     x, y, _ = shape.block
     lane = shape.lane
@@ -84,19 +84,27 @@ def thread_values(shape: Shape) -> dict[str, Array]:
         "%lanemask_le": below * np.uint32(2) + np.uint32(1), "%lanemask_ge": ones - below,
         "%lanemask_gt": ones - (below * np.uint32(2) + np.uint32(1)),
     }  # fmt: skip
-    return {name: made.astype(np.uint32) for name, made in values.items()}
+    return {name: array.astype(np.uint32) for name, array in values.items()}
 
 
-def coordinates(numbers: Array, grid: Dim3, cluster: Dim3) -> tuple[Array, Array]:
+def compute_coordinates(numbers: Array, grid: Dim3, cluster: Dim3) -> tuple[Array, Array]:
     """Return the coordinates of CTAs in the grid and in their cluster; CTAs of a cluster have consecutive numbers."""
     size = cluster[0] * cluster[1] * cluster[2]
-    which, rank = np.divmod(numbers, size)
+    cluster_number, rank = np.divmod(numbers, size)
     inside = np.array([rank % cluster[0], rank // cluster[0] % cluster[1], rank // (cluster[0] * cluster[1])])
     across = [grid[axis] // cluster[axis] for axis in range(3)]
-    outer = np.array([which % across[0], which // across[0] % across[1], which // (across[0] * across[1])])
+    outer = np.array(
+        [cluster_number % across[0], cluster_number // across[0] % across[1], cluster_number // (across[0] * across[1])]
+    )
     return outer * np.array(cluster)[:, None] + inside, inside
 
 
-def moving(name: str, elapsed: int) -> int:
+def read_clock(name: str, instructions: int) -> int:
     """Return a clock's value: an instruction takes a cycle, a cycle a nanosecond, so that a run repeats."""
-    return elapsed >> 32 if name.endswith("hi") else elapsed & 0xFFFFFFFF if name.endswith(("lo", "clock")) else elapsed
+    return (
+        instructions >> 32
+        if name.endswith("hi")
+        else instructions & 0xFFFFFFFF
+        if name.endswith(("lo", "clock"))
+        else instructions
+    )

@@ -34,13 +34,13 @@ class TensorMemory:
         self.ctas, self.exact, self.fresh = ctas, exact, fresh
         self.frees = 0
         """How often columns were freed."""
-        self.granted = False
+        self.assumes_allocated = False
         """Whether columns pass for allocated: what runs now was issued before some were freed."""
         self._cells: Array | None = None
-        self._taken = np.zeros((ctas, COLUMNS // _UNIT), np.bool_)
-        self._kept: dict[int, list[tuple[int, int]]] = {}
-        self._held: dict[int, list[Holding]] = {}
-        self.refused: list[Array] = []
+        self._in_use = np.zeros((ctas, COLUMNS // _UNIT), np.bool_)
+        self._partner_runs: dict[int, list[tuple[int, int]]] = {}
+        self._holdings: dict[int, list[Holding]] = {}
+        self.refused_lanes: list[Array] = []
         """The lanes of warps that got no columns just now."""
 
     @property
@@ -51,10 +51,10 @@ class TensorMemory:
 
     def reset(self) -> None:
         """Free everything: a batch begins."""
-        self._taken.fill(False)
-        self._kept.clear()
-        self._held.clear()
-        self.refused = []
+        self._in_use.fill(False)
+        self._partner_runs.clear()
+        self._holdings.clear()
+        self.refused_lanes = []
         self.frees = 0
         if self._cells is not None:
             self._cells.fill(self.fresh)
@@ -63,42 +63,42 @@ class TensorMemory:
         """Return the first column of a free run, now taken; None when there is none. The two CTAs of a pair get the
         same columns: the second one those that the first one's allocation kept for it."""
         ctas = [cta & ~1, cta | 1] if pair else [cta]
-        kept = self._kept.get(cta)
-        if pair and kept:
-            first, count = kept.pop(0)
+        partner_runs = self._partner_runs.get(cta)
+        if pair and partner_runs:
+            first, count = partner_runs.pop(0)
             if count != columns:
                 raise ValueError(f"{columns} columns, the other CTA of the pair has allocated {count}")
             return first
         count = columns // _UNIT
         for first in range(COLUMNS // _UNIT - count + 1):
-            if not self._taken[ctas, first : first + count].any():
-                self._taken[ctas, first : first + count] = True
+            if not self._in_use[ctas, first : first + count].any():
+                self._in_use[ctas, first : first + count] = True
                 if pair:
-                    self._kept.setdefault(cta ^ 1, []).append((first * _UNIT, columns))
+                    self._partner_runs.setdefault(cta ^ 1, []).append((first * _UNIT, columns))
                 return first * _UNIT
         return None
 
-    def hold(self, cta: int, item: Holding) -> None:
+    def record_holder(self, cta: int, item: Holding) -> None:
         """Take note of who has got columns."""
-        self._held.setdefault(cta, []).append(item)
+        self._holdings.setdefault(cta, []).append(item)
 
-    def holders(self, cta: int) -> list[Holding]:
+    def list_holders(self, cta: int) -> list[Holding]:
         """Return who has columns of a CTA, in the order of columns."""
-        return sorted(self._held.get(cta, []), key=lambda item: item.first)
+        return sorted(self._holdings.get(cta, []), key=lambda item: item.first)
 
     def free(self, cta: int, column: int, columns: int) -> bool:
         """Free columns; False when they were not all taken."""
         self.frees += 1
-        self._held[cta] = [item for item in self._held.get(cta, []) if item.first != column]
-        part = self._taken[cta, column // _UNIT : (column + columns) // _UNIT]
-        whole = bool(part.all()) and len(part) == columns // _UNIT
+        self._holdings[cta] = [item for item in self._holdings.get(cta, []) if item.first != column]
+        part = self._in_use[cta, column // _UNIT : (column + columns) // _UNIT]
+        was_allocated = bool(part.all()) and len(part) == columns // _UNIT
         part[...] = False
-        return whole
+        return was_allocated
 
-    def allocated(self, cta: Array, first: Array, last: Array) -> Array:
+    def are_allocated(self, cta: Array, first: Array, last: Array) -> Array:
         """Tell for each CTA whether both columns are allocated."""
         ok = (first >= 0) & (last < COLUMNS)
         inside = np.clip(np.stack([first, last]), 0, COLUMNS - 1) // _UNIT
-        if self.granted:
+        if self.assumes_allocated:
             return ok
-        return ok & self._taken[cta, inside[0]] & self._taken[cta, inside[1]]
+        return ok & self._in_use[cta, inside[0]] & self._in_use[cta, inside[1]]

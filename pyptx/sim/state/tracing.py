@@ -25,7 +25,7 @@ class Matrix:
 
     name: str
     kind: str
-    found: Descriptor
+    descriptor: Descriptor
     rows: int
     columns: int
     size: int
@@ -36,28 +36,28 @@ class Matrix:
         return granules * _GRANULE < self.rows * self.columns * self.size
 
 
-def together(trace: Trace | None) -> bool:
+def may_run_together(trace: Trace | None) -> bool:
     """Say whether an instruction may run for many lanes as one: nobody looks, or who does takes it so."""
-    return trace is None or trace.whole
+    return trace is None or trace.for_all_lanes
 
 
-def put_off(trace: Trace | None) -> bool:
+def defer_to_lanes(trace: Trace | None) -> bool:
     """Say whether an instruction that does not run for many lanes as one shall not run now: it will, for each lane."""
-    if trace is None or not trace.whole:
+    if trace is None or not trace.for_all_lanes:
         return False
-    trace.whole = False
+    trace.for_all_lanes = False
     return True
 
 
-def touches(trace: Trace | None, cta: int | Array, lanes: Array, column: int, count: int, *, writes: bool) -> None:
+def record_touch(trace: Trace | None, cta: int | Array, lanes: Array, column: int, count: int, *, writes: bool) -> None:
     """Columns of tensor memory are read or written in some lanes; nobody asks in unchecked runs."""
     if trace is not None:
-        trace.touches(cta, lanes, column, count, writes=writes)
+        trace.record_tensor(cta, lanes, column, count, writes=writes)
 
 
-def only_traced(trace: Trace | None) -> bool:
+def is_only_traced(trace: Trace | None) -> bool:
     """Say whether an operation that runs shows what it touches and changes nothing: it takes effect later."""
-    return trace is not None and trace.later
+    return trace is not None and trace.is_deferred
 
 
 @dataclass(slots=True)
@@ -65,29 +65,29 @@ class Trace:
     """The granules of one operation, or of the like ones of all lanes that issue it: it is `whole` in that case, until
     it turns out that they are not alike. `later`: it does not take effect now."""
 
-    whole: bool = False
-    later: bool = False
+    for_all_lanes: bool = False
+    is_deferred: bool = False
     shared: Cells = field(default_factory=list[tuple[Array, Array]])
     matrices: list[Matrix] = field(default_factory=list[Matrix])
     """What the descriptor of each of `shared` says."""
     overlapping: list[Matrix] = field(default_factory=list[Matrix])
     """Those whose elements share bytes."""
-    used: list[int] = field(default_factory=list[int])
+    byte_counts: list[int] = field(default_factory=list[int])
     """How many bytes of its granules each of `shared` reads, from their beginning: padding may follow."""
-    read: Cells = field(default_factory=list[tuple[Array, Array]])
-    written: Cells = field(default_factory=list[tuple[Array, Array]])
+    reads: Cells = field(default_factory=list[tuple[Array, Array]])
+    writes: Cells = field(default_factory=list[tuple[Array, Array]])
 
-    def reads_shared(self, cta: int | Array, addresses: Array, used: int, matrix: Matrix) -> None:
+    def record_shared(self, cta: int | Array, addresses: Array, used: int, matrix: Matrix) -> None:
         """Note elements, which never lie across granules; they are in the first `used` bytes of each."""
         granules = np.unique(addresses // _GRANULE)
         self.shared.append((np.ravel(cta), granules))
         self.matrices.append(matrix)
-        self.used.append(used)
+        self.byte_counts.append(used)
         if matrix.overlaps(len(granules)):
             self.overlapping.append(matrix)
 
-    def touches(self, cta: int | Array, lanes: Array, column: int, count: int, *, writes: bool) -> None:
+    def record_tensor(self, cta: int | Array, lanes: Array, column: int, count: int, *, writes: bool) -> None:
         """Note columns of tensor memory in some lanes."""
         rows = np.unique(np.asarray(lanes) // _GRANULE)
         cells = (np.arange(column, column + count)[:, None] * 8 + rows).ravel()
-        (self.written if writes else self.read).append((np.ravel(cta), cells))
+        (self.writes if writes else self.reads).append((np.ravel(cta), cells))

@@ -13,7 +13,7 @@ import pytest
 from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
-from pyptx.sim.state.unstarted import Unstarted
+from pyptx.sim.state.unstarted import PendingClusters
 from pyptx.tensormap import ElementType, TensorMap
 from tests.sim.kernels import kernel, reported
 
@@ -139,8 +139,8 @@ def test_a_sliding_window_is_not_written() -> None:
 @pytest.mark.parametrize("by", range(5))
 def test_clusters_start_in_order_or_in_batches_from_the_end(by: int) -> None:
     for clusters in range(1, 14):
-        unstarted, found = Unstarted((2, 1, 1), (2 * clusters, 1, 1), by), list[int]()
-        while unstarted.left:
+        unstarted, found = PendingClusters((2, 1, 1), (2 * clusters, 1, 1), by), list[int]()
+        while unstarted.remaining:
             found += unstarted.start(2 * (by or 3))[::2].tolist()
             last = unstarted.cancel()
             found += [] if last is None else [last]

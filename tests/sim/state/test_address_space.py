@@ -27,8 +27,8 @@ def test_allocations_are_aligned_and_apart() -> None:
     assert (one.low, other.low % 256, third.low % 4096) == (GLOBAL_BASE, 0, 0)
     assert one.low + one.size + 256 <= other.low
     assert other.low + 256 <= third.low
-    assert [space.region_at(address) for address in (one.low, one.low + 4, third.low + 7)] == [one, one, third]
-    assert space.region_at(GLOBAL_BASE - 1) is None
+    assert [space.find_region(address) for address in (one.low, one.low + 4, third.low + 7)] == [one, one, third]
+    assert space.find_region(GLOBAL_BASE - 1) is None
 
 
 def test_memory_that_exists_elsewhere_keeps_its_address() -> None:
@@ -57,9 +57,9 @@ def test_variables_keep_their_first_contents_for_the_next_launch() -> None:
     first = np.array([1, 2, 3, 4], np.uint8)
     space = AddressSpace(GLOBAL_BASE + 4096)
     space.load([Allocation(GLOBAL_BASE, 4, "table", first, lent=True)])
-    region = space.region_at(GLOBAL_BASE)
+    region = space.find_region(GLOBAL_BASE)
     assert region is not None
-    region.own()
+    region.copy_data()
     region.data[0] = 9
     assert first[0] == 1
     assert space.allocate("array", _bytes(1)).low == GLOBAL_BASE + 4096
@@ -71,16 +71,16 @@ def test_freed_memory_is_remembered_until_its_addresses_are_used_again() -> None
     low = region.low
     space.free(low)
     assert region.size == 0
-    assert space.region_at(low) is None
-    freed = space.freed_at(low + 63)
+    assert space.find_region(low) is None
+    freed = space.find_freed(low + 63)
     assert freed is not None
     assert (freed.name, freed.low, freed.size) == ("scratch", low, 64)
-    assert space.freed_at(low + 64) is None
+    assert space.find_freed(low + 64) is None
     with pytest.raises(ValueError, match=f"no allocation starts at {low:#x}"):
         space.free(low)
     space.register("next", low + 32, _bytes(64))
-    assert space.freed_at(low) is None
-    assert space.nearest(low) is space.region_at(low + 32)
+    assert space.find_freed(low) is None
+    assert space.find_nearest(low) is space.find_region(low + 32)
 
 
 def test_an_access_to_freed_memory_says_so() -> None:

@@ -19,11 +19,11 @@ class Record:
         self.effects = Effects(eager)
         self.landed: list[tuple[str, list[int]]] = []
 
-    def issue(self, name: str, lanes: list[int], grouped: bool = True) -> None:
+    def issue(self, name: str, lanes: list[int], in_group: bool = True) -> None:
         def land(positions: Any) -> None:
             self.landed.append((name, [lanes[at] for at in positions]))
 
-        self.effects.issue_each("copy", np.array(lanes), LANES, land, grouped)
+        self.effects.issue_each("copy", np.array(lanes), LANES, land, in_group)
 
 
 def test_eager_ones_land_at_once() -> None:
@@ -50,8 +50,8 @@ def test_a_wait_lands_what_its_own_lanes_issued() -> None:
 
 def test_the_oldest_of_every_lane_lands_first() -> None:
     record = Record()
-    record.issue("a", [0, 2], grouped=False)
-    record.issue("b", [0, 2, 4], grouped=False)
+    record.issue("a", [0, 2], in_group=False)
+    record.issue("b", [0, 2, 4], in_group=False)
     assert record.effects.land_oldest()
     assert record.landed == [("a", [0, 2]), ("b", [4])]
     assert record.effects.land_oldest()
@@ -64,7 +64,7 @@ def test_at_random_every_lane_lands_once_and_sometimes_by_itself() -> None:
     for seed in range(300):
         record = Record()
         for name in "abc":
-            record.issue(name, [0, 2, 4, 6], grouped=False)
+            record.issue(name, [0, 2, 4, 6], in_group=False)
         chance = Random(seed)
         while record.effects.pending:
             record.effects.land_some(chance, 2)
@@ -88,8 +88,8 @@ class Engines:
             self.landed.append(name)
 
         tells = None if row is None else np.full((len(lanes), 1), row)
-        grouped = agent in (WGMMA, TENSOR_STORES)
-        self.effects.issue(agent, np.array(lanes), LANES, land, grouped=grouped, tells=tells)
+        in_group = agent in (WGMMA, TENSOR_STORES)
+        self.effects.issue(agent, np.array(lanes), LANES, land, in_group=in_group, mbarrier_rows=tells)
 
 
 def awaited(*rows: int) -> Any:
@@ -161,13 +161,13 @@ def test_agents_in_a_hurry_land_at_once() -> None:
     engines.issue("copy", BULK, [0])
     engines.issue("product", TCGEN05, [0])
     assert engines.landed == ["product"]
-    assert engines.effects.at_once(TCGEN05)
-    assert not engines.effects.at_once(WGMMA)
+    assert engines.effects.lands_at_once(TCGEN05)
+    assert not engines.effects.lands_at_once(WGMMA)
 
 
 def test_at_random_a_product_lands_at_once_unless_another_is_before_it() -> None:
     engines = Engines()
     engines.effects.chance = Random(1)
-    assert {engines.effects.at_once(WGMMA) for _ in range(50)} == {True, False}
+    assert {engines.effects.lands_at_once(WGMMA) for _ in range(50)} == {True, False}
     engines.issue("product", WGMMA, [0])
-    assert {engines.effects.at_once(WGMMA) for _ in range(50)} == {False}
+    assert {engines.effects.lands_at_once(WGMMA) for _ in range(50)} == {False}

@@ -18,7 +18,7 @@ from pyptx.diagnostics import PtxError
 from pyptx.isa import printf
 from pyptx.isa.printf import Unprintable, parse_format
 from pyptx.parser import parse
-from pyptx.sim.state.printing import formatted
+from pyptx.sim.state.printing import format_output
 from pyptx.types import f32, s32, u64
 from tests.sim.kernels import kernel, reported
 
@@ -67,12 +67,12 @@ def test_formats_print_what_the_c_library_prints(seed: int) -> None:
             ctypes.cast(v, ctypes.c_void_p).value or 0: v.value or b"" for v in values if type(v) is ctypes.c_char_p
         }
         plain = [v.value if type(v) is not ctypes.c_char_p else next(iter(strings)) for v in values]
-        made = formatted(parse_format(text), plain, lambda at, most, known=strings: known[at][:most])
+        made = format_output(parse_format(text), plain, lambda at, most, known=strings: known[at][:most])
         assert made.encode() == in_c(text, values), (text, plain)
 
 
 def test_zeros_of_an_alternate_form_stay() -> None:
-    assert formatted(parse_format(b"%#g"), [999999.5], lambda at, most: b"") == "1.00000e+06"
+    assert format_output(parse_format(b"%#g"), [999999.5], lambda at, most: b"") == "1.00000e+06"
 
 
 @pytest.mark.parametrize(
@@ -91,11 +91,11 @@ def test_what_c_leaves_undefined_and_what_is_unbounded_is_refused(text: bytes, w
 
 def test_a_width_among_the_arguments_is_bounded() -> None:
     with pytest.raises(Unprintable, match="2147483648 characters"):
-        formatted(parse_format(b"%*d"), [-(1 << 31), 1], lambda at, most: b"")
+        format_output(parse_format(b"%*d"), [-(1 << 31), 1], lambda at, most: b"")
 
 
 def test_bytes_that_are_no_text_are_shown() -> None:
-    assert formatted(parse_format(b"\xc3\xa9 %c"), [0xFF], lambda at, most: b"") == "é \\xff"
+    assert format_output(parse_format(b"\xc3\xa9 %c"), [0xFF], lambda at, most: b"") == "é \\xff"
 
 
 VPRINTF = ".extern .func (.param .b32 r) vprintf (.param .b64 f, .param .b64 a);\n"

@@ -108,7 +108,7 @@ class Wrapper(Sink[Any]):
     def __init__(self, name: str, log: list[str]) -> None:
         self.name, self.log = name, log
 
-    def wrap_effect(self, agent: str, lanes: Array, land: Landing, grouped: bool, size: int) -> Landing:
+    def wrap_effect(self, agent: str, lanes: Array, land: Landing, in_group: bool, size: int) -> Landing:
         def wrapped() -> None:
             self.log.append(self.name)
             land()
@@ -141,7 +141,7 @@ def test_what_listeners_wrap_runs_through_all_of_them() -> None:
     assert both.on_loads(nothing, nothing, nothing, nothing, nothing, 0, None) is None
     assert both.on_write_backs(nothing, nothing, nothing, 0, nothing, None) is False
     assert (both.detailed, both.hasty, both.continues) == (True, {"wgmma"}, False)
-    assert isinstance(both.subscriber(Log), Log)
+    assert isinstance(both.find_listener(Log), Log)
 
 
 def test_only_listeners_that_override_an_event_are_called() -> None:

@@ -97,7 +97,7 @@ def _record_use(checks: Session, place: Place, site: Site, thread: int, tensor_m
     cannot."""
     if tensor_map is None:
         return False
-    region = site.memory.space.region_at(int(tensor_map))
+    region = site.memory.space.find_region(int(tensor_map))
     if region is None or region.space != "global" or int(tensor_map) >= region.low + region.size:
         return False
     checks.engine.maps.use(thread, place, int(tensor_map), operation)

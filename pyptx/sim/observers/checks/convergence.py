@@ -20,7 +20,7 @@ from pyptx.sim.observers.checks.accesses import split_modifiers
 from pyptx.sim.observers.checks.session import Session, find_session, make_place
 from pyptx.sim.program.blocks import Program
 from pyptx.sim.semantics.data_movement import shuffle_sources
-from pyptx.sim.state.meetings import present
+from pyptx.sim.state.meetings import add_met_lanes
 
 _ALL = 0xFFFFFFFF
 Check = Callable[..., None]
@@ -76,7 +76,7 @@ def _check_members(place: Place, machine: Batch, lanes: Lanes, mask: Any, *opera
     checks, active = _mask_lanes(machine, lanes, mask)
     masks = np.asarray(operands[-1])
     if active is not None and not _is_whole(checks, active, masks):
-        among = checks.group_lanes(present(machine, active))
+        among = checks.group_lanes(add_met_lanes(machine, active))
         checks.engine.warps.members(checks.group_lanes(active), place, _select(masks, lanes, active) & _ALL, among)
 
 
@@ -88,7 +88,7 @@ def _check_shuffle(place: Place, mode: str, machine: Batch, lanes: Lanes, mask: 
     group, member_masks, among = (
         checks.group_lanes(active),
         _select(masks, lanes, active) & _ALL,
-        checks.group_lanes(present(machine, active)),
+        checks.group_lanes(add_met_lanes(machine, active)),
     )
     checks.engine.warps.members(group, place, member_masks, among)
     sources = shuffle_sources(mode, lanes, b, c)
@@ -103,7 +103,7 @@ def _check_elect(place: Place, machine: Batch, lanes: Lanes, mask: Any, masks: A
         for member_mask in np.unique(active_masks).tolist():
             members = active.subset(active_masks == member_mask)
             assert members is not None
-            among = checks.group_lanes(present(machine, members))
+            among = checks.group_lanes(add_met_lanes(machine, members))
             checks.engine.warps.elect(checks.group_lanes(members), place, member_mask, among)
 
 

@@ -110,10 +110,10 @@ def _arrive(
 def _run_and_record(site: Site, report_landing: Callable[[], None], run: Callable[[], None]) -> None:
     """Run an instruction that issues one effect, and report its completion."""
     effects = site.memory.effects
-    effects.landed = report_landing
+    effects.on_landed = report_landing
     run()
-    if effects.landed is not None:
-        effects.landed = None
+    if effects.on_landed is not None:
+        effects.on_landed = None
         report_landing()
 
 

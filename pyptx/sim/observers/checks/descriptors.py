@@ -29,7 +29,7 @@ def report_overlap(checks: Session, place: Place, thread: int, matrix: wg.Matrix
 def report_start(checks: Session, place: Place, thread: int, matrix: wg.Matrix, low: int) -> None:
     """Report a matrix that starts after the first line of its swizzle pattern without a base offset; shared memory
     begins at the address `low`."""
-    descriptor, mode = matrix.found, matrix.found.swizzle
+    descriptor, mode = matrix.descriptor, matrix.descriptor.swizzle
     offset = descriptor.address % period(mode)
     if not mode.span or descriptor.base_offset or offset < mode.span:
         return
@@ -44,7 +44,7 @@ def report_start(checks: Session, place: Place, thread: int, matrix: wg.Matrix, 
 
 def _explain_overlap(matrix: wg.Matrix) -> tuple[str, str]:
     """Return the message and the remedy of an overlapping matrix."""
-    descriptor, mode = matrix.found, matrix.found.swizzle
+    descriptor, mode = matrix.descriptor, matrix.descriptor.swizzle
     lbo, sbo = descriptor.leading_byte_offset, descriptor.stride_byte_offset
     message = f"LBO {lbo} and SBO {sbo} map several elements of {matrix.name} to the same bytes"
     swap = replace(matrix, found=replace(descriptor, leading_byte_offset=sbo, stride_byte_offset=lbo))
@@ -67,5 +67,5 @@ def _explain_overlap(matrix: wg.Matrix) -> tuple[str, str]:
 
 
 def _count_granules(matrix: wg.Matrix) -> int:
-    places = wg.places(matrix.found, matrix.rows, matrix.columns, matrix.size, matrix.across)
+    places = wg.compute_addresses(matrix.descriptor, matrix.rows, matrix.columns, matrix.size, matrix.across)
     return len(np.unique(places // _GRANULE))

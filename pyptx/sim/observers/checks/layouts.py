@@ -36,7 +36,7 @@ def check_warpgroup_operands(
     """Check an operand of each warpgroup, of one element type; `rows` and `groups` are in the order of CTAs and
     warpgroups."""
     checks, place = locate_session(site)
-    values = lanes.broadcast(descriptors)[wg.groups_of(lanes).first]
+    values = lanes.broadcast(descriptors)[wg.get_groups(lanes).first]
     modes = {_read_swizzle(value) for value in set((values >> _SWIZZLE_AT).tolist())}
     for mode in modes if len(modes) == 1 else ():
         if checks.engine.layouts.differs(mode, kind):
@@ -56,5 +56,5 @@ def check_tensor_operands(site: Site, threads: Array, operands: list[Rows], trac
         report_overlap(checks, place, int(threads[0]), matrix)
     for rows, matrix in zip(operands, trace.matrices, strict=False):
         report_start(checks, place, int(threads[0]), matrix, site.memory.shared.low)
-        issuers, mode = threads.repeat(len(rows) // len(threads)), matrix.found.swizzle
+        issuers, mode = threads.repeat(len(rows) // len(threads)), matrix.descriptor.swizzle
         checks.engine.layouts.taken(issuers, place, rows, mode, site.memory.shared.low, matrix.kind)

@@ -48,8 +48,8 @@ class Checks(Session):
     def on_stuck(self) -> None:
         self._divergence.check_waiting()
 
-    def on_split(self, step: Step, lanes: Lanes, others: Lanes) -> None:
-        barriers.check_guard(self, step, lanes, others)
+    def on_split(self, step: Step, lanes: Lanes, passing_lanes: Lanes) -> None:
+        barriers.check_guard(self, step, lanes, passing_lanes)
 
     def on_exit(self, step: Step, lanes: Lanes) -> None:
         barriers.end_lanes(self, step, lanes)

@@ -28,9 +28,9 @@ from pyptx.sim.semantics import wgmma as hopper
 from pyptx.sim.semantics.vocabulary import Operation
 from pyptx.sim.semantics.warp_matrices import warp_order
 from pyptx.sim.state import warpgroups as wg
-from pyptx.sim.state.accumulators import held_for
+from pyptx.sim.state.accumulators import find_accumulator
 from pyptx.sim.state.memory import Site
-from pyptx.sim.state.tracing import put_off
+from pyptx.sim.state.tracing import defer_to_lanes
 from pyptx.types import ALL
 
 Function = Callable[..., Any]
@@ -178,7 +178,7 @@ def _find_largest(lanes: Lanes, operand: Any, kind: str, lane: int) -> float:
 def _multiply_in_warpgroup(
     spelling: hopper.Spelling, inner: Function, site: Site, lanes: Lanes, mask: Any, outs: Any, d: Any, *values: Any
 ) -> None:
-    groups = wg.groups_of(lanes)
+    groups = wg.get_groups(lanes)
     operands = dict(zip(spelling.names, values, strict=True))
     scale_d: Array = lanes.broadcast(operands["scale_d"])[groups.first]
     kind = numpy_code(spelling.types[0])
@@ -208,8 +208,12 @@ def _multiply_in_warpgroup(
 
 def _read_accumulators(site: Site, lanes: Lanes, groups: wg.Groups, d: tuple[Array, ...], kind: str) -> Array:
     """Return D of every warpgroup, `[group, row, column]`."""
-    accumulators = held_for(site.memory.held, site.number, lanes, kind) if site.number >= 0 and groups.plain else None
-    return wg.accumulator(groups, d, kind) if accumulators is None else accumulators.made
+    accumulators = (
+        find_accumulator(site.memory.accumulators, site.number, lanes, kind)
+        if site.number >= 0 and groups.plain
+        else None
+    )
+    return wg.load_accumulator(groups, d, kind) if accumulators is None else accumulators.matrix
 
 
 def _report(
@@ -231,7 +235,7 @@ def _issue(spelling: blackwell.Spelling, inner: Function, site: Site, group: Lan
     raw_operands = blackwell.named_operands(spelling, arguments)
     active, values = select_lanes(group, mask, *raw_operands.values())
     alike = active is not None and all(_is_uniform(value) for value in values)
-    if active is None or (not alike and put_off(site.memory.trace)):
+    if active is None or (not alike and defer_to_lanes(site.memory.trace)):
         return
     operands = {name: blackwell.number(value, 0) for name, value in zip(raw_operands, values, strict=True)}
     lanes = [lane for _, lane in bulk.split_lanes(active)]
@@ -247,7 +251,7 @@ def _issue(spelling: blackwell.Spelling, inner: Function, site: Site, group: Lan
         else None
     )
     inner(site, group, mask, *arguments)
-    if (memory.trace is not None and active.n > 1 and not memory.trace.whole) or _read_unless_finite(
+    if (memory.trace is not None and active.n > 1 and not memory.trace.for_all_lanes) or _read_unless_finite(
         site, ctas, column, descriptor
     ) is None:
         return

@@ -234,13 +234,13 @@ class Session(Observer):
 def find_session(machine: Batch) -> Session:
     """Return the session of a machine's run."""
     assert machine.sink is not None
-    return machine.sink.subscriber(Session)
+    return machine.sink.find_listener(Session)
 
 
 def locate_session(site: Site) -> tuple[Session, Place]:
     """Return the session of a run and the place of the current instruction."""
     assert site.memory.sink is not None
-    checks = site.memory.sink.subscriber(Session)
+    checks = site.memory.sink.find_listener(Session)
     entry = checks.site_places.get(site)
     if entry is None:
         entry = checks.site_places[site] = make_place(site.instruction)

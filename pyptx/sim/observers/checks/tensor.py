@@ -96,7 +96,7 @@ def _alloc(
     checks, place = locate_session(site)
     counts, addresses = np.broadcast_to(columns, lanes.n), np.broadcast_to(address, lanes.n)
     checks.engine.warps.alike(checks.group_lanes(lanes), place, counts.astype(np.int64), "columns")
-    waiters = {int(lane) for positions in site.memory.tensor.refused for lane in positions}
+    waiters = {int(lane) for positions in site.memory.tensor.refused_lanes for lane in positions}
     for position, _, group in split_by_warp(checks, lanes):
         lane = lanes.shape.select_index(lanes.index[position : position + 1])
         if lane.lo in waiters:
@@ -161,10 +161,10 @@ def _operate(inner: Inner, multiplies: bool, pair: int, site: Site, lanes: Lanes
         return
     tensor = checks.engine.tensor
     if active.n > 1 and multiplies:
-        trace = site.memory.trace = Trace(whole=True)
+        trace = site.memory.trace = Trace(for_all_lanes=True)
         inner(site, lanes, mask, *operands)
         site.memory.trace = None
-        if trace.whole:
+        if trace.for_all_lanes:
             threads, rows = checks.group_lanes(active).threads, _collect_rows(checks, site, trace)
             tensor.operate_all(threads, place, *rows, pair)
             if checks.unread is not None:
@@ -177,7 +177,7 @@ def _operate(inner: Inner, multiplies: bool, pair: int, site: Site, lanes: Lanes
         site.memory.trace = None
         rows = _collect_rows(checks, site, trace)
         reads, writes = ([bytes_of(space, access_rows, 0) for space, access_rows in part] for part in rows)
-        for index, used in enumerate(trace.used):
+        for index, used in enumerate(trace.byte_counts):
             reads[index] = replace(reads[index], length=used)
         tensor.operate(checks.group_lanes(lane).first, place, reads, writes, pair)
         if checks.unread is not None:
@@ -197,8 +197,8 @@ def _collect_rows(
         size // 16 for size in (memory.shape.shared_stride, memory.shared.low, grid.find_tensor_base(1))
     )
     reads = [(Space.SHARED, spread(cells - low, ctas * stride)) for ctas, cells in trace.shared]
-    reads += [(Space.TENSOR, spread(cells, ctas * high)) for ctas, cells in trace.read]
-    return reads, [(Space.TENSOR, spread(cells, ctas * high)) for ctas, cells in trace.written]
+    reads += [(Space.TENSOR, spread(cells, ctas * high)) for ctas, cells in trace.reads]
+    return reads, [(Space.TENSOR, spread(cells, ctas * high)) for ctas, cells in trace.writes]
 
 
 def _commit(
@@ -213,7 +213,7 @@ def _commit(
             ends = [offset] if ctas is None else bulk.locate_in_ctas(site, lane, offset, int(cta_masks[position]))
             thread = checks.group_lanes(lane).first
             commits.append(checks.engine.tensor.commit(thread, place, ends, pair))
-        site.memory.effects.landed_each = partial(_land_commits, checks, commits)
+        site.memory.effects.on_landed_each = partial(_land_commits, checks, commits)
     inner(site, lanes, mask, space, address, outs, *([] if ctas is None else [ctas]))
 
 

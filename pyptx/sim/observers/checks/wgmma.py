@@ -158,7 +158,7 @@ class _Operands:
 
     @staticmethod
     def locate(lanes: Lanes) -> _Operands:
-        groups = wg.groups_of(lanes)
+        groups = wg.get_groups(lanes)
         order = np.lexsort((lanes.shape.thread[lanes.sel][groups.first], groups.cta))
         return _Operands(groups.first[order], groups.cta[order] * (lanes.shape.shared_stride // _GRANULE))
 
@@ -236,7 +236,7 @@ def _list_granules(bits: int, rows: int, columns: int, width: int, across: bool)
     columns, size = _convert_to_bytes(columns, width)
     if not across and columns * size % _GRANULE == 0:
         columns, size = columns * size // _GRANULE, _GRANULE
-    return np.unique(wg.places(descriptor, rows, columns, size, across) // _GRANULE)
+    return np.unique(wg.compute_addresses(descriptor, rows, columns, size, across) // _GRANULE)
 
 
 def _mask_lanes(machine: Batch, lanes: Lanes, mask: Any, place: Place) -> tuple[Session, Lanes | None]:

@@ -125,7 +125,7 @@ class MBarrierRecord:
         offset = int(mbarriers.places[row])
         first = offset
         source = self._sources.get(row)
-        while first % stride and (before := mbarriers.row_at(first - 8)) >= 0 and self._sources.get(before) == source:
+        while first % stride and (before := mbarriers.find_row(first - 8)) >= 0 and self._sources.get(before) == source:
             first -= 8
         source_line = getline(*source) if source is not None and source[0] in self._record.places.files else ""
         return self._record.names.name_mbarrier(offset % stride + low, first % stride + low, source_line)

@@ -160,7 +160,7 @@ class Engines:
         self.signaling_work = []
 
     def wrap_effect(
-        self, agent: str, lanes: Array, land: Callable[[], None], grouped: bool, size: int
+        self, agent: str, lanes: Array, land: Callable[[], None], in_group: bool, size: int
     ) -> Callable[[], None]:
         """Record the issue of a copy; return a function that lands it and records that."""
         record = self.record
@@ -172,13 +172,13 @@ class Engines:
             return self._deliver_copies(lanes, land)
         warps = {record.find_warp(int(lane)) for lane in lanes}
         issuers = [warp for warp in sorted(warps) if record.is_recorded[warp]]
-        engine = COPIES if agent == "cp.async" else STORES if grouped else LOADS
+        engine = COPIES if agent == "cp.async" else STORES if in_group else LOADS
         self.bytes[engine] = self.bytes.get(engine, 0) + size
         works: dict[int, list[Work]] = {}
         for warp in issuers:
             work = self.add(engine, warp, instruction, _describe_copy(instruction), size // len(warps))
             works[warp] = [work]
-            if grouped:
+            if in_group:
                 self._open.setdefault((agent, warp), []).append(work)
         return self._attribute_landing(works, lanes, land)
 

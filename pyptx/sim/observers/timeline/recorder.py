@@ -27,7 +27,7 @@ from pyptx.sim.program.blocks import Block, Program
 from pyptx.sim.reports.findings import Finding, Ledger
 from pyptx.sim.reports.graph import Hang
 from pyptx.sim.scheduling.state import State
-from pyptx.sim.state.barriers import Waiting
+from pyptx.sim.state.barriers import Waiter
 from pyptx.sim.state.effects import IN_ORDER
 from pyptx.sim.state.memory import Site
 from pyptx.sim.state.sink import Landing, LandingOf
@@ -116,8 +116,8 @@ class Recorder(Observer):
     def on_mbarrier_test(self, rows: Array, tokens: Array, parity: bool, is_complete: Array) -> None:
         self._mbarriers.test(rows, tokens, parity, is_complete)
 
-    def wrap_effect(self, agent: str, lanes: Array, land: Landing, grouped: bool, size: int) -> Landing:
-        return land if agent in IN_ORDER else self.engines.wrap_effect(agent, lanes, land, grouped, size)
+    def wrap_effect(self, agent: str, lanes: Array, land: Landing, in_group: bool, size: int) -> Landing:
+        return land if agent in IN_ORDER else self.engines.wrap_effect(agent, lanes, land, in_group, size)
 
     def wrap_effects(self, land: LandingOf) -> LandingOf:
         return self.engines.wrap_arrival(land)
@@ -154,15 +154,15 @@ class Recorder(Observer):
     def on_block(self, block: Block, lanes: Lanes) -> None:
         """Record a block. Lanes that must wait for an mbarrier or for tensor memory have not run it."""
         record, memory = self.record, self.record.batch.memory
-        waiters = memory.mbarriers.refused
+        waiters = memory.mbarriers.refusal
         if block.suspends and waiters is not None:
             self._record_sleep(block.pc, np.unique(lanes.shape.warp[waiters.lanes]).tolist())
             runners = lanes.subset(~np.isin(lanes.index, waiters.lanes))
             if runners is None:
                 return
             lanes = runners
-        if memory.tensor.refused:
-            runners = lanes.subset(~np.isin(lanes.index, np.concatenate(memory.tensor.refused)))
+        if memory.tensor.refused_lanes:
+            runners = lanes.subset(~np.isin(lanes.index, np.concatenate(memory.tensor.refused_lanes)))
             if runners is None:
                 return
             lanes = runners
@@ -223,10 +223,10 @@ class Recorder(Observer):
         if self._state is None:
             return
         state, mbarriers = self._state, self.record.batch.memory.mbarriers
-        asleep: list[tuple[Waiting, str, int]] = []
-        for number, items in state.barriers.waiting.items():
+        asleep: list[tuple[Waiter, str, int]] = []
+        for number, items in state.barriers.waiters.items():
             asleep += [(item, f"bar {number}", 0) for item in items]
-        asleep += [(item, "cluster barrier", 0) for item in state.clusters.waiting]
+        asleep += [(item, "cluster barrier", 0) for item in state.clusters.waiters]
         for item in state.suspended:
             row = int(item.rows[0])
             asleep.append((item.waiting, self._mbarriers.find_name(row), int(mbarriers.phase[row])))

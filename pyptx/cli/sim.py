@@ -28,7 +28,7 @@ from pyptx.runtime.rules import ARRAYS, GRID
 from pyptx.sim.launch.prepared import MAX_STEPS
 from pyptx.sim.launch.room import machine_memory
 from pyptx.sim.launch.sweeping import SEEDS, orders
-from pyptx.sim.reports.findings import by_cause
+from pyptx.sim.reports.findings import group_by_cause
 from pyptx.sim.reports.graph import HangReport
 from pyptx.sim.rules import faults
 
@@ -318,7 +318,9 @@ def _run_once(request: Request, args: argparse.Namespace, schedule: str, seed: i
         outcome.timeline, outcome.output = getattr(why, "timeline", None), why.printed
         return outcome
     outcome.result, outcome.timeline, outcome.output = result, result.timeline, result.printed
-    outcome.findings = _name_files([finding.diagnostic() for finding in by_cause(result.hazards)], request.sources)
+    outcome.findings = _name_files(
+        [finding.diagnostic() for finding in group_by_cause(result.hazards)], request.sources
+    )
     if "strict" in args.check.split(","):
         count = len(outcome.findings)
         outcome.wrong = [f"{count} finding{'s' * (count != 1)}, --check strict"] if count else []
@@ -334,7 +336,11 @@ def _run_once(request: Request, args: argparse.Namespace, schedule: str, seed: i
 
 def _add_hang_details(diagnostic: Diagnostic, hang: HangReport | None) -> Diagnostic:
     """Return a finding with the full report of a hang."""
-    return replace(diagnostic, details=tuple(hang.lines())) if hang is not None and diagnostic.details else diagnostic
+    return (
+        replace(diagnostic, details=tuple(hang.format_lines()))
+        if hang is not None and diagnostic.details
+        else diagnostic
+    )
 
 
 def _name_files(diagnostics: Iterable[Diagnostic], sources: Sequence[Source]) -> list[Diagnostic]:

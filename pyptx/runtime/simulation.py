@@ -10,7 +10,7 @@ from pyptx.diagnostics import Severity
 from pyptx.dsl.run import Definition
 from pyptx.ir import Function, Module
 from pyptx.runtime.arguments import Array
-from pyptx.sim.reports.findings import by_cause
+from pyptx.sim.reports.findings import group_by_cause
 from pyptx.tensormap import tensor_map
 
 _MAP = "_tma_desc"
@@ -49,5 +49,5 @@ def simulate(launch: sim.Launch, **options: Any) -> sim.Result:
 
 def list_warnings(result: sim.Result) -> list[str]:
     """Return the text of each warning among the hazards of a run, one per cause."""
-    diagnostics = [finding.diagnostic() for finding in by_cause(result.hazards)]
+    diagnostics = [finding.diagnostic() for finding in group_by_cause(result.hazards)]
     return [f"{d}; {d.help}" for d in diagnostics if d.severity is Severity.WARNING]

@@ -204,7 +204,7 @@ class Batch:
         if readers is None or (self.sink is not None and self.sink.on_unwritten_register(step, readers, name)):
             return
         lane, shape = int(readers.index[0]), self.shape
-        cta = Cta.at(self.ctaid[:, int(readers.cta[0])], self.launch.grid)
+        cta = Cta.from_ctaid(self.ctaid[:, int(readers.cta[0])], self.launch.grid)
         agent = Agent(cta, int(shape.thread[lane]) // 32, int(shape.lane[lane]))
         place = Place(opcode_span(step.instruction), step.instruction.full_opcode)
         text = f"{agent} reads {name}, which it has not written, as {readers.n} threads do"

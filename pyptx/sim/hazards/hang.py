@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pyptx.diagnostics import format_count
 from pyptx.sim import rules
 from pyptx.sim.base.events import Ints, Place, Space
 from pyptx.sim.hazards.barriers import Barriers
@@ -29,7 +30,7 @@ class Hangs:
     def explain(self, waiting: Sequence[Waiting], standing: Sequence[Standing] = ()) -> HangReport:
         """Return the graph, and keep a deadlock finding at the guilty wait."""
         report = explain(waiting, standing, self)
-        finding = report.finding()
+        finding = report.make_finding()
         if finding is not None:
             self.state.ledger.add(finding)
         return report
@@ -38,7 +39,7 @@ class Hangs:
         """Report that the step limit was reached while threads kept running."""
         self.state.report(rules.LIVELOCK, place, detail, thread=int(threads[0]), count=len(threads))
 
-    def who(self, threads: Sequence[int]) -> str:
+    def name_threads(self, threads: Sequence[int]) -> str:
         """Name threads by CTA, warp and lane."""
         warps: dict[int, int] = {}
         for thread in threads:
@@ -48,9 +49,9 @@ class Hangs:
             agent = self.state.describe_thread(next(thread for thread in threads if thread >> 5 == warp))
             lanes = f" lane {agent.lane}" if count == 1 else "" if count == 32 else f" ({count} lanes)"
             parts.append(f"CTA {agent.cta} warp {agent.warp}{lanes}")
-        return ", ".join(parts) + (f" and {len(warps) - 4} more warps" if len(warps) > 4 else "")
+        return ", ".join(parts) + (f" and {format_count('more warp', len(warps) - 4)}" if len(warps) > 4 else "")
 
-    def subject(self, wait: Waiting) -> Subject:
+    def describe(self, wait: Waiting) -> Subject:
         """Describe the event that these threads wait for."""
         key, helpers = self._make_key(wait), self._find_helpers(wait)
         if wait.kind == "mbarrier":
@@ -78,15 +79,15 @@ class Hangs:
         where = self.state.describe_bytes(Space.SHARED, grid, wait.key, 8).removeprefix("8 bytes at ")
         barrier = self.mbarriers.live.get((grid.number, wait.key))
         if barrier is None:
-            return Subject(key, f"mbarrier at {where}", "it is not initialized", helpers=helpers)
+            return Subject(key, f"mbarrier at {where}", "it is not initialized", helpers=helpers, is_broken=True)
         missing = advice.describe_phase(barrier.phase, barrier.pending, barrier.count, barrier.tx, wait.parity)
         history = tuple(
             f"{doing} by {self.state.describe_thread(thread)} at {place}" for place, thread, doing in barrier.history
         )
         name = f"mbarrier at {where}, phase {barrier.phase}"
         lacks = barrier.pending, barrier.count, barrier.tx
-        return Subject(key, name, missing, history, barrier.place, helpers, begun=advice.has_begun(*lacks),
-                       advice=advice.advise_phase(*lacks))  # fmt: skip
+        return Subject(key, name, missing, history, barrier.place, helpers, has_begun=advice.has_begun(*lacks),
+                       advice=advice.advise_phase(*lacks), is_broken=barrier.tx != 0)  # fmt: skip
 
     def _describe_bar(self, wait: Waiting, key: tuple[object, ...], helpers: frozenset[int]) -> Subject:
         thread = wait.threads[0]
@@ -103,7 +104,7 @@ class Hangs:
         if now.count and needed > live:
             missing += f", only {live} warps are live"
         history = tuple(
-            f"{self.who([warp * 32 + i for i in range(32)])} arrived at {p}" for warp, p in now.warps.items()
+            f"{self.name_threads([warp * 32 + i for i in range(32)])} arrived at {p}" for warp, p in now.warps.items()
         )
         return Subject(key, name, missing, history, now.place, helpers - set(now.warps), advice=advice.BARS)
 
@@ -111,7 +112,9 @@ class Hangs:
         domain = self.state.find_domain(wait.threads[0])
         now = self.barriers.clusters.get(domain.number)
         lacking = sorted(self.barriers.list_live_threads(domain) - (now.arrivals if now else set[int]()))
-        missing = f"{len(lacking)} threads have not arrived" + (f": {self.who(lacking)}" if lacking else "")
+        missing = advice.describe_absent("thread", len(lacking)) + (
+            f": {self.name_threads(lacking)}" if lacking else ""
+        )
         place = next(iter(now.places.values()), None) if now else None
         return Subject(key, f"cluster barrier of CTAs {domain.ctas}", missing, place=place, helpers=helpers,
                        advice=advice.CLUSTERS)  # fmt: skip

@@ -16,7 +16,7 @@ from pyptx.sim.observers.statistics.tally import Tally
 from pyptx.sim.observers.timeline import Timeline
 from pyptx.sim.observers.timeline.recorder import Recorder, make_recorder
 from pyptx.sim.observers.watching import Watch
-from pyptx.sim.reports.findings import Finding, by_cause
+from pyptx.sim.reports.findings import Finding, group_by_cause
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Observers:
         if self.recorder is None:
             return why
         checks = self.checks
-        hazards = [] if checks is None else by_cause(checks.selection.select(checks.engine.findings))
+        hazards = [] if checks is None else group_by_cause(checks.selection.select(checks.engine.findings))
         return self.recorder.make_stop(why, hazards)
 
     def draw(self, stats: Stats, hazards: Sequence[Finding]) -> Timeline | None:

@@ -14,7 +14,7 @@ from pyptx.sim.observers.checks.choice import CLASSES, Selection
 from pyptx.sim.observers.statistics.report import Statistics
 from pyptx.sim.observers.timeline import Timeline
 from pyptx.sim.observers.watching import Change
-from pyptx.sim.reports.findings import by_cause
+from pyptx.sim.reports.findings import group_by_cause
 from pyptx.sim.scheduling.orders import SEEDED
 
 _MOST_PRINTED = 2000
@@ -113,12 +113,12 @@ class Result:
     def __str__(self) -> str:
         """Return counts and arrays in a line, the findings as the command line prints them, and the coverage."""
         covered = [] if self.coverage is None else [str(self.coverage)]
-        return "\n".join([", ".join(self._parts()), *map(str, by_cause(self.hazards)), *covered])
+        return "\n".join([", ".join(self._parts()), *map(str, group_by_cause(self.hazards)), *covered])
 
     def _repr_html_(self) -> str:
         """Return the cell of a notebook: the findings, what was printed, and the timeline if one was recorded."""
         shown = [f"<p>{html.escape(', '.join(self._parts()))}</p>"]
-        shown += [f"<pre>{html.escape(str(finding))}</pre>" for finding in by_cause(self.hazards)]
+        shown += [f"<pre>{html.escape(str(finding))}</pre>" for finding in group_by_cause(self.hazards)]
         if self.coverage is not None:
             shown.append(f"<p>{html.escape(str(self.coverage))}</p>")
         if self.printed:
@@ -133,7 +133,7 @@ class Result:
     def _parts(self) -> list[str]:
         arrays = [f"{name} {array.dtype}{list(array.shape)}" for name, array in self.outputs.items()]
         counted = f"{self.stats.lanes} threads, {self.stats.lane_instructions} instructions"
-        count = len(by_cause(self.hazards))
+        count = len(group_by_cause(self.hazards))
         found = f"{count} hazard{'' if count == 1 else 's'}"
         if self.coverage is not None and not self.coverage.checked:
             found = self.coverage.hazards()

@@ -25,7 +25,7 @@ from pyptx.sim.program.blocks import Code
 from pyptx.sim.program.linking import combine_modules
 from pyptx.sim.program.python_names import find_python_names
 from pyptx.sim.program.registers import Row
-from pyptx.sim.reports.findings import by_cause
+from pyptx.sim.reports.findings import group_by_cause
 from pyptx.sim.rules import faults
 from pyptx.sim.scheduling.places import Stand, list_groups, list_stands, number_ctas
 from pyptx.sim.scheduling.scheduler import Scheduler
@@ -229,7 +229,7 @@ class Machine:
                 more = batch.step()
                 if more and self._watch is not None:
                     self._watch.record_changes()
-                more = more and batch.peek() is not None
+                more = more and batch.choose_next() is not None
         except PtxError as why:
             raise self._repeatable(add_findings(why, self._checks)) from None
         if not more:
@@ -238,13 +238,13 @@ class Machine:
         new = [finding for finding in new if id(finding) not in self._raised]
         if new:
             self._raised |= {id(finding) for finding in new}
-            raise self._repeatable(PtxError(finding.diagnostic() for finding in by_cause(new)))
+            raise self._repeatable(PtxError(finding.diagnostic() for finding in group_by_cause(new)))
 
     def _repeatable(self, why: PtxError) -> PtxError:
         return note_seed(cite_lines(self._module, why), self._options.schedule, self._options.seed)
 
     def _stops(self, until: Until | None, pcs: set[int]) -> bool:
-        key = None if self._batch is None else self._batch.peek()
+        key = None if self._batch is None else self._batch.choose_next()
         if key is None or until is None:
             return False
         return until(self) if callable(until) else abs(key[2]) in pcs

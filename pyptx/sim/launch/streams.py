@@ -88,7 +88,7 @@ class _Grid:
         assert self.batch is not None
         assert self.batches is not None
         self.batch.step()
-        while self.batch is not None and not self.batch.live and self.batch.peek() is None:
+        while self.batch is not None and not self.batch.live and self.batch.choose_next() is None:
             self.batch = next(self.batches, None)
             self.pace.end_batch()
         self.flight.has_ended = self.batch is None
@@ -132,7 +132,7 @@ class _Stream:
             if self._may_start() and self.turns.starts_next(any(able), bool(running)):
                 self.waiting.pop(0).start()
             elif any(able):
-                polling = [grid.batch is not None and bool(grid.batch.parked) for grid in running]
+                polling = [grid.batch is not None and bool(grid.batch.polling) for grid in running]
                 self._turn(running[self.turns.pick(able, polling)])
             else:
                 self._stir([grid.batch for grid in running if grid.batch is not None])
@@ -159,13 +159,13 @@ class _Stream:
     def _stir(self, batches: Sequence[Scheduler]) -> None:
         """Make lanes runnable when none is in any grid."""
         moved = [batch.rouse() for batch in batches]
-        moved += [retry(batch) for batch in batches if not batch.parked]
+        moved += [retry(batch) for batch in batches if not batch.polling]
         if any(moved) or any(batch.ready for batch in batches):
             for batch in batches:
                 batch.stalls.reset()
         else:
-            parked = [batch for batch in batches if batch.parked]
-            stalled = [batch.stalls.repeats(batch) for batch in parked]
+            parked = [batch for batch in batches if batch.polling]
+            stalled = [batch.stalls.count_round(batch) for batch in parked]
             timed_out = [time_out(batch) for batch in batches] if all(stalled) else []
             if all(stalled) and not any(timed_out):
                 raise make_stream_deadlock(batches, [grid.flight.label for grid in self.waiting])

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pyptx.diagnostics import Diagnostic, PtxError, Severity
 from pyptx.ir import Module
 from pyptx.sim.observers.checks import Checks, Selection
-from pyptx.sim.reports.findings import Finding, by_cause
+from pyptx.sim.reports.findings import Finding, group_by_cause
 from pyptx.sim.reports.graph import Hang
-from pyptx.sim.reports.source_lines import source_lines, text_of
+from pyptx.sim.reports.source_lines import find_module_text, read_source_lines
 from pyptx.sim.rules import ADDRESS_OVERFLOW, DEADLOCK, NARROWED, NOT_A_BARRIER, PHASE_UNOBSERVED, faults
 from pyptx.sim.rules.advice import COUNT
 from pyptx.sim.scheduling.orders import SEEDED
@@ -39,10 +39,10 @@ def judge_findings(modules: Sequence[Module], selected: Selection, checks: Check
     found = selected.select(checks.engine.findings)
     text = None
     if found:
-        lines = source_lines(*modules)
+        lines = read_source_lines(*modules)
         for finding in found:
-            lines.cite(finding)
-        text = text_of(
+            lines.cite_finding(finding)
+        text = find_module_text(
             modules, [place.origin for finding in found for place in (finding.place, finding.other) if place]
         )
         for finding in found:
@@ -52,22 +52,22 @@ def judge_findings(modules: Sequence[Module], selected: Selection, checks: Check
         # Phases that ended early lead to errors of all kinds; the finding says which count is too low.
         known = {id(finding) for finding in fatal}
         shown = [finding for finding in found if id(finding) in known or finding.rule is PHASE_UNOBSERVED]
-        raise PtxError((finding.diagnostic() for finding in by_cause(shown)), text)
+        raise PtxError((finding.diagnostic() for finding in group_by_cause(shown)), text)
     return found
 
 
 def cite_lines(module: Module, why: PtxError, *others: Module) -> PtxError:
     """Return an error that says which lines of the kernel's source its places come from."""
-    lines = source_lines(module, *others)
-    made = _rebuild(why, [lines.cited(diagnostic) for diagnostic in why.diagnostics])
-    made.source = text_of([module, *others], [d.origin for d in made.diagnostics])
+    lines = read_source_lines(module, *others)
+    made = _rebuild(why, [lines.cite_diagnostic(diagnostic) for diagnostic in why.diagnostics])
+    made.source = find_module_text([module, *others], [d.origin for d in made.diagnostics])
     return made
 
 
 def add_findings(why: PtxError, checks: Checks | None) -> PtxError:
     """Return the error that ended a run, behind the hazards that may have caused it, wrapped addresses among them;
     behind a hang stand the phases that nobody observed, which often are its beginning."""
-    found = [] if checks is None else by_cause(checks.selection.select(checks.engine.findings))
+    found = [] if checks is None else group_by_cause(checks.selection.select(checks.engine.findings))
     causes = [finding for finding in found if finding.severity is Severity.ERROR or finding.rule in _WRAPPED]
     errors = [finding.diagnostic() for finding in causes]
     missed = [finding for finding in found if finding.rule is PHASE_UNOBSERVED and isinstance(why, Hang)]
@@ -83,10 +83,10 @@ def add_findings(why: PtxError, checks: Checks | None) -> PtxError:
 def _accuse_barrier(why: Hang, missed: Sequence[Finding]) -> Hang:
     """Return a deadlock that names the barrier whose phases ended early, if it is one of those that are waited for."""
     inits = {finding.other for finding in missed}
-    node = next((node for node in why.report.ordered() if node.place is not None and node.place in inits), None)
+    node = next((node for node in why.report.order_nodes() if node.place is not None and node.place in inits), None)
     if node is None or why.diagnostics[0].code != DEADLOCK.code:
         return why
     why.report.accuse(node, COUNT)
-    finding = why.report.finding()
+    finding = why.report.make_finding()
     assert finding is not None
     return Hang([finding.diagnostic(), *why.diagnostics[1:]], why.report)

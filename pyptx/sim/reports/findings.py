@@ -21,7 +21,7 @@ class Cta(int):
         return cta
 
     @classmethod
-    def at(cls, ctaid: Iterable[int], grid: tuple[int, int, int]) -> Cta:
+    def from_ctaid(cls, ctaid: Iterable[int], grid: tuple[int, int, int]) -> Cta:
         """Return the CTA at these coordinates."""
         x, y, z = (int(value) for value in ctaid)
         return cls(x + grid[0] * (y + grid[1] * z), grid)
@@ -47,9 +47,9 @@ class Agent:
     """The name of the grid if there are several."""
 
     def __str__(self) -> str:
-        who = f"CTA {self.cta} warp {self.warp}" + (f" lane {self.lane}" if self.lane >= 0 else "")
-        who += f" of `{self.grid}`" if self.grid else ""
-        return f"{self.engine} of {who}" if self.engine else who
+        text = f"CTA {self.cta} warp {self.warp}" + (f" lane {self.lane}" if self.lane >= 0 else "")
+        text += f" of `{self.grid}`" if self.grid else ""
+        return f"{self.engine} of {text}" if self.engine else text
 
     def as_json(self) -> dict[str, object]:
         grid = {"grid": self.grid} if self.grid else {}
@@ -90,22 +90,22 @@ class Finding:
         return render([self.diagnostic()], self.source)
 
     def __repr__(self) -> str:
-        other = f", other place {self.other}" if self.other else ""
+        other_place = f", other place {self.other}" if self.other else ""
         times = _format_times(self.count)
-        return f"<{self.severity} {self.rule.code} ({self.rule.title}) at {self.place}{other}, {times}>"
+        return f"<{self.severity} {self.rule.code} ({self.rule.title}) at {self.place}{other_place}, {times}>"
 
     def diagnostic(self) -> Diagnostic:
         """Return the finding as a `Diagnostic`."""
-        who = [f"{'first by' if self.count > 1 else 'by'} {self.agent}"] if self.agent else []
+        agents = [f"{'first by' if self.count > 1 else 'by'} {self.agent}"] if self.agent else []
         if self.other is not None:
             by = f", by {self.other_agent}" if self.other_agent else ""
-            who.append(f"the other place: {self.other}{by}")
-        notes = [*(["; ".join(who)] if who else []), *self.notes, self.rule.why]
+            agents.append(f"the other place: {self.other}{by}")
+        notes = [*(["; ".join(agents)] if agents else []), *self.notes, self.rule.why]
         message = f"{self.rule.title}: {self.what}"
         if self.count > 1 and self.agent:
             message += f" ({_format_times(self.count)})"
-        help, other = self.help or REMEDIES[self.rule.code], self.other.origin if self.other else None
-        result = self.rule.report(self.place.origin, message, notes=notes, help=help, other=other)
+        help, other_origin = self.help or REMEDIES[self.rule.code], self.other.origin if self.other else None
+        result = self.rule.report(self.place.origin, message, notes=notes, help=help, other=other_origin)
         return replace(result, details=self.details) if self.details else result
 
     def as_json(self) -> dict[str, object]:
@@ -136,23 +136,23 @@ class Ledger:
     """All findings of a run, in order of appearance."""
 
     limit: int = 1000
-    _found: dict[_Key, Finding] = field(default_factory=dict["_Key", Finding])
+    _findings: dict[_Key, Finding] = field(default_factory=dict["_Key", Finding])
 
     def add(self, finding: Finding) -> None:
         """Keep a finding, or count it if its rule, both places and their grids are already known."""
-        where = "" if finding.agent else finding.where
-        key = finding.rule.code, finding.place, finding.other, *finding.agents_grids, where
-        known = self._found.get(key)
-        if known is not None:
-            known.count += finding.count
-        elif len(self._found) < self.limit:
-            self._found[key] = finding
+        location = "" if finding.agent else finding.where
+        key = finding.rule.code, finding.place, finding.other, *finding.agents_grids, location
+        previous = self._findings.get(key)
+        if previous is not None:
+            previous.count += finding.count
+        elif len(self._findings) < self.limit:
+            self._findings[key] = finding
 
     def __iter__(self) -> Iterator[Finding]:
-        return iter(self._found.values())
+        return iter(self._findings.values())
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._findings)
 
     @property
     def errors(self) -> list[Finding]:
@@ -164,9 +164,9 @@ class Ledger:
 
     def raise_for(self, *, strict: bool = False, source: str | None = None) -> None:
         """Raise PtxError if there is an error or, if strict, any finding."""
-        raised = list(self) if strict else self.errors
-        if raised:
-            raise PtxError((finding.diagnostic() for finding in raised), source)
+        fatal = list(self) if strict else self.errors
+        if fatal:
+            raise PtxError((finding.diagnostic() for finding in fatal), source)
 
 
 def _format_times(count: int) -> str:
@@ -176,18 +176,18 @@ def _format_times(count: int) -> str:
 _MOST_LISTED = 8
 
 
-def by_cause(findings: Iterable[Finding]) -> list[Finding]:
+def group_by_cause(findings: Iterable[Finding]) -> list[Finding]:
     """Return one finding for each cause, in order of appearance. Findings of one rule have one cause if one point of
     the program is between the two places of each, where a barrier or fence is missing: keep the first, with a note."""
     groups: dict[object, list[_Cause]] = {}
     causes: list[_Cause] = []
     for finding in findings:
-        new_cause = _Cause.of(finding)
-        known = groups.setdefault(new_cause.key, [])
-        if not any(cause.takes(new_cause) for cause in known):
-            known.append(new_cause)
+        new_cause = _Cause.from_finding(finding)
+        candidates = groups.setdefault(new_cause.key, [])
+        if not any(cause.absorb(new_cause) for cause in candidates):
+            candidates.append(new_cause)
             causes.append(new_cause)
-    return [_merge(cause.findings) for cause in causes]
+    return [_merge_findings(cause.findings) for cause in causes]
 
 
 _Point = tuple[int, int]
@@ -203,37 +203,37 @@ class _Cause:
     last: _Point
 
     @classmethod
-    def of(cls, finding: Finding) -> _Cause:
-        one, other = finding.place.origin, finding.other.origin if finding.other else None
-        if one is None or other is None:
+    def from_finding(cls, finding: Finding) -> _Cause:
+        origin, other_origin = finding.place.origin, finding.other.origin if finding.other else None
+        if origin is None or other_origin is None:
             return cls(id(finding), [finding], (0, 0), (0, 0))
-        first, last = (other.line, other.col), (one.line, one.col)
+        first, last = (other_origin.line, other_origin.col), (origin.line, origin.col)
         # In a loop, the missing point is before one place and after the other.
         around = last <= first
-        where = one.file if one.file == other.file else finding.place
-        key = finding.rule.code, where, around, finding.agents_grids
+        location = origin.file if origin.file == other_origin.file else finding.place
+        key = finding.rule.code, location, around, finding.agents_grids
         return cls(key, [finding], *((last, first) if around else (first, last)))
 
-    def takes(self, other: _Cause) -> bool:
+    def absorb(self, cause: _Cause) -> bool:
         """Add findings if the two parts overlap; tell whether they do."""
-        first, last = max(self.first, other.first), min(self.last, other.last)
+        first, last = max(self.first, cause.first), min(self.last, cause.last)
         if first > last:
             return False
-        self.findings += other.findings
+        self.findings += cause.findings
         self.first, self.last = first, last
         return True
 
 
-def _merge(group: Sequence[Finding]) -> Finding:
+def _merge_findings(group: Sequence[Finding]) -> Finding:
     """Return the first finding of a cause, with a note that lists the others."""
     first = group[0]
     if len(group) == 1:
         return first
-    pairs = [f"{_shorten(one.place)} after {_shorten(one.other)}" for one in group[1:] if one.other]
-    more = f" and {len(pairs) - _MOST_LISTED} more" if len(pairs) > _MOST_LISTED else ""
+    pairs = [f"{_shorten(finding.place)} after {_shorten(finding.other)}" for finding in group[1:] if finding.other]
+    suffix = f" and {len(pairs) - _MOST_LISTED} more" if len(pairs) > _MOST_LISTED else ""
     pairs_of = "pair" if len(pairs) == 1 else "pairs"
-    note = f"also at {len(pairs)} more {pairs_of} of places: {', '.join(pairs[:_MOST_LISTED])}{more}"
-    return replace(first, notes=(*first.notes, note), count=sum(one.count for one in group))
+    note = f"also at {len(pairs)} more {pairs_of} of places: {', '.join(pairs[:_MOST_LISTED])}{suffix}"
+    return replace(first, notes=(*first.notes, note), count=sum(finding.count for finding in group))
 
 
 def _shorten(place: Place) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Protocol
 
-from pyptx.diagnostics import Diagnostic, PtxError
+from pyptx.diagnostics import Diagnostic, PtxError, format_count
 from pyptx.sim import rules
 from pyptx.sim.base.events import Place
 from pyptx.sim.reports.findings import Finding
@@ -41,14 +41,15 @@ class Standing:
 
     threads: tuple[int, ...]
     place: Place
-    exited: bool
+    has_exited: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
     """One awaited event. `key` identifies it, `place` is where it was declared or began; `helpers` are the warps that
-    could cause it, `exact` if the others certainly cannot; `begun` if part of it has occurred, `advice` may complete
-    it; `signals` are the instructions that would cause it and that waiting threads can still reach."""
+    could cause it, `exact` if the others certainly cannot; `has_begun` if part of it has occurred; `advice` says how to
+    complete it; `signals` are the instructions that would cause it and that waiting threads can still reach;
+    `is_broken` if it lacks what no arrival supplies: initialization, or bytes of a copy."""
 
     key: tuple[object, ...]
     what: str
@@ -57,19 +58,20 @@ class Subject:
     place: Place | None = None
     helpers: frozenset[int] = frozenset()
     exact: bool = False
-    begun: bool = False
+    has_begun: bool = False
     advice: str = ""
     signals: tuple[Place, ...] = ()
+    is_broken: bool = False
 
 
 class Knowledge(Protocol):
     """The runner's knowledge of awaited events."""
 
-    def subject(self, wait: Waiting) -> Subject:
+    def describe(self, wait: Waiting) -> Subject:
         """Describe the event that these threads wait for."""
         ...
 
-    def who(self, threads: Sequence[int]) -> str:
+    def name_threads(self, threads: Sequence[int]) -> str:
         """Name threads by CTA, warp and lane."""
         ...
 
@@ -81,14 +83,15 @@ class Node:
     what: str
     kind: str
     missing: str
-    waiting: list[tuple[str, Place]]
+    waiters: list[tuple[str, Place]]
     could: list[str]
     history: list[str] = field(default_factory=list[str])
     waits_for: list[str] = field(default_factory=list[str])
     place: Place | None = None
-    begun: bool = False
+    has_begun: bool = False
     advice: str = ""
     signals: list[str] = field(default_factory=list[str])
+    is_broken: bool = False
 
     def as_json(self) -> dict[str, object]:
         return {
@@ -98,7 +101,7 @@ class Node:
             "advice": self.advice,
             "declared": self.place.origin.line if self.place and self.place.origin else 0,
             "waiting": [
-                {"who": who, "line": p.origin.line if p.origin else 0, "at": str(p)} for who, p in self.waiting
+                {"who": agents, "line": p.origin.line if p.origin else 0, "at": str(p)} for agents, p in self.waiters
             ],
             "could_have": self.could,
             "signaled_by": self.signals,
@@ -122,60 +125,60 @@ class HangReport:
             "nodes": [node.as_json() for node in self.nodes],
         }
 
-    def ordered(self) -> list[Node]:
-        """Return the nodes: the guilty one, the others of the cycle, the rest."""
-        rank = {name: at for at, name in reversed(list(enumerate(self.cycle)))}
+    def order_nodes(self) -> list[Node]:
+        """Return the guilty node, then the others of the cycle, then the rest."""
+        rank = {name: position for position, name in reversed(list(enumerate(self.cycle)))}
         return sorted(self.nodes, key=lambda node: (node is not self.guilty, rank.get(node.what, len(rank))))
 
-    def circle(self) -> str:
+    def format_cycle(self) -> str:
         """Return the circular wait as text, empty if there is none."""
         return " → ".join(name.rpartition(", phase ")[0] or name for name in self.cycle)
 
-    def summary(self) -> list[str]:
+    def summarize(self) -> list[str]:
         """Return two lines for each awaited event: what is missing, and who waits where."""
         lines: list[str] = []
-        nodes, names = self.ordered(), {node.what: node for node in self.nodes}
+        nodes, names = self.order_nodes(), {node.what: node for node in self.nodes}
         behind = {name: names[after] for name, after in pairwise(self.cycle)}
         for node in nodes[:_MOST_SHOWN]:
-            who = "; ".join(f"{who} at {place}" for who, place in node.waiting[:_MOST_WAITING])
-            more = len(node.waiting) - _MOST_WAITING
+            waiter_names = "; ".join(f"{agents} at {place}" for agents, place in node.waiters[:_MOST_WAITING])
+            extra = len(node.waiters) - _MOST_WAITING
             lines += [
                 f"{node.what}: {node.missing}",
-                f"  waiting: {who}" + (f" and at {more} more" if more > 0 else ""),
+                f"  waiting: {waiter_names}" + (f" and at {extra} more" if extra > 0 else ""),
             ]
             if node.what in behind and node.signals:
                 lines.append(f"  signaled by: {_describe_signals(node, behind[node.what])}")
             lines += [f"  {line}" for line in node.history[:2] if node.kind == "grid"]
         if len(nodes) > _MOST_SHOWN:
-            lines.append(f"and {len(nodes) - _MOST_SHOWN} more barriers")
+            lines.append(f"and {format_count('more barrier', len(nodes) - _MOST_SHOWN)}")
         return lines
 
-    def lines(self) -> list[str]:
+    def format_lines(self) -> list[str]:
         """Return the graph as text, the guilty node first, with past events and the threads that could still help."""
         rows = [f"circular wait: {' → '.join(self.cycle)}"] if self.cycle else []
-        for node in self.ordered():
-            who = "; ".join(f"{who} at {place}" for who, place in node.waiting)
-            rows.append(f"{node.what}: {node.missing}. Waiting: {who}")
+        for node in self.order_nodes():
+            names = "; ".join(f"{agents} at {place}" for agents, place in node.waiters)
+            rows.append(f"{node.what}: {node.missing}. Waiting: {names}")
             if node.place is not None:
                 rows.append(f"  declared: {node.place}")
             rows += [f"  so far: {line}" for line in node.history[-6:]]
             rows += [f"  could complete it: {line}" for line in node.could[:8]]
         return rows
 
-    def finding(self) -> Finding | None:
+    def make_finding(self) -> Finding | None:
         """Return the deadlock as a finding at the guilty wait."""
         if self.guilty is None:
             return None
-        who, place = self.guilty.waiting[0]
-        verb = "wait" if who.count("warp") > 1 else "waits"
-        message = f"circular wait: {self.circle()}; " if self.cycle else ""
-        message += f"{who} {verb} for {self.guilty.what}: {self.guilty.missing}"
+        agents, place = self.guilty.waiters[0]
+        verb = "wait" if agents.count("warp") > 1 else "waits"
+        message = f"circular wait: {self.format_cycle()}; " if self.cycle else ""
+        message += f"{agents} {verb} for {self.guilty.what}: {self.guilty.missing}"
         remedy, circle = self.guilty.advice, [node for node in self.nodes if node.what in self.cycle]
         if remedy in (advice.PHASES, advice.BARS) and all(node.signals for node in circle):
             remedy = advice.advise_cycle({node.kind for node in circle}) or remedy
         return Finding(
             rules.DEADLOCK, place, None, message, self.guilty.place, None, self.guilty.what, help=remedy,
-            details=tuple(self.summary()),
+            details=tuple(self.summarize()),
         )  # fmt: skip
 
     def accuse(self, node: Node, remedy: str) -> None:
@@ -183,13 +186,13 @@ class HangReport:
         self.guilty, node.advice = node, remedy
 
     def __str__(self) -> str:
-        return "\n".join(self.lines())
+        return "\n".join(self.format_lines())
 
 
 def _describe_signals(node: Node, after: Node) -> str:
     """Say which instructions would cause an event, and what their threads wait for first."""
-    who = "; ".join(who for who, _ in after.waiting[:_MOST_WAITING])
-    return f"{', '.join(node.signals[:_MOST_WAITING])}, after the wait of {who} for {after.what}"
+    names = "; ".join(agents for agents, _ in after.waiters[:_MOST_WAITING])
+    return f"{', '.join(node.signals[:_MOST_WAITING])}, after the wait of {names} for {after.what}"
 
 
 class Hang(PtxError):
@@ -200,30 +203,30 @@ class Hang(PtxError):
         self.report = report
 
 
-def explain(waiting: Sequence[Waiting], standing: Sequence[Standing], known: Knowledge) -> HangReport:
+def explain(waits: Sequence[Waiting], stands: Sequence[Standing], knowledge: Knowledge) -> HangReport:
     """Return who waits for what, what is missing, and who could cause it."""
-    subjects = [known.subject(wait) for wait in waiting]
+    subjects = [knowledge.describe(wait) for wait in waits]
     nodes: dict[tuple[object, ...], Node] = {}
-    for wait, subject in zip(waiting, subjects, strict=True):
+    for wait, subject in zip(waits, subjects, strict=True):
         node = nodes.get(subject.key)
         if node is None:
-            could = _list_helpers(subject, waiting, subjects, standing, known)
+            could = _list_helpers(subject, waits, subjects, stands, knowledge)
             node = nodes[subject.key] = Node(
                 subject.what, wait.kind, subject.missing, [], could, list(subject.history), [], subject.place,
-                subject.begun, subject.advice, list(map(str, subject.signals)),
+                subject.has_begun, subject.advice, list(map(str, subject.signals)), subject.is_broken,
             )  # fmt: skip
-        node.waiting.append((known.who(wait.threads), wait.place))
+        node.waiters.append((knowledge.name_threads(wait.threads), wait.place))
     members: dict[tuple[object, ...], set[int]] = {key: set() for key in nodes}
     helpers: dict[tuple[object, ...], set[int]] = {key: set() for key in nodes}
-    for wait, subject in zip(waiting, subjects, strict=True):
+    for wait, subject in zip(waits, subjects, strict=True):
         members[subject.key] |= _collect_warps(wait.threads)
         helpers[subject.key] |= subject.helpers
     for key, node in nodes.items():
         # A warp that waits here as a whole does not block itself; one with lanes that wait elsewhere does.
-        elsewhere = {warp for other, warps in members.items() if other != key for warp in warps}
+        elsewhere = {warp for other_key, warps in members.items() if other_key != key for warp in warps}
         absent = helpers[key] - (members[key] - elsewhere)
         # Lanes of one warp at different barriers are themselves at fault.
-        apart = {other for other in nodes if node.kind == "warp" and nodes[other].kind == "bar"} | {key}
+        apart = {other_key for other_key in nodes if node.kind == "warp" and nodes[other_key].kind == "bar"} | {key}
         node.waits_for = [
             nodes[other].what for other, warps in members.items() if other not in apart and absent & warps
         ]
@@ -232,16 +235,18 @@ def explain(waiting: Sequence[Waiting], standing: Sequence[Standing], known: Kno
 
 
 def _list_helpers(
-    subject: Subject, waiting: Sequence[Waiting], subjects: Sequence[Subject], standing: Sequence[Standing],
-    known: Knowledge,
+    subject: Subject, waits: Sequence[Waiting], subjects: Sequence[Subject], stands: Sequence[Standing],
+    knowledge: Knowledge,
 ) -> list[str]:  # fmt: skip
     """Say where the threads are that could have caused the event."""
     lines: list[str] = []
-    for wait, other in zip(waiting, subjects, strict=True):
-        if other.key != subject.key and (not subject.exact or _collect_warps(wait.threads) & subject.helpers):
-            lines.append(f"{known.who(wait.threads)} waits at {wait.place}")
-    for stand in standing:
-        lines.append(f"{known.who(stand.threads)} {'exited after' if stand.exited else 'is at'} {stand.place}")
+    for wait, other_subject in zip(waits, subjects, strict=True):
+        if other_subject.key != subject.key and (not subject.exact or _collect_warps(wait.threads) & subject.helpers):
+            lines.append(f"{knowledge.name_threads(wait.threads)} waits at {wait.place}")
+    for stand in stands:
+        lines.append(
+            f"{knowledge.name_threads(stand.threads)} {'exited after' if stand.has_exited else 'is at'} {stand.place}"
+        )
     return lines
 
 
@@ -250,16 +255,16 @@ def _collect_warps(threads: Sequence[int]) -> set[int]:
 
 
 def blame(nodes: list[Node]) -> tuple[Node | None, list[str]]:
-    """Choose the node to look at first: one that waits for no waiting thread, else in a cycle one that has partly
-    occurred, else the first."""
+    """Choose the node to look at first, and the circular wait that contains it: a broken node, else one that waits for
+    no waiting thread, else the node of a cycle that has partly occurred, else the first."""
     if not nodes:
         return None, []
-    lost = [node for node in nodes if "bytes" in node.missing or "not initialized" in node.missing]
-    if lost:
-        return lost[0], []
+    broken = next((node for node in nodes if node.is_broken), None)
+    if broken is not None:
+        return broken, []
     roots = [node for node in nodes if not node.waits_for]
     if roots:
-        return max(roots, key=lambda node: len(node.waiting)), []
+        return max(roots, key=lambda node: len(node.waiters)), []
     by_name = {node.what: node for node in nodes}
     path: list[str] = []
     node = nodes[0]
@@ -267,5 +272,5 @@ def blame(nodes: list[Node]) -> tuple[Node | None, list[str]]:
         path.append(node.what)
         node = by_name[node.waits_for[0]]
     cycle = path[path.index(node.what) :]
-    first = next((at for at, name in enumerate(cycle) if by_name[name].begun), 0)
+    first = next((position for position, name in enumerate(cycle) if by_name[name].has_begun), 0)
     return by_name[cycle[first]], [*cycle[first:], *cycle[: first + 1]]

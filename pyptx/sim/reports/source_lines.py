@@ -17,9 +17,9 @@ _Loc = tuple[int, int, int]
 _MOST_CALLERS = 8
 
 
-def text_of(modules: Sequence[Module], places: Iterable[Origin | None]) -> str | None:
-    """Return the text of the one module that contains the instructions at these places: an edited module prints on
-    other lines."""
+def find_module_text(modules: Sequence[Module], places: Iterable[Origin | None]) -> str | None:
+    """Return the text of the only module if its instructions are at these places, else None: an edited module prints
+    on other lines."""
     spans = {place for place in places if isinstance(place, Span)}
     if len(modules) > 1 or not spans:
         return None
@@ -40,27 +40,29 @@ class SourceLines:
 
     of_line: dict[tuple[str | None, int], str]
 
-    def of(self, origin: Origin | None) -> str:
+    def find(self, origin: Origin | None) -> str:
         """Return the source line of a place, empty if unknown."""
         return self.of_line.get((origin.file, origin.line), "") if isinstance(origin, Span) else ""
 
-    def cited(self, diagnostic: Diagnostic) -> Diagnostic:
+    def cite_diagnostic(self, diagnostic: Diagnostic) -> Diagnostic:
         """Return a diagnostic with the source lines of its place and of the places in its notes."""
-        notes = tuple(self._named(note) for note in diagnostic.notes)
-        own = self.of(diagnostic.origin)
-        details = tuple(self._named(line) for line in diagnostic.details)
+        notes = tuple(self._annotate(note) for note in diagnostic.notes)
+        own = self.find(diagnostic.origin)
+        details = tuple(self._annotate(line) for line in diagnostic.details)
         first = notes[:1] if diagnostic.other is not None else ()
         source = [f"it comes from {own}"] if own else []
         return replace(diagnostic, notes=(*first, *source, *notes[len(first) :]), details=details)
 
-    def cite(self, finding: Finding) -> None:
+    def cite_finding(self, finding: Finding) -> None:
         """Add the source lines of its two places to a finding."""
-        own, other = self.of(finding.place.origin), self.of(finding.other.origin if finding.other else None)
-        sources = [f"it comes from {own}"] * bool(own) + [f"the other place comes from {other}"] * bool(other)
+        own, other_source = self.find(finding.place.origin), self.find(finding.other.origin if finding.other else None)
+        sources = [f"it comes from {own}"] * bool(own) + [f"the other place comes from {other_source}"] * bool(
+            other_source
+        )
         if sources:
             finding.notes = ("; ".join(sources), *finding.notes)
 
-    def _named(self, note: str) -> str:
+    def _annotate(self, note: str) -> str:
         """Return a note with the source line after every place, as `Span` writes places."""
 
         def with_source(place: re.Match[str]) -> str:
@@ -71,38 +73,38 @@ class SourceLines:
         return re.sub(r"(?P<file><ptx>|[^\s`]+):(?P<line>\d+):\d+", with_source, note)
 
 
-def source_lines(module: Module, *others: Module) -> SourceLines:
+def read_source_lines(module: Module, *other_modules: Module) -> SourceLines:
     """Read the `.loc` of the instructions of modules; a place in two of them has no source line."""
-    merged = _of_one(module)
-    for other in others:
-        lines = _of_one(other).of_line
-        for line in lines.keys() & merged.of_line.keys():
-            merged.of_line[line] = lines[line] if lines[line] == merged.of_line[line] else ""
-        merged.of_line.update((line, name) for line, name in lines.items() if line not in merged.of_line)
-    return merged
+    sources = _read_module(module)
+    for other_module in other_modules:
+        lines = _read_module(other_module).of_line
+        for line in lines.keys() & sources.of_line.keys():
+            sources.of_line[line] = lines[line] if lines[line] == sources.of_line[line] else ""
+        sources.of_line.update((line, name) for line, name in lines.items() if line not in sources.of_line)
+    return sources
 
 
-def _of_one(module: Module) -> SourceLines:
+def _read_module(module: Module) -> SourceLines:
     files = {node.index: node.path for node in visit(module) if isinstance(node, FileDirective)}
     source = SourceLines({})
-    at: LocDirective | None = None
+    loc: LocDirective | None = None
     callers: dict[_Loc, _Loc | None] = {}
     for node in visit(module):
         if isinstance(node, Function):
-            at = None
+            loc = None
             callers.clear()
         elif isinstance(node, LocDirective):
-            at = node
+            loc = node
             callers[node.file, node.line, node.column] = node.inlined_at
-        elif at is not None and isinstance(node, Instruction) and isinstance(node.origin, Span):
-            source.of_line[node.origin.file, node.origin.line] = _named(at, callers, files)
+        elif loc is not None and isinstance(node, Instruction) and isinstance(node.origin, Span):
+            source.of_line[node.origin.file, node.origin.line] = _format_chain(loc, callers, files)
     return source
 
 
-def _named(at: LocDirective, callers: dict[_Loc, _Loc | None], files: dict[int, str]) -> str:
-    """Return the kernel's own line first, then the inlined lines, header by header."""
-    chain: list[_Loc] = [(at.file, at.line, at.column)]
-    caller = at.inlined_at
+def _format_chain(loc: LocDirective, callers: dict[_Loc, _Loc | None], files: dict[int, str]) -> str:
+    """Return the source line of a `.loc`: the kernel's own line first, then the inlined ones."""
+    chain: list[_Loc] = [(loc.file, loc.line, loc.column)]
+    caller = loc.inlined_at
     while caller is not None and caller not in chain and len(chain) < _MOST_CALLERS:
         chain.append(caller)
         caller = callers.get(caller)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from pyptx.diagnostics import format_count
+
 BARS = "let every warp that the barrier counts arrive: move it out of the branch, or count only the warps that arrive"
 CLUSTERS = "let every thread of every CTA of the cluster execute `barrier.cluster.arrive` and `.wait`"
 COLUMNS = (
@@ -53,6 +55,11 @@ def advise_cycle(kinds: Collection[str]) -> str:
     if kinds == {"bar"}:
         return "let all warps reach these barriers in one order, or use `bar.arrive` where a warp need not wait"
     return ""
+
+
+def describe_absent(noun: str, count: int) -> str:
+    """Say how many threads or lanes have not arrived."""
+    return f"{format_count(noun, count)} {'has' if count == 1 else 'have'} not arrived"
 
 
 def describe_phase(phase: int, pending: int, count: int, tx: int, parity: int | None) -> str:

@@ -37,29 +37,43 @@ class Part:
 
 
 def find_absent(
-    state: State, block: Block, depth: int, lanes: Lanes, unit: int = 32, whole: bool = False, step: Step | None = None
+    state: State,
+    block: Block,
+    depth: int,
+    lanes: Lanes,
+    unit: int = 32,
+    include_exited: bool = False,
+    step: Step | None = None,
 ) -> list[Part]:
     """Return the live lanes of the same warps (of `unit` threads) that cannot reach the instruction at which these
-    lanes are: the last of the block, or `step`. With `whole`, include exited lanes."""
+    lanes are: the last of the block, or `step`. `include_exited` adds exited lanes."""
     shape = state.shape
     group = shape.thread // unit * shape.ctas + shape.cta
     missing = np.isin(group, np.unique(group[lanes.sel]))
     missing[lanes.sel] = False
     guard = block.pc + 1 if (step or block.steps[-1]).instruction.predicate is not None else -1
     parts: list[Part] = []
-    exited = np.flatnonzero(missing & ~state.alive & whole)
-    for pc in sorted({int(pc) for pc in state.left[exited]}):
-        left = state.blocks[pc]
-        parts.append(Part(exited[state.left[exited] == pc], make_place(left, left.steps[-1])))
+    dead_lanes = np.flatnonzero(missing & ~state.alive & include_exited)
+    for pc in sorted({int(pc) for pc in state.exit_blocks[dead_lanes]}):
+        exit_block = state.blocks[pc]
+        parts.append(
+            Part(dead_lanes[state.exit_blocks[dead_lanes] == pc], make_place(exit_block, exit_block.steps[-1]))
+        )
     missing &= state.alive
     warps = shape.warp[lanes.sel]
-    for at, deep, waiting, runs in _iterate_positions(state) if missing.any() else ():
-        part = waiting.subset(missing[waiting.sel])
-        lost = None if part is None else _find_lost(state, at, deep, part, runs, block.pc, depth, lanes, warps)
-        if lost is not None:
-            steps = state.blocks[at].steps or state.blocks[at + 1].steps
-            place = None if at == guard else make_place(state.blocks[at], steps[0])
-            parts.append(Part(lost.index, place))
+    for candidate_pc, candidate_depth, candidates, is_runnable in _iterate_positions(state) if missing.any() else ():
+        part = candidates.subset(missing[candidates.sel])
+        unreachable = (
+            None
+            if part is None
+            else _find_unreachable(
+                state, candidate_pc, candidate_depth, part, is_runnable, block.pc, depth, lanes, warps
+            )
+        )
+        if unreachable is not None:
+            steps = state.blocks[candidate_pc].steps or state.blocks[candidate_pc + 1].steps
+            place = None if candidate_pc == guard else make_place(state.blocks[candidate_pc], steps[0])
+            parts.append(Part(unreachable.index, place))
     return parts
 
 
@@ -89,9 +103,9 @@ def explain_waiting(state: State) -> PtxError | None:
         state.sink.on_stuck()
     for pc, items in state.converging.items():
         for item in items:
-            wrong = explain_divergence(state, state.blocks[pc], item.depth, item.lanes)
-            if wrong is not None:
-                return wrong
+            error = explain_divergence(state, state.blocks[pc], item.depth, item.lanes)
+            if error is not None:
+                return error
     return None
 
 
@@ -110,28 +124,34 @@ def make_finding(state: State, place: Place, lanes: Lanes, part: Part) -> Findin
     shape = state.shape
     near = np.isin(shape.warp[lanes.sel], shape.warp[part.index])
     rule = rules.DIVERGENT if near.any() else rules.WARPGROUP
-    mine = near if near.any() else np.isin(shape.cta[lanes.sel], shape.cta[part.index])
-    here = int(lanes.index[mine][0])
-    there = part.index[shape.warp[part.index] == shape.warp[here]] if near.any() else part.index
+    reporters = near if near.any() else np.isin(shape.cta[lanes.sel], shape.cta[part.index])
+    present_lane = int(lanes.index[reporters][0])
+    absent_lanes = part.index[shape.warp[part.index] == shape.warp[present_lane]] if near.any() else part.index
     doing = (
         "have ended"
-        if not state.alive[there[0]]
+        if not state.alive[absent_lanes[0]]
         else "have a false guard"
         if part.place is None
         else "do not execute this instruction"
     )
-    mask = int((np.int64(1) << shape.lane[there].astype(np.int64)).sum())
-    message = f"lanes 0x{mask:08x} {doing}" if near.any() else f"{len(there)} threads of the warpgroup {doing}"
-    other = None if part.place is None else make_agent(state, int(there[0]))
+    mask = int((np.int64(1) << shape.lane[absent_lanes].astype(np.int64)).sum())
+    message = f"lanes 0x{mask:08x} {doing}" if near.any() else f"{len(absent_lanes)} threads of the warpgroup {doing}"
+    other_agent = None if part.place is None else make_agent(state, int(absent_lanes[0]))
     return Finding(
-        rule, place, make_agent(state, here), message, part.place, other, count=len(np.unique(shape.warp[part.index]))
+        rule,
+        place,
+        make_agent(state, present_lane),
+        message,
+        part.place,
+        other_agent,
+        count=len(np.unique(shape.warp[part.index])),
     )
 
 
 def make_agent(state: State, lane: int) -> Agent:
     """Name a lane of a batch by its CTA, warp and lane."""
     shape, ctaid = state.shape, state.machine.ctaid[:, state.shape.cta[lane]]
-    return Agent(Cta.at(ctaid, state.machine.launch.grid), int(shape.thread[lane]) // 32, int(shape.lane[lane]))
+    return Agent(Cta.from_ctaid(ctaid, state.machine.launch.grid), int(shape.thread[lane]) // 32, int(shape.lane[lane]))
 
 
 def _iterate_positions(state: State) -> Iterator[tuple[int, int, Lanes, bool]]:
@@ -139,36 +159,44 @@ def _iterate_positions(state: State) -> Iterator[tuple[int, int, Lanes, bool]]:
     for key, sets in state.ready.items():
         for lanes in sets:
             yield abs(key[2]), -key[1], lanes, True
-    for key, lanes in state.parked:
+    for key, lanes in state.polling:
         yield abs(key[2]), -key[1], lanes, False
-    held: list[Waiter] = [item.waiting for item in state.suspended]
+    waiters: list[Waiter] = [item.waiter for item in state.mbarrier_waits]
     for items in (*state.barriers.waiters.values(), *state.converging.values()):
-        held += items
-    held += [*state.clusters.waiters, *state.warps_waiting, *state.columns]
+        waiters += items
+    waiters += [*state.clusters.waiters, *state.warps_waiting, *state.columns]
     if state.registers is not None:
-        held += state.registers.waiters
-    for item in held:
+        waiters += state.registers.waiters
+    for item in waiters:
         yield item.at, item.depth, item.lanes, False
 
 
-def _find_lost(
-    state: State, at: int, deep: int, part: Lanes, runs: bool, pc: int, depth: int, lanes: Lanes, warps: Array
+def _find_unreachable(
+    state: State,
+    part_pc: int,
+    part_depth: int,
+    part: Lanes,
+    is_runnable: bool,
+    pc: int,
+    depth: int,
+    lanes: Lanes,
+    warps: Array,
 ) -> Lanes | None:
-    """Return which lanes at a block and call depth cannot reach the others. Only lanes of their `warps` run in order:
-    another warp of the warpgroup may be several loop iterations behind."""
+    """Return the lanes of a part that cannot reach the others. Only lanes of their `warps` run in order: another warp
+    of the warpgroup may be several loop iterations behind."""
     if state.reach is None:
         state.reach = Reach(state.program)
     reach = state.reach
-    if deep == 0 and reach.only_exits(at):
+    if part_depth == 0 and reach.only_exits(part_pc):
         return None
-    level = min(deep, depth)
+    level = min(part_depth, depth)
     targets = {pc} if depth == level else {int(p) - 1 for p in np.unique(state.returns[level][lanes.sel])}
-    starts = np.full(part.n, at) if deep == level else state.returns[level][part.sel]
-    lost, blocks = np.zeros(part.n, np.bool_), state.blocks
-    ordered = runs & np.isin(state.shape.warp[part.sel], warps)
-    each: list[tuple[int, bool]] = sorted(set(zip(starts.tolist(), ordered.tolist(), strict=True)))
-    for start, first in each:
+    starts = np.full(part.n, part_pc) if part_depth == level else state.returns[level][part.sel]
+    is_absent, blocks = np.zeros(part.n, np.bool_), state.blocks
+    in_order = is_runnable & np.isin(state.shape.warp[part.sel], warps)
+    cases: list[tuple[int, bool]] = sorted(set(zip(starts.tolist(), in_order.tolist(), strict=True)))
+    for start, start_in_order in cases:
         near = [target for target in targets if blocks[target].code is blocks[start].code]
-        if near and not any(reach.precedes(start, target, first) for target in near):
-            lost |= (starts == start) & (ordered == first)
-    return part.subset(lost)
+        if near and not any(reach.precedes(start, target, start_in_order) for target in near):
+            is_absent |= (starts == start) & (in_order == start_in_order)
+    return part.subset(is_absent)

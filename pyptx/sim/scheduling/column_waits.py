@@ -15,12 +15,12 @@ def resume_allocated(state: State, block: Block, depth: int, lanes: Lanes) -> La
     """Return the lanes that continue after an allocation or deallocation; lanes without columns wait."""
     tensor = state.machine.memory.tensor
     if ".dealloc" in block.steps[0].instruction.modifiers:
-        waiting, state.columns = state.columns, []
-        for item in waiting:
+        waiters, state.columns = state.columns, []
+        for item in waiters:
             state.push(item.depth, item.pc, item.lanes)
         return lanes
     if not tensor.refused_lanes:
         return lanes
-    refused, tensor.refused_lanes = np.sort(np.concatenate(tensor.refused_lanes)), []
-    state.columns.append(Waiter(state.shape.select_index(refused), block.pc, depth, block.pc))
-    return lanes.subset(~np.isin(lanes.index, refused))
+    lanes_without_columns, tensor.refused_lanes = np.sort(np.concatenate(tensor.refused_lanes)), []
+    state.columns.append(Waiter(state.shape.select_index(lanes_without_columns), block.pc, depth, block.pc))
+    return lanes.subset(~np.isin(lanes.index, lanes_without_columns))

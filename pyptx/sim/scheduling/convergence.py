@@ -21,57 +21,57 @@ def converge(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | No
     """Return the lanes that may run a warp-wide instruction now; the others wait."""
     step = block.steps[0]
     if step.instruction.predicate is not None:
-        chosen, others = lanes.split(state.read_guard(step, block, lanes))
-        if others is not None:
-            state.push(depth, block.pc + 1, others)
-        if chosen is None:
+        running, remaining = lanes.split(state.read_guard(step, block, lanes))
+        if remaining is not None:
+            state.push(depth, block.pc + 1, remaining)
+        if running is None:
             return None
-        lanes = chosen
-    before = state.converging.pop(block.pc, None)
-    if before is not None:
-        lanes = state.shape.merge([lanes, *(item.lanes for item in before)])
+        lanes = running
+    earlier = state.converging.pop(block.pc, None)
+    if earlier is not None:
+        lanes = state.shape.merge([lanes, *(item.lanes for item in earlier)])
     if are_whole_warps(state, lanes, block.unit):
         unit = block.unit * state.shape.ctas
-        here = lanes.positions is None and not lanes.lo % unit and not lanes.hi % unit
-        if here or not (may_be_incomplete(state) and needs_all(block)):
+        is_whole = lanes.positions is None and not lanes.lo % unit and not lanes.hi % unit
+        if is_whole or not (may_be_incomplete(state) and needs_all(block)):
             return lanes
     mask = read_members(state, step, block, lanes)
     if mask is None:
         return lanes
-    ready = complete(state, block, lanes, mask)
+    ready = find_complete(state, block, lanes, mask)
     if state.machine.meetings:
         ready |= find_pending(state.machine, lanes)
-    chosen, others = lanes.split(ready)
-    if others is not None or block.unit == 32:
+    running, remaining = lanes.split(ready)
+    if remaining is not None or block.unit == 32:
         # No lane of a complete warpgroup is absent or has exited.
-        wrong = explain_divergence(state, block, depth, lanes)
-        if wrong is not None:
-            raise wrong
-    if others is not None:
-        state.converging[block.pc] = [Waiter(others, block.pc, depth, block.pc)]
-        meet(state)
-    return chosen
+        error = explain_divergence(state, block, depth, lanes)
+        if error is not None:
+            raise error
+    if remaining is not None:
+        state.converging[block.pc] = [Waiter(remaining, block.pc, depth, block.pc)]
+        release_meetings(state)
+    return running
 
 
-def complete(state: State, block: Block, lanes: Lanes, mask: Array) -> Array:
+def find_complete(state: State, block: Block, lanes: Lanes, mask: Array) -> Array:
     """Return the lanes whose members are all here and, if the instruction needs it, all of their warpgroup."""
-    here = find_together(state, lanes, mask)
-    return here if block.unit == 32 else here & _detect_warpgroups(state, lanes)
+    is_together = find_together(state, lanes, mask)
+    return is_together if block.unit == 32 else is_together & _detect_warpgroups(state, lanes)
 
 
-def meet(state: State) -> bool:
-    """Release lanes that wait at several places in the same instruction, as the manual allows: all members of their
-    mask execute it with the same qualifiers and mask. Tell whether there were any."""
+def release_meetings(state: State) -> bool:
+    """Release lanes that wait at several places for one another, as the manual allows: all members of their mask
+    execute the same instruction with the same qualifiers and mask. Tell whether there were any."""
     kinds: dict[tuple[str, ...], list[Waiter]] = {}
     for pc, items in state.converging.items() if len(state.converging) > 1 else ():
         kind = _classify(state.blocks[pc])
         if kind is not None:
             kinds.setdefault(kind, []).extend(items)
-    any_met = False
+    has_released = False
     for items in kinds.values():
         if len({item.at for item in items}) > 1:
-            any_met |= _match_members(state, items)
-    return any_met
+            has_released |= _match_members(state, items)
+    return has_released
 
 
 def _classify(block: Block) -> tuple[str, ...] | None:
@@ -85,15 +85,17 @@ def _classify(block: Block) -> tuple[str, ...] | None:
 
 def _match_members(state: State, items: list[Waiter]) -> bool:
     shape, index = state.shape, np.concatenate([item.lanes.index for item in items])
-    each = [read_members(state, state.blocks[item.at].steps[0], state.blocks[item.at], item.lanes) for item in items]
-    masks = np.concatenate([mask for mask in each if mask is not None])
+    member_masks = [
+        read_members(state, state.blocks[item.at].steps[0], state.blocks[item.at], item.lanes) for item in items
+    ]
+    masks = np.concatenate([mask for mask in member_masks if mask is not None])
     warp, lane = shape.warp[index], np.int64(1) << shape.lane[index].astype(np.int64)
-    _, which = np.unique(warp.astype(np.int64) << 32 | masks, return_inverse=True)
-    here = np.zeros(which.max() + 1, np.int64)
-    np.bitwise_or.at(here, which, lane)
+    _, group_of_lane = np.unique(warp.astype(np.int64) << 32 | masks, return_inverse=True)
+    present_bits = np.zeros(group_of_lane.max() + 1, np.int64)
+    np.bitwise_or.at(present_bits, group_of_lane, lane)
     living = np.flatnonzero(state.alive)
     alive = _collect_bits(shape.warp[living], shape.lane[living], shape.warps * shape.ctas)
-    free = (masks & alive[warp] & ~here[which]) == 0
+    free = (masks & alive[warp] & ~present_bits[group_of_lane]) == 0
     if not free.any():
         return False
     order = np.argsort(index)
@@ -106,19 +108,19 @@ def _match_members(state: State, items: list[Waiter]) -> bool:
     assert warp_operation is not None
     assert warp_operation.function is not None
     result = warp_operation.function(state.machine, together, *values)
-    wanted = np.zeros(shape.lanes, np.bool_)
-    wanted[together.sel] = True
-    state.machine.meetings.append(Meeting(together, result, wanted))
+    is_pending = np.zeros(shape.lanes, np.bool_)
+    is_pending[together.sel] = True
+    state.machine.meetings.append(Meeting(together, result, is_pending))
     for item in items:
-        released, stay = item.lanes.split(wanted[item.lanes.sel])
-        remaining = [one for one in state.converging[item.at] if one is not item]
+        resuming, stay = item.lanes.split(is_pending[item.lanes.sel])
+        remaining = [waiter for waiter in state.converging[item.at] if waiter is not item]
         if stay is not None:
             remaining.append(Waiter(stay, item.pc, item.depth, item.at))
         state.converging[item.at] = remaining
         if not remaining:
             del state.converging[item.at]
-        if released is not None:
-            state.push(item.depth, item.at, released)
+        if resuming is not None:
+            state.push(item.depth, item.at, resuming)
     return True
 
 
@@ -127,9 +129,9 @@ def _read_sources(state: State, block: Block, lanes: Lanes) -> list[Array]:
     step, operands = block.steps[0], Operands(state.program, block)
     assert step.plan is not None
     values: list[Array] = []
-    for wanted, operand in zip(step.plan.signature, step.instruction.operands, strict=True):
-        if wanted.access == "r":
-            expression = operands.read(operand, wanted.type, step.scope)
+    for signature_operand, operand in zip(step.plan.signature, step.instruction.operands, strict=True):
+        if signature_operand.access == "r":
+            expression = operands.read(operand, signature_operand.type, step.scope)
             values.append(np.broadcast_to(state.evaluate(operands, expression, lanes), lanes.n))
     return values
 
@@ -145,16 +147,16 @@ def are_whole_warps(state: State, lanes: Lanes, threads: int = 32) -> bool:
     if threads == 32 and lanes.n == state.live:
         return True
     unit = threads * state.shape.ctas
-    rest = lanes.hi % unit and (threads > 32 or lanes.hi < state.shape.lanes)
-    return lanes.positions is None and not lanes.lo % unit and not rest
+    has_remainder = lanes.hi % unit and (threads > 32 or lanes.hi < state.shape.lanes)
+    return lanes.positions is None and not lanes.lo % unit and not has_remainder
 
 
 def read_members(state: State, step: Step, block: Block, lanes: Lanes) -> Array | None:
     """Return the member mask of a warp-wide instruction, None if it has none."""
     plan = step.plan
     assert plan is not None
-    for wanted, operand in zip(plan.signature, step.instruction.operands, strict=True):
-        if wanted.name == "membermask":
+    for signature_operand, operand in zip(plan.signature, step.instruction.operands, strict=True):
+        if signature_operand.name == "membermask":
             return state.read_value(operand, step, block, lanes).astype(np.uint32)
     if any(m in (".aligned", ".sync") for m in step.instruction.modifiers):
         return np.full(lanes.n, 0xFFFFFFFF, np.uint32)
@@ -164,34 +166,34 @@ def read_members(state: State, step: Step, block: Block, lanes: Lanes) -> Array 
 def find_together(state: State, lanes: Lanes, mask: Array, among: Lanes | None = None) -> Array:
     """Return the lanes whose members are all here (among these or `among`) or have exited."""
     warps = state.shape.warps * state.shape.ctas
-    others = lanes if among is None else among
-    here = _collect_bits(state.shape.warp[others.sel], state.shape.lane[others.sel], warps)
+    candidates = lanes if among is None else among
+    present_bits = _collect_bits(state.shape.warp[candidates.sel], state.shape.lane[candidates.sel], warps)
     living = np.flatnonzero(state.alive)
     alive = _collect_bits(state.shape.warp[living], state.shape.lane[living], warps)
     warp = state.shape.warp[lanes.sel]
-    return (mask & alive[warp] & ~here[warp]) == 0
+    return (mask & alive[warp] & ~present_bits[warp]) == 0
 
 
 def release_warps(state: State) -> None:
     """Release lanes whose members all wait in a `bar.warp.sync`, whichever one it is."""
     items = state.warps_waiting
-    here = state.shape.merge([item.lanes for item in items])
-    kept: list[Waiter] = []
-    released: list[tuple[Step, Lanes, Array]] = []
+    present = state.shape.merge([item.lanes for item in items])
+    remaining: list[Waiter] = []
+    releases: list[tuple[Step, Lanes, Array]] = []
     for item in items:
         block = state.blocks[item.at]
         mask = read_members(state, block.steps[-1], block, item.lanes)
         assert mask is not None
-        passing = find_together(state, item.lanes, mask, here)
+        passing = find_together(state, item.lanes, mask, present)
         free, stay = item.lanes.split(passing)
         if free is not None:
-            released.append((block.steps[-1], free, mask[passing]))
+            releases.append((block.steps[-1], free, mask[passing]))
             state.push(item.depth, item.pc, free)
         if stay is not None:
-            kept.append(Waiter(stay, item.pc, item.depth, item.at))
-    state.warps_waiting = kept
-    if released and state.sink is not None:
-        state.sink.on_warp_barriers(released)
+            remaining.append(Waiter(stay, item.pc, item.depth, item.at))
+    state.warps_waiting = remaining
+    if releases and state.sink is not None:
+        state.sink.on_warp_barriers(releases)
 
 
 def _collect_bits(warp: Array, lane: Array, warps: int) -> Array:

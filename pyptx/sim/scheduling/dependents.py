@@ -45,8 +45,8 @@ def resume_waiting(state: State) -> bool:
     flight = state.machine.flight
     if flight is None or not flight.waiters:
         return False
-    waiting, flight.waiters = flight.waiters, []
-    for item in waiting:
+    waiters, flight.waiters = flight.waiters, []
+    for item in waiters:
         if state.sink is not None:
             state.sink.on_grid_wait(item.lanes)
         state.push(item.depth, item.pc, item.lanes)

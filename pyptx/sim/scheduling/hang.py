@@ -22,10 +22,10 @@ from pyptx.sim.reports.graph import Hang, HangReport, explain
 from pyptx.sim.rules import REMEDIES
 from pyptx.sim.scheduling.apart import explain_waiting
 from pyptx.sim.scheduling.convergence import read_members
-from pyptx.sim.scheduling.known import Known, list_threads
+from pyptx.sim.scheduling.known import BatchKnowledge, list_threads
 from pyptx.sim.scheduling.polling import Poll, find_loop, find_polls
 from pyptx.sim.scheduling.state import State
-from pyptx.sim.state.barriers import Waiter as Held
+from pyptx.sim.state.barriers import Waiter as LaneWait
 
 _MOST_CTAS = 32
 """How many CTAs to search for a writer of the polled location."""
@@ -37,72 +37,78 @@ def make_deadlock(state: State) -> PtxError:
     if wrong is not None:
         return wrong
     report = explain_hang(state)
-    finding = report.finding()
+    finding = report.make_finding()
     assert finding is not None
     return Hang([finding.diagnostic()], report)
 
 
-def make_livelock(state: State, parked: list[tuple[int, Lanes]]) -> PtxError:
-    """Return the error of a batch whose running lanes change nothing: they poll, from these blocks on."""
-    report = explain_hang(state, parked)
-    loop = find_loop(state, parked[0][0])
+def make_livelock(state: State, polling: list[tuple[int, Lanes]]) -> PtxError:
+    """Return the error of a batch whose running lanes change nothing: they poll in loops that begin at these blocks."""
+    report = explain_hang(state, polling)
+    loop = find_loop(state, polling[0][0])
     lines = [span.line for block in loop for step in block.steps if (span := opcode_span(step.instruction)) is not None]
-    where = f"the loop at lines {min(lines)} to {max(lines)} never ends: nothing changes anymore" if lines else ""
+    loop_text = f"the loop at lines {min(lines)} to {max(lines)} never ends: nothing changes anymore" if lines else ""
     node = report.guilty
     if node is None:
-        who = Known(state, []).who(list_threads(state, parked[0][1]))
-        text = f"no progress: {who} runs forever; {where}"
+        agents = BatchKnowledge(state, []).name_threads(list_threads(state, polling[0][1]))
+        text = f"no progress: {agents} runs forever; {loop_text}"
         return Hang([rules.LIVELOCK.report(opcode_span(loop[0].steps[0].instruction), text)], report)
-    who, place = node.waiting[0]
+    agents, place = node.waiters[0]
     doing = "polls" if node.kind == "memory" or "test_wait" in place.text else "waits for"
-    text = f"no progress: {who} {doing} {node.what}: {node.missing}; {where}"
+    text = f"no progress: {agents} {doing} {node.what}: {node.missing}; {loop_text}"
     diagnostic = rules.LIVELOCK.report(place.origin, text, help=REMEDIES[rules.LIVELOCK.code])
-    return Hang([replace(diagnostic, details=tuple(report.summary()))], report)
+    return Hang([replace(diagnostic, details=tuple(report.summarize()))], report)
 
 
-def explain_hang(state: State, parked: Sequence[tuple[int, Lanes]] = ()) -> HangReport:
+def explain_hang(state: State, polling: Sequence[tuple[int, Lanes]] = ()) -> HangReport:
     """Return the wait-for graph of the first cluster whose lanes wait, or poll at these blocks."""
-    blocked: list[tuple[str, Array, Lanes, Held | Poll]] = [*list_waits(state)]
-    blocked += [(poll.kind, poll.key, poll.lanes, poll) for pc, ls in parked for poll in find_polls(state, pc, ls)]
-    if not blocked:
+    waits_by_kind: list[tuple[str, Array, Lanes, LaneWait | Poll]] = [*list_waits(state)]
+    waits_by_kind += [
+        (poll.kind, poll.key, poll.lanes, poll) for pc, ls in polling for poll in find_polls(state, pc, ls)
+    ]
+    if not waits_by_kind:
         return HangReport([], None, [])
     size = state.clusters.size
-    first = min(int(lanes.cta.min()) for _, _, lanes, _ in blocked) // size * size
+    first = min(int(lanes.cta.min()) for _, _, lanes, _ in waits_by_kind) // size * size
     ctas = range(first, first + size)
-    if any(kind == "memory" for kind, _, _, _ in blocked):
+    if any(kind == "memory" for kind, _, _, _ in waits_by_kind):
         ctas = range(min(state.shape.ctas, _MOST_CTAS))
-    known = Known(state, list(ctas))
-    waiting = [wait for kind, keys, lanes, held in blocked for wait in known.list_waits(kind, keys, lanes, held)]
-    waiting.sort(key=lambda wait: wait.threads[0])
-    return explain(waiting, known.list_exited(), known)
+    knowledge = BatchKnowledge(state, list(ctas))
+    waits = [
+        wait
+        for kind, keys, lanes, lane_wait in waits_by_kind
+        for wait in knowledge.list_waits(kind, keys, lanes, lane_wait)
+    ]
+    waits.sort(key=lambda wait: wait.threads[0])
+    return explain(waits, knowledge.list_exited(), knowledge)
 
 
-def list_waits(state: State) -> list[tuple[str, Array, Lanes, Held]]:
+def list_waits(state: State) -> list[tuple[str, Array, Lanes, LaneWait]]:
     """Return the waiting lanes, with the kind and the key of each awaited event."""
     places = state.machine.memory.mbarriers.places
-    blocked: list[tuple[str, Array, Lanes, Held]] = [
-        ("mbarrier", places[s.rows], s.waiting.lanes, s.waiting) for s in state.suspended
+    waits: list[tuple[str, Array, Lanes, LaneWait]] = [
+        ("mbarrier", places[s.rows], s.waiter.lanes, s.waiter) for s in state.mbarrier_waits
     ]
     for number, items in state.barriers.waiters.items():
-        blocked += [("bar", np.full(item.lanes.n, number), item.lanes, item) for item in items]
+        waits += [("bar", np.full(item.lanes.n, number), item.lanes, item) for item in items]
     for item in state.clusters.waiters:
-        blocked.append(("cluster", item.lanes.cta // state.clusters.size, item.lanes, item))
+        waits.append(("cluster", item.lanes.cta // state.clusters.size, item.lanes, item))
     for item in state.warps_waiting:
         block = state.blocks[item.at]
-        blocked.append(("warp", _read_masks(state, block, block.steps[-1], item), item.lanes, item))
+        waits.append(("warp", _read_masks(state, block, block.steps[-1], item), item.lanes, item))
     if state.registers is not None:
-        blocked += [("registers", item.lanes.cta, item.lanes, item) for item in state.registers.waiters]
+        waits += [("registers", item.lanes.cta, item.lanes, item) for item in state.registers.waiters]
     if state.machine.flight is not None:
-        blocked += [("grid", np.zeros(item.lanes.n), item.lanes, item) for item in state.machine.flight.waiters]
-    blocked += [("columns", item.lanes.cta, item.lanes, item) for item in state.columns]
+        waits += [("grid", np.zeros(item.lanes.n), item.lanes, item) for item in state.machine.flight.waiters]
+    waits += [("columns", item.lanes.cta, item.lanes, item) for item in state.columns]
     for group in state.converging.values():
         for item in group:
             block = state.blocks[item.at]
             kind = "warp" if block.unit == 32 else "warpgroup"
-            blocked.append((kind, _read_masks(state, block, block.steps[0], item), item.lanes, item))
-    return blocked
+            waits.append((kind, _read_masks(state, block, block.steps[0], item), item.lanes, item))
+    return waits
 
 
-def _read_masks(state: State, block: Block, step: Step, item: Held) -> Array:
+def _read_masks(state: State, block: Block, step: Step, item: LaneWait) -> Array:
     mask = read_members(state, step, block, item.lanes)
     return np.full(item.lanes.n, 0xFFFFFFFF) if mask is None else mask.astype(np.int64)

@@ -1,4 +1,4 @@
-"""What a batch knows of the events that its lanes wait for: what is missing, and who can still cause them."""
+"""The events that the lanes of a batch wait for: what is missing, and which threads can still cause them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pyptx.check.body import Step
+from pyptx.diagnostics import format_count
 from pyptx.ir import opcode_span
 from pyptx.sim.base.events import Place
 from pyptx.sim.base.formats import Array
@@ -29,7 +30,7 @@ from pyptx.sim.scheduling.reach import (
 )
 from pyptx.sim.scheduling.register_pool import read_count
 from pyptx.sim.scheduling.state import State
-from pyptx.sim.state.barriers import Waiter as Held
+from pyptx.sim.state.barriers import Waiter as LaneWait
 from pyptx.sim.state.tensor_memory import Holding
 
 
@@ -40,33 +41,35 @@ def find_step(block: Block) -> Step:
 
 def make_place(block: Block, step: Step | None = None) -> Place:
     """Return the place of the instruction at which lanes of a block wait or exited."""
-    at = step or find_step(block)
-    origin = opcode_span(at.instruction)
+    target = step or find_step(block)
+    origin = opcode_span(target.instruction)
     if origin is None:
         return Place(block.code.function.origin, f"the end of {block.code.function.name}")
-    return Place(origin, at.instruction.full_opcode)
+    return Place(origin, target.instruction.full_opcode)
 
 
 def list_threads(state: State, lanes: Lanes, mask: Array | None = None) -> tuple[int, ...]:
-    chosen = lanes.index if mask is None else lanes.index[mask]
+    index = lanes.index if mask is None else lanes.index[mask]
     shape = state.shape
-    return tuple((shape.cta[chosen] * shape.warps * 32 + shape.thread[chosen]).tolist())
+    return tuple((shape.cta[index] * shape.warps * 32 + shape.thread[index]).tolist())
 
 
-def locate_wait(state: State, kind: str, held: Held) -> Place:
+def locate_wait(state: State, kind: str, lane_wait: LaneWait) -> Place:
     """Return the place where lanes wait: at a barrier, the last instruction of its block."""
-    block = state.blocks[held.at]
-    ends = kind in ("bar", "cluster", "grid") or any(held is item for item in state.warps_waiting)
-    return make_place(block, block.steps[-1] if ends else None)
+    block = state.blocks[lane_wait.at]
+    at_end = kind in ("bar", "cluster", "grid") or any(lane_wait is item for item in state.warps_waiting)
+    return make_place(block, block.steps[-1] if at_end else None)
 
 
 @dataclass(slots=True)
-class Known:
-    """What the batch knows of the CTAs of one cluster."""
+class BatchKnowledge:
+    """What is known of the events that the CTAs of one cluster wait for."""
 
     state: State
     ctas: list[int]
-    resumes: dict[Waiting, tuple[int, Held | Poll]] = field(default_factory=dict[Waiting, "tuple[int, Held | Poll]"])
+    resumes: dict[Waiting, tuple[int, LaneWait | Poll]] = field(
+        default_factory=dict[Waiting, "tuple[int, LaneWait | Poll]"]
+    )
     reach: Reach = field(init=False)
 
     def __post_init__(self) -> None:
@@ -76,18 +79,18 @@ class Known:
     def stride(self) -> int:
         return self.state.shape.warps * 32
 
-    def list_waits(self, kind: str, keys: Array, lanes: Lanes, held: Held | Poll) -> list[Waiting]:
-        """Return the waits of lanes of these CTAs, one per CTA and key (and per warp, if each warp waits for its own
-        event)."""
+    def list_waits(self, kind: str, keys: Array, lanes: Lanes, lane_wait: LaneWait | Poll) -> list[Waiting]:
+        """Return the waits of lanes of these CTAs: one per CTA and key, and per warp if each warp waits for its own
+        event."""
         waits_of_lanes: list[Waiting] = []
         inside = np.isin(lanes.cta, self.ctas)
         warp = self.state.shape.warp[lanes.sel] if kind == "warp" else np.zeros(lanes.n, np.int64)
         groups = np.stack([lanes.cta, keys.astype(np.int64), warp])[:, inside]
         for cta, key, own in np.unique(groups, axis=1).T.tolist():
             mask = inside & (lanes.cta == cta) & (keys == key) & (warp == own)
-            place = held.place if isinstance(held, Poll) else locate_wait(self.state, kind, held)
+            place = lane_wait.place if isinstance(lane_wait, Poll) else locate_wait(self.state, kind, lane_wait)
             wait = Waiting(list_threads(self.state, lanes, mask), place, kind, key)
-            self.resumes[wait] = (held.pc, held)
+            self.resumes[wait] = (lane_wait.pc, lane_wait)
             waits_of_lanes.append(wait)
         return waits_of_lanes
 
@@ -96,14 +99,14 @@ class Known:
         state = self.state
         dead = np.flatnonzero(~state.alive & np.isin(state.shape.cta, self.ctas))
         standings: list[Standing] = []
-        for pc in sorted({int(pc) for pc in state.left[dead]}):
-            lanes = state.shape.select_index(dead[state.left[dead] == pc])
+        for pc in sorted({int(pc) for pc in state.exit_blocks[dead]}):
+            lanes = state.shape.select_index(dead[state.exit_blocks[dead] == pc])
             standings.append(
                 Standing(list_threads(state, lanes), make_place(state.blocks[pc], state.blocks[pc].steps[-1]), True)
             )
         return standings
 
-    def who(self, threads: Sequence[int]) -> str:
+    def name_threads(self, threads: Sequence[int]) -> str:
         """Name threads by CTA, warp and lane."""
         warps: dict[int, list[int]] = {}
         for thread in threads:
@@ -115,15 +118,15 @@ class Known:
             lane_text = lane_text or ("" if len(lanes) == size else f" ({len(lanes)} lanes)")
             parts.setdefault(f"CTA {self.name_cta(cta)}", []).append(f"warp {own // 32}{lane_text}")
         text = ", ".join(f"{cta} {', '.join(own)}" for cta, own in parts.items())
-        text += f" and {len(warps) - 4} more warps" if len(warps) > 4 else ""
+        text += f" and {format_count('more warp', len(warps) - 4)}" if len(warps) > 4 else ""
         grid = self.state.machine.launch.label
         return f"{text} of `{grid}`" if grid else text
 
     def name_cta(self, cta: int) -> Cta:
         """Name a CTA of the batch."""
-        return Cta.at(self.state.machine.ctaid[:, cta], self.state.machine.launch.grid)
+        return Cta.from_ctaid(self.state.machine.ctaid[:, cta], self.state.machine.launch.grid)
 
-    def subject(self, wait: Waiting) -> Subject:
+    def describe(self, wait: Waiting) -> Subject:
         """Describe the event that these threads wait for."""
         if wait.kind == "mbarrier":
             return self._describe_mbarrier(wait)
@@ -163,7 +166,7 @@ class Known:
         row = int(barriers.find_rows(np.array([wait.key]))[0])
         cta, place = divmod(wait.key, state.shape.shared_stride)
         address = place + state.machine.memory.shared_base
-        named = state.machine.launch.shared_names.format_address(address)
+        object_name = state.machine.launch.shared_names.format_address(address)
         phase, pending, count, tx = (
             int(v[row]) for v in (barriers.phase, barriers.pending, barriers.expected, barriers.tx)
         )
@@ -171,16 +174,16 @@ class Known:
         missing = advice.describe_phase(phase, pending, count, tx, phase & 1)
         if pending > count:
             missing += f" ({count} by init, the rest by cp.async.mbarrier.arrive)"
-        done, init = self._find_history(wait.key)
-        history = [f"{self._describe_last(source, done)}" for source in sources]
+        last_threads, init = self._find_history(wait.key)
+        history = [f"{self._describe_last(source, last_threads)}" for source in sources]
         if not sources:
             history = ["no instruction of the kernel arrives at it"]
         key = ("mbarrier", wait.key)
-        name = f"mbarrier {named} of CTA {self.name_cta(cta)}, phase {phase}"
+        name = f"mbarrier {object_name} of CTA {self.name_cta(cta)}, phase {phase}"
         lacks = pending, count, tx
         return Subject(
             key, name, missing, tuple(history), init, self._find_helpers(sources), True, advice.has_begun(*lacks),
-            advice.advise_phase(*lacks), self._find_signals(sources),
+            advice.advise_phase(*lacks), self._find_signals(sources), is_broken=tx != 0,
         )  # fmt: skip
 
     def _find_history(self, place: int) -> tuple[dict[int, tuple[int, ...]], Place | None]:
@@ -195,19 +198,21 @@ class Known:
                     init = Place(site.origin, site.instruction.full_opcode)
         return threads_by_instruction, init
 
-    def _describe_last(self, source: Source, done: dict[int, tuple[int, ...]]) -> str:
+    def _describe_last(self, source: Source, last_threads: dict[int, tuple[int, ...]]) -> str:
         instruction = source.step.instruction
         place = Place(opcode_span(instruction), instruction.full_opcode)
-        who = done.get(id(instruction))
-        return f"{place} " + (f"was last executed by {self.who(who)}" if who else "was never executed on it")
+        threads = last_threads.get(id(instruction))
+        return f"{place} " + (
+            f"was last executed by {self.name_threads(threads)}" if threads else "was never executed on it"
+        )
 
     def _describe_bar(self, wait: Waiting) -> Subject:
         state, cta = self.state, wait.threads[0] // self.stride
         barriers = state.barriers
-        arrived, need = int(barriers.arrivals[cta, wait.key]), int(barriers.thread_counts[cta, wait.key])
+        arrivals, need = int(barriers.arrivals[cta, wait.key]), int(barriers.thread_counts[cta, wait.key])
         live = int(barriers.live[cta])
-        unit, name = (32, "warps") if not (arrived % 32 or (need or live) % 32) else (1, "threads")
-        missing = f"{arrived // unit} of {(need or live) // unit} {name} have arrived"
+        unit, name = (32, "warps") if not (arrivals % 32 or (need or live) % 32) else (1, "threads")
+        missing = f"{arrivals // unit} of {(need or live) // unit} {name} have arrived"
         if need > live:
             missing += f", only {live // unit} {name} are live"
         sources = self.reach.find_sources(make_bar_matcher(wait.key))
@@ -219,9 +224,9 @@ class Known:
         state, clusters = self.state, self.state.clusters
         own = state.alive & (state.shape.cta // clusters.size == wait.key)
         lacking = np.flatnonzero(own & (clusters.arrival_phase < clusters.phase[wait.key]))
-        missing = f"{len(lacking)} threads have not arrived"
+        missing = advice.describe_absent("thread", len(lacking))
         if len(lacking):
-            missing += f": {self.who(list_threads(state, state.shape.select_index(lacking)))}"
+            missing += f": {self.name_threads(list_threads(state, state.shape.select_index(lacking)))}"
         name = f"cluster barrier of CTAs {', '.join(str(self.name_cta(c)) for c in self.ctas)}"
         helpers = self._find_helpers(self.reach.find_sources(match_cluster_arrival))
         return Subject(("cluster", wait.key), name, missing, helpers=helpers, exact=True, advice=advice.CLUSTERS)
@@ -253,11 +258,13 @@ class Known:
         thread, lane = state.shape.thread, np.arange(state.shape.lanes)
         near = state.alive & (state.shape.cta == cta) & (thread >= first) & (thread < first + size)
         near &= (wait.key >> state.shape.lane.astype(np.int64) & 1) != 0
-        here = set(wait.threads)
-        absent = [int(x) for x in lane[near] if cta * self.stride + int(thread[x]) not in here]
+        present = set(wait.threads)
+        absent = [int(x) for x in lane[near] if cta * self.stride + int(thread[x]) not in present]
         threads = list_threads(state, state.shape.select_index(np.array(absent))) if absent else ()
         missing = (
-            f"{len(absent)} lanes have not arrived: {self.who(threads)}" if absent else "not all lanes have arrived"
+            f"{advice.describe_absent('lane', len(absent))}: {self.name_threads(threads)}"
+            if absent
+            else "not all lanes have arrived"
         )
         name = f"the {'warpgroup' if size == 128 else 'warp'} at `{wait.place.text}`"
         helpers = frozenset(t >> 5 for t in threads)
@@ -273,9 +280,9 @@ class Known:
     def _describe_registers(self, wait: Waiting) -> Subject:
         state, pool = self.state, self.state.registers
         assert pool is not None
-        held = self.resumes[wait][1]
-        assert isinstance(held, Held)
-        count = read_count(state.blocks[held.at])
+        lane_wait = self.resumes[wait][1]
+        assert isinstance(lane_wait, LaneWait)
+        count = read_count(state.blocks[lane_wait.at])
         warp = state.shape.warp[wait.threads[0] % self.stride * state.shape.ctas + wait.key]
         need = max(0, count - int(pool.counts[warp])) * 32
         missing = f"each warp that requests {count} per thread needs {need} more, {int(pool.free[wait.key])} are free"
@@ -284,11 +291,11 @@ class Known:
         return Subject(("registers", wait.key), name, missing, helpers=helpers, exact=True)
 
     def _describe_columns(self, wait: Waiting) -> Subject:
-        state, held = self.state, self.resumes[wait][1]
-        assert isinstance(held, Held)
-        block = state.blocks[held.at]
+        state, lane_wait = self.state, self.resumes[wait][1]
+        assert isinstance(lane_wait, LaneWait)
+        block = state.blocks[lane_wait.at]
         step = block.steps[0]
-        count = int(state.read_value(step.instruction.operands[1], step, block, held.lanes)[0])
+        count = int(state.read_value(step.instruction.operands[1], step, block, lane_wait.lanes)[0])
         ctas = [wait.key & ~1, wait.key | 1] if ".cta_group::2" in step.instruction.modifiers else [wait.key]
         holders = [
             self._describe_holder(cta, item) for cta in ctas for item in state.machine.memory.tensor.list_holders(cta)
@@ -306,4 +313,4 @@ class Known:
         instruction = item.instruction
         place = Place(opcode_span(instruction), instruction.full_opcode)
         last = item.first + item.columns - 1
-        return f"{item.first} to {last} of CTA {self.name_cta(cta)} are held by {self.who(warp)} since {place}"
+        return f"{item.first} to {last} of CTA {self.name_cta(cta)} are held by {self.name_threads(warp)} since {place}"

@@ -21,26 +21,26 @@ from pyptx.sim.scheduling.state import State
 from pyptx.sim.scheduling.waiting import release, wait
 
 
-def leave(state: State, block: Block, depth: int, lanes: Lanes, how: int) -> bool:
+def leave(state: State, block: Block, depth: int, lanes: Lanes, outcome: int) -> bool:
     """Move lanes that leave a block in two directions, or by a call, a barrier or exit. Return False and move none if
     their guard is false in every lane: all continue with the next block."""
     step = block.steps[-1]
-    if how == DIVERGED:
-        taken, others = lanes.split(state.read_guard(step, block, lanes))
-        if taken is not None:
-            _jump(state, block, depth, block.targets[0], taken)
-        if others is not None:
-            state.push(depth, block.pc + 1, others)
+    if outcome == DIVERGED:
+        jumping, remaining = lanes.split(state.read_guard(step, block, lanes))
+        if jumping is not None:
+            _jump(state, block, depth, block.targets[0], jumping)
+        if remaining is not None:
+            state.push(depth, block.pc + 1, remaining)
         return True
     if step.instruction.predicate is not None:
-        chosen, others = lanes.split(state.read_guard(step, block, lanes))
-        if chosen is None:
+        leaving, remaining = lanes.split(state.read_guard(step, block, lanes))
+        if leaving is None:
             return False
-        if others is not None:
-            state.push(depth, block.pc + 1, others)
-        if others is not None and block.ending == WAIT and state.sink is not None:
-            state.sink.on_split(step, chosen, others)
-        lanes = chosen
+        if remaining is not None:
+            state.push(depth, block.pc + 1, remaining)
+        if remaining is not None and block.ending == WAIT and state.sink is not None:
+            state.sink.on_split(step, leaving, remaining)
+        lanes = leaving
     _LEAVING[block.ending](state, block, depth, lanes)
     return True
 
@@ -56,7 +56,7 @@ def _exit(state: State, block: Block, depth: int, lanes: Lanes) -> None:
     if state.sink is not None:
         state.sink.on_exit(block.steps[-1], lanes)
     state.alive[lanes.sel] = False
-    state.left[lanes.sel] = block.pc
+    state.exit_blocks[lanes.sel] = block.pc
     state.live -= lanes.n
     state.barriers.remove_lanes(lanes)
     state.clusters.live -= np.bincount(state.clusters.find_cluster(lanes), minlength=len(state.clusters.live))
@@ -68,22 +68,22 @@ def _exit(state: State, block: Block, depth: int, lanes: Lanes) -> None:
 
 
 def _trap(state: State, block: Block, depth: int, lanes: Lanes) -> None:
-    where = state.machine.memory.describe_thread(lanes, 0, block.code.function.name)
+    location = state.machine.memory.describe_thread(lanes, 0, block.code.function.name)
     raise faults.error(
-        faults.TRAP, opcode_span(block.steps[-1].instruction), "the kernel executed `trap`", notes=(where,)
+        faults.TRAP, opcode_span(block.steps[-1].instruction), "the kernel executed `trap`", notes=(location,)
     )
 
 
 def _branch_by_table(state: State, block: Block, depth: int, lanes: Lanes) -> None:
     step = block.steps[-1]
     index = state.read_value(step.instruction.operands[0], step, block, lanes)
-    for at in np.unique(index):
-        subset = lanes.subset(index == at)
-        if int(at) >= len(block.targets):
-            text = f"index {int(at)}, the list has {len(block.targets)} labels"
+    for entry in np.unique(index):
+        subset = lanes.subset(index == entry)
+        if int(entry) >= len(block.targets):
+            text = f"index {int(entry)}, the list has {len(block.targets)} labels"
             raise faults.error(faults.BAD_BRANCH, opcode_span(step.instruction), text)
         if subset is not None:
-            _jump(state, block, depth, block.targets[int(at)], subset)
+            _jump(state, block, depth, block.targets[int(entry)], subset)
 
 
 def _call(state: State, block: Block, depth: int, lanes: Lanes) -> None:
@@ -94,11 +94,11 @@ def _call(state: State, block: Block, depth: int, lanes: Lanes) -> None:
         _enter(state, code, name, block, depth, lanes)
         return
     address = state.read_value(parts_of_call(step)[1], step, block, lanes)
-    for at in np.unique(address):
-        subset = lanes.subset(address == at)
-        code = state.program.find_code(int(at))
+    for target_address in np.unique(address):
+        subset = lanes.subset(address == target_address)
+        code = state.program.find_code(int(target_address))
         if code is None:
-            text = f"{int(at):#x} is not the address of a function (functions start at {FUNCTION_BASE:#x})"
+            text = f"{int(target_address):#x} is not the address of a function (functions start at {FUNCTION_BASE:#x})"
             raise faults.error(faults.BAD_CALL, opcode_span(step.instruction), text)
         if subset is not None:
             _enter(state, code, code.function.name, block, depth, subset)
@@ -135,24 +135,24 @@ def _keep_dynamic(state: State, depth: int, lanes: Lanes, top: int, origin: Orig
     state.dynamics[depth][lanes.sel] = state.machine.dynamic[lanes.sel]
 
 
-def _save(state: State, code: Code, depth: int, lanes: Lanes, back: bool = False) -> None:
+def _save(state: State, code: Code, depth: int, lanes: Lanes, restores: bool = False) -> None:
     """Save the registers of a recursive function, or restore them."""
-    kept = state.saved.get((depth, code.number))
+    save_area = state.saved.get((depth, code.number))
     rows = {
         letter: [r.index + n for r in code.rows.by_name.values() if r.letter == letter for n in range(r.count)]
         for letter in CLASSES
     }
-    if kept is None:
-        kept = state.saved[depth, code.number] = {
+    if save_area is None:
+        save_area = state.saved[depth, code.number] = {
             letter: np.zeros((len(rows[letter]), state.shape.lanes), dtype) for letter, dtype in CLASSES.items()
         }
     for letter, indices in rows.items():
         matrix = state.machine.registers[letter]
-        for at, row in enumerate(indices):
-            if back:
-                matrix[row, lanes.sel] = kept[letter][at, lanes.sel]
+        for position, row in enumerate(indices):
+            if restores:
+                matrix[row, lanes.sel] = save_area[letter][position, lanes.sel]
             else:
-                kept[letter][at, lanes.sel] = matrix[row, lanes.sel]
+                save_area[letter][position, lanes.sel] = matrix[row, lanes.sel]
 
 
 def _return(state: State, block: Block, depth: int, lanes: Lanes) -> None:
@@ -168,7 +168,7 @@ def _return(state: State, block: Block, depth: int, lanes: Lanes) -> None:
             if state.program.dynamic is not None:
                 state.machine.dynamic[subset.sel] = state.dynamics[depth - 1][subset.sel]
             if code.recursive:
-                _save(state, code, depth - 1, subset, back=True)
+                _save(state, code, depth - 1, subset, restores=True)
             state.push(depth - 1, int(pc), subset)
 
 

@@ -44,7 +44,7 @@ class Order:
     down: bool = False
     fair: bool = False
     hasty: frozenset[str] = frozenset()
-    _of: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
+    _rank_of: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
 
     def split(self, depth: int, pc: int, lanes: Lanes) -> list[tuple[Key, Lanes]]:
         """Return lanes at a block with their keys, split by rank."""
@@ -54,17 +54,17 @@ class Order:
             return [((rank, *place), lanes)]
         ranks = self.ranks[lanes.sel]
         subsets = ((int(rank_of_part), lanes.subset(ranks == rank_of_part)) for rank_of_part in np.unique(ranks))
-        return [((one, *place), subset) for one, subset in subsets if subset is not None]
+        return [((part_rank, *place), subset) for part_rank, subset in subsets if subset is not None]
 
     def find_rank(self, lanes: Lanes) -> int:
         """Return the rank of lanes, -1 if they have several."""
         if lanes.positions is not None:
             ranks = self.ranks[lanes.positions]
             return int(ranks[0]) if (ranks == ranks[0]).all() else -1
-        rank_of_lanes = self._of.get((lanes.lo, lanes.hi))
+        rank_of_lanes = self._rank_of.get((lanes.lo, lanes.hi))
         if rank_of_lanes is None:
             ranks = self.ranks[lanes.lo : lanes.hi]
-            rank_of_lanes = self._of[lanes.lo, lanes.hi] = int(ranks[0]) if (ranks == ranks[0]).all() else -1
+            rank_of_lanes = self._rank_of[lanes.lo, lanes.hi] = int(ranks[0]) if (ranks == ranks[0]).all() else -1
         return rank_of_lanes
 
     def pick(self, ready: Mapping[Key, Sequence[Lanes]]) -> Key:
@@ -76,33 +76,33 @@ class Order:
         first = min(ready)
         if not self.down or len(ready) == 1:
             return first
-        seen, chosen = set[int](), first
+        earlier_warps, choice = set[int](), first
         for key in sorted((key for key in ready if key[0] == first[0]), key=lambda key: (key[1], -key[2])):
             warps = {warp for lanes in ready[key] for warp in np.unique(lanes.shape.warp[lanes.sel]).tolist()}
-            if not warps & seen:
-                chosen = key
-            seen |= warps
-        return chosen
+            if not warps & earlier_warps:
+                choice = key
+            earlier_warps |= warps
+        return choice
 
     def split_warps(self, lanes: Lanes) -> list[Lanes]:
         """Split the lanes of each warp into parts that run a block in turn: lanes are threads, and no kernel may rely
         on one reaching a release before another reaches its acquire."""
         ranks = [31 - lane if self.down else self.chance.randrange(_STREWN) for lane in range(32)]
-        each = np.array(ranks)[lanes.shape.lane[lanes.sel]]
-        parts = (lanes.subset(each == rank) for rank in np.unique(each))
+        lane_ranks = np.array(ranks)[lanes.shape.lane[lanes.sel]]
+        parts = (lanes.subset(lane_ranks == rank) for rank in np.unique(lane_ranks))
         return [part for part in parts if part is not None]
 
     def draw_turn(self) -> int:
         """Return after how many blocks another group may run; 0 if only when it must."""
         return self.chance.randint(1, _LONGEST_TURN) if self.fair else 0
 
-    def yields(self, key: Key, ready: Iterable[Key]) -> bool:
+    def should_yield(self, key: Key, ready: Iterable[Key]) -> bool:
         """Tell whether a group that reaches `key` lets another one run, or joins it."""
         if not self.fair:
             return key >= min(ready)
-        return any(other <= key for other in ready if other[0] == key[0])
+        return any(ready_key <= key for ready_key in ready if ready_key[0] == key[0])
 
-    def lands_now(self) -> bool:
+    def should_land(self) -> bool:
         """Tell whether effects of engines land now, although no lane waits for them."""
         return self.fair and self.chance.random() < _LANDINGS
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyptx.diagnostics import Origin
+from pyptx.diagnostics import Origin, format_count
 from pyptx.sim.base.events import Place
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.reports.findings import Cta
@@ -47,28 +47,28 @@ _WORDS = {"runs": "is at", "polls": "polls, now at", "waits": "waits at", "exite
 def list_groups(state: State) -> list[tuple[str, int, Place, Lanes]]:
     """Return all lanes of a batch by activity and position: the block and the instruction."""
     groups: list[tuple[str, int, Place, Lanes]] = []
-    placed = np.zeros(state.shape.lanes, np.bool_)
+    has_place = np.zeros(state.shape.lanes, np.bool_)
 
     def add(doing: str, pc: int, lanes: Lanes, last: bool = False) -> None:
         block = state.blocks[pc]
         steps = block.steps or state.blocks[pc + 1].steps
         groups.append((doing, pc, make_place(block, steps[-1] if last else steps[0]), lanes))
-        placed[lanes.sel] = True
+        has_place[lanes.sel] = True
 
     for key, sets in state.ready.items():
         for lanes in sets:
             add("runs", abs(key[2]), lanes)
-    for key, lanes in state.parked:
+    for key, lanes in state.polling:
         add("polls", abs(key[2]), lanes)
     for _, _, lanes, item in list_waits(state):
         groups.append(("waits", item.at, make_place(state.blocks[item.at]), lanes))
-        placed[lanes.sel] = True
-    exited = np.flatnonzero(~state.alive)
-    for pc in sorted({int(pc) for pc in state.left[exited]}):
-        add("exited", pc, state.shape.select_index(exited[state.left[exited] == pc]), last=True)
-    rest = np.flatnonzero(~placed)
-    if len(rest) and state.running is not None:
-        add("runs", state.running[0].pc, state.shape.select_index(rest))
+        has_place[lanes.sel] = True
+    dead_lanes = np.flatnonzero(~state.alive)
+    for pc in sorted({int(pc) for pc in state.exit_blocks[dead_lanes]}):
+        add("exited", pc, state.shape.select_index(dead_lanes[state.exit_blocks[dead_lanes] == pc]), last=True)
+    remainder = np.flatnonzero(~has_place)
+    if len(remainder) and state.running is not None:
+        add("runs", state.running[0].pc, state.shape.select_index(remainder))
     return groups
 
 
@@ -86,20 +86,20 @@ def list_stands(state: State) -> list[Stand]:
 
 def number_ctas(state: State) -> list[Cta]:
     """Return the number in the grid of each CTA of a batch."""
-    return [Cta.at(ctaid, state.machine.launch.grid) for ctaid in state.machine.ctaid.T.tolist()]
+    return [Cta.from_ctaid(ctaid, state.machine.launch.grid) for ctaid in state.machine.ctaid.T.tolist()]
 
 
 def describe_places(state: State) -> list[str]:
     """Describe in a few lines where the threads of a batch are."""
     numbers = number_ctas(state)
     grid = f"`{state.machine.launch.label}` " if state.machine.launch.label else ""
-    counted: dict[tuple[str, str], tuple[int, str]] = {}
+    counts: dict[tuple[str, str], tuple[int, str]] = {}
     for doing, _, place, lanes in list_groups(state):
         first = f"{grid}CTA {numbers[int(lanes.cta[0])]} warp {int(lanes.index[0]) // state.shape.ctas // 32}"
-        count, who = counted.get((doing, str(place)), (0, first))
-        counted[doing, str(place)] = count + lanes.n, who
-    rows = [f"{count} × {_DOING[doing]} at {place}: {who} …" for (doing, place), (count, who) in counted.items()]
-    return rows[:_SHOWN] + ([f"and {len(rows) - _SHOWN} more places"] if len(rows) > _SHOWN else [])
+        count, example = counts.get((doing, str(place)), (0, first))
+        counts[doing, str(place)] = count + lanes.n, example
+    rows = [f"{count} × {_DOING[doing]} at {place}: {example} …" for (doing, place), (count, example) in counts.items()]
+    return rows[:_SHOWN] + ([f"and {format_count('more place', len(rows) - _SHOWN)}"] if len(rows) > _SHOWN else [])
 
 
 _DOING = {"runs": "running", "polls": "polling", "waits": "waiting", "exited": "exited"}

@@ -39,17 +39,17 @@ class Poll:
 
 def find_polls(state: State, pc: int, lanes: Lanes) -> list[Poll]:
     """Return what parked lanes poll in the loop that begins at a block, by location."""
-    looks = [(block, step) for block in find_loop(state, pc) for step in block.steps if _is_look(step)]
-    for block, step in looks:
+    reads = [(block, step) for block in find_loop(state, pc) for step in block.steps if _is_read(step)]
+    for block, step in reads:
         target = find_address(step)
         assert target is not None
         try:
             space, addresses = _evaluate_address(state, block, step, lanes)
             names = Reach(state.program).find_symbols(target, step.scope)
             return [
-                _make_poll(state, block, step, space, subset, int(at), names)
-                for at in np.unique(addresses)[:8]
-                for subset in [lanes.subset(addresses == at)]
+                _make_poll(state, block, step, space, subset, int(address), names)
+                for address in np.unique(addresses)[:8]
+                for subset in [lanes.subset(addresses == address)]
                 if subset is not None
             ]
         except (PtxError, Unreadable, Mixed):
@@ -66,7 +66,7 @@ def find_loop(state: State, pc: int) -> list[Block]:
     return state.blocks[pc : max(ends, default=pc) + 1]
 
 
-def _is_look(step: Step) -> bool:
+def _is_read(step: Step) -> bool:
     return step.plan is not None and (Trait.TESTS in step.traits or Trait.LOADS in step.traits)
 
 
@@ -78,9 +78,9 @@ def _evaluate_address(state: State, block: Block, step: Step, lanes: Lanes) -> t
     space = next(w.space for w, g in zip(plan.signature, step.instruction.operands, strict=True) if g is target)
     operands = Operands(state.program, block)
     assert target is not None
-    where, expression = operands.address(target, space, step)
+    memory_space, expression = operands.address(target, space, step)
     values = state.evaluate(operands, expression, lanes)
-    return where, np.broadcast_to(np.asarray(values), lanes.n).astype(np.uint64)
+    return memory_space, np.broadcast_to(np.asarray(values), lanes.n).astype(np.uint64)
 
 
 def _make_poll(
@@ -91,17 +91,17 @@ def _make_poll(
     lane = state.shape.select_index(lanes.index[:1])
     site = Site(memory, instruction, block.code.function.name)
     region, offsets = memory.resolve(site, space, lane, np.array([address], np.uint64), size, "r")
-    at = int(np.broadcast_to(offsets, 1)[0])
-    value = int.from_bytes(region.data[at : at + size].tobytes(), "little")
+    offset = int(np.broadcast_to(offsets, 1)[0])
+    value = int.from_bytes(region.data[offset : offset + size].tobytes(), "little")
     place = Place(opcode_span(instruction), instruction.full_opcode)
-    name = _name_location(state, region, at)
-    key: Any = np.full(lanes.n, at if region is memory.shared else address)
+    name = _name_location(state, region, offset)
+    key: Any = np.full(lanes.n, offset if region is memory.shared else address)
     kind = "mbarrier" if Trait.TESTS in step.traits else "memory"
     return Poll(kind, key, lanes, block.pc, place, name, str(value), names)
 
 
-def _name_location(state: State, region: Region, at: int) -> str:
+def _name_location(state: State, region: Region, offset: int) -> str:
     memory = state.machine.memory
     if region is memory.shared:
-        return state.machine.launch.shared_names.format_address(at % state.shape.shared_stride + memory.shared_base)
-    return f"`{region.name}`" + (f"+{at}" if at else "")
+        return state.machine.launch.shared_names.format_address(offset % state.shape.shared_stride + memory.shared_base)
+    return f"`{region.name}`" + (f"+{offset}" if offset else "")

@@ -38,13 +38,13 @@ class Reach:
     _before: dict[tuple[int, int, bool], bool] = field(default_factory=dict[tuple[int, int, bool], bool])
     _dominators: dict[int, dict[int, int]] = field(default_factory=dict[int, dict[int, int]])
 
-    def find_sources(self, wanted: Callable[[Step], Operand | None], name: str = "") -> list[Source]:
-        """Return the instructions for which `wanted` returns the operand that names their target, if it may be a symbol
-        of this name; an operand without an address may be any."""
+    def find_sources(self, matcher: Callable[[Step], Operand | None], name: str = "") -> list[Source]:
+        """Return the instructions for which `matcher` returns the operand that names their target, if it may be a
+        symbol of this name; an operand without an address may be any."""
         matches: list[Source] = []
         for block in self.program.blocks:
             for step in block.steps:
-                target = wanted(step) if step.plan is not None else None
+                target = matcher(step) if step.plan is not None else None
                 if target is not None:
                     names = self.find_symbols(target, step.scope)
                     if not name or not names or name in names:
@@ -53,22 +53,22 @@ class Reach:
 
     def find_reachable(self, pc: int) -> frozenset[int]:
         """Return the blocks that lanes at a block can reach, including itself."""
-        reached = self._after.get(pc)
-        if reached is None:
-            seen, todo = {pc}, [pc]
+        reachable = self._after.get(pc)
+        if reachable is None:
+            blocks, todo = {pc}, [pc]
             while todo:
                 for successor in self._list_successors(self.program.blocks[todo.pop()]):
-                    if successor not in seen:
-                        seen.add(successor)
+                    if successor not in blocks:
+                        blocks.add(successor)
                         todo.append(successor)
-            reached = self._after[pc] = frozenset(seen)
-        return reached
+            reachable = self._after[pc] = frozenset(blocks)
+        return reachable
 
     def _list_successors(self, block: Block) -> tuple[int, ...]:
-        guarded = bool(block.steps) and block.steps[-1].instruction.predicate is not None
+        has_guard = bool(block.steps) and block.steps[-1].instruction.predicate is not None
         after = (block.pc + 1,) if block.pc + 1 < len(self.program.blocks) else ()
         if block.ending == BRANCH:
-            return (*block.targets, *(after if guarded else ()))
+            return (*block.targets, *(after if has_guard else ()))
         if block.ending == TABLE:
             return block.targets
         if block.ending == CALL:
@@ -77,24 +77,24 @@ class Reach:
         if block.ending == RET and not block.code.function.is_entry:
             return tuple(b.pc for b in self.program.blocks if b.after_call is not None)
         if block.ending in (RET, EXIT, TRAP):
-            return after if guarded else ()
+            return after if has_guard else ()
         return after
 
-    def precedes(self, at: int, pc: int, runs: bool) -> bool:
+    def precedes(self, start: int, pc: int, is_runnable: bool) -> bool:
         """Tell whether lanes at a block can reach another block of the function in the same loop iteration as the other
         lanes: lanes of one warp run lowest block first, so no lane that jumped back from a higher block has overtaken
         lanes that can run."""
-        is_before = self._before.get((at, pc, runs))
+        is_before = self._before.get((start, pc, is_runnable))
         if is_before is None:
-            seen, todo = {at}, [at]
-            while todo and pc not in seen:
+            blocks, todo = {start}, [start]
+            while todo and pc not in blocks:
                 current = todo.pop()
                 for successor in self._follow_within(current):
-                    again = runs and current >= at and self._closes_loop(current, successor, pc)
-                    if successor not in seen and not again:
-                        seen.add(successor)
+                    repeats = is_runnable and current >= start and self._closes_loop(current, successor, pc)
+                    if successor not in blocks and not repeats:
+                        blocks.add(successor)
                         todo.append(successor)
-            is_before = self._before[at, pc, runs] = pc in seen
+            is_before = self._before[start, pc, is_runnable] = pc in blocks
         return is_before
 
     def only_exits(self, pc: int) -> bool:
@@ -115,9 +115,9 @@ class Reach:
         block = self.program.blocks[pc]
         if block.ending == CALL:
             return (pc + 1,)
-        guarded = bool(block.steps) and block.steps[-1].instruction.predicate is not None
+        has_guard = bool(block.steps) and block.steps[-1].instruction.predicate is not None
         if block.ending in (RET, EXIT, TRAP):
-            return (pc + 1,) if guarded else ()
+            return (pc + 1,) if has_guard else ()
         return self._list_successors(block)
 
     def _closes_loop(self, source: int, head: int, pc: int) -> bool:
@@ -125,14 +125,14 @@ class Reach:
         above = self._compute_dominators(source)
         if head not in self._collect_dominators(above, source) or head not in self._collect_dominators(above, pc):
             return False
-        seen, todo = {pc}, [pc]
+        blocks, todo = {pc}, [pc]
         while todo:
             current = todo.pop()
             if current == source:
                 return True
-            more = [block for block in self._follow_within(current) if block not in seen and block != head]
-            seen.update(more)
-            todo += more
+            successors = [block for block in self._follow_within(current) if block not in blocks and block != head]
+            blocks.update(successors)
+            todo += successors
         return False
 
     @staticmethod
@@ -149,48 +149,48 @@ class Reach:
         entry = self.program.blocks[pc].code.entry
         if entry not in self._dominators:
             order = self._order_blocks(entry)
-            rank = {block: at for at, block in enumerate(order)}
+            rank = {block: position for position, block in enumerate(order)}
             sources: dict[int, list[int]] = {block: [] for block in order}
             for block in order:
                 for successor in self._follow_within(block):
                     sources[successor].append(block)
-            above, changed = {entry: entry}, True
-            while changed:
-                changed = False
+            above, has_changed = {entry: entry}, True
+            while has_changed:
+                has_changed = False
                 for block in order[1:]:
-                    known = [source for source in sources[block] if source in above]
-                    dominator = known[0]
-                    for other in known[1:]:
-                        while dominator != other:
-                            if rank[dominator] > rank[other]:
+                    candidates = [source for source in sources[block] if source in above]
+                    dominator = candidates[0]
+                    for source in candidates[1:]:
+                        while dominator != source:
+                            if rank[dominator] > rank[source]:
                                 dominator = above[dominator]
                             else:
-                                other = above[other]
-                    changed = changed or above.get(block) != dominator
+                                source = above[source]
+                    has_changed = has_changed or above.get(block) != dominator
                     above[block] = dominator
             self._dominators[entry] = above
         return self._dominators[entry]
 
     def _order_blocks(self, entry: int) -> list[int]:
         """Return the blocks of a function in reverse postorder: each before its successors, except in loops."""
-        postorder, seen = list[int](), {entry}
+        postorder, blocks_found = list[int](), {entry}
         stack = [(entry, iter(self._follow_within(entry)))]
         while stack:
-            block, rest = stack[-1]
-            successor = next((after for after in rest if after not in seen), None)
+            block, successors = stack[-1]
+            successor = next((after for after in successors if after not in blocks_found), None)
             if successor is None:
                 stack.pop()
                 postorder.append(block)
             else:
-                seen.add(successor)
+                blocks_found.add(successor)
                 stack.append((successor, iter(self._follow_within(successor))))
         return postorder[::-1]
 
     def find_symbols(self, operand: Operand, scope: Scope) -> frozenset[str]:
         """Return the variables and parameters that an address may come from, through the registers that compute it."""
-        bases, seen = set[str](), set[Register]()
+        bases, registers = set[str](), set[Register]()
         todo = [(name, scope) for name in find_names(operand)]
-        while todo and len(seen) < _DEEP:
+        while todo and len(registers) < _DEEP:
             name, inside = todo.pop()
             symbol, base = resolve_name(name, inside)
             if symbol is None:
@@ -199,9 +199,9 @@ class Reach:
                 bases.add(base)
                 continue
             key = (base, id(symbol))
-            if key in seen:
+            if key in registers:
                 continue
-            seen.add(key)
+            registers.add(key)
             for step in self._index_definitions().get(key, ()):
                 todo += [(n, step.scope) for source in step.instruction.operands for n in find_names(source)]
         return frozenset(bases)
@@ -223,21 +223,21 @@ def match_arrival(step: Step) -> Operand | None:
     assert plan is not None
     if Trait.SIGNALS in step.traits:
         return find_address(step)
-    for wanted, operand in zip(plan.signature, instruction.operands, strict=True):
-        if wanted.name == "mbar":
+    for signature_operand, operand in zip(plan.signature, instruction.operands, strict=True):
+        if signature_operand.name == "mbar":
             return operand
     return None
 
 
 def make_bar_matcher(number: int) -> Callable[[Step], Operand | None]:
-    """Return a matcher of CTA barriers with a number, or with an unknown one."""
+    """Return a matcher of CTA barriers with this number or one that is not constant."""
 
     def match_bar(step: Step) -> Operand | None:
         instruction = step.instruction
         if step.traits.get(Trait.MEETS) != "cta":
             return None
-        at = 1 if ".red" in instruction.modifiers else 0
-        operand = instruction.operands[at]
+        index = 1 if ".red" in instruction.modifiers else 0
+        operand = instruction.operands[index]
         return None if isinstance(operand, ImmediateOperand) and int(operand.value) != number else operand
 
     return match_bar
@@ -266,8 +266,8 @@ def match_write(step: Step) -> Operand | None:
     assert plan is not None
     if Trait.OPAQUE in step.traits:
         return None
-    for wanted, operand in zip(plan.signature, step.instruction.operands, strict=True):
-        if wanted.kind is OperandKind.ADDRESS and "w" in wanted.access:
+    for signature_operand, operand in zip(plan.signature, step.instruction.operands, strict=True):
+        if signature_operand.kind is OperandKind.ADDRESS and "w" in signature_operand.access:
             return operand
     return None
 
@@ -276,7 +276,7 @@ def find_address(step: Step) -> Operand | None:
     """Return the first address of an instruction."""
     if step.plan is None:
         return None
-    for wanted, operand in zip(step.plan.signature, step.instruction.operands, strict=True):
-        if wanted.kind is OperandKind.ADDRESS:
+    for signature_operand, operand in zip(step.plan.signature, step.instruction.operands, strict=True):
+        if signature_operand.kind is OperandKind.ADDRESS:
             return operand
     return None

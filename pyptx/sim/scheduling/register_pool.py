@@ -34,12 +34,12 @@ def request_registers(state: State, block: Block, depth: int, lanes: Lanes) -> L
     step = block.steps[0]
     instruction, count = step.instruction, read_count(block)
     if instruction.predicate is not None:
-        chosen, others = lanes.split(state.read_guard(step, block, lanes))
-        if others is not None:
-            state.push(depth, block.pc + 1, others)
-        if chosen is None:
+        running, remaining = lanes.split(state.read_guard(step, block, lanes))
+        if remaining is not None:
+            state.push(depth, block.pc + 1, remaining)
+        if running is None:
             return None
-        lanes = chosen
+        lanes = running
     if ".inc" in instruction.modifiers:
         pool.waiters.append(Waiter(lanes, block.pc + 1, depth, block.pc))
         grant_registers(state, pool)
@@ -60,23 +60,23 @@ def read_count(block: Block) -> int:
 
 def grant_registers(state: State, pool: RegisterPool) -> None:
     """Resume warps for which there are enough registers, in the order of their requests."""
-    kept: list[Waiter] = []
+    remaining: list[Waiter] = []
     for item in pool.waiters:
         count, ctas = read_count(state.blocks[item.at]), state.shape.ctas
         warps = state.shape.warp[item.lanes.sel]
-        goes = np.zeros(item.lanes.n, np.bool_)
+        is_granted = np.zeros(item.lanes.n, np.bool_)
         for warp in np.unique(warps).tolist():
             need = max(0, count - int(pool.counts[warp])) * 32
             if need <= pool.free[warp % ctas]:
                 pool.free[warp % ctas] -= need
                 pool.counts[warp] = max(count, int(pool.counts[warp]))
-                goes |= warps == warp
-        free, stay = item.lanes.split(goes)
+                is_granted |= warps == warp
+        free, stay = item.lanes.split(is_granted)
         if free is not None:
             state.push(item.depth, item.pc, free)
         if stay is not None:
-            kept.append(Waiter(stay, item.pc, item.depth, item.at))
-    pool.waiters = kept
+            remaining.append(Waiter(stay, item.pc, item.depth, item.at))
+    pool.waiters = remaining
 
 
 def return_registers(state: State, lanes: Lanes) -> None:

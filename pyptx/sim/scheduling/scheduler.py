@@ -1,4 +1,4 @@
-"""Decide which lanes run next. Every lane has its own place; lanes at one place and call depth run as a group.
+"""Decide which lanes run next. Each lane has its own position; lanes at one block and call depth run as a group.
 
 Deepest call first, then lowest block first: groups that diverge reconverge after the branch. A group runs until it
 passes another runnable one. A group that jumps back in a loop that polls memory is parked until the others have run.
@@ -38,9 +38,9 @@ class Scheduler(State):
         self.stalls = Stalls()
         self.once = False
         """Whether a group stops after one block."""
-        self.chosen: Key | None = None
+        self.next_group: Key | None = None
         self.jumps: dict[tuple[int, int, int], int] = {}
-        """How often groups have jumped back whose turn has ended."""
+        """How often each group had jumped back when its turn ended."""
         fair = self.order is not None and self.order.fair
         machine.effects.hasty = frozenset() if self.order is None else self.order.hasty
         if machine.sink is not None:
@@ -49,66 +49,66 @@ class Scheduler(State):
         machine.memory.mbarriers.doubt = self.order.draw_refusals if self.order is not None and fair else None
         self.push(0, self.program.entry.entry, self.shape.select_all())
 
-    def run(self, tell: Callable[[State], None] | None = None) -> None:
-        """Run until every lane has exited; call `tell` whenever another group runs."""
+    def run(self, observe: Callable[[State], None] | None = None) -> None:
+        """Run until every lane has exited; call `observe` after each group."""
         while self.step():
-            if tell is not None:
-                tell(self)
+            if observe is not None:
+                observe(self)
 
     def step(self) -> bool:
         """Run one group until another one runs; tell whether there was any."""
-        key = self.peek()
+        key = self.choose_next()
         if key is None:
             return False
-        self.chosen = None
+        self.next_group = None
         self._run_group(key, self.shape.merge(self.ready.pop(key)))
         return True
 
-    def peek(self) -> Key | None:
+    def choose_next(self) -> Key | None:
         """Return the key of the group that runs next, None when every lane has exited."""
-        if self.chosen is not None:
-            return self.chosen
+        if self.next_group is not None:
+            return self.next_group
         while not self.ready:
             if not self._stir():
                 return None
         order = self.order
-        if order is not None and order.lands_now() and self.machine.effects.land_some(order.chance, self.shape.ctas):
+        if order is not None and order.should_land() and self.machine.effects.land_some(order.chance, self.shape.ctas):
             resume(self)
-        self.chosen = min(self.ready) if order is None else order.pick(self.ready)
-        return self.chosen
+        self.next_group = min(self.ready) if order is None else order.pick(self.ready)
+        return self.next_group
 
     def _stir(self) -> bool:
         """Make lanes runnable when none is; return False when every lane has exited."""
-        landed = self.rouse()
-        if self.parked:
-            if landed or self.ready:
+        has_landed = self.rouse()
+        if self.polling:
+            if has_landed or self.ready:
                 self.stalls.reset()
-            elif self.stalls.repeats(self):
+            elif self.stalls.count_round(self):
                 if not time_out(self):
-                    polling = [(abs(key[2]), lanes) for key, lanes in self.parked]
+                    polling = [(abs(key[2]), lanes) for key, lanes in self.polling]
                     raise make_livelock(self, polling)
                 self.stalls.reset()
             self.unpark()
         elif not self.live:
             self.machine.effects.land_all()
             return False
-        elif not retry(self) and not landed and not time_out(self):
+        elif not retry(self) and not has_landed and not time_out(self):
             raise make_deadlock(self)
         return True
 
     def rouse(self) -> bool:
-        """Let lanes test again what they wait for, and engines do their work; tell whether anything changed."""
+        """Let lanes test again what they wait for, and engines work; tell whether anything changed."""
         if self.converging or self.warps_waiting:
             retry(self)
-        landed = land_late(self)
+        has_landed = land_late(self)
         resume(self)
-        return landed
+        return has_landed
 
     def unpark(self) -> None:
         """Let lanes that poll read again."""
-        for key, lanes in self.parked:
+        for key, lanes in self.polling:
             self.ready.setdefault(key, []).append(lanes)
-        self.parked = []
+        self.polling = []
 
     def _run_group(self, key: Key, lanes: Lanes) -> None:
         machine, stats, blocks, order = self.machine, self.machine.stats, self.blocks, self.order
@@ -116,16 +116,16 @@ class Scheduler(State):
         rank, depth, pc = key[0], -key[1], abs(key[2])
         sign = -1 if order is not None and order.down else 1
         turn = 1 if self.once else 0 if order is None else order.draw_turn()
-        who, self.depth = (lanes.lo, lanes.hi, lanes.n), depth
-        jumps = self.jumps.pop(who, 0)
+        group_key, self.depth = (lanes.lo, lanes.hi, lanes.n), depth
+        jumps = self.jumps.pop(group_key, 0)
         while True:
             block = blocks[pc]
             self.running = block, lanes
             if block.converges:
-                converged = converge(self, block, depth, lanes)
-                if converged is None:
+                members = converge(self, block, depth, lanes)
+                if members is None:
                     return
-                lanes = converged
+                lanes = members
             if block.hands_on and order is not None:
                 next_pc = self._run_in_parts(block, depth, lanes, order)
                 if next_pc is None:
@@ -139,10 +139,10 @@ class Scheduler(State):
             if barriers.completions:
                 resume(self)
             if block.suspends:
-                passed = suspend(self, block, depth, lanes)
-                if passed is None:
+                continuing = suspend(self, block, depth, lanes)
+                if continuing is None:
                     return
-                lanes = passed
+                lanes = continuing
             stats.instructions += len(block.steps)
             stats.lane_instructions += len(block.steps) * lanes.n
             if stats.instructions > machine.launch.max_steps:
@@ -154,18 +154,18 @@ class Scheduler(State):
                 after = pc + 1
             if after <= pc:
                 jumps += 1
-                if jumps > _LONGEST_LOOP or (block.polls and (self.ready or self.parked or jumps > _LONGEST_POLL)):
+                if jumps > _LONGEST_LOOP or (block.polls and (self.ready or self.polling or jumps > _LONGEST_POLL)):
                     self.park(depth, after, lanes)
                     return
             if self.ready:
-                at = (rank, -depth, sign * after)
-                if at >= min(self.ready) if order is None else order.yields(at, self.ready):
+                next_key = (rank, -depth, sign * after)
+                if next_key >= min(self.ready) if order is None else order.should_yield(next_key, self.ready):
                     self.push(depth, after, lanes)
                     return
             if turn:
                 turn -= 1
                 if not turn:
-                    self.jumps[who] = jumps
+                    self.jumps[group_key] = jumps
                     self.push(depth, after, lanes)
                     return
             pc = after

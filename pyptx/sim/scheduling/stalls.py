@@ -22,39 +22,39 @@ class Stalls:
     """The rounds of a batch in which only parked groups ran."""
 
     rounds: int = 0
-    kept: list[Any] = field(default_factory=list[Any])
-    at: int = 0
-    equal: int = 0
+    snapshot: list[Any] = field(default_factory=list[Any])
+    snapshot_round: int = 0
+    equal_rounds: int = 0
 
-    def repeats(self, state: State) -> bool:
+    def count_round(self, state: State) -> bool:
         """Count a round; tell whether the batch's state has repeated."""
         self.rounds += 1
         if self.rounds >= _FIRST and self.rounds & (self.rounds - 1) == 0:
-            self.kept, self.at, self.equal = copy_state(state), self.rounds, 0
+            self.snapshot, self.snapshot_round, self.equal_rounds = copy_state(state), self.rounds, 0
             return False
-        if not self.kept or self.rounds > self.at + _COMPARED:
+        if not self.snapshot or self.rounds > self.snapshot_round + _COMPARED:
             return False
-        if self.equal < self.rounds - self.at - 1 or not _is_same(self.kept, copy_state(state)):
-            self.kept = []
+        if self.equal_rounds < self.rounds - self.snapshot_round - 1 or not _is_same(self.snapshot, copy_state(state)):
+            self.snapshot = []
             return False
-        self.equal += 1
-        return self.equal == _COMPARED
+        self.equal_rounds += 1
+        return self.equal_rounds == _COMPARED
 
     def reset(self) -> None:
-        """Start again: something happened that no round shows."""
-        self.rounds, self.kept = 0, []
+        """Start again after progress that the saved state does not show."""
+        self.rounds, self.snapshot = 0, []
 
 
 def copy_state(state: State) -> list[Any]:
-    """Return copies of everything that decides what happens next; nothing if that is too much."""
+    """Return copies of everything that decides what happens next, or nothing if they would be too large."""
     memory, barriers = state.machine.memory, state.machine.memory.mbarriers
     arrays: list[Array] = [*state.machine.registers.values(), state.machine.sp, memory.shared.data, memory.local.data]
     arrays += [region.data for region in memory.space.regions if region.writable and not region.lent]
     arrays += [barriers.pending, barriers.tx, barriers.phase, state.barriers.arrivals, state.clusters.arrivals]
     if sum(array.nbytes for array in arrays) > _MOST_BYTES:
         return []
-    parked = sorted((key, lanes.n, lanes.lo) for key, lanes in state.parked)
-    return [state.live, len(state.suspended), len(memory.effects.pending), parked, *(a.copy() for a in arrays)]
+    polling = sorted((key, lanes.n, lanes.lo) for key, lanes in state.polling)
+    return [state.live, len(state.mbarrier_waits), len(memory.effects.pending), polling, *(a.copy() for a in arrays)]
 
 
 def _is_same(first: list[Any], second: list[Any]) -> bool:

@@ -1,4 +1,4 @@
-"""The state of one batch that scheduling works on: which lanes can run where, which wait, which are live."""
+"""The scheduling state of one batch: which lanes can run where, which wait, which are live."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from pyptx.sim.state.register_pool import RegisterPool
 
 
 @dataclass(frozen=True, slots=True)
-class Suspended:
+class MBarrierWait:
     """Lanes that each wait for an mbarrier, by its row."""
 
-    waiting: Waiter
+    waiter: Waiter
     rows: Array
 
 
@@ -38,20 +38,20 @@ class State:
         self.machine, self.program, self.shape = machine, machine.program, machine.shape
         self.blocks = machine.program.blocks
         self.ready: dict[Key, list[Lanes]] = {}
-        self.parked: list[tuple[Key, Lanes]] = []
+        self.polling: list[tuple[Key, Lanes]] = []
         self.converging: dict[int, list[Waiter]] = {}
         self.alive = np.ones(self.shape.lanes, np.bool_)
         self.live = self.shape.lanes
-        self.left = np.zeros(self.shape.lanes, np.int32)
+        self.exit_blocks = np.zeros(self.shape.lanes, np.int32)
         """The block in which an exited lane left."""
         self.sink = machine.sink
         self.barriers = CtaBarriers(self.shape)
         self.clusters = ClusterBarriers(self.shape, machine.launch.cluster_size)
         self.warps_waiting: list[Waiter] = []
-        self.plain: dict[int, int] = {}
+        self.plain_barriers: dict[int, int] = {}
         self.returns: list[Array] = []
         self.dynamics: list[Array] = []
-        self.suspended: list[Suspended] = []
+        self.mbarrier_waits: list[MBarrierWait] = []
         self.registers: RegisterPool | None = None
         self.columns: list[Waiter] = []
         """Lanes that wait for columns of tensor memory."""
@@ -74,7 +74,7 @@ class State:
 
     def park(self, depth: int, pc: int, lanes: Lanes) -> None:
         """Let lanes that poll continue at a block after the others have run."""
-        self.parked += [((0, -depth, pc), lanes)] if self.order is None else self.order.split(depth, pc, lanes)
+        self.polling += [((0, -depth, pc), lanes)] if self.order is None else self.order.split(depth, pc, lanes)
 
     def read_guard(self, step: Step, block: Block, lanes: Lanes) -> Array:
         predicate = step.instruction.predicate

@@ -19,7 +19,7 @@ class Turns:
     """Turns of one kind: `newest` starts grids as early as possible and runs the last one first, `oldest` starts them
     as early and runs the first one first, `late` starts one when the others have completed, `alternate` takes turns."""
 
-    how: str
+    kind: str
     chance: random.Random
     late: bool | None = None
     """Whether the next grid starts late, drawn when it may first start."""
@@ -28,14 +28,14 @@ class Turns:
     @property
     def short(self) -> bool:
         """Whether a turn ends with every block."""
-        return self.how == _ALTERNATE
+        return self.kind == _ALTERNATE
 
     def starts_next(self, busy: bool, running: bool) -> bool:
         """Tell whether the next grid, which may start, starts now; `busy`: another can run, `running`: one has not
         completed."""
-        if self.how == _LATE:
+        if self.kind == _LATE:
             return not running
-        if self.how != _RANDOM:
+        if self.kind != _RANDOM:
             return True
         if self.late is None:
             self.late = self.chance.random() < _LATE_STARTS
@@ -46,17 +46,17 @@ class Turns:
 
     def pick(self, able: Sequence[bool], polling: Sequence[bool]) -> int:
         """Return the number of the grid that runs: one that can or, now and then, one that only polls."""
-        ready = [at for at, can in enumerate(able) if can]
-        if self.how == _NEWEST:
+        ready = [number for number, can in enumerate(able) if can]
+        if self.kind == _NEWEST:
             return ready[-1]
-        if self.how in (_OLDEST, _LATE):
+        if self.kind in (_OLDEST, _LATE):
             return ready[0]
-        if self.how == _ALTERNATE:
-            self.last = next((at for at in ready if at > self.last), ready[0])
+        if self.kind == _ALTERNATE:
+            self.last = next((number for number in ready if number > self.last), ready[0])
             return self.last
-        looking = [at for at, polls in enumerate(polling) if polls and not able[at]]
-        if looking and self.chance.random() < _LOOKS:
-            return self.chance.choice(looking)
+        pollers = [number for number, polls in enumerate(polling) if polls and not able[number]]
+        if pollers and self.chance.random() < _LOOKS:
+            return self.chance.choice(pollers)
         return self.chance.choice(ready)
 
 

@@ -16,7 +16,13 @@ from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.execution.operands import Operands
 from pyptx.sim.program.blocks import Block
 from pyptx.sim.rules import faults
-from pyptx.sim.scheduling.convergence import are_whole_warps, complete, meet, read_members, release_warps
+from pyptx.sim.scheduling.convergence import (
+    are_whole_warps,
+    find_complete,
+    read_members,
+    release_meetings,
+    release_warps,
+)
 from pyptx.sim.scheduling.dependents import execute_guarded, execute_unguarded
 from pyptx.sim.scheduling.state import State
 from pyptx.sim.state.barriers import BARRIERS, Waiter
@@ -31,9 +37,9 @@ def may_pass(state: State, block: Block, lanes: Lanes) -> bool:
     sink = state.sink
     if sink is not None and sink.detailed:
         return False
-    number = state.plain.get(block.pc)
+    number = state.plain_barriers.get(block.pc)
     if number is None:
-        number = state.plain[block.pc] = _find_plain_barrier(block.steps[-1])
+        number = state.plain_barriers[block.pc] = _find_plain_barrier(block.steps[-1])
     step = block.steps[-1]
     if number == _WARP:
         if state.warps_waiting or not are_whole_warps(state, lanes):
@@ -90,21 +96,21 @@ def _wait_for_cta_barrier(state: State, block: Block, depth: int, lanes: Lanes, 
         operands.pop(0)
     numbers = state.read_value(operands[0], step, block, lanes)
     counts = state.read_value(operands[1], step, block, lanes) if len(operands) > 1 else None
-    several = np.unique(numbers).tolist()
-    if len(several) > 1 and state.sink is not None:
+    distinct = np.unique(numbers).tolist()
+    if len(distinct) > 1 and state.sink is not None:
         state.sink.on_barrier_numbers(step, lanes, numbers)
-    for number in several:
+    for number in distinct:
         if number >= BARRIERS:
             text = f"{hazards.BARRIER_COUNT.title}: barrier {number}: a CTA has barriers 0 to {BARRIERS - 1}"
             place, help = opcode_span(step.instruction), hazards.REMEDIES[hazards.BARRIER_COUNT.code]
             raise faults.error(hazards.BARRIER_COUNT, place, text, help=help)
-        chosen = numbers == number
-        count = None if counts is None else int(counts[chosen][0])
-        for arriving in _split_rounds(lanes, chosen, count):
+        selection = numbers == number
+        count = None if counts is None else int(counts[selection][0])
+        for arriving in _split_rounds(lanes, selection, count):
             if state.sink is not None:
                 state.sink.on_barrier_arrive(step, arriving, number, count)
-            true = None if predicate is None else predicate[np.isin(lanes.index, arriving.index)]
-            state.barriers.arrive(arriving, number, count, true)
+            votes = None if predicate is None else predicate[np.isin(lanes.index, arriving.index)]
+            state.barriers.arrive(arriving, number, count, votes)
             if modifiers[0] == "arrive":
                 state.push(depth, block.pc + 1, arriving)
             else:
@@ -112,9 +118,9 @@ def _wait_for_cta_barrier(state: State, block: Block, depth: int, lanes: Lanes, 
             _release_barrier(state, number)
 
 
-def _split_rounds(lanes: Lanes, chosen: Array, count: int | None) -> Iterator[Lanes]:
+def _split_rounds(lanes: Lanes, selection: Array, count: int | None) -> Iterator[Lanes]:
     """Yield the lanes that arrive together: warp by warp if they exceed one round of the barrier."""
-    subset = lanes.subset(chosen)
+    subset = lanes.subset(selection)
     assert subset is not None
     if count is None or int(np.bincount(subset.cta).max()) <= count:
         yield subset
@@ -142,17 +148,17 @@ def release(state: State) -> None:
 
 
 def _release_barrier(state: State, number: int) -> None:
-    released, ctas, arrived, true = state.barriers.release(number)
-    for item, lanes in released:
+    releases, ctas, arrivals, votes = state.barriers.release(number)
+    for item, lanes in releases:
         if state.sink is not None:
             state.sink.on_barrier_wait(state.blocks[item.at].steps[-1], lanes, number)
-        _reduce(state, state.blocks[item.at], lanes, arrived, true)
+        _reduce(state, state.blocks[item.at], lanes, arrivals, votes)
         state.push(item.depth, item.pc, lanes)
     if state.sink is not None and len(ctas):
         state.sink.on_barrier_complete(number, ctas)
 
 
-def _reduce(state: State, block: Block, lanes: Lanes, arrived: Array, true: Array) -> None:
+def _reduce(state: State, block: Block, lanes: Lanes, arrivals: Array, votes: Array) -> None:
     """Write the result of a reducing barrier."""
     instruction = block.steps[-1].instruction
     if ".red" not in instruction.modifiers:
@@ -162,9 +168,9 @@ def _reduce(state: State, block: Block, lanes: Lanes, arrived: Array, true: Arra
     row = Operands(state.program, block).row(target.name, block.steps[-1].scope)
     if row is None:
         return
-    count = true[lanes.cta]
+    count = votes[lanes.cta]
     if ".and" in instruction.modifiers:
-        result = count == arrived[lanes.cta]
+        result = count == arrivals[lanes.cta]
     else:
         result = count > 0 if ".or" in instruction.modifiers else count
     state.machine.registers[row.letter][row.index][lanes.sel] = result
@@ -176,12 +182,12 @@ def retry(state: State) -> bool:
         for item in items:
             block = state.blocks[pc]
             mask = read_members(state, block.steps[0], block, item.lanes)
-            if mask is None or complete(state, block, item.lanes, mask).any():
+            if mask is None or find_complete(state, block, item.lanes, mask).any():
                 del state.converging[pc]
-                for again in items:
-                    state.push(again.depth, pc, again.lanes)
+                for waiter in items:
+                    state.push(waiter.depth, pc, waiter.lanes)
                 return True
-    meet(state)
+    release_meetings(state)
     if state.warps_waiting:
         release_warps(state)
     release(state)

@@ -368,7 +368,7 @@ class Memory:
         thread, cta = divmod(lane, self.shape.ctas)
         x, y, _ = self.shape.block
         tid = (thread % x, thread // x % y, thread // (x * y))
-        number = Cta.at(self.ctaid[:, cta], self.grid_shape)
+        number = Cta.from_ctaid(self.ctaid[:, cta], self.grid_shape)
         grid = f" of `{self.grid}`" if self.grid not in ("", function) else ""
         return f"in `{function}`{grid}, CTA {number}, thread {tid}, one of {lanes.n} here"
 

@@ -14,7 +14,7 @@ from pyptx.ir import Function, Instruction
 from pyptx.parser import parse
 from pyptx.sim import rules
 from pyptx.sim.hazards import Agent, Finding, Place
-from pyptx.sim.reports.findings import by_cause
+from pyptx.sim.reports.findings import group_by_cause
 from pyptx.types import u32
 from tests.sim.kernels import kernel as kernel_text
 
@@ -42,23 +42,23 @@ def lines(findings: Sequence[Finding]) -> list[tuple[str, int, int]]:
 
 
 def test_pairs_with_one_point_between_their_places_have_one_cause() -> None:
-    found = by_cause([pair(9, 3), pair(10, 4), pair(8, 4), pair(20, 12)])
+    found = group_by_cause([pair(9, 3), pair(10, 4), pair(8, 4), pair(20, 12)])
     assert lines(found) == [("PTX0901", 9, 3), ("PTX0901", 20, 1)]
     assert found[0].notes == ("also at 2 more pairs of places: line 10 after line 4, line 8 after line 4",)
 
 
 def test_pairs_around_a_loop_have_another_cause_than_pairs_in_it() -> None:
-    assert lines(by_cause([pair(9, 3), pair(3, 9), pair(4, 9)])) == [("PTX0901", 9, 1), ("PTX0901", 3, 2)]
+    assert lines(group_by_cause([pair(9, 3), pair(3, 9), pair(4, 9)])) == [("PTX0901", 9, 1), ("PTX0901", 3, 2)]
 
 
 def test_many_pairs_are_counted_and_eight_are_named() -> None:
-    (found,) = by_cause([pair(100 + at, at) for at in range(1, 12)])
+    (found,) = group_by_cause([pair(100 + at, at) for at in range(1, 12)])
     assert found.notes[0].endswith("line 109 after line 9 and 2 more")
 
 
 def test_other_rules_grids_and_places_without_a_partner_stay_apart() -> None:
     found = [pair(9, 3), pair(9, 3, "LANE_RACE"), pair(9, 3, grid="next"), pair(9, None), pair(9, None)]
-    assert by_cause(found) == found
+    assert group_by_cause(found) == found
 
 
 def test_a_missing_barrier_between_several_stores_and_loads_is_one_error() -> None:

@@ -236,12 +236,21 @@ def test_the_help_is_about_what_is_missing(build: Pattern) -> None:
 
 def test_of_a_circle_what_came_in_part_is_to_blame() -> None:
     def node(what: str, other: str, begun: bool) -> Node:
-        return Node(what, "mbarrier", "1 of 2 arrivals missing", [], [], waits_for=[other], begun=begun)
+        return Node(what, "mbarrier", "1 of 2 arrivals missing", [], [], waits_for=[other], has_begun=begun)
 
     nodes = [node("empty", "full", False), node("full", "empty", True)]
     guilty, cycle = blame(nodes)
     assert guilty is nodes[1]
     assert cycle == ["full", "empty", "full"]
+
+
+def test_the_words_of_a_node_do_not_make_it_guilty() -> None:
+    missing = "1 thread has not arrived: CTA 0 warp 0 of `copy_bytes`"
+    nodes = [Node("cluster barrier", "cluster", missing, [], [], waits_for=["barrier 0"])]
+    nodes.append(Node("barrier 0", "bar", "1 of 2 warps have arrived", [], []))
+    assert blame(nodes) == (nodes[1], [])
+    nodes[0].is_broken = True
+    assert blame(nodes) == (nodes[0], [])
 
 
 def test_a_circular_wait_is_shown_as_a_cycle() -> None:

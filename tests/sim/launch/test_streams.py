@@ -293,7 +293,7 @@ def test_a_hang_names_the_grid_that_is_waited_for() -> None:
     assert "of `producer` wait for barrier 1" in first.message
     assert "of `consumer` wait for grid `producer`: 2 of its 2 CTAs have not completed" in second.message
     report = raised.value.report
-    assert any("waiting at `bar.sync`" in line and "`producer` CTA" in line for line in report.lines())
+    assert any("waiting at `bar.sync`" in line and "`producer` CTA" in line for line in report.format_lines())
     assert report.guilty is report.nodes[0]
     assert [node.waits_for for node in report.nodes] == [[], ["barrier 1 of CTA 0"]]
 

@@ -163,7 +163,7 @@ def test_columns_of_a_warp_that_has_ended_are_never_free() -> None:
         )
     )
     error = hang(text)
-    assert any("CTA 0 warp 0" in line and "exited after" in line for line in error.report.lines())
+    assert any("CTA 0 warp 0" in line and "exited after" in line for line in error.report.format_lines())
 
 
 def test_one_warp_may_wait_for_itself() -> None:

@@ -64,7 +64,7 @@ def _locate_agent(
     line = _resolve_line(record, text, origin, opcode)
     if agent is None or not line:
         return Spot(line, -1, 0)
-    numbers = {int(Cta.at(cta, record.grid)): index for index, cta in enumerate(record.ctas)}
+    numbers = {int(Cta.from_ctaid(cta, record.grid)): index for index, cta in enumerate(record.ctas)}
     name, cta = f"warp {agent.warp}", numbers.get(agent.cta, -1)
     tracks = [index for index, track in enumerate(record.tracks) if (track.cta, track.name) == (cta, name)]
     for run in record.runs:

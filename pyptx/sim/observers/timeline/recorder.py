@@ -227,9 +227,9 @@ class Recorder(Observer):
         for number, items in state.barriers.waiters.items():
             asleep += [(item, f"bar {number}", 0) for item in items]
         asleep += [(item, "cluster barrier", 0) for item in state.clusters.waiters]
-        for item in state.suspended:
+        for item in state.mbarrier_waits:
             row = int(item.rows[0])
-            asleep.append((item.waiting, self._mbarriers.find_name(row), int(mbarriers.phase[row])))
+            asleep.append((item.waiter, self._mbarriers.find_name(row), int(mbarriers.phase[row])))
         last = max(self.run_record.end, int(self.record.clock.max(initial=0))) + 1
         for item, name, phase in asleep:
             line = self.places.find_line(self.program.blocks[item.at].steps[-1].instruction)

@@ -113,7 +113,7 @@ class RunRecord:
     @property
     def names(self) -> list[str]:
         """The names of the recorded CTAs, as in findings."""
-        return [str(Cta.at(cta, self.grid)) for cta in self.ctas]
+        return [str(Cta.from_ctaid(cta, self.grid)) for cta in self.ctas]
 
     @property
     def end(self) -> int:

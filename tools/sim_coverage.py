@@ -15,14 +15,14 @@ from pyptx.isa import table
 from pyptx.isa.lookup import match_of, spellings
 from pyptx.isa.model import Form, Match
 from pyptx.sim.semantics.reasons import REASONS, Reason
-from pyptx.sim.semantics.registry import operation, section
+from pyptx.sim.semantics.registry import find_operation, find_section
 
 
 def missing(row: Form) -> Iterator[Match]:
     """Yield the spellings of a row that have no operation."""
     for bound in spellings(row):
         match = match_of(row, bound)
-        if any(operation(match, signature) is None for signature in match.signatures):
+        if any(find_operation(match, signature) is None for signature in match.signatures):
             yield match
 
 
@@ -63,8 +63,8 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="print every row without semantics")
     options = parser.parse_args()
     lacking = list(without())
-    rows = Counter(section(row) for row in table.all_rows())
-    bad = Counter(section(row) for row in {match.form for match, _ in lacking})
+    rows = Counter(find_section(row) for row in table.all_rows())
+    bad = Counter(find_section(row) for row in {match.form for match, _ in lacking})
     print(f"{'table file':22}{'rows':>6}{'with semantics':>16}")
     for name in table.SECTIONS:
         print(f"{name:22}{rows[name]:6}{rows[name] - bad[name]:16}")
@@ -76,7 +76,7 @@ def main() -> int:
     print("".join(f"{line}\n" for line in wrong), end="")
     if options.list:
         for match, one in lacking:
-            print(f"{section(match.form)}: {spelling(match)}: {one.why if one else 'NO REASON'}")
+            print(f"{find_section(match.form)}: {spelling(match)}: {one.why if one else 'NO REASON'}")
     return 1 if wrong or not all(one for _, one in lacking) else 0
 
 

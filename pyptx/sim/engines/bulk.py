@@ -36,53 +36,63 @@ _CHUNK = 16
 
 
 def copy(
-    operation: str, signals: bool, extras: tuple[str, ...], site: Site, group: Lanes, mask: Any, to: str, target: Any,
-    of: str, source: Any, *rest: Any, report: Test | None = None,
+    operation: str, signals: bool, extras: tuple[str, ...], site: Site, group: Lanes, mask: Any, target_space: str,
+    target: Any, source_space: str, source: Any, *operands: Any, report: Test | None = None,
 ) -> None:  # fmt: skip
     """Copy bytes between memories, or reduce them into the target."""
-    where, rest = (rest[1], rest[2:]) if signals else (np.array(0), rest)
-    size, others = rest[1], dict(zip(extras, rest[2:], strict=True))
-    none, sink = np.array(0), site.memory.sink or SILENT
-    sums = _find_sum_type(sink, operation)
-    active, (there, here, sizes, bars, ctas, byte_mask, left, right) = select_lanes(
-        group, mask, target, source, size, where, others.get("ctas", none), others.get("bytes", np.array(0xFFFF)),
-        others.get("left", none), others.get("right", none),
+    bar, operands = (operands[1], operands[2:]) if signals else (np.array(0), operands)
+    size, optional = operands[1], dict(zip(extras, operands[2:], strict=True))
+    absent, sink = np.array(0), site.memory.sink or SILENT
+    sum_type = _find_sum_type(sink, operation)
+    active, (target_addresses, source_addresses, sizes, bars, ctas, byte_mask, left_edges, right_edges) = select_lanes(
+        group, mask, target, source, size, bar, optional.get("ctas", absent), optional.get("bytes", np.array(0xFFFF)),
+        optional.get("left", absent), optional.get("right", absent),
     )  # fmt: skip
     if active is None:
         return
-    seen = set[bytes]()
+    earlier_copies = set[bytes]()
     for position, lane in split_lanes(active):
         count = int(sizes[position])
-        edges = int(left[position]), int(right[position])
-        first, begin = _locate_bytes(site, lane, of, here[position], count, "r", edges)
-        last, end = _locate_bytes(site, lane, to, there[position], count, "rw" if operation else "w")
+        edges = int(left_edges[position]), int(right_edges[position])
+        source_region, begin = _locate_bytes(site, lane, source_space, source_addresses[position], count, "r", edges)
+        target_region, end = _locate_bytes(
+            site, lane, target_space, target_addresses[position], count, "rw" if operation else "w"
+        )
         ends = locate_in_ctas(site, lane, end, int(ctas[position])) if "ctas" in extras else [end]
-        if not operation and first.space == last.space == "shared":
+        if not operation and source_region.space == target_region.space == "shared":
             sink.on_peer_copy(site, lane, end)
-        kept = np.resize(np.unpackbits(np.array([byte_mask[position]], "u2").view("u1"), bitorder="little"), count) != 0
+        is_copied = (
+            np.resize(np.unpackbits(np.array([byte_mask[position]], "u2").view("u1"), bitorder="little"), count) != 0
+        )
 
-        def land(first: Region = first, begin: int = begin, last: Region = last, ends: list[int] = ends,
-                 count: int = count, kept: Array = kept, lane: Lanes = lane) -> None:  # fmt: skip
+        def land(
+            source_region: Region = source_region, begin: int = begin, target_region: Region = target_region,
+            ends: list[int] = ends, count: int = count, is_copied: Array = is_copied, lane: Lanes = lane,
+        ) -> None:  # fmt: skip
             for end in ends:
-                incoming, target = _read_bytes(first, begin, count), last.data[end : end + count]
-                old = target.copy() if sums else target
-                _put(operation, incoming, target, kept)
-                if sums:
-                    sink.on_sum(site, lane, sums, *(values.view(dtype_of(sums)) for values in (old, incoming, target)))
+                incoming, target = _read_bytes(source_region, begin, count), target_region.data[end : end + count]
+                old = target.copy() if sum_type else target
+                _write_bytes(operation, incoming, target, is_copied)
+                if sum_type:
+                    sink.on_sum(
+                        site, lane, sum_type, *(values.view(dtype_of(sum_type)) for values in (old, incoming, target))
+                    )
 
         signal, rows = None, None
         low = max(begin, 0)
-        whole = extents.make_bytes(first, low, min(begin + count, _find_end(first)) - low)
+        source_bytes = extents.make_bytes(source_region, low, min(begin + count, _find_end(source_region)) - low)
         if signals:
             ranks = int(ctas[position]) if "ctas" in extras else None
-            targets = [extents.make_bytes(last, end, count) for end in ends]
-            signal, rows = _signal(site, lane, bars[position], count, ranks, whole, targets)
-            signal = _wrap_report(site, lane, bars[position], ranks, report, (last, end, count), signal)
-            for target in ends if last.space == "shared" else ():
+            targets = [extents.make_bytes(target_region, end, count) for end in ends]
+            signal, rows = _make_signal(site, lane, bars[position], count, ranks, source_bytes, targets)
+            signal = _wrap_report(site, lane, bars[position], ranks, report, (target_region, end, count), signal)
+            for target in ends if target_region.space == "shared" else ():
                 sink.on_bring(site, lane, target + np.arange(edges[0], count - edges[1], dtype=np.int64), count)
         else:
-            targeted = extents.select_written(last, end, kept)
-            sink.on_write_back(site, lane, whole, targeted, _measure_element(operation), seen, None)
+            target_bytes = extents.select_written(target_region, end, is_copied)
+            sink.on_write_back(
+                site, lane, source_bytes, target_bytes, _measure_element(operation), earlier_copies, None
+            )
         _issue(site, lane, land, signal, count, rows)
 
 
@@ -97,27 +107,27 @@ def _measure_element(operation: str) -> int:
     return compute_type_bits(operation.rpartition(".")[2]) // 8 if operation else 0
 
 
-def _put(operation: str, new: Array, old: Array, kept: Array) -> None:
+def _write_bytes(operation: str, new: Array, old: Array, is_copied: Array) -> None:
     if operation:
         name, _, kind = operation.partition(".")
         kind = kind.rpartition(".")[2]
         dtype, element = dtype_of(kind), element_type(from_name(kind))
         old.view(dtype)[...] = combine(name, old.view(dtype), new.view(dtype), element)
-    elif kept.all():
+    elif is_copied.all():
         old[...] = new
     else:
-        old[kept] = new[kept]
+        old[is_copied] = new[is_copied]
 
 
 def load(
-    mode: str, extras: tuple[str, ...], site: Site, group: Lanes, mask: Any, to: str, target: Any, space: str,
-    where: Any, bar_space: str, bar: Any, outs: Any, at: Any, *rest: Any, report: Test | None = None,
+    mode: str, extras: tuple[str, ...], site: Site, group: Lanes, mask: Any, target_space: str, target: Any, space: str,
+    map_address: Any, bar_space: str, bar: Any, outs: Any, corner: Any, *operands: Any, report: Test | None = None,
 ) -> None:  # fmt: skip
     """Copy a box of a tensor to shared memory, of several CTAs if a mask names them, and signal their mbarriers."""
-    others = dict(zip(extras, rest, strict=True))
-    offsets, changed = others.get("offsets", others.get("halo", ())), read_overrides(group, mask, rest)
-    active, (there, maps, bars, places, taps, ctas) = select_lanes(
-        group, mask, target, where, bar, at, offsets, others.get("ctas", np.array(0))
+    optional = dict(zip(extras, operands, strict=True))
+    offsets, find_change = optional.get("offsets", optional.get("halo", ())), read_overrides(group, mask, operands)
+    active, (target_addresses, maps, bars, corners, taps, ctas) = select_lanes(
+        group, mask, target, map_address, bar, corner, offsets, optional.get("ctas", np.array(0))
     )
     if active is None:
         return
@@ -125,20 +135,22 @@ def load(
     alike = mode == "tile" and report is None and not {"overrides", "offsets", "halo"} & set(extras)
     if alike and bulk_together.may_combine(site):
         tensor = _read_common_map(site, active, maps)
-        named = ctas if "ctas" in extras else None
+        cta_mask = ctas if "ctas" in extras else None
         if tensor is not None and bulk_together.load(
-            site, active, to, there, tensor, bars, places, named, tensor.box_bytes, maps
+            site, active, target_space, target_addresses, tensor, bars, corners, cta_mask, tensor.box_bytes, maps
         ):
             return
     for position, lane in split_lanes(active):
-        tensor = _read_map(site, lane, maps[position], changed(position))
-        end = int(memory.resolve(site, to, lane, there[position : position + 1], _CHUNK, "w")[1][0])
-        named = int(ctas[position]) if "ctas" in extras else None
-        ends = [end] if named is None else locate_in_ctas(site, lane, end, named)
-        plan = _plan(site, lane, mode, tensor, _numbers(places, position), _numbers(taps, position), end)
+        tensor = _read_map(site, lane, maps[position], find_change(position))
+        end = int(
+            memory.resolve(site, target_space, lane, target_addresses[position : position + 1], _CHUNK, "w")[1][0]
+        )
+        cta_mask = int(ctas[position]) if "ctas" in extras else None
+        ends = [end] if cta_mask is None else locate_in_ctas(site, lane, end, cta_mask)
+        plan = _plan_copy(site, lane, mode, tensor, _read_vector(corners, position), _read_vector(taps, position), end)
         region = _find_region(site, lane, tensor, plan)
         if mode == "tile":
-            sink.on_box(site, lane, tensor, _numbers(places, position), plan.inside)
+            sink.on_box(site, lane, tensor, _read_vector(corners, position), plan.inside)
 
         def land(plan: copies.Copy = plan, region: Region = region, ends: list[int] = ends) -> None:
             for end in ends:
@@ -147,38 +159,40 @@ def load(
         size = count_bytes(tensor, mode)
         source, targets = extents.list_units(plan), [extents.make_bytes(memory.shared, end, size) for end in ends]
         sink.on_fill(site, ends, size, tensor)
-        signal, rows = _signal(site, lane, bars[position], size, named, source, targets, maps[position])
-        signal = _wrap_report(site, lane, bars[position], named, report, (memory.shared, end, size), signal)
+        signal, rows = _make_signal(site, lane, bars[position], size, cta_mask, source, targets, maps[position])
+        signal = _wrap_report(site, lane, bars[position], cta_mask, report, (memory.shared, end, size), signal)
         units = plan.shared if plan.inside is None else plan.shared[plan.inside]
         sink.on_bring_box(site, lane, units, plan.unit, ends, size)
         _issue(site, lane, land, signal, size, rows)
 
 
 def store(
-    mode: str, operation: str, site: Site, group: Lanes, mask: Any, space: str, where: Any, of: str, source: Any,
-    outs: Any, at: Any, *rest: Any,
+    mode: str, operation: str, site: Site, group: Lanes, mask: Any, space: str, map_address: Any, source_space: str,
+    source: Any, outs: Any, corner: Any, *operands: Any,
 ) -> None:  # fmt: skip
     """Copy a box from shared memory to a tensor, or reduce it into the tensor."""
-    active, (maps, here, places) = select_lanes(group, mask, where, source, at)
-    changed = read_overrides(group, mask, rest)
+    active, (maps, source_addresses, corners) = select_lanes(group, mask, map_address, source, corner)
+    find_change = read_overrides(group, mask, operands)
     if active is None:
         return
     memory, sink = site.memory, site.memory.sink or SILENT
-    alike = mode == "tile" and not operation and not any(isinstance(item, dict) for item in rest)
+    alike = mode == "tile" and not operation and not any(isinstance(item, dict) for item in operands)
     if alike and bulk_together.may_combine(site):
         tensor = _read_common_map(site, active, maps)
         if tensor is not None and bulk_together.store(
-            site, active, of, here, tensor, places, count_bytes(tensor, mode), maps
+            site, active, source_space, source_addresses, tensor, corners, count_bytes(tensor, mode), maps
         ):
             return
-    seen = set[bytes]()
+    earlier_copies = set[bytes]()
     for position, lane in split_lanes(active):
-        tensor = _read_map(site, lane, maps[position], changed(position))
-        begin = int(memory.resolve(site, of, lane, here[position : position + 1], _CHUNK, "r")[1][0])
-        plan = _plan(site, lane, mode, tensor, _numbers(places, position), (), begin)
+        tensor = _read_map(site, lane, maps[position], find_change(position))
+        begin = int(
+            memory.resolve(site, source_space, lane, source_addresses[position : position + 1], _CHUNK, "r")[1][0]
+        )
+        plan = _plan_copy(site, lane, mode, tensor, _read_vector(corners, position), (), begin)
         region = _find_region(site, lane, tensor, plan)
         if mode == "tile":
-            sink.on_box(site, lane, tensor, _numbers(places, position), plan.inside)
+            sink.on_box(site, lane, tensor, _read_vector(corners, position), plan.inside)
         if not region.writable:
             raise _make_error(site, lane, f"`{region.name}` is read-only", faults.READ_ONLY)
         if region.lent:
@@ -195,8 +209,8 @@ def store(
                 copies.store(plan, region.data, region.low, shared, memory.shared.low)
 
         size, element = count_bytes(tensor, mode), tensor.dtype.bits // 8 if operation else 0
-        held = extents.select_held(plan, memory.shared, begin, size)
-        sink.on_write_back(site, lane, held, extents.list_units(plan), element, seen, maps[position])
+        source_bytes = extents.select_source(plan, memory.shared, begin, size)
+        sink.on_write_back(site, lane, source_bytes, extents.list_units(plan), element, earlier_copies, maps[position])
         _issue(site, lane, land, None, size)
 
 
@@ -208,10 +222,10 @@ def count_bytes(tensor: TensorMap, mode: str) -> int:
 def split_lanes(group: Lanes) -> list[tuple[int, Lanes]]:
     """Return every lane as its own set, with its position."""
     shape = group.shape
-    return [(at, shape.select_range(int(lane), int(lane) + 1)) for at, lane in enumerate(group.index)]
+    return [(position, shape.select_range(int(lane), int(lane) + 1)) for position, lane in enumerate(group.index)]
 
 
-def _numbers(vector: Any, lane: int) -> tuple[int, ...]:
+def _read_vector(vector: Any, lane: int) -> tuple[int, ...]:
     return tuple(int(item[lane]) for item in vector)
 
 
@@ -223,10 +237,10 @@ def _locate_bytes(
         return _locate_inner_bytes(site, lane, space, address, size, edges)
     if size % _CHUNK:
         raise _make_error(site, lane, f"{size} bytes: expected a multiple of 16")
-    whole = np.array([address])
-    region, offsets = site.memory.resolve(site, space, lane, whole, _CHUNK, kind)
+    start = np.array([address])
+    region, offsets = site.memory.resolve(site, space, lane, start, _CHUNK, kind)
     if size > _CHUNK:
-        last, _ = site.memory.resolve(site, space, lane, whole + whole.dtype.type(size - _CHUNK), _CHUNK, kind)
+        last, _ = site.memory.resolve(site, space, lane, start + start.dtype.type(size - _CHUNK), _CHUNK, kind)
         if last is not region:
             raise _make_error(site, lane, f"{size} bytes from {int(address):#x} extend into another allocation")
     return region, int(np.atleast_1d(offsets)[0])
@@ -242,10 +256,10 @@ def _locate_inner_bytes(
             "multiples of 16, and fewer than 16 left out"
         )
         raise _make_error(site, lane, text)
-    whole = np.array([address])
-    number = whole.dtype.type
-    region, offsets = site.memory.resolve(site, space, lane, whole + number(edges[0]), 1, "r")
-    last, _ = site.memory.resolve(site, space, lane, whole + number(size - edges[1] - 1), 1, "r")
+    start = np.array([address])
+    number = start.dtype.type
+    region, offsets = site.memory.resolve(site, space, lane, start + number(edges[0]), 1, "r")
+    last, _ = site.memory.resolve(site, space, lane, start + number(size - edges[1] - 1), 1, "r")
     if last is not region:
         raise _make_error(site, lane, f"{size} bytes from {int(address):#x} extend into another allocation")
     return region, int(np.atleast_1d(offsets)[0]) - edges[0]
@@ -270,7 +284,7 @@ def _select_shared(site: Site, offset: int) -> Array:
     return site.memory.shared.data[first : first + stride]
 
 
-def _signal(
+def _make_signal(
     site: Site, lane: Lanes, address: Any, count: int, ctas: int | None, source: Bytes, targets: list[Bytes],
     tensor_map: Any = None,
 ) -> tuple[Callable[[], None], Array]:  # fmt: skip
@@ -279,18 +293,18 @@ def _signal(
     offset = int(locate_objects(site, lane, "shared", np.array([address]))[0])
     offsets = np.array([offset] if ctas is None else locate_in_ctas(site, lane, offset, ctas))
     signals = list(zip(targets, offsets.tolist(), strict=True))
-    landed = (site.memory.sink or SILENT).on_load(site, lane, source, signals, tensor_map)
+    report_landing = (site.memory.sink or SILENT).on_load(site, lane, source, signals, tensor_map)
     rows = act_on_mbarriers(site, lane, lambda m: m.find_rows(offsets))
 
-    def signal() -> None:
-        landed()
+    def send_signal() -> None:
+        report_landing()
         act_on_mbarriers(site, lane, lambda m: m.transfer(m.find_rows(offsets), np.full(len(offsets), -count)))
 
-    return signal, rows
+    return send_signal, rows
 
 
 def _wrap_report(
-    site: Site, lane: Lanes, address: Any, ctas: int | None, report: Test | None, copied: tuple[Region, int, int],
+    site: Site, lane: Lanes, address: Any, ctas: int | None, report: Test | None, extent: tuple[Region, int, int],
     signal: Callable[[], None],
 ) -> Callable[[], None]:  # fmt: skip
     """Return a signal that first reports the copied bytes to the mbarriers."""
@@ -298,7 +312,7 @@ def _wrap_report(
         return signal
     offset = int(locate_objects(site, lane, "shared", np.array([address]))[0])
     offsets = np.array([offset] if ctas is None else locate_in_ctas(site, lane, offset, ctas))
-    region, begin, count = copied
+    region, begin, count = extent
 
     def run() -> None:
         if report(region.data[begin : begin + count]):
@@ -318,22 +332,22 @@ def _read_bytes(region: Region, begin: int, count: int) -> Array:
     low, high = max(begin, 0), min(begin + count, _find_end(region))
     if (low, high) == (begin, begin + count):
         return region.data[begin : begin + count]
-    padded = np.full(count, 0xFF, np.uint8)
-    padded[low - begin : high - begin] = region.data[low:high]
-    return padded
+    buffer = np.full(count, 0xFF, np.uint8)
+    buffer[low - begin : high - begin] = region.data[low:high]
+    return buffer
 
 
 def _issue(
     site: Site, lane: Lanes, land: Callable[[], None], signal: Callable[[], None] | None, size: int,
     rows: Array | None = None,
 ) -> None:  # fmt: skip
-    def landing() -> None:
+    def land_and_signal() -> None:
         land()
         if signal is not None:
             signal()
 
-    tells = None if rows is None else rows[None]
-    site.memory.effects.issue(BULK, lane.index, lane.shape.lanes, landing, signal is None, size, tells)
+    barrier_rows = None if rows is None else rows[None]
+    site.memory.effects.issue(BULK, lane.index, lane.shape.lanes, land_and_signal, signal is None, size, barrier_rows)
 
 
 @lru_cache(maxsize=64)
@@ -343,10 +357,10 @@ def _decode_map(data: bytes) -> TensorMap:
 
 def _read_map(site: Site, lane: Lanes, address: Any, change: Change | None) -> TensorMap:
     """Return the tensor map at a generic address."""
-    at = np.array([address], np.uint64)
+    base = np.array([address], np.uint64)
     halves: list[bytes] = []
     for half in (0, 64):
-        region, offsets = site.memory.resolve(site, "", lane, at + np.uint64(half), 64, "r")
+        region, offsets = site.memory.resolve(site, "", lane, base + np.uint64(half), 64, "r")
         begin = int(np.atleast_1d(offsets)[0])
         halves.append(region.data[begin : begin + 64].tobytes())
     try:
@@ -364,23 +378,23 @@ def _read_common_map(site: Site, lanes: Lanes, addresses: Array) -> TensorMap | 
     return _read_map(site, memory.shape.select_range(int(lanes.index[0]), int(lanes.index[0]) + 1), first, None)
 
 
-def _plan(
-    site: Site, lane: Lanes, mode: str, tensor: TensorMap, at: tuple[int, ...], taps: tuple[int, ...], offset: int
+def _plan_copy(
+    site: Site, lane: Lanes, mode: str, tensor: TensorMap, corner: tuple[int, ...], taps: tuple[int, ...], offset: int
 ) -> copies.Copy:
     memory = site.memory
     destination = offset % memory.shape.shared_stride + memory.shared.low
     if destination % 128:
         raise _make_error(site, lane, f"shared address {destination:#x}: expected a multiple of 128", faults.MISALIGNED)
-    count = 2 if mode in ("gather4", "scatter4") else len(at)
+    count = 2 if mode in ("gather4", "scatter4") else len(corner)
     if count != tensor.rank:
         raise _make_error(site, lane, f"{count} dimensions, the tensor map has {tensor.rank}")
     try:
         if mode in ("gather4", "scatter4"):
-            return copies.plan_gather(tensor, at, destination)
+            return copies.plan_gather(tensor, corner, destination)
         return (
-            copies.plan_tile(tensor, at, destination)
+            copies.plan_tile(tensor, corner, destination)
             if mode == "tile"
-            else copies.plan_im2col(tensor, at, destination, taps)
+            else copies.plan_im2col(tensor, corner, destination, taps)
         )
     except ValueError as why:
         raise _make_error(site, lane, str(why)) from None
@@ -399,7 +413,7 @@ def _find_region(site: Site, lane: Lanes, tensor: TensorMap, plan: copies.Copy) 
     return region
 
 
-def _make_error(site: Site, lane: Lanes, why: str, rule: Any = faults.COPY) -> PtxError:
-    text = f"`{site.instruction.full_opcode}`: {why}"
+def _make_error(site: Site, lane: Lanes, problem: str, rule: Any = faults.COPY) -> PtxError:
+    text = f"`{site.instruction.full_opcode}`: {problem}"
     notes = (site.memory.describe_thread(lane, 0, site.function),)
     return faults.error(rule, site.origin, text, notes=notes, help=hazards.REMEDIES.get(rule.code))

@@ -17,11 +17,11 @@ def make_bytes(region: Region, begin: int, size: int) -> Bytes:
     return Bytes.run(Space.GLOBAL, region.low + begin, size)
 
 
-def select_written(region: Region, begin: int, kept: Array) -> Bytes:
+def select_written(region: Region, begin: int, mask: Array) -> Bytes:
     """Return the bytes of a run that a mask keeps."""
-    if kept.all():
-        return make_bytes(region, begin, len(kept))
-    return Bytes(Space.GLOBAL, region.low + begin + np.flatnonzero(kept), 1)
+    if mask.all():
+        return make_bytes(region, begin, len(mask))
+    return Bytes(Space.GLOBAL, region.low + begin + np.flatnonzero(mask), 1)
 
 
 def list_units(copy: Copy) -> Bytes:
@@ -29,7 +29,7 @@ def list_units(copy: Copy) -> Bytes:
     return Bytes(Space.GLOBAL, copy.address if copy.inside is None else copy.address[copy.inside], copy.unit)
 
 
-def select_held(copy: Copy, shared: Region, begin: int, size: int) -> Bytes:
+def select_source(copy: Copy, shared: Region, begin: int, size: int) -> Bytes:
     """Return the shared bytes that a copy to a tensor reads: those of elements inside the tensor."""
     if copy.inside is None:
         return Bytes.run(Space.SHARED, begin, size)

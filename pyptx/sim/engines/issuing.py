@@ -16,22 +16,24 @@ from pyptx.sim.state.memory import Mixed, Site
 
 
 def select_lanes(lanes: Lanes, mask: Array | None, *values: Any) -> tuple[Lanes | None, list[Any]]:
-    """Return the lanes of a mask, None if there are none, and the values in each of them; vectors stay tuples."""
+    """Return the lanes of a mask, None if there are none, and the values in each of them; vectors remain tuples."""
     if mask is None:
-        return lanes, [_each(value, lanes.n, None) for value in values]
-    at = np.flatnonzero(mask)
-    if not len(at):
+        return lanes, [_select_values(value, lanes.n, None) for value in values]
+    positions = np.flatnonzero(mask)
+    if not len(positions):
         return None, [None for _ in values]
-    return lanes.shape.select_index(lanes.index[at]), [_each(value, len(at), at) for value in values]
+    return lanes.shape.select_index(lanes.index[positions]), [
+        _select_values(value, len(positions), positions) for value in values
+    ]
 
 
-def _each(value: Any, count: int, at: Array | None) -> Any:
+def _select_values(value: Any, count: int, positions: Array | None) -> Any:
     if isinstance(value, tuple):
-        return tuple(_each(item, count, at) for item in cast("tuple[Any, ...]", value))
+        return tuple(_select_values(item, count, positions) for item in cast("tuple[Any, ...]", value))
     if isinstance(value, int):
         return np.full(count, value, np.uint64)
-    if at is not None and value.ndim:
-        return value[at]
+    if positions is not None and value.ndim:
+        return value[positions]
     return value if value.shape == (count,) else np.broadcast_to(value, count)
 
 
@@ -68,21 +70,21 @@ def wrap_signal(inner: Callable[..., None], size: int) -> Callable[..., None]:
     def run(
         site: Site, lanes: Lanes, mask: Any, space: str, address: Any, bar_space: str, bar: Any, outs: Any, *values: Any
     ) -> None:
-        active, (where, bars, operands) = select_lanes(lanes, mask, address, bar, values)
+        active, (addresses, bars, operands) = select_lanes(lanes, mask, address, bar, values)
         if active is None:
             return
         offsets = locate_objects(site, active, bar_space, bars)
         effects = site.memory.effects
-        tells = None
+        barrier_rows = None
         if not effects.eager:
-            where, operands = np.array(where), copy_operands(operands)
-            tells = act_on_mbarriers(site, active, lambda m: m.find_rows(offsets))[:, None]
+            addresses, operands = np.array(addresses), copy_operands(operands)
+            barrier_rows = act_on_mbarriers(site, active, lambda m: m.find_rows(offsets))[:, None]
 
         def land() -> None:
-            inner(site, active, None, space, where, (), *operands)
+            inner(site, active, None, space, addresses, (), *operands)
             act_on_mbarriers(site, active, lambda m: m.transfer(m.find_rows(offsets), np.full(active.n, -size)))
 
-        effects.issue(STORES, active.index, active.shape.lanes, land, in_group=False, mbarrier_rows=tells)
+        effects.issue(STORES, active.index, active.shape.lanes, land, in_group=False, mbarrier_rows=barrier_rows)
 
     return run
 
@@ -97,20 +99,20 @@ def schedule_effect(
         return
     trace = memory.trace
     if trace is not None:
-        whole, trace.is_deferred = trace.for_all_lanes, True
+        is_whole, trace.is_deferred = trace.for_all_lanes, True
         run(lanes, values)
-        if whole and not trace.for_all_lanes:
-            return  # It comes again for each lane.
-    kept: tuple[Any, ...] = copy_operands(values)
+        if is_whole and not trace.for_all_lanes:
+            return  # Each lane runs it again.
+    operand_copies: tuple[Any, ...] = copy_operands(values)
     tensor, frees = memory.tensor, memory.tensor.frees
 
     def land(positions: Array) -> None:
         tensor.assumes_allocated = tensor.frees > frees
         try:
             if len(positions) == lanes.n:
-                run(lanes, kept)
+                run(lanes, operand_copies)
             else:
-                run(lanes.shape.select_index(lanes.index[positions]), _taken(kept, positions))
+                run(lanes.shape.select_index(lanes.index[positions]), _take(operand_copies, positions))
         finally:
             tensor.assumes_allocated = False
 
@@ -125,11 +127,11 @@ def find_firsts(lanes: Lanes) -> Array:
 def spread_firsts(lanes: Lanes, values: Array) -> Array:
     """Return, for every lane, the value in the first lane of its warp."""
 
-    def made() -> Array:
-        _, first, which = np.unique(lanes.shape.warp[lanes.sel], return_index=True, return_inverse=True)
-        return first[which]
+    def find_positions() -> Array:
+        _, first, warp_index = np.unique(lanes.shape.warp[lanes.sel], return_index=True, return_inverse=True)
+        return first[warp_index]
 
-    return values[lanes.compute_once("first lanes of warps", made)]
+    return values[lanes.compute_once("first lanes of warps", find_positions)]
 
 
 def find_active(lanes: Lanes, mask: Array | None) -> Array:
@@ -137,9 +139,9 @@ def find_active(lanes: Lanes, mask: Array | None) -> Array:
     return lanes.index if mask is None else lanes.index[np.broadcast_to(mask, lanes.n)]
 
 
-def _taken(values: Any, positions: Array) -> Any:
+def _take(values: Any, positions: Array) -> Any:
     if isinstance(values, tuple):
-        return tuple(_taken(item, positions) for item in cast("tuple[Any, ...]", values))
+        return tuple(_take(item, positions) for item in cast("tuple[Any, ...]", values))
     return values[positions]
 
 

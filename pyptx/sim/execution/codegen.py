@@ -35,7 +35,7 @@ from pyptx.sim.execution.tracking import Tracker
 from pyptx.sim.program.blocks import BRANCH, CALL, FALL, RET, Block, Program
 from pyptx.sim.program.registers import CARRY, Row
 from pyptx.sim.rules import faults
-from pyptx.sim.semantics.registry import operation
+from pyptx.sim.semantics.registry import find_operation
 from pyptx.sim.semantics.vocabulary import Kind, Operation, Selected
 from pyptx.sim.state.accumulators import settle
 
@@ -154,7 +154,7 @@ class Writer(BlockText):
         """Write one instruction."""
         plan = step.plan
         assert plan is not None
-        op = operation(plan.match, plan.signature)
+        op = find_operation(plan.match, plan.signature)
         if op is None:
             raise unsupported(step)
         if "approx" in plan.match.modifiers:

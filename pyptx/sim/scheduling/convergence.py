@@ -12,7 +12,7 @@ from pyptx.sim.execution.operands import Operands
 from pyptx.sim.program.blocks import Block
 from pyptx.sim.scheduling.apart import explain_divergence, may_be_incomplete, needs_all
 from pyptx.sim.scheduling.state import State
-from pyptx.sim.semantics.registry import operation
+from pyptx.sim.semantics.registry import find_operation
 from pyptx.sim.state.barriers import Waiter
 from pyptx.sim.state.meetings import Meeting, find_pending
 
@@ -104,7 +104,7 @@ def _match_members(state: State, items: list[Waiter]) -> bool:
     together = shape.select_index(index[order][free[order]])
     plan = state.blocks[items[0].at].steps[0].plan
     assert plan is not None
-    warp_operation = operation(plan.match, plan.signature)
+    warp_operation = find_operation(plan.match, plan.signature)
     assert warp_operation is not None
     assert warp_operation.function is not None
     result = warp_operation.function(state.machine, together, *values)

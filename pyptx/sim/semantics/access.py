@@ -26,13 +26,13 @@ def load(
     """Load one element per output and lane, consecutive in memory; skip outputs of None."""
     size = dtype.itemsize * len(outs)
     if mask is not None:
-        _masked_load(site, lanes, mask, space, address, dtype, outs)
+        _load_active(site, lanes, mask, space, address, dtype, outs)
         return
     try:
         region, offsets = site.memory.resolve(site, space, lanes, address, size, "r")
     except Mixed:
         for part in site.memory.split(address):
-            _masked_load(site, lanes, part, space, address, dtype, outs)
+            _load_active(site, lanes, part, space, address, dtype, outs)
         return
     if len(outs) > 1 and offsets.ndim and all(out is not None and out.dtype == dtype for out in outs):
         _load_together(region, offsets, size, dtype, outs)
@@ -76,7 +76,7 @@ def _store_together(
         region.view(unit, chunk)[index] = rows.view(unit)[:, 0]
 
 
-def _masked_load(
+def _load_active(
     site: Site,
     lanes: Lanes,
     mask: Array,
@@ -91,10 +91,10 @@ def _masked_load(
     if len(active) == lanes.n:
         load(site, lanes, None, space, address, dtype, outs)
         return
-    some = lanes.shape.select_index(lanes.index[active])
-    part = _some(address, active)
-    values = tuple(None if out is None else np.empty(some.n, out.dtype) for out in outs)
-    load(site, some, None, space, part, dtype, values)
+    active_lanes = lanes.shape.select_index(lanes.index[active])
+    part = _select_active(address, active)
+    values = tuple(None if out is None else np.empty(active_lanes.n, out.dtype) for out in outs)
+    load(site, active_lanes, None, space, part, dtype, values)
     for out, value in zip(outs, values, strict=True):
         if out is not None:
             out[active] = value
@@ -115,10 +115,10 @@ def store(
         if not len(active):
             return
         if len(active) < lanes.n:
-            some = lanes.shape.select_index(lanes.index[active])
-            part = tuple(None if v is None else _some(v, active) for v in values)
-            where = _some(address, active)
-            store(site, some, None, space, where, dtype, part)
+            active_lanes = lanes.shape.select_index(lanes.index[active])
+            part = tuple(None if v is None else _select_active(v, active) for v in values)
+            active_addresses = _select_active(address, active)
+            store(site, active_lanes, None, space, active_addresses, dtype, part)
             return
     if site.memory.sink is not None:
         site.memory.sink.on_store(lanes, values)
@@ -141,11 +141,11 @@ def store(
             region.view(dtype, element)[index] = value[-1] if value.ndim else value
 
 
-def _some(value: Value, active: Array) -> Value:
+def _select_active(value: Value, active: Array) -> Value:
     """Return an operand in some of the lanes; a value that is equal in all of them stays a scalar."""
     return value[active] if getattr(value, "ndim", 0) else value
 
 
 def as_tuple(values: Value) -> tuple[Array, ...]:
-    """Return the elements of an operand; of a scalar, itself."""
+    """Return the elements of an operand; a scalar is its only element."""
     return cast("tuple[Array, ...]", values) if isinstance(values, tuple) else (values,)

@@ -16,7 +16,7 @@ from pyptx.sim.engines.copies.reports import parse_report
 from pyptx.sim.engines.issuing import select_lanes
 from pyptx.sim.rules import faults
 from pyptx.sim.semantics.access import load, store
-from pyptx.sim.semantics.replicas import replicated
+from pyptx.sim.semantics.replicas import apply_to_replicas
 from pyptx.sim.semantics.vocabulary import NOTHING, Builder, Operation, Signature, lanes, memory
 from pyptx.sim.state.memory import Site
 
@@ -47,46 +47,65 @@ def _wait(agent: str, machine: Any, group: Lanes, n: Any = 0) -> None:
 
 
 def _copy(
-    ignores: bool, partly: bool, site: Site, group: Lanes, mask: Any, to: str, target: Any, of: str, source: Any,
-    outs: Any, size: Any, *rest: Any,
+    ignores: bool, partly: bool, site: Site, group: Lanes, mask: Any, target_space: str, target: Any, source_space: str,
+    source: Any, outs: Any, size: Any, *optional: Any,
 ) -> None:  # fmt: skip
     """Copy 4, 8 or 16 bytes per lane; ignored source bytes are zero in the target, and the source is not accessed."""
-    active, (there, here, extra) = select_lanes(group, mask, target, source, rest[0] if rest else np.array(0))
+    active, (target_addresses, source_addresses, extra) = select_lanes(
+        group, mask, target, source, optional[0] if optional else np.array(0)
+    )
     if active is None:
         return
-    whole = int(size)
-    count = extra.astype(np.int64) if partly else np.full(active.n, whole)
-    if partly and count.max() > whole:
-        at = int(np.argmax(count))
-        text = f"`{site.instruction.full_opcode}`: src-size is {count[at]}, cp-size {whole}: expected at most {whole}"
-        help = f"clamp src-size to {whole}; a copy reads src-size bytes and fills the rest of cp-size with zeros"
+    copy_size = int(size)
+    count = extra.astype(np.int64) if partly else np.full(active.n, copy_size)
+    if partly and count.max() > copy_size:
+        position = int(np.argmax(count))
+        sizes = f"src-size is {count[position]}, cp-size {copy_size}: expected at most {copy_size}"
+        text = f"`{site.instruction.full_opcode}`: {sizes}"
+        help = f"clamp src-size to {copy_size}; a copy reads src-size bytes and fills the rest of cp-size with zeros"
         raise faults.error(
-            faults.COPY, site.origin, text, help=help, notes=(site.memory.describe_thread(active, at, site.function),)
+            faults.COPY,
+            site.origin,
+            text,
+            help=help,
+            notes=(site.memory.describe_thread(active, position, site.function),),
         )
     if ignores:
-        count = np.where(extra, 0, whole)
+        count = np.where(extra, 0, copy_size)
     effects = site.memory.effects
     if not effects.eager:
-        there, here = np.array(there), np.array(here)
+        target_addresses, source_addresses = np.array(target_addresses), np.array(source_addresses)
     effects.issue(
-        "cp.async", active.index, active.shape.lanes, lambda: _move(site, active, to, there, of, here, count, whole),
-        size=whole * active.n,
+        "cp.async", active.index, active.shape.lanes,
+        lambda: _move(
+            site, active, target_space, target_addresses, source_space, source_addresses, count, copy_size
+        ),
+        size=copy_size * active.n,
     )  # fmt: skip
 
 
-def _move(site: Site, group: Lanes, to: str, target: Array, of: str, source: Array, count: Array, whole: int) -> None:
-    data = np.zeros((whole // 4, group.n), _U4)
-    full = count == whole
-    load(site, group, None if full.all() else full, of, source, _U4, tuple(data))
+def _move(
+    site: Site,
+    group: Lanes,
+    target_space: str,
+    target: Array,
+    source_space: str,
+    source: Array,
+    count: Array,
+    copy_size: int,
+) -> None:
+    data = np.zeros((copy_size // 4, group.n), _U4)
+    full = count == copy_size
+    load(site, group, None if full.all() else full, source_space, source, _U4, tuple(data))
     octets = data.T.copy().view(np.uint8)
     for number in np.unique(count[(count > 0) & ~full]):
         part = count == number
-        for at in range(int(number)):
+        for offset in range(int(number)):
             byte = np.zeros(group.n, np.uint8)
-            load(site, group, part, of, source + np.uint64(at), byte.dtype, (byte,))
-            octets[part, at] = byte[part]
+            load(site, group, part, source_space, source + np.uint64(offset), byte.dtype, (byte,))
+            octets[part, offset] = byte[part]
     words = np.ascontiguousarray(octets).view(_U4).T
-    store(site, group, None, to, target, _U4, tuple(np.ascontiguousarray(words)))
+    store(site, group, None, target_space, target, _U4, tuple(np.ascontiguousarray(words)))
 
 
 def _build_bulk(match: Match, signature: Signature, flags: set[str]) -> Operation | None:
@@ -99,7 +118,7 @@ def _build_bulk(match: Match, signature: Signature, flags: set[str]) -> Operatio
 def _multimem(match: Match, signature: Signature) -> Operation | None:
     names = [operand.name for operand in signature]
     operation = match.chosen.get("op", "") if "reduce" in match.modifiers else ""
-    return memory(replicated(partial(bulk.copy, operation, False, tuple(n for n in ("bytes",) if n in names))))
+    return memory(apply_to_replicas(partial(bulk.copy, operation, False, tuple(n for n in ("bytes",) if n in names))))
 
 
 BUILDERS: dict[str, Builder] = {"cp": _cp, "applypriority": _cp, "multimem": _multimem}

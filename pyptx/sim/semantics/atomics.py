@@ -1,4 +1,4 @@
-"""Manual: atom, red. Lanes with the same address take turns in lane order."""
+"""Manual: atom, red. Lanes with the same address update it in lane order."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 # pyright: reportUnknownMemberType=false
@@ -19,8 +19,8 @@ from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines.issuing import wrap_signal
 from pyptx.sim.numerics.formats import widen
 from pyptx.sim.numerics.rounding import encode_exact, flush, round_to_format
-from pyptx.sim.semantics.floating_point import extreme
-from pyptx.sim.semantics.replicas import replicated
+from pyptx.sim.semantics.floating_point import make_extreme
+from pyptx.sim.semantics.replicas import apply_to_replicas
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, memory
 from pyptx.sim.state.memory import Mixed, Site
 
@@ -56,7 +56,7 @@ _AT_ONCE = {
 """Operations whose order does not matter if the old value is unused."""
 
 
-def _atomic(match: Match, signature: Signature) -> Operation | None:
+def _build_atomic(match: Match, signature: Signature) -> Operation | None:
     kind = match.chosen.get("type") or match.modifiers[-1]
     op = match.chosen.get("op", "cas" if "cas" in match.modifiers else "exch" if "exch" in match.modifiers else "add")
     op = op.partition(".")[0]
@@ -64,25 +64,25 @@ def _atomic(match: Match, signature: Signature) -> Operation | None:
         return memory(partial(_exchange_wide, op))
     vector = int(match.chosen["vec"][1:]) if "vec" in match.chosen else 1
     keeps = "noftz" in match.modifiers or any(m.startswith("shared") for m in match.modifiers)
-    run, signals = reduction(op, kind, vector, flush=not keeps), "mbarrier::complete_tx::bytes" in match.modifiers
+    run, signals = make_reduction(op, kind, vector, flush=not keeps), "mbarrier::complete_tx::bytes" in match.modifiers
     return memory(wrap_signal(run, dtype_of(kind).itemsize) if signals else run)
 
 
 def _multimem(match: Match, signature: Signature) -> Operation | None:
-    return memory(replicated(reduction("add", match.modifiers[-1], 1)))
+    return memory(apply_to_replicas(make_reduction("add", match.modifiers[-1], 1)))
 
 
-def reduction(op: str, kind: str, vector: int, *, flush: bool = True) -> Callable[..., None]:
+def make_reduction(op: str, kind: str, vector: int, *, flush: bool = True) -> Callable[..., None]:
     """Return a function that updates memory, lane by lane. Sums of f32 flush subnormal numbers except in shared memory;
     at a generic address, whose memory is unknown here, they do."""
-    dtype, update = _update(op, kind, flush)
-    whole = kind[1:].isdigit() and kind[0] in "usb"
-    at_once = _AT_ONCE.get(op) if whole else None
-    sums = kind if op == "add" and not whole else ""
+    dtype, update = _choose_update(op, kind, flush)
+    is_integer = kind[1:].isdigit() and kind[0] in "usb"
+    at_once = _AT_ONCE.get(op) if is_integer else None
+    sums = kind if op == "add" and not is_integer else ""
     return partial(_run, _Atomic(update, at_once, _BY_ONE.get(op), dtype, vector, sums))
 
 
-def watched(function: Callable[..., Any] | None, watch: Watch) -> Callable[..., None] | None:
+def watch_sums(function: Callable[..., Any] | None, watch: Watch) -> Callable[..., None] | None:
     """Return an update of memory that reports its floating-point sums; None for other operations."""
     op = getattr(function, "args", (None,))[0]
     if not isinstance(op, _Atomic) or not op.sums:
@@ -104,13 +104,13 @@ class _Atomic:
     watch: Watch | None = None
 
 
-def _update(op: str, kind: str, flushes: bool) -> tuple[np.dtype[Any], Update]:
+def _choose_update(op: str, kind: str, flushes: bool) -> tuple[np.dtype[Any], Update]:
     """Return the dtype that an operation works on and its update; f16 and bf16 pairs are updated by halves."""
     if kind in ("f32", "f64"):
         plain: Update = {
             "add": np.add,
-            "min": extreme(greater=False, nan=False),
-            "max": extreme(greater=True, nan=False),
+            "min": make_extreme(greater=False, nan=False),
+            "max": make_extreme(greater=True, nan=False),
         }[op]
         if (op, kind) == ("add", "f32") and flushes:
             return dtype_of(kind), lambda old, b: flush(flush(old) + flush(b))
@@ -123,7 +123,7 @@ def _update(op: str, kind: str, flushes: bool) -> tuple[np.dtype[Any], Update]:
 
 def _round_narrow(op: str, name: str, old: Array, b: Array) -> Array:
     x, y = (widen(np.ascontiguousarray(v).view("u2"), name) for v in (old, b))
-    result = x + y if op == "add" else extreme(greater=op == "max", nan=False)(x, y)
+    result = x + y if op == "add" else make_extreme(greater=op == "max", nan=False)(x, y)
     return encode_exact(round_to_format(result, name, "rn"), name).view(old.dtype)
 
 
@@ -152,7 +152,9 @@ def _run(
         if out is None and op.at_once is not None:
             op.at_once.at(view, index, values[0])
             continue
-        old = in_turn(op, view, index, values, None if op.watch is None else partial(op.watch, op.sums, site, lanes))
+        old = update_in_turn(
+            op, view, index, values, None if op.watch is None else partial(op.watch, op.sums, site, lanes)
+        )
         if out is not None:
             out[...] = old
 
@@ -164,52 +166,52 @@ def _select_element(operand: Value, element: int, vector: int) -> Value:
 def _run_active(
     active: Array, op: _Atomic, site: Site, lanes: Lanes, space: str, address: Value, outs: Value, *operands: Value
 ) -> None:
-    def part(v: Value) -> Value:
+    def select(v: Value) -> Value:
         if isinstance(v, tuple):
-            return tuple(part(x) for x in v)
+            return tuple(select(x) for x in v)
         return v[active] if isinstance(v, np.ndarray) and v.ndim else v
 
     subset = lanes.shape.select_index(lanes.index[active])
     results = tuple(None if out is None else np.empty(subset.n, out.dtype) for out in outs)
-    _run(op, site, subset, None, space, part(address), results, *[part(o) for o in operands])
+    _run(op, site, subset, None, space, select(address), results, *[select(o) for o in operands])
     for out, result in zip(outs, results, strict=True):
         if out is not None:
             out[active] = result
 
 
-def in_turn(
-    op: _Atomic, view: Array, index: Array, values: list[Array], told: Callable[..., None] | None = None
+def update_in_turn(
+    op: _Atomic, view: Array, index: Array, values: list[Array], report_turn: Callable[..., None] | None = None
 ) -> Array:
     """Update elements lane by lane; return each lane's old value. Lanes with different addresses run together; if many
     lanes share few addresses, each address processes its lanes instead. `told` receives every turn: its lanes, old
     values, operands and results."""
     order = np.argsort(index, kind="stable")
-    ordered = index[order]
+    sorted_index = index[order]
     fresh = np.ones(len(order), np.bool_)
-    fresh[1:] = ordered[1:] != ordered[:-1]
+    fresh[1:] = sorted_index[1:] != sorted_index[:-1]
     if fresh.all():
         old = view[index]
-        updated = view[index] = op.update(old, *values)
-        if told is not None:
-            told(np.arange(len(order)), old, values[0], updated)
+        new = view[index] = op.update(old, *values)
+        if report_turn is not None:
+            report_turn(np.arange(len(order)), old, values[0], new)
         return old
     starts = np.flatnonzero(fresh)
     lengths = np.diff(np.append(starts, len(order)))
     old = np.empty(len(order), view.dtype)
     if len(starts) < lengths.max() and (op.at_once is not None or op.by_one is not None):
         for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
-            chosen = order[start : start + length]
-            at = index[chosen[0]]
-            old[chosen], view[at] = _apply_in_turn(op, view[at], [v[chosen] for v in values])
+            lanes_of_turn = order[start : start + length]
+            element = index[lanes_of_turn[0]]
+            old[lanes_of_turn], view[element] = _apply_in_turn(op, view[element], [v[lanes_of_turn] for v in values])
         return old
     turn = np.arange(len(order)) - np.repeat(starts, lengths)
     for number in range(int(lengths.max())):
-        chosen = order[turn == number]
-        current = view[index[chosen]]
-        old[chosen] = current
-        updated = view[index[chosen]] = op.update(current, *[v[chosen] for v in values])
-        if told is not None:
-            told(chosen, current, values[0][chosen], updated)
+        lanes_of_turn = order[turn == number]
+        current = view[index[lanes_of_turn]]
+        old[lanes_of_turn] = current
+        new = view[index[lanes_of_turn]] = op.update(current, *[v[lanes_of_turn] for v in values])
+        if report_turn is not None:
+            report_turn(lanes_of_turn, current, values[0][lanes_of_turn], new)
     return old
 
 
@@ -233,19 +235,19 @@ def _exchange_wide(
 ) -> None:
     """Exchange or compare-and-swap 128 bits, lane by lane."""
     active = np.arange(lanes.n) if mask is None else np.flatnonzero(mask)
-    where = np.broadcast_to(np.asarray(address), lanes.n)
+    addresses = np.broadcast_to(np.asarray(address), lanes.n)
     parts = [[np.broadcast_to(h, lanes.n) for h in o] for o in operands if isinstance(o, tuple)]
-    for at in active:
-        one = lanes.shape.select_index(lanes.index[at : at + 1])
-        region, offsets = site.memory.resolve(site, space, one, where[at : at + 1].copy(), 16, "rw")
+    for position in active:
+        lane = lanes.shape.select_index(lanes.index[position : position + 1])
+        region, offsets = site.memory.resolve(site, space, lane, addresses[position : position + 1].copy(), 16, "rw")
         view = region.view(np.dtype("u8"))
         start = int(np.broadcast_to(offsets, 1)[0]) >> 3
         old = view[start : start + 2].copy()
-        if op == "exch" or all(old[h] == parts[0][h][at] for h in (0, 1)):
-            view[start : start + 2] = [parts[-1][h][at] for h in (0, 1)]
+        if op == "exch" or all(old[h] == parts[0][h][position] for h in (0, 1)):
+            view[start : start + 2] = [parts[-1][h][position] for h in (0, 1)]
         for half, out in enumerate(outs):
             if out is not None:
-                out[at] = old[half]
+                out[position] = old[half]
 
 
-BUILDERS: dict[str, Builder] = {"atom": _atomic, "red": _atomic, "multimem": _multimem}
+BUILDERS: dict[str, Builder] = {"atom": _build_atomic, "red": _build_atomic, "multimem": _multimem}

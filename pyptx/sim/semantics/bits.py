@@ -9,38 +9,40 @@ import numpy as np
 from pyptx.sim.base.formats import Array, Value
 
 
-def wide(a: Array) -> Array:
+def to_int64(a: Array) -> Array:
     """Return 64-bit values that hold every value of a narrower type."""
     return a.astype(np.int64)
 
 
-def limits(dtype: np.dtype[Any]) -> tuple[int, int]:
+def find_limits(dtype: np.dtype[Any]) -> tuple[int, int]:
     """Return the minimum and maximum of an integer type."""
     info = np.iinfo(dtype)
     return int(info.min), int(info.max)
 
 
-def saturated(a: Array, dtype: np.dtype[Any]) -> Array:
+def saturate_to(a: Array, dtype: np.dtype[Any]) -> Array:
     """Return 64-bit values clamped to a narrower type."""
-    low, high = limits(dtype)
+    low, high = find_limits(dtype)
     return np.clip(a, low, high).astype(dtype)
 
 
-def lanes_of(kind: str, function: Value, *values: Array, saturates: bool = False) -> Array:
+def apply_to_packed(kind: str, function: Value, *values: Array, saturates: bool = False) -> Array:
     """Apply a function to the packed halves or bytes of 32-bit values (`u16x2`, `s8x4`)."""
     dtype = np.dtype(f"{'i' if kind[0] == 's' else 'u'}{int(kind[1:-2]) // 8}")
     parts = [np.ascontiguousarray(v).view(dtype) for v in values]
-    result = saturated(function(*[wide(p) for p in parts]), dtype) if saturates else function(*parts).astype(dtype)
+    result = (
+        saturate_to(function(*[to_int64(p) for p in parts]), dtype) if saturates else function(*parts).astype(dtype)
+    )
     return result.view(np.uint32)
 
 
-def mul_hi(a: Array, b: Array) -> Array:
+def multiply_high(a: Array, b: Array) -> Array:
     """Return the upper half of a product."""
     size = a.dtype.itemsize
     if size < 8:
         double = np.dtype(f"{a.dtype.kind}{2 * size}")
         return ((a.astype(double) * b.astype(double)) >> np.array(8 * size, double)).astype(a.dtype)
-    high = mul_hi_u64(a.view(np.uint64), b.view(np.uint64))
+    high = multiply_high_u64(a.view(np.uint64), b.view(np.uint64))
     if a.dtype.kind == "i":
         high = (
             high - np.where(a < 0, b.view(np.uint64), np.uint64(0)) - np.where(b < 0, a.view(np.uint64), np.uint64(0))
@@ -48,17 +50,17 @@ def mul_hi(a: Array, b: Array) -> Array:
     return high.view(a.dtype)
 
 
-def mul_hi_u64(a: Array, b: Array) -> Array:
+def multiply_high_u64(a: Array, b: Array) -> Array:
     """Return the upper 64 bits of a product of unsigned 64-bit values."""
     low = np.uint64(0xFFFFFFFF)
     s = np.uint64(32)
     a0, a1, b0, b1 = a & low, a >> s, b & low, b >> s
     middle = a1 * b0 + ((a0 * b0) >> s)
-    other = a0 * b1 + (middle & low)
-    return a1 * b1 + (middle >> s) + (other >> s)
+    cross = a0 * b1 + (middle & low)
+    return a1 * b1 + (middle >> s) + (cross >> s)
 
 
-def truncated_divide(a: Array, b: Array) -> tuple[Array, Array]:
+def divide_toward_zero(a: Array, b: Array) -> tuple[Array, Array]:
     """Return quotient and remainder, rounded toward zero; a divisor of zero gives all ones and the dividend."""
     zero = b == 0
     divisor = np.where(zero, b.dtype.type(1), b)
@@ -80,27 +82,27 @@ def count_ones(a: Array) -> Array:
 
 def count_leading(a: Array) -> Array:
     """Return the number of zero bits above the highest set one."""
-    filled = a.copy()
+    smeared = a.copy()
     bits, shift = 8 * a.dtype.itemsize, 1
     while shift < bits:
-        filled |= filled >> np.array(shift, a.dtype)
+        smeared |= smeared >> np.array(shift, a.dtype)
         shift *= 2
-    return (bits - np.bitwise_count(filled).astype(np.int64)).astype(np.uint32)
+    return (bits - np.bitwise_count(smeared).astype(np.int64)).astype(np.uint32)
 
 
-def reversed_bits(a: Array) -> Array:
+def reverse_bits(a: Array) -> Array:
     """Return the bits in the opposite order."""
     bits = 8 * a.dtype.itemsize
-    swapped, shift = a, bits // 2
+    result, shift = a, bits // 2
     while shift:
-        mask = sum(((1 << shift) - 1) << at for at in range(0, bits, 2 * shift))
+        mask = sum(((1 << shift) - 1) << bit for bit in range(0, bits, 2 * shift))
         low = np.array(mask, a.dtype)
-        swapped = ((swapped & low) << np.array(shift, a.dtype)) | ((swapped >> np.array(shift, a.dtype)) & low)
+        result = ((result & low) << np.array(shift, a.dtype)) | ((result >> np.array(shift, a.dtype)) & low)
         shift //= 2
-    return swapped
+    return result
 
 
-def extended(a: Array, start: Array, length: Array, bits: int) -> Array:
+def extract_field(a: Array, start: Array, length: Array, bits: int) -> Array:
     """Return the field of `length` bits from `start` on, sign-extended for signed types (manual: bfe)."""
     last = np.minimum(start + length - 1, bits - 1)
     plain = a.view(f"u{bits // 8}").astype(np.uint64)
@@ -116,14 +118,14 @@ def extended(a: Array, start: Array, length: Array, bits: int) -> Array:
     return field.astype(f"u{bits // 8}").view(a.dtype)
 
 
-def clmul(a: Array, b: Array, half: str) -> Array:
+def multiply_carryless(a: Array, b: Array, half: str) -> Array:
     """Return a half of the carry-less product of 64-bit values."""
     x, y = a.view(np.uint64), b.view(np.uint64)
     low, high = np.zeros(np.broadcast(x, y).shape, np.uint64), np.zeros(np.broadcast(x, y).shape, np.uint64)
-    for at in range(64):
-        bit = (y >> np.uint64(at)) & np.uint64(1)
+    for bit_number in range(64):
+        bit = (y >> np.uint64(bit_number)) & np.uint64(1)
         ones = np.uint64(0) - bit
-        low ^= (x << np.uint64(at)) & ones
-        if at:
-            high ^= (x >> np.uint64(64 - at)) & ones
+        low ^= (x << np.uint64(bit_number)) & ones
+        if bit_number:
+            high ^= (x >> np.uint64(64 - bit_number)) & ones
     return (low if half == "lo" else high).view(a.dtype)

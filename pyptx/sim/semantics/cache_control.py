@@ -16,8 +16,8 @@ def _createpolicy(match: Match, signature: Signature) -> Operation | None:
     return memory(_keep_policy)
 
 
-def _keep_policy(site: object, lanes: object, mask: object, *rest: object) -> None:
-    """Leave the policy as it is: nothing reads it but cache hints."""
+def _keep_policy(site: object, lanes: object, mask: object, *operands: object) -> None:
+    """Leave the policy unchanged: only cache hints read it."""
 
 
 BUILDERS: dict[str, Builder] = {

@@ -29,7 +29,7 @@ JOIN: dict[str, Callable[[Array, Array], Array]] = {
 }
 
 
-def compared(cmp: str, floating: bool) -> Value:
+def choose_comparison(cmp: str, floating: bool) -> Value:
     """Return the comparison of this name; `ne` of a NaN is false, the forms with `u` are true."""
     if cmp == "num":
         return lambda a, b: ~(np.isnan(a) | np.isnan(b))
@@ -59,7 +59,7 @@ def _split_halves(words: Array) -> Array:
 
 def _make_test(match: Match, kind: str) -> Value:
     """Return the whole comparison of a spelling, on operands as registers hold them."""
-    plain = compared(match.chosen["cmp"], "f" in kind)
+    plain = choose_comparison(match.chosen["cmp"], "f" in kind)
     convert = _choose_decoder(kind, "ftz" in match.modifiers)
     return plain if convert is None else (lambda a, b: plain(convert(a), convert(b)))
 
@@ -115,23 +115,23 @@ def _set(match: Match, signature: Signature) -> Operation | None:
     test, join = _make_test(match, kind), JOIN.get(match.chosen.get("bool", ""))
     if kind.endswith("x2"):
         return value(_set_pair(test, join, target))
-    one = _ONES[target]
+    true_value = _ONES[target]
 
     def apply(a: Array, b: Array, c: Array | None = None) -> Array:
         result = test(a, b)
-        return np.where(result if join is None or c is None else join(result, c), one, np.zeros_like(one))
+        return np.where(result if join is None or c is None else join(result, c), true_value, np.zeros_like(true_value))
 
     return value(apply)
 
 
 def _set_pair(test: Value, join: Value, target: str) -> Value:
-    one = np.uint16(_ONES_X2[target])
+    true_value = np.uint16(_ONES_X2[target])
 
     def apply(a: Array, b: Array, c: Array | None = None) -> Array:
         result = test(a, b)
         if join is not None and c is not None:
             result = join(result, np.repeat(c, 2))
-        return np.where(result, one, np.uint16(0)).view(np.uint32)
+        return np.where(result, true_value, np.uint16(0)).view(np.uint32)
 
     return apply
 

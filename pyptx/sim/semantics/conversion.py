@@ -14,9 +14,9 @@ from pyptx.sim.base.formats import Array, Value, dtype_of
 from pyptx.sim.numerics.formats import TF32_KEPT, nan_of, widen
 from pyptx.sim.numerics.rounding import encode_exact, flush, round_directed, round_to_format, round_to_odd, to_f32
 from pyptx.sim.semantics import rounding as r
-from pyptx.sim.semantics.bits import limits
-from pyptx.sim.semantics.floating_point import canonical_nan
-from pyptx.sim.semantics.narrow import packed, unpacked
+from pyptx.sim.semantics.bits import find_limits
+from pyptx.sim.semantics.floating_point import make_canonical_nan
+from pyptx.sim.semantics.narrow import pack, unpack
 from pyptx.sim.semantics.vocabulary import COPY, Builder, Operation, Signature, value
 from pyptx.types import ALL
 
@@ -56,7 +56,7 @@ def _convert_integer(match: Match, target: str, source: str) -> Operation | None
 
 def _clamp_integer(dtype: np.dtype[Any], sat: bool, a: Array) -> Array:
     if sat:
-        low, high = (f(x, y) for f, x, y in zip((max, min), limits(dtype), limits(a.dtype), strict=True))
+        low, high = (f(x, y) for f, x, y in zip((max, min), find_limits(dtype), find_limits(a.dtype), strict=True))
         a = np.clip(a, a.dtype.type(low), a.dtype.type(high))
     return a.astype(dtype)
 
@@ -73,12 +73,12 @@ def _convert_float(match: Match, target: str, source: str) -> Operation | None:
     if name == "s2f6":
         mode = match.chosen["rnd"]
 
-        def fixed(a: Array, b: Array, scale: Array | None = None) -> Array:
+        def encode_pair(a: Array, b: Array, scale: Array | None = None) -> Array:
             return _join([_encode_fixed(x, flags, mode) for x in _unscale([b, a], scale)])
 
-        return value(fixed)
-    whole = WHOLE[match.chosen["irnd"]]
-    return value(lambda a: _round_to_integer(_widen(a, source, flags), whole, dtype_of(target), source))
+        return value(encode_pair)
+    to_integral = WHOLE[match.chosen["irnd"]]
+    return value(lambda a: _round_to_integer(_widen(a, source, flags), to_integral, dtype_of(target), source))
 
 
 def _widen(a: Array, source: str, flags: set[str]) -> Array:
@@ -90,29 +90,29 @@ def _widen(a: Array, source: str, flags: set[str]) -> Array:
     return widen(a, source)
 
 
-def _round_to_integer(x: Array, whole: Callable[[Array], Array], dtype: np.dtype[Any], source: str) -> Array:
-    low, high = limits(dtype)
-    y = whole(x)
+def _round_to_integer(x: Array, to_integral: Callable[[Array], Array], dtype: np.dtype[Any], source: str) -> Array:
+    low, high = find_limits(dtype)
+    y = to_integral(x)
     nan = np.isnan(x)
     above, below = y >= float(high), y <= float(low)
     result = np.where(above | below | nan, 0.0, y).astype(dtype)
     result = np.where(above, dtype.type(high), np.where(below, dtype.type(low), result))
-    wide = source == "f64" or dtype.itemsize == 8
-    empty = np.array(1 << (8 * dtype.itemsize - 1), f"u{dtype.itemsize}").view(dtype) if wide else dtype.type(0)
-    return np.where(nan, empty, result)
+    is_wide = source == "f64" or dtype.itemsize == 8
+    nan_result = np.array(1 << (8 * dtype.itemsize - 1), f"u{dtype.itemsize}").view(dtype) if is_wide else dtype.type(0)
+    return np.where(nan, nan_result, result)
 
 
 def _round_to_float(match: Match, target: str, source: str) -> Operation | None:
     flags = set(match.modifiers)
     mode = next((m for m in match.modifiers if m in ("rn", "rna", "rz", "rm", "rp")), "rn")
-    whole = WHOLE.get(match.chosen.get("irnd", ""))
-    if target == source and whole is None and not flags & {"sat", "ftz"}:
+    to_integral = WHOLE.get(match.chosen.get("irnd", ""))
+    if target == source and to_integral is None and not flags & {"sat", "ftz"}:
         return COPY
 
     def convert(a: Array) -> Array:
         x = _widen(a, source, flags)
-        if whole is not None:
-            x = whole(x)
+        if to_integral is not None:
+            x = to_integral(x)
         return _finish(x, target, mode, flags)
 
     return value(convert)
@@ -131,7 +131,7 @@ def _finish(x: Array, target: str, mode: str, flags: set[str]) -> Array:
     if target == "f32":
         result = flush(result) if "ftz" in flags else result
         nan = np.isnan(result)
-        return np.where(nan, canonical_nan("f4"), result) if nan.any() else result
+        return np.where(nan, make_canonical_nan("f4"), result) if nan.any() else result
     if target == "f64":
         return result
     bits = encode_exact(result, target)
@@ -154,11 +154,11 @@ def _convert_to_packed(match: Match, target: str) -> Operation:
 
     def convert(*values: Value) -> Array:
         parts, noise = _order_operands(values, source, mode, count, name)
-        rounded_parts = [
+        results = [
             _clamp(round_to_format(x, name, mode, satfinite="satfinite" in flags, noise=n), flags)
             for x, n in zip(parts, noise, strict=True)
         ]
-        return packed(rounded_parts, target)
+        return pack(results, target)
 
     return value(convert)
 
@@ -166,28 +166,28 @@ def _convert_to_packed(match: Match, target: str) -> Operation:
 def _order_operands(
     values: Value, source: str, mode: str, count: int, name: str
 ) -> tuple[list[Array], list[Array | None]]:
-    """Return the elements as f64, the lowest first, and the random bits of each: the last operand stands lowest."""
+    """Return the elements as f64, the lowest first, and the random bits of each: the last operand is the lowest."""
     rbits = values[-1] if mode == "rs" else None
     sources = values[:-1] if mode == "rs" else values
     if source.endswith("x2"):
-        return unpacked(sources[0], source), [None] * count
-    listed = sources[0] if isinstance(sources[0], tuple) else sources
-    parts = [v.astype(np.float64) for v in reversed(listed)]
+        return unpack(sources[0], source), [None] * count
+    elements = sources[0] if isinstance(sources[0], tuple) else sources
+    parts = [v.astype(np.float64) for v in reversed(elements)]
     if rbits is None:
         return parts, [None] * count
-    return parts, [_extract_noise(rbits, at, count, name) for at in range(count)]
+    return parts, [_extract_noise(rbits, element, count, name) for element in range(count)]
 
 
-def _extract_noise(rbits: Array, at: int, count: int, name: str) -> Array:
-    """Return the random fraction for one element: of pairs the bits that it drops, four-element types share bytes."""
+def _extract_noise(rbits: Array, element: int, count: int, name: str) -> Array:
+    """Return the random fraction for one element: in pairs, the bits that it drops; four elements share bytes."""
     if count == 2:
         bits = FORMATS["f32"].mantissa - FORMATS[name].mantissa
-        return ((rbits >> np.uint32(16 * at)) & np.uint32((1 << bits) - 1)).astype(np.float64) / (1 << bits)
+        return ((rbits >> np.uint32(16 * element)) & np.uint32((1 << bits) - 1)).astype(np.float64) / (1 << bits)
     if name == "e2m1":
-        shift = np.uint32(8 * (at // 2))
-        picked = ((rbits >> shift) & np.uint32(0xFF)) | ((rbits >> (shift + np.uint32(8))) & np.uint32(0xFF00))
-        return picked.astype(np.float64) / (1 << 16)
-    return ((rbits >> np.uint32(16 * (at // 2))) & np.uint32(0xFFFF)).astype(np.float64) / (1 << 16)
+        shift = np.uint32(8 * (element // 2))
+        bits_of_pair = ((rbits >> shift) & np.uint32(0xFF)) | ((rbits >> (shift + np.uint32(8))) & np.uint32(0xFF00))
+        return bits_of_pair.astype(np.float64) / (1 << 16)
+    return ((rbits >> np.uint32(16 * (element // 2))) & np.uint32(0xFFFF)).astype(np.float64) / (1 << 16)
 
 
 def _scale_bits(a: Array, flags: set[str]) -> Array:
@@ -197,19 +197,19 @@ def _scale_bits(a: Array, flags: set[str]) -> Array:
     power = exponent - 1
     if "rp" in flags:
         power = power + (fraction > 0.5)
-    most = form.largest if "satfinite" in flags else nan
-    coded = np.where(x == 0, 0, np.clip(power + form.bias, 0, most))
-    coded = np.where(np.isinf(x), most, coded)
-    return np.where(np.isnan(x), nan, coded).astype(np.uint16)
+    largest = form.largest if "satfinite" in flags else nan
+    codes = np.where(x == 0, 0, np.clip(power + form.bias, 0, largest))
+    codes = np.where(np.isinf(x), largest, codes)
+    return np.where(np.isnan(x), nan, codes).astype(np.uint16)
 
 
 def _encode_fixed(a: Array, flags: set[str], mode: str) -> Array:
     form = FORMATS["s2f6"]
-    scaled = a.astype(np.float64) * (1 << form.mantissa)
-    whole = np.clip(np.rint(scaled) if mode == "rn" else np.trunc(scaled), -form.sign, form.largest)
-    whole = np.where(np.isnan(whole), form.largest, whole)
-    whole = np.maximum(whole, 0) if "relu" in flags else whole
-    return whole.astype(np.int8).view(np.uint8).astype(np.uint16)
+    multiples = a.astype(np.float64) * (1 << form.mantissa)
+    units = np.clip(np.rint(multiples) if mode == "rn" else np.trunc(multiples), -form.sign, form.largest)
+    units = np.where(np.isnan(units), form.largest, units)
+    units = np.maximum(units, 0) if "relu" in flags else units
+    return units.astype(np.int8).view(np.uint8).astype(np.uint16)
 
 
 def _unpack(match: Match, target: str, source: str) -> Operation | None:
@@ -218,20 +218,20 @@ def _unpack(match: Match, target: str, source: str) -> Operation | None:
     if name == "s2f6":
         mode = match.chosen["rnd"]
 
-        def fixed(a: Array, scale: Array | None = None) -> Array:
-            return _join([_encode_fixed(x, flags, mode) for x in _unscale(unpacked(a, source), scale)])
+        def encode_pair(a: Array, scale: Array | None = None) -> Array:
+            return _join([_encode_fixed(x, flags, mode) for x in _unscale(unpack(a, source), scale)])
 
-        return value(fixed)
+        return value(encode_pair)
     if name == "ue8m0":
-        return value(lambda a: _join([_scale_bits(x, flags) for x in unpacked(a, source)]))
+        return value(lambda a: _join([_scale_bits(x, flags) for x in unpack(a, source)]))
     mode = next((m for m in match.modifiers if m in ("rn", "rz")), "rn")
 
     def convert(a: Array, scale: Array | None = None) -> Array:
-        parts = unpacked(a, source)
+        parts = unpack(a, source)
         if scale is not None:
-            parts = [p * s for p, s in zip(parts, unpacked(scale, "ue8m0x2"), strict=True)]
-        converted = [_clamp(round_to_format(p, name, mode, satfinite="satfinite" in flags), flags) for p in parts]
-        return packed(converted, target)
+            parts = [p * s for p, s in zip(parts, unpack(scale, "ue8m0x2"), strict=True)]
+        results = [_clamp(round_to_format(p, name, mode, satfinite="satfinite" in flags), flags) for p in parts]
+        return pack(results, target)
 
     return value(convert)
 
@@ -240,7 +240,7 @@ def _unscale(values: list[Array], scale: Array | None) -> list[Array]:
     """Return values, the one for the lower half first, divided by their scale factors if there are any."""
     if scale is None:
         return values
-    return [x.astype(np.float64) / s for x, s in zip(values, unpacked(scale, "ue8m0x2"), strict=True)]
+    return [x.astype(np.float64) / s for x, s in zip(values, unpack(scale, "ue8m0x2"), strict=True)]
 
 
 def _join(parts: list[Array]) -> Array:
@@ -255,10 +255,10 @@ def _pack(match: Match) -> Operation | None:
 
     def pack(a: Array, b: Array, c: Array | None = None) -> Array:
         parts = [np.clip(v.astype(np.int64), low, high) & mask for v in (a, b)]
-        joined = (parts[0] << bits) | parts[1]
+        word = (parts[0] << bits) | parts[1]
         if c is not None:
-            joined |= c.astype(np.int64) << (2 * bits)
-        return (joined & 0xFFFFFFFF).astype(np.uint32)
+            word |= c.astype(np.int64) << (2 * bits)
+        return (word & 0xFFFFFFFF).astype(np.uint32)
 
     return value(pack)
 

@@ -49,21 +49,21 @@ def _pack_128(parts: Value) -> tuple[Array, Array]:
 
 
 def _join(parts: tuple[Array, ...], bits: int, dtype: str) -> Array:
-    whole = parts[0].astype(dtype)
-    for at, part in enumerate(parts[1:], 1):
-        whole = whole | (part.astype(dtype) << np.array(bits * at, dtype))
-    return whole
+    word = parts[0].astype(dtype)
+    for index, part in enumerate(parts[1:], 1):
+        word = word | (part.astype(dtype) << np.array(bits * index, dtype))
+    return word
 
 
-def _unpack(count: int, dtype: np.dtype[Any], whole: str) -> Operation:
+def _unpack(count: int, dtype: np.dtype[Any], kind: str) -> Operation:
     bits = 8 * dtype.itemsize
 
     def unpack(a: Value) -> tuple[Array, ...]:
-        if whole == "b128":
+        if kind == "b128":
             if count == 2:
                 return np.array(a[0]), np.array(a[1])
             return tuple((half >> np.array(shift, half.dtype)).astype(dtype) for half in a for shift in (0, 32))
-        return tuple((a >> np.array(bits * at, a.dtype)).astype(dtype) for at in range(count))
+        return tuple((a >> np.array(bits * index, a.dtype)).astype(dtype) for index in range(count))
 
     return value(unpack)
 
@@ -120,11 +120,11 @@ def _getctarank(match: Match, signature: Signature) -> Operation | None:
     window = 0 if "shared::cluster" in match.modifiers else SHARED_WINDOW
 
     def rank(machine: Value, group: Lanes, address: Array) -> Array:
-        named = ((address.astype("u8") - np.uint64(window)) >> np.uint64(RANK_SHIFT)).astype("u4")
+        named_rank = ((address.astype("u8") - np.uint64(window)) >> np.uint64(RANK_SHIFT)).astype("u4")
         own = machine.special("%cluster_ctarank", group)
         if machine.memory.pairs:
-            own = own & ~np.uint32(1) | named
-        return np.where(named < REMOTE, own, named - np.uint32(REMOTE))
+            own = own & ~np.uint32(1) | named_rank
+        return np.where(named_rank < REMOTE, own, named_rank - np.uint32(REMOTE))
 
     return lanes(rank)
 
@@ -135,13 +135,13 @@ def _prmt(match: Match, signature: Signature) -> Operation | None:
 
 
 def _prmt_bytes(a: Array, b: Array, c: Array) -> Array:
-    both = a.astype("u8") | (b.astype("u8") << np.uint64(32))
+    pair = a.astype("u8") | (b.astype("u8") << np.uint64(32))
     result = np.zeros(np.broadcast(a, b, c).shape, np.uint32)
-    for at in range(4):
-        select = (c >> np.uint32(4 * at)).astype("u8")
-        byte = (both >> (np.uint64(8) * (select & np.uint64(7)))) & np.uint64(0xFF)
+    for index in range(4):
+        select = (c >> np.uint32(4 * index)).astype("u8")
+        byte = (pair >> (np.uint64(8) * (select & np.uint64(7)))) & np.uint64(0xFF)
         sign = np.where(byte & np.uint64(0x80), np.uint64(0xFF), np.uint64(0))
-        result |= np.where(select & np.uint64(8), sign, byte).astype("u4") << np.uint32(8 * at)
+        result |= np.where(select & np.uint64(8), sign, byte).astype("u4") << np.uint32(8 * index)
     return result
 
 
@@ -165,30 +165,31 @@ def _shfl(match: Match, signature: Signature) -> Operation | None:
 
 
 def shuffle(mode: str, machine: Value, group: Lanes, a: Array, b: Array, c: Array, mask: Array | None = None) -> Value:
-    """Read the value of another lane of the warp; out of its segment a lane reads itself and the predicate is false."""
+    """Read the value of another lane of the warp. Outside its segment, a lane reads itself and the predicate is
+    false."""
     if b.ndim or c.ndim:
-        at, inside = _locate_sources(mode, group, b, c)
+        source_lanes, inside = _locate_sources(mode, group, b, c)
     else:
-        at, inside = group.compute_once(f"shfl {mode} {b} {c}", lambda: _locate_sources(mode, group, b, c))
+        source_lanes, inside = group.compute_once(f"shfl {mode} {b} {c}", lambda: _locate_sources(mode, group, b, c))
     a = np.broadcast_to(a, group.n)
     if group.n == group.shape.lanes:
-        return a.take(at), inside
-    whole = np.zeros(group.shape.lanes, a.dtype)
-    whole[group.sel] = a
-    return whole.take(at), inside
+        return a.take(source_lanes), inside
+    values = np.zeros(group.shape.lanes, a.dtype)
+    values[group.sel] = a
+    return values.take(source_lanes), inside
 
 
-def shuffle_sources(mode: str, group: Lanes, b: Array, c: Array) -> Array:
+def find_shuffle_sources(mode: str, group: Lanes, b: Array, c: Array) -> Array:
     """Return the lane of its warp that each lane reads."""
     return group.shape.lane[_locate_sources(mode, group, b, c)[0]]
 
 
 def _locate_sources(mode: str, group: Lanes, b: Array, c: Array) -> tuple[Array, Array]:
-    """Return which lane of the batch each lane reads, and whether that is inside its segment."""
+    """Return the lane of the batch that each lane reads, and whether it is inside its segment."""
     shape = group.shape
     lane = group.select_values("lane", shape.lane).astype("i8")
-    bound, segment = (c & np.uint32(31)).astype("i8"), ((c >> np.uint32(8)) & np.uint32(31)).astype("i8")
-    limit = (lane & segment) | (bound & ~segment)
+    last_lane, segment = (c & np.uint32(31)).astype("i8"), ((c >> np.uint32(8)) & np.uint32(31)).astype("i8")
+    limit = (lane & segment) | (last_lane & ~segment)
     own = (b & np.uint32(31)).astype("i8")
     if mode == "idx":
         source = (lane & segment) | (own & ~segment)
@@ -197,8 +198,8 @@ def _locate_sources(mode: str, group: Lanes, b: Array, c: Array) -> tuple[Array,
     else:
         source = lane - own if mode == "up" else lane + own
     inside = source >= limit if mode == "up" else source <= limit
-    at = group.select_values("warp_base", shape.warp_base) + np.where(inside, source, lane) * shape.ctas
-    return np.minimum(at, shape.lanes - 1), inside
+    source_lane = group.select_values("warp_base", shape.warp_base) + np.where(inside, source, lane) * shape.ctas
+    return np.minimum(source_lane, shape.lanes - 1), inside
 
 
 BUILDERS: dict[str, Builder] = {

@@ -11,8 +11,8 @@ import numpy as np
 
 from pyptx.isa.model import Match
 from pyptx.sim.base.formats import Array, Value, dtype_of
-from pyptx.sim.semantics.bits import mul_hi, saturated, wide
-from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, type_of, value
+from pyptx.sim.semantics.bits import multiply_high, saturate_to, to_int64
+from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, find_type, value
 
 
 def _sum(a: Array, b: Array, carry: Value) -> tuple[Array, Array]:
@@ -33,8 +33,8 @@ def _add(match: Match, signature: Signature) -> Operation | None:
 
 def _addc(match: Match, signature: Signature) -> Operation | None:
     if "sat" in match.modifiers:
-        return value(lambda a, b, c: saturated(wide(a) + wide(b) + c, dtype_of(type_of(match))), "r")
-    return _choose(match, _sum)
+        return value(lambda a, b, c: saturate_to(to_int64(a) + to_int64(b) + c, dtype_of(find_type(match))), "r")
+    return _select_outputs(match, _sum)
 
 
 def _sub(match: Match, signature: Signature) -> Operation | None:
@@ -42,35 +42,38 @@ def _sub(match: Match, signature: Signature) -> Operation | None:
 
 
 def _subc(match: Match, signature: Signature) -> Operation | None:
-    return _choose(match, _difference)
+    return _select_outputs(match, _difference)
 
 
-def _choose(match: Match, function: Value) -> Operation:
+def _select_outputs(match: Match, function: Value) -> Operation:
     if "cc" in match.modifiers:
         return value(function, "rw")
     return value(lambda a, b, c: function(a, b, c)[0], "r")
 
 
-def _product(match: Match) -> Value:
+def _choose_product(match: Match) -> Value:
     if match.modifiers[0] != "hi":
         return np.multiply
-    return _multiply_high if type_of(match)[1:] == "16" else mul_hi
+    return _multiply_high if find_type(match)[1:] == "16" else multiply_high
 
 
 def _multiply_high(a: Array, b: Array) -> Array:
-    """Return what ptxas computes for the upper half of a product of 16-bit numbers: the bits above its 32 bits."""
-    return ((wide(a) * wide(b)) >> np.int64(32)).astype(a.dtype)
+    """Return the upper half of a product of 16-bit numbers as ptxas computes it: the bits above its 32 bits."""
+    return ((to_int64(a) * to_int64(b)) >> np.int64(32)).astype(a.dtype)
 
 
 def _mad(match: Match, signature: Signature) -> Operation | None:
-    product = _product(match)
+    product = _choose_product(match)
     return value(lambda a, b, c: _sum(product(a, b), c, False), "w")
 
 
 def _madc(match: Match, signature: Signature) -> Operation | None:
-    product = _product(match)
+    product = _choose_product(match)
     if "sat" in match.modifiers:
-        return value(lambda a, b, c, k: saturated(wide(mul_hi(a, b)) + wide(c) + k, dtype_of(type_of(match))), "r")
+        return value(
+            lambda a, b, c, k: saturate_to(to_int64(multiply_high(a, b)) + to_int64(c) + k, dtype_of(find_type(match))),
+            "r",
+        )
     if "cc" in match.modifiers:
         return value(lambda a, b, c, k: _sum(product(a, b), c, k), "rw")
     return value(lambda a, b, c, k: _sum(product(a, b), c, k)[0], "r")

@@ -26,24 +26,24 @@ _ONCE_PLAIN = frozenset(("div", "rcp", "sqrt", "rsqrt", "sin", "cos", "lg2", "ex
 """Without modifiers these mean `.approx.ftz` before PTX 1.4 (manual: the defaults of each)."""
 
 
-def mode_of(match: Match) -> str:
-    """Return the rounding of a spelling."""
+def find_mode(match: Match) -> str:
+    """Return the rounding mode of a spelling."""
     return next((m for m in match.modifiers if m in ("rn", "rz", "rm", "rp")), "rn")
 
 
-def finished(match: Match, function: Function, plain: Value = None) -> Operation:
-    """Return the operation with `.ftz`, `.sat` and pairs; `plain` is the ufunc that does it without any of them."""
+def finish_operation(match: Match, function: Function, plain: Value = None) -> Operation:
+    """Return the operation with `.ftz`, `.sat` and pairs; `plain` is the ufunc that suffices without any of them."""
     kind, flags = match.modifiers[-1], set(match.modifiers)
     if match.form.opcode in _ONCE_PLAIN and match.modifiers == ("f32",):
         flags.add("ftz")
-    if plain is not None and kind != "f32x2" and not flags & {"ftz", "sat"} and mode_of(match) == "rn":
+    if plain is not None and kind != "f32x2" and not flags & {"ftz", "sat"} and find_mode(match) == "rn":
         return into(plain)
-    wrapped = function
+    body = function
     if "ftz" in flags:
-        wrapped = _wrap_flush(wrapped)
+        body = _wrap_flush(body)
     if "sat" in flags:
-        wrapped = _wrap_saturate(wrapped)
-    return value(_wrap_pairs(wrapped)) if kind == "f32x2" else value(wrapped)
+        body = _wrap_saturate(body)
+    return value(_wrap_pairs(body)) if kind == "f32x2" else value(body)
 
 
 def _wrap_flush(function: Function) -> Function:
@@ -60,9 +60,9 @@ def _wrap_pairs(function: Function) -> Function:
 
 def _build_arithmetic(f32: Function, f64: Function, plain: Value = None) -> Builder:
     def build(match: Match, signature: Signature) -> Operation | None:
-        mode = mode_of(match)
-        chosen = f64 if match.modifiers[-1] == "f64" else f32
-        return finished(match, lambda *v: chosen(*v, mode), plain)
+        mode = find_mode(match)
+        compute = f64 if match.modifiers[-1] == "f64" else f32
+        return finish_operation(match, lambda *v: compute(*v, mode), plain)
 
     return build
 
@@ -76,31 +76,33 @@ def _subtract64(a: Array, b: Array, mode: str) -> Array:
 
 
 def _div(match: Match, signature: Signature) -> Operation | None:
-    mode = mode_of(match)
+    mode = find_mode(match)
     if match.modifiers[-1] == "f64":
         return value(lambda a, b: double.div(a, b, mode))
     if "approx" in match.modifiers or match.modifiers == ("f32",):
-        return finished(match, _divide_by_reciprocal)
-    return finished(match, lambda a, b: r.div32(a, b, mode))
+        return finish_operation(match, _divide_by_reciprocal)
+    return finish_operation(match, lambda a, b: r.div32(a, b, mode))
 
 
 def _divide_by_reciprocal(a: Array, b: Array) -> Array:
     """Divide as `a * (1 / b)`, with a subnormal reciprocal flushed to zero."""
-    lost = (np.abs(b) > np.float32(2.0**126)) & np.isfinite(b)
+    is_flushed = (np.abs(b) > np.float32(2.0**126)) & np.isfinite(b)
     quotient = r.div32(a, b, "rn")
-    return np.where(lost, np.where(np.isfinite(a), np.copysign(np.float32(0), quotient), np.float32(np.nan)), quotient)
+    return np.where(
+        is_flushed, np.where(np.isfinite(a), np.copysign(np.float32(0), quotient), np.float32(np.nan)), quotient
+    )
 
 
 def _build_unary(f32: Function, f64: Function) -> Builder:
     """Return the builder of a function of one value that is computed in f64 and rounded once."""
 
     def build(match: Match, signature: Signature) -> Operation | None:
-        mode = mode_of(match)
+        mode = find_mode(match)
         if match.modifiers[-1] == "f64":
             if "approx" in match.modifiers and "ftz" in match.modifiers:
                 return value(lambda a: _keep_upper_word(f64(_keep_upper_word(a), mode)))
             return value(lambda a: f64(a, mode))
-        return finished(match, lambda a: f32(a, mode))
+        return finish_operation(match, lambda a: f32(a, mode))
 
     return build
 
@@ -129,11 +131,11 @@ def _compute_in_double(function: Callable[[Array], Array]) -> Function:
 
 
 def _abs(match: Match, signature: Signature) -> Operation | None:
-    return finished(match, np.abs, np.abs)
+    return finish_operation(match, np.abs, np.abs)
 
 
 def _neg(match: Match, signature: Signature) -> Operation | None:
-    return finished(match, np.negative, np.negative)
+    return finish_operation(match, np.negative, np.negative)
 
 
 def _copysign(match: Match, signature: Signature) -> Operation | None:
@@ -159,24 +161,24 @@ _TESTS: dict[str, Function] = {
 }
 
 
-def extreme(greater: bool, nan: bool) -> Function:
-    """Return min or max: -0 is below +0; a NaN loses, or with `.NaN` wins; two NaN give the canonical one."""
+def make_extreme(greater: bool, nan: bool) -> Function:
+    """Return min or max: -0 is below +0. A NaN loses, with `.NaN` it wins; a NaN result is the canonical one."""
     pick = np.fmax if greater else np.fmin
 
-    def chosen(a: Array, b: Array) -> Array:
+    def pick_extreme(a: Array, b: Array) -> Array:
         bits = f"u{a.dtype.itemsize}"
         result = pick(a, b)
         zeros = (a == 0) & (b == 0)
         if zeros.any():
-            joined = (a.view(bits) & b.view(bits)) if greater else (a.view(bits) | b.view(bits))
-            result = np.where(zeros, joined.view(a.dtype), result)
-        lost = (np.isnan(a) | np.isnan(b)) if nan else (np.isnan(a) & np.isnan(b))
-        return np.where(lost, canonical_nan(a.dtype), result) if lost.any() else result
+            zero_bits = (a.view(bits) & b.view(bits)) if greater else (a.view(bits) | b.view(bits))
+            result = np.where(zeros, zero_bits.view(a.dtype), result)
+        is_nan = (np.isnan(a) | np.isnan(b)) if nan else (np.isnan(a) & np.isnan(b))
+        return np.where(is_nan, make_canonical_nan(a.dtype), result) if is_nan.any() else result
 
-    return chosen
+    return pick_extreme
 
 
-def canonical_nan(dtype: Value) -> Value:
+def make_canonical_nan(dtype: Value) -> Value:
     """Return the NaN that instructions produce."""
     bits = nan_of(f"f{8 * np.dtype(dtype).itemsize}")
     return np.array(bits, f"u{np.dtype(dtype).itemsize}").view(dtype)
@@ -185,24 +187,24 @@ def canonical_nan(dtype: Value) -> Value:
 def _build_extreme(greater: bool) -> Builder:
     def build(match: Match, signature: Signature) -> Operation | None:
         flags = set(match.modifiers)
-        chosen = extreme(greater, "NaN" in flags)
-        function: Function = chosen
+        pick = make_extreme(greater, "NaN" in flags)
+        function: Function = pick
         if len(signature) == 4:
-            function = _apply_to_three(chosen)
+            function = _apply_to_three(pick)
         if "xorsign" in flags:
-            return finished(match, lambda a, b: np.copysign(chosen(np.abs(a), np.abs(b)), _product_sign(a, b)))
+            return finish_operation(match, lambda a, b: np.copysign(pick(np.abs(a), np.abs(b)), _multiply_signs(a, b)))
         if "abs" in flags:
-            return finished(match, lambda *v: function(*[np.abs(x) for x in v]))
-        return finished(match, function)
+            return finish_operation(match, lambda *v: function(*[np.abs(x) for x in v]))
+        return finish_operation(match, function)
 
     return build
 
 
-def _apply_to_three(chosen: Function) -> Function:
-    return lambda a, b, c: chosen(chosen(a, b), c)
+def _apply_to_three(pick: Function) -> Function:
+    return lambda a, b, c: pick(pick(a, b), c)
 
 
-def _product_sign(a: Array, b: Array) -> Array:
+def _multiply_signs(a: Array, b: Array) -> Array:
     return np.where(np.signbit(a) != np.signbit(b), a.dtype.type(-1), a.dtype.type(1))
 
 

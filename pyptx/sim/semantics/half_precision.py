@@ -17,7 +17,7 @@ from pyptx.sim.base.formats import Array
 from pyptx.sim.numerics.formats import nan_of, widen
 from pyptx.sim.numerics.rounding import encode_exact, flush_half, round_to_format
 from pyptx.sim.semantics import rounding as r
-from pyptx.sim.semantics.floating_point import extreme, mode_of
+from pyptx.sim.semantics.floating_point import find_mode, make_extreme
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, value
 
 Function = Callable[..., Array]
@@ -33,7 +33,7 @@ def _apply_by_element(kind: str, function: Function) -> Function:
 def _compute(match: Match, function: Function) -> Operation:
     """Return the operation of a function of f64 values, with `.ftz`, `.sat` and `.relu`."""
     kind, flags = match.modifiers[-1], set(match.modifiers)
-    name, mode = kind.removesuffix("x2"), mode_of(match)
+    name, mode = kind.removesuffix("x2"), find_mode(match)
 
     def apply(*values: Array) -> Array:
         bits = [flush_half(v, name) if "ftz" in flags else v for v in values]
@@ -42,8 +42,8 @@ def _compute(match: Match, function: Function) -> Operation:
             result = r.saturate(result)
         if "relu" in flags:
             result = np.where(result > 0, result, np.where(np.isnan(result), result, 0.0))
-        coded = encode_exact(result, name)
-        return flush_half(coded, name) if "ftz" in flags else coded
+        codes = encode_exact(result, name)
+        return flush_half(codes, name) if "ftz" in flags else codes
 
     return value(_apply_by_element(kind, apply))
 
@@ -68,11 +68,11 @@ def _compute_quickly(match: Match, function: Function) -> Operation | None:
 
 
 def _add(match: Match, signature: Signature) -> Operation | None:
-    return _compute_quickly(match, np.add) or _compute(match, lambda a, b: r.exact_sum(a, b, mode_of(match)))
+    return _compute_quickly(match, np.add) or _compute(match, lambda a, b: r.sum_exactly(a, b, find_mode(match)))
 
 
 def _sub(match: Match, signature: Signature) -> Operation | None:
-    return _compute_quickly(match, np.subtract) or _compute(match, lambda a, b: r.exact_sum(a, -b, mode_of(match)))
+    return _compute_quickly(match, np.subtract) or _compute(match, lambda a, b: r.sum_exactly(a, -b, find_mode(match)))
 
 
 def _mul(match: Match, signature: Signature) -> Operation | None:
@@ -81,9 +81,9 @@ def _mul(match: Match, signature: Signature) -> Operation | None:
 
 def _fma(match: Match, signature: Signature) -> Operation | None:
     if "oob" not in match.modifiers:
-        return _compute(match, fused(mode_of(match)))
+        return _compute(match, make_fused(find_mode(match)))
     kind = match.modifiers[-1]
-    inner = _compute(match, fused(mode_of(match))).function
+    inner = _compute(match, make_fused(find_mode(match))).function
     assert inner is not None
 
     def apply(a: Array, b: Array, c: Array) -> Array:
@@ -103,10 +103,10 @@ def _apply_pairwise(match: Match, kind: str) -> Function:
 
 
 def _compute_plain(match: Match, name: str) -> Function:
-    relu, mode = "relu" in match.modifiers, mode_of(match)
+    relu, mode = "relu" in match.modifiers, find_mode(match)
 
     def apply(*values: Array) -> Array:
-        result = round_to_format(fused(mode)(*[widen(v, name) for v in values]), name, mode)
+        result = round_to_format(make_fused(mode)(*[widen(v, name) for v in values]), name, mode)
         return encode_exact(np.where((result <= 0) & relu, 0.0, result), name)
 
     return apply
@@ -117,9 +117,9 @@ def _is_out_of_bounds(bits: Array) -> Array:
     return bits == _NAN
 
 
-def fused(mode: str) -> Function:
-    """Return the function that gives a*b + c of narrow values as f64, rounded to odd: the product is exact."""
-    return lambda a, b, c: r.exact_sum(a * b, c, mode)
+def make_fused(mode: str) -> Function:
+    """Return a function that computes a*b + c of narrow values in f64, rounded to odd: the product is exact."""
+    return lambda a, b, c: r.sum_exactly(a * b, c, mode)
 
 
 def _neg(match: Match, signature: Signature) -> Operation | None:
@@ -137,13 +137,13 @@ def _flush_if_asked(match: Match, a: Array) -> Array:
 def _build_extreme(greater: bool) -> Builder:
     def build(match: Match, signature: Signature) -> Operation | None:
         flags = set(match.modifiers)
-        chosen = extreme(greater, "NaN" in flags)
+        pick = make_extreme(greater, "NaN" in flags)
 
         def apply(a: Array, b: Array) -> Array:
             if "xorsign" in flags:
-                result = chosen(np.abs(a), np.abs(b))
+                result = pick(np.abs(a), np.abs(b))
                 return np.where(np.signbit(a) != np.signbit(b), -result, result)
-            return chosen(a, b)
+            return pick(a, b)
 
         return _compute(match, apply)
 

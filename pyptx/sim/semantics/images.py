@@ -20,7 +20,7 @@ _PARAMETERS = 1 << 31
 """Numbers below are offsets of parameters, not addresses."""
 
 
-def names_of(signature: Signature) -> tuple[str, ...]:
+def list_input_names(signature: Signature) -> tuple[str, ...]:
     """Return the names of the inputs, in the order of a function's arguments: those after the handle, then the other
     operands."""
     names = list[str]()
@@ -32,33 +32,33 @@ def names_of(signature: Signature) -> tuple[str, ...]:
     return tuple(names)
 
 
-def active(lanes: Lanes, mask: Array | None) -> Array:
+def find_positions(lanes: Lanes, mask: Array | None) -> Array:
     """Return the positions of the executing lanes."""
     return np.arange(lanes.n) if mask is None else np.flatnonzero(np.broadcast_to(mask, lanes.n))
 
 
-def column(value: Value, dtype: str, lanes: Lanes, where: Array) -> Array:
-    """Return a 32-bit input of the executing lanes, its bits read as a dtype."""
-    values = np.broadcast_to(np.atleast_1d(np.asarray(value)), lanes.n)[where]
-    wanted = np.dtype(dtype)
-    return values.view(wanted) if values.dtype.itemsize == wanted.itemsize else values.astype(wanted)
+def read_column(value: Value, dtype: str, lanes: Lanes, positions: Array) -> Array:
+    """Return a 32-bit input of the executing lanes, its bits viewed as a dtype."""
+    values = np.broadcast_to(np.atleast_1d(np.asarray(value)), lanes.n)[positions]
+    target_dtype = np.dtype(dtype)
+    return values.view(target_dtype) if values.dtype.itemsize == target_dtype.itemsize else values.astype(target_dtype)
 
 
-def handles(site: Site, space: str, address: Value, lanes: Lanes, where: Array) -> Array:
+def read_handles(site: Site, space: str, address: Value, lanes: Lanes, positions: Array) -> Array:
     """Return the handle of each executing lane: an address, a parameter's value, or a register."""
     if space == "param" or (np.ndim(address) == 0 and int(address) < _PARAMETERS):
         raw = site.memory.params.data[int(address) : int(address) + 8]
-        return np.full(len(where), int.from_bytes(raw.tobytes(), "little"), np.uint64)
-    return np.broadcast_to(np.atleast_1d(np.asarray(address, np.uint64)), lanes.n)[where]
+        return np.full(len(positions), int.from_bytes(raw.tobytes(), "little"), np.uint64)
+    return np.broadcast_to(np.atleast_1d(np.asarray(address, np.uint64)), lanes.n)[positions]
 
 
-def by_image(site: Site, kind: Any, numbers: Array) -> Iterator[tuple[Image, Array]]:
+def iterate_images(site: Site, kind: Any, numbers: Array) -> Iterator[tuple[Image, Array]]:
     """Yield each image that lanes name, with the positions of those lanes."""
     for number in np.unique(numbers):
         image = site.memory.images.by_handle.get(int(number))
         if image is None or not isinstance(image.description, kind):
-            held_kind = "nothing" if image is None else f"a {image.kind}"
-            text = f"0x{int(number):x} names {held_kind}, expected a {_KINDS[kind]}"
+            kind_name = "nothing" if image is None else f"a {image.kind}"
+            text = f"0x{int(number):x} names {kind_name}, expected a {_KINDS[kind]}"
             remedy = (
                 "pass sim.Texture, sim.Surface or sim.Sampler as the argument, or bind the variable with images={…}"
             )
@@ -71,25 +71,25 @@ _KINDS: dict[Any, str] = {
 }  # fmt: skip
 
 
-def sampler_of(site: Site, image: Image, value: Value, lanes: Lanes, where: Array) -> Sampler:
+def find_sampler(site: Site, image: Image, value: Value, lanes: Lanes, positions: Array) -> Sampler:
     """Return the sampler of a lookup: the operand's, or the texture's own."""
     if value is None:
         assert isinstance(image.description, Texture)
         return image.description.sampler
-    numbers = handles(site, "", value, lanes, where)
-    found = [made.description for made, _ in by_image(site, Sampler, numbers)]
-    if len(found) > 1:
+    numbers = read_handles(site, "", value, lanes, positions)
+    samplers = [image_of_sampler.description for image_of_sampler, _ in iterate_images(site, Sampler, numbers)]
+    if len(samplers) > 1:
         raise faults.error(faults.IMAGE, site.origin, "lanes that use one texture name different samplers")
-    assert isinstance(found[0], Sampler)
-    return found[0]
+    assert isinstance(samplers[0], Sampler)
+    return samplers[0]
 
 
-def put(outs: tuple[Array | None, ...], where: Array, columns: list[Array]) -> None:
+def write_columns(outs: tuple[Array | None, ...], positions: Array, columns: list[Array]) -> None:
     """Write results to the registers of the executing lanes; there may be fewer registers than columns."""
     for out, values in zip(outs, columns, strict=False):
         if out is not None:
-            same = values.dtype.itemsize == out.dtype.itemsize
-            out[where] = values.view(out.dtype) if same else values.astype(out.dtype)
+            is_same_size = values.dtype.itemsize == out.dtype.itemsize
+            out[positions] = values.view(out.dtype) if is_same_size else values.astype(out.dtype)
 
 
 _ORDERS = {1: 0x10B0, 2: 0x10B2, 4: 0x10B5}
@@ -98,6 +98,6 @@ _DATA = {"i1": 0x10D7, "i2": 0x10D8, "i4": 0x10D9, "u1": 0x10DA, "u2": 0x10DB, "
 _FRACTIONS = {"i1": 0x10D0, "i2": 0x10D1, "u1": 0x10D2, "u2": 0x10D3}
 
 
-def channel_codes(dtype: np.dtype[Any], channels: int, fractions: bool) -> tuple[int, int]:
+def find_channel_codes(dtype: np.dtype[Any], channels: int, fractions: bool) -> tuple[int, int]:
     """Return OpenCL's numbers of a channel data type and a channel order."""
     return (_FRACTIONS if fractions else _DATA)[dtype.str[1:]], _ORDERS[channels]

@@ -11,18 +11,18 @@ import numpy as np
 from pyptx.isa.model import Match
 from pyptx.sim.base.formats import Array, Value, dtype_of
 from pyptx.sim.semantics.bits import (
-    clmul,
+    apply_to_packed,
     count_leading,
     count_ones,
-    extended,
-    lanes_of,
-    mul_hi,
-    reversed_bits,
-    saturated,
-    truncated_divide,
-    wide,
+    divide_toward_zero,
+    extract_field,
+    multiply_carryless,
+    multiply_high,
+    reverse_bits,
+    saturate_to,
+    to_int64,
 )
-from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, into, type_of, value  # fmt: skip
+from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, find_type, into, value  # fmt: skip
 
 
 def _add(match: Match, signature: Signature) -> Operation | None:
@@ -34,12 +34,12 @@ def _sub(match: Match, signature: Signature) -> Operation | None:
 
 
 def _sum(function: Value, match: Match) -> Operation | None:
-    kind = type_of(match)
+    kind = find_type(match)
     if kind[-2:] in ("x2", "x4"):
         saturates = "sat" in match.modifiers
-        return value(lambda a, b: lanes_of(kind, function, a, b, saturates=saturates))
+        return value(lambda a, b: apply_to_packed(kind, function, a, b, saturates=saturates))
     if "sat" in match.modifiers:
-        return value(lambda a, b: saturated(function(wide(a), wide(b)), dtype_of(kind)))
+        return value(lambda a, b: saturate_to(function(to_int64(a), to_int64(b)), dtype_of(kind)))
     return into(function)
 
 
@@ -48,7 +48,7 @@ def _mul(match: Match, signature: Signature) -> Operation | None:
     if mode == "lo":
         return into(np.multiply)
     if mode == "hi":
-        return value(mul_hi)
+        return value(multiply_high)
     target = np.dtype(f"{dtype_of(kind).kind}{2 * dtype_of(kind).itemsize}")
     return value(lambda a, b: np.multiply(a.astype(target), b.astype(target)))
 
@@ -58,25 +58,25 @@ def _mad(match: Match, signature: Signature) -> Operation | None:
     if mode == "lo":
         return value(lambda a, b, c: np.add(a * b, c))
     if mode == "hi" and "sat" in match.modifiers:
-        return value(lambda a, b, c: saturated(wide(mul_hi(a, b)) + wide(c), dtype_of(kind)))
+        return value(lambda a, b, c: saturate_to(to_int64(multiply_high(a, b)) + to_int64(c), dtype_of(kind)))
     if mode == "hi":
-        return value(lambda a, b, c: mul_hi(a, b) + c)
+        return value(lambda a, b, c: multiply_high(a, b) + c)
     target = np.dtype(f"{dtype_of(kind).kind}{2 * dtype_of(kind).itemsize}")
     return value(lambda a, b, c: a.astype(target) * b.astype(target) + c)
 
 
 def _mul24(match: Match, signature: Signature) -> Operation | None:
-    return value(_product24(match.modifiers[0]))
+    return value(_make_product24(match.modifiers[0]))
 
 
 def _mad24(match: Match, signature: Signature) -> Operation | None:
-    product = _product24(match.modifiers[0])
+    product = _make_product24(match.modifiers[0])
     if "sat" in match.modifiers:
-        return value(lambda a, b, c: saturated(wide(product(a, b)) + wide(c), np.dtype("i4")))
+        return value(lambda a, b, c: saturate_to(to_int64(product(a, b)) + to_int64(c), np.dtype("i4")))
     return value(lambda a, b, c: product(a, b) + c)
 
 
-def _product24(mode: str) -> Value:
+def _make_product24(mode: str) -> Value:
     """Return the product of the low 24 bits: its low 32 bits, or bits 16 to 47."""
     shift = 0 if mode == "lo" else 16
 
@@ -92,11 +92,11 @@ def _sad(match: Match, signature: Signature) -> Operation | None:
 
 
 def _div(match: Match, signature: Signature) -> Operation | None:
-    return value(lambda a, b: truncated_divide(a, b)[0])
+    return value(lambda a, b: divide_toward_zero(a, b)[0])
 
 
 def _rem(match: Match, signature: Signature) -> Operation | None:
-    return value(lambda a, b: truncated_divide(a, b)[1])
+    return value(lambda a, b: divide_toward_zero(a, b)[1])
 
 
 def _abs(match: Match, signature: Signature) -> Operation | None:
@@ -104,8 +104,8 @@ def _abs(match: Match, signature: Signature) -> Operation | None:
 
 
 def _neg(match: Match, signature: Signature) -> Operation | None:
-    kind = type_of(match)
-    return value(lambda a: lanes_of(kind, np.negative, a)) if kind == "s8x4" else into(np.negative)
+    kind = find_type(match)
+    return value(lambda a: apply_to_packed(kind, np.negative, a)) if kind == "s8x4" else into(np.negative)
 
 
 def _min(match: Match, signature: Signature) -> Operation | None:
@@ -117,11 +117,11 @@ def _max(match: Match, signature: Signature) -> Operation | None:
 
 
 def _build_extreme(function: Value, match: Match) -> Operation | None:
-    kind, relu = type_of(match), "relu" in match.modifiers
-    chosen = (lambda a, b: np.maximum(function(a, b), a.dtype.type(0))) if relu else function
+    kind, relu = find_type(match), "relu" in match.modifiers
+    pick = (lambda a, b: np.maximum(function(a, b), a.dtype.type(0))) if relu else function
     if kind[-2:] in ("x2", "x4"):
-        return value(lambda a, b: lanes_of(kind, chosen, a, b))
-    return value(chosen)
+        return value(lambda a, b: apply_to_packed(kind, pick, a, b))
+    return value(pick)
 
 
 def _popc(match: Match, signature: Signature) -> Operation | None:
@@ -133,7 +133,7 @@ def _clz(match: Match, signature: Signature) -> Operation | None:
 
 
 def _bfind(match: Match, signature: Signature) -> Operation | None:
-    bits = 8 * dtype_of(type_of(match)).itemsize
+    bits = 8 * dtype_of(find_type(match)).itemsize
     shift = "shiftamt" in match.modifiers
 
     def bfind(a: Array) -> Array:
@@ -150,52 +150,52 @@ def _fns(match: Match, signature: Signature) -> Operation | None:
 
 
 def _find_nth_set(mask: Array, base: Array, offset: Array) -> Array:
-    """Find the n-th set bit from a place on, upwards or downwards (manual: fns). The least offset, whose size is no
-    signed number, passes for one that was found at place 0 in what ptxas makes."""
+    """Find the n-th set bit from a position, upward or downward (manual: fns). For the least offset, whose absolute
+    value is not a signed number, code from ptxas returns position 0."""
     step = np.where(offset.astype("i4") < 0, -1, 1)
-    wanted = np.where(offset.astype("i4") == 0, 1, np.abs(offset.astype("i4")))
-    whole = np.broadcast(mask, base, offset).shape
-    bit, seen = np.full(whole, 0xFFFFFFFF, np.uint32), np.zeros(whole, np.int64)
+    target_count = np.where(offset.astype("i4") == 0, 1, np.abs(offset.astype("i4")))
+    shape = np.broadcast(mask, base, offset).shape
+    bit, count = np.full(shape, 0xFFFFFFFF, np.uint32), np.zeros(shape, np.int64)
     for move in range(32):
-        at = base.astype("i4") + step * move
-        valid = (base < 32) & (at >= 0) & (at < 32) & ((offset != 0) | (move == 0))
-        is_set = valid & ((mask >> (at & 31).astype("u4")) & np.uint32(1)).astype(bool)
-        seen = seen + is_set
-        bit = np.where(is_set & (seen == wanted) & (bit == np.uint32(0xFFFFFFFF)), at.astype("u4"), bit)
+        position = base.astype("i4") + step * move
+        valid = (base < 32) & (position >= 0) & (position < 32) & ((offset != 0) | (move == 0))
+        is_set = valid & ((mask >> (position & 31).astype("u4")) & np.uint32(1)).astype(bool)
+        count = count + is_set
+        bit = np.where(is_set & (count == target_count) & (bit == np.uint32(0xFFFFFFFF)), position.astype("u4"), bit)
     return np.where(offset.view("u4") == 0x80000000, np.uint32(0), bit)
 
 
 def _brev(match: Match, signature: Signature) -> Operation | None:
-    return value(reversed_bits)
+    return value(reverse_bits)
 
 
 def _bfe(match: Match, signature: Signature) -> Operation | None:
-    """Places and lengths beyond 255 keep their low bits; of 64-bit fields ptxas takes them as they are."""
-    dtype = dtype_of(type_of(match))
+    """Build bfe. Positions and lengths count modulo 256; for 64-bit fields ptxas uses all their bits."""
+    dtype = dtype_of(find_type(match))
     bits = 8 * dtype.itemsize
-    kept = np.uint32(0xFF if bits == 32 else 0xFFFFFFFF)
+    operand_mask = np.uint32(0xFF if bits == 32 else 0xFFFFFFFF)
 
     def bfe(a: Array, b: Array, c: Array) -> Array:
-        start, length = (b & kept).astype("i8"), (c & kept).astype("i8")
-        return extended(a, start, length, bits)
+        start, length = (b & operand_mask).astype("i8"), (c & operand_mask).astype("i8")
+        return extract_field(a, start, length, bits)
 
     return value(bfe)
 
 
 def _bfi(match: Match, signature: Signature) -> Operation | None:
-    """Places and lengths beyond 255: as in `_bfe`."""
-    dtype = dtype_of(type_of(match))
+    """Build bfi, with positions and lengths as in `_bfe`."""
+    dtype = dtype_of(find_type(match))
     bits = 8 * dtype.itemsize
-    kept = np.uint32(0xFF if bits == 32 else 0xFFFFFFFF)
+    operand_mask = np.uint32(0xFF if bits == 32 else 0xFFFFFFFF)
 
     def bfi(a: Array, b: Array, c: Array, d: Array) -> Array:
-        start, length = (c & kept).astype("u8"), (d & kept).astype("u8")
+        start, length = (c & operand_mask).astype("u8"), (d & operand_mask).astype("u8")
         ones = np.uint64(0xFFFFFFFFFFFFFFFF)
         field = np.where(length >= 64, ones, (np.uint64(1) << np.minimum(length, np.uint64(63))) - np.uint64(1))
         start_in = np.minimum(start, np.uint64(63))
         mask = np.where(start >= bits, np.uint64(0), field << start_in)
-        moved = np.where(start >= bits, np.uint64(0), a.astype("u8") << start_in)
-        return ((b.astype("u8") & ~mask) | (moved & mask)).astype(dtype)
+        field_bits = np.where(start >= bits, np.uint64(0), a.astype("u8") << start_in)
+        return ((b.astype("u8") & ~mask) | (field_bits & mask)).astype(dtype)
 
     return value(bfi)
 
@@ -205,7 +205,7 @@ def _szext(match: Match, signature: Signature) -> Operation | None:
 
     def szext(a: Array, b: Array) -> Array:
         width = b.astype("i8") if clamp else (b & np.uint32(31)).astype("i8")
-        return np.where(width >= 32, a, extended(a, np.zeros_like(width), np.minimum(width, 32), 32))
+        return np.where(width >= 32, a, extract_field(a, np.zeros_like(width), np.minimum(width, 32), 32))
 
     return value(szext)
 
@@ -225,21 +225,21 @@ def _bmsk(match: Match, signature: Signature) -> Operation | None:
 
 
 def _dp4a(match: Match, signature: Signature) -> Operation | None:
-    return value(_dot(match.modifiers[-2], match.modifiers[-1], 8, 0))
+    return value(_make_dot(match.modifiers[-2], match.modifiers[-1], 8, 0))
 
 
 def _dp2a(match: Match, signature: Signature) -> Operation | None:
-    return value(_dot(match.modifiers[-2], match.modifiers[-1], 16, 0 if match.modifiers[0] == "lo" else 2))
+    return value(_make_dot(match.modifiers[-2], match.modifiers[-1], 16, 0 if match.modifiers[0] == "lo" else 2))
 
 
-def _dot(atype: str, btype: str, bits: int, first: int) -> Value:
+def _make_dot(atype: str, btype: str, bits: int, first: int) -> Value:
     """Return the dot product of a's parts of `bits` bits with bytes of b, added to c."""
 
     def dot(a: Array, b: Array, c: Array) -> Array:
         total = c.astype("i8")
-        for at in range(32 // bits):
-            x = (a >> np.uint32(bits * at)).astype(f"{'i' if atype[0] == 's' else 'u'}{bits // 8}")
-            y = (b >> np.uint32(8 * (at + first))).astype("i1" if btype[0] == "s" else "u1")
+        for index in range(32 // bits):
+            x = (a >> np.uint32(bits * index)).astype(f"{'i' if atype[0] == 's' else 'u'}{bits // 8}")
+            y = (b >> np.uint32(8 * (index + first))).astype("i1" if btype[0] == "s" else "u1")
             total = total + x.astype("i8") * y.astype("i8")
         return total.astype(c.dtype)
 
@@ -248,7 +248,7 @@ def _dot(atype: str, btype: str, bits: int, first: int) -> Value:
 
 def _clmad(match: Match, signature: Signature) -> Operation | None:
     half = match.chosen["mode"]
-    return value(lambda a, b, c: clmul(a, b, half) ^ c)
+    return value(lambda a, b, c: multiply_carryless(a, b, half) ^ c)
 
 
 BUILDERS: dict[str, Builder] = {

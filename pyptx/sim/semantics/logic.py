@@ -20,23 +20,23 @@ def _cnot(match: Match, signature: Signature) -> Operation | None:
     return value(lambda a: (a == 0).astype(a.dtype))
 
 
-def looked_up(a: Array, b: Array, c: Array, table: Array) -> Array:
+def apply_truth_table(a: Array, b: Array, c: Array, table: Array) -> Array:
     """Return the bitwise function of three values that an 8-bit truth table defines."""
     number = int(table) & 0xFF
     result = np.zeros(np.broadcast(a, b, c).shape, np.uint32)
-    for at in range(8):
-        if number >> at & 1:
-            result = result | ((a if at & 4 else ~a) & (b if at & 2 else ~b) & (c if at & 1 else ~c))
+    for row in range(8):
+        if number >> row & 1:
+            result = result | ((a if row & 4 else ~a) & (b if row & 2 else ~b) & (c if row & 1 else ~c))
     return result
 
 
 def _lop3(match: Match, signature: Signature) -> Operation | None:
     if "bool" not in match.chosen:
-        return value(looked_up)
+        return value(apply_truth_table)
     join = JOIN[match.chosen["bool"]]
 
     def apply(a: Array, b: Array, c: Array, table: Array, q: Array) -> tuple[Array, Array]:
-        result = looked_up(a, b, c, table)
+        result = apply_truth_table(a, b, c, table)
         return result, join(result != 0, q)
 
     return value(apply)
@@ -49,19 +49,19 @@ def _shf(match: Match, signature: Signature) -> Operation | None:
 def _funnel_shift(direction: str, mode: str, a: Array, b: Array, c: Array) -> Array:
     """Shift the 64 bits of b:a and return the upper (left) or the lower (right) half."""
     count = (np.minimum(c, np.uint32(32)) if mode == "clamp" else c & np.uint32(31)).astype("u8")
-    both = (b.astype("u8") << np.uint64(32)) | a
+    pair = (b.astype("u8") << np.uint64(32)) | a
     if direction == "l":
-        return ((both << count) >> np.uint64(32)).astype("u4")
-    return (both >> count).astype("u4")
+        return ((pair << count) >> np.uint64(32)).astype("u4")
+    return (pair >> count).astype("u4")
 
 
 def _shl(match: Match, signature: Signature) -> Operation | None:
     bits = int(match.chosen["type"][1:])
 
     def shl(a: Array, b: Array) -> Array:
-        shifted = a << np.minimum(b, np.uint32(bits - 1)).astype(a.dtype)
+        result = a << np.minimum(b, np.uint32(bits - 1)).astype(a.dtype)
         over = b >= bits
-        return np.where(over, a.dtype.type(0), shifted) if over.any() else shifted
+        return np.where(over, a.dtype.type(0), result) if over.any() else result
 
     return value(shl)
 
@@ -70,9 +70,9 @@ def _shr(match: Match, signature: Signature) -> Operation | None:
     bits = int(match.chosen["type"][1:])
 
     def shr(a: Array, b: Array) -> Array:
-        shifted = a >> np.minimum(b, np.uint32(bits - 1)).astype(a.dtype)
+        result = a >> np.minimum(b, np.uint32(bits - 1)).astype(a.dtype)
         over = b >= bits
-        return np.where(over, a.dtype.type(0), shifted) if a.dtype.kind == "u" and over.any() else shifted
+        return np.where(over, a.dtype.type(0), result) if a.dtype.kind == "u" and over.any() else result
 
     return value(shr)
 

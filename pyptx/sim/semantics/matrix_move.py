@@ -40,23 +40,23 @@ def _load_rows(
     site: Site, lanes: Lanes, mask: Array | None, space: str, address: Value, outs: tuple[Array | None, ...],
 ) -> None:  # fmt: skip
     rows = count * (16 if shape == "m16n16" else 8)
-    giving = lanes.shape.lane[lanes.sel] < rows
+    gives_address = lanes.shape.lane[lanes.sel] < rows
     parts = tuple(np.zeros(lanes.n, np.uint32) for _ in range(4))
-    load(site, lanes, giving, "shared", _take_low_half(space, address), _U4, parts)
-    data = np.ascontiguousarray(w.gathered(lanes, parts).swapaxes(1, 2)).view(np.uint8)
+    load(site, lanes, gives_address, "shared", _take_low_half(space, address), _U4, parts)
+    data = np.ascontiguousarray(w.gather_words(lanes, parts).swapaxes(1, 2)).view(np.uint8)
     if packing:
         data = _unpack(data, packing, signed)
     units = data.view(f"u{fragment.bits // 8}").reshape(len(data), -1)
     registers = np.ascontiguousarray(units[:, _index_sources(fragment, shape)]).view(np.uint32)
     words = registers.reshape(len(data), 32, -1).swapaxes(1, 2)
-    for out, values in zip(outs, w.scattered(lanes, words), strict=True):
+    for out, values in zip(outs, w.scatter_words(lanes, words), strict=True):
         if out is not None:
             out[...] = values
 
 
 def _take_low_half(space: str, address: Value) -> Value:
-    """Return an address in shared memory. Without a state space ptxas uses the low half of the address, which accepts
-    both generic and shared addresses."""
+    """Return an address in shared memory. Without a state space, ptxas uses the low half of the address, so generic and
+    shared addresses both work."""
     if space:
         return address
     wide = np.asarray(address)
@@ -78,12 +78,12 @@ def _index_sources(fragment: f.Fragment, shape: str) -> Array:
 def _unpack(data: Array, bits: int, signed: bool) -> Array:
     """Spread 16 elements of 4 or 6 bits at the start of each row over its 16 bytes."""
     result = np.empty_like(data)
-    wide = data.astype(np.uint16)
-    for at in range(16):
-        byte, shift = divmod(at * bits, 8)
-        pair = wide[..., byte] | (wide[..., byte + 1] << np.uint16(8))
+    words = data.astype(np.uint16)
+    for index in range(16):
+        byte, shift = divmod(index * bits, 8)
+        pair = words[..., byte] | (words[..., byte + 1] << np.uint16(8))
         value = ((pair >> np.uint16(shift)) & np.uint16((1 << bits) - 1)).astype(np.uint8)
-        result[..., at] = ((value << np.uint8(4)).view(np.int8) >> 4).view(np.uint8) if signed else value
+        result[..., index] = ((value << np.uint8(4)).view(np.int8) >> 4).view(np.uint8) if signed else value
     return result
 
 
@@ -97,13 +97,13 @@ def _store_rows(
     fragment: f.Fragment, count: int, site: Site, lanes: Lanes, mask: Array | None, space: str, address: Value,
     outs: Value, values: tuple[Array, ...],
 ) -> None:  # fmt: skip
-    words = w.gathered(lanes, values).swapaxes(1, 2)
+    words = w.gather_words(lanes, values).swapaxes(1, 2)
     units = np.ascontiguousarray(words).view(f"u{fragment.bits // 8}").reshape(len(words), -1)
     rows = np.zeros((len(words), 32 * 128 // fragment.bits), units.dtype)
     rows[:, _index_targets(fragment).reshape(-1)] = units
-    parts = w.scattered(lanes, rows.view(np.uint32).reshape(len(words), 32, 4).swapaxes(1, 2))
-    giving = lanes.shape.lane[lanes.sel] < 8 * count
-    store(site, lanes, giving, "shared", _take_low_half(space, address), _U4, parts)
+    parts = w.scatter_words(lanes, rows.view(np.uint32).reshape(len(words), 32, 4).swapaxes(1, 2))
+    gives_address = lanes.shape.lane[lanes.sel] < 8 * count
+    store(site, lanes, gives_address, "shared", _take_low_half(space, address), _U4, parts)
 
 
 @cache
@@ -122,12 +122,12 @@ def _movmatrix(match: Match, signature: Signature) -> Operation | None:
 
 
 def _transpose(machine: Value, group: Lanes, a: Value) -> Array:
-    halves = w.gathered(group, as_tuple(a)).view(np.uint16).reshape(-1, 64)
+    halves = w.gather_words(group, as_tuple(a)).view(np.uint16).reshape(-1, 64)
     source = np.array(
-        [2 * at + half for lane in range(32) for at, half in (f.movmatrix_source(lane, e) for e in (0, 1))]
+        [2 * word + half for lane in range(32) for word, half in (f.movmatrix_source(lane, e) for e in (0, 1))]
     )
-    transposed = np.ascontiguousarray(halves[:, source]).view(np.uint32).reshape(-1, 1, 32)
-    return w.scattered(group, transposed)[0]
+    words = np.ascontiguousarray(halves[:, source]).view(np.uint32).reshape(-1, 1, 32)
+    return w.scatter_words(group, words)[0]
 
 
 BUILDERS: dict[str, Builder] = {"ldmatrix": _ldmatrix, "stmatrix": _stmatrix, "movmatrix": _movmatrix}

@@ -37,23 +37,23 @@ def _mbarrier(match: Match, signature: Signature) -> Operation | None:
 
 
 def _init(reports: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, count: Any) -> None:
-    active, (where, counts) = select_lanes(lanes, mask, address, count)
+    active, (addresses, counts) = select_lanes(lanes, mask, address, count)
     if active is not None:
-        offsets = locate_objects(site, active, space, where)
+        offsets = locate_objects(site, active, space, addresses)
         act_on_mbarriers(site, active, lambda m: m.init(offsets, counts.astype(np.int64), reports))
 
 
 def _inval(site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any) -> None:
-    active, (where,) = select_lanes(lanes, mask, address)
+    active, (addresses,) = select_lanes(lanes, mask, address)
     if active is not None:
-        offsets = locate_objects(site, active, space, where)
+        offsets = locate_objects(site, active, space, addresses)
         act_on_mbarriers(site, active, lambda m: m.inval(offsets))
 
 
 def _transfer(sign: int, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, amount: Any) -> None:
-    active, (where, amounts) = select_lanes(lanes, mask, address, amount)
+    active, (addresses, amounts) = select_lanes(lanes, mask, address, amount)
     if active is not None:
-        offsets = locate_objects(site, active, space, where)
+        offsets = locate_objects(site, active, space, addresses)
         act_on_mbarriers(site, active, lambda m: m.transfer(m.find_rows(offsets), sign * amounts.astype(np.int64)))
 
 
@@ -68,24 +68,24 @@ def _arrive(
     outs: Any,
     operand: Any = 1,
 ) -> None:
-    active, (where, operands) = select_lanes(lanes, mask, address, operand)
+    active, (addresses, operands) = select_lanes(lanes, mask, address, operand)
     if active is None:
         return
-    offsets, numbers = locate_objects(site, active, space, where), operands.astype(np.int64)
+    offsets, numbers = locate_objects(site, active, space, addresses), operands.astype(np.int64)
 
-    def arrived(m: Any) -> Array:
+    def arrive(m: Any) -> Array:
         rows = m.find_rows(offsets)
         if not expects:
             return m.arrive(rows, numbers, drop)
         m.transfer(rows, numbers)
         return m.arrive(rows, np.ones(len(rows), np.int64), drop)
 
-    states = act_on_mbarriers(site, active, arrived)
+    states = act_on_mbarriers(site, active, arrive)
     if outs and outs[0] is not None:
-        _put(outs[0], mask, states)
+        _write_active(outs[0], mask, states)
 
 
-def _put(out: Array, mask: Array | None, values: Any) -> None:
+def _write_active(out: Array, mask: Array | None, values: Any) -> None:
     if mask is None:
         out[...] = values
     else:
@@ -94,30 +94,34 @@ def _put(out: Array, mask: Array | None, values: Any) -> None:
 
 def _wait(
     suspends: bool, parity: bool, conditional: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any,
-    outs: Any, wanted: Any, *hint: Any,
+    outs: Any, tokens: Any, *hint: Any,
 ) -> None:  # fmt: skip
-    active, (where, values) = select_lanes(lanes, mask, address, wanted)
+    active, (addresses, values) = select_lanes(lanes, mask, address, tokens)
     if active is None:
         return
-    offsets = locate_objects(site, active, space, where)
+    offsets = locate_objects(site, active, space, addresses)
     barriers = site.memory.mbarriers
     rows = act_on_mbarriers(site, active, lambda m: m.find_rows(offsets))
-    done = barriers.test_phases(rows, values, parity, conditional)
-    refused = barriers.doubt(active) if suspends and barriers.doubt is not None else None
-    _put(outs[0], mask, done if refused is None else done & ~refused)
-    for at, report in enumerate(outs[1:]):
+    is_complete = barriers.test_phases(rows, values, parity, conditional)
+    is_doubtful = barriers.doubt(active) if suspends and barriers.doubt is not None else None
+    _write_active(outs[0], mask, is_complete if is_doubtful is None else is_complete & ~is_doubtful)
+    for index, report in enumerate(outs[1:]):
         if report is not None:
-            _put(report, mask, 0 if at else barriers.reported[rows])
-    if suspends and not done.all():
-        barriers.refusal = Refused(active.index[~done], rows[~done])
+            _write_active(report, mask, 0 if index else barriers.reported[rows])
+    if suspends and not is_complete.all():
+        barriers.refusal = Refused(active.index[~is_complete], rows[~is_complete])
 
 
-def _test_layout(plain: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any) -> None:
-    """Tell whether objects have the layout without reports, or the one with them."""
-    active, (where,) = select_lanes(lanes, mask, address)
+def _test_layout(
+    without_reports: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any
+) -> None:
+    """Test whether objects have the layout without reports, or the one with them."""
+    active, (addresses,) = select_lanes(lanes, mask, address)
     if active is not None:
-        offsets = locate_objects(site, active, space, where)
-        _put(outs[0], mask, act_on_mbarriers(site, active, lambda m: m.reports[m.find_rows(offsets)]) ^ plain)
+        offsets = locate_objects(site, active, space, addresses)
+        _write_active(
+            outs[0], mask, act_on_mbarriers(site, active, lambda m: m.reports[m.find_rows(offsets)]) ^ without_reports
+        )
 
 
 def _cp_async(match: Match, signature: Signature) -> Operation | None:
@@ -125,16 +129,16 @@ def _cp_async(match: Match, signature: Signature) -> Operation | None:
 
 
 def _arrive_after_copies(
-    counted: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any
+    is_counted: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any
 ) -> None:
     """Arrive once the lanes' copies have landed. An arrival that `init` did not count first increments the pending
-    count, and so only delays the phase."""
-    active, (where,) = select_lanes(lanes, mask, address)
+    count, so it only delays the phase."""
+    active, (addresses,) = select_lanes(lanes, mask, address)
     if active is None:
         return
-    offsets, ones = locate_objects(site, active, space, where), np.ones(active.n, np.int64)
+    offsets, ones = locate_objects(site, active, space, addresses), np.ones(active.n, np.int64)
     effects = site.memory.effects
-    if not counted:
+    if not is_counted:
         if not effects.eager:
             act_on_mbarriers(site, active, lambda m: m.add_pending(m.find_rows(offsets)))
         else:

@@ -42,73 +42,75 @@ def _mma(match: Match, signature: Signature) -> Operation | None:
 
 def _multiply(
     size: tuple[int, ...], types: list[str], kind: str, flags: frozenset[str], sparse: bool, vector: int,
-    machine: Value, group: Lanes, a: Value, b: Value, c: Value, *rest: Value,
+    machine: Value, group: Lanes, a: Value, b: Value, c: Value, *extras: Value,
 ) -> tuple[Array, ...]:  # fmt: skip
     m, n, k = size
     dtype, atype, btype, ctype = types[:4]
     bits = [f.element_bits(from_name(t), kind or None) for t in (atype, btype)]
     in_bytes = bits[0] == 8
-    stored = k // 2 if sparse else k
-    raw = w.elements(w.gathered(group, a), f.mma_a(m, stored, bits[0]))
-    left = w.numbers(raw, atype, in_bytes)
-    right = w.numbers(w.elements(w.gathered(group, b), f.mma_b(k, n, bits[1])), btype, bits[1] == 8)
+    stored_k = k // 2 if sparse else k
+    raw = w.extract_elements(w.gather_words(group, a), f.mma_a(m, stored_k, bits[0]))
+    a_values = w.decode_numbers(raw, atype, in_bytes)
+    b_values = w.decode_numbers(
+        w.extract_elements(w.gather_words(group, b), f.mma_b(k, n, bits[1])), btype, bits[1] == 8
+    )
     if sparse:
-        selector = int(rest[1])
-        meta = w.gathered(group, (rest[0],))
-        left = _expand(left, meta, k, bits[0], selector)
-        rest = rest[2:]
+        selector = int(extras[1])
+        meta = w.gather_words(group, (extras[0],))
+        a_values = _expand(a_values, meta, k, bits[0], selector)
+        extras = extras[2:]
     registers = tuple(_view_raw(v) for v in c)
-    held = f.mma_accumulator(m, n, from_name(ctype))
-    start = w.numbers(w.elements(w.gathered(group, registers), held), ctype)
+    c_fragment = f.mma_accumulator(m, n, from_name(ctype))
+    start = w.decode_numbers(w.extract_elements(w.gather_words(group, registers), c_fragment), ctype)
     sm = machine.memory.tensor.exact
     if vector:
-        for_a = _read_scales(group, rest[0], rest[1], m, vector, types[-1], f.mma_scale_a)
-        for_b = _read_scales(group, rest[2], rest[3], n, vector, types[-1], f.mma_scale_b).swapaxes(1, 2)
+        for_a = _read_scales(group, extras[0], extras[1], m, vector, types[-1], f.mma_scale_a)
+        for_b = _read_scales(group, extras[2], extras[3], n, vector, types[-1], f.mma_scale_b).swapaxes(1, 2)
         names = atype, btype
         total = multiply_scaled_matrices(
-            left, right, (for_a, for_b), start, names, instruction="mma", sm=sm, sparse=sparse
+            a_values, b_values, (for_a, for_b), start, names, instruction="mma", sm=sm, sparse=sparse
         )
     else:
-        total = accumulated(left, right, start, (dtype, atype, btype), flags, sm, sparse)
+        total = accumulate(a_values, b_values, start, (dtype, atype, btype), flags, sm, sparse)
     out = f.mma_accumulator(m, n, from_name(dtype))
-    words = w.filled(w.encoded(total, dtype), out, out.registers)
-    return tuple(v.view(result_dtype(dtype)) for v in w.scattered(group, words))
+    words = w.fill_words(w.encode_numbers(total, dtype), out, out.registers)
+    return tuple(v.view(find_result_dtype(dtype)) for v in w.scatter_words(group, words))
 
 
 def _view_raw(v: Array) -> Array:
     return v.view(f"u{v.dtype.itemsize}") if v.dtype.kind in "fi" else v
 
 
-def result_dtype(dtype: str) -> np.dtype[Any]:
+def find_result_dtype(dtype: str) -> np.dtype[Any]:
     """Return the dtype of a register that holds numbers of D."""
     return dtype_of(dtype) if FORMATS[dtype].width >= 32 else np.dtype("u4")
 
 
-def accumulated(
-    left: Array, right: Array, start: Array, names: tuple[str, str, str], flags: frozenset[str], sm: int,
+def accumulate(
+    a_values: Array, b_values: Array, start: Array, names: tuple[str, str, str], flags: frozenset[str], sm: int,
     sparse: bool = False, instruction: str = "mma",
 ) -> Array:  # fmt: skip
-    """Return left @ right + start for every warp, as the type of the accumulator does it. `names` are the types of D, A
-    and B; `sm` is the target whose sums are imitated, or 0."""
+    """Return A @ B + `start` for every warp in the accumulator's type. `names` are the types of D, A and B; `sm` is the
+    target whose sums are reproduced, or 0."""
     dtype = names[0]
     if dtype == "f64":
         mode = next((m for m in ("rz", "rm", "rp") if m in flags), "rn")
-        summed = start
-        for at in range(left.shape[2]):
-            x, y = (np.broadcast_to(v, summed.shape) for v in (left[:, :, at, None], right[:, None, at, :]))
-            summed = double.fma(x, y, summed, mode)
-        return summed
+        sums = start
+        for index in range(a_values.shape[2]):
+            x, y = (np.broadcast_to(v, sums.shape) for v in (a_values[:, :, index, None], b_values[:, None, index, :]))
+            sums = double.fma(x, y, sums, mode)
+        return sums
     if sm and dtype in ("f16", "f32"):
-        return multiply_matrices(left, right, start, names, instruction=instruction, sm=sm, sparse=sparse)
+        return multiply_matrices(a_values, b_values, start, names, instruction=instruction, sm=sm, sparse=sparse)
     if "xor" in flags:
-        return left.sum(2)[:, :, None] + right.sum(1)[:, None, :] - 2 * np.matmul(left, right) + start
-    total = np.matmul(left, right) + start
+        return a_values.sum(2)[:, :, None] + b_values.sum(1)[:, None, :] - 2 * np.matmul(a_values, b_values) + start
+    total = np.matmul(a_values, b_values) + start
     return np.clip(total, -(1 << 31), (1 << 31) - 1) if dtype == "s32" and "satfinite" in flags else total
 
 
-def _expand(stored: Array, meta: Array, k: int, bits: int, selector: int) -> Array:
+def _expand(compact_a: Array, meta: Array, k: int, bits: int, selector: int) -> Array:
     """Return A with its zeros, from the stored half and the metadata of every chunk."""
-    warps, rows, _ = stored.shape
+    warps, rows, _ = compact_a.shape
     lane, shift = _locate_metadata(rows, k, bits, selector)
     nibbles = (meta[:, 0, :][:, lane] >> shift) & np.uint32(15)
     low, high = (nibbles & 3).astype(np.int64), (nibbles >> 2).astype(np.int64)
@@ -120,10 +122,10 @@ def _expand(stored: Array, meta: Array, k: int, bits: int, selector: int) -> Arr
         columns = [8 * chunks + 2 * pair + i for pair in (low, high) for i in (0, 1)]
     else:
         columns = [4 * chunks + low, 4 * chunks + high]
-    expanded = np.zeros((warps, rows, k))
-    for at, where in enumerate(columns):
-        np.put_along_axis(expanded, where, stored[:, :, at :: len(columns)], axis=2)
-    return expanded
+    full_a = np.zeros((warps, rows, k))
+    for index, column_indices in enumerate(columns):
+        np.put_along_axis(full_a, column_indices, compact_a[:, :, index :: len(columns)], axis=2)
+    return full_a
 
 
 @cache
@@ -137,10 +139,12 @@ def _locate_metadata(rows: int, k: int, bits: int, selector: int) -> tuple[Array
     )
 
 
-def _read_scales(group: Lanes, word: Array, which: Value, count: int, vector: int, kind: str, place: Value) -> Array:
+def _read_scales(
+    group: Lanes, word: Array, byte_and_thread: Value, count: int, vector: int, kind: str, place: Value
+) -> Array:
     """Return the scale factors of every row of A or column of B, one for each block along K."""
-    byte_id, thread_id = (int(np.asarray(v).reshape(-1)[0]) for v in which)
-    data = w.gathered(group, (word,)).view(np.uint8).reshape(-1, 32, 4)
+    byte_id, thread_id = (int(np.asarray(v).reshape(-1)[0]) for v in byte_and_thread)
+    data = w.gather_words(group, (word,)).view(np.uint8).reshape(-1, 32, 4)
     locations = [
         [place(row, block, vector=vector, byte_id=byte_id, thread_id=thread_id) for block in range(vector)]
         for row in range(count)
@@ -154,21 +158,21 @@ def _read_scales(group: Lanes, word: Array, which: Value, count: int, vector: in
 def _multiply_volta(
     types: list[str], layouts: list[str], machine: Value, group: Lanes, a: Value, b: Value, c: Value
 ) -> tuple[Array, ...]:
-    """Four products of 8 x 8 x 4 per warp."""
-    parts = [w.gathered(group, tuple(_view_raw(v) for v in operand)) for operand in (a, b, c)]
+    """Compute four products of 8 x 8 x 4 per warp."""
+    parts = [w.gather_words(group, tuple(_view_raw(v) for v in operand)) for operand in (a, b, c)]
     maps = (f.volta_a(layouts[0]), f.volta_b(layouts[1]), f.volta_accumulator(from_name(types[3])))
     out = f.volta_accumulator(from_name(types[0]))
     words: Array | None = None
     for matrix in range(4):
         x, y, z = (
-            w.numbers(w.elements(part, each, matrix), kind)
-            for part, each, kind in zip(parts, maps, ("f16", "f16", types[3]), strict=True)
+            w.decode_numbers(w.extract_elements(part, fragment, matrix), kind)
+            for part, fragment, kind in zip(parts, maps, ("f16", "f16", types[3]), strict=True)
         )
-        total = accumulated(x, y, z, (types[0], "f16", "f16"), frozenset(), machine.memory.tensor.exact)
-        encoded = w.encoded(total, types[0])
-        words = w.filled(encoded, out, out.registers, words, matrix)
+        total = accumulate(x, y, z, (types[0], "f16", "f16"), frozenset(), machine.memory.tensor.exact)
+        codes = w.encode_numbers(total, types[0])
+        words = w.fill_words(codes, out, out.registers, words, matrix)
     assert words is not None
-    return tuple(v.view(result_dtype(types[0])) for v in w.scattered(group, words))
+    return tuple(v.view(find_result_dtype(types[0])) for v in w.scatter_words(group, words))
 
 
 BUILDERS: dict[str, Builder] = {"mma": _mma}

@@ -16,8 +16,8 @@ from pyptx.sim.numerics.extremes import maximum, minimum
 from pyptx.sim.numerics.formats import widen
 from pyptx.sim.numerics.rounding import encode
 from pyptx.sim.semantics.access import as_tuple, load, store
-from pyptx.sim.semantics.atomics import reduction
-from pyptx.sim.semantics.replicas import in_replicas, replicated
+from pyptx.sim.semantics.atomics import make_reduction
+from pyptx.sim.semantics.replicas import apply_to_replicas, visit_replicas
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, memory
 from pyptx.sim.state.memory import Site
 from pyptx.types import from_name
@@ -34,10 +34,10 @@ def _multimem(match: Match, signature: Signature) -> Operation | None:
     kind, name = flat[-1], flat[0]
     vector = next((int(part[1:]) for part in flat if part in ("v2", "v4", "v8")), 1)
     if name == "st":
-        return memory(replicated(partial(_store, np.dtype(f"u{from_name(kind).bits // 8}"))))
+        return memory(apply_to_replicas(partial(_store, np.dtype(f"u{from_name(kind).bits // 8}"))))
     op = next(part for part in flat if part in _INTEGER)
     if name == "red":
-        return memory(replicated(reduction(op, kind, vector)))
+        return memory(apply_to_replicas(make_reduction(op, kind, vector)))
     element, packed = _split_type(kind)
     wide = next((part.removeprefix("acc::") for part in flat if part.startswith("acc::")), element)
     fold = (
@@ -64,7 +64,7 @@ def _fold_integers(op: str, kind: str) -> Fold:
 
 
 def _fold_floats(op: str, name: str, wide: str) -> Fold:
-    """Return the fold of a format; sums are rounded to `wide` after every replica, and to the format in the end."""
+    """Return the fold of a format; sums are rounded to `wide` after each replica, and to the format at the end."""
 
     def fold(values: list[Array]) -> Array:
         if op != "add":
@@ -100,25 +100,25 @@ def _reduce(
     fold: Fold, name: str, packed: int, site: Site, lanes: Lanes, mask: Array | None, space: str, address: Value,
     outs: tuple[Array | None, ...],
 ) -> None:  # fmt: skip
-    """Load every replica's elements, fold them in the order of the replicas, and hand the results out."""
+    """Load every replica's elements, fold them in the order of the replicas, and write the results."""
     size = from_name(name).bits // 8
     register = np.dtype(f"u{size * packed}")
     view = dtype_of(name) if is_float(name) else np.dtype(f"u{size}")
 
-    def act(chosen: Array, addresses: list[Array]) -> None:
-        loaded: list[tuple[Array, ...]] = []
-        for one in addresses:
+    def reduce_replicas(active: Array, addresses: list[Array]) -> None:
+        replica_values: list[tuple[Array, ...]] = []
+        for replica_address in addresses:
             parts = tuple(np.zeros(lanes.n, register) for _ in outs)
-            load(site, lanes, chosen, space, one, register, parts)
-            loaded.append(parts)
-        for at, out in enumerate(outs):
+            load(site, lanes, active, space, replica_address, register, parts)
+            replica_values.append(parts)
+        for index, out in enumerate(outs):
             if out is None:
                 continue
-            result = fold([parts[at].view(view) for parts in loaded]).view(register)
+            result = fold([parts[index].view(view) for parts in replica_values]).view(register)
             raw = result.astype(f"u{out.dtype.itemsize}").view(out.dtype)
-            out[chosen] = raw[chosen]
+            out[active] = raw[active]
 
-    in_replicas(site, lanes, mask, address, act)
+    visit_replicas(site, lanes, mask, address, reduce_replicas)
 
 
 BUILDERS: dict[str, Builder] = {"multimem": _multimem}

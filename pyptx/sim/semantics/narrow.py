@@ -10,21 +10,21 @@ from pyptx.sim.numerics.formats import code_dtype, widen
 from pyptx.sim.numerics.rounding import encode_exact
 
 
-def unpacked(bits: Array, kind: str) -> list[Array]:
+def unpack(bits: Array, kind: str) -> list[Array]:
     """Return the elements of a packed value as f64, the lowest bits first."""
     name, count = split_packed(kind)
     form = FORMATS[name]
     dtype = code_dtype(form)
-    parts = [(bits >> np.array(form.lane * at, bits.dtype)).astype(dtype) for at in range(count)]
+    parts = [(bits >> np.array(form.lane * index, bits.dtype)).astype(dtype) for index in range(count)]
     return [widen(part, name) for part in parts]
 
 
-def packed(values: list[Array], kind: str) -> Array:
+def pack(values: list[Array], kind: str) -> Array:
     """Return rounded values as a packed one, the first in the lowest bits."""
     name, count = split_packed(kind)
     width = FORMATS[name].lane
-    whole = np.dtype(f"u{max(8, width * count) // 8}")
-    result = np.zeros(np.shape(values[0]), whole)
-    for at, value in enumerate(values):
-        result = result | (encode_exact(value, name).astype(whole) << np.array(width * at, whole))
+    dtype = np.dtype(f"u{max(8, width * count) // 8}")
+    result = np.zeros(np.shape(values[0]), dtype)
+    for index, value in enumerate(values):
+        result = result | (encode_exact(value, name).astype(dtype) << np.array(width * index, dtype))
     return result

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why the spellings that have all of these words, and need this target, have no semantics."""
+    """The reason why spellings that contain all of these words and need this target have no semantics."""
 
     words: str
     """The opcode and modifiers, each after a dot, in any order."""
     target: str
     rows: int
-    """How many rows of the table have such spellings: another row needs a reason of its own."""
+    """The number of table rows with such spellings: another row needs its own reason."""
     why: str
 
 

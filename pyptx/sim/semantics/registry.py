@@ -12,24 +12,24 @@ from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature
 
 
 @cache
-def section_of() -> dict[int, str]:
+def map_sections() -> dict[int, str]:
     """Return the table file of every row, by the row's identity."""
     return {id(row): section for section in table.SECTIONS for row in import_module(f"pyptx.isa.table.{section}").FORMS}
 
 
 @cache
-def builders(section: str) -> dict[str, Builder]:
-    """Return the builders of the module that mirrors a table file, by opcode; none where it is not written."""
+def find_builders(section: str) -> dict[str, Builder]:
+    """Return the builders of the module that mirrors a table file, by opcode; none if there is no such module."""
     name = f"pyptx.sim.semantics.{section}"
     return import_module(name).BUILDERS if find_spec(name) is not None else {}
 
 
-def operation(match: Match, signature: Signature) -> Operation | None:
-    """Return what a spelling does, None when it has no semantics."""
-    builder = builders(section(match.form)).get(match.form.opcode)
+def find_operation(match: Match, signature: Signature) -> Operation | None:
+    """Return the operation of a spelling, None if it has no semantics."""
+    builder = find_builders(find_section(match.form)).get(match.form.opcode)
     return builder(match, signature) if builder is not None else None
 
 
-def section(form: Form) -> str:
-    """Return the table file that a row stands in."""
-    return section_of()[id(form)]
+def find_section(form: Form) -> str:
+    """Return the table file that contains a row."""
+    return map_sections()[id(form)]

@@ -12,7 +12,7 @@ from pyptx.sim.base.formats import Array
 from pyptx.sim.numerics.rounding import round_to_odd, to_f32, two_sum
 
 
-def exact_sum(a: Array, b: Array, mode: str) -> Array:
+def sum_exactly(a: Array, b: Array, mode: str) -> Array:
     """Return an f64 sum rounded to odd; rounded down, the zero that opposite numbers leave is negative."""
     total = round_to_odd(*two_sum(a, b))
     return total if mode != "rm" else np.where((total == 0) & (np.signbit(a) | np.signbit(b)), -0.0, total)
@@ -27,7 +27,7 @@ def add32(a: Array, b: Array, mode: str) -> Array:
 
 
 def _sign_zero(result: Array, a: Array, b: Array, mode: str) -> Array:
-    """An exact zero of opposite summands is -0 when rounding down."""
+    """Return a sum in which an exact zero of opposite summands is -0 when rounding down."""
     if mode != "rm":
         return result
     return np.where((a + b == 0) & (np.signbit(a) | np.signbit(b)), -np.abs(result), result)
@@ -39,8 +39,8 @@ def mul32(a: Array, b: Array, mode: str) -> Array:
 
 
 def fma32(a: Array, b: Array, c: Array, mode: str) -> Array:
-    """Multiply and add f32 values with one rounding. The f64 sum is rounded twice where it ends in a tie of f32, or is
-    subnormal there, or becomes the smallest normal number; those lanes are repaired."""
+    """Multiply and add f32 values with one rounding. Rounding the f64 sum to f32 would round twice if it is a tie of
+    f32, subnormal in f32, or becomes the smallest normal number: recompute those lanes."""
     x = np.multiply(a, b, dtype=np.float64)
     z = c.astype(np.float64)
     s = x + z
@@ -55,14 +55,14 @@ def fma32(a: Array, b: Array, c: Array, mode: str) -> Array:
     tiny -= np.uint32(1)
     doubtful |= tiny <= np.uint32(0x00FFFFFF)
     if doubtful.any():
-        at = np.flatnonzero(doubtful)
-        p, q = np.broadcast_to(x, s.shape)[at], np.broadcast_to(z, s.shape)[at]
-        result[at] = round_to_odd(*two_sum(p, q)).astype(np.float32)
+        positions = np.flatnonzero(doubtful)
+        p, q = np.broadcast_to(x, s.shape)[positions], np.broadcast_to(z, s.shape)[positions]
+        result[positions] = round_to_odd(*two_sum(p, q)).astype(np.float32)
     return result
 
 
 def div32(a: Array, b: Array, mode: str) -> Array:
-    """Divide f32 values: the f64 quotient never lies so near to a tie or a value that rounding twice would show."""
+    """Divide f32 values: the f64 quotient is never so close to a tie or a value that rounding twice matters."""
     return to_f32(a.astype(np.float64) / b.astype(np.float64), mode)
 
 
@@ -73,5 +73,5 @@ def sqrt32(a: Array, mode: str) -> Array:
 
 def saturate(x: Array) -> Array:
     """Clamp to 0 … 1; NaN becomes 0."""
-    one = x.dtype.type(1)
-    return np.where(x > 0, np.minimum(x, one), x.dtype.type(0))
+    unity = x.dtype.type(1)
+    return np.where(x > 0, np.minimum(x, unity), x.dtype.type(0))

@@ -19,24 +19,24 @@ def _spdecompress(match: Match, signature: Signature) -> Operation | None:
     flat = ".".join(match.modifiers)
     shape_match = re.search(r"x(\d+)\.sp::(\d+):(\d+)\.b(\d+)\.b(\d+)", flat)
     assert shape_match is not None
-    groups, kept, size, element, index = map(int, shape_match.groups())
-    return value(partial(_decompress, groups, kept, size, element, index))
+    groups, nonzeros, size, element, index = map(int, shape_match.groups())
+    return value(partial(_decompress, groups, nonzeros, size, element, index))
 
 
-def _decompress(groups: int, kept: int, size: int, element: int, index: int, metadata: Any, values: Any) -> Any:
+def _decompress(groups: int, nonzeros: int, size: int, element: int, index: int, metadata: Any, values: Any) -> Any:
     words = [np.asarray(word) for word in as_tuple(metadata)]
     parts = [np.asarray(word) for word in as_tuple(values)]
     lanes = max(word.size for word in (*words, *parts))
     elements = np.zeros((groups * size, lanes), np.uint32)
-    at = np.arange(lanes)
-    for number in range(groups * kept):
+    lane_index = np.arange(lanes)
+    for number in range(groups * nonzeros):
         place = _extract_bits(words, number * index, index).astype(np.int64)
-        # An index beyond the group has no meaning: nothing is kept.
+        # An index beyond the group has no meaning: skip its element.
         inside = np.broadcast_to(place < size, lanes)
-        row = number // kept * size + np.broadcast_to(np.minimum(place, size - 1), lanes)
-        elements[row[inside], at[inside]] = np.broadcast_to(_extract_bits(parts, number * element, element), lanes)[
-            inside
-        ]
+        row = number // nonzeros * size + np.broadcast_to(np.minimum(place, size - 1), lanes)
+        elements[row[inside], lane_index[inside]] = np.broadcast_to(
+            _extract_bits(parts, number * element, element), lanes
+        )[inside]
     per = 32 // element
     registers = [
         np.bitwise_or.reduce([elements[word * per + n] << np.uint32(n * element) for n in range(per)])
@@ -46,7 +46,7 @@ def _decompress(groups: int, kept: int, size: int, element: int, index: int, met
 
 
 def _extract_bits(words: list[Array], start: int, width: int) -> Array:
-    """Return bits of a number that lies in several registers; they never lie across two."""
+    """Return bits of a number in several registers; they never cross registers."""
     return (words[start // 32] >> np.uint32(start % 32)) & np.uint32((1 << width) - 1)
 
 

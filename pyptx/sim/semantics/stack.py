@@ -53,13 +53,12 @@ def _allocate(
     memory, step = site.memory, max(_LEAST, int(alignment))
     counts = sizes.astype(dtype).view(f"i{dtype[1:]}")
     if (counts < 0).any():
-        at = int(np.argmax(counts < 0))
-        text = f"`{site.instruction.full_opcode}` of {int(counts[at])} bytes: expected 0 or more"
-        help = (
-            f"sizes are unsigned, so a negative one is {int(counts[at]) % (1 << 8 * counts.itemsize)} bytes: clamp it"
-        )
+        position = int(np.argmax(counts < 0))
+        text = f"`{site.instruction.full_opcode}` of {int(counts[position])} bytes: expected 0 or more"
+        unsigned = int(counts[position]) % (1 << 8 * counts.itemsize)
+        help = f"sizes are unsigned, so a negative one is {unsigned} bytes: clamp it"
         raise faults.error(
-            faults.STACK, site.origin, text, help=help, notes=(memory.describe_thread(active, at, site.function),)
+            faults.STACK, site.origin, text, help=help, notes=(memory.describe_thread(active, position, site.function),)
         )
     first = -(-(memory.dynamic_base + memory.dynamic[active.sel]) // step) * step
     end = first + counts.astype(np.int64)

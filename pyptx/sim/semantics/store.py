@@ -32,14 +32,22 @@ def _clear(
     site: Site, lanes: Lanes, mask: Array | None, space: str, address: Value, outs: Value, size: Value, *_: Value
 ) -> None:
     """Fill memory with zeros, eight bytes at a time."""
-    active, (where, counts) = select_lanes(lanes, mask, address, size)
+    active, (addresses, counts) = select_lanes(lanes, mask, address, size)
     if active is None:
         return
     word = np.zeros(1, np.uint64)
-    for at, lane in enumerate(active.index):
-        one = active.shape.select_range(int(lane), int(lane) + 1)
-        for offset in range(0, int(counts[at]), word.itemsize):
-            store(site, one, None, space or "", where[at : at + 1] + where.dtype.type(offset), word.dtype, (word,))
+    for position, lane in enumerate(active.index):
+        single = active.shape.select_range(int(lane), int(lane) + 1)
+        for offset in range(0, int(counts[position]), word.itemsize):
+            store(
+                site,
+                single,
+                None,
+                space or "",
+                addresses[position : position + 1] + addresses.dtype.type(offset),
+                word.dtype,
+                (word,),
+            )
 
 
 def _store(

@@ -45,13 +45,13 @@ def _sured(match: Match, signature: Signature) -> Operation | None:
 
 
 def _load(
-    geometry: str, modifiers: tuple[str, ...], count: int,
-    site: Site, lanes: Lanes, mask: Array | None, space: str, address: Value, outs: tuple[Array | None, ...], at: Value,
+    geometry: str, modifiers: tuple[str, ...], count: int, site: Site, lanes: Lanes, mask: Array | None, space: str,
+    address: Value, outs: tuple[Array | None, ...], coordinates: Value,
 ) -> None:  # fmt: skip
     unit = np.dtype(f"u{int(modifiers[-2][1:]) // 8}")
     for image, positions in _group_by_image(site, geometry, space, address, lanes, mask):
         offsets, inside = _locate_bytes(
-            site, image, geometry, modifiers[-1], at, unit.itemsize * count, 1, lanes, positions
+            site, image, geometry, modifiers[-1], coordinates, unit.itemsize * count, 1, lanes, positions
         )
         flat = image.levels[0].texels.reshape(-1).view(np.uint8)
         for element, out in enumerate(outs):
@@ -62,19 +62,19 @@ def _load(
 
 
 def _store(
-    geometry: str, modifiers: tuple[str, ...], count: int,
-    site: Site, lanes: Lanes, mask: Array | None, space: str, address: Value, outs: Value, at: Value, data: Value,
+    geometry: str, modifiers: tuple[str, ...], count: int, site: Site, lanes: Lanes, mask: Array | None, space: str,
+    address: Value, outs: Value, coordinates: Value, data: Value,
 ) -> None:  # fmt: skip
     values = as_tuple(data)
     values = values * count if len(values) == 1 else values
     for image, positions in _group_by_image(site, geometry, space, address, lanes, mask):
         image.levels[0].copy_before_write()
         if modifiers[0] == "p":
-            _store_texels(site, image, geometry, modifiers[-1], at, values, lanes, positions)
+            _store_texels(site, image, geometry, modifiers[-1], coordinates, values, lanes, positions)
             continue
         unit = np.dtype(f"u{int(modifiers[-2][1:]) // 8}")
         offsets, inside = _locate_bytes(
-            site, image, geometry, modifiers[-1], at, unit.itemsize * count, 1, lanes, positions
+            site, image, geometry, modifiers[-1], coordinates, unit.itemsize * count, 1, lanes, positions
         )
         flat = image.levels[0].texels.reshape(-1).view(unit)
         for element, value in enumerate(values):
@@ -88,7 +88,7 @@ def _store_texels(
     image: Image,
     geometry: str,
     clamp: str,
-    at: Value,
+    coordinates: Value,
     values: tuple[Array, ...],
     lanes: Lanes,
     positions: Array,
@@ -97,11 +97,11 @@ def _store_texels(
     texels = image.levels[0].texels
     channels, dtype = texels.shape[-1], texels.dtype
     size = channels * dtype.itemsize
-    offsets, inside = _locate_bytes(site, image, geometry, clamp, at, size, size, lanes, positions)
+    offsets, inside = _locate_bytes(site, image, geometry, clamp, coordinates, size, size, lanes, positions)
     flat = texels.reshape(-1, channels)
     for channel, value in enumerate(values[:channels]):
         kind = {"f": "f4", "u": "u4", "i": "i4"}[dtype.kind]
-        column = images.column(value, kind, lanes, positions)
+        column = images.read_column(value, kind, lanes, positions)
         if dtype.kind != "f":
             limits = np.iinfo(dtype)
             column = np.clip(column, limits.min, limits.max)
@@ -109,8 +109,8 @@ def _store_texels(
 
 
 def _reduce(
-    geometry: str, modifiers: tuple[str, ...], count: int,
-    site: Site, lanes: Lanes, mask: Array | None, space: str, address: Value, outs: Value, at: Value, data: Value,
+    geometry: str, modifiers: tuple[str, ...], count: int, site: Site, lanes: Lanes, mask: Array | None, space: str,
+    address: Value, outs: Value, coordinates: Value, data: Value,
 ) -> None:  # fmt: skip
     kind, bits = modifiers[-2][0], int(modifiers[-2][1:])
     width = bits // 8
@@ -120,7 +120,9 @@ def _reduce(
         letter = kind if kind != "b" else ("i" if modifiers[0] == "p" and texels.dtype.kind == "i" else "u")
         unit = np.dtype(f"{'i' if letter in 'si' else 'u'}{width}")
         scale = width if modifiers[0] == "p" else 1
-        offsets, inside = _locate_bytes(site, image, geometry, modifiers[-1], at, width, scale, lanes, positions)
+        offsets, inside = _locate_bytes(
+            site, image, geometry, modifiers[-1], coordinates, width, scale, lanes, positions
+        )
         column = np.broadcast_to(np.atleast_1d(np.asarray(data)), lanes.n)[positions]
         column = column.view(f"u{column.dtype.itemsize}").astype(f"u{width}").view(unit)
         _REDUCTIONS[modifiers[1]](texels.reshape(-1).view(unit), (offsets // width)[inside], column[inside])
@@ -130,9 +132,9 @@ def _group_by_image(
     site: Site, geometry: str, space: str, address: Value, lanes: Lanes, mask: Array | None
 ) -> list[tuple[Image, Array]]:
     """Return each surface that lanes name, with those lanes."""
-    where = images.active(lanes, mask)
-    numbers = images.handles(site, space, address, lanes, where)
-    groups = [(image, where[part]) for image, part in images.by_image(site, Surface, numbers)]
+    positions = images.find_positions(lanes, mask)
+    numbers = images.read_handles(site, space, address, lanes, positions)
+    groups = [(image, positions[part]) for image, part in images.iterate_images(site, Surface, numbers)]
     for image, _ in groups:
         assert isinstance(image.description, Surface)
         if image.description.geometry != geometry:
@@ -146,7 +148,7 @@ def _locate_bytes(
     image: Image,
     geometry: str,
     clamp: str,
-    at: Value,
+    coordinate_operand: Value,
     size: int,
     scale: int,
     lanes: Lanes,
@@ -155,13 +157,15 @@ def _locate_bytes(
     """Return the byte offsets of accesses of `size` bytes and which of them take place; x counts `scale` bytes."""
     layers, depth, height, width, channels = image.levels[0].texels.shape
     row = width * channels * image.levels[0].texels.dtype.itemsize
-    parts = list(as_tuple(at))
+    parts = list(as_tuple(coordinate_operand))
     layer = np.zeros(len(positions), np.int64)
     inside = np.ones(len(positions), bool)
     if geometry.startswith("a"):
-        layer = images.column(parts.pop(0), "u4", lanes, positions).astype(np.int64)
+        layer = images.read_column(parts.pop(0), "u4", lanes, positions).astype(np.int64)
         layer = np.minimum(layer, layers - 1)
-    coordinates = [images.column(p, "i4", lanes, positions).astype(np.int64) for p in parts[: _GEOMETRIES[geometry]]]
+    coordinates = [
+        images.read_column(p, "i4", lanes, positions).astype(np.int64) for p in parts[: _GEOMETRIES[geometry]]
+    ]
     coordinates[0] = coordinates[0] * scale
     if (coordinates[0] % min(size, 16)).any():
         raise faults.error(
@@ -169,14 +173,14 @@ def _locate_bytes(
         )
     limits = (row - size, height - 1, depth - 1)
     indices = list[Array]()
-    for value, most in zip(coordinates, limits, strict=False):
-        inside &= (value >= 0) & (value <= most)
-        indices.append(np.clip(value, 0, most))
+    for value, limit in zip(coordinates, limits, strict=False):
+        inside &= (value >= 0) & (value <= limit)
+        indices.append(np.clip(value, 0, limit))
     indices += [np.zeros(len(positions), np.int64)] * (3 - len(indices))
     if clamp == "trap" and not inside.all():
         bad = int(np.flatnonzero(~inside)[0])
-        shown = ", ".join(str(int(v[bad])) for v in coordinates)
-        text = f"coordinates ({shown}) are outside the surface of {width}×{height}×{depth}"
+        coordinates_text = ", ".join(str(int(v[bad])) for v in coordinates)
+        text = f"coordinates ({coordinates_text}) are outside the surface of {width}×{height}×{depth}"
         raise faults.error(
             faults.OUT_OF_BOUNDS, site.origin, text, help="use .clamp or .zero, or check the coordinates"
         )
@@ -192,18 +196,20 @@ def _query(
     query: str,
     site: Site, lanes: Lanes, mask: Array | None, space: str, address: Value, outs: tuple[Array | None, ...],
 ) -> None:  # fmt: skip
-    where = images.active(lanes, mask)
-    for image, part in images.by_image(site, Surface, images.handles(site, space, address, lanes, where)):
+    positions = images.find_positions(lanes, mask)
+    for image, part in images.iterate_images(
+        site, Surface, images.read_handles(site, space, address, lanes, positions)
+    ):
         surface = image.description
         assert isinstance(surface, Surface)
         layers, depth, height, width, channels = shape_of(surface.array, surface.geometry)
-        data, order = images.channel_codes(surface.array.dtype, channels, False)
+        data, order = images.find_channel_codes(surface.array.dtype, channels, False)
         number = {
             "width": width, "height": height, "depth": depth if surface.geometry == "3d" else 0,
             "channel_data_type": data, "channel_order": order,
             "array_size": layers if surface.geometry.startswith("a") else 0, "memory_layout": int(surface.linear),
         }[query]  # fmt: skip
-        images.put(outs, where[part], [np.full(len(part), number, np.uint32)])
+        images.write_columns(outs, positions[part], [np.full(len(part), number, np.uint32)])
 
 
 BUILDERS: dict[str, Builder] = {"suld": _suld, "sust": _sust, "sured": _sured, "suq": _suq}

@@ -15,7 +15,7 @@ import numpy as np
 from pyptx.isa.model import Match
 from pyptx.sim.base.formats import Array, Value
 from pyptx.sim.base.lanes import Lanes
-from pyptx.sim.semantics.floating_point import canonical_nan, extreme
+from pyptx.sim.semantics.floating_point import make_canonical_nan, make_extreme
 from pyptx.sim.semantics.vocabulary import NOTHING, Builder, Operation, Signature, lanes
 from pyptx.sim.state.meetings import wrap_warp_wide
 
@@ -24,11 +24,11 @@ def _build_nothing(match: Match, signature: Signature) -> Operation | None:
     return NOTHING
 
 
-def warp_bits(group: Lanes, chosen: Array) -> Array:
-    """Return, for every lane, the lanes of its warp (of this group) where the predicate holds, as a mask."""
+def collect_warp_bits(group: Lanes, predicate: Array) -> Array:
+    """Return, for every lane, a mask of the lanes of its warp in this group whose predicate is true."""
     shape = group.shape
     warp, lane = group.select_values("warp", shape.warp), group.select_values("lane", shape.lane)
-    weights = np.where(chosen, (np.uint64(1) << lane.astype("u8")).astype(np.float64), 0.0)
+    weights = np.where(predicate, (np.uint64(1) << lane.astype("u8")).astype(np.float64), 0.0)
     return np.bincount(warp, weights=weights, minlength=shape.warps * shape.ctas).astype("u4")[warp]
 
 
@@ -39,19 +39,19 @@ def _vote(match: Match, signature: Signature) -> Operation | None:
 
 def _count_votes(mode: str, machine: Value, group: Lanes, a: Array, mask: Array | None = None) -> Array:
     a = np.broadcast_to(a, group.n)
-    members = warp_bits(group, np.ones(group.n, np.bool_))
+    members = collect_warp_bits(group, np.ones(group.n, np.bool_))
     if mask is not None:
         members = members & mask
-    true = warp_bits(group, a) & members
+    true_lanes = collect_warp_bits(group, a) & members
     if mode == "ballot":
-        return true
+        return true_lanes
     if mode == "any":
-        return true != 0
-    return true == members if mode == "all" else (true == members) | (true == 0)
+        return true_lanes != 0
+    return true_lanes == members if mode == "all" else (true_lanes == members) | (true_lanes == 0)
 
 
 def _activemask(match: Match, signature: Signature) -> Operation | None:
-    return lanes(lambda machine, group: warp_bits(group, np.ones(group.n, np.bool_)))
+    return lanes(lambda machine, group: collect_warp_bits(group, np.ones(group.n, np.bool_)))
 
 
 def _match(match: Match, signature: Signature) -> Operation | None:
@@ -59,14 +59,14 @@ def _match(match: Match, signature: Signature) -> Operation | None:
 
 
 def _compare_in_warp(group: Lanes, a: Array, mask: Array) -> Array:
-    """Return, for every lane, which members of its warp hold the same value."""
+    """Return, for every lane, a mask of the members of its warp that have the same value."""
     shape = group.shape
     a, mask = np.broadcast_to(a, group.n), np.broadcast_to(mask, group.n)
     warp, lane = group.select_values("warp", shape.warp), group.select_values("lane", shape.lane).astype("i8")
     table = np.zeros((shape.warps * shape.ctas, 32), a.dtype)
-    here = np.zeros(table.shape, np.bool_)
-    table[warp, lane], here[warp, lane] = a, True
-    equal = (table[warp] == a[:, None]) & here[warp]
+    is_member = np.zeros(table.shape, np.bool_)
+    table[warp, lane], is_member[warp, lane] = a, True
+    equal = (table[warp] == a[:, None]) & is_member[warp]
     weights = np.uint64(1) << np.arange(32, dtype=np.uint64)
     return (equal * weights).sum(1).astype("u4") & mask
 
@@ -76,7 +76,7 @@ def _match_any(machine: Value, group: Lanes, a: Array, mask: Array) -> Array:
 
 
 def _match_all(machine: Value, group: Lanes, a: Array, mask: Array) -> tuple[Array, Array]:
-    members = warp_bits(group, np.ones(group.n, np.bool_)) & mask
+    members = collect_warp_bits(group, np.ones(group.n, np.bool_)) & mask
     all_equal = _compare_in_warp(group, a, mask) == members
     return np.where(all_equal, members, np.uint32(0)), all_equal
 
@@ -86,28 +86,28 @@ def _redux(match: Match, signature: Signature) -> Operation | None:
     function: Any = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
                      "xor": np.bitwise_xor}[op]  # fmt: skip
     if kind == "f32":
-        function = extreme(greater=op == "max", nan="NaN" in match.modifiers)
+        function = make_extreme(greater=op == "max", nan="NaN" in match.modifiers)
     return lanes(wrap_warp_wide(partial(_reduce, function, "abs" in match.modifiers)))
 
 
 def _reduce(function: Value, absolute: bool, machine: Value, group: Lanes, a: Array, mask: Array) -> Array:
-    """Reduce over the members of each lane's mask: lanes of one warp with different masks are apart."""
+    """Reduce over the members of each lane's mask; lanes of one warp with different masks are separate groups."""
     shape = group.shape
     a = np.broadcast_to(np.abs(a) if absolute else a, group.n)
     key = group.select_values("warp", shape.warp).astype("i8") << 32 | np.broadcast_to(mask, group.n)
-    _, which = np.unique(key, return_inverse=True)
-    order = np.argsort(which, kind="stable")
-    starts = np.flatnonzero(np.diff(which[order], prepend=-1))
+    _, group_of_lane = np.unique(key, return_inverse=True)
+    order = np.argsort(group_of_lane, kind="stable")
+    starts = np.flatnonzero(np.diff(group_of_lane[order], prepend=-1))
     if isinstance(function, np.ufunc):
-        return function.reduceat(a[order], starts).astype(a.dtype)[which]
+        return function.reduceat(a[order], starts).astype(a.dtype)[group_of_lane]
     rank = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
     result = a[order][starts].copy()
     for number in range(1, 32):
-        chosen = rank == number
-        if chosen.any():
-            at = which[order][chosen]
-            result[at] = function(result[at], a[order][chosen])
-    return np.where(np.isnan(result), canonical_nan("f4"), result)[which]
+        has_rank = rank == number
+        if has_rank.any():
+            groups = group_of_lane[order][has_rank]
+            result[groups] = function(result[groups], a[order][has_rank])
+    return np.where(np.isnan(result), make_canonical_nan("f4"), result)[group_of_lane]
 
 
 def _elect(match: Match, signature: Signature) -> Operation | None:
@@ -115,7 +115,7 @@ def _elect(match: Match, signature: Signature) -> Operation | None:
 
 
 def _elect_leader(machine: Value, group: Lanes, mask: Array) -> tuple[Array, Array]:
-    members = warp_bits(group, np.ones(group.n, np.bool_)) & mask
+    members = collect_warp_bits(group, np.ones(group.n, np.bool_)) & mask
     lowest = members & (~members + np.uint32(1))
     leader = np.bitwise_count(lowest - np.uint32(1)).astype("u4")
     return leader, group.select_values("lane", group.shape.lane) == leader

@@ -26,7 +26,7 @@ from pyptx.sim.engines.issuing import (
 from pyptx.sim.numerics.extremes import maximum, minimum
 from pyptx.sim.semantics import tcgen05_copies
 from pyptx.sim.semantics.access import as_tuple, store
-from pyptx.sim.semantics.tcgen05_places import pair_of, wrong_place
+from pyptx.sim.semantics.tcgen05_places import find_pair, make_place_error
 from pyptx.sim.semantics.vocabulary import NOTHING, Builder, Operation, Signature, memory
 from pyptx.sim.state.effects import TCGEN05, TENSOR_STORES
 from pyptx.sim.state.memory import Site
@@ -41,7 +41,7 @@ def _tcgen05(match: Match, signature: Signature) -> Operation | None:
     if name == "commit":
         return memory(_commit)
     if name in ("cp", "shift"):
-        return tcgen05_copies.operation(match, pair)
+        return tcgen05_copies.build_operation(match, pair)
     if name == "alloc":
         return memory(partial(_alloc, pair, "exclusive" in flags))
     if name == "dealloc":
@@ -87,7 +87,9 @@ def _move(match: Match, signature: Signature, flags: set[str], loads: bool) -> O
 def _locate_registers(shape: str, num: int, packed: bool) -> tuple[Array, Array]:
     """Return the lane and column, relative to the address, of every register of every lane."""
     fragment = tmem_registers(shape, num)
-    positions = np.array([[fragment.position(lane, at) for at in range(fragment.count)] for lane in range(32)])
+    positions = np.array(
+        [[fragment.position(lane, register) for register in range(fragment.count)] for lane in range(32)]
+    )
     return positions[:, :, 0], positions[:, :, 1] * (2 if packed else 1)
 
 
@@ -95,54 +97,61 @@ def _locate_cells(move: Move, site: Site, group: Lanes, address: Any, split: int
     """Return CTA, lane and column of every register of every lane, `[lane of the group, register]`. In the upper half
     of the warp they begin `split` columns later. The first lane's address is that of its warp; the quarter of the lanes
     in it is ignored."""
-    whole = spread_firsts(group, np.broadcast_to(address, group.n)).astype(np.int64)
+    warp_addresses = spread_firsts(group, np.broadcast_to(address, group.n)).astype(np.int64)
     quarter = group.shape.thread[group.sel] // 32 % 4
-    whole = whole & ~(96 << 16) | quarter.astype(np.int64) << 21
+    warp_addresses = warp_addresses & ~(96 << 16) | quarter.astype(np.int64) << 21
     rows, columns = _locate_registers(move.shape, move.num, move.packed)
     packed = move.packed
     lane = group.shape.lane[group.sel]
-    row, column = (whole >> 16)[:, None] + rows[lane], (whole & 0xFFFF)[:, None] + columns[lane]
+    row, column = (warp_addresses >> 16)[:, None] + rows[lane], (warp_addresses & 0xFFFF)[:, None] + columns[lane]
     if split:
         column = column + np.where(lane >= 16, split, 0)[:, None]
     wrong = (row >> 5 != quarter[:, None]).any(1)
     if wrong.any():
-        at = int(np.flatnonzero(wrong)[0])
-        first = 32 * int(quarter[at])
-        text = f"lane {row[at].max()}; warp {quarter[at]} of its warpgroup accesses lanes {first} … {first + 31}"
-        raise wrong_place(site, group, at, text)
+        position = int(np.flatnonzero(wrong)[0])
+        first = 32 * int(quarter[position])
+        warp = f"warp {quarter[position]} of its warpgroup"
+        text = f"lane {row[position].max()}; {warp} accesses lanes {first} … {first + 31}"
+        raise make_place_error(site, group, position, text)
     ok = site.memory.tensor.are_allocated(group.cta, column.min(1), column.max(1) + packed)
     if not ok.all():
-        at = int(np.flatnonzero(~ok)[0])
-        raise wrong_place(site, group, at, f"columns {column[at].min()} … {column[at].max()} are not allocated")
+        position = int(np.flatnonzero(~ok)[0])
+        raise make_place_error(
+            site, group, position, f"columns {column[position].min()} … {column[position].max()} are not allocated"
+        )
     return group.cta[:, None], row, column
 
 
-def _load(move: Move, site: Site, group: Lanes, mask: Any, space: str, address: Any, outs: Any, *given: Any) -> None:
-    cta, row, column = _locate_cells(move, site, group, address, int(given[-1]) if move.split else 0)
+def _load(move: Move, site: Site, group: Lanes, mask: Any, space: str, address: Any, outs: Any, *operands: Any) -> None:
+    cta, row, column = _locate_cells(move, site, group, address, int(operands[-1]) if move.split else 0)
     cells = site.memory.tensor.cells
     values_by_lane = cells[cta, row, column]
     if move.packed:
         values_by_lane = values_by_lane & np.uint32(0xFFFF) | cells[cta, row, column + 1] << np.uint32(16)
-    loaded = list(values_by_lane.T)
+    registers = list(values_by_lane.T)
     if move.reduction:
-        loaded.append(_reduce(move, loaded))
-    for out, values in zip(outs, loaded, strict=True):
+        registers.append(_reduce(move, registers))
+    for out, values in zip(outs, registers, strict=True):
         if out is not None:
             out[...] = values.view(out.dtype)
 
 
-def _reduce(move: Move, loaded: list[Array]) -> Array:
+def _reduce(move: Move, registers: list[Array]) -> Array:
     """Return the minimum or maximum of the loaded registers of every lane."""
     if move.kind == "f32":
         pick = minimum if move.reduction == "min" else maximum
-        return pick(*(np.ascontiguousarray(v).view("f4") for v in loaded), nan=move.nan, abs=move.magnitudes).view("u4")
-    values = np.stack(loaded).view("i4" if move.kind == "s32" else "u4")
+        return pick(*(np.ascontiguousarray(v).view("f4") for v in registers), nan=move.nan, abs=move.magnitudes).view(
+            "u4"
+        )
+    values = np.stack(registers).view("i4" if move.kind == "s32" else "u4")
     return (values.min(0) if move.reduction == "min" else values.max(0)).view("u4")
 
 
-def _store(move: Move, site: Site, group: Lanes, mask: Any, space: str, address: Any, outs: Any, *given: Any) -> None:
-    cta, row, column = _locate_cells(move, site, group, address, int(given[0]) if move.split else 0)
-    words = np.stack([np.broadcast_to(v, group.n) for v in as_tuple(given[-1])], axis=1).astype(np.uint32)
+def _store(
+    move: Move, site: Site, group: Lanes, mask: Any, space: str, address: Any, outs: Any, *operands: Any
+) -> None:
+    cta, row, column = _locate_cells(move, site, group, address, int(operands[0]) if move.split else 0)
+    words = np.stack([np.broadcast_to(v, group.n) for v in as_tuple(operands[-1])], axis=1).astype(np.uint32)
 
     def land() -> None:
         cells = site.memory.tensor.cells
@@ -160,58 +169,61 @@ def _wait(site: Site, group: Lanes, mask: Any, outs: Any) -> None:
 def _alloc(
     pair: bool, exclusive: bool, site: Site, group: Lanes, mask: Any, space: str, address: Any, outs: Any, columns: Any
 ) -> None:
-    """Allocate for each warp; warps without enough columns are refused and retry."""
-    where, counts = (np.broadcast_to(v, group.n) for v in (address, columns))
+    """Allocate for each warp; warps without enough columns wait and retry."""
+    addresses, counts = (np.broadcast_to(v, group.n) for v in (address, columns))
     tensor = site.memory.tensor
-    for at in find_firsts(group).tolist():
-        count, one = int(counts[at]), group.shape.select_index(group.index[at : at + 1])
+    for position in find_firsts(group).tolist():
+        count, lane = int(counts[position]), group.shape.select_index(group.index[position : position + 1])
         if exclusive and (count % 32 or not 32 <= count <= 512):
-            raise wrong_place(site, group, at, f"{count} columns: expected a multiple of 32 up to 512")
+            raise make_place_error(site, group, position, f"{count} columns: expected a multiple of 32 up to 512")
         if not exclusive and count not in (32, 64, 128, 256, 512):
-            raise wrong_place(site, group, at, f"{count} columns: expected a power of two from 32 to 512")
-        cta = int(one.cta[0])
+            raise make_place_error(site, group, position, f"{count} columns: expected a power of two from 32 to 512")
+        cta = int(lane.cta[0])
         try:
             if pair:
-                pair_of(site, one)
+                find_pair(site, lane)
             first = tensor.allocate(cta, count, pair)
         except ValueError as why:
-            raise wrong_place(site, group, at, str(why)) from None
+            raise make_place_error(site, group, position, str(why)) from None
         if first is None:
-            tensor.refused_lanes.append(group.index[group.shape.warp[group.sel] == group.shape.warp[one.lo]])
+            tensor.refused_lanes.append(group.index[group.shape.warp[group.sel] == group.shape.warp[lane.lo]])
             continue
-        tensor.record_holder(cta, Holding(first, count, one.lo, site.instruction))
-        store(site, one, None, space, where[at : at + 1], _U4, (np.array([first], _U4),))
+        tensor.record_holder(cta, Holding(first, count, lane.lo, site.instruction))
+        store(site, lane, None, space, addresses[position : position + 1], _U4, (np.array([first], _U4),))
 
 
 def _dealloc(site: Site, group: Lanes, mask: Any, outs: Any, address: Any, columns: Any) -> None:
-    where, counts = (np.broadcast_to(v, group.n) for v in (address, columns))
+    addresses, counts = (np.broadcast_to(v, group.n) for v in (address, columns))
     # A run that collects findings instead of raising gets one (PTX0947): nothing is freed, and the run continues.
     goes_on = site.memory.sink is not None and site.memory.sink.continues
-    for at in find_firsts(group).tolist():
-        first = int(where[at]) & 0xFFFF
-        freed = site.memory.tensor.free(int(group.cta[at]), first, int(counts[at]))
-        if not freed and not goes_on:
-            raise wrong_place(site, group, at, f"columns {first} … {first + int(counts[at]) - 1} are not all allocated")
+    for position in find_firsts(group).tolist():
+        first = int(addresses[position]) & 0xFFFF
+        is_freed = site.memory.tensor.free(int(group.cta[position]), first, int(counts[position]))
+        if not is_freed and not goes_on:
+            raise make_place_error(
+                site, group, position, f"columns {first} … {first + int(counts[position]) - 1} are not all allocated"
+            )
 
 
 def _commit(site: Site, group: Lanes, mask: Any, space: str, address: Any, outs: Any, ctas: Any = None) -> None:
-    active, (where, named) = select_lanes(group, mask, address, np.array(0) if ctas is None else ctas)
+    active, (addresses, cta_masks) = select_lanes(group, mask, address, np.array(0) if ctas is None else ctas)
     if active is None:
         return
-    offsets = locate_objects(site, active, space, where)
-    ends, whose = offsets[:, None], np.ones((active.n, 1), np.bool_)
+    offsets = locate_objects(site, active, space, addresses)
+    ends, is_target = offsets[:, None], np.ones((active.n, 1), np.bool_)
     if ctas is not None:
-        every = [
-            bulk.locate_in_ctas(site, one, int(offsets[at]), int(named[at])) for at, one in bulk.split_lanes(active)
+        ends_by_lane = [
+            bulk.locate_in_ctas(site, lane, int(offsets[position]), int(cta_masks[position]))
+            for position, lane in bulk.split_lanes(active)
         ]
-        most = max(len(one) for one in every)
-        ends = np.array([one + one[:1] * (most - len(one)) for one in every])
-        whose = np.arange(most) < np.array([[len(one)] for one in every])
+        longest = max(map(len, ends_by_lane))
+        ends = np.array([part + part[:1] * (longest - len(part)) for part in ends_by_lane])
+        is_target = np.arange(longest) < np.array([[len(part)] for part in ends_by_lane])
     rows = act_on_mbarriers(site, active, lambda m: m.find_rows(ends.reshape(-1))).reshape(ends.shape)
 
     def land(positions: Array) -> None:
-        them: Array = ends[positions][whose[positions]]
-        act_on_mbarriers(site, active, lambda m: m.arrive(m.find_rows(them), np.ones(len(them), np.int64)))
+        targets: Array = ends[positions][is_target[positions]]
+        act_on_mbarriers(site, active, lambda m: m.arrive(m.find_rows(targets), np.ones(len(targets), np.int64)))
 
     site.memory.effects.issue_each(TCGEN05, active.index, active.shape.lanes, land, in_group=False, mbarrier_rows=rows)
 

@@ -13,7 +13,7 @@ from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.engines import bulk
 from pyptx.sim.engines.issuing import schedule_effect, select_lanes
-from pyptx.sim.semantics.tcgen05_places import pair_of, wrong_place
+from pyptx.sim.semantics.tcgen05_places import find_pair, make_place_error
 from pyptx.sim.semantics.vocabulary import Operation, memory
 from pyptx.sim.state import warpgroups as wg
 from pyptx.sim.state.memory import Site
@@ -32,33 +32,33 @@ _LANES: dict[str, tuple[Array, int]] = {
 _SHIFTED_COLUMNS = 8
 
 
-def operation(match: Match, pair: bool) -> Operation:
+def build_operation(match: Match, pair: bool) -> Operation:
     """Return the operation of a copy or a shift."""
     flat = [part for m in match.modifiers for part in m.split(".")]
     if flat[0] == "shift":
         return memory(partial(_issue, pair, _shift))
     shape = next(m for m in flat if m[0].isdigit())
-    how = ".".join([shape, *(m for m in flat if m.startswith("warpx"))])
+    layout = ".".join([shape, *(m for m in flat if m.startswith("warpx"))])
     source = next((m for m in flat if m.startswith(("b6x16", "b4x16"))), "")
-    return memory(partial(_issue, pair, partial(_copy, how, int(source[1]) if source else 8)))
+    return memory(partial(_issue, pair, partial(_copy, layout, int(source[1]) if source else 8)))
 
 
 def _issue(
-    pair: bool, name: Any, site: Site, group: Lanes, mask: Any, space: str, address: Any, outs: Any, *given: Any
+    pair: bool, execute: Any, site: Site, group: Lanes, mask: Any, space: str, address: Any, outs: Any, *operands: Any
 ) -> None:
-    active, values = select_lanes(group, mask, address, *given)
+    active, values = select_lanes(group, mask, address, *operands)
     if active is not None:
-        schedule_effect(site, active, tuple(values), partial(_run, pair, name, site))
+        schedule_effect(site, active, tuple(values), partial(_run, pair, execute, site))
 
 
-def _run(pair: bool, what: Any, site: Site, active: Lanes, values: tuple[Any, ...]) -> None:
-    for at, one in bulk.split_lanes(active):
-        ctas = pair_of(site, one) if pair else (int(one.cta[0]),)
+def _run(pair: bool, execute: Any, site: Site, active: Lanes, values: tuple[Any, ...]) -> None:
+    for position, issuer in bulk.split_lanes(active):
+        ctas = find_pair(site, issuer) if pair else (int(issuer.cta[0]),)
         try:
             for cta in ctas:
-                what(site, cta, *(int(value[at]) for value in values))
+                execute(site, cta, *(int(value[position]) for value in values))
         except (ValueError, IndexError) as why:
-            raise wrong_place(site, one, 0, str(why)) from None
+            raise make_place_error(site, issuer, 0, str(why)) from None
 
 
 def _check_allocated(site: Site, cta: int, column: int, count: int) -> None:
@@ -66,12 +66,12 @@ def _check_allocated(site: Site, cta: int, column: int, count: int) -> None:
         raise IndexError(f"columns {column} … {column + count - 1} are not allocated")
 
 
-def _copy(how: str, bits: int, site: Site, cta: int, address: int, descriptor: int) -> None:
+def _copy(layout: str, bits: int, site: Site, cta: int, address: int, descriptor: int) -> None:
     """Copy the rows of a descriptor; every CTA of a pair copies from its own shared memory."""
-    lanes, size = _LANES[how]
+    lanes, size = _LANES[layout]
     first, column = address >> 16, address & 0xFFFF
-    if first >= (32 if how == "4x256b" else 1):
-        raise ValueError(f"`.{how}` cannot start at lane {first}")
+    if first >= (32 if layout == "4x256b" else 1):
+        raise ValueError(f"`.{layout}` cannot start at lane {first}")
     _check_allocated(site, cta, column, size // 4)
     shared_descriptor = Tcgen05Descriptor.decode(descriptor)
     rows = wg.load_shared_matrix(site.memory, cta, shared_descriptor, lanes.shape[-1], size, "u1", False, 2 * bits)
@@ -88,13 +88,13 @@ def _unpack(rows: Array, bits: int) -> Array:
     if bits == 4:
         low, high = (parts[..., :8] & np.uint8(15)) << np.uint8(2), parts[..., :8] >> np.uint8(4) << np.uint8(2)
         return np.stack([low, high], axis=-1).reshape(rows.shape)
-    each = np.unpackbits(np.ascontiguousarray(parts[..., :12]), axis=-1, bitorder="little")
-    codes = np.packbits(each.reshape(*parts.shape[:-1], 16, 6), axis=-1, bitorder="little")
+    bit_stream = np.unpackbits(np.ascontiguousarray(parts[..., :12]), axis=-1, bitorder="little")
+    codes = np.packbits(bit_stream.reshape(*parts.shape[:-1], 16, 6), axis=-1, bitorder="little")
     return codes.reshape(rows.shape)
 
 
 def _shift(site: Site, cta: int, address: int) -> None:
-    """Give every lane of a quarter but the last the contents of the next lane, in 32 bytes."""
+    """Copy 32 bytes of the next lane to every lane of a quarter but the last."""
     first, column = address >> 16, address & 0xFFFF
     if first % 32 or first >= 128:
         raise ValueError(f"the rows to shift must start at a multiple of 32 lanes, not at {first}")

@@ -21,7 +21,7 @@ from pyptx.sim.engines.issuing import schedule_effect, select_lanes
 from pyptx.sim.numerics.plain_dots import integer_dot
 from pyptx.sim.numerics.products import multiply_matrices, multiply_scaled_matrices
 from pyptx.sim.semantics import tcgen05_operands as read
-from pyptx.sim.semantics.tcgen05_places import pair_of, wrong_place
+from pyptx.sim.semantics.tcgen05_places import find_pair, make_place_error
 from pyptx.sim.semantics.tcgen05_together import multiply_together
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, memory
 from pyptx.sim.state.memory import Site
@@ -38,7 +38,7 @@ class Spelling:
     ctas: int
     sparse: bool
     ws: bool
-    shifted: bool
+    shifts_a: bool
     addresses: tuple[str, ...]
     names: tuple[str, ...]
 
@@ -59,45 +59,47 @@ def _mma(match: Match, signature: Signature) -> Operation | None:
     return memory(partial(_issue, spelling))
 
 
-def _issue(spelling: Spelling, site: Site, group: Lanes, mask: Any, *given: Any) -> None:
-    """Multiply for every lane that issues the instruction; the arguments are spaces and addresses, no outputs, then the
-    operands."""
-    named = named_operands(spelling, given)
-    active, values = select_lanes(group, mask, *named.values())
+def _issue(spelling: Spelling, site: Site, group: Lanes, mask: Any, *arguments: Any) -> None:
+    """Multiply for every lane that issues the instruction. The arguments are spaces and addresses, an empty tuple of
+    outputs, then the operands."""
+    values_by_name = name_operands(spelling, arguments)
+    active, values = select_lanes(group, mask, *values_by_name.values())
     if active is None:
         return
-    schedule_effect(site, active, tuple(values), partial(_run, spelling, site, tuple(named)))
+    schedule_effect(site, active, tuple(values), partial(_run, spelling, site, tuple(values_by_name)))
 
 
 def _run(spelling: Spelling, site: Site, names: tuple[str, ...], active: Lanes, values: tuple[Any, ...]) -> None:
     """Multiply for these lanes, with the operands of these names."""
-    named = dict(zip(names, values, strict=True))
+    values_by_name = dict(zip(names, values, strict=True))
     if (
-        active.n > 1 and may_run_together(site.memory.trace) and _multiply_together(spelling, site, active, named)
+        active.n > 1
+        and may_run_together(site.memory.trace)
+        and _multiply_together(spelling, site, active, values_by_name)
     ) or defer_to_lanes(site.memory.trace):
         return
-    for at, one in bulk.split_lanes(active):
-        operands = {name: number(value, at) for name, value in named.items()}
+    for position, issuer in bulk.split_lanes(active):
+        operands = {name: read_number(value, position) for name, value in values_by_name.items()}
         try:
-            _multiply(spelling, site, one, operands)
+            _multiply(spelling, site, issuer, operands)
         except (ValueError, IndexError) as why:
-            raise wrong_place(site, one, 0, str(why)) from None
+            raise make_place_error(site, issuer, 0, str(why)) from None
 
 
-def named_operands(spelling: Spelling, operands: tuple[Any, ...]) -> dict[str, Any]:
+def name_operands(spelling: Spelling, operands: tuple[Any, ...]) -> dict[str, Any]:
     """Return the operands by name."""
     count = 2 * len(spelling.addresses)
-    named = dict(zip(spelling.addresses, operands[1:count:2], strict=True))
-    return named | dict(zip(spelling.names, operands[count + 1 :], strict=True))
+    by_address = dict(zip(spelling.addresses, operands[1:count:2], strict=True))
+    return by_address | dict(zip(spelling.names, operands[count + 1 :], strict=True))
 
 
-def _multiply_together(spelling: Spelling, site: Site, active: Lanes, named: dict[str, Any]) -> bool:
+def _multiply_together(spelling: Spelling, site: Site, active: Lanes, values_by_name: dict[str, Any]) -> bool:
     """Multiply in all CTAs at once if all issue the same plain product; tell whether that was possible."""
-    if spelling.block or spelling.sparse or spelling.ws or "disabled" in named or "a" in spelling.addresses:
+    if spelling.block or spelling.sparse or spelling.ws or "disabled" in values_by_name or "a" in spelling.addresses:
         return False
-    if not all((value == value[0]).all() for value in named.values()):
+    if not all((value == value[0]).all() for value in values_by_name.values()):
         return False
-    operands = {name: int(value[0]) for name, value in named.items()}
+    operands = {name: int(value[0]) for name, value in values_by_name.items()}
     try:
         ctas = active.cta[:, None] if spelling.ctas == 1 else active.cta[:, None] & ~1 | np.arange(2)
         if (spelling.ctas == 2 and site.memory.cluster % 2) or len(np.unique(ctas)) < ctas.size:
@@ -105,7 +107,7 @@ def _multiply_together(spelling: Spelling, site: Site, active: Lanes, named: dic
         descriptor = _decode_descriptor(spelling, operands["idesc"])
         return multiply_together(site.memory, ctas, descriptor, operands)
     except (ValueError, IndexError):
-        # One by one, they report which is wrong.
+        # Products run one by one report which of them is wrong.
         return False
 
 
@@ -121,94 +123,101 @@ def _decode_descriptor(spelling: Spelling, bits: int) -> InstructionDescriptor:
     return descriptor
 
 
-def number(value: Array | tuple[Array, ...], at: int) -> Any:
+def read_number(value: Array | tuple[Array, ...], position: int) -> Any:
     """Return an operand of one lane."""
-    return tuple(int(word[at]) for word in value) if isinstance(value, tuple) else int(value[at])
+    return tuple(int(word[position]) for word in value) if isinstance(value, tuple) else int(value[position])
 
 
-def halves_of(spelling: Spelling, site: Site, one: Lanes, operands: dict[str, Any]) -> list[read.Half]:
+def find_halves(spelling: Spelling, site: Site, issuer: Lanes, operands: dict[str, Any]) -> list[read.Half]:
     """Return the shares of the CTAs of a product; ValueError if its descriptor is not legal."""
     descriptor = _decode_descriptor(spelling, operands["idesc"])
     path = datapath(descriptor.m, cta_group=spelling.ctas, ws=spelling.ws, sparse=spelling.sparse)
-    lanes = read.lanes_of(path, operands["d"] >> 16)
+    lanes = read.find_lanes(path, operands["d"] >> 16)
     if "a" in spelling.addresses and operands["a"] >> 16 != operands["d"] >> 16:
         raise ValueError(f"A starts at lane {operands['a'] >> 16}, D at lane {operands['d'] >> 16}")
-    ctas = pair_of(site, one) if spelling.ctas == 2 else (int(one.cta[0]),)
+    ctas = find_pair(site, issuer) if spelling.ctas == 2 else (int(issuer.cta[0]),)
     return [read.Half(site.memory, cta, descriptor, lanes) for cta in ctas]
 
 
-def _multiply(spelling: Spelling, site: Site, one: Lanes, operands: dict[str, Any]) -> None:
-    halves = halves_of(spelling, site, one, operands)
-    right = columns_of(halves, operands)
-    for at, half in enumerate(halves):
-        left = rows_of(spelling, half, operands)
-        _accumulate(spelling, half, left, right, operands, operands.get("disabled", (0,) * 8)[4 * at : 4 * at + 4])
+def _multiply(spelling: Spelling, site: Site, issuer: Lanes, operands: dict[str, Any]) -> None:
+    halves = find_halves(spelling, site, issuer, operands)
+    b_columns = read_columns(halves, operands)
+    for index, half in enumerate(halves):
+        a_rows = read_rows(spelling, half, operands)
+        _accumulate(
+            spelling, half, a_rows, b_columns, operands, operands.get("disabled", (0,) * 8)[4 * index : 4 * index + 4]
+        )
 
 
-def rows_of(spelling: Spelling, half: read.Half, operands: dict[str, Any]) -> Array:
+def read_rows(spelling: Spelling, half: read.Half, operands: dict[str, Any]) -> Array:
     """Return A of one CTA, `[part of N or 1, row, element of K]`."""
     if "a" in spelling.addresses:
-        left = read.tensor_rows(half, operands["a"], spelling.shifted)
+        a_rows = read.read_tensor_rows(half, operands["a"], spelling.shifts_a)
     else:
-        left = read.shared_rows(half, operands["a"], half.rows, 0)[None]
+        a_rows = read.read_shared_rows(half, operands["a"], half.rows, 0)[None]
     if spelling.sparse:
         if (operands["meta"] >> 16) not in (0, operands["d"] >> 16):
             raise ValueError(f"the metadata starts at lane {operands['meta'] >> 16}, D at lane {operands['d'] >> 16}")
-        left = read.expanded(half, left, operands["meta"])
-    return -left if half.found.negate_a else left
+        a_rows = read.expand_rows(half, a_rows, operands["meta"])
+    return -a_rows if half.descriptor.negate_a else a_rows
 
 
-def columns_of(halves: list[read.Half], operands: dict[str, Any]) -> Array:
+def read_columns(halves: list[read.Half], operands: dict[str, Any]) -> Array:
     """Return B, `[column, element of K]`: every CTA of a pair has half of the columns."""
-    descriptor = halves[0].found
+    descriptor = halves[0].descriptor
     mask = ZeroColumnMask.decode(operands["columns"]) if "columns" in operands else None
     shift = mask.shift if mask is not None else 0
     count = descriptor.n // len(halves) + shift
-    right = np.concatenate([read.shared_rows(half, operands["b"], count, 1) for half in halves])[shift:]
+    b_columns = np.concatenate([read.read_shared_rows(half, operands["b"], count, 1) for half in halves])[shift:]
     if mask is not None:
         bits = mask.columns(descriptor.m, descriptor.n)
         zero = np.array([bits >> column & 1 for column in range(descriptor.n)], np.bool_)
-        right = np.where(zero[:, None], right.dtype.type(0), right)
-    return -right if descriptor.negate_b else right
+        b_columns = np.where(zero[:, None], b_columns.dtype.type(0), b_columns)
+    return -b_columns if descriptor.negate_b else b_columns
 
 
-def scales_of(spelling: Spelling, half: read.Half, columns: int, operands: dict[str, Any]) -> tuple[Array, Array]:
+def read_scales(spelling: Spelling, half: read.Half, columns: int, operands: dict[str, Any]) -> tuple[Array, Array]:
     """Return the scale factors of A, `[part of N, row, block]`, and of B, `[part of N, block, column]`."""
     # A sparse A has one scale factor for as many stored elements, so for twice as much of K.
-    vector = half.found.k // (spelling.block * (2 if half.found.sparse else 1))
-    for_a = read.scales(half, 0, operands["scale_a"], half.rows, vector)
-    return for_a, read.scales(half, 1, operands["scale_b"], columns, vector).swapaxes(-1, -2)
+    vector = half.descriptor.k // (spelling.block * (2 if half.descriptor.sparse else 1))
+    for_a = read.read_scales(half, 0, operands["scale_a"], half.rows, vector)
+    return for_a, read.read_scales(half, 1, operands["scale_b"], columns, vector).swapaxes(-1, -2)
 
 
 def _accumulate(
-    spelling: Spelling, half: read.Half, left: Array, right: Array, operands: dict[str, Any], disabled: tuple[int, ...]
+    spelling: Spelling,
+    half: read.Half,
+    a_rows: Array,
+    b_columns: Array,
+    operands: dict[str, Any],
+    output_masks: tuple[int, ...],
 ) -> None:
-    descriptor, tensor = half.found, half.memory.tensor
+    descriptor, tensor = half.descriptor, half.memory.tensor
     parts, column = half.lanes.shape[0], operands["d"] & 0xFFFF
     width = descriptor.n // parts
-    held = read.words(half, "D", half.lanes, operands["d"], width)
+    words = read.read_words(half, "D", half.lanes, operands["d"], width)
     start = (
-        decoded(held, descriptor.d.name)
+        decode_words(words, descriptor.d.name)
         if operands["accumulate"]
-        else np.zeros(held.shape, numpy_code(descriptor.d.name))
+        else np.zeros(words.shape, numpy_code(descriptor.d.name))
     )
     if operands.get("scale"):
         start = np.ldexp(start.astype(np.float32), -operands["scale"])
-    y = right.reshape(parts, width, descriptor.k).swapaxes(-1, -2)
-    scales = scales_of(spelling, half, width, operands) if spelling.block else None
+    y = b_columns.reshape(parts, width, descriptor.k).swapaxes(-1, -2)
+    scales = read_scales(spelling, half, width, operands) if spelling.block else None
     lanes = half.lanes.reshape(-1)
-    on = np.array([not disabled[lane >> 5] >> (lane & 31) & 1 for lane in lanes.tolist()], np.bool_)
+    on = np.array([not output_masks[lane >> 5] >> (lane & 31) & 1 for lane in lanes.tolist()], np.bool_)
     if operands["accumulate"]:
         record_touch(half.memory.trace, half.cta, lanes[on], column, width, writes=False)
     record_touch(half.memory.trace, half.cta, lanes[on], column, width, writes=True)
     if is_only_traced(half.memory.trace):
         return
-    result = _encode(_sum(half, left, y, start, scales), descriptor.d.name).reshape(len(lanes), width)
+    result = _encode(_sum_products(half, a_rows, y, start, scales), descriptor.d.name).reshape(len(lanes), width)
     tensor.cells[half.cta][lanes[on], column : column + width] = result[on]
 
 
-def _sum(half: read.Half, x: Array, y: Array, start: Array, scales: tuple[Array, Array] | None) -> Array:
-    descriptor, sm = half.found, half.memory.tensor.exact
+def _sum_products(half: read.Half, x: Array, y: Array, start: Array, scales: tuple[Array, Array] | None) -> Array:
+    descriptor, sm = half.descriptor, half.memory.tensor.exact
     if descriptor.d.name == "s32":
         return integer_dot(x, y, start, satfinite=descriptor.saturate)
     names = descriptor.d.name, descriptor.a.name, descriptor.b.name
@@ -219,7 +228,7 @@ def _sum(half: read.Half, x: Array, y: Array, start: Array, scales: tuple[Array,
     )
 
 
-def decoded(part: Array, kind: str) -> Array:
+def decode_words(part: Array, kind: str) -> Array:
     """Return words of D as numbers."""
     if kind == "f16":
         return part.astype(np.uint16).view(np.float16).astype(np.float32)

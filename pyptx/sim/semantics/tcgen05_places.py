@@ -9,19 +9,19 @@ from pyptx.sim.rules import faults
 from pyptx.sim.state.memory import Site
 
 
-def wrong_place(site: Site, group: Lanes, at: int, why: str) -> PtxError:
+def make_place_error(site: Site, group: Lanes, position: int, problem: str) -> PtxError:
     """Return the error of an access to tensor memory."""
-    text = f"`{site.instruction.full_opcode}`: {why}"
+    text = f"`{site.instruction.full_opcode}`: {problem}"
     return faults.error(
-        faults.TENSOR, site.origin, text, notes=(site.memory.describe_thread(group, at, site.function),)
+        faults.TENSOR, site.origin, text, notes=(site.memory.describe_thread(group, position, site.function),)
     )
 
 
-def pair_of(site: Site, one: Lanes) -> tuple[int, int]:
+def find_pair(site: Site, lane: Lanes) -> tuple[int, int]:
     """Return the pair of CTAs that a lane's CTA belongs to, the one of even rank first."""
-    cta = int(one.cta[0])
+    cta = int(lane.cta[0])
     if site.memory.cluster % 2:
-        why = f"`{site.instruction.full_opcode}` needs pairs of CTAs, the cluster has size {site.memory.cluster}"
-        notes, rule = (site.memory.describe_thread(one, 0, site.function),), hazards.CTA_PAIR
-        raise faults.error(rule, site.origin, f"{rule.title}: {why}", notes=notes, help=hazards.REMEDIES[rule.code])
+        problem = f"`{site.instruction.full_opcode}` needs pairs of CTAs, the cluster has size {site.memory.cluster}"
+        notes, rule = (site.memory.describe_thread(lane, 0, site.function),), hazards.CTA_PAIR
+        raise faults.error(rule, site.origin, f"{rule.title}: {problem}", notes=notes, help=hazards.REMEDIES[rule.code])
     return cta & ~1, cta | 1

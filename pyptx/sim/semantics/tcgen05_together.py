@@ -35,7 +35,7 @@ def multiply_together(memory: Memory, ctas: Array, descriptor: InstructionDescri
     column, tensor = operands["d"], memory.tensor
     if not tensor.are_allocated(flat, np.array(column), np.array(column + descriptor.n - 1)).all():
         return False
-    right = _read_rows(
+    b_columns = _read_rows(
         memory,
         flat,
         operands["b"],
@@ -44,23 +44,23 @@ def multiply_together(memory: Memory, ctas: Array, descriptor: InstructionDescri
         descriptor.k,
         descriptor.transpose_b,
     )
-    left = _read_rows(
+    a_rows = _read_rows(
         memory, flat, operands["a"], ("A", descriptor.a.name), _ROWS, descriptor.k, descriptor.transpose_a
     )
-    x = left.reshape(groups, pair, _ROWS, descriptor.k)
-    y = right.reshape(groups, 1, descriptor.n, descriptor.k).swapaxes(-1, -2)
+    x = a_rows.reshape(groups, pair, _ROWS, descriptor.k)
+    y = b_columns.reshape(groups, 1, descriptor.n, descriptor.k).swapaxes(-1, -2)
     x, y = (-x if descriptor.negate_a else x), (-y if descriptor.negate_b else y)
-    kept, scale = bool(operands["accumulate"]), operands.get("scale")
-    for writes in (False, True) if kept else (True,):
+    accumulates, scale = bool(operands["accumulate"]), operands.get("scale")
+    for writes in (False, True) if accumulates else (True,):
         record_touch(memory.trace, flat, _LANES, column, descriptor.n, writes=writes)
     if is_only_traced(memory.trace):
         return True
     if descriptor.d.name == "f32" and not tensor.exact and not scale and x.dtype == y.dtype == np.float32:
-        _add(tensor.cells, flat, column, x, y, kept)
+        _add(tensor.cells, flat, column, x, y, accumulates)
         return True
     cells = tensor.cells[flat, :, column : column + descriptor.n].view(dtype_of(descriptor.d.name))
     start = cells.reshape(groups, pair, _ROWS, descriptor.n)
-    if not kept:
+    if not accumulates:
         start = np.zeros_like(start)
     if scale:
         start = np.ldexp(start, -scale)
@@ -75,17 +75,17 @@ def multiply_together(memory: Memory, ctas: Array, descriptor: InstructionDescri
     return True
 
 
-def _add(cells: Array, ctas: Array, column: int, x: Array, y: Array, kept: bool) -> None:
-    """Write x @ y, or add it to what is there, in float32."""
+def _add(cells: Array, ctas: Array, column: int, x: Array, y: Array, accumulates: bool) -> None:
+    """Write x @ y, or add it to the accumulators, in float32."""
     shape = len(ctas), _ROWS, y.shape[-1]
     sums = get_scratch("tcgen05", shape, np.float32)
     with quiet():
         multiply(x, y, sums.reshape(*x.shape[:-1], shape[-1]))
-        together = int(ctas[-1]) - int(ctas[0]) + 1 == len(ctas)
-        which = slice(int(ctas[0]), int(ctas[-1]) + 1) if together else ctas
-        held = cells.view(np.float32)[which, :, column : column + shape[-1]]
-        np.add(sums, held if kept else np.float32(0), out=sums)
-    cells.view(np.float32)[which, :, column : column + shape[-1]] = canonicalize_nan(sums)
+        is_contiguous = int(ctas[-1]) - int(ctas[0]) + 1 == len(ctas)
+        cta_index = slice(int(ctas[0]), int(ctas[-1]) + 1) if is_contiguous else ctas
+        accumulators = cells.view(np.float32)[cta_index, :, column : column + shape[-1]]
+        np.add(sums, accumulators if accumulates else np.float32(0), out=sums)
+    cells.view(np.float32)[cta_index, :, column : column + shape[-1]] = canonicalize_nan(sums)
 
 
 def _read_rows(

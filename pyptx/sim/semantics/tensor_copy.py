@@ -39,15 +39,16 @@ def _cp(match: Match, signature: Signature) -> Operation | None:
     return memory(partial(_copy_with_overrides, changes, first, load))
 
 
-def _copy_with_overrides(changes: tuple[str, ...], first: int, copy: Callable[..., None], *given: Any) -> None:
-    """Copy by a map with some fields from operands, which precede the coordinates, starting with the n-th."""
-    at = first + len(changes)
-    overrides = dict(zip(changes, given[first:at], strict=True))
-    if "size" in overrides and any(np.any(number) for number in given[at]):
+def _copy_with_overrides(changes: tuple[str, ...], first: int, copy: Callable[..., None], *operands: Any) -> None:
+    """Copy by a map whose fields `changes` come from operands, the first of which is number `first`; the coordinates
+    follow."""
+    end = first + len(changes)
+    overrides = dict(zip(changes, operands[first:end], strict=True))
+    if "size" in overrides and any(np.any(number) for number in operands[end]):
         raise faults.error(
-            faults.COPY, given[0].origin, "a copy that overrides the sizes of its map must start at coordinates 0"
+            faults.COPY, operands[0].origin, "a copy that overrides the sizes of its map must start at coordinates 0"
         )
-    copy(*given[:first], *given[at:], overrides)
+    copy(*operands[:first], *operands[end:], overrides)
 
 
 BUILDERS: dict[str, Builder] = {"cp": _cp, "applypriority": _cp}

@@ -30,41 +30,51 @@ def _tensormap(match: Match, signature: Signature) -> Operation | None:
     return memory(partial(_replace, field))
 
 
-def _resolve_map(site: Site, one: Lanes, space: str, address: Any, kind: str) -> tuple[Region, int]:
-    whole = np.array([address])
-    region, offsets = site.memory.resolve(site, space, one, whole, _HALF, kind)
-    site.memory.resolve(site, space, one, whole + whole.dtype.type(_HALF), _HALF, kind)
+def _resolve_map(site: Site, lane: Lanes, space: str, address: Any, kind: str) -> tuple[Region, int]:
+    start = np.array([address])
+    region, offsets = site.memory.resolve(site, space, lane, start, _HALF, kind)
+    site.memory.resolve(site, space, lane, start + start.dtype.type(_HALF), _HALF, kind)
     return region, int(np.atleast_1d(offsets)[0])
 
 
-def _replace(field: str, site: Site, group: Lanes, mask: Any, space: str, address: Any, outs: Any, *given: Any) -> None:
-    active, (where, values) = select_lanes(group, mask, address, tuple(given))
+def _replace(
+    field: str, site: Site, group: Lanes, mask: Any, space: str, address: Any, outs: Any, *operands: Any
+) -> None:
+    active, (addresses, values) = select_lanes(group, mask, address, tuple(operands))
     if active is None:
         return
-    for at, one in bulk.split_lanes(active):
-        region, begin = _resolve_map(site, one, space, where[at], "rw")
-        held = region.data[begin : begin + tensormap.SIZE]
-        ordinal, number = (int(values[0][at]) if len(values) == 2 else 0), int(values[-1][at])
+    for position, lane in bulk.split_lanes(active):
+        region, begin = _resolve_map(site, lane, space, addresses[position], "rw")
+        map_bytes = region.data[begin : begin + tensormap.SIZE]
+        ordinal, number = (int(values[0][position]) if len(values) == 2 else 0), int(values[-1][position])
         try:
-            edited = tensormap.replace_field(held.tobytes(), field, number, ordinal)
+            new_bytes = tensormap.replace_field(map_bytes.tobytes(), field, number, ordinal)
         except ValueError as why:
             raise faults.error(faults.COPY, site.origin, f"`{site.instruction.full_opcode}`: {why}") from None
-        held[...] = np.frombuffer(edited, np.uint8)
+        map_bytes[...] = np.frombuffer(new_bytes, np.uint8)
 
 
 def _copy(
-    site: Site, group: Lanes, mask: Any, to: str, target: Any, of: str, source: Any, outs: Any, *size: Any
+    site: Site,
+    group: Lanes,
+    mask: Any,
+    target_space: str,
+    target: Any,
+    source_space: str,
+    source: Any,
+    outs: Any,
+    *size: Any,
 ) -> None:
     """Copy a map once for every warp."""
-    active, (there, here) = select_lanes(group, mask, target, source)
+    active, (target_addresses, source_addresses) = select_lanes(group, mask, target, source)
     if active is None:
         return
     firsts = np.unique(active.shape.warp[active.sel], return_index=True)[1]
-    for at in firsts:
-        one = active.shape.select_index(active.index[at : at + 1])
-        region, begin = _resolve_map(site, one, of, here[at], "r")
-        other, end = _resolve_map(site, one, to, there[at], "w")
-        other.data[end : end + tensormap.SIZE] = region.data[begin : begin + tensormap.SIZE]
+    for position in firsts:
+        lane = active.shape.select_index(active.index[position : position + 1])
+        region, begin = _resolve_map(site, lane, source_space, source_addresses[position], "r")
+        target_region, end = _resolve_map(site, lane, target_space, target_addresses[position], "w")
+        target_region.data[end : end + tensormap.SIZE] = region.data[begin : begin + tensormap.SIZE]
 
 
 def _clusterlaunchcontrol(match: Match, signature: Signature) -> Operation | None:
@@ -78,10 +88,10 @@ def _clusterlaunchcontrol(match: Match, signature: Signature) -> Operation | Non
 
 
 def _cancel(site: Site, group: Lanes, mask: Any, space: str, address: Any, outs: Any) -> None:
-    """Cancel a cluster for every lane and write its first CTA, or zeros when all clusters have started."""
+    """Cancel a cluster for every lane and write its first CTA, or zeros if all clusters have started."""
     low, high = np.zeros(group.n, np.uint64), np.zeros(group.n, np.uint64)
-    for at in range(group.n):
-        low[at], high[at] = _make_response(site)
+    for position in range(group.n):
+        low[position], high[position] = _make_response(site)
     store(site, group, None, space, address, low.dtype, (low, high))
 
 
@@ -98,25 +108,27 @@ def _cancel_for_all(
     site: Site, group: Lanes, mask: Any, space: str, address: Any, bar_space: str, bar: Any, outs: Any
 ) -> None:
     """Cancel a cluster and send the response to every CTA of the executing cluster."""
-    active, (where, bars) = select_lanes(group, mask, address, bar)
+    active, (addresses, bars) = select_lanes(group, mask, address, bar)
     if active is None:
         return
     memory = site.memory
     every = (1 << memory.cluster) - 1
-    for at, one in bulk.split_lanes(active):
-        region, offsets = memory.resolve(site, space, one, where[at : at + 1], 16, "w")
-        ends = bulk.locate_in_ctas(site, one, int(offsets[0]), every)
+    for position, lane in bulk.split_lanes(active):
+        region, offsets = memory.resolve(site, space, lane, addresses[position : position + 1], 16, "w")
+        ends = bulk.locate_in_ctas(site, lane, int(offsets[0]), every)
         signals = np.array(
-            bulk.locate_in_ctas(site, one, int(locate_objects(site, one, bar_space, bars[at : at + 1])[0]), every)
+            bulk.locate_in_ctas(
+                site, lane, int(locate_objects(site, lane, bar_space, bars[position : position + 1])[0]), every
+            )
         )
 
-        def land(region: Region = region, ends: list[int] = ends, one: Lanes = one, signals: Array = signals) -> None:
+        def land(region: Region = region, ends: list[int] = ends, lane: Lanes = lane, signals: Array = signals) -> None:
             halves = np.array(_make_response(site), np.uint64).view(np.uint8)
             for end in ends:
                 region.data[end : end + 16] = halves
-            act_on_mbarriers(site, one, lambda m: m.transfer(m.find_rows(signals), np.full(len(signals), -16)))
+            act_on_mbarriers(site, lane, lambda m: m.transfer(m.find_rows(signals), np.full(len(signals), -16)))
 
-        memory.effects.issue("store", one.index, one.shape.lanes, land, in_group=False)
+        memory.effects.issue("store", lane.index, lane.shape.lanes, land, in_group=False)
 
 
 def _is_canceled(answer: Any) -> Any:

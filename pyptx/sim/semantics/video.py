@@ -12,7 +12,7 @@ import numpy as np
 
 from pyptx.isa.model import Match
 from pyptx.sim.base.formats import Array, Value
-from pyptx.sim.semantics.bits import limits
+from pyptx.sim.semantics.bits import find_limits
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Selected, Signature, parts, value
 
 Function = Callable[..., Array]
@@ -38,7 +38,7 @@ def _halve(total: Array) -> Array:
 def _finish(result: Array, kind: str, sat: bool) -> Array:
     """Saturate to a type, or wrap to 32 bits."""
     dtype = np.dtype("i4" if kind == "s32" else "u4")
-    return np.clip(result, *limits(dtype)).astype(dtype) if sat else result.astype(dtype)
+    return np.clip(result, *find_limits(dtype)).astype(dtype) if sat else result.astype(dtype)
 
 
 def _build_scalar(match: Match, signature: Signature) -> Operation | None:
@@ -53,13 +53,13 @@ def _build_shift(name: str, mode: str, sat: bool) -> Function:
     """Return a shift. ptxas lowers vshl to one that saturates an intermediate result of 34 bits."""
     spare = 64 - 34
 
-    def shifted(a: Array, b: Array) -> Array:
+    def shift(a: Array, b: Array) -> Array:
         count = np.minimum(b, 32) if mode == "clamp" else b & 31
         if name == "vshr":
             return a >> count
         return a << count << spare >> spare if sat else a << count
 
-    return shifted
+    return shift
 
 
 def _combine(match: Match, signature: Signature, function: Function, kind: str, sat: bool) -> Operation:
@@ -67,27 +67,30 @@ def _combine(match: Match, signature: Signature, function: Function, kind: str, 
     c."""
     name, second = match.form.opcode, match.chosen.get("op2", "")
 
-    def first(a: Array, b: Array) -> Array:
+    def compute_exact(a: Array, b: Array) -> Array:
         return function(a.astype(np.int64), b.astype(np.int64))
 
-    def word(a: Array, b: Array) -> Array:
-        result = first(a, b)
+    def compute_word(a: Array, b: Array) -> Array:
+        result = compute_exact(a, b)
         if sat and kind == "u32" and name in _OPEN_ABOVE:
             return np.maximum(result, 0)
-        return np.clip(result, *limits(np.dtype("i4" if kind == "s32" else "u4"))) if sat else result
+        return np.clip(result, *find_limits(np.dtype("i4" if kind == "s32" else "u4"))) if sat else result
 
     if len(signature) == 3:
-        return value(lambda a, b: _finish(word(a, b), kind, False))
+        return value(lambda a, b: _finish(compute_word(a, b), kind, False))
     if second:
         narrow = name in ("vadd", "vsub") or (sat and name in ("vshl", "vshr"))
-        return value(lambda a, b, c: _finish(_join(second, word(a, b), c, kind, narrow), kind, False))
+        return value(lambda a, b, c: _finish(_join(second, compute_word(a, b), c, kind, narrow), kind, False))
 
     def merge(a: Array, b: Array, c: Array, into: Selected | None) -> Array:
         if not sat or into is None or name not in _OPEN_ABOVE:
-            return merged(_finish(word(a, b), kind, False), c, into)
-        result, most = first(a, b), limits(np.dtype(f"{kind[0].replace('s', 'i')}{1 if into.unit == 'b' else 2}"))[1]
-        result = np.where((result < 0) | (result > most), most, result)
-        return merged(_finish(result, kind, False), c, into)
+            return insert_part(_finish(compute_word(a, b), kind, False), c, into)
+        result, limit = (
+            compute_exact(a, b),
+            find_limits(np.dtype(f"{kind[0].replace('s', 'i')}{1 if into.unit == 'b' else 2}"))[1],
+        )
+        result = np.where((result < 0) | (result > limit), limit, result)
+        return insert_part(_finish(result, kind, False), c, into)
 
     return parts(merge, "into")
 
@@ -101,14 +104,14 @@ def _join(name: str, result: Array, c: Array, kind: str, narrow: bool) -> Array:
     return _SECOND[name](result.view(np.uint64), c.astype(np.uint32).astype(np.uint64)).view(np.int64)
 
 
-def merged(made: Array, c: Array, into: Selected | None) -> Array:
+def insert_part(result: Array, c: Array, into: Selected | None) -> Array:
     """Return c with a byte or half replaced by the low bits of a value; without a part the value itself."""
     if into is None:
-        return made
-    bits, at = (8 if into.unit == "b" else 16), into.digits[0]
-    mask = ((1 << bits) - 1) << bits * at
-    old, new = c.astype(np.int64), made.astype(np.int64)
-    return ((old & ~mask) | ((new << bits * at) & mask)).astype(np.int64).astype(made.dtype)
+        return result
+    bits, digit = (8 if into.unit == "b" else 16), into.digits[0]
+    mask = ((1 << bits) - 1) << bits * digit
+    old, new = c.astype(np.int64), result.astype(np.int64)
+    return ((old & ~mask) | ((new << bits * digit) & mask)).astype(np.int64).astype(result.dtype)
 
 
 def _vmad(match: Match, signature: Signature) -> Operation | None:
@@ -158,33 +161,35 @@ def _build_simd(unit: str) -> Builder:
         narrow = np.dtype(f"{'i' if kind[0] == 's' else 'u'}{bits // 8}")
         sat, adds = "sat" in match.modifiers, "add" in match.modifiers
 
-        def apply(a: Value, b: Value, c: Array, into: Selected | None, *which: Selected | None) -> Array:
+        def apply(a: Value, b: Value, c: Array, into: Selected | None, *selections: Selected | None) -> Array:
             lanes_in = range(count) if into is None else into.digits
-            merged_word, total = c.astype(np.int64) & 0xFFFFFFFF, c.astype(np.int64)
+            word, total = c.astype(np.int64) & 0xFFFFFFFF, c.astype(np.int64)
             for lane in lanes_in:
-                x, y = (_build_pick(which[n], lane + count * n, lane, bits, count, signed[n])(a, b) for n in (0, 1))
+                x, y = (
+                    _build_pick(selections[n], lane + count * n, lane, bits, count, signed[n])(a, b) for n in (0, 1)
+                )
                 result = function(x, y)
                 if adds:
                     total = total + result
                     continue
-                result = np.clip(result, *limits(narrow)) if sat else result
+                result = np.clip(result, *find_limits(narrow)) if sat else result
                 mask = ((1 << bits) - 1) << bits * lane
-                merged_word = (merged_word & ~mask) | ((result << bits * lane) & mask)
-            return (total if adds else merged_word).astype("i4" if kind == "s32" else "u4")
+                word = (word & ~mask) | ((result << bits * lane) & mask)
+            return (total if adds else word).astype("i4" if kind == "s32" else "u4")
 
         return parts(apply)
 
     return build
 
 
-def _build_pick(which: Selected | None, own: int, lane: int, bits: int, count: int, signed: bool) -> Function:
-    """Return how to read a lane's element: selectors count over both words, a's elements first; without one it is the
-    lane's element of the operand's own word."""
-    at = own if which is None else which.digits[lane]
+def _build_pick(selection: Selected | None, own: int, lane: int, bits: int, count: int, signed: bool) -> Function:
+    """Return a function that reads a lane's element. Selectors count over both words, a's elements first; without one,
+    the lane reads its element of the operand's own word."""
+    digit = own if selection is None else selection.digits[lane]
 
     def read(a: Array, b: Array) -> Array:
-        word = (a if at < count else b).astype(np.int64)
-        element = (word >> bits * (at % count)) & ((1 << bits) - 1)
+        word = (a if digit < count else b).astype(np.int64)
+        element = (word >> bits * (digit % count)) & ((1 << bits) - 1)
         return np.where(element >> (bits - 1) & 1, element - (1 << bits), element) if signed else element
 
     return read

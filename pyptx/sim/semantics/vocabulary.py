@@ -28,9 +28,9 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """The operation of one spelling. `carry` tells whether it reads (`r`) or writes (`w`) the carry flag, then the last
-    input or output. `selects`: the function also takes the parts that operands select, of the destination (`into`), or
-    of destination and sources, which are then whole registers (`all`)."""
+    """The operation of one spelling. `carry` says whether it reads (`r`) or writes (`w`) the carry flag, which is then
+    the last input or output. `selects`: the function also takes the parts that operands select, of the destination
+    (`into`), or of destination and sources, which are then whole registers (`all`)."""
 
     kind: Kind
     function: Callable[..., Any] | None = None
@@ -75,9 +75,9 @@ def value(function: Body, carry: str = "") -> Operation:
     return Operation(Kind.VALUE, function, carry)
 
 
-def parts(function: Callable[..., Any], which: str = "all") -> Operation:
+def parts(function: Callable[..., Any], selects: str = "all") -> Operation:
     """Return the operation of a function that also gets the parts its operands select."""
-    return Operation(Kind.VALUE, function, selects=which)
+    return Operation(Kind.VALUE, function, selects=selects)
 
 
 def lanes(function: Callable[..., Any]) -> Operation:
@@ -90,6 +90,6 @@ def memory(function: Callable[..., Any]) -> Operation:
     return Operation(Kind.MEMORY, function)
 
 
-def type_of(match: Match) -> str:
+def find_type(match: Match) -> str:
     """Return the modifier chosen as `type`, or the last one."""
     return match.chosen.get("type") or match.modifiers[-1]

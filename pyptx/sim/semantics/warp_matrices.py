@@ -18,7 +18,7 @@ Words = Array
 """Registers of whole warps: `[warp, register, lane]`, contiguous."""
 
 
-def warp_order(group: Lanes) -> Array:
+def order_by_warp(group: Lanes) -> Array:
     """Return the lanes' positions in the group, warp by warp; the group holds whole warps of 32."""
 
     def make() -> Array:
@@ -28,23 +28,23 @@ def warp_order(group: Lanes) -> Array:
     return group.compute_once("warp order", make)
 
 
-def gathered(group: Lanes, registers: tuple[Array, ...]) -> Words:
-    """Return operands of whole warps."""
-    order = warp_order(group)
+def gather_words(group: Lanes, registers: tuple[Array, ...]) -> Words:
+    """Return operands as registers of whole warps."""
+    order = order_by_warp(group)
     words = np.empty((len(order) // 32, len(registers), 32), registers[0].dtype)
-    for at, values in enumerate(registers):
-        whole = values if values.size == len(order) else np.broadcast_to(values, len(order))
-        words[:, at, :] = whole[order].reshape(-1, 32)
+    for register, values in enumerate(registers):
+        lane_values = values if values.size == len(order) else np.broadcast_to(values, len(order))
+        words[:, register, :] = lane_values[order].reshape(-1, 32)
     return words
 
 
-def scattered(group: Lanes, words: Words) -> tuple[Array, ...]:
+def scatter_words(group: Lanes, words: Words) -> tuple[Array, ...]:
     """Return one array per register, in the order of the group's lanes."""
-    order = warp_order(group)
+    order = order_by_warp(group)
     views: list[Array] = []
-    for at in range(words.shape[1]):
+    for register in range(words.shape[1]):
         values = np.empty(len(order), words.dtype)
-        values[order] = words[:, at, :].reshape(-1)
+        values[order] = words[:, register, :].reshape(-1)
         views.append(values)
     return tuple(views)
 
@@ -60,13 +60,13 @@ def _locate_elements(fragment: Fragment, matrix: int) -> tuple[Array, Array, tup
     for row in range(rows):
         for col in range(cols):
             place = fragment.place(row, col, matrix)
-            at, rest = divmod(place.bit, unit)
-            index[row * cols + col] = (place.register * 32 + place.lane) * per_register + at
-            shift[row * cols + col] = rest
+            unit_index, bit = divmod(place.bit, unit)
+            index[row * cols + col] = (place.register * 32 + place.lane) * per_register + unit_index
+            shift[row * cols + col] = bit
     return index, shift, (rows, cols)
 
 
-def elements(words: Words, fragment: Fragment, matrix: int = 0) -> Array:
+def extract_elements(words: Words, fragment: Fragment, matrix: int = 0) -> Array:
     """Return the bits of a matrix's elements, `[warp, row, column]`."""
     index, shift, shape = _locate_elements(fragment, matrix)
     units = np.ascontiguousarray(words).view(f"u{max(fragment.bits, 8) // 8}").reshape(len(words), -1)
@@ -76,7 +76,7 @@ def elements(words: Words, fragment: Fragment, matrix: int = 0) -> Array:
     return values.reshape(len(words), *shape)
 
 
-def filled(values: Array, fragment: Fragment, registers: int, into: Words | None = None, matrix: int = 0) -> Words:
+def fill_words(values: Array, fragment: Fragment, registers: int, into: Words | None = None, matrix: int = 0) -> Words:
     """Return the registers that hold a matrix of element bits; every copy of an element is written."""
     warps = len(values)
     word = f"u{fragment.register_bits // 8}"
@@ -101,8 +101,8 @@ def _list_copies(fragment: Fragment, matrix: int, rows: int, cols: int) -> list[
     return [(np.array([p[0] for p in pairs]), np.array([p[1] for p in pairs]))]
 
 
-def numbers(bits: Array, kind: str, in_bytes: bool = True) -> Array:
-    """Return the values of element bits as f64. `in_bytes`: formats of 4 bits stand in bits 2 to 5 of a byte."""
+def decode_numbers(bits: Array, kind: str, in_bytes: bool = True) -> Array:
+    """Return the values of element bits as f64. `in_bytes`: formats of 4 bits are in bits 2 to 5 of a byte."""
     if kind in ("f32", "f64"):
         return bits.view(np.dtype(f"f{bits.dtype.itemsize}")).astype(np.float64, copy=False)
     if is_float(kind):
@@ -114,7 +114,7 @@ def numbers(bits: Array, kind: str, in_bytes: bool = True) -> Array:
     return bits.astype(np.float64)
 
 
-def encoded(result: Array, kind: str) -> Array:
+def encode_numbers(result: Array, kind: str) -> Array:
     """Return the bits of accumulator values: f64 rounded once to f32 or f16, integers wrapped to 32 bits."""
     if kind == "s32":
         return result.astype(np.int64).astype(np.int32).view(np.uint32)

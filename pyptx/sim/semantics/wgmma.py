@@ -1,5 +1,5 @@
-"""Manual: wgmma. Operands are read, in shared memory and in registers, and accumulators are written when a product
-lands: at once in the eager schedule, else as the schedule says, at the wait for its group at the latest."""
+"""Manual: wgmma. A product reads its operands, in shared memory and in registers, and writes its accumulators when it
+lands: at once in the eager schedule, else when the schedule says, at the latest at the wait for its group."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from pyptx.sim.state.memory import Site
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """One spelling: the sizes, the types of D, A and B, and the names of the operands behind them."""
+    """One spelling: the sizes, the types of D, A and B, and the names of the operands that follow D."""
 
     n: int
     k: int
@@ -46,8 +46,8 @@ class Spelling:
 
 def _wgmma(match: Match, signature: Signature) -> Operation | None:
     if "mma_async" not in match.modifiers:
-        others = {"fence": NOTHING, "commit_group": memory(_commit), "wait_group": memory(_wait)}
-        return others.get(match.modifiers[0])
+        operations = {"fence": NOTHING, "commit_group": memory(_commit), "wait_group": memory(_wait)}
+        return operations.get(match.modifiers[0])
     flat = [part for m in match.modifiers for part in m.split(".")]
     shape_match = next(re.fullmatch(r"m64n(\d+)k(\d+)", m) for m in flat if m.startswith("m64"))
     assert shape_match is not None
@@ -62,31 +62,32 @@ def _wgmma(match: Match, signature: Signature) -> Operation | None:
 
 def _issue(
     spelling: Spelling, site: Site, group: Lanes, mask: Any, outs: tuple[Array | None, ...], d: tuple[Array, ...],
-    *given: Any,
+    *arguments: Any,
 ) -> None:  # fmt: skip
-    named = dict(zip(spelling.names, given, strict=True))
+    values_by_name = dict(zip(spelling.names, arguments, strict=True))
     effects = site.memory.effects
     if effects.lands_at_once(WGMMA):
-        # What a block has gathered is what it scatters at its end.
-        _multiply(spelling, site, group, outs, d, named)
+        # The block scatters at its end the registers that it gathered at its start.
+        _multiply(spelling, site, group, outs, d, values_by_name)
         return
-    _locate_operands(spelling, site, group, wg.get_groups(group), named)
-    kept = {
-        name: None if name == "a" and spelling.in_registers else copy_operands(value) for name, value in named.items()
+    _locate_operands(spelling, site, group, wg.get_groups(group), values_by_name)
+    operand_copies = {
+        name: None if name == "a" and spelling.in_registers else copy_operands(value)
+        for name, value in values_by_name.items()
     }
-    land = partial(_multiply_late, spelling, site, group, kept)
+    land = partial(_multiply_late, spelling, site, group, operand_copies)
     effects.issue(WGMMA, group.index[find_firsts(group)], group.shape.lanes, land)
 
 
-def _multiply_late(spelling: Spelling, site: Site, group: Lanes, named: dict[str, Any]) -> None:
-    """Multiply with what the registers hold now, not those that the block has gathered."""
+def _multiply_late(spelling: Spelling, site: Site, group: Lanes, values_by_name: dict[str, Any]) -> None:
+    """Multiply with the registers' current contents, not with those that the block gathered."""
     words, (rows, factors) = site.memory.words, site.rows
     if group.positions is not None:
         settle(site.memory.accumulators, group, (site.number,), True)
     outs = _view_registers(words, group, rows)
     if spelling.in_registers:
-        named = {**named, "a": _view_registers(words, group, factors)}
-    _multiply(spelling, site, group, outs, outs, named)
+        values_by_name = {**values_by_name, "a": _view_registers(words, group, factors)}
+    _multiply(spelling, site, group, outs, outs, values_by_name)
     if group.positions is not None:
         words[np.array(rows)[:, None], group.positions] = outs
 
@@ -109,114 +110,118 @@ def _wait(site: Site, group: Lanes, mask: Any, outs: Any, newest: Any) -> None:
 
 def _multiply(
     spelling: Spelling, site: Site, group: Lanes, outs: tuple[Array | None, ...], d: tuple[Array, ...],
-    named: dict[str, Any],
+    values_by_name: dict[str, Any],
 ) -> None:  # fmt: skip
     groups = wg.get_groups(group)
-    left, right = operands_of(spelling, site, group, groups, named)
+    a_values, b_values = read_operands(spelling, site, group, groups, values_by_name)
     kind = numpy_code(spelling.types[0])
-    keeps: Array = group.broadcast(named["scale_d"])[groups.first]
-    held = _hold(site, group, groups, outs, d, kind, keeps)
+    accumulates: Array = group.broadcast(values_by_name["scale_d"])[groups.first]
+    accumulators = _hold_accumulators(site, group, groups, outs, d, kind, accumulates)
     exact = site.memory.tensor.exact
-    if held is not None and kind == "f4" and not exact and left.dtype == right.dtype == np.float32:
-        _add(held, left, right.swapaxes(1, 2), keeps)
+    if accumulators is not None and kind == "f4" and not exact and a_values.dtype == b_values.dtype == np.float32:
+        _add(accumulators, a_values, b_values.swapaxes(1, 2), accumulates)
         return
-    start = wg.load_accumulator(groups, d, kind) if held is None else held.matrix
-    if not keeps.all():
-        start = np.where(keeps[:, None, None], start, start.dtype.type(0))
-    if len(right) < groups.count:
-        right = np.tile(right, (groups.count // len(right), 1, 1))
-    result = _sum_products(spelling, left, right.swapaxes(1, 2), start, exact)
-    if held is not None:
-        held.matrix = np.ascontiguousarray(result.astype(kind, copy=False))
+    start = wg.load_accumulator(groups, d, kind) if accumulators is None else accumulators.matrix
+    if not accumulates.all():
+        start = np.where(accumulates[:, None, None], start, start.dtype.type(0))
+    if len(b_values) < groups.count:
+        b_values = np.tile(b_values, (groups.count // len(b_values), 1, 1))
+    result = _sum_products(spelling, a_values, b_values.swapaxes(1, 2), start, exact)
+    if accumulators is not None:
+        accumulators.matrix = np.ascontiguousarray(result.astype(kind, copy=False))
         return
     for out, row in zip(outs, wg.split_registers(groups, result, kind), strict=True):
         if out is not None:
             out[...] = row.view(out.dtype)
 
 
-def _hold(
+def _hold_accumulators(
     site: Site, group: Lanes, groups: wg.Groups, outs: tuple[Array | None, ...], d: tuple[Array, ...], kind: str,
-    keeps: Array,
+    accumulates: Array,
 ) -> Accumulator | None:  # fmt: skip
-    """Return the accumulators, which registers will not have until somebody looks; None where they must have them."""
+    """Return the accumulators, which registers receive only when they are read; None if they must have them now."""
     if site.number < 0 or not groups.plain:
         return None
     store = site.memory.accumulators
-    held = find_accumulator(store, site.number, group, kind)
-    if held is None:
+    accumulators = find_accumulator(store, site.number, group, kind)
+    if accumulators is None:
         count = 2 * len(d) * (2 if kind == "f2" else 1)
-        start = wg.load_accumulator(groups, d, kind) if keeps.any() else np.empty((groups.count, 64, count), kind)
+        start = wg.load_accumulator(groups, d, kind) if accumulates.any() else np.empty((groups.count, 64, count), kind)
         views = tuple(out for out in outs if out is not None)
-        held = Accumulator(groups, views, kind, np.ascontiguousarray(start))
-        add_accumulator(store, site.number, group, held)
-    held.is_dirty = True
-    return held
+        accumulators = Accumulator(groups, views, kind, np.ascontiguousarray(start))
+        add_accumulator(store, site.number, group, accumulators)
+    accumulators.is_dirty = True
+    return accumulators
 
 
-def _add(held: Accumulator, left: Array, right: Array, keeps: Array) -> None:
+def _add(target: Accumulator, a_values: Array, b_values: Array, accumulates: Array) -> None:
     """Add the product of every warpgroup in float32. There may be one B for all warpgroups of a CTA."""
-    accumulators, ctas = held.matrix, len(right)
-    if not keeps.all():
-        accumulators[~keeps] = 0
+    accumulators, ctas = target.matrix, len(b_values)
+    if not accumulates.all():
+        accumulators[~accumulates] = 0
     with quiet():
         sums = get_scratch("wgmma", accumulators.shape, np.float32).reshape(-1, ctas, *accumulators.shape[1:])
-        multiply(left.reshape(-1, ctas, *left.shape[1:]), right, sums)
+        multiply(a_values.reshape(-1, ctas, *a_values.shape[1:]), b_values, sums)
         accumulators += sums.reshape(accumulators.shape)
 
 
-def _sum_products(spelling: Spelling, left: Array, right: Array, start: Array, sm: int) -> Array:
+def _sum_products(spelling: Spelling, a_values: Array, b_values: Array, start: Array, sm: int) -> Array:
     if spelling.types[1] == "b1":
-        return binary_dot(left, right, start, "and")
+        return binary_dot(a_values, b_values, start, "and")
     if spelling.types[0] == "s32":
-        return integer_dot(left, right, start, satfinite=spelling.saturates)
-    return multiply_matrices(left, right, start, spelling.types, instruction="wgmma", sm=sm, sparse=spelling.sparse)
+        return integer_dot(a_values, b_values, start, satfinite=spelling.saturates)
+    return multiply_matrices(
+        a_values, b_values, start, spelling.types, instruction="wgmma", sm=sm, sparse=spelling.sparse
+    )
 
 
-def operands_of(
-    spelling: Spelling, site: Site, group: Lanes, groups: wg.Groups, named: dict[str, Any]
+def read_operands(
+    spelling: Spelling, site: Site, group: Lanes, groups: wg.Groups, values_by_name: dict[str, Any]
 ) -> tuple[Array, Array]:
     """Return the values of A, 64 x K, and of B, N x K."""
-    places = _locate_operands(spelling, site, group, groups, named)
-    right = wg.load_shared_operand(site.memory, places[-1], _raw_dtype(spelling, 2))
+    places = _locate_operands(spelling, site, group, groups, values_by_name)
+    b_raw = wg.load_shared_operand(site.memory, places[-1], _find_raw_dtype(spelling, 2))
     if spelling.in_registers:
-        left = wg.load_register_operand(
-            groups, tuple(np.asarray(r).view("u4") for r in named["a"]), _raw_dtype(spelling, 1)
+        a_raw = wg.load_register_operand(
+            groups, tuple(np.asarray(r).view("u4") for r in values_by_name["a"]), _find_raw_dtype(spelling, 1)
         )
     else:
-        left = wg.load_shared_operand(site.memory, places[0], _raw_dtype(spelling, 1))
-    x, y = _view_numbers(left, spelling.types[1]), _view_numbers(right, spelling.types[2])
+        a_raw = wg.load_shared_operand(site.memory, places[0], _find_raw_dtype(spelling, 1))
+    x, y = _view_numbers(a_raw, spelling.types[1]), _view_numbers(b_raw, spelling.types[2])
     if spelling.sparse:
         bits = compute_type_bits(spelling.types[1])
         x = expand(
             x,
-            _extract_codes(groups, named["meta"], int(named["selector"]), spelling.k, bits),
+            _extract_codes(groups, values_by_name["meta"], int(values_by_name["selector"]), spelling.k, bits),
             "1:2" if bits == 32 else "2:4",
         )
-    x = x if int(named.get("scale_a", 1)) == 1 else -x
-    return x, y if int(named.get("scale_b", 1)) == 1 else -y
+    x = x if int(values_by_name.get("scale_a", 1)) == 1 else -x
+    return x, y if int(values_by_name.get("scale_b", 1)) == 1 else -y
 
 
-def _raw_dtype(spelling: Spelling, at: int) -> str:
-    return f"u{max(compute_type_bits(spelling.types[at]), 8) // 8}"
+def _find_raw_dtype(spelling: Spelling, index: int) -> str:
+    return f"u{max(compute_type_bits(spelling.types[index]), 8) // 8}"
 
 
 def _locate_operands(
-    spelling: Spelling, site: Site, group: Lanes, groups: wg.Groups, named: dict[str, Any]
+    spelling: Spelling, site: Site, group: Lanes, groups: wg.Groups, values_by_name: dict[str, Any]
 ) -> list[tuple[Array, str]]:
-    """Return where the operands in shared memory lie: B's last."""
-    kept = spelling.k // 2 if spelling.sparse else spelling.k
-    wanted = [("a", 1, 64, kept)] if not spelling.in_registers else []
+    """Return the places of the operands in shared memory, B's last."""
+    a_columns = spelling.k // 2 if spelling.sparse else spelling.k
+    shapes = [("a", 1, 64, a_columns)] if not spelling.in_registers else []
     operands: list[tuple[Array, str]] = []
-    for name, at, rows, columns in [*wanted, ("b", 2, spelling.n, spelling.k)]:
-        across = bool(int(named.get(f"transpose_{name}", 0)))
-        width = columns // 8 if spelling.types[at] == "b1" else columns
-        whole, raw = group.broadcast(named[name]), _raw_dtype(spelling, at)
+    for name, index, rows, columns in [*shapes, ("b", 2, spelling.n, spelling.k)]:
+        across = bool(int(values_by_name.get(f"transpose_{name}", 0)))
+        width = columns // 8 if spelling.types[index] == "b1" else columns
+        descriptors, raw = group.broadcast(values_by_name[name]), _find_raw_dtype(spelling, index)
         try:
-            operands.append(wg.find_operand_places(site.memory, groups, whole, rows, width, raw, across, at == 2))
+            operands.append(
+                wg.find_operand_places(site.memory, groups, descriptors, rows, width, raw, across, index == 2)
+            )
         except IndexError as why:
             shared = site.memory.shared
             inside = f"{shared.low:#x} … {shared.low + shared.size - 1:#x}"
-            text = f"`{site.instruction.full_opcode}`: matrix {'DAB'[at]} {why}, outside {inside}"
+            text = f"`{site.instruction.full_opcode}`: matrix {'DAB'[index]} {why}, outside {inside}"
             note = site.memory.describe_thread(group, 0, site.function)
             raise faults.error(faults.MATRIX, site.origin, text, notes=(note,)) from None
     return operands

@@ -14,7 +14,7 @@ from pyptx.sim.base.formats import Array, Value
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.semantics import warp_matrices as w
 from pyptx.sim.semantics.access import load, store
-from pyptx.sim.semantics.mma import accumulated, result_dtype
+from pyptx.sim.semantics.mma import accumulate, find_result_dtype
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, lanes, memory
 from pyptx.sim.state.memory import Site
 from pyptx.types import ALL, from_name
@@ -33,7 +33,7 @@ def _wmma(match: Match, signature: Signature) -> Operation | None:
     operand = signature[0] if flat[0] == "load" else signature[1]
     side = flat[1] if flat[0] == "load" else "c"
     rows, cols = {"a": (m, k), "b": (n, k), "c": (m, n)}[side]
-    fragment = f.wmma_fragment(rows, cols, _bit_width(types[0]), max(1, operand.count))
+    fragment = f.wmma_fragment(rows, cols, _find_bit_width(types[0]), max(1, operand.count))
     by_row = (layouts[0] == "row") != (side == "b")
     width = rows if not by_row else cols
     if flat[0] == "load":
@@ -41,7 +41,7 @@ def _wmma(match: Match, signature: Signature) -> Operation | None:
     return memory(partial(_store, fragment, by_row, width))
 
 
-def _bit_width(kind: str) -> int:
+def _find_bit_width(kind: str) -> int:
     return from_name(kind).bits
 
 
@@ -77,9 +77,9 @@ def _load(
     words = [np.zeros((lanes.n, per_register), dtype) for _ in outs]
     base = np.broadcast_to(np.asarray(address), lanes.n).astype(np.int64)
     scratch = np.empty(lanes.n, dtype)
-    for at, offset in enumerate(offsets[: len(outs) * per_register]):
+    for index, offset in enumerate(offsets[: len(outs) * per_register]):
         load(site, lanes, None, space, (base + offset).view(np.uint64), dtype, (scratch,))
-        words[at // per_register][:, at % per_register] = scratch
+        words[index // per_register][:, index % per_register] = scratch
     for out, word in zip(outs, words, strict=True):
         if out is not None:
             out[...] = word.view(out.dtype)[:, 0]
@@ -93,9 +93,9 @@ def _store(
     per_register = fragment.register_bits // 8 // size
     dtype = np.dtype(f"u{size}")
     base = np.broadcast_to(np.asarray(address), lanes.n).astype(np.int64)
-    for at, offset in enumerate(offsets):
-        units = np.ascontiguousarray(values[at // per_register]).view(dtype).reshape(lanes.n, -1)
-        part = np.ascontiguousarray(units[:, at % per_register])
+    for index, offset in enumerate(offsets):
+        units = np.ascontiguousarray(values[index // per_register]).view(dtype).reshape(lanes.n, -1)
+        part = np.ascontiguousarray(units[:, index % per_register])
         store(site, lanes, None, space, (base + offset).view(np.uint64), dtype, (part,))
 
 
@@ -112,19 +112,22 @@ def _multiply(
     m, n, k = size
     dtype, ctype = types[0], types[-1]
     atype, btype = (types[1], types[2]) if len(types) == 4 else ("f16", "f16")
-    parts = [w.gathered(group, tuple(_view_raw(v) for v in operand)) for operand in (a, b, c)]
+    parts = [w.gather_words(group, tuple(_view_raw(v) for v in operand)) for operand in (a, b, c)]
     maps = [
-        f.wmma_fragment(rows, cols, _bit_width(kind), len(operand))
+        f.wmma_fragment(rows, cols, _find_bit_width(kind), len(operand))
         for rows, cols, kind, operand in ((m, k, atype, a), (n, k, btype, b), (m, n, ctype, c))
     ]
-    x, y, z = (w.numbers(w.elements(p, e), kind) for p, e, kind in zip(parts, maps, (atype, btype, ctype), strict=True))
+    x, y, z = (
+        w.decode_numbers(w.extract_elements(p, e), kind)
+        for p, e, kind in zip(parts, maps, (atype, btype, ctype), strict=True)
+    )
     # An f32 addend is summed in f32, also where D is f16.
     names = ctype if dtype == "f16" else dtype, atype, btype
-    total = accumulated(x, y.swapaxes(1, 2), z, names, flags, machine.memory.tensor.exact, instruction="wmma")
-    registers = m * n // 32 * _bit_width(dtype) // max(32, _bit_width(dtype))
-    out = f.wmma_fragment(m, n, _bit_width(dtype), registers)
-    words = w.filled(w.encoded(total, dtype), out, registers)
-    return tuple(v.view(result_dtype(dtype)) for v in w.scattered(group, words))
+    total = accumulate(x, y.swapaxes(1, 2), z, names, flags, machine.memory.tensor.exact, instruction="wmma")
+    registers = m * n // 32 * _find_bit_width(dtype) // max(32, _find_bit_width(dtype))
+    out = f.wmma_fragment(m, n, _find_bit_width(dtype), registers)
+    words = w.fill_words(w.encode_numbers(total, dtype), out, registers)
+    return tuple(v.view(find_result_dtype(dtype)) for v in w.scatter_words(group, words))
 
 
 def _view_raw(v: Array) -> Array:

@@ -7,7 +7,7 @@ import pytest
 from pyptx.isa.lookup import match_of, spellings
 from pyptx.isa.notation import form
 from pyptx.sim.semantics.reasons import REASONS
-from pyptx.sim.semantics.registry import section
+from pyptx.sim.semantics.registry import find_section
 from tools.sim_coverage import miscounted, reason, spelling, without
 
 COMPLETE = (
@@ -19,7 +19,7 @@ COMPLETE = (
 def test_rows_without_semantics_have_a_reason() -> None:
     lacking = list(without())
     assert [spelling(match) for match, why in lacking if why is None] == []
-    assert [spelling(match) for match, _ in lacking if section(match.form) in COMPLETE] == []
+    assert [spelling(match) for match, _ in lacking if find_section(match.form) in COMPLETE] == []
     assert miscounted(why for _, why in lacking) == []
 
 

@@ -16,8 +16,8 @@ from pyptx.sim.engines.copies.plans import (
     I64,
     Copy,
     Mask,
-    assemble,
-    complete,
+    assemble_rows,
+    complete_copy,
     find_step,
     make_row,
     measure_unit,
@@ -32,11 +32,11 @@ def plan_tile(tensor: TensorMap, coordinates: tuple[int, ...], destination: int)
     """Return the copy of the box at these coordinates from or to shared memory at `destination`."""
     unit = measure_unit(tensor, coordinates[0])
     start = coordinates[0] * tensor.dtype.bits // 8 + tensor.address
-    for at, stride in zip(coordinates[1:], tensor.strides, strict=True):
-        start += at * stride
+    for coordinate, stride in zip(coordinates[1:], tensor.strides, strict=True):
+        start += coordinate * stride
     box = _lay_out_box(tensor, unit)
     inside = _find_rows_inside(box.axes, coordinates)
-    return complete(tensor, destination, coordinates[0], unit, box.address + start, inside, box.shape)
+    return complete_copy(tensor, destination, coordinates[0], unit, box.address + start, inside, box.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +86,8 @@ def plan_together(tensor: TensorMap, coordinates: tuple[Array, ...], destination
     start = np.full(coordinates[0].shape, tensor.address, np.int64)
     sizes = (tensor.dtype.bits // 8, *tensor.strides)
     steps = (1, *tensor.element_strides[1:])
-    for at, size, step, count, stride in zip(coordinates, tensor.dims, steps, tensor.steps, sizes, strict=True):
-        place = at.view(np.int32).astype(np.int64) if at.dtype.itemsize == 4 else at.astype(np.int64)
+    for starts, size, step, count, stride in zip(coordinates, tensor.dims, steps, tensor.steps, sizes, strict=True):
+        place = starts.view(np.int32).astype(np.int64) if starts.dtype.itemsize == 4 else starts.astype(np.int64)
         if int(place.min()) < 0 or int(place.max()) + (count - 1) * step >= size:
             return None
         start += place * stride
@@ -124,7 +124,9 @@ def plan_gather(tensor: TensorMap, coordinates: tuple[int, ...], destination: in
         raise ValueError(f"gather4 and scatter4 need a map of rank 2, one column and {ROWS} rows; got {coordinates}")
     inside = (rows >= 0) & (rows < tensor.dims[1])
     address = tensor.address + coordinates[0] * tensor.dtype.bits // 8 + rows * tensor.strides[0]
-    return assemble(tensor, destination, coordinates[0], address, None if inside.all() else inside, tensor.steps[0])
+    return assemble_rows(
+        tensor, destination, coordinates[0], address, None if inside.all() else inside, tensor.steps[0]
+    )
 
 
 def _compute_row_offsets(counts: tuple[int, ...], strides: tuple[int, ...], steps: tuple[int, ...]) -> I64:
@@ -138,10 +140,10 @@ def _compute_row_offsets(counts: tuple[int, ...], strides: tuple[int, ...], step
 def _find_rows_inside(axes: tuple[tuple[int, int, int], ...], coordinates: tuple[int, ...]) -> Mask | None:
     """Tell which rows are inside the tensor; None if all are."""
     places = tuple(zip(coordinates[1:], axes, strict=True))
-    if all(at >= 0 and at + (count - 1) * step < size for at, (size, count, step) in places):
+    if all(coordinate >= 0 and coordinate + (count - 1) * step < size for coordinate, (size, count, step) in places):
         return None
     inside = np.ones(1, np.bool_)
-    for at, (size, count, step) in places:
-        axis = at + np.arange(count) * step
+    for coordinate, (size, count, step) in places:
+        axis = coordinate + np.arange(count) * step
         inside = (((axis >= 0) & (axis < size))[:, None] & inside).ravel()
     return inside

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyptx.sim.engines.copies.plans import I64, Copy, assemble
+from pyptx.sim.engines.copies.plans import I64, Copy, assemble_rows
 from pyptx.tensormap import Im2col, Im2colMode, TensorMap
 
 W128_PIXELS = 128
@@ -35,7 +35,7 @@ def plan_im2col(
     for place, size, stride in zip(places, tensor.dims[1:], tensor.strides, strict=True):
         inside &= (place >= 0) & (place < size)
         address += place * stride
-    return assemble(tensor, destination, coordinates[0], address, None if inside.all() else inside, box.channels)
+    return assemble_rows(tensor, destination, coordinates[0], address, None if inside.all() else inside, box.channels)
 
 
 def _list_pixels(tensor: TensorMap, box: Im2col, coordinates: tuple[int, ...], taps: tuple[int, ...]) -> list[I64]:
@@ -43,20 +43,20 @@ def _list_pixels(tensor: TensorMap, box: Im2col, coordinates: tuple[int, ...], t
     carry = np.arange(box.pixels, dtype=np.int64)
     places: list[I64] = []
     axes = zip(coordinates[1:-1], tensor.dims[1:-1], tensor.element_strides[1:-1], box.lower, box.upper, strict=True)
-    for (at, size, step, low, high), tap in zip(axes, taps, strict=True):
-        place, carry = _walk(carry, at, low, size - 1 + high, step)
+    for (start, size, step, low, high), tap in zip(axes, taps, strict=True):
+        place, carry = _walk_axis(carry, start, low, size - 1 + high, step)
         places.append(place + tap)
     return [*places, coordinates[-1] + carry]
 
 
-def _walk(count: I64, at: int, low: int, high: int, step: int) -> tuple[I64, I64]:
+def _walk_axis(count: I64, start: int, low: int, high: int, step: int) -> tuple[I64, I64]:
     """Return the positions of steps from `at` along an axis that wraps from `high` to `low`, and how often each
     wrapped."""
-    first = max((high - at) // step + 1, 0)
+    first = max((high - start) // step + 1, 0)
     length = (high - low) // step + 1
     ahead = count - first
     wraps = np.where(ahead < 0, 0, ahead // length + 1)
-    return np.where(ahead < 0, at + count * step, low + ahead % length * step), wraps
+    return np.where(ahead < 0, start + count * step, low + ahead % length * step), wraps
 
 
 def _list_wide_pixels(tensor: TensorMap, box: Im2col, coordinates: tuple[int, ...], halo: int, shift: int) -> list[I64]:
@@ -64,10 +64,10 @@ def _list_wide_pixels(tensor: TensorMap, box: Im2col, coordinates: tuple[int, ..
     low, high = box.lower[0] + shift, tensor.dims[1] - 1 + box.upper[0] + shift
     step = tensor.element_strides[1]
     run, runs = (W128_RUN, W128_PIXELS // W128_RUN) if box.mode is Im2colMode.W128 else (box.pixels, 1)
-    place, wraps = _walk(np.arange(run * runs, dtype=np.int64), coordinates[1] + shift, low, high, step)
+    place, wraps = _walk_axis(np.arange(run * runs, dtype=np.int64), coordinates[1] + shift, low, high, step)
     place, wraps = place.reshape(runs, run), wraps.reshape(runs, run)
     beyond = place[:, -1:] + np.arange(1, halo + 1) * step
     place = np.concatenate([place, beyond], axis=1).ravel()
     wraps = np.concatenate([wraps, np.broadcast_to(wraps[:, -1:], beyond.shape)], axis=1).ravel()
-    fixed = [np.full(len(place), at, np.int64) for at in coordinates[2:-1]]
-    return [place, *fixed, coordinates[-1] + wraps]
+    outer = [np.full(len(place), coordinate, np.int64) for coordinate in coordinates[2:-1]]
+    return [place, *outer, coordinates[-1] + wraps]

@@ -17,7 +17,7 @@ from pyptx.tensormap import ElementType
 
 Array = NDArray[Any]
 
-_FLUSHED = (ElementType.F32_FTZ, ElementType.TF32_FTZ)
+_FTZ_TYPES = (ElementType.F32_FTZ, ElementType.TF32_FTZ)
 
 
 def view_units(memory: U8, base: int, unit: int) -> tuple[Array, int]:
@@ -27,13 +27,13 @@ def view_units(memory: U8, base: int, unit: int) -> tuple[Array, int]:
     return memory[cut : cut + count * unit].view(f"V{unit}"), base + cut
 
 
-def take(memory: U8, base: int, address: I64, unit: int) -> Array:
+def read_units(memory: U8, base: int, address: I64, unit: int) -> Array:
     """Return the units at these addresses."""
     view, first = view_units(memory, base, unit)
     return view[(address - first) // unit]
 
 
-def put(memory: U8, base: int, address: I64, values: Array, unit: int) -> None:
+def write_units(memory: U8, base: int, address: I64, values: Array, unit: int) -> None:
     """Write units to these addresses."""
     view, first = view_units(memory, base, unit)
     view[(address - first) // unit] = values
@@ -43,11 +43,11 @@ def load(copy: Copy, memory: U8, base: int, shared: U8, shared_base: int = 0) ->
     """Write the box to shared memory, with the map's fill outside the tensor. Padding keeps its contents."""
     unit = copy.unit
     if copy.inside is None:
-        put(shared, shared_base, copy.shared, take(memory, base, copy.address, unit), unit)
+        write_units(shared, shared_base, copy.shared, read_units(memory, base, copy.address, unit), unit)
         return
     values = np.full(len(copy.shared), np.void(copy.fill))
-    values[copy.inside] = take(memory, base, copy.address[copy.inside], unit)
-    put(shared, shared_base, copy.shared, values, unit)
+    values[copy.inside] = read_units(memory, base, copy.address[copy.inside], unit)
+    write_units(shared, shared_base, copy.shared, values, unit)
 
 
 def store(copy: Copy, memory: U8, base: int, shared: U8, shared_base: int = 0) -> None:
@@ -56,7 +56,7 @@ def store(copy: Copy, memory: U8, base: int, shared: U8, shared_base: int = 0) -
         _store_six_bits(copy, memory, base, shared, shared_base)
         return
     source, target = _clip(copy)
-    put(memory, base, target, take(shared, shared_base, source, copy.unit), copy.unit)
+    write_units(memory, base, target, read_units(shared, shared_base, source, copy.unit), copy.unit)
 
 
 def _clip(copy: Copy) -> tuple[I64, I64]:
@@ -68,10 +68,12 @@ def _clip(copy: Copy) -> tuple[I64, I64]:
 def _store_six_bits(copy: Copy, memory: U8, base: int, shared: U8, shared_base: int) -> None:
     """Pack 16 bytes with six bits each into 12."""
     source, target = (x.reshape(-1, 3) for x in _clip(copy))
-    chunks = take(shared, shared_base, source[:, 0], CHUNK).view(np.uint8).reshape(-1, 4, 4).astype(np.uint32) & 63
+    chunks = (
+        read_units(shared, shared_base, source[:, 0], CHUNK).view(np.uint8).reshape(-1, 4, 4).astype(np.uint32) & 63
+    )
     packed = chunks[..., 0] | chunks[..., 1] << 6 | chunks[..., 2] << 12 | chunks[..., 3] << 18
     data = np.stack([packed & 255, packed >> 8 & 255, packed >> 16], axis=-1).astype(np.uint8)
-    put(memory, base, target.ravel(), np.ascontiguousarray(data.reshape(-1)).view("V4"), 4)
+    write_units(memory, base, target.ravel(), np.ascontiguousarray(data.reshape(-1)).view("V4"), 4)
 
 
 def reduce(
@@ -81,10 +83,10 @@ def reduce(
     results."""
     source, target = _clip(copy)
     number = dtype_of(find_reduction_type(copy.element))
-    old = take(memory, base, target, copy.unit).view(number)
-    new = take(shared, shared_base, source, copy.unit).view(number)
+    old = read_units(memory, base, target, copy.unit).view(number)
+    new = read_units(shared, shared_base, source, copy.unit).view(number)
     result = combine(operation, old, new, copy.element)
-    put(memory, base, target, result.view(f"V{copy.unit}"), copy.unit)
+    write_units(memory, base, target, result.view(f"V{copy.unit}"), copy.unit)
     return old, new, result
 
 
@@ -104,7 +106,7 @@ def combine(operation: str, old: Array, new: Array, element: ElementType) -> Arr
                 total: Array = old + new
             return total
         case "add":
-            return arithmetic.add(old, new, name or "f32", ftz=element in _FLUSHED)
+            return arithmetic.add(old, new, name or "f32", ftz=element in _FTZ_TYPES)
         case "min" | "max" if name is not None:
             return (extremes.minimum if operation == "min" else extremes.maximum)(old, new, name=name)
         case "min":

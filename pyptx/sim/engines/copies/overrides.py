@@ -22,20 +22,23 @@ def read_overrides(lanes: Lanes, mask: Any, operands: Sequence[Any]) -> Callable
     if not overrides:
         return lambda lane: None
     _, values = select_lanes(lanes, mask, *overrides.values())
-    named = dict(zip(overrides, values, strict=True))
-    return lambda lane: lambda tensor: _override_tensor(tensor, named, lane)
+    values_by_name = dict(zip(overrides, values, strict=True))
+    return lambda lane: lambda tensor: _override_tensor(tensor, values_by_name, lane)
 
 
-def _override_tensor(tensor: TensorMap, named: dict[str, Any], lane: int) -> TensorMap:
-    address = int(named["address"][lane])
+def _override_tensor(tensor: TensorMap, values_by_name: dict[str, Any], lane: int) -> TensorMap:
+    address = int(values_by_name["address"][lane])
     if address % 16:
         raise ValueError(f"the overriding address {address:#x} is not a multiple of 16")
-    if "size" not in named:
+    if "size" not in values_by_name:
         return replace(tensor, address=address)
     # Eight bits of a size, in the lower half of a register.
-    dims = tuple(int(size[lane]) & 0xFF for size in named["size"])
+    dims = tuple(int(size[lane]) & 0xFF for size in values_by_name["size"])
     strides = tensor.strides
-    if "low" in named:
-        upper = int(named["high"][lane])
-        strides = tuple((int(low[lane]) + ((upper >> 4 * at & 15) << 32)) << 4 for at, low in enumerate(named["low"]))
+    if "low" in values_by_name:
+        upper = int(values_by_name["high"][lane])
+        strides = tuple(
+            (int(low[lane]) + ((upper >> 4 * dimension & 15) << 32)) << 4
+            for dimension, low in enumerate(values_by_name["low"])
+        )
     return replace(tensor, address=address, dims=dims, strides=strides)

@@ -66,9 +66,9 @@ def _choose_unit(tensor: TensorMap) -> int:
     size = tensor.dtype.bits // 8
     if find_step(tensor) != 1:
         return size
-    most = 8 if tensor.swizzle.flips_8_bytes else CHUNK
+    limit = 8 if tensor.swizzle.flips_8_bytes else CHUNK
     row = tensor.inner_bytes if tensor.im2col is not None else tensor.steps[0] * tensor.dtype.shared_bits // 8
-    return gcd(most, tensor.dims[0] * tensor.dtype.bits // 8, row, tensor.address)
+    return gcd(limit, tensor.dims[0] * tensor.dtype.bits // 8, row, tensor.address)
 
 
 @lru_cache(maxsize=256)
@@ -117,13 +117,13 @@ def place_row(
     """
     part = make_row(dtype, count, step, unit)
     rows = np.arange(row, dtype=np.int64)[:, None] * part.pitch + phase
-    units = swizzle((rows + part.shared).ravel(), mode) - phase
-    padding = swizzle((rows + part.padding).ravel(), mode) - phase
+    units = swizzle_addresses((rows + part.shared).ravel(), mode) - phase
+    padding = swizzle_addresses((rows + part.padding).ravel(), mode) - phase
     units.flags.writeable = padding.flags.writeable = False
     return units, padding
 
 
-def swizzle(address: I64, mode: Swizzle) -> I64:
+def swizzle_addresses(address: I64, mode: Swizzle) -> I64:
     """Return the swizzled places of plain shared addresses."""
     for mask, shift in xor_terms(mode):
         address = address ^ ((address & mask) >> shift)
@@ -145,13 +145,13 @@ def make_fill(tensor: TensorMap, unit: int) -> bytes:
     return pattern * (unit // len(pattern))
 
 
-def assemble(
+def assemble_rows(
     tensor: TensorMap, destination: int, start: int, row_address: I64, row_inside: Mask | None, count: int
 ) -> Copy:
     """Build the copy of rows that begin at these addresses, each with `count` elements from coordinate `start`."""
     unit = measure_unit(tensor, start)
     address = (row_address[:, None] + make_row(tensor.dtype, count, find_step(tensor), unit).address).ravel()
-    return complete(tensor, destination, start, unit, address, row_inside, (len(row_address), count))
+    return complete_copy(tensor, destination, start, unit, address, row_inside, (len(row_address), count))
 
 
 def find_step(tensor: TensorMap) -> int:
@@ -159,7 +159,7 @@ def find_step(tensor: TensorMap) -> int:
     return tensor.element_strides[0] if tensor.interleave is not Interleave.NONE else 1
 
 
-def complete(
+def complete_copy(
     tensor: TensorMap,
     destination: int,
     start: int,
@@ -177,7 +177,7 @@ def complete(
         inside = None if row_inside is None else np.repeat(row_inside, len(part.first))
     else:
         within = (start + part.first >= 0) & (start + part.last < tensor.dims[0])
-        whole = np.ones(rows, np.bool_) if row_inside is None else row_inside
-        inside = (whole[:, None] & within).ravel()
+        row_mask = np.ones(rows, np.bool_) if row_inside is None else row_inside
+        inside = (row_mask[:, None] & within).ravel()
     fill = b"" if inside is None else make_fill(tensor, unit)
     return Copy(shared + destination, address, inside, unit, tensor.dtype, fill, padding + destination)

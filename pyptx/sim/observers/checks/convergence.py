@@ -19,7 +19,7 @@ from pyptx.sim.hazards import Place
 from pyptx.sim.observers.checks.accesses import split_modifiers
 from pyptx.sim.observers.checks.session import Session, find_session, make_place
 from pyptx.sim.program.blocks import Program
-from pyptx.sim.semantics.data_movement import shuffle_sources
+from pyptx.sim.semantics.data_movement import find_shuffle_sources
 from pyptx.sim.state.meetings import add_met_lanes
 
 _ALL = 0xFFFFFFFF
@@ -91,7 +91,7 @@ def _check_shuffle(place: Place, mode: str, machine: Batch, lanes: Lanes, mask: 
         checks.group_lanes(add_met_lanes(machine, active)),
     )
     checks.engine.warps.members(group, place, member_masks, among)
-    sources = shuffle_sources(mode, lanes, b, c)
+    sources = find_shuffle_sources(mode, lanes, b, c)
     checks.engine.warps.sources(group, place, _select(sources, lanes, active), member_masks, among)
 
 

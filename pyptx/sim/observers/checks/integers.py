@@ -26,7 +26,7 @@ from pyptx.sim.observers.checks import addresses
 from pyptx.sim.observers.checks.addresses import SIGNED, UNSIGNED, WHOLE
 from pyptx.sim.observers.checks.session import find_session, make_place
 from pyptx.sim.program.blocks import Block, Code, Program
-from pyptx.sim.semantics.bits import limits
+from pyptx.sim.semantics.bits import find_limits
 from pyptx.sim.semantics.conversion import WHOLE as ROUNDING
 from pyptx.types import ALL
 
@@ -284,7 +284,7 @@ def _check_clamp(
 ) -> None:  # fmt: skip
     raw = np.asarray(value)
     exact = widen(raw, source)
-    low, high = limits(dtype_of(target))
+    low, high = find_limits(dtype_of(target))
     integer = ROUNDING[mode](exact)
     bad = np.isnan(exact)
     if not sat:

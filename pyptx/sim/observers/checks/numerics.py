@@ -22,7 +22,7 @@ from pyptx.sim.hazards import Place
 from pyptx.sim.numerics.formats import code_dtype
 from pyptx.sim.observers.checks.session import Session, find_session, locate_session, make_place
 from pyptx.sim.semantics import atomics
-from pyptx.sim.semantics.narrow import unpacked
+from pyptx.sim.semantics.narrow import unpack
 from pyptx.sim.semantics.vocabulary import Kind, Operation
 from pyptx.sim.state.memory import Site
 
@@ -51,7 +51,7 @@ def watch_operation(step: Step, operation: Operation) -> Function | None:
 
 def watch_sums(operation: Operation) -> Operation:
     """Return the operation that adds to memory and checks the sums; return others unchanged."""
-    function = atomics.watched(operation.function, _check_sums)
+    function = atomics.watch_sums(operation.function, _check_sums)
     return operation if function is None else Operation(operation.kind, function, operation.carry, operation.selects)
 
 
@@ -98,11 +98,11 @@ def split_elements(value: Any, kind: str | None) -> list[Array]:
     if kind == "f64" or not is_float(kind):
         return [np.asarray(value)]
     assert kind is not None
-    return unpacked(np.asarray(value), kind) if split_packed(kind)[1] > 1 else [_decode(np.asarray(value), kind)]
+    return unpack(np.asarray(value), kind) if split_packed(kind)[1] > 1 else [_decode(np.asarray(value), kind)]
 
 
 def _decode(value: Array, kind: str) -> Array:
-    return value if kind == "f32" else unpacked(value, f"{kind}x1")[0]
+    return value if kind == "f32" else unpack(value, f"{kind}x1")[0]
 
 
 def are_finite(value: Array, kind: str) -> bool:

@@ -26,7 +26,7 @@ from pyptx.sim.semantics import tcgen05_mma as blackwell
 from pyptx.sim.semantics import tcgen05_operands as read
 from pyptx.sim.semantics import wgmma as hopper
 from pyptx.sim.semantics.vocabulary import Operation
-from pyptx.sim.semantics.warp_matrices import warp_order
+from pyptx.sim.semantics.warp_matrices import order_by_warp
 from pyptx.sim.state import warpgroups as wg
 from pyptx.sim.state.accumulators import find_accumulator
 from pyptx.sim.state.memory import Site
@@ -157,7 +157,7 @@ def _find_flaws(lanes: Lanes, operand: Any, kind: str) -> Flaws:
 
 def _spread_to_warps(lanes: Lanes, flaws: Flaws) -> Flaws:
     """Spread the flaws of lanes to all lanes of their warps."""
-    order = warp_order(lanes)
+    order = order_by_warp(lanes)
     warp_flaws: list[Array] = []
     for values in (flaws.nan, flaws.infinite):
         warp_flags = np.empty(lanes.n, np.bool_)
@@ -167,7 +167,7 @@ def _spread_to_warps(lanes: Lanes, flaws: Flaws) -> Flaws:
 
 
 def _find_largest(lanes: Lanes, operand: Any, kind: str, lane: int) -> float:
-    order = warp_order(lanes)
+    order = order_by_warp(lanes)
     mine = order.reshape(-1, 32)[int(np.flatnonzero(order == lane)[0]) // 32]
     return float(np.abs(_read_numbers(lanes, operand, kind)[:, mine]).max())
 
@@ -188,7 +188,7 @@ def _multiply_in_warpgroup(
     result = _read_accumulators(site, lanes, groups, d, kind)
     if np.isfinite(result).all():
         return
-    a_rows, b_columns = hopper.operands_of(spelling, site, lanes, groups, operands)
+    a_rows, b_columns = hopper.read_operands(spelling, site, lanes, groups, operands)
     if len(b_columns) < groups.count:
         b_columns = np.tile(b_columns, (groups.count // len(b_columns), 1, 1))
     flaws = Flaws.find(a_rows).collapse(2).select((slice(None), slice(None), None))
@@ -232,15 +232,15 @@ def _report(
 def _issue(spelling: blackwell.Spelling, inner: Function, site: Site, group: Lanes, mask: Any, *arguments: Any) -> None:
     """Run the product that one lane issues, or equal products of many lanes."""
     checks, place = locate_session(site)
-    raw_operands = blackwell.named_operands(spelling, arguments)
+    raw_operands = blackwell.name_operands(spelling, arguments)
     active, values = select_lanes(group, mask, *raw_operands.values())
     alike = active is not None and all(_is_uniform(value) for value in values)
     if active is None or (not alike and defer_to_lanes(site.memory.trace)):
         return
-    operands = {name: blackwell.number(value, 0) for name, value in zip(raw_operands, values, strict=True)}
+    operands = {name: blackwell.read_number(value, 0) for name, value in zip(raw_operands, values, strict=True)}
     lanes = [lane for _, lane in bulk.split_lanes(active)]
     halves, memory = _split_halves(spelling, site, lanes[0], operands), site.memory
-    column, descriptor = operands["d"] & 0xFFFF, halves[0].found if halves else None
+    column, descriptor = operands["d"] & 0xFFFF, halves[0].descriptor if halves else None
     if descriptor is None or not is_float(descriptor.d.name):
         inner(site, group, mask, *arguments)
         return
@@ -274,7 +274,7 @@ def _is_uniform(value: Any) -> bool:
 def _split_halves(spelling: blackwell.Spelling, site: Site, lane: Lanes, operands: dict[str, Any]) -> list[read.Half]:
     """Return the shares of a product; none if it is not legal, which the product itself reports."""
     try:
-        return blackwell.halves_of(spelling, site, lane, operands)
+        return blackwell.find_halves(spelling, site, lane, operands)
     except (ValueError, IndexError):
         return []
 
@@ -283,7 +283,7 @@ def _read_unless_finite(site: Site, ctas: Array, column: int, descriptor: Instru
     """Return D in tensor memory, `[cta, lane, column]`, None if all of it is finite."""
     is_contiguous = int(ctas[-1]) - int(ctas[0]) + 1 == len(ctas)
     cta_index = slice(int(ctas[0]), int(ctas[-1]) + 1) if is_contiguous else ctas
-    accumulators = blackwell.decoded(
+    accumulators = blackwell.decode_words(
         site.memory.tensor.cells[cta_index, :, column : column + descriptor.n], descriptor.d.name
     )
     return None if np.isfinite(accumulators).all() else accumulators.copy()
@@ -291,8 +291,8 @@ def _read_unless_finite(site: Site, ctas: Array, column: int, descriptor: Instru
 
 def _read_half(half: read.Half, operands: dict[str, Any]) -> Array:
     """Return the accumulators of one CTA, `[part of N, row, column of the part]`."""
-    width = half.found.n // half.lanes.shape[0]
-    return blackwell.decoded(read.words(half, "D", half.lanes, operands["d"], width), half.found.d.name)
+    width = half.descriptor.n // half.lanes.shape[0]
+    return blackwell.decode_words(read.read_words(half, "D", half.lanes, operands["d"], width), half.descriptor.d.name)
 
 
 def _check_half(
@@ -303,12 +303,12 @@ def _check_half(
     if np.isfinite(result).all():
         return
     parts, _, width = result.shape
-    a_rows = blackwell.rows_of(spelling, half, operands)
-    b_columns = blackwell.columns_of(halves, operands).reshape(parts, width, -1)
+    a_rows = blackwell.read_rows(spelling, half, operands)
+    b_columns = blackwell.read_columns(halves, operands).reshape(parts, width, -1)
     flaws = Flaws.find(a_rows).collapse(2).select((slice(None), slice(None), None))
     flaws |= Flaws.find(b_columns).collapse(2).select((slice(None), None))
     if spelling.block:
-        for_a, for_b = blackwell.scales_of(spelling, half, width, operands)
+        for_a, for_b = blackwell.read_scales(spelling, half, width, operands)
         flaws |= Flaws.find(for_a).collapse(2).select((slice(None), slice(None), None))
         flaws |= Flaws.find(for_b).collapse(1).select((slice(None), None))
     if start is not None:

@@ -14,7 +14,7 @@ from pyptx.sim.observers.statistics.overlap import Overlap, measure_overlap
 from pyptx.sim.observers.statistics.tally import Access, Tally
 from pyptx.sim.observers.timeline.recorder import Recorder
 from pyptx.sim.program.blocks import Program, is_product
-from pyptx.sim.semantics.registry import section
+from pyptx.sim.semantics.registry import find_section
 
 NOTE = "hints about the program, not timing"
 
@@ -193,7 +193,7 @@ def _iterate_executed(program: Program, recorder: Recorder) -> Iterable[tuple[st
         warps, lanes = int(recorder.warp_runs[block.pc]), int(recorder.lane_runs[block.pc])
         for step in block.steps if warps else ():
             if step.plan is not None:
-                yield section(step.plan.match.form).replace("_", " "), step, warps, lanes
+                yield find_section(step.plan.match.form).replace("_", " "), step, warps, lanes
 
 
 def _count_warp_flops(recorder: Recorder) -> int:

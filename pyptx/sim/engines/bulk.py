@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pyptx import tensormap
-from pyptx.diagnostics import PtxError
+from pyptx.diagnostics import PtxError, format_count
 from pyptx.numbers import compute_type_bits, is_float
 from pyptx.sim import rules as hazards
 from pyptx.sim.base.events import Bytes
@@ -236,7 +236,7 @@ def _locate_bytes(
     if any(edges):
         return _locate_inner_bytes(site, lane, space, address, size, edges)
     if size % _CHUNK:
-        raise _make_error(site, lane, f"{size} bytes: expected a multiple of 16")
+        raise _make_error(site, lane, f"{format_count('byte', size)}: expected a multiple of 16")
     start = np.array([address])
     region, offsets = site.memory.resolve(site, space, lane, start, _CHUNK, kind)
     if size > _CHUNK:
@@ -387,7 +387,7 @@ def _plan_copy(
         raise _make_error(site, lane, f"shared address {destination:#x}: expected a multiple of 128", faults.MISALIGNED)
     count = 2 if mode in ("gather4", "scatter4") else len(corner)
     if count != tensor.rank:
-        raise _make_error(site, lane, f"{count} dimensions, the tensor map has {tensor.rank}")
+        raise _make_error(site, lane, f"{format_count('dimension', count)}, the tensor map has {tensor.rank}")
     try:
         if mode in ("gather4", "scatter4"):
             return copies.plan_gather(tensor, corner, destination)

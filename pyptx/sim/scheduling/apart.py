@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyptx.check.body import Step
-from pyptx.diagnostics import PtxError
+from pyptx.diagnostics import PtxError, format_count
 from pyptx.isa.traits import Trait
 from pyptx.sim import rules
 from pyptx.sim.base.events import Place
@@ -91,7 +91,10 @@ def explain_divergence(state: State, block: Block, depth: int, lanes: Lanes) -> 
     if needs_all(block) and int(shape.thread[lanes.sel].max()) >= shape.threads // block.unit * block.unit:
         rule = rules.DIVERGENT if block.unit == 32 else rules.WARPGROUP
         short = Finding(
-            rule, make_place(block), make_agent(state, int(lanes.index[-1])), f"the CTA has {shape.threads} threads"
+            rule,
+            make_place(block),
+            make_agent(state, int(lanes.index[-1])),
+            f"the CTA has {format_count('thread', shape.threads)}",
         )
         return PtxError([short.diagnostic()])
     return None
@@ -127,15 +130,20 @@ def make_finding(state: State, place: Place, lanes: Lanes, part: Part) -> Findin
     reporters = near if near.any() else np.isin(shape.cta[lanes.sel], shape.cta[part.index])
     present_lane = int(lanes.index[reporters][0])
     absent_lanes = part.index[shape.warp[part.index] == shape.warp[present_lane]] if near.any() else part.index
+    have, do = ("has", "does") if len(absent_lanes) == 1 and not near.any() else ("have", "do")
     doing = (
-        "have ended"
+        f"{have} ended"
         if not state.alive[absent_lanes[0]]
-        else "have a false guard"
+        else f"{have} a false guard"
         if part.place is None
-        else "do not execute this instruction"
+        else f"{do} not execute this instruction"
     )
     mask = int((np.int64(1) << shape.lane[absent_lanes].astype(np.int64)).sum())
-    message = f"lanes 0x{mask:08x} {doing}" if near.any() else f"{len(absent_lanes)} threads of the warpgroup {doing}"
+    message = (
+        f"lanes 0x{mask:08x} {doing}"
+        if near.any()
+        else f"{format_count('thread', len(absent_lanes))} of the warpgroup {doing}"
+    )
     other_agent = None if part.place is None else make_agent(state, int(absent_lanes[0]))
     return Finding(
         rule,

@@ -12,7 +12,7 @@ from pyptx.sim.scheduling.state import State
 
 
 def make_stream_deadlock(states: Sequence[State], pending: Sequence[str]) -> PtxError:
-    """Return the error of grids none of which can continue; `unstarted` wait for them to complete."""
+    """Return the error of grids none of which can continue; `pending` ones wait for them to complete."""
     diagnostics: list[Diagnostic] = []
     report = HangReport([], None, [])
     for state in states:

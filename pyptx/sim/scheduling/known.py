@@ -115,7 +115,7 @@ class BatchKnowledge:
         for warp, lanes in list(warps.items())[:4]:
             cta, own = divmod(warp * 32, self.stride)
             lane_text = f" lane {lanes[0]}" if len(lanes) == 1 and size > 1 else ""
-            lane_text = lane_text or ("" if len(lanes) == size else f" ({len(lanes)} lanes)")
+            lane_text = lane_text or ("" if len(lanes) == size else f" ({format_count('lane', len(lanes))})")
             parts.setdefault(f"CTA {self.name_cta(cta)}", []).append(f"warp {own // 32}{lane_text}")
         text = ", ".join(f"{cta} {', '.join(own)}" for cta, own in parts.items())
         text += f" and {format_count('more warp', len(warps) - 4)}" if len(warps) > 4 else ""

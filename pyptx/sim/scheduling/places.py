@@ -37,7 +37,7 @@ class Stand:
         return self.place.origin.line if self.place.origin else 0
 
     def __str__(self) -> str:
-        suffix = "" if self.lanes == 32 else f" ({self.lanes} lanes)"
+        suffix = "" if self.lanes == 32 else f" ({format_count('lane', self.lanes)})"
         return f"CTA {self.cta} warp {self.warp}{suffix} {_WORDS[self.doing]} {self.place}"
 
 

@@ -183,8 +183,8 @@ def update_in_turn(
     op: _Atomic, view: Array, index: Array, values: list[Array], report_turn: Callable[..., None] | None = None
 ) -> Array:
     """Update elements lane by lane; return each lane's old value. Lanes with different addresses run together; if many
-    lanes share few addresses, each address processes its lanes instead. `told` receives every turn: its lanes, old
-    values, operands and results."""
+    lanes share few addresses, each address processes its lanes instead. `report_turn` receives every turn: its
+    lanes, old values, operands and results."""
     order = np.argsort(index, kind="stable")
     sorted_index = index[order]
     fresh = np.ones(len(order), np.bool_)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pyptx.diagnostics import format_count
 from pyptx.isa.fragments.tensor_memory import tmem_registers
 from pyptx.isa.model import Match
 from pyptx.sim.base.formats import Array
@@ -175,9 +176,13 @@ def _alloc(
     for position in find_firsts(group).tolist():
         count, lane = int(counts[position]), group.shape.select_index(group.index[position : position + 1])
         if exclusive and (count % 32 or not 32 <= count <= 512):
-            raise make_place_error(site, group, position, f"{count} columns: expected a multiple of 32 up to 512")
+            raise make_place_error(
+                site, group, position, f"{format_count('column', count)}: expected a multiple of 32 up to 512"
+            )
         if not exclusive and count not in (32, 64, 128, 256, 512):
-            raise make_place_error(site, group, position, f"{count} columns: expected a power of two from 32 to 512")
+            raise make_place_error(
+                site, group, position, f"{format_count('column', count)}: expected a power of two from 32 to 512"
+            )
         cta = int(lane.cta[0])
         try:
             if pair:

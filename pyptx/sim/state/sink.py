@@ -172,7 +172,7 @@ class Sink(Generic[S]):
         tensor_map: Any,
     ) -> None:
         """A lane issues a bulk copy to global memory. `reduces`: the bytes of an element that is reduced, 0 for a copy.
-        `seen` is kept from lane to lane of one instruction."""
+        `earlier_copies` is kept from lane to lane of one instruction."""
 
     def on_write_backs(self, site: S, lanes: Lanes, sources: Array, size: int, target: Runs, tensor_map: Any) -> bool:
         """Lanes issue a bulk copy to global memory each. Return False to be told of each by `on_write_back`."""

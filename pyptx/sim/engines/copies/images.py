@@ -50,7 +50,7 @@ def _list_pixels(tensor: TensorMap, box: Im2col, coordinates: tuple[int, ...], t
 
 
 def _walk_axis(count: I64, start: int, low: int, high: int, step: int) -> tuple[I64, I64]:
-    """Return the positions of steps from `at` along an axis that wraps from `high` to `low`, and how often each
+    """Return the positions of steps from `start` along an axis that wraps from `high` to `low`, and how often each
     wrapped."""
     first = max((high - start) // step + 1, 0)
     length = (high - low) // step + 1

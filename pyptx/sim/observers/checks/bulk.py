@@ -43,8 +43,8 @@ def report_store(
     earlier_copies: set[bytes],
     tensor_map: Any = None,
 ) -> None:
-    """Report the issue of a bulk copy to global memory; `reduces` is the size of a reduced element, else 0. `seen` are
-    the copies of the same instruction so far: equal sources and targets write equal bytes."""
+    """Report the issue of a bulk copy to global memory; `reduces` is the size of a reduced element, else 0.
+    `earlier_copies` are those of the same instruction: equal sources and targets write equal bytes."""
     unread.record_read(site, source)
     dependents.check_access(site, lane, target, writes=True)
     key = source.starts.tobytes() + target.starts.tobytes()

@@ -80,7 +80,7 @@ def _copy(
 
 
 def _record_copied_bytes(site: Site, lanes: Lanes, targets: Array, counts: Array | None, size: int) -> None:
-    """Record that each lane copies the first bytes of `whole`, all of them without counts; the rest is filled."""
+    """Record that each lane copies the first `counts` bytes of `size`, all of them without counts; the rest is fill."""
     if unread.find_unread(site) is not None:
         cells, is_copied = targets[:, None] + np.arange(size), np.ones((lanes.n, size), np.bool_)
         if counts is not None:

@@ -42,7 +42,8 @@ Numbering = Callable[[str], int | None]
 
 
 def hook(step: Step, inner: Inner, numbering: Numbering, read_registers: Registers) -> Inner | None:
-    """Return a function that runs a product and reports it. `read` are the registers that other instructions read."""
+    """Return a function that runs a product and reports it. `read_registers` are those that other instructions
+    read."""
     if ".mma_async" not in step.instruction.modifiers:
         return None
     product: Spelling = inner.args[0]  # pyright: ignore[reportFunctionMemberAccess]

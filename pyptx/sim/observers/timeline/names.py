@@ -44,7 +44,7 @@ class Names:
 
     def name_mbarrier(self, address: int, first: int, source_line: str = "") -> str:
         """Return the name of an address of shared memory: `full`, `full[2]`, `smem+0x400`. `first` is the address of
-        the first object of its group, and `written` the line of Python that initializes them."""
+        the first object of its group, and `source_line` the line of Python that initializes them."""
         start, name = _find_start(self._starts, address)
         if start < first:
             match = _INIT.search(source_line)

@@ -45,7 +45,7 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A warp waits at a barrier for the end of a phase or round, which `cause` brought about. `released` is false if
+    """A warp waits at a barrier for the end of a phase or round, which `cause` brought about. `is_over` is false if
     the run stopped while the warp was waiting."""
 
     track: int
@@ -60,7 +60,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """Work of an engine, from its issue to the first wait for it: the time that the program leaves for it. `observed`
+    """Work of an engine, from its issue to the first wait for it: the time that the program leaves for it. `has_wait`
     is false for work without a wait, which is drawn to the end."""
 
     track: int

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pyptx.diagnostics import Diagnostic, PtxError
+from pyptx.diagnostics import Diagnostic, PtxError, format_count
 from pyptx.sim.hazards import Finding
 from pyptx.sim.observers.timeline.records import UNIT, RunRecord
 from pyptx.sim.reports.graph import Hang
@@ -26,9 +26,11 @@ class Timeline:
 
     def __str__(self) -> str:
         record = self.recorded
-        parts = [f"{record.kernel}: {len(record.ctas)} CTAs, {record.end} steps", f"{len(record.runs)} runs"]
-        parts += [f"{len(record.waits)} waits", f"{len(record.transfers)} transfers"]
-        return ", ".join(parts) + f" ({UNIT})"
+        counts = {
+            "CTA": len(record.ctas), "step": record.end, "run": len(record.runs), "wait": len(record.waits),
+            "transfer": len(record.transfers),
+        }  # fmt: skip
+        return f"{record.kernel}: {', '.join(format_count(noun, count) for noun, count in counts.items())} ({UNIT})"
 
     def save(self, path: str | Path) -> None:
         """Write the page (`.html`) or the trace for Perfetto and Chrome (`.json`)."""

@@ -78,9 +78,9 @@ class Barriers:
         grid = self.state.find_grid(group.first)
         if count is None and kind == "sync" and not self.rounds and 0 <= number < 16 and self._is_whole(group, grid):
             self.state.clocks.synchronize_ctas(group, grid.first_thread, grid.stride)
-            return group.listed
+            return group.thread_list
         if kind == "sync" and count is not None and not self.rounds and 0 <= number < 16:
-            members = group.ctas(grid.first_thread, grid.stride).members
+            members = group.split_by_cta(grid.first_thread, grid.stride).members
             if len(members) > 1 and self._are_parts_complete(grid, members, count) and self._synchronize_each(members):
                 return group.threads.tolist()
         first, last = grid.find_slot(int(group.warps[0]) * 32), grid.find_slot(int(group.warps[-1]) * 32)
@@ -118,7 +118,7 @@ class Barriers:
         state = self.state
         if group.whole_at != state.clocks.version:
             group.whole_at = state.clocks.version
-            first_threads = [int(members[0]) for members in group.ctas(grid.first_thread, grid.stride).members]
+            first_threads = [int(members[0]) for members in group.split_by_cta(grid.first_thread, grid.stride).members]
             slots = np.array([grid.find_slot(thread) for thread in first_threads])
             live = state.live[grid.first_thread : grid.first_thread + grid.slots * grid.stride]
             group.whole = len(group) == int(live.reshape(grid.slots, -1)[slots].sum())

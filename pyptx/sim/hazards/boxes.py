@@ -19,7 +19,7 @@ from pyptx.tensormap import TensorMap
 
 
 @dataclass(slots=True)
-class Seen:
+class Coordinates:
     """The coordinates of the boxes of one map: minimum, maximum and common divisor; the instruction, thread and
     coordinates of the first box outside."""
 
@@ -35,25 +35,25 @@ class Boxes:
 
     def __init__(self, state: State) -> None:
         self.state = state
-        self._coordinates: dict[tuple[int, TensorMap], Seen] = {}
+        self._coordinates: dict[tuple[int, TensorMap], Coordinates] = {}
 
-    def copied(
+    def record_boxes(
         self, grid: Grid, threads: Ints, place: Place, tensor: TensorMap, at: Ints, outside: Mask | None
     ) -> None:
         """Record one box per thread. `at` has a row of coordinates per dimension; `outside` marks the boxes without an
         element inside, None if there is none."""
-        seen = self._coordinates.get((grid.number, tensor))
+        coordinates = self._coordinates.get((grid.number, tensor))
         low, high, step = at.min(1), at.max(1), np.gcd.reduce(at, axis=1)
-        if seen is None:
-            seen = self._coordinates[grid.number, tensor] = Seen(low, high, step)
+        if coordinates is None:
+            coordinates = self._coordinates[grid.number, tensor] = Coordinates(low, high, step)
         else:
-            seen.low, seen.high = np.minimum(seen.low, low), np.maximum(seen.high, high)
-            seen.step = np.gcd(seen.step, step)
+            coordinates.low, coordinates.high = np.minimum(coordinates.low, low), np.maximum(coordinates.high, high)
+            coordinates.step = np.gcd(coordinates.step, step)
         if outside is not None and outside.any():
-            if seen.first is None:
+            if coordinates.first is None:
                 first = int(np.argmax(outside))
-                seen.first = place, int(threads[first]), at[:, first]
-            seen.count += int(outside.sum())
+                coordinates.first = place, int(threads[first]), at[:, first]
+            coordinates.count += int(outside.sum())
 
     def report_outside(self, place: Place, thread: int, tensor: TensorMap, at: Ints) -> None:
         """Report a copy that moves nothing, as its box is outside the tensor."""
@@ -62,12 +62,12 @@ class Boxes:
     def finish(self, grid: Grid) -> None:
         """Report the coordinates that look swapped or scaled at the end of a grid."""
         for key in [key for key in self._coordinates if key[0] == grid.number]:
-            seen, tensor = self._coordinates.pop(key), key[1]
-            cause = next(_list_causes(tensor, seen), None) if seen.first is not None else None
-            if seen.first is not None and cause is not None:
-                place, thread, at = seen.first
+            coordinates, tensor = self._coordinates.pop(key), key[1]
+            cause = next(_list_causes(tensor, coordinates), None) if coordinates.first is not None else None
+            if coordinates.first is not None and cause is not None:
+                place, thread, at = coordinates.first
                 detail = f"{_locate_box(tensor, at)} is outside, {cause[0]}"
-                self.state.report(rules.LOST_BOX, place, detail, thread=thread, count=seen.count, help=cause[1])
+                self.state.report(rules.LOST_BOX, place, detail, thread=thread, count=coordinates.count, help=cause[1])
 
 
 def _locate_box(tensor: TensorMap, at: Ints) -> str:
@@ -75,25 +75,25 @@ def _locate_box(tensor: TensorMap, at: Ints) -> str:
     return f"the box of {box} elements at ({', '.join(map(str, at.tolist()))}) of the {size} tensor"
 
 
-def _list_causes(tensor: TensorMap, seen: Seen) -> Iterator[tuple[str, str]]:
+def _list_causes(tensor: TensorMap, coordinates: Coordinates) -> Iterator[tuple[str, str]]:
     """Yield the corrections that put all boxes inside: description and remedy."""
     dims, box = np.array(tensor.dims), np.array(tensor.box)
-    covered = bool(((seen.low <= 0) & (seen.high + box >= dims)).all())
-    for one, other in combinations(range(len(dims)), 2) if not covered else ():
+    covers_all = bool(((coordinates.low <= 0) & (coordinates.high + box >= dims)).all())
+    for first, second in combinations(range(len(dims)), 2) if not covers_all else ():
         order = np.arange(len(dims))
-        order[[one, other]] = other, one
-        if _is_inside(seen.low[order], seen.high[order], dims, box):
+        order[[first, second]] = second, first
+        if _is_inside(coordinates.low[order], coordinates.high[order], dims, box):
             yield (
-                f"but all boxes would be inside with coordinates {one} and {other} swapped",
+                f"but all boxes would be inside with coordinates {first} and {second} swapped",
                 "the coordinate of the fastest dimension comes first, in the order of the tensor map's sizes: swap "
-                f"coordinates {one} and {other}",
+                f"coordinates {first} and {second}",
             )
     size = tensor.dtype.bits // 8
     scale = np.array([max(size, 1), *[1] * (len(dims) - 1)])
     if (
         size > 1
-        and seen.step[0] % (box[0] * size) == 0
-        and _is_inside(seen.low // scale, seen.high // scale, dims, box)
+        and coordinates.step[0] % (box[0] * size) == 0
+        and _is_inside(coordinates.low // scale, coordinates.high // scale, dims, box)
     ):
         yield (
             f"but all boxes would be inside with coordinate 0 divided by {size}",

@@ -332,7 +332,7 @@ class Clocks(ClockRows):
                 self.copied_own[threads, 1 + index] = self.copied_own[threads, 0]
         self.now += 1
 
-    def tensor_fence(self, threads: Ints, before: bool) -> None:
+    def fence_tensor_memory(self, threads: Ints, before: bool) -> None:
         """Execute `tcgen05.fence::before_thread_sync` or `::after_thread_sync`."""
         self._row_stamps.clear()
         source, target = (RAN, BEFORE) if before else (BEFORE, AFTER)
@@ -370,7 +370,7 @@ class Clocks(ClockRows):
     def synchronize_ctas(self, group: Group, first_thread: int, stride: int) -> None:
         """Synchronize all threads of several CTAs, each CTA separately."""
         self._row_stamps.clear()
-        for members in group.ctas(first_thread, stride).members if self._pending else ():
+        for members in group.split_by_cta(first_thread, stride).members if self._pending else ():
             self._settle_together(members)
         if group.rows_at != self.version:
             group.rows_at, group.rows = self.version, _merge_range(np.unique(self._row_of[group.threads]))
@@ -381,12 +381,14 @@ class Clocks(ClockRows):
             )
             for kinds in _ORDER_SLICES if quiet else ():
                 self._floors[rows, kinds, : CTA + 1] = self.now
-            if quiet or (not self._foreign and self._join_ctas(group, len(group.ctas(first_thread, stride).members))):
+            if quiet or (
+                not self._foreign and self._join_ctas(group, len(group.split_by_cta(first_thread, stride).members))
+            ):
                 group.floor = self.now
                 self.now += 1
                 group.floor_at = self.now, self.version
                 return
-        for members in group.ctas(first_thread, stride).members:
+        for members in group.split_by_cta(first_thread, stride).members:
             self.synchronize(members, CTA)
 
     def _join_ctas(self, group: Group, ctas: int) -> bool:

@@ -47,7 +47,7 @@ class CpAsync:
 
 
 @dataclass(frozen=True, slots=True)
-class Landed:
+class Landing:
     """A bulk load that has landed, and the mbarrier phase that counts its bytes."""
 
     record: int
@@ -55,12 +55,12 @@ class Landed:
     barrier: Barrier | None
     phase: int
 
-    def waited_for_elsewhere(self, slot: int) -> bool:
+    def is_waited_for_elsewhere(self, slot: int) -> bool:
         """Tell whether its mbarrier is outside the CTA in `slot` and a thread has waited for it: the leader of a pair
         waits for both halves of an operand."""
         if self.barrier is None or self.barrier.address // self.barrier.grid.shared_stride == slot:
             return False
-        return self.barrier.observed >= self.phase
+        return self.barrier.latest_observed >= self.phase
 
 
 class Copies:
@@ -73,7 +73,7 @@ class Copies:
         self.stores: dict[int, Stores] = {}
         self._cp: list[CpAsync] = []
         self._cp_groups = np.zeros(0, np.int64)
-        self._landed: dict[tuple[int, int], dict[int, Landed]] = {}
+        self._landings: dict[tuple[int, int], dict[int, Landing]] = {}
         """Per grid and slot: the last bulk load of each channel that landed in the CTA's shared memory."""
         self._st: dict[int, tuple[Barrier | None, Place, int, int, int]] = {}
         self._accesses: dict[tuple[object, ...], Access] = {}
@@ -83,13 +83,13 @@ class Copies:
         if self._cp:
             begins = np.zeros(len(self._count_committed(threads >> 5)), np.bool_)
             begins[threads >> 5] = True
-            for issued in self._cp:
-                old = begins[issued.warps]
-                issued.records, issued.warps, issued.groups = (
-                    part[~old] for part in (issued.records, issued.warps, issued.groups)
-                )
+            for copy in self._cp:
+                old = begins[copy.warps]
+                copy.records, copy.warps, copy.groups = (part[~old] for part in (copy.records, copy.warps, copy.groups))
 
-    def access(self, place: Place, space: Space, length: int, family: Family, writes: bool, element: int = 0) -> Access:
+    def make_access(
+        self, place: Place, space: Space, length: int, family: Family, writes: bool, element: int = 0
+    ) -> Access:
         """Return the cached access of a copy to or from one space."""
         key = (place, space, length, family, writes, element)
         entry = self._accesses.get(key)
@@ -113,45 +113,45 @@ class Copies:
         operation = state.begin_operation()
         threads = np.array([thread], np.int64)
         load = Load(thread, place, [], [], [])
-        for where, address in targets:
+        for target, address in targets:
             barrier = self.mbarriers.find(place, thread, address, "signal of a copy")
-            column = self.column_of(barrier, thread)
+            column = self.find_column(barrier, thread)
             if source is not None and not load.sources:
-                access = self.access(place, source.space, source.length, Family.BULK_LOAD, False)
+                access = self.make_access(place, source.space, source.length, Family.BULK_LOAD, False)
                 load.sources.append(self._record(access, thread, column, operation))
-                self.lifetimes.reads(place, thread, source, load.sources[0] * 64)
+                self.lifetimes.record_source(place, thread, source, load.sources[0] * 64)
                 self.tiles.run(access, threads, source, load.sources[0])
-            access = self.access(place, where.space, where.length, Family.BULK_LOAD, True)
+            access = self.make_access(place, target.space, target.length, Family.BULK_LOAD, True)
             record = self._record(access, thread, column, operation)
-            self.lifetimes.remote(place, thread, where, record * 64)
+            self.lifetimes.record_remote(place, thread, target, record * 64)
             self.lifetimes.end_with(place, thread, address, record * 64)
-            self.tiles.run(access, threads, where, record)
-            load.writes.append((record, barrier, where.length * len(where.starts)))
-            load.slots.append(int(where.starts[0]) // state.find_grid(thread).shared_stride)
+            self.tiles.run(access, threads, target, record)
+            load.writes.append((record, barrier, target.length * len(target.starts)))
+            load.slots.append(int(target.starts[0]) // state.find_grid(thread).shared_stride)
         self.loads[operation] = load
         return operation
 
-    def column_of(self, barrier: Barrier | None, thread: int) -> int:
+    def find_column(self, barrier: Barrier | None, thread: int) -> int:
         """Return the clock column of the copies that signal an mbarrier, or of those that signal none."""
         return barrier.column if barrier else self.state.find_channel(self.state.find_domain(thread), "lost")
 
     def land(self, operation: int, target: int | None = None) -> None:
         """Land a bulk load: its bytes have arrived at one target, by default at all."""
         load = self.loads[operation]
-        chosen = range(len(load.writes)) if target is None else [target]
+        indices = range(len(load.writes)) if target is None else [target]
         now = self.state.clocks.now
-        for index in chosen:
+        for index in indices:
             record = load.writes[index][0]
             self.state.records.time[[record, *load.sources]] = now
-            self.arrived(load, index, int(self.state.records.column[record]))
+            self.record_arrival(load, index, int(self.state.records.column[record]))
         if all(slot < 0 for slot in load.slots):
             del self.loads[operation]
 
-    def arrived(self, load: Load, index: int, column: int) -> None:
+    def record_arrival(self, load: Load, index: int, column: int) -> None:
         """Record that the bytes of a load have arrived at one of its targets, and signal its mbarrier."""
         record, barrier, size = load.writes[index]
-        held = self._landed.setdefault((self.state.find_grid(load.thread).number, load.slots[index]), {})
-        held[column] = Landed(record, load.place, barrier, barrier.phase if barrier is not None else 0)
+        landings = self._landings.setdefault((self.state.find_grid(load.thread).number, load.slots[index]), {})
+        landings[column] = Landing(record, load.place, barrier, barrier.phase if barrier is not None else 0)
         load.slots[index] = -1
         if barrier is not None:
             self.mbarriers.complete_bytes(barrier, load.place, load.thread, size)
@@ -166,13 +166,13 @@ class Copies:
         stores = self.stores.setdefault(thread, Stores())
         stores.place = place
         threads = np.array([thread], np.int64)
-        reading = self.access(place, source.space, source.length, Family.BULK_STORE, False)
-        writing = self.access(place, target.space, target.length, Family.BULK_STORE, True, reduces)
+        reading = self.make_access(place, source.space, source.length, Family.BULK_STORE, False)
+        writing = self.make_access(place, target.space, target.length, Family.BULK_STORE, True, reduces)
         ends = ((reading, source, "bulk.read", stores.open[0]), (writing, target, "bulk", stores.open[1]))
-        for access, where, stream, records in ends:
+        for access, part, stream, records in ends:
             record = self._record(access, thread, state.find_channel(domain, stream, thread), operation)
             records.append(record)
-            self.tiles.run(access, threads, where, record)
+            self.tiles.run(access, threads, part, record)
         return operation
 
     def commit_bulk(self, group: Group, place: Place) -> None:
@@ -192,20 +192,20 @@ class Copies:
         """Record that `cp.async.bulk.wait_group{.read}` returned."""
         clocks, records = self.state.clocks, self.state.records
         for thread, stores in self._select_stores(group).items():
-            done = stores.groups[: max(0, len(stores.groups) - pending)]
+            complete_groups = stores.groups[: max(0, len(stores.groups) - pending)]
             now = clocks.tick()
             domain = self.state.find_domain(thread)
             threads = np.array([thread], np.int64)
-            for sources, targets in done:
+            for sources, targets in complete_groups:
                 records.complete(sources if read else sources + targets, now)
-            if done:
+            if complete_groups:
                 clocks.learn(threads, self.state.find_channel(domain, "bulk.read", thread), now)
-            if done and not read:
+            if complete_groups and not read:
                 # An async read by another CTA still needs a proxy fence.
                 kinds = [SEEN, CROSSED_SHARED, WIDE_SHARED, WIDE_GLOBAL, RAN]
                 clocks.learn(threads, self.state.find_channel(domain, "bulk", thread), now, kinds)
 
-    def unfinished(self) -> set[int]:
+    def list_unfinished(self) -> set[int]:
         """Return the numbers of the bulk copies in flight."""
         records = self.state.records
         operations = set(self.loads)
@@ -214,7 +214,7 @@ class Copies:
                 operations |= {int(records.operation[r]) for r in sources if records.time[r] == NEVER}
         return operations
 
-    def unread_stores(self, thread: int) -> Place | None:
+    def pop_unread_store(self, thread: int) -> Place | None:
         """Remove a thread's bulk groups; return the place of a store whose source may still be read, or None."""
         stores = self.stores.pop(thread, None)
         if stores is None:
@@ -260,16 +260,18 @@ class Copies:
     def _finish_cp(self, limit: Ints) -> None:
         """Complete the copies of each warp's groups below its limit."""
         records, now = self.state.records, self.state.clocks.now
-        kept: list[CpAsync] = []
-        for issued in self._cp:
-            done = issued.groups < limit[issued.warps]
-            mine = issued.records[done]
+        remaining: list[CpAsync] = []
+        for copy in self._cp:
+            is_complete = copy.groups < limit[copy.warps]
+            mine = copy.records[is_complete]
             records.time[mine] = np.minimum(records.time[mine], now)
-            if not done.all():
-                kept.append(CpAsync(issued.records[~done], issued.warps[~done], issued.groups[~done]))
-        self._cp = kept
+            if not is_complete.all():
+                remaining.append(
+                    CpAsync(copy.records[~is_complete], copy.warps[~is_complete], copy.groups[~is_complete])
+                )
+        self._cp = remaining
 
-    def cp_holds(self, group: Group, place: Place, address: int) -> None:
+    def hold_cp_arrivals(self, group: Group, place: Place, address: int) -> None:
         """Increment the pending count per thread, as `cp.async.mbarrier.arrive` without `.noinc` does."""
         barrier = self.mbarriers.find(place, group.first, address, "arrive of cp.async")
         if barrier is not None:
@@ -287,7 +289,7 @@ class Copies:
             limit[group.warps] = NEVER
             self._finish_cp(limit)
         columns = first + group.threads - domain.first_thread
-        self.mbarriers.operation_arrives(barrier, place, group.first, columns, False, len(group) if noinc else 0)
+        self.mbarriers.arrive_by_operation(barrier, place, group.first, columns, False, len(group) if noinc else 0)
 
     # st.async, red.async
 
@@ -299,28 +301,29 @@ class Copies:
         column = state.find_channel(state.find_domain(thread), "st.async", barrier)
         state.set_column(operation, column)
         self.memory.access(access, group, addresses, operation=operation)
-        self._report_apart(group, place, addresses, barrier)
+        self._report_wrong_cta(group, place, addresses, barrier)
         record = next(iter(state.unfinished.get(operation, ())), 0)
-        for one, address in zip(group.threads.tolist(), addresses.tolist(), strict=True):
-            self.lifetimes.remote(place, one, Bytes.run(Space.SHARED, address, access.size), record * 64)
+        for issuer, address in zip(group.threads.tolist(), addresses.tolist(), strict=True):
+            self.lifetimes.record_remote(place, issuer, Bytes.run(Space.SHARED, address, access.size), record * 64)
         self._st[operation] = (barrier_life, place, thread, access.size * len(group), column)
         return operation
 
-    def _report_apart(self, group: Group, place: Place, addresses: Ints, barrier: int) -> None:
+    def _report_wrong_cta(self, group: Group, place: Place, addresses: Ints, barrier: int) -> None:
         """Report threads whose data goes to another CTA than the mbarrier's."""
         grid = self.state.find_grid(group.first)
-        there, here = barrier // grid.shared_stride, addresses // grid.shared_stride
-        wrong = np.flatnonzero(here != there)
+        barrier_slot, data_slots = barrier // grid.shared_stride, addresses // grid.shared_stride
+        wrong = np.flatnonzero(data_slots != barrier_slot)
         if len(wrong):
             first = int(wrong[0])
             detail = (
-                f"the data goes to CTA {grid.find_cta(int(here[first]))}, the mbarrier is in CTA {grid.find_cta(there)}"
+                f"the data goes to CTA {grid.find_cta(int(data_slots[first]))}, the mbarrier is in CTA "
+                f"{grid.find_cta(barrier_slot)}"
             )
             remedy = "map both addresses to the same rank: `mapa` of the data and of the mbarrier"
             thread = int(group.threads[first])
             self.state.report(rules.WRONG_CTA, place, detail, thread=thread, count=len(wrong), help=remedy)
 
-    def to_peer(self, thread: int, place: Place, target: int) -> None:
+    def check_peer(self, thread: int, place: Place, target: int) -> None:
         """Report a bulk copy between shared memory that stays in the executing CTA."""
         grid = self.state.find_grid(thread)
         slot = target // grid.shared_stride
@@ -336,7 +339,7 @@ class Copies:
         if barrier is not None:
             self.mbarriers.complete_bytes(barrier, place, thread, size, column, crosses=False)
 
-    def landing_in(self, grid_number: int, slot: int) -> list[Load]:
+    def list_landing(self, grid_number: int, slot: int) -> list[Load]:
         """Return the loads in flight to a CTA's shared memory."""
         return [
             load
@@ -346,30 +349,30 @@ class Copies:
 
     def signals(self, barrier: Barrier) -> bool:
         """Tell whether a copy in flight will signal a barrier."""
-        return any(found is barrier for found, *_ in self._st.values()) or any(
-            held is barrier and slot >= 0
+        return any(st_barrier is barrier for st_barrier, *_ in self._st.values()) or any(
+            load_barrier is barrier and slot >= 0
             for load in self.loads.values()
-            for (_, held, _), slot in zip(load.writes, load.slots, strict=True)
+            for (_, load_barrier, _), slot in zip(load.writes, load.slots, strict=True)
         )
 
     def report_landing(self, grid_number: int, slot: int, place: Place, thread: int) -> None:
         """Report loads that land, or may land, after their CTA has exited."""
-        for load in self.landing_in(grid_number, slot):
+        for load in self.list_landing(grid_number, slot):
             detail = "no thread of this CTA has waited for the bytes"
             self.state.report(rules.LANDS_AFTER_EXIT, place, detail, thread=thread, other=load.place)
-        for landed in self._landed.pop((grid_number, slot), {}).values():
-            if not landed.waited_for_elsewhere(slot):
+        for landing in self._landings.pop((grid_number, slot), {}).values():
+            if not landing.is_waited_for_elsewhere(slot):
                 detail = "no other thread has waited for the bytes"
-                self.state.report(rules.LANDS_AFTER_EXIT, place, detail, thread=thread, other=landed.place)
+                self.state.report(rules.LANDS_AFTER_EXIT, place, detail, thread=thread, other=landing.place)
 
-    def observed(self, grid_number: int, slot: int, threads: Ints) -> None:
+    def forget_observed(self, grid_number: int, slot: int, threads: Ints) -> None:
         """Forget the loads to a CTA's shared memory whose completion its exiting threads have observed."""
-        landed = self._landed.get((grid_number, slot))
-        if not landed:
+        landings = self._landings.get((grid_number, slot))
+        if not landings:
             return
         clocks = self.state.clocks
-        rows, columns = np.unique(clocks.row_of[threads]), np.array(list(landed))
-        known = clocks.table[rows[:, None, None], np.array([SEEN, RAN])[:, None], columns].max(axis=(0, 1))
-        for column, most in zip(columns.tolist(), known.tolist(), strict=True):
-            if most >= self.state.records.time[landed[column].record]:
-                del landed[column]
+        rows, columns = np.unique(clocks.row_of[threads]), np.array(list(landings))
+        times = clocks.table[rows[:, None, None], np.array([SEEN, RAN])[:, None], columns].max(axis=(0, 1))
+        for column, latest in zip(columns.tolist(), times.tolist(), strict=True):
+            if latest >= self.state.records.time[landings[column].record]:
+                del landings[column]

@@ -11,7 +11,7 @@ import numpy as np
 
 from pyptx.sim.base.events import Access, Bytes, Clock, Family, Ints, Place, Runs, Space
 from pyptx.sim.hazards.copies import Copies, Load, Stores
-from pyptx.sim.hazards.rows import rows_of
+from pyptx.sim.hazards.rows import make_rows
 from pyptx.sim.hazards.shadow import Shadow
 from pyptx.sim.hazards.tiles import Ready, Tiles
 
@@ -26,83 +26,86 @@ class _Global:
     length: int
     ready: Ready | None
 
-    def take(self, tiles: Tiles, records: Ints) -> None:
+    def store(self, tiles: Tiles, records: Ints) -> None:
         if self.ready is not None:
-            tiles.take(self.ready, records)
+            tiles.store(self.ready, records)
         elif self.shadow is not None:
-            self.shadow.note_unwritten_runs(self.starts, self.length, (records * 64).astype(np.int32))
+            self.shadow.log_run_readers(self.starts, self.length, (records * 64).astype(np.int32))
 
 
-def bulk_loads(
+def bulk_load_all(
     copies: Copies, threads: Ints, place: Place, source: Runs, targets: Ints, barriers: Ints, size: int
 ) -> list[int] | None:
     """Issue the bulk loads of several threads, with a row of target addresses and of mbarriers each; every target gets
     `size` bytes. Return the operations for `land_all`; None, with nothing done, if one may conflict."""
-    state, (count, each) = copies.state, targets.shape
+    state, (count, targets_per_copy) = copies.state, targets.shape
     grid = state.find_grid(int(threads[0]))
-    issuers, starts = threads.repeat(each), targets.reshape(-1)
+    issuers, starts = threads.repeat(targets_per_copy), targets.reshape(-1)
     reads = _compare_global(
-        copies, copies.access(place, Space.GLOBAL, source.length, Family.BULK_LOAD, False), threads, source
+        copies, copies.make_access(place, Space.GLOBAL, source.length, Family.BULK_LOAD, False), threads, source
     )
-    writing = copies.access(place, Space.SHARED, size, Family.BULK_LOAD, True)
-    rows = rows_of(starts[:, None], size)
-    writes = copies.tiles.ready(writing, issuers[:, None], Space.SHARED, rows, grid.shared)
+    writing = copies.make_access(place, Space.SHARED, size, Family.BULK_LOAD, True)
+    rows = make_rows(starts[:, None], size)
+    writes = copies.tiles.compare(writing, issuers[:, None], Space.SHARED, rows, grid.shared)
     if reads is None or writes is None:
         return None
     find = copies.mbarriers.find
     pairs = list(zip(issuers.tolist(), barriers.reshape(-1).tolist(), strict=True))
     barrier_lives = [find(place, thread, address, "signal of a copy") for thread, address in pairs]
     columns = np.array(
-        [copies.column_of(barrier, thread) for barrier, (thread, _) in zip(barrier_lives, pairs, strict=True)], np.int64
+        [copies.find_column(barrier, thread) for barrier, (thread, _) in zip(barrier_lives, pairs, strict=True)],
+        np.int64,
     )
-    operations = copies.tiles.begin(count)
-    sources = _make_records(copies, reads.access, threads, columns[::each], operations)
-    record_numbers = _make_records(copies, writing, issuers, columns, operations.repeat(each))
+    operations = copies.tiles.begin_operations(count)
+    sources = _make_records(copies, reads.access, threads, columns[::targets_per_copy], operations)
+    record_numbers = _make_records(copies, writing, issuers, columns, operations.repeat(targets_per_copy))
     far = starts // grid.shared_stride != (issuers - grid.first_thread) // grid.stride
     for at in np.flatnonzero(far).tolist():
-        where = Bytes.run(Space.SHARED, int(starts[at]), size)
-        copies.lifetimes.remote(place, int(issuers[at]), where, int(record_numbers[at]) * 64)
+        target_bytes = Bytes.run(Space.SHARED, int(starts[at]), size)
+        copies.lifetimes.record_remote(place, int(issuers[at]), target_bytes, int(record_numbers[at]) * 64)
     for record, (thread, address) in zip(record_numbers.tolist(), pairs, strict=True):
         copies.lifetimes.end_with(place, thread, address, record * 64)
-    reads.take(copies.tiles, sources)
-    copies.tiles.take(writes, record_numbers)
+    reads.store(copies.tiles, sources)
+    copies.tiles.store(writes, record_numbers)
     ends = [(record, barrier, size) for record, barrier in zip(record_numbers.tolist(), barrier_lives, strict=True)]
     slots = (targets // grid.shared_stride).tolist()
     numbers = operations.tolist()
     for at, (number, thread, record) in enumerate(zip(numbers, threads.tolist(), sources.tolist(), strict=True)):
-        copies.loads[number] = Load(thread, place, ends[at * each : at * each + each], [record], slots[at])
+        copies.loads[number] = Load(
+            thread, place, ends[at * targets_per_copy : at * targets_per_copy + targets_per_copy], [record], slots[at]
+        )
     return numbers
 
 
-def landed(copies: Copies, operations: list[int]) -> None:
+def land_all(copies: Copies, operations: list[int]) -> None:
     """Land bulk loads at all their targets."""
-    state, landed_records, times = copies.state, list[int](), list[int]()
+    state, records, times = copies.state, list[int](), list[int]()
     for operation in operations:
         load = copies.loads.pop(operation)
         now = state.clocks.now
-        landed_records += load.sources
+        records += load.sources
         for index, (record, barrier, _) in enumerate(load.writes):
-            landed_records.append(record)
+            records.append(record)
             column = barrier.column if barrier is not None else int(state.records.column[record])
-            copies.arrived(load, index, column)
-        times += [now] * (len(landed_records) - len(times))
-    state.records.time[landed_records] = times
+            copies.record_arrival(load, index, column)
+        times += [now] * (len(records) - len(times))
+    state.records.time[records] = times
 
 
-def bulk_stores(
+def bulk_store_all(
     copies: Copies, threads: Ints, place: Place, sources: Ints, size: int, target: Runs
 ) -> list[int] | None:
     """Issue the bulk stores of several threads, `size` bytes from one address of shared memory each. Return the
     operations; None, with nothing done, if one may conflict."""
     state, grid = copies.state, copies.state.find_grid(int(threads[0]))
-    reading = copies.access(place, Space.SHARED, size, Family.BULK_STORE, False)
-    rows = rows_of(sources[:, None], size)
-    reads = copies.tiles.ready(reading, threads[:, None], Space.SHARED, rows, grid.shared)
-    writing = copies.access(place, Space.GLOBAL, target.length, Family.BULK_STORE, True)
+    reading = copies.make_access(place, Space.SHARED, size, Family.BULK_STORE, False)
+    rows = make_rows(sources[:, None], size)
+    reads = copies.tiles.compare(reading, threads[:, None], Space.SHARED, rows, grid.shared)
+    writing = copies.make_access(place, Space.GLOBAL, target.length, Family.BULK_STORE, True)
     writes = _compare_global(copies, writing, threads, target) if reads is not None else None
     if reads is None or writes is None:
         return None
-    operations = copies.tiles.begin(len(threads))
+    operations = copies.tiles.begin_operations(len(threads))
     books, domains = (
         [copies.stores.setdefault(t, Stores()) for t in threads.tolist()],
         [*map(state.find_domain, threads)],
@@ -113,9 +116,9 @@ def bulk_stores(
         record_numbers = _make_records(copies, access, threads, np.array(columns, np.int64), operations)
         every.append(record_numbers.tolist())
         if access is reading:
-            copies.tiles.take(reads, record_numbers)
+            copies.tiles.store(reads, record_numbers)
         else:
-            writes.take(copies.tiles, record_numbers)
+            writes.store(copies.tiles, record_numbers)
     for book, source, record in zip(books, *every, strict=True):
         book.place = place
         book.open[0].append(source)
@@ -123,24 +126,24 @@ def bulk_stores(
     return operations.tolist()
 
 
-def _compare_global(copies: Copies, access: Access, threads: Ints, where: Runs) -> _Global | None:
+def _compare_global(copies: Copies, access: Access, threads: Ints, runs: Runs) -> _Global | None:
     """Compare accesses to global memory with earlier ones. Return None if one may conflict."""
     state, memory, tiles = copies.state, copies.memory, copies.tiles
-    shadow_memory = state.find_shadow(Space.GLOBAL, state.find_grid(int(threads[0])), where.low)
+    shadow_memory = state.find_shadow(Space.GLOBAL, state.find_grid(int(threads[0])), runs.low)
     if shadow_memory is None:
-        known = state.find_shadow(Space.GLOBAL, state.find_grid(int(threads[0])), where.high - 1)
-        return _Global(access, None, where.starts, where.length, None) if known is None else None
+        last_shadow = state.find_shadow(Space.GLOBAL, state.find_grid(int(threads[0])), runs.high - 1)
+        return _Global(access, None, runs.starts, runs.length, None) if last_shadow is None else None
     shadow, base = shadow_memory
-    if where.high > base + shadow.size:
+    if runs.high > base + shadow.size:
         return None
-    starts = where.starts - base
+    starts = runs.starts - base
     if not shadow.written:
         if not access.writes:
-            return _Global(access, shadow, starts, where.length, None)
+            return _Global(access, shadow, starts, runs.length, None)
         memory.readers.replay(shadow)
-    rows = rows_of(starts, where.length)
-    ready = tiles.ready(access, threads[:, None], Space.GLOBAL, rows, shadow)
-    return None if ready is None else _Global(access, shadow, starts, where.length, ready)
+    rows = make_rows(starts, runs.length)
+    ready = tiles.compare(access, threads[:, None], Space.GLOBAL, rows, shadow)
+    return None if ready is None else _Global(access, shadow, starts, runs.length, ready)
 
 
 def _make_records(copies: Copies, access: Access, threads: Ints, columns: Ints, operations: Clock) -> Ints:

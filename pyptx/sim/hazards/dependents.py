@@ -20,10 +20,10 @@ class Early:
     def access(self, place: Place, threads: Ints, addresses: Ints, size: int, *, writes: bool) -> None:
         """Report accesses to global memory, one address per thread, that no wait precedes. Threads may repeat."""
         clocks = self._state.clocks
-        waited = clocks.table[clocks.row_of[threads], SEEN, PRIOR] > self._grid.prior
-        early = np.flatnonzero(np.broadcast_to(~waited, addresses.shape))
+        has_waited = clocks.table[clocks.row_of[threads], SEEN, PRIOR] > self._grid.prior
+        early = np.flatnonzero(np.broadcast_to(~has_waited, addresses.shape))
         if len(early):
             thread = int(threads[early[0]] if len(threads) > 1 else threads[0])
-            where = self._state.describe_bytes(Space.GLOBAL, self._grid, int(addresses[early[0]]), size)
-            detail = f"{'writes' if writes else 'reads'} {where}"
-            self._state.report(rules.BEFORE_WAIT, place, detail, thread=thread, where=where, count=len(early))
+            location = self._state.describe_bytes(Space.GLOBAL, self._grid, int(addresses[early[0]]), size)
+            detail = f"{'writes' if writes else 'reads'} {location}"
+            self._state.report(rules.BEFORE_WAIT, place, detail, thread=thread, where=location, count=len(early))

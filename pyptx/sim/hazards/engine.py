@@ -23,7 +23,7 @@ from pyptx.sim.hazards.memory import Benign, Memory, Unchanged
 from pyptx.sim.hazards.numerics import Numerics
 from pyptx.sim.hazards.shadow import Shadow
 from pyptx.sim.hazards.state import TENSOR_BYTES, Domain, Grid, State
-from pyptx.sim.hazards.sync import Synchronisation
+from pyptx.sim.hazards.sync import Synchronization
 from pyptx.sim.hazards.tensor import TensorMemory
 from pyptx.sim.hazards.tensormaps import TensorMaps
 from pyptx.sim.hazards.tiles import Tiles
@@ -51,7 +51,7 @@ class Hazards:
         self.memory = Memory(self.state)
         self.tiles = Tiles(self.state, self.memory)
         self.barriers = Barriers(self.state)
-        self.sync = Synchronisation(self.state)
+        self.sync = Synchronization(self.state)
         self.lifetimes = Lifetimes(self.state)
         self.mbarriers = MBarriers(self.state, self.memory, self.barriers, self.lifetimes)
         self.copies = Copies(self.state, self.tiles, self.mbarriers, self.lifetimes)
@@ -145,51 +145,53 @@ class Hazards:
         self.barriers.forget(grid, slots, threads)
         for part in (self.sync, self.copies, self.tensor):
             part.forget(threads)
-        self.sync.started(grid, threads)
+        self.sync.start_cta(grid, threads)
 
     def exit(self, group: Group, place: Place) -> list[int]:
         """Record that threads exit. Return the threads that CTA barriers release because of it."""
         state = self.state
-        released: list[int] = []
-        ended: list[Ints] = []
+        threads_released: list[int] = []
+        last_threads: list[Ints] = []
         grid = state.find_grid(group.first)
-        for mine in group.ctas(grid.first_thread, grid.stride).members:
-            slot = grid.find_slot(int(mine[0]))
-            for thread in [one for one in mine.tolist() if one in self.copies.stores] if self.copies.stores else ():
-                left = self.copies.unread_stores(thread)
-                if left is not None:
-                    state.report(rules.STORE_AT_EXIT, place, "its source was not read", thread=thread, other=left)
-            self.copies.observed(grid.number, slot, mine)
-            state.live[mine] = False
-            self.sync.exits(grid, mine)
+        for members in group.split_by_cta(grid.first_thread, grid.stride).members:
+            slot = grid.find_slot(int(members[0]))
+            for thread in (
+                [member for member in members.tolist() if member in self.copies.stores] if self.copies.stores else ()
+            ):
+                open_store = self.copies.pop_unread_store(thread)
+                if open_store is not None:
+                    state.report(rules.STORE_AT_EXIT, place, "its source was not read", thread=thread, other=open_store)
+            self.copies.forget_observed(grid.number, slot, members)
+            state.live[members] = False
+            self.sync.record_exits(grid, members)
             first = grid.find_thread(slot)
             if np.count_nonzero(state.live[first : first + grid.threads]):
-                self.lifetimes.leaves(grid, slot, mine)
-                released += self.barriers.complete_after_exit(grid, slot)
-                state.clocks.stop(mine)
+                self.lifetimes.complete_uses(grid, slot, members)
+                threads_released += self.barriers.complete_after_exit(grid, slot)
+                state.clocks.stop(members)
             else:
-                self._end_cta(grid, slot, mine, place)
-                ended.append(mine)
+                self._end_cta(grid, slot, members, place)
+                last_threads.append(members)
             if self.barriers.clusters:
-                self.barriers.complete_cluster_after_exit(state.find_domain(int(mine[0])))
-        if ended:
-            state.clocks.stop(np.concatenate(ended))
-        return released
+                self.barriers.complete_cluster_after_exit(state.find_domain(int(members[0])))
+        if last_threads:
+            state.clocks.stop(np.concatenate(last_threads))
+        return threads_released
 
     def _end_cta(self, grid: Grid, slot: int, last: Ints, place: Place) -> None:
         thread = int(last[0])
         self.copies.report_landing(grid.number, slot, place, thread)
-        self.lifetimes.exits(grid, slot, last, place)
-        self.memory.ends(grid, slot)
-        self.tensor.exits(grid.number, slot, place, thread)
-        for barrier in self.mbarriers.unfinished(grid, slot) if self.mbarriers.live else ():
+        self.lifetimes.check_exit(grid, slot, last, place)
+        self.memory.explain_unread(grid, slot)
+        self.tensor.check_exit(grid.number, slot, place, thread)
+        for barrier in self.mbarriers.list_barriers(grid, slot) if self.mbarriers.live else ():
             if not self.copies.signals(barrier):
                 self.mbarriers.check_bytes(barrier, place)
             del self.mbarriers.live[grid.number, barrier.address]
         warps = np.arange(grid.find_thread(slot) >> 5, (grid.find_thread(slot) + grid.stride) >> 5)
         self.wgmma.forget(warps.tolist())
-        self.warps.ends(grid.number, warps)
-        self.maps.ends(grid.number, slot)
+        self.warps.check_exit(grid.number, warps)
+        self.maps.forget_cta(grid.number, slot)
 
     def finish(self, grid: Grid) -> None:
         """End a grid: its accesses precede all later grids."""
@@ -198,8 +200,8 @@ class Hazards:
         domains = [domain.number for domain in self.state.domains if domain.grid is grid]
         late = np.flatnonzero(records.time[1 : records.count] > now) + 1
         records.time[late[np.isin(records.get_domains(late), domains)]] = now
-        self.maps.grid_done()
-        self.lifetimes.grid_done(grid)
+        self.maps.release_all()
+        self.lifetimes.forget_grid(grid)
         self.boxes.finish(grid)
 
     # Accesses of threads
@@ -219,15 +221,15 @@ class Hazards:
         values that their bytes already have: warps that repeat each other's store are harmless.
         """
         if access.space is Space.SHARED and self.state.find_grid(group.first).cluster > 1:
-            self.lifetimes.remote_lanes(access.place, group.threads, addresses)
-        where = addresses
+            self.lifetimes.record_remote_lanes(access.place, group.threads, addresses)
+        locations = addresses
         if access.space is Space.SHARED and len(self.state.grids) > 1:
-            where = addresses + (self.state.find_grid(group.first).number << 40)
+            locations = addresses + (self.state.find_grid(group.first).number << 40)
         # Check it before its own acquire, which orders only later accesses.
         if access.strong:
             self.memory.access(access, group, addresses, benign=True)
-            self.sync.strong(access, group, where)
+            self.sync.synchronize_strong(access, group, locations)
             return
         self.memory.access(access, group, addresses, benign=benign, unchanged=unchanged)
         if access.writes:
-            self.sync.weak_store(access, where)
+            self.sync.end_sequences(access, locations)

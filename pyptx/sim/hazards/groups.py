@@ -12,7 +12,7 @@ from pyptx.sim.base.events import Clock, Ints
 
 @dataclass(frozen=True, slots=True)
 class Ctas:
-    """The CTAs of a group: the position of the first thread of each, the CTA of each thread, the threads of each."""
+    """The CTAs of a group: the position of each one's first thread, the CTA of each thread, the threads of each CTA."""
 
     first: Ints
     index: Ints
@@ -20,7 +20,7 @@ class Ctas:
 
 
 class Group:
-    """Threads in the order of the machine's lanes. Create one per group and keep it: its properties are cached."""
+    """Threads in the order of the machine's lanes. Create one per lane set and keep it: its properties are cached."""
 
     def __init__(self, threads: Ints) -> None:
         self.threads = np.asarray(threads, np.int64)
@@ -55,7 +55,7 @@ class Group:
 
     @property
     def warps(self) -> Ints:
-        """The warps, without repetition."""
+        """The distinct warps."""
         return self._by_warp[0]
 
     @property
@@ -79,8 +79,8 @@ class Group:
     def first(self) -> int:
         return int(self.threads[0])
 
-    def ctas(self, first_thread: int, stride: int) -> Ctas:
-        """Return the threads by CTA."""
+    def split_by_cta(self, first_thread: int, stride: int) -> Ctas:
+        """Return the CTAs of the group."""
         if self._ctas is None:
             slots = (self.threads - first_thread) // stride
             _, first, index, counts = np.unique(slots, return_index=True, return_inverse=True, return_counts=True)
@@ -91,7 +91,7 @@ class Group:
 
     @cached_property
     def ends(self) -> tuple[Ints, Ints]:
-        """Per warp, the positions of its first and of its last thread."""
+        """Per warp, the positions of its first and last thread."""
         index, count = self.warp_index, len(self.warps)
         first, last = np.zeros(count, np.int64), np.zeros(count, np.int64)
         last[index] = np.arange(len(index))
@@ -99,13 +99,13 @@ class Group:
         return first, last
 
     @cached_property
-    def listed(self) -> list[int]:
-        """The threads' numbers."""
+    def thread_list(self) -> list[int]:
+        """The thread numbers as a list."""
         return self.threads.tolist()
 
     @cached_property
     def members(self) -> frozenset[int]:
         return frozenset(self.threads.tolist())
 
-    def __getitem__(self, chosen: Ints | list[int]) -> Group:
-        return Group(self.threads[chosen])
+    def __getitem__(self, positions: Ints | list[int]) -> Group:
+        return Group(self.threads[positions])

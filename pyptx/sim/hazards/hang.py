@@ -1,4 +1,4 @@
-"""The hazard engine's knowledge of awaited events, for the graph of a hang."""
+"""What the hazard engine knows about awaited events, for the wait-for graph of a hang."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class Hangs:
         self.state, self.barriers, self.mbarriers = state, barriers, mbarriers
 
     def explain(self, waiting: Sequence[Waiting], standing: Sequence[Standing] = ()) -> HangReport:
-        """Return the graph, and keep a deadlock finding at the guilty wait."""
+        """Return the wait-for graph, and report a deadlock at the guilty wait."""
         report = explain(waiting, standing, self)
         finding = report.make_finding()
         if finding is not None:
             self.state.ledger.add(finding)
         return report
 
-    def livelock(self, threads: Ints, place: Place, detail: str) -> None:
-        """Report that the step limit was reached while threads kept running."""
+    def report_livelock(self, threads: Ints, place: Place, detail: str) -> None:
+        """Report that threads keep running without progress."""
         self.state.report(rules.LIVELOCK, place, detail, thread=int(threads[0]), count=len(threads))
 
     def name_threads(self, threads: Sequence[int]) -> str:
@@ -52,7 +52,7 @@ class Hangs:
         return ", ".join(parts) + (f" and {format_count('more warp', len(warps) - 4)}" if len(warps) > 4 else "")
 
     def describe(self, wait: Waiting) -> Subject:
-        """Describe the event that these threads wait for."""
+        """Describe the event that some threads wait for."""
         key, helpers = self._make_key(wait), self._find_helpers(wait)
         if wait.kind == "mbarrier":
             return self._describe_mbarrier(wait, key, helpers)
@@ -76,15 +76,15 @@ class Hangs:
 
     def _describe_mbarrier(self, wait: Waiting, key: tuple[object, ...], helpers: frozenset[int]) -> Subject:
         grid = self.state.find_grid(wait.threads[0])
-        where = self.state.describe_bytes(Space.SHARED, grid, wait.key, 8).removeprefix("8 bytes at ")
+        location = self.state.describe_bytes(Space.SHARED, grid, wait.key, 8).removeprefix("8 bytes at ")
         barrier = self.mbarriers.live.get((grid.number, wait.key))
         if barrier is None:
-            return Subject(key, f"mbarrier at {where}", "it is not initialized", helpers=helpers, is_broken=True)
+            return Subject(key, f"mbarrier at {location}", "it is not initialized", helpers=helpers, is_broken=True)
         missing = advice.describe_phase(barrier.phase, barrier.pending, barrier.count, barrier.tx, wait.parity)
         history = tuple(
             f"{doing} by {self.state.describe_thread(thread)} at {place}" for place, thread, doing in barrier.history
         )
-        name = f"mbarrier at {where}, phase {barrier.phase}"
+        name = f"mbarrier at {location}, phase {barrier.phase}"
         lacks = barrier.pending, barrier.count, barrier.tx
         return Subject(key, name, missing, history, barrier.place, helpers, has_begun=advice.has_begun(*lacks),
                        advice=advice.advise_phase(*lacks), is_broken=barrier.tx != 0)  # fmt: skip
@@ -93,36 +93,41 @@ class Hangs:
         thread = wait.threads[0]
         grid = self.state.find_grid(thread)
         slot = grid.find_slot(thread)
-        now = self.barriers.rounds.get((grid.number, slot, wait.key))
+        barrier_round = self.barriers.rounds.get((grid.number, slot, wait.key))
         name = f"barrier {wait.key} of CTA {self.state.describe_thread(thread).cta}"
-        if now is None:
+        if barrier_round is None:
             return Subject(key, name, "no round has begun", helpers=helpers)
         threads = grid.list_threads(slot)
         live = len({int(t) >> 5 for t in threads[self.state.live[threads]]})
-        needed = now.count // 32 if now.count else live
-        missing = f"{len(now.warps)} of {needed} warps have arrived"
-        if now.count and needed > live:
+        warp_count = barrier_round.count // 32 if barrier_round.count else live
+        missing = f"{len(barrier_round.warps)} of {warp_count} warps have arrived"
+        if barrier_round.count and warp_count > live:
             missing += f", only {live} warps are live"
         history = tuple(
-            f"{self.name_threads([warp * 32 + i for i in range(32)])} arrived at {p}" for warp, p in now.warps.items()
+            f"{self.name_threads([warp * 32 + i for i in range(32)])} arrived at {p}"
+            for warp, p in barrier_round.warps.items()
         )
-        return Subject(key, name, missing, history, now.place, helpers - set(now.warps), advice=advice.BARS)
+        return Subject(
+            key, name, missing, history, barrier_round.place, helpers - set(barrier_round.warps), advice=advice.BARS
+        )
 
     def _describe_cluster(self, wait: Waiting, key: tuple[object, ...], helpers: frozenset[int]) -> Subject:
         domain = self.state.find_domain(wait.threads[0])
-        now = self.barriers.clusters.get(domain.number)
-        lacking = sorted(self.barriers.list_live_threads(domain) - (now.arrivals if now else set[int]()))
+        cluster_round = self.barriers.clusters.get(domain.number)
+        lacking = sorted(
+            self.barriers.list_live_threads(domain) - (cluster_round.arrivals if cluster_round else set[int]())
+        )
         missing = advice.describe_absent("thread", len(lacking)) + (
             f": {self.name_threads(lacking)}" if lacking else ""
         )
-        place = next(iter(now.places.values()), None) if now else None
+        place = next(iter(cluster_round.places.values()), None) if cluster_round else None
         return Subject(key, f"cluster barrier of CTAs {domain.ctas}", missing, place=place, helpers=helpers,
                        advice=advice.CLUSTERS)  # fmt: skip
 
     def _find_helpers(self, wait: Waiting) -> frozenset[int]:
-        """Return the live warps that could cause the event."""
+        """Return the live warps that could cause the awaited event."""
         thread = wait.threads[0]
-        warps = {one >> 5 for one in self.barriers.list_live_threads(self.state.find_domain(thread))}
+        warps = {member >> 5 for member in self.barriers.list_live_threads(self.state.find_domain(thread))}
         if wait.kind == "bar":
             grid = self.state.find_grid(thread)
             slot = grid.find_slot(thread)

@@ -16,62 +16,62 @@ _OBSERVED = "before exit, execute a cluster barrier on which the peer arrives af
 
 @dataclass(slots=True)
 class Use:
-    """The last access of a thread to another CTA's shared memory, or of its copies to its own."""
+    """The last access of a thread at one place to another CTA's shared memory, or of its copies to its own."""
 
     thread: int
     time: int
     place: Place
     ref: int
     own: bool = False
-    """Whether a copy of the CTA's own threads reads the memory."""
+    """Whether it is a copy by the CTA's own thread that reads the memory."""
 
 
 class Lifetimes:
-    """Remote accesses, per CTA that owns the bytes."""
+    """Remote accesses, by the CTA that owns the bytes."""
 
     def __init__(self, state: State) -> None:
         self.state = state
         self._uses: dict[tuple[int, int], dict[tuple[int, Place], Use]] = {}
         self._ended: dict[tuple[int, int], Place] = {}
-        """Where the last threads of a CTA exited."""
+        """The place where the last threads of each CTA exited."""
 
-    def remote(self, place: Place, thread: int, where: Bytes, ref: int) -> None:
-        """Record an access that may be to another CTA of the cluster."""
-        if where.space is not Space.SHARED:
+    def record_remote(self, place: Place, thread: int, target: Bytes, ref: int) -> None:
+        """Record an access if it is to another CTA of the cluster."""
+        if target.space is not Space.SHARED:
             return
         state = self.state
         grid = state.find_grid(thread)
         if grid.cluster == 1:
             return
-        slot = int(where.starts[0]) // grid.shared_stride
+        slot = int(target.starts[0]) // grid.shared_stride
         if slot == grid.find_slot(thread):
             return
         self._check_started(place, thread, grid, slot)
         self._uses.setdefault((grid.number, slot), {})[thread, place] = Use(thread, state.clocks.now, place, ref)
 
     def end_with(self, place: Place, thread: int, address: int, ref: int) -> None:
-        """End the recorded signal of another CTA's mbarrier when the signaling copy ends."""
+        """Let the recorded signal to another CTA's mbarrier end with the copy that sends it."""
         grid = self.state.find_grid(thread)
         use = self._uses.get((grid.number, address // grid.shared_stride), {}).get((thread, place))
         if use is not None:
             use.ref = ref
 
-    def reads(self, place: Place, thread: int, source: Bytes, ref: int) -> None:
-        """Record a copy to a peer that reads the CTA's own memory until the peer's mbarrier has its bytes."""
+    def record_source(self, place: Place, thread: int, source: Bytes, ref: int) -> None:
+        """Record a copy that reads the CTA's own memory until the peer's mbarrier has its bytes."""
         grid = self.state.find_grid(thread)
         if source.space is Space.SHARED:
             key = grid.number, int(source.starts[0]) // grid.shared_stride
             self._uses.setdefault(key, {})[thread, place] = Use(thread, self.state.clocks.now, place, ref, own=True)
 
-    def remote_lanes(self, place: Place, threads: Ints, addresses: Ints) -> None:
-        """Record the remote ones of one access per thread."""
+    def record_remote_lanes(self, place: Place, threads: Ints, addresses: Ints) -> None:
+        """Record the remote accesses of threads with one address each."""
         grid = self.state.find_grid(int(threads[0]))
         if grid.cluster == 1:
             return
         slots = addresses // grid.shared_stride
         far = np.flatnonzero(slots != (threads - grid.first_thread) // grid.stride)
         for at in far.tolist():
-            self.remote(place, int(threads[at]), Bytes.run(Space.SHARED, int(addresses[at]), 1), 0)
+            self.record_remote(place, int(threads[at]), Bytes.run(Space.SHARED, int(addresses[at]), 1), 0)
 
     def _check_started(self, place: Place, thread: int, grid: Grid, slot: int) -> None:
         state = self.state
@@ -90,19 +90,19 @@ class Lifetimes:
             )
 
     def _knows_peer(self, thread: int, grid: Grid, slot: int) -> bool:
-        """Tell whether the thread knows by some barrier that the peer has started."""
+        """Tell whether a thread has synchronized with any thread of the peer."""
         clocks = self.state.clocks
         columns = clocks.first_thread[thread >> 5]
         first = grid.find_thread(slot) - int(columns) + 1
         return bool(clocks.table[clocks.row_of[thread], RAN, first : first + grid.stride].any())
 
-    def exits(self, grid: Grid, slot: int, threads: Ints, place: Place) -> None:
-        """Check that every remote use of a CTA's memory is known to be complete when its last threads exit."""
+    def check_exit(self, grid: Grid, slot: int, threads: Ints, place: Place) -> None:
+        """Report remote uses of a CTA's memory that may not be complete when its last threads exit."""
         state = self.state
         self._ended[grid.number, slot] = place
         if (grid.number, slot) not in self._uses:
             return
-        self.leaves(grid, slot, threads)
+        self.complete_uses(grid, slot, threads)
         for use in self._uses.pop((grid.number, slot), {}).values():
             if use.own:
                 detail, thread = "its source may not have been read yet", int(threads[0])
@@ -111,12 +111,12 @@ class Lifetimes:
                 detail = "the CTA exits while a peer may still use its shared memory"
                 state.report(rules.PEER_EXITED, place, detail, thread=int(threads[0]), other=use.place)
 
-    def leaves(self, grid: Grid, slot: int, threads: Ints) -> None:
-        """Record what exiting threads of a CTA know to be complete."""
+    def complete_uses(self, grid: Grid, slot: int, threads: Ints) -> None:
+        """Forget the uses of a CTA's memory that its exiting threads know to be complete."""
         uses, clocks = self._uses.get((grid.number, slot)), self.state.clocks
         if not uses:
             return
-        known = clocks.table[np.unique(clocks.row_of[threads])][:, [SEEN, RAN]].max(axis=(0, 1))
+        times = clocks.table[np.unique(clocks.row_of[threads])][:, [SEEN, RAN]].max(axis=(0, 1))
         for key, use in [*uses.items()]:
             if use.ref:
                 record = use.ref >> 6
@@ -124,10 +124,10 @@ class Lifetimes:
             else:
                 column = use.thread - int(clocks.first_thread[use.thread >> 5]) + 1
                 time = use.time
-            if time != NEVER and known[column] >= time:
+            if time != NEVER and times[column] >= time:
                 del uses[key]
 
-    def grid_done(self, grid: Grid) -> None:
+    def forget_grid(self, grid: Grid) -> None:
         """Forget a grid."""
         for key in [key for key in self._uses if key[0] == grid.number]:
             del self._uses[key]

@@ -1,6 +1,6 @@
-"""mbarrier objects: their lifetime, their phases by number, and what each phase releases to its observers.
+"""mbarrier objects: their lifetime, their phases, and what each phase releases to its observers.
 
-Knows the mbarrier's own rules (*mbarrier*), not who moves the bytes that it counts.
+Knows the rules of *mbarrier*, not who moves the bytes that it counts.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from pyptx.sim.hazards.publishing import release_each
 from pyptx.sim.hazards.state import Grid, Release, State
 
 LIMIT = (1 << 20) - 1
-_MOST_SHOWN = 4096
-"""The most entries that record which threads know of whose initializations."""
+_MOST_VISIBLE = 4096
+"""The most cached checks of whether an initialization is visible."""
 
 
 @dataclass(slots=True)
@@ -55,105 +55,105 @@ class Barrier:
     stamp: Stamp | None = None
     far: Stamp | None = None
     far_thread: int = 0
-    done: dict[int, tuple[Stamp | None, Stamp | None]] = field(
+    phase_stamps: dict[int, tuple[Stamp | None, Stamp | None]] = field(
         default_factory=dict[int, tuple[Stamp | None, Stamp | None]]
     )
     times: list[int] = field(default_factory=list[int])
-    observed: int = -1
+    latest_observed: int = -1
     history: list[tuple[Place, int, str]] = field(default_factory=list[tuple[Place, int, str]])
-    """Past actions: place, thread and description."""
-    expected_at: Place | None = None
+    """The last actions: place, thread and description."""
+    expect_place: Place | None = None
     first_thread: int = 0
     """The first thread of the cluster."""
-    informed: Mask = field(default_factory=lambda: np.zeros(0, np.bool_))
-    """The threads of the grid that are known to know of the initialization."""
-    arrived: Clock = field(default_factory=lambda: np.zeros(0, np.int32))
-    """The phase of each thread's last arrival: its wait means no earlier one."""
+    knows_init: Mask = field(default_factory=lambda: np.zeros(0, np.bool_))
+    """Per thread of the grid: whether the initialization is visible to it, as far as checked."""
+    arrival_phases: Clock = field(default_factory=lambda: np.zeros(0, np.int32))
+    """Per thread of the cluster: the phase of its last arrival. A later wait cannot mean an earlier phase."""
 
-    def arrives(self, group: Group, phase: int) -> None:
-        """Record the arriving threads of the cluster."""
-        size, at = len(self.arrived), group.first - self.first_thread
+    def record_arrivals(self, group: Group, phase: int) -> None:
+        """Record that threads arrive in a phase."""
+        size, at = len(self.arrival_phases), group.first - self.first_thread
         if len(group) > 1:
             places = group.threads - self.first_thread
-            self.arrived[places[(places >= 0) & (places < size)]] = phase
+            self.arrival_phases[places[(places >= 0) & (places < size)]] = phase
         elif 0 <= at < size:
-            self.arrived[at] = phase
+            self.arrival_phases[at] = phase
 
 
 class MBarriers:
-    """All live mbarriers. Addresses are shared addresses as the grid numbers them."""
+    """All live mbarriers, by grid and shared address."""
 
     def __init__(self, state: State, memory: Memory, barriers: Barriers, lifetimes: Lifetimes) -> None:
         self.state, self.memory, self.barriers, self.lifetimes = state, memory, barriers, lifetimes
         self.live: dict[tuple[int, int], Barrier] = {}
         self._init_access: dict[Place, Access] = {}
-        self._shown: dict[tuple[int, bytes], int] = {}
-        """Up to what time threads know of another thread's initializations."""
+        self._visible_until: dict[tuple[int, bytes], int] = {}
+        """Per initializing thread and set of threads: the time up to which its initializations are visible to them."""
 
     def find(self, place: Place, thread: int, address: int, doing: str) -> Barrier | None:
-        """Return the mbarrier that an operation of a thread names, after checking that it may."""
+        """Return the mbarrier that a thread's operation names, after checking that it is live and visible."""
         state = self.state
         grid = state.find_grid(thread)
         barrier = self.live.get((grid.number, address))
         slot = address // grid.shared_stride
         if slot != grid.find_slot(thread):
-            self.lifetimes.remote(place, thread, Bytes.run(Space.SHARED, address, 8), 0)
+            self.lifetimes.record_remote(place, thread, Bytes.run(Space.SHARED, address, 8), 0)
             if not state.live[grid.list_threads(slot)].any():
                 return None
         if barrier is None:
-            where = state.describe_bytes(Space.SHARED, grid, address, 8)
-            state.report(rules.NOT_A_BARRIER, place, f"{doing} on {where}", thread=thread, where=where)
+            location = state.describe_bytes(Space.SHARED, grid, address, 8)
+            state.report(rules.NOT_A_BARRIER, place, f"{doing} on {location}", thread=thread, where=location)
             return None
-        if not barrier.informed[thread - grid.first_thread]:
-            self._check_known(barrier, place, np.array([thread], np.int64), doing)
+        if not barrier.knows_init[thread - grid.first_thread]:
+            self._check_visible(barrier, place, np.array([thread], np.int64), doing)
         return barrier
 
     def find_by(self, place: Place, group: Group, address: int, doing: str) -> Barrier | None:
-        """Return the mbarrier that an operation of several threads names; each must know of its initialization."""
+        """Return the mbarrier that an operation of a group names, after the same checks for each thread."""
         barrier = self.find(place, group.first, address, doing)
         if barrier is not None and len(group) > 1:
-            self._check_known(barrier, place, group.threads, doing)
+            self._check_visible(barrier, place, group.threads, doing)
         return barrier
 
-    def _check_known(self, barrier: Barrier, place: Place, threads: Ints, doing: str) -> None:
-        """Report threads to which the initialization is not visible; remember the others."""
+    def _check_visible(self, barrier: Barrier, place: Place, threads: Ints, doing: str) -> None:
+        """Report threads to which the initialization is not visible, and remember the others."""
         state, first = self.state, barrier.grid.first_thread
-        known = barrier.informed[threads - first]
-        if known.all():
+        knows_init = barrier.knows_init[threads - first]
+        if knows_init.all():
             return
-        unknown = threads[~known]
-        # A thread that knows another's actions up to a time knows all mbarriers that it initialized until then.
+        unknown = threads[~knows_init]
+        # A thread that knows the initializing thread up to a time knows all its initializations until then.
         query, time = (barrier.init_thread, unknown.tobytes()), int(state.records.time[barrier.init_ref >> 6])
-        if self._shown.get(query, -1) >= time:
-            barrier.informed[unknown - first] = True
+        if self._visible_until.get(query, -1) >= time:
+            barrier.knows_init[unknown - first] = True
             return
         good = precedes(state, np.full(len(unknown), barrier.init_ref, np.int64), unknown)
         if good.all():
-            if len(self._shown) >= _MOST_SHOWN:
-                self._shown.clear()
-            self._shown[query] = time
+            if len(self._visible_until) >= _MOST_VISIBLE:
+                self._visible_until.clear()
+            self._visible_until[query] = time
         for at in np.flatnonzero(~good).tolist():
             good[at] = self.barriers.is_init_visible(int(unknown[at]), barrier.address)
-        barrier.informed[unknown[good] - first] = True
+        barrier.knows_init[unknown[good] - first] = True
         if not good.all():
             thread = int(unknown[~good][0])
-            detail = f"{doing} on {self.named(barrier)} before its initialization is visible here"
+            detail = f"{doing} on {self.describe_barrier(barrier)} before its initialization is visible here"
             count = int((~good).sum())
             state.report(rules.BARRIER_NOT_VISIBLE, place, detail, thread=thread, other=barrier.place, count=count)
 
-    def named(self, barrier: Barrier) -> str:
-        """Return the mbarrier in the program's terms."""
+    def describe_barrier(self, barrier: Barrier) -> str:
+        """Return the name of an mbarrier in the program's terms."""
         return self.state.describe_bytes(Space.SHARED, barrier.grid, barrier.address, 8).removeprefix("8 bytes at ")
 
     def is_remote(self, barrier: Barrier, thread: int) -> bool:
         return barrier.grid.find_slot(thread) != barrier.address // barrier.grid.shared_stride
 
     def init(self, thread: int, place: Place, address: int, count: int, limit: int = LIMIT) -> None:
-        """`mbarrier.init`."""
+        """Execute `mbarrier.init`."""
         self.init_all([thread], place, [address], count, limit)
 
     def init_all(self, threads: list[int], place: Place, addresses: list[int], count: int, limit: int = LIMIT) -> None:
-        """`mbarrier.init` by several threads, each of its own mbarrier."""
+        """Execute `mbarrier.init` by several threads, each on its own mbarrier."""
         state = self.state
         grid = state.find_grid(threads[0])
         for thread, address in zip(threads, addresses, strict=True):
@@ -161,7 +161,7 @@ class MBarriers:
                 state.report(rules.COUNT_RANGE, place, f"count {count}", thread=thread)
             old = self.live.get((grid.number, address))
             if old is not None:
-                detail = f"{self.named(old)} in phase {old.phase}, {old.pending} arrivals pending"
+                detail = f"{self.describe_barrier(old)} in phase {old.phase}, {old.pending} arrivals pending"
                 state.report(rules.REINITIALISED, place, detail, thread=thread, other=old.place)
                 state.records.retire_barrier(old.init_ref >> 6, state.clocks.now)
         access = self._init_access.setdefault(place, store(place, Space.SHARED, 8))
@@ -178,18 +178,18 @@ class MBarriers:
         life = int(state.clocks.life_of[warp])
         record = state.records.add_barrier(access, life, column, thread & 31, state.clocks.now)
         ref = record * 64 + (thread & 31)
-        for plane, cells, _ in grid.shared.lanes(np.array([address]), 8):
+        for plane, cells, _ in grid.shared.find_cells(np.array([address]), 8):
             plane.write[cells], plane.odd, plane.barriers = ref, True, True
         channel = state.find_channel(domain, "mbarrier", address, place)
         barrier = Barrier(grid, address, count, count, place, ref, thread, channel, first_thread=domain.first_thread)
-        barrier.informed = np.zeros(grid.slots * grid.stride, np.bool_)
-        barrier.informed[thread - grid.first_thread] = True
-        barrier.arrived = np.zeros(grid.cluster * grid.stride, np.int32)
+        barrier.knows_init = np.zeros(grid.slots * grid.stride, np.bool_)
+        barrier.knows_init[thread - grid.first_thread] = True
+        barrier.arrival_phases = np.zeros(grid.cluster * grid.stride, np.int32)
         self.live[grid.number, address] = barrier
         self.barriers.note_init(thread, address)
 
     def inval(self, thread: int, place: Place, address: int) -> None:
-        """`mbarrier.inval`."""
+        """Execute `mbarrier.inval`."""
         barrier = self.find(place, thread, address, "inval")
         if barrier is None:
             return
@@ -204,11 +204,11 @@ class MBarriers:
 
     def _check_own(self, barrier: Barrier, thread: int, place: Place, doing: str) -> None:
         if self.is_remote(barrier, thread):
-            detail = f"{doing} on {self.named(barrier)}"
+            detail = f"{doing} on {self.describe_barrier(barrier)}"
             self.state.report(rules.REMOTE_OPERATION, place, detail, thread=thread, other=barrier.place)
 
-    def own_only(self, place: Place, thread: int, address: int, doing: str) -> None:
-        """Report an operation on another CTA's mbarrier that only the executing CTA's allows."""
+    def check_own(self, place: Place, thread: int, address: int, doing: str) -> None:
+        """Report an operation on another CTA's mbarrier that is legal only on the executing CTA's own."""
         barrier = self.live.get((self.state.find_grid(thread).number, address))
         if barrier is not None:
             self._check_own(barrier, thread, place, doing)
@@ -226,39 +226,39 @@ class MBarriers:
         drop: bool = False,
         no_complete: bool = False,
     ) -> None:
-        """`mbarrier.arrive{_drop}{.expect_tx}{.noComplete}` by each thread of the group, on one mbarrier."""
+        """Execute `mbarrier.arrive{_drop}{.expect_tx}{.noComplete}` by each thread of the group, on one mbarrier."""
         barrier = self.find_by(place, group, address, "arrive")
-        rest = group.threads
-        while barrier is not None and len(rest):
-            # Arrivals after a completed phase release to the next one.
-            room = barrier.pending // count or len(rest)
-            arriving = group if room >= len(group) else Group(rest[:room])
+        remaining = group.threads
+        while barrier is not None and len(remaining):
+            # Arrivals beyond the pending count belong to the next phase.
+            room = barrier.pending // count or len(remaining)
+            arriving = group if room >= len(group) else Group(remaining[:room])
             self._arrive(barrier, arriving, place, address, count, expect, sem, scope, drop, no_complete)
-            rest = rest[len(arriving) :]
+            remaining = remaining[len(arriving) :]
 
     def arrive_all(
-        self, each: list[tuple[Group, int]], place: Place, *, count: int = 1, expect: int = 0, sem: Sem = Sem.RELEASE,
-        scope: Scope = Scope.CTA, drop: bool = False, no_complete: bool = False,
+        self, arrivals: list[tuple[Group, int]], place: Place, *, count: int = 1, expect: int = 0,
+        sem: Sem = Sem.RELEASE, scope: Scope = Scope.CTA, drop: bool = False, no_complete: bool = False,
     ) -> None:  # fmt: skip
-        """`arrive` by several groups, each on its own mbarrier."""
-        if len(each) == 1 or not all(self._has_room(group, address, count) for group, address in each):
-            for group, address in each:
+        """Execute `arrive` by several groups, each on its own mbarrier."""
+        if len(arrivals) == 1 or not all(self._has_room(group, address, count) for group, address in arrivals):
+            for group, address in arrivals:
                 self.arrive(
                     group, place, address, count=count, expect=expect, sem=sem, scope=scope, drop=drop,
                     no_complete=no_complete,
                 )  # fmt: skip
             return
-        # Found before any release: what is recorded for other CTAs' mbarriers is released with it.
-        barriers = [self.find_by(place, group, address, "arrive") for group, address in each]
-        for group, address in each if expect else ():
+        # Look up all mbarriers before any release: the stamps must include the remote uses that this records.
+        barriers = [self.find_by(place, group, address, "arrive") for group, address in arrivals]
+        for group, address in arrivals if expect else ():
             self.expect(group, place, address, expect)
-        stamps = release_each(self.state.clocks, [group.threads for group, _ in each]) or [None] * len(each)
-        for (group, address), barrier, stamp in zip(each, barriers, stamps, strict=True):
+        stamps = release_each(self.state.clocks, [group.threads for group, _ in arrivals]) or [None] * len(arrivals)
+        for (group, address), barrier, stamp in zip(arrivals, barriers, stamps, strict=True):
             if barrier is not None:
                 self._arrive(barrier, group, place, address, count, 0, sem, scope, drop, no_complete, stamp)
 
     def _has_room(self, group: Group, address: int, count: int) -> bool:
-        """Tell whether the current phase of an mbarrier has room for a group's arrivals."""
+        """Tell whether the pending count of an mbarrier covers a group's arrivals."""
         barrier = self.live.get((self.state.find_grid(group.first).number, address))
         return barrier is not None and len(group) * count <= barrier.pending
 
@@ -274,29 +274,29 @@ class MBarriers:
         self.contribute(barrier, stamp, first, sem, scope)
         if scope < Scope.CLUSTER and self.is_remote(barrier, first):
             self.state.narrow_arrives[place, barrier.grid.find_slot(first)] = scope
-        fenced = self.state.fences if not sem.releases else {}
-        for held in (fenced[thread] for thread in group.threads.tolist() if thread in fenced):
-            self.contribute(barrier, held.stamp.copy(), held.thread, Sem.RELEASE, min(scope, held.scope))
+        fences = self.state.fences if not sem.releases else {}
+        for fence in (fences[thread] for thread in group.threads.tolist() if thread in fences):
+            self.contribute(barrier, fence.stamp.copy(), fence.thread, Sem.RELEASE, min(scope, fence.scope))
         barrier.history.append((place, first, f"{len(group)} × arrive"))
         before = barrier.phase
-        barrier.arrives(group, before)
+        barrier.record_arrivals(group, before)
         if not drop and len(group) * count <= barrier.pending:
-            self.take(barrier, place, first, len(group) * count)
+            self.count_arrivals(barrier, place, first, len(group) * count)
         else:
             for _ in range(len(group)):
                 barrier.count -= drop
-                self.take(barrier, place, first, count)
+                self.count_arrivals(barrier, place, first, count)
         if no_complete and barrier.phase != before:
-            detail = f"`.noComplete` completed phase {before} of {self.named(barrier)}"
+            detail = f"`.noComplete` completed phase {before} of {self.describe_barrier(barrier)}"
             self.state.report(rules.TOO_MANY_ARRIVALS, place, detail, thread=first, other=barrier.place)
 
     def contribute(self, barrier: Barrier, stamp: Stamp, thread: int, sem: Sem, scope: Scope) -> None:
-        """Add what an arrival releases to the current phase."""
+        """Merge the release of an arrival into the current phase."""
         remote = self.is_remote(barrier, thread)
         if not sem.releases:
-            keep = stamp.clock[RELAXED].copy()
+            clock = stamp.clock[RELAXED].copy()
             stamp.clock[:] = 0
-            stamp.clock[RELAXED] = keep
+            stamp.clock[RELAXED] = clock
             stamp.foreign = {}
         if remote:
             far = stamp.copy()
@@ -309,93 +309,105 @@ class MBarriers:
                 barrier.far_thread = thread
         barrier.stamp = join_stamps(barrier.stamp, stamp)
 
-    def take(self, barrier: Barrier, place: Place, thread: int, count: int = 1) -> None:
-        """Count arrivals down and complete the phase when none is missing."""
-        if barrier.observed < barrier.phase - 1:
-            detail = f"arrive on {self.named(barrier)} in phase {barrier.phase}, phase {barrier.phase - 1} unobserved"
+    def count_arrivals(self, barrier: Barrier, place: Place, thread: int, count: int = 1) -> None:
+        """Decrement the pending count, and complete the phase if nothing is pending."""
+        if barrier.latest_observed < barrier.phase - 1:
+            name, last = self.describe_barrier(barrier), barrier.phase - 1
+            detail = f"arrive on {name} in phase {barrier.phase}, phase {last} unobserved"
             self.state.report(rules.PHASE_UNOBSERVED, place, detail, thread=thread, other=barrier.place)
-            barrier.observed = barrier.phase - 1
+            barrier.latest_observed = barrier.phase - 1
         if count > barrier.pending:
-            left = f"{barrier.pending} of {barrier.count} pending in phase {barrier.phase}"
-            detail = f"{count} more on {self.named(barrier)} with {left}"
+            balance = f"{barrier.pending} of {barrier.count} pending in phase {barrier.phase}"
+            detail = f"{count} more on {self.describe_barrier(barrier)} with {balance}"
             self.state.report(rules.TOO_MANY_ARRIVALS, place, detail, thread=thread, other=barrier.place)
         barrier.pending = max(0, barrier.pending - count)
-        self._trim_history(barrier)
+        self._complete_phase(barrier)
 
     def expect(self, group: Group, place: Place, address: int, size: int) -> None:
-        """`mbarrier.expect_tx` by each thread of the group."""
+        """Execute `mbarrier.expect_tx` by each thread of the group."""
         barrier = self.find_by(place, group, address, "expect_tx")
         if barrier is None:
             return
         barrier.tx += size * len(group)
-        barrier.expected_at = place
+        barrier.expect_place = place
         barrier.history.append((place, group.first, f"expect {size * len(group)} bytes"))
         self._check_range(barrier, place, group.first)
-        self._trim_history(barrier)
+        self._complete_phase(barrier)
 
     def _check_range(self, barrier: Barrier, place: Place, thread: int) -> None:
         if abs(barrier.tx) > LIMIT:
-            detail = f"transaction count {barrier.tx} in phase {barrier.phase} of {self.named(barrier)}"
+            detail = f"transaction count {barrier.tx} in phase {barrier.phase} of {self.describe_barrier(barrier)}"
             self.state.report(rules.TRANSACTION_RANGE, place, detail, thread=thread, other=barrier.place)
 
     def complete_bytes(
         self, barrier: Barrier, place: Place, thread: int, size: int, column: int | None = None, crosses: bool = True
     ) -> None:
-        """Complete bytes: a thread that observes the phase knows the channel's operations up to now.
+        """Complete bytes of the current phase: its observers know the channel's operations up to now.
 
-        `crosses`: by the async proxy, whose completion is an implicit proxy fence.
+        `crosses`: the async proxy wrote them, whose completion is an implicit proxy fence.
         """
         kinds = [SEEN, WIDE_SHARED, WIDE_GLOBAL, RAN]
-        self._hand_on(barrier, column or barrier.column, [*kinds, CROSSED_SHARED, CROSSED_GLOBAL] if crosses else kinds)
+        self._release_completion(
+            barrier, column or barrier.column, [*kinds, CROSSED_SHARED, CROSSED_GLOBAL] if crosses else kinds
+        )
         barrier.tx -= size
         barrier.history.append((place, thread, f"{size} bytes complete"))
         self._check_range(barrier, place, thread)
         if barrier.pending == 0 and barrier.tx < 0:
-            detail = f"{-barrier.tx} bytes more than expected in phase {barrier.phase} of {self.named(barrier)}"
-            self.state.report(
-                rules.BYTES_DIFFER, place, detail, thread=thread, other=barrier.expected_at or barrier.place
+            detail = (
+                f"{-barrier.tx} bytes more than expected in phase {barrier.phase} of {self.describe_barrier(barrier)}"
             )
-        self._trim_history(barrier)
+            self.state.report(
+                rules.BYTES_DIFFER, place, detail, thread=thread, other=barrier.expect_place or barrier.place
+            )
+        self._complete_phase(barrier)
 
-    def _hand_on(self, barrier: Barrier, column: int | Ints, kinds: list[int]) -> None:
+    def _release_completion(self, barrier: Barrier, column: int | Ints, kinds: list[int]) -> None:
         clocks = self.state.clocks
         width, domain = clocks.table.shape[2], int(clocks.domain_of[barrier.init_thread >> 5])
         stamp = barrier.stamp
         if stamp is None or stamp.domain != domain or stamp.clock.shape[1] < width:
             mine = Stamp(domain, np.zeros((KINDS, width), np.int32), {})
             stamp = barrier.stamp = mine if stamp is None else mine.merge(stamp)
-        known, now = stamp.clock, clocks.tick()
+        clock, now = stamp.clock, clocks.tick()
         if isinstance(column, int):
-            known[kinds, column] = now
+            clock[kinds, column] = now
         else:
-            known[np.array(kinds)[:, None], column] = now
+            clock[np.array(kinds)[:, None], column] = now
 
-    def operation_arrives(
-        self, barrier: Barrier, place: Place, thread: int, columns: list[int] | Ints, fenced: bool, count: int = 1
+    def arrive_by_operation(
+        self,
+        barrier: Barrier,
+        place: Place,
+        thread: int,
+        columns: list[int] | Ints,
+        implies_fence: bool,
+        count: int = 1,
     ) -> None:
-        """The arrive of `tcgen05.commit` (`fenced`: it implies before_thread_sync) or `cp.async.mbarrier.arrive`."""
+        """Execute the arrive of `cp.async.mbarrier.arrive` or `tcgen05.commit`, which implies a before_thread_sync
+        fence."""
         order = [SEEN, WIDE_SHARED, WIDE_GLOBAL, RAN]
-        kinds = [*order, CROSSED_SHARED, CROSSED_GLOBAL, BEFORE] if fenced else order
-        self._hand_on(barrier, np.asarray(columns), kinds)
+        kinds = [*order, CROSSED_SHARED, CROSSED_GLOBAL, BEFORE] if implies_fence else order
+        self._release_completion(barrier, np.asarray(columns), kinds)
         barrier.history.append((place, thread, "arrive of completed operations"))
         if count:
-            self.take(barrier, place, thread, count)
+            self.count_arrivals(barrier, place, thread, count)
 
-    def _trim_history(self, barrier: Barrier) -> None:
+    def _complete_phase(self, barrier: Barrier) -> None:
         if barrier.pending or barrier.tx:
             return
         clocks = self.state.clocks
-        self._hand_on(barrier, barrier.column, list(range(KINDS - 1)))
+        self._release_completion(barrier, barrier.column, list(range(KINDS - 1)))
         barrier.times.append(clocks.now - 1)
-        barrier.done[barrier.phase] = (barrier.stamp, barrier.far)
-        barrier.done.pop(barrier.phase - 2, None)
+        barrier.phase_stamps[barrier.phase] = (barrier.stamp, barrier.far)
+        barrier.phase_stamps.pop(barrier.phase - 2, None)
         barrier.phase += 1
         barrier.pending = barrier.count
         barrier.stamp = barrier.far = None
         barrier.history = barrier.history[-64:]
 
     def would_pass(self, thread: int, address: int, parity: int) -> bool:
-        """Tell whether a wait for a parity would pass now."""
+        """Tell whether a wait for a parity would return true now."""
         barrier = self.live.get((self.state.find_grid(thread).number, address))
         return barrier is None or (barrier.phase - 1) & 1 == parity
 
@@ -410,22 +422,22 @@ class MBarriers:
         sem: Sem = Sem.ACQUIRE,
         scope: Scope = Scope.CTA,
     ) -> None:
-        """`mbarrier.test_wait`/`try_wait` that returned true, by the threads for which it did."""
+        """Record that `mbarrier.test_wait` or `try_wait` returned true for these threads."""
         barrier = self.find_by(place, group, address, "wait")
         if barrier is None:
             return
         self._check_own(barrier, group.first, place, "wait")
-        passed = barrier.phase - 1
-        if phase is not None and phase < passed:
-            passed = phase
+        last_phase = barrier.phase - 1
+        if phase is not None and phase < last_phase:
+            last_phase = phase
         if parity is not None:
-            self._check_alias(barrier, group, place, parity, passed)
-        barrier.observed = max(barrier.observed, passed)
-        stamp, far = barrier.done.get(passed, (None, None))
+            self._check_alias(barrier, group, place, parity, last_phase)
+        barrier.latest_observed = max(barrier.latest_observed, last_phase)
+        stamp, far = barrier.phase_stamps.get(last_phase, (None, None))
         clocks = self.state.clocks
-        everything = range(KINDS) if sem.acquires else RELAXED
+        kinds = range(KINDS) if sem.acquires else RELAXED
         if stamp is not None:
-            clocks.acquire(group.threads, stamp, everything)
+            clocks.acquire(group.threads, stamp, kinds)
         if far is not None and sem.acquires:
             if scope >= Scope.CLUSTER:
                 clocks.acquire(group.threads, far)
@@ -433,34 +445,34 @@ class MBarriers:
                 self.state.narrow_waits[place, barrier.grid.find_slot(group.first)] = scope
         if stamp is not None and not sem.acquires:
             for thread in group.threads.tolist():
-                seen = [Release(stamp, Scope.SYS, thread)]
+                releases = [Release(stamp, Scope.SYS, thread)]
                 if far is not None and scope >= Scope.CLUSTER:
-                    seen.append(Release(far, Scope.CLUSTER, barrier.far_thread))
-                self.state.observations.setdefault(thread, {})[Space.SHARED, address] = seen
+                    releases.append(Release(far, Scope.CLUSTER, barrier.far_thread))
+                self.state.observations.setdefault(thread, {})[Space.SHARED, address] = releases
 
-    def _check_alias(self, barrier: Barrier, group: Group, place: Place, parity: int, passed: int) -> None:
+    def _check_alias(self, barrier: Barrier, group: Group, place: Place, parity: int, actual_phase: int) -> None:
         clocks = self.state.clocks
         row = int(clocks.row_of[group.first])
         last = bisect_right(barrier.times, int(clocks.table[row, RAN, barrier.column])) - 1
         at = group.first - barrier.first_thread
-        last = max(last, int(barrier.arrived[at]) - 1 if 0 <= at < len(barrier.arrived) else last)
-        wanted = last + 1 if (last + 1) & 1 == parity else last
-        if passed >= wanted + 2:
+        last = max(last, int(barrier.arrival_phases[at]) - 1 if 0 <= at < len(barrier.arrival_phases) else last)
+        intended_phase = last + 1 if (last + 1) & 1 == parity else last
+        if actual_phase >= intended_phase + 2:
             detail = (
-                f"the wait for parity {parity} of {self.named(barrier)} was for phase {wanted} and passed on phase "
-                f"{passed}"
+                f"the wait for parity {parity} of {self.describe_barrier(barrier)} was for phase {intended_phase} and "
+                f"passed on phase {actual_phase}"
             )
             self.state.report(rules.PHASE_ALIAS, place, detail, thread=group.first, other=barrier.place)
 
-    def unfinished(self, grid: Grid, slot: int) -> list[Barrier]:
-        """Return the mbarriers of a CTA."""
+    def list_barriers(self, grid: Grid, slot: int) -> list[Barrier]:
+        """Return the live mbarriers of a CTA."""
         low = grid.find_shared_base(slot)
         return [
             b for (number, a), b in self.live.items() if number == grid.number and low <= a < low + grid.shared_stride
         ]
 
     def check_bytes(self, barrier: Barrier, place: Place) -> None:
-        """Report a phase with all its arrivals whose expected bytes can never complete."""
+        """Report a phase that has all its arrivals but whose expected bytes never completed."""
         if barrier.pending == 0 and barrier.tx:
-            detail = f"phase {barrier.phase} of {self.named(barrier)} still expects {barrier.tx} bytes"
-            self.state.report(rules.BYTES_DIFFER, barrier.expected_at or place, detail, other=barrier.place)
+            detail = f"phase {barrier.phase} of {self.describe_barrier(barrier)} still expects {barrier.tx} bytes"
+            self.state.report(rules.BYTES_DIFFER, barrier.expect_place or place, detail, other=barrier.place)

@@ -1,6 +1,6 @@
-"""Every access to memory: compare it with the last accesses to its bytes, then record it there.
+"""Accesses to memory: compare each with the last accesses to its bytes, then record it there.
 
-Accesses of threads are arrays of lanes; tiles.py does the same for runs of bytes.
+Handles lanes with one address each; `tiles` does the same for runs of bytes.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from pyptx.sim.hazards.shadow import Plane, Refs, Shadow
 from pyptx.sim.hazards.state import Grid, State
 
 _MOST_LOGGED, _MOST_ENTRIES = 1 << 23, 1 << 16
-"""The most lanes whose atomics are logged until they must be compared."""
+"""The limits of a log of atomics, in lanes and entries; beyond them it is resolved."""
 _WARPS = 64
-"""With more lanes than this, first compare by warp."""
+"""Beyond this many lanes, compare warps first."""
 Benign = bool | Callable[[], bool]
-"""Whether lanes that store to the same bytes store the same values, or a function that tells."""
+"""Whether lanes that store to the same bytes store the same values, or a function that returns it."""
 _WAITS = {rules.TENSOR_LOAD_PENDING.code: "tcgen05.wait::ld", rules.TENSOR_STORE_PENDING.code: "tcgen05.wait::st"}
 Unchanged = Callable[[Ints], Mask]
-"""Tells which threads store the values that their bytes already have."""
+"""A function that tells which threads store the values that their bytes already have."""
 
 
 class Memory:
-    """The shadow memory of all spaces of a state."""
+    """The checks of accesses by lanes, over the shadow memory of all spaces."""
 
     def __init__(self, state: State) -> None:
         self.state = state
@@ -43,86 +43,90 @@ class Memory:
         self._footprints = Footprints()
         self._pending: dict[int, Pending] = {}
         self._too_early: dict[tuple[int, int], set[Place]] = {}
-        """Products that read copies too early, by the grid and slot of their CTA."""
+        """Places of products that read copies too early, by the grid and slot of their CTA."""
 
     def access(
         self, access: Access, group: Group, addresses: Ints, *, benign: Benign = False, operation: int = 0,
         unchanged: Unchanged | None = None,
     ) -> None:  # fmt: skip
-        """Check one instruction's accesses, one per thread. `operation`: the accesses happen later, until which
-        `unfinished` holds their records."""
+        """Check the accesses of one instruction, one per thread. `operation`: the asynchronous operation that makes
+        them later; until it finishes, `State.unfinished` holds their records."""
         self._unchanged = unchanged
-        grid, whole = self.state.find_grid(group.first), None
+        grid, footprint = self.state.find_grid(group.first), None
         if access.space is Space.SHARED and not operation and access.size <= 16 and grid.cluster == 1:
-            whole = self._footprints.of(group, grid.shared, addresses, access.size)
-            if whole is not None and not access.strong:
-                odd = whole.plane.odd and not self._pending_of(grid).clear(whole.plane)
-                if not odd and self._note_quickly(access, whole):
+            footprint = self._footprints.find(group, grid.shared, addresses, access.size)
+            if footprint is not None and not access.strong:
+                odd = footprint.plane.odd and not self._find_pending(grid).clear(footprint.plane)
+                if not odd and self._record_if_alone(access, footprint):
                     return
-        for part, shadow, base in self.by_buffer(access.space, grid, addresses):
+        for part, shadow, base in self.split_by_buffer(access.space, grid, addresses):
             subgroup = group if part is None else group[part]
-            where = addresses if part is None else addresses[part]
+            part_addresses = addresses if part is None else addresses[part]
             size = access.size
             if size > 16:
-                where = (where[:, None] + np.arange(0, size, 16)).ravel()
+                part_addresses = (part_addresses[:, None] + np.arange(0, size, 16)).ravel()
                 subgroup = Group(np.repeat(subgroup.threads, size // 16))
                 size = 16
             if not shadow.written:
                 if not access.writes:
                     self._refresh(subgroup)
                     refs = (
-                        self._make_unfinished(access, subgroup, operation) if operation else self.refs(access, subgroup)
+                        self._make_unfinished(access, subgroup, operation)
+                        if operation
+                        else self.make_refs(access, subgroup)
                     )
-                    shadow.note_unwritten(where - base, size, refs)
+                    shadow.log_readers(part_addresses - base, size, refs)
                     continue
                 self.readers.replay(shadow)
-            for plane, cells, chosen in shadow.lanes(where - base if base else where, size):
-                mine = subgroup if chosen is None else whole.group if whole is not None else subgroup[chosen]
+            for plane, cells, lanes in shadow.find_cells(part_addresses - base if base else part_addresses, size):
+                lane_group = (
+                    subgroup if lanes is None else footprint.group if footprint is not None else subgroup[lanes]
+                )
                 if (
                     access.strong
                     and access.space is Space.SHARED
-                    and self._log_strong(access, mine, plane, cells, operation)
+                    and self._log_strong(access, lane_group, plane, cells, operation)
                 ):
                     continue
-                self._access_cells(access, mine, shadow, plane, cells, benign, operation, whole)
+                self._access_cells(access, lane_group, shadow, plane, cells, benign, operation, footprint)
                 if operation:
                     plane.odd = True
-                elif whole is None:
+                elif footprint is None:
                     plane.late = self.state.clocks.now
                 else:
-                    whole.note(access.writes, self.state.clocks.now)
+                    footprint.note(access.writes, self.state.clocks.now)
 
-    def _pending_of(self, grid: Grid) -> Pending:
-        """Return the operations of a grid that some threads may not know."""
+    def _find_pending(self, grid: Grid) -> Pending:
+        """Return the pending operations of a grid."""
         pending = self._pending.get(grid.number)
         if pending is None:
             pending = self._pending[grid.number] = Pending(self.state, grid)
         return pending
 
-    def _note_quickly(self, access: Access, whole: Footprint) -> bool:
-        """Record an access that follows all others to its bytes; return False if it may not."""
-        writes, plane, group = access.writes, whole.plane, whole.group
+    def _record_if_alone(self, access: Access, footprint: Footprint) -> bool:
+        """Record an access if all others to its bytes precede it. Return False if that is unclear."""
+        writes, plane, group = access.writes, footprint.plane, footprint.group
         self._refresh(group)
-        if (writes and not whole.unique) or not whole.alone(group.floor):
+        if (writes and not footprint.unique) or not footprint.is_alone(group.floor):
             return False
-        if not writes and not whole.written:
-            if np.count_nonzero(plane.write[whole.ascending]) < len(whole.cells):
+        if not writes and not footprint.written:
+            if np.count_nonzero(plane.write[footprint.ascending]) < len(footprint.cells):
                 return False
-            whole.written = True
+            footprint.written = True
         if writes:
-            plane.write[whole.ascending] = self.refs(access, group)[whole.order]
-            plane.clear_reads(whole.ascending)
-        elif whole.unique:
-            plane.reads[0][whole.ascending] = self.refs(access, group)[whole.order]
+            plane.write[footprint.ascending] = self.make_refs(access, group)[footprint.order]
+            plane.clear_reads(footprint.ascending)
+        elif footprint.unique:
+            plane.reads[0][footprint.ascending] = self.make_refs(access, group)[footprint.order]
         else:
-            self.readers.replace(access, group, whole, self.refs)
-        whole.note(writes, self.state.clocks.now)
+            self.readers.replace(access, group, footprint, self.make_refs)
+        footprint.note(writes, self.state.clocks.now)
         return True
 
     def _log_strong(self, access: Access, group: Group, plane: Plane, cells: Ints, operation: int) -> bool:
-        """Log strong accesses that follow all others, except those in the log; return False if they may not."""
+        """Log strong writes that follow all accesses outside the log. Return False if that is unclear."""
         self._refresh(group)
-        log, latest = plane.log, plane.latest()
+        log, latest = plane.log, plane.find_latest()
         if not access.writes or operation or plane.odd or latest > group.floor or log.size not in (0, access.size):
             return False
         grid = self.state.find_grid(group.first)
@@ -130,21 +134,21 @@ class Memory:
             return False
         if log.entries and log.latest <= group.floor and self._lowest_floor(grid) >= log.latest:
             log.clear()
-        plane.write[cells] = self.refs(access, group)
+        plane.write[cells] = self.make_refs(access, group)
         plane.strong, plane.settle = True, partial(self.readers.settle, plane)
         log.add(cells, group.threads, self.state.records.number_access(access), access.size, self.state.clocks.now)
         if log.lanes > _MOST_LOGGED or len(log.entries) > _MOST_ENTRIES:
-            plane.settled()
+            plane.resolve_log()
         return True
 
     def _lowest_floor(self, grid: Grid) -> int:
-        """Return the time up to which all CTAs of a grid have synchronized."""
+        """Return the time up to which all CTAs of a grid have synchronized internally."""
         clocks, threads = self.state.clocks, slice(grid.first_thread, grid.first_thread + grid.slots * grid.stride)
         rows = clocks.row_of[threads][self.state.live[threads]]
         return int(clocks.floors[rows, SEEN, CTA].min(initial=clocks.now))
 
-    def by_buffer(self, space: Space, grid: Grid, addresses: Ints) -> list[tuple[Ints | None, Shadow, int]]:
-        """Split addresses by buffer; omit those of no known buffer."""
+    def split_by_buffer(self, space: Space, grid: Grid, addresses: Ints) -> list[tuple[Ints | None, Shadow, int]]:
+        """Split addresses by shadow; omit global addresses outside all buffers."""
         first = self.state.find_shadow(space, grid, int(addresses[0]))
         if space is not Space.GLOBAL:
             return [(None, *first)] if first else []
@@ -159,44 +163,44 @@ class Memory:
 
     def _access_cells(
         self, access: Access, group: Group, shadow: Shadow, plane: Plane, cells: Ints, benign: Benign, operation: int,
-        whole: Footprint | None,
+        footprint: Footprint | None,
     ) -> None:  # fmt: skip
         self._refresh(group)
         if plane.log.latest > group.floor:
-            plane.settled()
+            plane.resolve_log()
         last = plane.write[cells]
-        # Atomics on shared memory are often only logged, in unknown order.
+        # A shared-memory atomic may be preceded by writes that are only logged, so its read is not checked.
         reads = access.reads and not (access.writes and access.space is Space.SHARED)
         if reads and shadow.fresh and np.count_nonzero(last) < len(last):
-            self.uninitialised(access, group.threads[last == 0], plane, cells[last == 0])
+            self.report_uninitialized(access, group.threads[last == 0], plane, cells[last == 0])
         if access.writes:
             before = plane.reads[0][cells]
-            busy = np.count_nonzero(before) > 0
-            self._compare(access, group, self.undisputed(last, before) if busy else last, cells, plane)
-            if busy or plane.crowded:
+            has_readers = np.count_nonzero(before) > 0
+            self._compare(access, group, self.drop_read_writes(last, before) if has_readers else last, cells, plane)
+            if has_readers or plane.crowded:
                 self._compare_readers(access, group, plane, cells, before)
-            refs = self._make_unfinished(access, group, operation) if operation else self.refs(access, group)
+            refs = self._make_unfinished(access, group, operation) if operation else self.make_refs(access, group)
             plane.write[cells] = refs
             if access.strong:
                 plane.strong = True
                 self._check_scope(access, group, cells, plane)
             else:
-                if busy or plane.crowded:
+                if has_readers or plane.crowded:
                     plane.clear_reads(cells)
-                alone = len(cells) == 1 if whole is None else whole.unique
-                several = benign is not True and not operation and not alone
-                if several and np.count_nonzero(plane.write[cells] != refs) and not (callable(benign) and benign()):
+                alone = len(cells) == 1 if footprint is None else footprint.unique
+                may_overlap = benign is not True and not operation and not alone
+                if may_overlap and np.count_nonzero(plane.write[cells] != refs) and not (callable(benign) and benign()):
                     self._report_same_store(access, group, cells)
                 return
         else:
             self._compare(access, group, last, cells, plane)
             if plane.strong:
                 self._compare_readers(access, group, plane, cells, plane.reads[0][cells])
-            refs = self._make_unfinished(access, group, operation) if operation else self.refs(access, group)
-        self.readers.note(access, group, plane, cells, refs, whole)
+            refs = self._make_unfinished(access, group, operation) if operation else self.make_refs(access, group)
+        self.readers.note(access, group, plane, cells, refs, footprint)
 
     def _refresh(self, group: Group) -> None:
-        """Update the cached data of a group."""
+        """Update the cached lives, columns, tags and floor of a group."""
         clocks = self.state.clocks
         if group.epoch != clocks.epoch:
             warps = group.warps
@@ -210,31 +214,31 @@ class Memory:
             group.floor = int(np.minimum.reduce(floors[:, SEEN, CTA]))
             group.floor_at = (clocks.now, clocks.version)
 
-    def undisputed(self, last: Refs, readers: Refs) -> Refs:
-        """Drop asynchronous writes that have been read since: accesses after the readers follow those writes.
+    def drop_read_writes(self, last: Refs, readers: Refs) -> Refs:
+        """Drop asynchronous writes that have been read since: an access that follows the readers follows those writes.
 
-        A commit releases the operation that it tracks, not its issuer's knowledge, so the clocks do not show this.
+        The clocks do not show this, as a commit releases the operations that it tracks, not what its issuer knows.
         """
         operations = self.state.records.operation[last >> 6]
         if not np.count_nonzero(operations):
             return last
         return np.where((operations != 0) & (readers != 0), 0, last).astype(np.int32)
 
-    def refs(self, access: Access, group: Group) -> Refs:
-        """Return references to accesses of a group that happen now."""
+    def make_refs(self, access: Access, group: Group) -> Refs:
+        """Return references to accesses that a group makes now."""
         state = self.state
         number, now = state.records.number_access(access), state.clocks.now
-        kept = group.refs.get(number)
-        if kept is not None and kept[0] == now:
-            return kept[1]
-        floored = state.find_grid(group.first).cluster == 1
-        numbers = state.records.add_warps(number, group.lives, group.columns, group.masks, now, floored)
+        entry = group.refs.get(number)
+        if entry is not None and entry[0] == now:
+            return entry[1]
+        has_floor = state.find_grid(group.first).cluster == 1
+        numbers = state.records.add_warps(number, group.lives, group.columns, group.masks, now, has_floor)
         refs = group.offsets + np.int32(int(numbers[0]) * 64)
         group.refs[number] = (now, refs)
         return refs
 
     def _make_unfinished(self, access: Access, group: Group, operation: int) -> Refs:
-        """Return references of cp.async and st.async: no thread knows them until they finish."""
+        """Return references to accesses of `cp.async` or `st.async`, which no thread knows until they finish."""
         state = self.state
         columns = state.find_operation_columns(operation, group.warps)
         numbers = state.records.add_unfinished(access, group.lives, columns, group.masks, operation)
@@ -242,17 +246,17 @@ class Memory:
         lanes = group.lanes if access.family is Family.CP_ASYNC else 0
         return (numbers[group.warp_index] * 64 + lanes).astype(np.int32)
 
-    def _select_meeting(self, access: Access) -> Mask | None:
-        """Return, per number, which accesses never race with one, None if it depends on the case."""
+    def _match_strong(self, access: Access) -> Mask | None:
+        """Tell, by access number, which accesses never race with this one; None if that depends on the threads."""
         grid_wide = access.strong and not access.readonly and access.scope >= Scope.GPU
         return self.state.records.match_strong(access) if grid_wide else None
 
     def _compare(self, access: Access, group: Group, last: Refs, cells: Ints, plane: Plane) -> None:
-        """Report lanes that do not follow the earlier access to the same cell."""
+        """Compare lanes with the earlier accesses to their cells, and report conflicts."""
         records = self.state.records
-        meeting = self._select_meeting(access)
-        if meeting is not None:
-            last = np.where(meeting[records.access[last >> 6]], 0, last).astype(np.int32)
+        compatible = self._match_strong(access)
+        if compatible is not None:
+            last = np.where(compatible[records.access[last >> 6]], 0, last).astype(np.int32)
         if len(last) > _WARPS and self._follow_by_warp(access, group, last):
             return
         record = last >> 6
@@ -271,38 +275,39 @@ class Memory:
             self._compare_some(access, group.threads, last, cells, plane, suspects)
 
     def _follow_by_warp(self, access: Access, group: Group, last: Refs) -> bool:
-        """Tell quickly whether the lanes follow operations, if those of a warp access the same one."""
+        """Tell quickly whether the lanes follow the earlier accesses, where each warp has only one. False decides
+        nothing."""
         first, final = group.ends
-        few = last[first]
-        if self.state.clocks.lanes_differ or np.count_nonzero(few != last[final]):
+        warp_refs = last[first]
+        if self.state.clocks.lanes_differ or np.count_nonzero(warp_refs != last[final]):
             return False
-        if np.count_nonzero(few[group.warp_index] != last):
+        if np.count_nonzero(warp_refs[group.warp_index] != last):
             return False
         records = self.state.records
-        late = few != 0 if access.space is not Space.SHARED else records.key[few >> 6] > group.floor
+        late = warp_refs != 0 if access.space is not Space.SHARED else records.key[warp_refs >> 6] > group.floor
         if not np.count_nonzero(late):
             return True
-        return all_follow_plainly(self.state, access, few[late].astype(np.int64), group.threads[first[late]])
+        return all_follow_plainly(self.state, access, warp_refs[late].astype(np.int64), group.threads[first[late]])
 
     def _compare_some(
         self, access: Access, threads: Ints, last: Refs, cells: Ints, plane: Plane, suspects: Mask
     ) -> None:
         at = np.flatnonzero(suspects)
-        refs, who = last[at].astype(np.int64), threads[at]
-        if all_follow_plainly(self.state, access, refs, who):
+        refs, issuers = last[at].astype(np.int64), threads[at]
+        if all_follow_plainly(self.state, access, refs, issuers):
             return
-        bad = clashes(self.state, access, refs, who)
+        bad = clashes(self.state, access, refs, issuers)
         if access.writes and self._unchanged is not None and bad.any():
-            # Warps that store equal values to the same bytes by one instruction: the last one makes no difference.
+            # If warps repeat a store of one instruction with equal values, it does not matter which is last.
             again = bad & (self.state.records.access[refs >> 6] == self.state.records.number_access(access))
             if again.any():
-                bad[again] = ~self._unchanged(who[again])
+                bad[again] = ~self._unchanged(issuers[again])
         if bad.any():
-            self.report(access, refs[bad], who[bad], cells[at][bad], plane)
+            self.report(access, refs[bad], issuers[bad], cells[at][bad], plane)
 
     def _compare_readers(self, access: Access, group: Group, plane: Plane, cells: Ints, first: Refs) -> None:
-        """Compare with the readers, `first` in the first slot; strong writes are among them, and are all that a read
-        checks."""
+        """Compare with the readers of cells; `first` are those in the first slot. Strong writes are among them, and a
+        read checks only these."""
         records = self.state.records
         for slot, reads in enumerate(plane.reads):
             refs = reads[cells] if slot else first
@@ -310,71 +315,71 @@ class Memory:
                 refs = np.where(records.is_write(refs), refs, 0).astype(np.int32)
             if np.count_nonzero(refs):
                 self._compare(access, group, refs, cells, plane)
-        at, spilled = self.readers.spilled(plane, cells, self._select_meeting(access))
+        at, spill_refs = self.readers.find_spilled(plane, cells, self._match_strong(access))
         if not access.writes:
-            chosen = records.is_write(spilled)
-            at, spilled = at[chosen], spilled[chosen]
+            is_write = records.is_write(spill_refs)
+            at, spill_refs = at[is_write], spill_refs[is_write]
         if len(at):
             subgroup = group[at]
             self._refresh(subgroup)
-            self._compare(access, subgroup, spilled, cells[at], plane)
-        for at, refs in self.readers.in_sets(plane, cells):
+            self._compare(access, subgroup, spill_refs, cells[at], plane)
+        for at, refs in self.readers.list_sets(plane, cells):
             subgroup = group[at]
             self._refresh(subgroup)
             for ref in refs:
-                one = np.full(len(at), ref, np.int32)
-                if access.writes or records.is_write(one[:1])[0]:
-                    self._compare(access, subgroup, one, cells[at], plane)
+                member_refs = np.full(len(at), ref, np.int32)
+                if access.writes or records.is_write(member_refs[:1])[0]:
+                    self._compare(access, subgroup, member_refs, cells[at], plane)
 
     # Findings
 
     def report(self, access: Access, refs: Ints, threads: Ints, cells: Ints, plane: Plane) -> None:
-        """Report conflicting accesses: per earlier record one finding for lanes of its warp, and one for others."""
-        seen: set[tuple[int, bool]] = set()
+        """Report conflicts: per earlier record, one finding for lanes of its warp and one for other lanes."""
+        reports: set[tuple[int, bool]] = set()
         near = self.state.records.get_warps(refs >> 6) == threads >> 5
         for ref, thread, cell, close in zip(
             refs.tolist(), threads.tolist(), cells.tolist(), near.tolist(), strict=True
         ):
             record = ref >> 6
-            if (record, close) in seen:
+            if (record, close) in reports:
                 continue
-            seen.add((record, close))
-            violated = find_rules(self.state, access, ref, thread)
-            if not violated:
+            reports.add((record, close))
+            violations = find_rules(self.state, access, ref, thread)
+            if not violations:
                 continue
             earlier = self.state.records.get_access(record)
-            where = self._locate(access, plane, cell, thread)
+            location = self._locate(access, plane, cell, thread)
             engine = self.state.describe_access(ref).engine
             by = f" by {engine}" if engine else ""
-            detail = f"{access.verb} {where} after an earlier {earlier.verb.removesuffix('s')}{by}"
+            detail = f"{access.verb} {location} after an earlier {earlier.verb.removesuffix('s')}{by}"
             count = int(((refs >> 6 == record) & (near == close)).sum())
-            for rule in violated:
+            for rule in violations:
                 notes = self._explain_scopes(access, ref, thread) if rule is rules.NARROW_SCOPE else ()
                 if rule is rules.LOAD_TOO_EARLY and access.family in (Family.WGMMA, Family.TCGEN05):
                     grid = self.state.find_grid(thread)
                     self._too_early.setdefault((grid.number, grid.find_slot(thread)), set()).add(access.place)
-                waited, help = self._explain_wait(rule, record)
+                wait_note, help = self._explain_wait(rule, record)
                 self.state.report(
-                    rule, access.place, detail + waited, thread=thread, ref=ref, where=where, count=count, notes=notes,
-                    help=help,
+                    rule, access.place, detail + wait_note, thread=thread, ref=ref, where=location, count=count,
+                    notes=notes, help=help,
                 )  # fmt: skip
 
-    def ends(self, grid: Grid, slot: int) -> None:
-        """Add to findings of products that read a copy too early which copied bytes of the ending CTA were never
+    def explain_unread(self, grid: Grid, slot: int) -> None:
+        """Note on findings of products that read a copy too early which copied bytes of the ending CTA were never
         read."""
         places = self._too_early.pop((grid.number, slot), None)
         if places is None:
             return
         notes = tuple(
-            f"{size} bytes that {place} copied to {where} were never read: check the addresses in the descriptor"
-            for place, size, where in self._list_unread(grid, slot)
+            f"{size} bytes that {place} copied to {location} were never read: check the addresses in the descriptor"
+            for place, size, location in self._list_unread(grid, slot)
         )
         for finding in self.state.ledger:
             if finding.rule is rules.LOAD_TOO_EARLY and finding.place in places and notes:
                 finding.notes = tuple(dict.fromkeys((*finding.notes, *notes)))
 
     def _list_unread(self, grid: Grid, slot: int) -> list[tuple[Place, int, str]]:
-        """Return the bulk copies with unread bytes in a CTA's shared memory: place, size and location."""
+        """Return the bulk copies with unread bytes in a CTA's shared memory: place, number of bytes, first location."""
         records, low = self.state.records, grid.find_shared_base(slot)
         spans: dict[Place, list[tuple[int, int]]] = {}
         for level, plane in grid.shared.planes:
@@ -385,11 +390,11 @@ class Memory:
             unread &= records.get_families(last_write >> 6) == Family.BULK_LOAD
             for cell, ref in zip(cells[unread].tolist(), last_write[unread].tolist(), strict=True):
                 spans.setdefault(records.get_access(ref >> 6).place, []).append((cell * plane.unit, plane.unit))
-        return [(place, sum(size for _, size in each), grid.names(min(each)[0] - low)) for place, each in spans.items()]
+        return [(place, sum(size for _, size in runs), grid.names(min(runs)[0] - low)) for place, runs in spans.items()]
 
     def _explain_wait(self, rule: Rule, record: int) -> tuple[str, str]:
-        """Return the message and the remedy if a warp has waited for its load or store of tensor memory without a
-        barrier after it."""
+        """Return a message and a remedy if a warp has waited for its load or store of tensor memory, but no barrier
+        follows."""
         wait = _WAITS.get(rule.code)
         if wait is None or int(self.state.records.time[record]) == NEVER:
             return "", ""
@@ -400,7 +405,7 @@ class Memory:
         )
 
     def _explain_scopes(self, access: Access, ref: int, thread: int) -> tuple[str, ...]:
-        """Say which scopes are too narrow for an access after an earlier one."""
+        """Return notes that name the scopes that are too narrow to order an access after an earlier one."""
         state, edge = self.state, find_narrow_edge(self.state, ref, thread)
         if edge is not None:
             releases, acquires = state.describe_thread(edge.release.thread), state.describe_thread(edge.thread)
@@ -423,39 +428,40 @@ class Memory:
             access.space, self.state.find_grid(thread), plane.base + cell * plane.unit, size
         )
 
-    def uninitialised(self, access: Access, threads: Ints, plane: Plane, cells: Ints) -> None:
+    def report_uninitialized(self, access: Access, threads: Ints, plane: Plane, cells: Ints) -> None:
         rule = rules.UNINITIALISED[access.space]
         thread = int(threads[0])
-        where = self._locate(access, plane, int(cells[0]), thread)
-        detail = f"{access.verb} {where}, which was never written"
-        self.state.report(rule, access.place, detail, thread=thread, where=where, count=len(threads))
+        location = self._locate(access, plane, int(cells[0]), thread)
+        detail = f"{access.verb} {location}, which was never written"
+        self.state.report(rule, access.place, detail, thread=thread, where=location, count=len(threads))
 
     def _check_scope(self, access: Access, group: Group, cells: Ints, plane: Plane) -> None:
-        """Report threads that write the same bytes by one instruction whose scope does not include all of them."""
+        """Report threads that update the same bytes by one instruction whose scope does not include all of them."""
         if access.scope >= Scope.GPU or len(cells) == 1:
             return
         grid, clocks = self.state.find_grid(group.first), self.state.clocks
         if access.space is Space.SHARED and grid.cluster == 1:
             return
-        whose = (group.threads - grid.first_thread) // grid.stride
+        owners = (group.threads - grid.first_thread) // grid.stride
         if access.scope is Scope.CLUSTER:
-            whose = clocks.domain_of[group.threads >> 5].astype(np.int64)
-        if np.count_nonzero(whose != whose[0]) == 0:
+            owners = clocks.domain_of[group.threads >> 5].astype(np.int64)
+        if np.count_nonzero(owners != owners[0]) == 0:
             return
-        order = np.lexsort((whose, cells))
-        shared = np.flatnonzero((cells[order][1:] == cells[order][:-1]) & (whose[order][1:] != whose[order][:-1]))
+        order = np.lexsort((owners, cells))
+        shared = np.flatnonzero((cells[order][1:] == cells[order][:-1]) & (owners[order][1:] != owners[order][:-1]))
         if not len(shared):
             return
         at, before = int(order[shared[0] + 1]), int(order[shared[0]])
-        thread, where = int(group.threads[at]), self._locate(access, plane, int(cells[at]), int(group.threads[at]))
-        other = self.state.describe_thread(int(group.threads[before]))
-        detail = f"{access.verb} {where}, and so does {other}: scope {access.scope} does not include both threads"
+        thread, location = int(group.threads[at]), self._locate(access, plane, int(cells[at]), int(group.threads[at]))
+        peer = self.state.describe_thread(int(group.threads[before]))
+        detail = f"{access.verb} {location}, and so does {peer}: scope {access.scope} does not include both threads"
         self.state.report(
-            rules.NARROW_SCOPE, access.place, detail, thread=thread, where=where, count=len(shared), other=access.place
+            rules.NARROW_SCOPE, access.place, detail, thread=thread, where=location, count=len(shared),
+            other=access.place,
         )  # fmt: skip
 
     def _report_same_store(self, access: Access, group: Group, cells: Ints) -> None:
-        """Report lanes of one store that wrote different values to the same bytes: in one warp, one of them wins."""
+        """Report lanes of one store that write different values to the same bytes."""
         _, first, counts = np.unique(cells, return_index=True, return_counts=True)
         by_warp = np.unique(np.stack([cells, group.warp_index]), axis=1).shape[1]
         rule = rules.SAME_STORE if by_warp == len(counts) else rules.RACE

@@ -1,6 +1,6 @@
-"""Which asynchronous operations on shared memory some thread of their CTA may not know yet.
+"""Asynchronous operations on shared memory that some thread of their CTA may not know yet.
 
-Once all threads know all of them, accesses by lanes need not check them.
+Once all threads know all of them, accesses by lanes need no comparison with them.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pyptx.sim.hazards.shadow import Plane
 from pyptx.sim.hazards.state import Grid, State
 
 _MOST = 1 << 12
-"""With more unknown operations than this, do not check."""
+"""Stop checking when more operations than this are unknown."""
 
 
 class Pending:
-    """The operations of one grid whose clusters have one CTA each."""
+    """The pending operations of one grid without clusters."""
 
     def __init__(self, state: State, grid: Grid) -> None:
         self.state, self.grid = state, grid
@@ -28,8 +28,8 @@ class Pending:
         self._over = False
 
     def clear(self, plane: Plane) -> bool:
-        """Tell whether all threads know all operations that accessed a plane, and record it there. No thread ever knows
-        a barrier."""
+        """Tell whether all threads know all operations that accessed a plane, and clear its `odd` mark if so. A plane
+        with mbarriers is never clear."""
         clocks = self.state.clocks
         if plane.barriers or self._over or clocks.splits or self._failed == (clocks.now, clocks.version):
             return False
@@ -44,7 +44,7 @@ class Pending:
         return True
 
     def _gather(self) -> None:
-        """Add the operations since the last call, and forget those of ended CTAs, whose bytes were cleared."""
+        """Add the operations since the last call, and forget those of ended CTAs, whose bytes are cleared."""
         records, clocks, grid = self.state.records, self.state.clocks, self.grid
         pending = np.flatnonzero(records.key[self._next_record : records.count] == NEVER) + self._next_record
         self._next_record = records.count
@@ -60,7 +60,7 @@ class Pending:
         self._operations = operations[alive]
 
     def _test_known(self, operations: Ints) -> Mask:
-        """Tell which operations all threads of their CTAs know."""
+        """Tell which operations are known to all threads of their CTAs."""
         records, clocks, grid = self.state.records, self.state.clocks, self.grid
         slots = (records.get_warps(operations).astype(np.int64) * 32 - grid.first_thread) // grid.stride
         warps = (grid.first_thread + slots * grid.stride >> 5)[:, None] + np.arange(grid.stride >> 5)

@@ -1,4 +1,4 @@
-"""Releases of many groups of threads, computed at once: arrivals of all CTAs, each on its own mbarrier."""
+"""Releases of many groups of threads at once, as when all CTAs arrive, each on its own mbarrier."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _CROSSED = np.array(CROSS)[:, None]
 
 
 def release_each(clocks: Clocks, groups: Sequence[Ints]) -> list[Stamp] | None:
-    """Return the result of `Clocks.release` for each group of a cluster's threads; None, with nothing done, if their
-    knowledge is not of the simple kind."""
+    """Return `Clocks.release` of each group, all at one time. Return None, with nothing done, if the groups differ in
+    shape, span clusters, or know other clusters or `cp.async` operations."""
     sizes = [len(threads) for threads in groups]
     threads, group = np.concatenate(groups), np.arange(len(groups)).repeat(sizes)
     thread_rows = clocks.row_of[threads]
@@ -56,7 +56,7 @@ def release_each(clocks: Clocks, groups: Sequence[Ints]) -> list[Stamp] | None:
 
 
 def _write_floors(clocks: Clocks, clock: Clock, floors: Clock, warps: Ints, group_of_row: Ints, distinct: bool) -> None:
-    """Write the floors of whole warps, CTAs and clusters as columns; `alone`: no two rows of a group are of one
+    """Write the floors of warps, CTAs and clusters as columns. `distinct`: no two rows of a group belong to one
     warp."""
     first = clocks.first_thread[warps]
     lanes = (warps * 32 - first + 1)[:, None, None] + np.arange(32)

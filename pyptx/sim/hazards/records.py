@@ -1,8 +1,7 @@
 """The accesses to which shadow memory refers: who, when and by which instruction, one row each.
 
-A reference is `record * 64 + lane`; lane 32 means all lanes of the record's mask, 33 a crowd, 0 an asynchronous
-operation. A tag is `life * 128 + lane` of a thread, where each CTA gives its warps new lives; no operation has a
-thread's tag.
+A reference is `record * 64 + lane`; lane 32 means all lanes of the record's mask, 33 a crowd; operations have lane 0.
+A thread's tag is `life * 128 + lane`: every CTA gives its warps new lives. No operation has a thread's tag.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ _OPERATION = 64
 MOST = 1 << 25
 """References are 32-bit numbers."""
 _LARGE = 1 << 20
-"""Below this many records, allocate room in larger steps."""
+"""Below this many records, grow in larger steps."""
 _COLUMNS = ("time", "key", "tag", "column", "mask", "access", "operation")
 
 
 class Records:
-    """Growing columns. `key` is the time of accesses that a floor can cover, NEVER for all others."""
+    """Growing columns of records. `key` is the time of an access that a floor can cover, NEVER for all others."""
 
     def __init__(self) -> None:
         self.count = 1
@@ -55,7 +54,7 @@ class Records:
     # Accesses and lives
 
     def number_access(self, access: Access, flags: int = 0) -> int:
-        """Return the number of an access description; the same object keeps its number."""
+        """Return the number of an access, which the same object keeps."""
         prior_number = self._number_of.get(id(access)) if not flags else None
         if prior_number is not None:
             return prior_number
@@ -75,7 +74,7 @@ class Records:
         return number
 
     def begin_lives(self, warps: Ints, domains: Ints) -> Ints:
-        """Return the lives of new warps, a row of warps for each CTA."""
+        """Start new lives of warps, a row of warps for each CTA, and return them."""
         first, last = self.lives, self.lives + warps.size
         while last > len(self.life_warp):
             self.life_warp = np.concatenate([self.life_warp, self.life_warp])
@@ -105,8 +104,8 @@ class Records:
         return self._size[self.access[record]]
 
     def get_kinds(self, record: Ints) -> Clock:
-        """Return equal numbers for accesses that conflict with the same later accesses, except those that follow
-        them: whether two strong accesses may overlap depends on their sizes and scopes."""
+        """Return equal numbers for accesses that conflict with the same unordered accesses: the same flags and family,
+        and for strong ones, the same size and scope."""
         return self._kind[self.access[record]]
 
     def is_same_kind(self, record: int, other: int) -> bool:
@@ -123,7 +122,8 @@ class Records:
         return self._flags[self.access[refs >> 6]] & WRITES != 0
 
     def match_strong(self, access: Access) -> Mask:
-        """Tell, per number, which accesses never race with a strong one of the whole grid: others like it."""
+        """Tell, by access number, which accesses never race with a strong one of `.gpu` scope or wider: those like
+        it."""
         strong = self._flags & (STRONG | READONLY | LIVE_BARRIER) == STRONG
         return strong & (self._size == access.size) & (self._scope >= Scope.GPU)
 
@@ -137,7 +137,7 @@ class Records:
             return
         size = max(size * (4 if size < _LARGE else 2), size + count)
         for name in _COLUMNS:
-            # Untouched pages cost nothing.
+            # Zero pages cost nothing until they are written.
             column = getattr(self, name)
             wide = np.zeros(size, column.dtype)
             wide[: self.count] = column[: self.count]
@@ -146,7 +146,7 @@ class Records:
     def add_warps(
         self, number: int | Ints, lives: Ints, columns: Clock, masks: Ints, now: int | Ints, has_floor: bool
     ) -> Ints:
-        """Return one record per warp for an access made now; `floored`: their CTA's floor may cover it."""
+        """Add a record per warp for an access at a time. `has_floor`: floors can cover it."""
         count, first = len(lives), self.count
         if first + count > len(self.time):
             self._grow(count)
@@ -160,7 +160,7 @@ class Records:
         return np.arange(first, last, dtype=np.int64)
 
     def add_operation(self, access: Access, life: int, column: int, operation: int, lane: int) -> int:
-        """Return a record of an asynchronous operation that no thread knows yet. Its mask names the issuing lane."""
+        """Add the record of an asynchronous operation, which no thread knows yet. Its mask names the issuing lane."""
         lives, columns, masks = np.array([life]), np.array([column], np.int32), np.array([1 << lane], np.int64)
         new = int(self.add_warps(self.number_access(access), lives, columns, masks, NEVER, False)[0])
         self.tag[new] += _OPERATION
@@ -170,7 +170,7 @@ class Records:
     def add_operations(
         self, access: Access, lives: Ints, columns: Ints, operations: Clock, lanes: Ints | None = None
     ) -> Ints:
-        """Return one record for each of several equal operations, by the lanes that issued them, by default lane 0."""
+        """Add records of several equal operations. `lanes` issued them, by default lane 0."""
         masks = np.ones(len(lives), np.int64) if lanes is None else np.int64(1) << lanes
         numbers = self.add_warps(self.number_access(access), lives, columns.astype(np.int32), masks, NEVER, False)
         self.tag[numbers] += _OPERATION
@@ -178,7 +178,7 @@ class Records:
         return numbers
 
     def copy_records(self, sources: Ints, times: Clock) -> Ints:
-        """Return copies of records with times of their own."""
+        """Add copies of records with new times."""
         count, first = len(sources), self.count
         if first + count > len(self.time):
             self._grow(count)
@@ -191,31 +191,31 @@ class Records:
         return np.arange(first, last, dtype=np.int64)
 
     def add_barrier(self, access: Access, life: int, column: int, lane: int, now: int) -> int:
-        """Return the record of an initialized mbarrier: no floor ever covers it."""
+        """Add the record of an initialized mbarrier, which no floor covers."""
         lives, columns, masks = np.array([life]), np.array([column], np.int32), np.array([1 << lane], np.int64)
         new = int(self.add_warps(self.number_access(access, LIVE_BARRIER), lives, columns, masks, now, False)[0])
         self.tag[new] += _OPERATION
         return new
 
     def retire_barrier(self, record: int, now: int) -> None:
-        """Turn the record of an mbarrier into that of an ordinary write: `inval`."""
+        """Turn the record of an mbarrier into an ordinary write, as `mbarrier.inval` does."""
         self.access[record] = self.number_access(self.accesses[int(self.access[record])])
         self.tag[record] -= _OPERATION
         self.time[record] = now
 
     def add_unfinished(self, access: Access, lives: Ints, columns: Ints, masks: Ints, operation: int) -> Ints:
-        """Return one record per warp for accesses that an operation will make."""
+        """Add a record per warp for accesses that an operation will make."""
         numbers = self.add_warps(self.number_access(access), lives, columns.astype(np.int32), masks, NEVER, False)
         self.tag[numbers] += _OPERATION
         self.operation[numbers] = operation
         return numbers
 
     def complete(self, numbers: Sequence[int] | Ints, now: int) -> None:
-        """Complete operations: a thread that learns their channel up to now knows them."""
+        """Complete operations: a thread that knows their channel up to now knows them."""
         if len(numbers):
             rows = np.asarray(numbers, np.int64)
             self.time[rows] = np.minimum(self.time[rows], now)
 
     def get_access(self, record: int) -> Access:
-        """Return the access of the record's instruction."""
+        """Return the access of a record."""
         return self.accesses[int(self.access[record])]

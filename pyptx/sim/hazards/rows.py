@@ -1,4 +1,4 @@
-"""Cells of many equal operations, one row each: those of all CTAs that copy or multiply alike.
+"""Cells of many equal operations, such as the copies or products of all CTAs, one row per operation.
 
 Knows the layout of cells, not what is done to them.
 """
@@ -15,26 +15,26 @@ from pyptx.sim.base.events import Bytes, Ints, Mask, Space
 from pyptx.sim.hazards.shadow import Refs, Shadow
 
 _WIDEST = 1024
-"""The most granules of one block."""
+"""The most granules in one block."""
 _FEW = 4
-"""Up to this many changes along a row are faster to search than to sort."""
+"""With more changes per row than this, sort the row."""
 _PAIR = (1 << 32) + 1
 _T = TypeVar("_T", np.int32, np.uint8)
 
 
 class Rows:
-    """One row of cells per operation: numbers of blocks of `width` adjacent cells."""
+    """One row of cells per operation, as numbers of blocks of `width` adjacent cells."""
 
     def __init__(self, blocks: Ints, width: int, layer: Ints | None = None) -> None:
-        """`layer`: what `layers` goes by, where it is known which rows have no cell in common."""
+        """`layer`: per row, the number of its layer, if known: rows of one layer have no cell in common."""
         self.blocks, self.width, self._layer = blocks, width, layer
 
     def __len__(self) -> int:
         return len(self.blocks)
 
     @cached_property
-    def apart(self) -> bool:
-        """Whether no cell is in two rows."""
+    def disjoint(self) -> bool:
+        """Whether no two rows share a cell."""
         if self._layer is not None:
             return not self._layer.any()
         if len(self.blocks) == 1:
@@ -44,67 +44,67 @@ class Rows:
 
     @cached_property
     def layers(self) -> list[tuple[Ints, Rows]]:
-        """The rows in parts, none of which has a cell in two rows."""
-        if self.apart:
+        """The rows split into parts in which no two rows share a cell."""
+        if self.disjoint:
             return [(np.arange(len(self)), self)]
         layer = _count_repeats(self.blocks[:, 0]) if self._layer is None else self._layer
         parts = [np.flatnonzero(layer == number) for number in range(int(layer.max()) + 1)]
-        layered = [(part, Rows(self.blocks[part], self.width)) for part in parts]
-        if self._layer is not None or all(rows.apart for _, rows in layered):
-            return layered
+        layer_rows = [(part, Rows(self.blocks[part], self.width)) for part in parts]
+        if self._layer is not None or all(rows.disjoint for _, rows in layer_rows):
+            return layer_rows
         return [(np.array([at]), Rows(self.blocks[at : at + 1], self.width)) for at in range(len(self))]
 
-    def same(self, other: Rows) -> bool:
-        """Tell whether these are the same cells in the same order."""
+    def equals(self, other: Rows) -> bool:
+        """Tell whether both have the same cells in the same order."""
         return self.width == other.width and np.array_equal(self.blocks, other.blocks)
 
-    def some(self, chosen: Mask) -> Rows:
+    def select(self, selection: Mask) -> Rows:
         """Return some of the rows."""
-        return Rows(self.blocks[chosen], self.width)
+        return Rows(self.blocks[selection], self.width)
 
-    def finer(self, level: int) -> Rows:
-        """Return the same bytes in the cells of a finer level."""
+    def refine(self, level: int) -> Rows:
+        """Return the same bytes as cells of a finer level."""
         return Rows(self.blocks, self.width << level, self._layer) if level else self
 
-    def of(self, held: npt.NDArray[_T]) -> npt.NDArray[_T]:
-        """Return the contents of the cells, one row per operation."""
+    def gather(self, values: npt.NDArray[_T]) -> npt.NDArray[_T]:
+        """Return the values of the cells, one row per operation."""
         if self.width == 1:
-            return held.take(self.blocks)
-        if self.width == 2 and held.itemsize == 4 and not len(held) & 1:
-            return held.view(np.int64).take(self.blocks).view(held.dtype)
-        return _split_blocks(held, self.width).take(self.blocks, axis=0).reshape(len(self.blocks), -1)
+            return values.take(self.blocks)
+        if self.width == 2 and values.itemsize == 4 and not len(values) & 1:
+            return values.view(np.int64).take(self.blocks).view(values.dtype)
+        return _split_blocks(values, self.width).take(self.blocks, axis=0).reshape(len(self.blocks), -1)
 
-    def put(self, held: Refs, refs: Refs) -> None:
+    def store(self, values: Refs, refs: Refs) -> None:
         """Store the reference of each row in all its cells."""
         count = self.blocks.shape[1]
-        if self.width > 2 or len(held) & 1:
-            _split_blocks(held, self.width)[self.blocks] = refs[:, None, None]
+        if self.width > 2 or len(values) & 1:
+            _split_blocks(values, self.width)[self.blocks] = refs[:, None, None]
         elif self.width == 1:
-            held[self.blocks.reshape(-1)] = refs.repeat(count)
+            values[self.blocks.reshape(-1)] = refs.repeat(count)
         else:
-            held.view(np.int64)[self.blocks.reshape(-1)] = (refs.astype(np.int64) * _PAIR).repeat(count)
+            values.view(np.int64)[self.blocks.reshape(-1)] = (refs.astype(np.int64) * _PAIR).repeat(count)
 
-    def cells(self, row: int) -> Ints:
+    def list_cells(self, row: int) -> Ints:
         """Return the numbers of a row's cells."""
         return (self.blocks[row][:, None] * self.width + np.arange(self.width)).reshape(-1)
 
 
 def _count_repeats(values: Ints) -> Ints:
-    """Return for each value how many equal ones precede it."""
+    """Return, for each value, how many equal values precede it."""
     order = np.argsort(values, kind="stable")
-    ordered = values[order]
-    begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    ascending = values[order]
+    begins = np.flatnonzero(np.append(True, ascending[1:] != ascending[:-1]))
     counts = np.empty(len(values), np.int64)
     counts[order] = np.arange(len(values)) - begins.repeat(np.diff(np.append(begins, len(values))))
     return counts
 
 
-def _split_blocks(held: npt.NDArray[_T], width: int) -> npt.NDArray[_T]:
-    return held[: len(held) // width * width].reshape(-1, width)
+def _split_blocks(values: npt.NDArray[_T], width: int) -> npt.NDArray[_T]:
+    return values[: len(values) // width * width].reshape(-1, width)
 
 
-def rows_of(starts: Ints, length: int) -> Rows | None:
-    """Return the granules of runs of bytes, one row of `starts` per operation; None if they are not whole."""
+def make_rows(starts: Ints, length: int) -> Rows | None:
+    """Return the granules of runs of bytes, one row of `starts` per operation; None if some are partial."""
     if (int(np.bitwise_or.reduce(starts, axis=None)) | length) & 15:
         return None
     first, count = starts >> 4, length >> 4
@@ -116,8 +116,8 @@ def rows_of(starts: Ints, length: int) -> Rows | None:
     return Rows(blocks, width)
 
 
-def side_by_side(granules: Ints) -> tuple[Ints, int]:
-    """Return ascending numbers of granules as numbers of blocks, and the granules per block."""
+def merge_granules(granules: Ints) -> tuple[Ints, int]:
+    """Merge ascending granules into blocks: return the block numbers, and the granules per block."""
     blocks, width = granules, 1
     while width < _WIDEST and not len(blocks) & 1 and not np.count_nonzero(blocks[::2] & 1):
         if np.count_nonzero(blocks[1::2] != blocks[::2] + 1):
@@ -126,43 +126,43 @@ def side_by_side(granules: Ints) -> tuple[Ints, int]:
     return blocks, width
 
 
-def spread(granules: Ints, bases: Ints) -> Rows:
-    """Return the same granules, in ascending order, from each of several bases."""
+def place_at_bases(granules: Ints, bases: Ints) -> Rows:
+    """Return rows of the same ascending granules, one row per base."""
     layer, gaps = None, np.diff(np.sort(bases))
     if not np.count_nonzero((gaps > 0) & (gaps <= int(granules[-1]) - int(granules[0]))):
         layer = _count_repeats(bases)
-    blocks, width = side_by_side(granules)
+    blocks, width = merge_granules(granules)
     while width > 1 and int(np.bitwise_or.reduce(bases)) % width:
         width //= 2
         blocks = (blocks[:, None] * 2 + np.arange(2)).reshape(-1)
     return Rows(blocks + (bases // width)[:, None], width, layer)
 
 
-def bytes_of(space: Space, rows: Rows, at: int) -> Bytes:
+def get_row_bytes(space: Space, rows: Rows, at: int) -> Bytes:
     """Return the bytes of a row of granules."""
-    return Bytes(space, rows.cells(at) * 16, 16)
+    return Bytes(space, rows.list_cells(at) * 16, 16)
 
 
-def level_of(shadow: Shadow, rows: Rows) -> int | None:
-    """Return the level of all granules of some rows, None if they differ."""
+def find_level(shadow: Shadow, rows: Rows) -> int | None:
+    """Return the common level of the granules of rows; None if they differ."""
     if not shadow.split:
         return 0
-    levels = rows.of(shadow.level)
+    levels = rows.gather(shadow.level)
     first = int(levels[0, 0])
     return None if np.count_nonzero(levels != first) else first
 
 
-def by_row(held: Refs) -> tuple[Ints, Ints]:
-    """Return the references in each row, without repeated neighbors and 0: rows, references."""
-    first, whose = held[:, 0], np.arange(len(held))
-    if held.shape[1] > 1:
-        changes = held[:, 1:] != held[:, :-1]
+def list_refs(refs: Refs) -> tuple[Ints, Ints]:
+    """Return the rows and references of cells, without 0 and without equal neighbors."""
+    first, row_of_ref = refs[:, 0], np.arange(len(refs))
+    if refs.shape[1] > 1:
+        changes = refs[:, 1:] != refs[:, :-1]
         count = np.count_nonzero(changes)
-        if count > _FEW * len(held):
-            held = np.sort(held, axis=1)
-            first, changes = held[:, 0], held[:, 1:] != held[:, :-1]
+        if count > _FEW * len(refs):
+            refs = np.sort(refs, axis=1)
+            first, changes = refs[:, 0], refs[:, 1:] != refs[:, :-1]
         if count:
-            at, where = np.nonzero(changes)
-            first, whose = np.append(first, held[at, where + 1]), np.append(whose, at)
+            at, position = np.nonzero(changes)
+            first, row_of_ref = np.append(first, refs[at, position + 1]), np.append(row_of_ref, at)
     firsts = np.flatnonzero(first)
-    return whose[firsts], first[firsts].astype(np.int64)
+    return row_of_ref[firsts], first[firsts].astype(np.int64)

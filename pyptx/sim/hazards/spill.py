@@ -11,19 +11,19 @@ from pyptx.sim.base.events import Ints, Mask
 
 Refs = npt.NDArray[np.int32]
 MOST = 1 << 24
-"""The most pairs of a plane: later ones are counted but not checked."""
+"""The most pairs of a plane; later ones are counted but not checked."""
 _MOST_PARTS = 8
 
 
 class Spill:
     """The pairs of one plane, in a few sorted parts."""
 
-    def __init__(self, who: Callable[[Refs], Ints]) -> None:
-        """`who` numbers the reader of a reference: keep only the last reference of each reader."""
-        self.who = who
+    def __init__(self, identify: Callable[[Refs], Ints]) -> None:
+        """`identify` numbers the readers of references: only the last reference of each reader is kept."""
+        self.identify = identify
         self.lost = 0
         self.numbers: set[int] = set()
-        """The numbers of the readers' accesses."""
+        """The access numbers of the readers."""
         self._parts: list[tuple[Refs, Refs, Mask]] = []
         self.size = 0
 
@@ -41,7 +41,7 @@ class Spill:
             self._merge()
 
     def find(self, cells: Ints) -> tuple[Ints, Refs]:
-        """Return the readers of some cells, with the position of the cell of each."""
+        """Return the readers of cells: the position of each one's cell, and its reference."""
         matches = [
             (at, part[1][places]) for part in self._parts for at, places in [_find_places(part, cells)] if len(at)
         ]
@@ -50,27 +50,27 @@ class Spill:
         return np.concatenate([at for at, _ in matches]), np.concatenate([refs for _, refs in matches])
 
     def forget(self, cells: Ints) -> None:
-        """Drop the readers of cells whose last write follows all of them."""
+        """Drop the readers of cells: a write follows all of them."""
         for part in self._parts:
             part[2][_find_places(part, cells)[1]] = False
 
     def _merge(self) -> None:
-        cells = np.concatenate([held[alive] for held, _, alive in self._parts])
-        refs = np.concatenate([held[alive] for _, held, alive in self._parts])
-        who = self.who(refs)
-        order = np.lexsort((refs, who, cells))
-        cells, refs, who = cells[order], refs[order], who[order]
-        last = np.append((cells[1:] != cells[:-1]) | (who[1:] != who[:-1]), True)
+        cells = np.concatenate([part_cells[alive] for part_cells, _, alive in self._parts])
+        refs = np.concatenate([part_cells[alive] for _, part_cells, alive in self._parts])
+        readers = self.identify(refs)
+        order = np.lexsort((refs, readers, cells))
+        cells, refs, readers = cells[order], refs[order], readers[order]
+        last = np.append((cells[1:] != cells[:-1]) | (readers[1:] != readers[:-1]), True)
         self._parts = [(cells[last], refs[last], np.ones(int(last.sum()), np.bool_))]
         self.size = len(self._parts[0][0])
 
 
 def _find_places(part: tuple[Refs, Refs, Mask], cells: Ints) -> tuple[Ints, Ints]:
-    """Return the positions of cells and, for each, an index in a part with a reader of it."""
-    held, _, alive = part
-    first, beyond = np.searchsorted(held, cells, "left"), np.searchsorted(held, cells, "right")
+    """Return the readers of cells in a part: the position of each one's cell, and its index in the part."""
+    part_cells, _, alive = part
+    first, beyond = np.searchsorted(part_cells, cells, "left"), np.searchsorted(part_cells, cells, "right")
     counts = beyond - first
     at = np.repeat(np.arange(len(cells)), counts)
     places = np.arange(len(at)) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(first, counts)
-    kept = alive[places]
-    return at[kept], places[kept]
+    is_alive = alive[places]
+    return at[is_alive], places[is_alive]

@@ -1,4 +1,4 @@
-"""What releases pass on: stamps, and releases that are resolved only when needed."""
+"""Stamps: the clocks that a release passes on, some of them resolved only when needed."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ import numpy as np
 from pyptx.sim.base.events import Clock
 
 SEEN, CROSSED_SHARED, CROSSED_GLOBAL, WIDE_SHARED, WIDE_GLOBAL, RAN, BEFORE, AFTER = range(8)
-"""What a row knows: by any memory edge; through a proxy fence, per space; by edges whose scope spans CTAs, per space;
-by any edge, relaxed ones too; that through `tcgen05.fence::before_thread_sync`; and through `::after_thread_sync`."""
+"""The clocks of a row, by what orders an access: any memory edge; a proxy fence, per space; edges whose scope spans
+CTAs, per space; any edge, relaxed ones too; these and `tcgen05.fence::before_thread_sync`; also
+`::after_thread_sync`."""
 KINDS = 8
 FLOORED = 5
 RELAXED = [RAN, BEFORE, AFTER]
-"""What a relaxed edge passes on."""
+"""The kinds that a relaxed edge passes on."""
 ORDER = [SEEN, WIDE_SHARED, WIDE_GLOBAL]
 CROSS = [CROSSED_SHARED, CROSSED_GLOBAL]
 PUBLISHED, CROSSED = (np.array(kinds)[:, None] for kinds in ([*ORDER, RAN], CROSS))
 _HEAVY = 256
-"""Merge this many connected releases into one stamp."""
+"""Beyond this many connected releases, resolve them into one stamp."""
 
 
 @dataclass(slots=True, eq=False)
 class Stamp:
-    """What a release passes on: the knowledge of one row, and of agents outside its cluster."""
+    """The clocks that a release passes on: of its own cluster, and of other clusters (`foreign`)."""
 
     domain: int
     clock: Clock
@@ -51,8 +52,8 @@ class Stamp:
 
 @dataclass(slots=True, eq=False)
 class LazyStamp:
-    """An unresolved release, as most are never needed: the knowledge of a row, one of its threads up to a time, and
-    what that thread had learned but not resolved."""
+    """An unresolved release, as most are never needed: the stamp of a row, the releasing thread's column and time, and
+    the thread's pending releases."""
 
     common: Stamp | None
     column: int
@@ -62,7 +63,7 @@ class LazyStamp:
     stamp: Stamp | None
 
     def resolve(self) -> Stamp:
-        """Return the resolved stamp."""
+        """Resolve the release and return its stamp."""
         if self.stamp is None:
             self.stamp = merge_stamps((self,))
             self.common, self.pending, self.weight = None, (), 1
@@ -73,7 +74,7 @@ AnyStamp = Stamp | LazyStamp
 
 
 def make_lazy_stamp(common: Stamp | None, column: int, now: int, pending: tuple[AnyStamp, ...]) -> LazyStamp:
-    """Return an unresolved release, or a stamp if very many releases are connected."""
+    """Return a lazy stamp, which is resolved already if very many releases are connected."""
     weight = 1
     for release in pending:
         weight += release.weight if isinstance(release, LazyStamp) else 1
@@ -84,7 +85,7 @@ def make_lazy_stamp(common: Stamp | None, column: int, now: int, pending: tuple[
 
 
 def join_stamps(stamp: Stamp | None, other: Stamp) -> Stamp:
-    """Return the union of a stamp and another that is not used elsewhere: change the larger one."""
+    """Return the union of two stamps that are not used elsewhere, by changing the wider one if possible."""
     if stamp is None:
         return other
     if stamp.domain != other.domain or stamp.foreign or other.foreign:
@@ -98,7 +99,7 @@ def join_stamps(stamp: Stamp | None, other: Stamp) -> Stamp:
 
 
 def merge_stamps(releases: Sequence[AnyStamp]) -> Stamp:
-    """Return the union of releases, visiting each shared row once."""
+    """Return the union of releases; visit each shared stamp once."""
     parts: dict[int, list[Clock]] = {}
     marks: dict[int, dict[int, int]] = {}
     visits: set[int] = set()
@@ -129,7 +130,7 @@ def merge_stamps(releases: Sequence[AnyStamp]) -> Stamp:
 
 
 def _take_maxima(parts: list[Clock], marks: dict[int, int]) -> Clock:
-    """Return the maximum of arrays of clocks; `marks`: threads that released at a time, by their columns."""
+    """Return the maximum of clock arrays. `marks`: the times of releasing threads, by column."""
     if len(parts) == 1 and not marks:
         return parts[0]
     maximum = max(parts, key=lambda part: part.shape[1]).copy()
@@ -143,7 +144,7 @@ def _take_maxima(parts: list[Clock], marks: dict[int, int]) -> Clock:
 
 
 def take_maximum(a: Clock, b: Clock) -> Clock:
-    """Return the maximum of two arrays of clocks, one of which may have fewer columns."""
+    """Return the maximum of two clock arrays, one of which may have fewer columns."""
     if a.shape[1] < b.shape[1]:
         a, b = b, a
     out = a.copy()

@@ -33,7 +33,7 @@ ENGINE_NAMES = {
 
 @dataclass(slots=True, eq=False)
 class Release:
-    """What a release pattern left at a location, or a fence before one."""
+    """The release of a thread, at a location or by a fence."""
 
     source: AnyStamp
     scope: Scope
@@ -41,13 +41,13 @@ class Release:
 
     @property
     def stamp(self) -> Stamp:
-        """What it passes on."""
+        """The resolved stamp."""
         return self.source.resolve() if isinstance(self.source, LazyStamp) else self.source
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NarrowEdge:
-    """A release that a thread acquired at a time with a scope that does not include both threads: it orders nothing."""
+    """A release that a thread acquired through a scope that does not include both threads: it orders nothing."""
 
     release: Release
     thread: int
@@ -57,7 +57,7 @@ class NarrowEdge:
 
 @dataclass(slots=True)
 class Domain:
-    """One cluster, running or completed: its CTAs by rank, and the columns of its clocks."""
+    """One cluster, running or ended: its CTAs by rank, and the columns of its clocks."""
 
     number: int
     grid: Grid
@@ -86,9 +86,9 @@ class Grid:
     place: Place
     domain_of_slot: list[Domain | None]
     names: Callable[[int], str]
-    """Names a place of a CTA's shared memory."""
+    """Returns the name of an offset in a CTA's shared memory."""
     label: str = ""
-    """The name of the grid in findings, empty if it is the only one."""
+    """The name of the grid in findings; empty if it is the only grid."""
     has_ended: bool = False
     has_waited: bool = False
     """Whether a thread has waited for the previous grids."""
@@ -97,8 +97,8 @@ class Grid:
 
     @property
     def first_complete(self) -> int:
-        """The first of the grids that have ended when this one has: it may end before one that it overlaps and did not
-        wait for."""
+        """The first grid, up to this one, that is sure to have ended when this one has: without a wait, this grid may
+        end before those that it overlaps."""
         return self.number if self.overlaps and not self.has_waited else self.first_covered
 
     def find_thread(self, slot: int, thread: int = 0) -> int:
@@ -118,7 +118,7 @@ class Grid:
         return slot * TENSOR_BYTES
 
     def find_cta(self, slot: int) -> int:
-        """Return the CTA that runs in a slot, the slot's number if none does."""
+        """Return the number of the CTA in a slot, or the slot's if it is free."""
         domain = self.domain_of_slot[slot]
         return domain.ctas[slot - self.find_slot(domain.first_thread)] if domain else slot
 
@@ -127,7 +127,7 @@ class Grid:
 
 
 class State:
-    """The engine's state. Parts of the engine keep their own data on top of it."""
+    """The shared state; each part of the engine keeps its own data beside it."""
 
     def __init__(self, limit: int = 1000) -> None:
         self.clocks = Clocks()
@@ -145,15 +145,15 @@ class State:
         self._first_threads: list[int] = []
         self.operations = 0
         self.fences: dict[int, Release] = {}
-        """The last releasing fence of each thread: a later relaxed operation passes on what it covered."""
+        """The last releasing fence of each thread: a later relaxed write releases what it covers."""
         self.observations: dict[int, dict[Hashable, list[Release]]] = {}
-        """What relaxed operations of each thread observed: its next acquiring fence learns it."""
+        """The releases that each thread's relaxed reads observed: its next acquiring fence acquires them."""
         self.narrow: dict[tuple[int, Release], NarrowEdge] = {}
-        self.narrow_arrives: dict[tuple[Place, int], Scope] = {}
-        """Arrivals on another CTA's mbarrier whose scope does not include that CTA, by the slot of the arriving CTA."""
-        self.narrow_waits: dict[tuple[Place, int], Scope] = {}
-        """Waits for such arrivals with too narrow a scope, by the slot of the waiting CTA."""
         """Acquired releases that order nothing, by the acquiring thread."""
+        self.narrow_arrives: dict[tuple[Place, int], Scope] = {}
+        """Arrivals on another CTA's mbarrier whose scope does not include that CTA, by the arriving CTA's slot."""
+        self.narrow_waits: dict[tuple[Place, int], Scope] = {}
+        """Waits for such arrivals with too narrow a scope, by the waiting CTA's slot."""
         self.unfinished: dict[int, list[int]] = {}
         self._columns_of: dict[int, int] = {}
 
@@ -177,7 +177,7 @@ class State:
         return self.grids[bisect_right(self._first_threads, thread) - 1]
 
     def find_domain(self, thread: int) -> Domain:
-        """Return the cluster that a thread belongs to."""
+        """Return the cluster of a thread."""
         return self.domains[int(self.clocks.domain_of[thread >> 5])]
 
     def add_domain(self, grid: Grid, slots: list[int], ctas: list[int]) -> Domain:
@@ -191,7 +191,7 @@ class State:
         return domain
 
     def find_channel(self, domain: Domain, *key: object, width: int = 1) -> int:
-        """Return the column in which a cluster's clocks track one stream of asynchronous operations."""
+        """Return the clock column that tracks one stream of a cluster's asynchronous operations; add it if new."""
         column = domain.channels.get(key)
         if column is None:
             column = domain.channels[key] = domain.columns
@@ -200,7 +200,7 @@ class State:
         return column
 
     def find_shadow(self, space: Space, grid: Grid, address: int) -> tuple[Shadow, int] | None:
-        """Return the shadow of an address and the number of its first byte; None for unknown global memory."""
+        """Return the shadow of an address and the shadow's first address; None for unknown global memory."""
         if space is Space.SHARED:
             return grid.shared, 0
         if space is Space.TENSOR:
@@ -216,8 +216,7 @@ class State:
         return self.operations
 
     def find_copy_columns(self, domain: Domain) -> int:
-        """Return the first of the columns of the cp.async operations of a cluster's threads, creating them if
-        needed."""
+        """Return the first of the columns for `cp.async` operations of a cluster's threads; add them if new."""
         threads = len([s for s in domain.grid.domain_of_slot if s is domain]) * domain.grid.stride
         first = self.find_channel(domain, "cp.async", width=threads)
         warps = slice(domain.first_thread >> 5, (domain.first_thread + threads) >> 5)
@@ -225,11 +224,11 @@ class State:
         return first
 
     def set_column(self, operation: int, column: int) -> None:
-        """Set the channel of a vector operation of st.async."""
+        """Set the clock column of an `st.async` operation."""
         self._columns_of[operation] = column
 
     def find_operation_columns(self, operation: int, warps: Ints) -> Ints:
-        """Return, per warp, the column of lane 0's accesses of a vector operation."""
+        """Return, per warp, the clock column of lane 0's accesses by a `cp.async` or `st.async` operation."""
         column = self._columns_of.get(operation)
         if column is not None:
             return np.full(len(warps), column, np.int64)
@@ -240,11 +239,11 @@ class State:
         return clocks.copy_column[warps] + warps * 32 - clocks.first_thread[warps]
 
     def finish(self, operation: int) -> None:
-        """Complete an operation: a thread that learns its channel up to now knows it."""
+        """Complete an operation: a thread that knows its channel up to now knows it."""
         self.records.complete(self.unfinished.pop(operation, ()), self.clocks.now)
 
     def describe_thread(self, thread: int, engine: str = "", whole_warp: bool = False) -> Agent:
-        """Return a thread in the program's terms."""
+        """Return a thread as an agent in the program's terms."""
         grid = self.find_grid(thread)
         slot = grid.find_slot(thread)
         domain = self.find_domain(thread)
@@ -253,7 +252,7 @@ class State:
         return Agent(cta, within // 32, -1 if whole_warp else within % 32, engine, grid.label)
 
     def describe_access(self, ref: int) -> Agent:
-        """Return the agent of an access."""
+        """Return the agent of an access in the program's terms."""
         records, record, lane = self.records, ref >> 6, ref & 63
         index = np.array([record], np.int64)
         domain = self.domains[int(records.get_domains(index)[0])]
@@ -281,7 +280,8 @@ class State:
         count: int = 1,
         help: str = "",
     ) -> None:
-        """Record a finding. `ref` names the earlier access, `other` another earlier place, `help` another remedy."""
+        """Add a finding. `ref` is the earlier access, or `other` the earlier place; `help` replaces the rule's
+        remedy."""
         agent = self.describe_thread(thread) if thread is not None else None
         other_agent = self.describe_access(ref) if ref else None
         if ref:

@@ -1,4 +1,4 @@
-"""Tensor maps in global memory: changed, released to and acquired from the tensormap proxy, used by copies.
+"""Tensor maps in global memory: their changes, releases and acquires through the tensormap proxy, and use by copies.
 
 Maps in `.param` and `.const` space need no checks: do not report them.
 """
@@ -18,96 +18,96 @@ from pyptx.sim.hazards.state import State
 
 @dataclass(slots=True)
 class Map:
-    """One map. A version is a set of changes; `acquired` holds the version that each CTA has acquired."""
+    """One map. A version is a set of changes; `acquisitions` has the version that each CTA has acquired."""
 
     by_host: bool = True
     version: int = 1
-    released: int = 1
-    edited: Place | None = None
+    release_version: int = 1
+    edit_place: Place | None = None
     editor: int = -1
     ref: int = 0
-    """The release, as an access that the acquiring thread must know."""
-    acquired: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
+    """The release, as an access that an acquiring thread must know."""
+    acquisitions: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
     users: list[tuple[int, Place]] = field(default_factory=list[tuple[int, Place]])
 
 
 class TensorMaps:
-    """All maps of the grids, by address."""
+    """The maps of all grids, by address."""
 
     def __init__(self, state: State) -> None:
         self.state = state
         self._maps: dict[int, Map] = {}
         self._accesses: dict[Place, Access] = {}
 
-    def replace(self, thread: int, place: Place, address: int, unfinished: set[int]) -> None:
-        """`tensormap.replace`, or any write of the map; `unfinished` are the copies still in flight."""
-        edited_map = self._maps.setdefault(address, Map())
-        for operation, user in edited_map.users:
-            if operation in unfinished:
+    def replace(self, thread: int, place: Place, address: int, copies_in_flight: set[int]) -> None:
+        """Execute `tensormap.replace`, or any other write to a map."""
+        tensor_map = self._maps.setdefault(address, Map())
+        for operation, user in tensor_map.users:
+            if operation in copies_in_flight:
                 detail = f"the map at 0x{address:x}"
                 self.state.report(rules.MAP_IN_USE, place, detail, thread=thread, other=user)
-        edited_map.users = []
-        if edited_map.released == edited_map.version:
-            edited_map.version += 1
-        edited_map.by_host = False
-        edited_map.edited, edited_map.editor = place, thread
+        tensor_map.users = []
+        if tensor_map.release_version == tensor_map.version:
+            tensor_map.version += 1
+        tensor_map.by_host = False
+        tensor_map.edit_place, tensor_map.editor = place, thread
 
     def release_edits(self, threads: Iterable[int]) -> None:
-        """`fence.proxy.tensormap::generic.release` by threads: it covers the maps that they have changed."""
+        """Execute `fence.proxy.tensormap::generic.release` by threads, for the maps that they have changed."""
         members = set(threads)
-        for edited_map in self._maps.values():
-            if edited_map.editor in members:
-                self._release(edited_map)
+        for tensor_map in self._maps.values():
+            if tensor_map.editor in members:
+                self._release(tensor_map)
 
     def release(self, address: int) -> None:
-        """`fence.proxy.tensormap::generic.release`, or the end of `tensormap.cp_fenceproxy`, on a map."""
+        """Release a map, as at the end of `tensormap.cp_fenceproxy`."""
         self._release(self._maps.setdefault(address, Map()))
 
-    def _release(self, edited_map: Map) -> None:
-        edited_map.released = edited_map.version
-        if edited_map.edited is None:
+    def _release(self, tensor_map: Map) -> None:
+        tensor_map.release_version = tensor_map.version
+        if tensor_map.edit_place is None:
             return
-        clocks, records, thread = self.state.clocks, self.state.records, edited_map.editor
+        clocks, records, thread = self.state.clocks, self.state.records, tensor_map.editor
         warp = thread >> 5
         number = records.number_access(
-            self._accesses.setdefault(edited_map.edited, store(edited_map.edited, Space.GLOBAL, 16))
+            self._accesses.setdefault(tensor_map.edit_place, store(tensor_map.edit_place, Space.GLOBAL, 16))
         )
         column = np.array([warp * 32 - clocks.first_thread[warp] + 1], np.int32)
         masks = np.array([1 << (thread & 31)], np.int64)
         numbers = records.add_warps(number, clocks.life_of[warp : warp + 1], column, masks, clocks.now, False)
-        edited_map.ref = int(numbers[0]) * 64 + (thread & 31)
+        tensor_map.ref = int(numbers[0]) * 64 + (thread & 31)
 
     def acquire(self, thread: int, address: int, scope: Scope) -> None:
-        """`fence.proxy.tensormap::generic.acquire` by a thread, for its CTA."""
-        used_map = self._maps.setdefault(address, Map())
+        """Execute `fence.proxy.tensormap::generic.acquire` by a thread, for its CTA."""
+        tensor_map = self._maps.setdefault(address, Map())
         if (
-            used_map.ref
-            and not precedes(self.state, np.array([used_map.ref], np.int64), np.array([thread], np.int64))[0]
+            tensor_map.ref
+            and not precedes(self.state, np.array([tensor_map.ref], np.int64), np.array([thread], np.int64))[0]
         ):
             return
-        if not used_map.by_host or scope is Scope.SYS:
+        if not tensor_map.by_host or scope is Scope.SYS:
             grid = self.state.find_grid(thread)
-            used_map.acquired[grid.number, grid.find_slot(thread)] = used_map.released
+            tensor_map.acquisitions[grid.number, grid.find_slot(thread)] = tensor_map.release_version
 
     def use(self, thread: int, place: Place, address: int, operation: int) -> None:
         """Check a tensor copy that reads its map."""
-        used_map = self._maps.setdefault(address, Map())
+        tensor_map = self._maps.setdefault(address, Map())
         grid = self.state.find_grid(thread)
         detail = f"the map at 0x{address:x}"
-        if used_map.released < used_map.version:
-            self.state.report(rules.MAP_NOT_RELEASED, place, detail, thread=thread, other=used_map.edited)
-        elif used_map.acquired.get((grid.number, grid.find_slot(thread)), 0) < used_map.version:
-            self.state.report(rules.MAP_NOT_ACQUIRED, place, detail, thread=thread, other=used_map.edited)
-        used_map.users.append((operation, place))
+        if tensor_map.release_version < tensor_map.version:
+            self.state.report(rules.MAP_NOT_RELEASED, place, detail, thread=thread, other=tensor_map.edit_place)
+        elif tensor_map.acquisitions.get((grid.number, grid.find_slot(thread)), 0) < tensor_map.version:
+            self.state.report(rules.MAP_NOT_ACQUIRED, place, detail, thread=thread, other=tensor_map.edit_place)
+        tensor_map.users.append((operation, place))
 
-    def ends(self, grid: int, slot: int) -> None:
-        """Forget what an ended CTA has acquired."""
-        for edited_map in self._maps.values():
-            edited_map.acquired.pop((grid, slot), None)
+    def forget_cta(self, grid: int, slot: int) -> None:
+        """Forget the acquires of an ended CTA."""
+        for tensor_map in self._maps.values():
+            tensor_map.acquisitions.pop((grid, slot), None)
 
-    def grid_done(self) -> None:
+    def release_all(self) -> None:
         """Release all maps at the end of a grid; later grids must acquire them again."""
-        for edited_map in self._maps.values():
-            edited_map.released = edited_map.version
-            edited_map.acquired.clear()
-            edited_map.users.clear()
+        for tensor_map in self._maps.values():
+            tensor_map.release_version = tensor_map.version
+            tensor_map.acquisitions.clear()
+            tensor_map.users.clear()

@@ -1,5 +1,5 @@
-"""What warpgroups have issued, accessed and waited for. Those with equal histories share a book; a query for some of
-them splits it."""
+"""The `wgmma` history of warpgroups. Warpgroups with equal histories share a book; a query for some of them splits
+it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WHOLE: Ranks = (0, 1, 2, 3)
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """One wgmma in flight, with a row of records of its operands for each warpgroup of the book."""
+    """One `wgmma` in flight, with a row of operand records for each warpgroup of the book."""
 
     place: Place
     registers: Registers
@@ -24,22 +24,23 @@ class Product:
 
 @dataclass(slots=True)
 class WarpBook:
-    """What one warp of each warpgroup has fenced, accessed and waited for; `known`: it has fenced or issued at all."""
+    """The history of the warps of one rank. `has_begun`: they have fenced or issued at all; `accesses`: registers
+    accessed by other instructions since the last fence; `waits`: the number of groups waited for."""
 
-    known: bool = False
-    fenced: bool = False
-    touched: dict[Registers, Place] = field(default_factory=dict[Registers, Place])
-    committed: int = 0
-    waited: int = 0
+    has_begun: bool = False
+    has_fence: bool = False
+    accesses: dict[Registers, Place] = field(default_factory=dict[Registers, Place])
+    commits: int = 0
+    waits: int = 0
 
     def copy(self) -> WarpBook:
-        return WarpBook(self.known, self.fenced, dict(self.touched), self.committed, self.waited)
+        return WarpBook(self.has_begun, self.has_fence, dict(self.accesses), self.commits, self.waits)
 
 
 @dataclass(slots=True, eq=False)
 class Book:
-    """The groups of several warpgroups, identified by their first warps, and their four warps by rank. `shapes` are
-    those of the accumulators since the last fence, `latest` the last of them."""
+    """The history of warpgroups, identified by their first warps: their warps by rank and their groups. `shapes` are
+    the accumulator shapes since the last fence, `latest` the last of them."""
 
     bases: list[int]
     warps: list[WarpBook] = field(default_factory=lambda: [WarpBook() for _ in WHOLE])
@@ -50,39 +51,39 @@ class Book:
     latest: tuple[Registers, str] = (frozenset(), "")
 
     @property
-    def committed(self) -> int:
-        """The number of groups so far."""
+    def group_count(self) -> int:
+        """The number of groups committed so far."""
         return self.first_group + len(self.groups)
 
     @property
-    def idle(self) -> bool:
-        """Whether all warps have waited for everything issued."""
+    def is_idle(self) -> bool:
+        """Whether all warps have waited for all products."""
         return not self.open and not self.groups and all(
-            warp.waited == warp.committed == self.first_group for warp in self.warps
+            warp.waits == warp.commits == self.first_group for warp in self.warps
         )  # fmt: skip
 
-    def taken(self, bases: Iterable[int]) -> Book:
-        """Remove some warpgroups and return their own book."""
-        removed = set(bases)
-        mine = [at for at, base in enumerate(self.bases) if base in removed]
-        rest = [at for at, base in enumerate(self.bases) if base not in removed]
-        other = Book(
+    def split_off(self, bases: Iterable[int]) -> Book:
+        """Move some warpgroups to a new book and return it."""
+        leaving = set(bases)
+        mine = [at for at, base in enumerate(self.bases) if base in leaving]
+        remaining = [at for at, base in enumerate(self.bases) if base not in leaving]
+        split = Book(
             [self.bases[at] for at in mine], [warp.copy() for warp in self.warps], _select_products(self.open, mine),
             [_select_products(group, mine) for group in self.groups], self.first_group, list(self.shapes), self.latest,
         )  # fmt: skip
-        self.bases = [self.bases[at] for at in rest]
+        self.bases = [self.bases[at] for at in remaining]
         self.open, self.groups = (
-            _select_products(self.open, rest),
-            [_select_products(group, rest) for group in self.groups],
+            _select_products(self.open, remaining),
+            [_select_products(group, remaining) for group in self.groups],
         )
-        return other
+        return split
 
     def join(self, other: Book) -> None:
-        """Add the warpgroups of another idle book; all of them have just fenced."""
+        """Add the warpgroups of another book. Both are idle, and all their warps have just fenced."""
         self.bases += other.bases
         self.first_group = max(self.first_group, other.first_group)
         for warp in self.warps:
-            warp.committed = warp.waited = self.first_group
+            warp.commits = warp.waits = self.first_group
 
 
 def _select_products(products: list[Product], rows: list[int]) -> list[Product]:
@@ -91,7 +92,7 @@ def _select_products(products: list[Product], rows: list[int]) -> list[Product]:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some warps of all warpgroups of a book, and the position of each warpgroup in the query."""
+    """The warps of some ranks in a book, and the position of each warpgroup in the query."""
 
     book: Book
     ranks: Ranks
@@ -99,7 +100,7 @@ class Part:
 
 
 class Books:
-    """The book of every warpgroup that has one. `version` rises when warpgroups change their book."""
+    """The books of all warpgroups. `version` is incremented when warpgroups change their book."""
 
     def __init__(self) -> None:
         self.version = 0
@@ -112,31 +113,31 @@ class Books:
             if book is not None:
                 self.version += 1
                 if len(book.bases) > 1:
-                    book.taken([base])
+                    book.split_off([base])
 
-    def parts(self, bases: Sequence[int], ranks: Sequence[Ranks], create: bool) -> list[Part]:
-        """Return the books of some warps of warpgroups; create missing ones only with `create`."""
+    def find_parts(self, bases: Sequence[int], ranks: Sequence[Ranks], create: bool) -> list[Part]:
+        """Return the books of warps, given by warpgroup and ranks; add missing ones only with `create`."""
         fresh = [base for base in dict.fromkeys(bases) if base not in self._of] if create else []
         if fresh:
             self._of.update(dict.fromkeys(fresh, Book(fresh)))
             self.version += 1
-        chosen: dict[tuple[int, Ranks], tuple[Book, dict[int, int]]] = {}
+        selection: dict[tuple[int, Ranks], tuple[Book, dict[int, int]]] = {}
         for at, (base, rank) in enumerate(zip(bases, ranks, strict=True)):
             book = self._of.get(base)
             if book is not None:
-                chosen.setdefault((id(book), rank), (book, {}))[1][base] = at
-        divided: list[Part] = []
-        for (_, rank), (book, places) in chosen.items():
+                selection.setdefault((id(book), rank), (book, {}))[1][base] = at
+        parts: list[Part] = []
+        for (_, rank), (book, places) in selection.items():
             if len(places) < len(book.bases):
-                book = book.taken(places)
+                book = book.split_off(places)
                 self._of.update(dict.fromkeys(book.bases, book))
                 self.version += 1
-            divided.append(Part(book, rank, [places[base] for base in book.bases]))
-        return divided
+            parts.append(Part(book, rank, [places[base] for base in book.bases]))
+        return parts
 
     def join(self, parts: Sequence[Part]) -> None:
         """Let idle warpgroups that have all just fenced share a book."""
-        idle = [part.book for part in parts if part.ranks == WHOLE and part.book.idle]
+        idle = [part.book for part in parts if part.ranks == WHOLE and part.book.is_idle]
         for book in idle[1:]:
             idle[0].join(book)
             self._of.update(dict.fromkeys(book.bases, idle[0]))

@@ -25,25 +25,25 @@ class Warps:
     def __init__(self, state: State) -> None:
         self.state = state
         self._counts: dict[tuple[int, int], int] = {}
-        self._asked: dict[tuple[int, int], list[tuple[int, Place, int]]] = {}
-        """The counts that each warp has requested, with place and time."""
+        self._requests: dict[tuple[int, int], list[tuple[int, Place, int]]] = {}
+        """Per warp: the register counts it has requested, with place and time."""
         self._increases: dict[tuple[int, int], tuple[Place, int, int]] = {}
 
     def _mask_alive(self, warp: int) -> int:
         lanes = np.flatnonzero(self.state.live[warp * 32 : warp * 32 + 32])
         return int((np.int64(1) << lanes.astype(np.int64)).sum())
 
-    def aligned(self, group: Group, place: Place) -> None:
-        """An `.aligned` instruction: all live lanes of each warp take part."""
+    def check_aligned(self, group: Group, place: Place) -> None:
+        """Check an `.aligned` instruction: all live lanes of each warp execute it."""
         for warp, mask in zip(group.warps.tolist(), group.masks.tolist(), strict=True):
             missing = self._mask_alive(warp) & ~mask
             if missing:
                 detail = f"lanes 0x{missing:08x} do not execute this instruction"
                 self.state.report(rules.DIVERGENT, place, detail, thread=warp * 32 + mask.bit_length() - 1)
 
-    def warpgroup(self, group: Group, place: Place) -> None:
-        """`wgmma` and `setmaxnreg`: four whole warps, the first of a rank that is a multiple of four."""
-        self.aligned(group, place)
+    def check_warpgroup(self, group: Group, place: Place) -> None:
+        """Check `wgmma` or `setmaxnreg`: whole warpgroups execute it."""
+        self.check_aligned(group, place)
         grid = self.state.find_grid(group.first)
         ranks = ((group.warps * 32 - grid.first_thread) % grid.stride) >> 5
         slots = (group.warps * 32 - grid.first_thread) // grid.stride
@@ -54,121 +54,124 @@ class Warps:
                 detail = f"{size} warps of warpgroup {number % 64}"
                 self.state.report(rules.WARPGROUP, place, detail, thread=thread)
 
-    def members(self, group: Group, place: Place, masks: Ints, among: Group | None = None) -> None:
-        """`shfl vote match redux` `.sync`: each lane's mask includes it, and otherwise only participating or exited
-        lanes. `among`: the participating lanes, if some are at other places."""
-        there = _mask_present(group, among)[group.warp_index]
+    def check_members(self, group: Group, place: Place, masks: Ints, among: Group | None = None) -> None:
+        """Check `shfl`, `vote`, `match` or `redux` `.sync`: each lane's mask names the lane itself, and other lanes
+        only if they participate or have exited. `among`: all participating lanes, if some are at other places."""
+        present = _mask_present(group, among)[group.warp_index]
         outside = np.flatnonzero((masks >> group.lanes & 1) == 0)
         if len(outside):
             at = int(outside[0])
             detail = f"lane {int(group.lanes[at])} with mask 0x{int(masks[at]):08x}"
             self.state.report(rules.NOT_IN_MASK, place, detail, thread=int(group.threads[at]), count=len(outside))
         alive = np.array([self._mask_alive(warp) for warp in group.warps.tolist()], np.int64)[group.warp_index]
-        absent = np.flatnonzero(masks & alive & ~there)
+        absent = np.flatnonzero(masks & alive & ~present)
         if len(absent):
             at = int(absent[0])
             detail = f"mask 0x{int(masks[at]):08x} includes lanes that do not execute this instruction"
             self.state.report(rules.DIVERGENT, place, detail, thread=int(group.threads[at]), count=len(absent))
 
-    def sources(self, group: Group, place: Place, lanes: Ints, masks: Ints, among: Group | None = None) -> None:
-        """`shfl.sync`: the lane that each lane reads participates and is in the mask."""
-        there = _mask_present(group, among)[group.warp_index] & masks
-        bad = np.flatnonzero((there >> (lanes & 31) & 1) == 0)
+    def check_sources(self, group: Group, place: Place, lanes: Ints, masks: Ints, among: Group | None = None) -> None:
+        """Check `shfl.sync`: the lane that each lane reads participates and is in the mask."""
+        present = _mask_present(group, among)[group.warp_index] & masks
+        bad = np.flatnonzero((present >> (lanes & 31) & 1) == 0)
         if len(bad):
             at = int(bad[0])
             detail = f"lane {int(group.lanes[at])} reads lane {int(lanes[at])}"
             self.state.report(rules.SHFL_SOURCE, place, detail, thread=int(group.threads[at]), count=len(bad))
 
-    def elect(self, group: Group, place: Place, mask: int, among: Group | None = None) -> None:
-        """`elect.sync`: the mask is that of the executing lanes."""
-        for warp, have in zip(group.warps.tolist(), _mask_present(group, among).tolist(), strict=True):
-            if have != mask & self._mask_alive(warp):
-                detail = f"mask 0x{mask:08x}, executing 0x{have:08x}"
-                self.state.report(rules.ELECT, place, detail, thread=warp * 32 + have.bit_length() - 1)
+    def check_elect(self, group: Group, place: Place, mask: int, among: Group | None = None) -> None:
+        """Check `elect.sync`: the mask names exactly the executing lanes."""
+        for warp, present in zip(group.warps.tolist(), _mask_present(group, among).tolist(), strict=True):
+            if present != mask & self._mask_alive(warp):
+                detail = f"mask 0x{mask:08x}, executing 0x{present:08x}"
+                self.state.report(rules.ELECT, place, detail, thread=warp * 32 + present.bit_length() - 1)
 
-    def alike(self, group: Group, place: Place, values: Ints, name: str, first: Ints | None = None) -> None:
+    def check_uniform(self, group: Group, place: Place, values: Ints, name: str, first: Ints | None = None) -> None:
         """Check an operand that must be equal in all lanes of a warp, or in all lanes with the same `first` lane."""
         if np.count_nonzero(values != values[0]) == 0:
             return
-        held = values[group.ends[0][group.warp_index] if first is None else first]
-        other = np.flatnonzero(values != held)
-        if len(other):
-            at = int(other[0])
-            detail = f"{name} {int(values[at]):#x}, in the first lane {int(held[at]):#x}"
-            count = len(np.unique(group.warp_index[other]))
+        first_values = values[group.ends[0][group.warp_index] if first is None else first]
+        differing = np.flatnonzero(values != first_values)
+        if len(differing):
+            at = int(differing[0])
+            detail = f"{name} {int(values[at]):#x}, in the first lane {int(first_values[at]):#x}"
+            count = len(np.unique(group.warp_index[differing]))
             self.state.report(rules.OPERANDS_DIFFER, place, detail, thread=int(group.threads[at]), count=count)
 
     def setmaxnreg(
         self, group: Group, place: Place, count: int, increases: bool, entry: int | None, pool: int | None = None
     ) -> None:
-        """`setmaxnreg`; `entry` is the count per thread at launch, `pool` the total of the CTA; None if the compiler
-        chooses. Others may still release what is missing now: an increase waits for that."""
+        """Execute `setmaxnreg`. `entry` is the count per thread at launch and `pool` the CTA's total, None if the
+        compiler chooses. The pool is checked when the CTA ends, as an increase waits until others release registers."""
         for warp in group.warps.tolist():
             key = (self.state.find_grid(warp * 32).number, warp)
-            have = self._counts.get(key, entry)
+            current = self._counts.get(key, entry)
             legal = 24 <= count <= 256 and count % 8 == 0
-            if not legal or (have is not None and (count < have if increases else count > have)):
+            if not legal or (current is not None and (count < current if increases else count > current)):
                 direction = "inc" if increases else "dec"
-                detail = f".{direction} from {have or 'the count at entry'} to {count}"
+                detail = f".{direction} from {current or 'the count at entry'} to {count}"
                 self.state.report(rules.SETMAXNREG, place, detail, thread=warp * 32)
-            self._check_synchronised(
-                warp, place, rules.SETMAXNREG_REPEATED if count == have else rules.SETMAXNREG_AGAIN
+            self._check_synchronized(
+                warp, place, rules.SETMAXNREG_REPEATED if count == current else rules.SETMAXNREG_AGAIN
             )  # fmt: skip
             self._counts[key] = count
-            self._asked.setdefault(key, []).append((count, place, self.state.clocks.now))
+            self._requests.setdefault(key, []).append((count, place, self.state.clocks.now))
             if increases and entry is not None and pool is not None:
                 self._increases[key] = place, entry, pool
 
-    def _check_synchronised(self, warp: int, place: Place, rule: Rule) -> None:
-        """Report a warp that requests registers again before its warpgroup has synchronized after the previous
-        request."""
+    def _check_synchronized(self, warp: int, place: Place, rule: Rule) -> None:
+        """Report a warp that requests registers again before its warpgroup has synchronized."""
         grid = self.state.find_grid(warp * 32)
-        before = len(self._asked.get((grid.number, warp), []))
+        before = len(self._requests.get((grid.number, warp), []))
         rank = (warp * 32 - grid.first_thread) % grid.stride >> 5
         first = warp - rank % 4
-        for other in range(first, first + 4) if before and (rank | 3) * 32 < grid.threads else ():
-            theirs = self._asked.get((grid.number, other), [])
-            came = len(theirs) >= before
-            if not came or not knows_thread(self.state, warp * 32, other * 32, theirs[before - 1][2]):
-                rest = "has not reached the previous one" if not came else "may not have executed the previous one yet"
-                detail = f"warp {rank + other - warp} of the CTA {rest}"
-                where = theirs[before - 1][1] if came else None
-                self.state.report(rule, place, detail, thread=warp * 32, other=where)
+        for peer in range(first, first + 4) if before and (rank | 3) * 32 < grid.threads else ():
+            theirs = self._requests.get((grid.number, peer), [])
+            has_reached = len(theirs) >= before
+            if not has_reached or not knows_thread(self.state, warp * 32, peer * 32, theirs[before - 1][2]):
+                reason = (
+                    "has not reached the previous one"
+                    if not has_reached
+                    else "may not have executed the previous one yet"
+                )
+                detail = f"warp {rank + peer - warp} of the CTA {reason}"
+                other_place = theirs[before - 1][1] if has_reached else None
+                self.state.report(rule, place, detail, thread=warp * 32, other=other_place)
                 return
 
     def _check_warpgroups(self, grid: Grid, warps: list[int]) -> None:
-        """Report warpgroups whose warps did not all request the same counts in sequence. They need not be at one
-        instruction: each of Triton's specialized warps has its own."""
+        """Report warpgroups whose warps requested different sequences of counts. The requests may be at different
+        instructions: each of Triton's specialized warps has its own."""
         for first in range(0, len(warps), 4):
-            requests = [self._asked.get((grid.number, warp), []) for warp in warps[first : first + 4]]
+            requests = [self._requests.get((grid.number, warp), []) for warp in warps[first : first + 4]]
             longest = max(requests, key=len)
-            counts = [[count for count, _, _ in one] for one in requests]
-            if any(one != counts[0] for one in counts) or (longest and len(requests) < 4):
+            counts = [[count for count, _, _ in sequence] for sequence in requests]
+            if any(sequence != counts[0] for sequence in counts) or (longest and len(requests) < 4):
                 place, thread = longest[-1][1], warps[first + requests.index(longest)] * 32
-                detail = f"its warps requested {', '.join(str(one or 'nothing') for one in counts)}"
+                detail = f"its warps requested {', '.join(str(sequence or 'nothing') for sequence in counts)}"
                 if len(requests) < 4:
                     detail = f"the CTA has {len(requests)} of the four warps of the warpgroup that requests registers"
                 self.state.report(rules.WARPGROUP, place, detail, thread=thread)
 
     def _check_pool(self, grid: Grid, first: int, place: Place, entry: int, pool: int) -> None:
         """Report registers that the CTA whose first warp is `first` holds beyond its pool."""
-        held = sum(self._counts.get((grid.number, first + i), entry) * 32 for i in range(-(-grid.threads // 32)))
-        if held > pool:
-            detail = f"the CTA's warps request {held} of {pool} registers"
+        total = sum(self._counts.get((grid.number, first + i), entry) * 32 for i in range(-(-grid.threads // 32)))
+        if total > pool:
+            detail = f"the CTA's warps request {total} of {pool} registers"
             self.state.report(rules.SETMAXNREG, place, detail, thread=first * 32)
 
-    def uninitialised(self, group: Group, place: Place, registers: list[str]) -> None:
-        """Report registers that no lane of the group has written before the read."""
+    def report_uninitialized(self, group: Group, place: Place, registers: list[str]) -> None:
+        """Report registers that lanes of the group read before writing them."""
         detail = ", ".join(registers)
         self.state.report(
             rules.UNINITIALISED_REGISTER, place, detail, thread=group.first, count=len(group) * len(registers)
         )
 
-    def pair(self, thread: int, place: Place, why: str) -> None:
+    def report_pair(self, thread: int, place: Place, why: str) -> None:
         """Report a `.cta_group::2` instruction without its peer."""
         self.state.report(rules.CTA_PAIR, place, why, thread=thread)
 
-    def ends(self, grid: int, warps: Ints) -> None:
+    def check_exit(self, grid: int, warps: Ints) -> None:
         """Check the register requests of an ended CTA."""
         if not self._counts:
             return
@@ -178,4 +181,4 @@ class Warps:
             self._check_pool(self.state.grids[grid], int(warps[0]), *increases[0])
         for warp in warps.tolist():
             self._counts.pop((grid, warp), None)
-            self._asked.pop((grid, warp), None)
+            self._requests.pop((grid, warp), None)

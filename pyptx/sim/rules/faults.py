@@ -160,5 +160,5 @@ def error(
     rule: Rule, origin: Origin | None, message: str, *, help: str | None = None, notes: tuple[str, ...] = ()
 ) -> PtxError:
     """Return a finding of a rule, ready to raise."""
-    found: Diagnostic = rule.report(origin, message, help=help, notes=notes)
-    return PtxError([found])
+    diagnostic: Diagnostic = rule.report(origin, message, help=help, notes=notes)
+    return PtxError([diagnostic])

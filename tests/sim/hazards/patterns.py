@@ -21,12 +21,12 @@ def buffers(t: Trace) -> None:
 
 
 def warps(t: Trace, grid: Grid, count: int = 4, first: int = 0, cta: int = 0) -> list[Role]:
-    return [t.role(grid, range(32 * w, 32 * w + 32), cta) for w in range(first, first + count)]
+    return [t.add_role(grid, range(32 * w, 32 * w + 32), cta) for w in range(first, first + count)]
 
 
 def bar(t: Trace) -> None:
     """Four warps exchange through shared memory, twice."""
-    for role in warps(t, t.grid()):
+    for role in warps(t, t.add_grid()):
         role.st("write", 0)
         role.bar("full")
         role.ld("read", 0, rotate=37)
@@ -39,7 +39,7 @@ def bar(t: Trace) -> None:
 
 def bar_one_warp(t: Trace) -> None:
     """The barrier of one warp only is left out."""
-    for index, role in enumerate(warps(t, t.grid())):
+    for index, role in enumerate(warps(t, t.add_grid())):
         role.st("write", 0)
         role.bar("full of warp 2" if index == 2 else "full")
         role.ld("read", 0, rotate=37)
@@ -49,7 +49,7 @@ def bar_one_warp(t: Trace) -> None:
 
 def lanes(t: Trace) -> None:
     """The lanes of one warp exchange."""
-    role = t.role(t.grid(32), range(32))
+    role = t.add_role(t.add_grid(32), range(32))
     role.st("write", 0, 4)
     role.warp_sync("full")
     role.ld("read", 0, 4, rotate=1)
@@ -58,7 +58,7 @@ def lanes(t: Trace) -> None:
     role.warp_sync("full again")
     role.ld_same("broadcast", 0)
     role.warp_sync("empty again")
-    leader = t.role(role.grid, [0])
+    leader = t.add_role(role.grid, [0])
     leader.st_one("leader writes", 0)
     role.actions += leader.actions
     t.roles.remove(leader)
@@ -68,8 +68,8 @@ def lanes(t: Trace) -> None:
 
 def named_barrier(t: Trace) -> None:
     """Producer and consumer warps with one full and one empty barrier."""
-    grid = t.grid()
-    full, empty = (1, 2) if t.on("~two barriers") else (1, 1)
+    grid = t.add_grid()
+    full, empty = (1, 2) if t.has("~two barriers") else (1, 1)
     for role in warps(t, grid, 2):
         role.bar("producer waits empty", empty, 128)
         role.st("write", 0, 4)
@@ -79,7 +79,7 @@ def named_barrier(t: Trace) -> None:
         role.bar("producer arrives full again", full, 128, "arrive")
     for role in warps(t, grid, 2, 2):
         role.bar("consumer arrives empty", empty, 128, "arrive")
-        role.bar("consumer waits full", full, 128 if t.on("~same count") else 96)
+        role.bar("consumer waits full", full, 128 if t.has("~same count") else 96)
         role.ld("read", 0, 4, rotate=64)
         role.bar("consumer arrives empty again", empty, 128, "arrive")
         role.bar("consumer waits full again", full, 128)
@@ -94,24 +94,24 @@ def _init_ring(t: Trace, role: Role, slots: int, full: int, empty: int) -> None:
 
 def mbarrier_ring(t: Trace) -> None:
     """A generic producer warp and a consumer warp, two slots, two rounds."""
-    grid = t.grid(96)
-    setup, producer, consumer = t.role(grid, [64]), t.role(grid, range(32)), t.role(grid, range(32, 64))
+    grid = t.add_grid(96)
+    setup, producer, consumer = t.add_role(grid, [64]), t.add_role(grid, range(32)), t.add_role(grid, range(32, 64))
     _init_ring(t, setup, 2, 32, 32)
     setup.warp_sync("setup converges", 1)
-    rest = t.role(grid, range(65, 96))
-    for role in (setup, rest):
+    idle_lanes = t.add_role(grid, range(65, 96))
+    for role in (setup, idle_lanes):
         t.roles.remove(role)
-    setup.actions += rest.actions
-    whole = t.role(grid, range(64, 96))
-    whole.actions = setup.actions + whole.actions
-    for role in (whole, producer, consumer):
+    setup.actions += idle_lanes.actions
+    setup_warp = t.add_role(grid, range(64, 96))
+    setup_warp.actions = setup.actions + setup_warp.actions
+    for role in (setup_warp, producer, consumer):
         role.bar("barriers initialised")
     for step in range(4):
         slot, parity = step % 2, step // 2
         producer.wait(f"wait empty {step}", 64 + 8 * slot, parity ^ 1)
         producer.st(f"write {step}", 1024 + 1024 * slot, 16)
-        producer.arrive(f"arrive full {step}", 8 * slot, sem=RELEASE if t.on(f"~release {step}") else RELAXED)
-        consumer.wait(f"wait full {step}", 8 * slot, parity, ACQUIRE if t.on(f"~acquire {step}") else RELAXED)
+        producer.arrive(f"arrive full {step}", 8 * slot, sem=RELEASE if t.has(f"~release {step}") else RELAXED)
+        consumer.wait(f"wait full {step}", 8 * slot, parity, ACQUIRE if t.has(f"~acquire {step}") else RELAXED)
         consumer.ld(f"read {step}", 1024 + 1024 * slot, 16, rotate=64)
         consumer.arrive(f"arrive empty {step}", 64 + 8 * slot)
 
@@ -119,30 +119,30 @@ def mbarrier_ring(t: Trace) -> None:
 def tma_load(t: Trace) -> None:
     """TMA fills a ring of two slots; four warps read it with ordinary loads."""
     buffers(t)
-    grid = t.grid(160)
-    one = t.role(grid, [128])
+    grid = t.add_grid(160)
+    issuer = t.add_role(grid, [128])
     for slot in range(2):
-        one.init(f"init full {slot}", 8 * slot, 1)
-        one.init(f"init empty {slot}", 64 + 8 * slot, 4)
-    rest = t.role(grid, range(129, 160))
-    one.warp_sync("producer warp converges")
-    t.roles.remove(rest)
-    everyone = t.role(grid, range(128, 160))
+        issuer.init(f"init full {slot}", 8 * slot, 1)
+        issuer.init(f"init empty {slot}", 64 + 8 * slot, 4)
+    idle_lanes = t.add_role(grid, range(129, 160))
+    issuer.warp_sync("producer warp converges")
+    t.roles.remove(idle_lanes)
+    everyone = t.add_role(grid, range(128, 160))
     t.roles.remove(everyone)
     everyone.bar("barriers initialised")
     consumers = warps(t, grid)
     for role in consumers:
         role.bar("barriers initialised")
-    one.actions += everyone.actions
+    issuer.actions += everyone.actions
     t.roles.append(everyone)
-    everyone.actions = one.actions
-    one.actions = []
-    producer = t.role(grid, [128])
+    everyone.actions = issuer.actions
+    issuer.actions = []
+    producer = t.add_role(grid, [128])
     t.roles.remove(producer)
     for step in range(4):
         slot, parity = step % 2, step // 2
         producer.wait(f"wait empty {step}", 64 + 8 * slot, parity ^ 1)
-        producer.arrive(f"expect {step}", 8 * slot, expect=2048 if t.on(f"~bytes {step}") else 4096)
+        producer.arrive(f"expect {step}", 8 * slot, expect=2048 if t.has(f"~bytes {step}") else 4096)
         producer.tma_load(f"load {step}", 4096 + 2048 * slot, 2048, 8 * slot)
         for role in consumers:
             role.wait(f"wait full {step}", 8 * slot, parity)
@@ -162,21 +162,21 @@ def tma_load(t: Trace) -> None:
 def tma_wgmma(t: Trace) -> None:
     """TMA fills two slots, a warpgroup multiplies, and hands the slots back after its waits."""
     buffers(t)
-    grid = t.grid(160)
-    group = t.role(grid, range(128))
-    producer = t.role(grid, [128])
+    grid = t.add_grid(160)
+    group = t.add_role(grid, range(128))
+    producer = t.add_role(grid, [128])
     for slot in range(2):
         producer.init(f"init full {slot}", 8 * slot, 1)
         producer.init(f"init empty {slot}", 64 + 8 * slot, 1)
-    others = t.role(grid, range(129, 160))
-    others.bar("barriers initialised")
+    idle_lanes = t.add_role(grid, range(129, 160))
+    idle_lanes.bar("barriers initialised")
     producer.bar("barriers initialised")
-    t.roles.remove(others)
+    t.roles.remove(idle_lanes)
     t.roles.remove(producer)
-    everyone = t.role(grid, range(128, 160))
-    joined = [a for a in producer.actions if a.place.text.startswith("init")]
+    everyone = t.add_role(grid, range(128, 160))
+    init_actions = [a for a in producer.actions if a.place.text.startswith("init")]
     everyone.bar("barriers initialised")
-    everyone.actions = joined + everyone.actions
+    everyone.actions = init_actions + everyone.actions
     group.bar("barriers initialised")
     lead = Role(t, grid, 0, producer.group)
     for step in range(4):
@@ -200,7 +200,7 @@ def tma_wgmma(t: Trace) -> None:
 def tma_store(t: Trace) -> None:
     """Four warps stage a tile, one thread stores it, and the tile is staged again."""
     buffers(t)
-    grid = t.grid()
+    grid = t.add_grid()
     roles = warps(t, grid)
     for step in range(2):
         for index, role in enumerate(roles):
@@ -221,7 +221,7 @@ def tma_store(t: Trace) -> None:
 def tma_store_exit(t: Trace) -> None:
     """The last wait for reading before exit."""
     buffers(t)
-    role = t.role(t.grid(32), range(32))
+    role = t.add_role(t.add_grid(32), range(32))
     role.st("stage", 1024, 16)
     role.proxy_fence("fence", Space.SHARED)
     role.warp_sync("staged")
@@ -236,17 +236,17 @@ def tma_store_exit(t: Trace) -> None:
 def store_then_read(t: Trace) -> None:
     """Results of a bulk store are handed to another CTA, which reads them by a bulk load and by ordinary loads."""
     buffers(t)
-    grid = t.grid(32, 2)
-    writer, reader = t.role(grid, [0], 0), t.role(grid, [0], 1)
+    grid = t.add_grid(32, 2)
+    writer, reader = t.add_role(grid, [0], 0), t.add_role(grid, [0], 1)
     writer.st_one("stage", 1024, 16)
     writer.proxy_fence("fence", Space.SHARED)
     writer.tma_store("store", 1024, 16)
     writer.commit_bulk("commit")
-    writer.wait_bulk("wait", read=not t.on("~full wait"))
-    writer.set_flag("flag", GLOBAL, RELEASE if t.on("~release") else RELAXED, Scope.GPU)
+    writer.wait_bulk("wait", read=not t.has("~full wait"))
+    writer.set_flag("flag", GLOBAL, RELEASE if t.has("~release") else RELAXED, Scope.GPU)
     reader.init("init", 0, 1)
-    reader.see_flag("see", GLOBAL, ACQUIRE if t.on("~acquire") else RELAXED, Scope.GPU)
-    reader.gld("read", 2 << 20, 16, each=False)
+    reader.see_flag("see", GLOBAL, ACQUIRE if t.has("~acquire") else RELAXED, Scope.GPU)
+    reader.gld("read", 2 << 20, 16, per_thread=False)
     reader.proxy_fence("reader's fence", Space.GLOBAL)
     reader.arrive("expect", 0, expect=16)
     reader.tma_load("load", 1024, 16, 0, 2 << 20)
@@ -256,11 +256,11 @@ def store_then_read(t: Trace) -> None:
 def generic_to_bulk_global(t: Trace) -> None:
     """Ordinary stores to global memory are read by a bulk copy of the same grid."""
     buffers(t)
-    grid = t.grid(32, 2)
-    writer, reader = t.role(grid, [0], 0), t.role(grid, [0], 1)
-    writer.gst("write", 1 << 20, 16, each=False)
-    writer.proxy_fence("fence", *([Space.GLOBAL] if t.on("~global") else [Space.SHARED]))
-    writer.set_flag("flag", GLOBAL, RELEASE, Scope.GPU if t.on("~gpu") else Scope.CTA)
+    grid = t.add_grid(32, 2)
+    writer, reader = t.add_role(grid, [0], 0), t.add_role(grid, [0], 1)
+    writer.gst("write", 1 << 20, 16, per_thread=False)
+    writer.proxy_fence("fence", *([Space.GLOBAL] if t.has("~global") else [Space.SHARED]))
+    writer.set_flag("flag", GLOBAL, RELEASE, Scope.GPU if t.has("~gpu") else Scope.CTA)
     reader.init("init", 0, 1)
     reader.see_flag("see", GLOBAL, ACQUIRE, Scope.GPU)
     reader.arrive("expect", 0, expect=16)
@@ -272,7 +272,7 @@ def generic_to_bulk_global(t: Trace) -> None:
 def cp_async(t: Trace) -> None:
     """A ring of two slots filled by cp.async, read by all threads."""
     buffers(t)
-    for role in warps(t, t.grid()):
+    for role in warps(t, t.add_grid()):
         role.cp_async("copy 0", 0)
         role.commit_cp("commit 0")
         role.cp_async("copy 1", 2048)
@@ -294,7 +294,7 @@ def cp_async(t: Trace) -> None:
 def cp_async_own(t: Trace) -> None:
     """Each thread reads only what it copied: no barrier is needed."""
     buffers(t)
-    for role in warps(t, t.grid()):
+    for role in warps(t, t.add_grid()):
         role.cp_async("copy", 0)
         role.commit_cp("commit")
         role.wait_cp("wait")
@@ -304,7 +304,7 @@ def cp_async_own(t: Trace) -> None:
 def cp_async_wgmma(t: Trace) -> None:
     """cp.async feeds wgmma: the manual asks for a proxy fence."""
     buffers(t)
-    group = t.role(t.grid(), range(128))
+    group = t.add_role(t.add_grid(), range(128))
     group.cp_async("copy", 0)
     group.commit_cp("commit")
     group.wait_cp("wait")
@@ -320,8 +320,8 @@ def cp_async_wgmma(t: Trace) -> None:
 def cp_async_mbarrier(t: Trace) -> None:
     """cp.async signals an mbarrier, which other warps wait for."""
     buffers(t)
-    grid = t.grid(64)
-    producer, consumer = t.role(grid, range(32)), t.role(grid, range(32, 64))
+    grid = t.add_grid(64)
+    producer, consumer = t.add_role(grid, range(32)), t.add_role(grid, range(32, 64))
     leader = producer.leader()
     leader.init("init", 2048, 32)
     producer.actions += leader.actions
@@ -335,7 +335,7 @@ def cp_async_mbarrier(t: Trace) -> None:
 
 def wgmma(t: Trace) -> None:
     """Operands written by threads; two groups in flight; a second product on the accumulators."""
-    group = t.role(t.grid(), range(128))
+    group = t.add_role(t.add_grid(), range(128))
     group.registers("clear accumulators", range(32))
     group.st("write A", 0)
     group.st("write B", 2048)
@@ -359,15 +359,15 @@ def wgmma(t: Trace) -> None:
 
 def wgmma_one_warp(t: Trace) -> None:
     """Each warp waits for itself; a release by one warp needs the others' waits."""
-    grid = t.grid()
-    group = t.role(grid, range(128))
+    grid = t.add_grid()
+    group = t.add_role(grid, range(128))
     group.st("write", 0)
     group.proxy_fence("proxy fence")
     group.bar("written")
     group.wgmma_fence("fence")
     group.wgmma("product", [(0, 2048)], range(32))
     group.wgmma_commit("commit")
-    group.wgmma_wait("wait", 0 if t.on("~wait for all") else 1)
+    group.wgmma_wait("wait", 0 if t.has("~wait for all") else 1)
     group.registers("read accumulators", range(32))
     group.bar("free")
     group.st("overwrite", 0)
@@ -376,10 +376,10 @@ def wgmma_one_warp(t: Trace) -> None:
 def tcgen05(t: Trace) -> None:
     """TMA feeds tcgen05.mma; four warps read the accumulator; two rounds through one accumulator and one slot."""
     buffers(t)
-    grid = t.grid(192)
+    grid = t.add_grid(192)
     epilogue = warps(t, grid)
-    allocator = t.role(grid, range(128, 160))
-    producer = t.role(grid, range(160, 192))
+    allocator = t.add_role(grid, range(128, 160))
+    producer = t.add_role(grid, range(160, 192))
     leader = producer.leader()
     for name, offset, count in (("full", 0, 1), ("empty", 8, 1), ("done", 16, 1), ("drained", 24, 4)):
         leader.init(f"init {name}", offset, count)
@@ -406,10 +406,10 @@ def tcgen05(t: Trace) -> None:
             role.tc_wait(f"wait::ld {step}")
             role.tc_fence(f"before {step}", True)
             role.warp_sync(f"converge {step}")
-            one = role.leader()
-            sem = RELEASE if t.on(f"~release {step}") else RELAXED
-            one.arrive(f"arrive drained {step}", 24, sem=sem)
-            role.actions += one.actions
+            arriver = role.leader()
+            sem = RELEASE if t.has(f"~release {step}") else RELAXED
+            arriver.arrive(f"arrive drained {step}", 24, sem=sem)
+            role.actions += arriver.actions
     producer.actions += feed.actions
     allocator.actions += issue.actions
     for role in (*epilogue, allocator, producer):
@@ -422,12 +422,12 @@ def tcgen05(t: Trace) -> None:
 
 def tcgen05_store(t: Trace) -> None:
     """Warps store an operand to tensor memory, one thread multiplies with it."""
-    grid = t.grid()
+    grid = t.add_grid()
     roles = warps(t, grid)
     roles[0].alloc("alloc", 0, 128)
-    one = roles[0].leader()
-    one.init("init", 0, 1)
-    roles[0].actions += one.actions
+    leader = roles[0].leader()
+    leader.init("init", 0, 1)
+    roles[0].actions += leader.actions
     for role in roles:
         role.bar("set up")
         role.tc_move("tensor store", 64, 64, stores=True)
@@ -439,10 +439,10 @@ def tcgen05_store(t: Trace) -> None:
     issue.mma("mma", [], 0, 64)
     a = issue.cells(64, 64)
     issue.add("mma with A", lambda p: t.engine.tensor.operate(issue.group.first, p, [a], [issue.cells(0, 64)]))
-    other = roles[1].leader()
-    (issue if t.on("~own commit") else other).tc_commit("commit", 0)
+    peer_leader = roles[1].leader()
+    (issue if t.has("~own commit") else peer_leader).tc_commit("commit", 0)
     roles[0].actions += issue.actions
-    roles[1].actions += other.actions
+    roles[1].actions += peer_leader.actions
     for role in roles:
         role.wait("wait", 0, 0)
         role.tc_fence("after mma", False)
@@ -458,13 +458,13 @@ def tcgen05_store(t: Trace) -> None:
 
 def tcgen05_relaxed(t: Trace) -> None:
     """The accumulator handed back by relaxed arrives: only the tcgen05 fences order it."""
-    grid = t.grid(64)
-    reader, issuer = t.role(grid, range(32)), t.role(grid, range(32, 64))
+    grid = t.add_grid(64)
+    reader, issuer = t.add_role(grid, range(32)), t.add_role(grid, range(32, 64))
     reader.alloc("alloc", 0, 64)
-    one = reader.leader()
-    one.init("init done", 0, 1)
-    one.init("init drained", 8, 1)
-    reader.actions += one.actions
+    leader = reader.leader()
+    leader.init("init done", 0, 1)
+    leader.init("init drained", 8, 1)
+    reader.actions += leader.actions
     for role in (reader, issuer):
         role.bar("set up")
     issue, back = issuer.leader(), reader.leader()
@@ -486,8 +486,8 @@ def tcgen05_relaxed(t: Trace) -> None:
 def tensor_map(t: Trace) -> None:
     """A tensor map is edited on the device, released, and acquired by two CTAs; then edited again."""
     buffers(t)
-    grid = t.grid(32, 2)
-    maps, users = t.engine.maps, [t.role(grid, [0], cta) for cta in range(2)]
+    grid = t.add_grid(32, 2)
+    maps, users = t.engine.maps, [t.add_role(grid, [0], cta) for cta in range(2)]
     address = 1 << 20
     flying: set[int] = {7} if t.without == "wait for the copies" else set()
     users[0].add("replace", lambda p: maps.replace(grid.find_thread(0), p, address, set()))
@@ -499,37 +499,37 @@ def tensor_map(t: Trace) -> None:
         role.add(f"acquire of CTA {cta}", lambda p, thread=thread: maps.acquire(thread, address, Scope.GPU))
         role.add(f"use of CTA {cta}", lambda p, thread=thread: maps.use(thread, p, address, 7))
         role.set_flag(f"used by CTA {cta}", GLOBAL + 64, RELEASE, Scope.GPU, adds=True)
-    t.on("wait for the copies")
+    t.has("wait for the copies")
     users[0].see_flag("all used", GLOBAL + 64, ACQUIRE, Scope.GPU, 2)
     users[0].add("replace again", lambda p: maps.replace(grid.find_thread(0), p, address, flying))
 
 
 def host_map(t: Trace) -> None:
     """A tensor map in global memory that the host wrote: acquired at system scope."""
-    role = t.role(t.grid(32), [0])
-    scope = Scope.SYS if t.on("~sys") else Scope.GPU
+    role = t.add_role(t.add_grid(32), [0])
+    scope = Scope.SYS if t.has("~sys") else Scope.GPU
     role.add("acquire", lambda p: t.engine.maps.acquire(role.group.first, 64, scope))
     role.add("use", lambda p: t.engine.maps.use(role.group.first, p, 64, 1))
 
 
 def reused_barrier(t: Trace) -> None:
     """Shared memory of an mbarrier is used for data, and as a barrier with another count, after inval."""
-    grid = t.grid(32)
-    one = t.role(grid, [0])
-    one.init("init", 0, 1)
-    one.arrive("arrive", 0)
-    one.wait("wait", 0, 0)
-    one.inval("inval", 0)
-    one.st_one("data", 0, 8)
-    one.init("init again", 0, 2 if t.on("~count") else 0)
-    one.arrive("arrive again", 0, expect=1024 if t.on("~range") else 2 << 20)
+    grid = t.add_grid(32)
+    owner = t.add_role(grid, [0])
+    owner.init("init", 0, 1)
+    owner.arrive("arrive", 0)
+    owner.wait("wait", 0, 0)
+    owner.inval("inval", 0)
+    owner.st_one("data", 0, 8)
+    owner.init("init again", 0, 2 if t.has("~count") else 0)
+    owner.arrive("arrive again", 0, expect=1024 if t.has("~range") else 2 << 20)
 
 
 def cluster_barrier(t: Trace) -> None:
     """Arrive and wait of a cluster barrier in step."""
-    grid = t.grid(32, 2, 2)
+    grid = t.add_grid(32, 2, 2)
     for cta in range(2):
-        role = t.role(grid, range(32), cta)
+        role = t.add_role(grid, range(32), cta)
         for step in range(2):
             role.cluster_arrive(f"arrive {step} of CTA {cta}")
             role.cluster_wait(f"wait {step} of CTA {cta}")
@@ -537,13 +537,13 @@ def cluster_barrier(t: Trace) -> None:
 
 def cluster_dsmem(t: Trace) -> None:
     """Two CTAs write each other's shared memory between cluster barriers."""
-    grid = t.grid(32, 2, 2)
+    grid = t.add_grid(32, 2, 2)
     for cta in range(2):
-        role = t.role(grid, range(32), cta)
+        role = t.add_role(grid, range(32), cta)
         role.cluster_sync("peers exist")
         role.st("write remote", 0, 4, cta=1 - cta)
-        role.cluster_arrive("arrive", RELEASE if t.on("~release") else RELAXED)
-        role.cluster_wait("wait", ACQUIRE if t.on("~acquire") else RELAXED)
+        role.cluster_arrive("arrive", RELEASE if t.has("~release") else RELAXED)
+        role.cluster_wait("wait", ACQUIRE if t.has("~acquire") else RELAXED)
         role.ld("read", 0, 4, rotate=3)
         role.ld("read remote", 0, 4, rotate=5, cta=1 - cta)
         role.cluster_sync("before exit")
@@ -552,17 +552,17 @@ def cluster_dsmem(t: Trace) -> None:
 
 def dsmem_mbarrier(t: Trace) -> None:
     """A CTA writes the other's shared memory and arrives on its mbarrier."""
-    grid = t.grid(32, 2, 2)
-    writer, reader = t.role(grid, range(32), 0), t.role(grid, range(32), 1)
-    one = reader.leader()
-    one.init("init", 0, 32)
-    reader.actions += one.actions
+    grid = t.add_grid(32, 2, 2)
+    writer, reader = t.add_role(grid, range(32), 0), t.add_role(grid, range(32), 1)
+    leader = reader.leader()
+    leader.init("init", 0, 32)
+    reader.actions += leader.actions
     for role in (writer, reader):
         role.cluster_sync("initialised")
     writer.st("write remote", 1024, 4, cta=1)
-    sem = RELEASE if t.on("~release") else RELAXED
-    writer.arrive("arrive remote", 0, cta=1, sem=sem, scope=Scope.CLUSTER if t.on("~release.cluster") else Scope.CTA)
-    reader.wait("wait", 0, 0, ACQUIRE if t.on("~acquire") else RELAXED)
+    sem = RELEASE if t.has("~release") else RELAXED
+    writer.arrive("arrive remote", 0, cta=1, sem=sem, scope=Scope.CLUSTER if t.has("~release.cluster") else Scope.CTA)
+    reader.wait("wait", 0, 0, ACQUIRE if t.has("~acquire") else RELAXED)
     reader.ld("read", 1024, 4, rotate=9)
     for role in (writer, reader):
         role.cluster_sync("before exit")
@@ -572,16 +572,16 @@ def dsmem_mbarrier(t: Trace) -> None:
 def cluster_global(t: Trace) -> None:
     """Global data handed to the other CTA of a cluster by a remote arrive."""
     buffers(t)
-    grid = t.grid(32, 2, 2)
-    writer, reader = t.role(grid, range(32), 0), t.role(grid, range(32), 1)
-    one = reader.leader()
-    one.init("init", 0, 32)
-    reader.actions += one.actions
+    grid = t.add_grid(32, 2, 2)
+    writer, reader = t.add_role(grid, range(32), 0), t.add_role(grid, range(32), 1)
+    leader = reader.leader()
+    leader.init("init", 0, 32)
+    reader.actions += leader.actions
     for role in (writer, reader):
         role.cluster_sync("initialised")
     writer.gst("write", 1 << 20)
-    writer.arrive("arrive remote", 0, cta=1, scope=Scope.CLUSTER if t.on("~release.cluster") else Scope.CTA)
-    reader.wait("wait", 0, 0, scope=Scope.CLUSTER if t.on("~acquire.cluster") else Scope.CTA)
+    writer.arrive("arrive remote", 0, cta=1, scope=Scope.CLUSTER if t.has("~release.cluster") else Scope.CTA)
+    reader.wait("wait", 0, 0, scope=Scope.CLUSTER if t.has("~acquire.cluster") else Scope.CTA)
     reader.gld("read", 1 << 20, rotate=9)
     for role in (writer, reader):
         role.cluster_sync("before exit")
@@ -590,11 +590,11 @@ def cluster_global(t: Trace) -> None:
 def st_async(t: Trace) -> None:
     """st.async fills the other CTA's slot and signals its mbarrier; the data then goes to wgmma's proxy by a store."""
     buffers(t)
-    grid = t.grid(32, 2, 2)
-    writer, reader = t.role(grid, range(32), 0), t.role(grid, range(32), 1)
-    one = reader.leader()
-    one.init("init", 0, 1)
-    reader.actions += one.actions
+    grid = t.add_grid(32, 2, 2)
+    writer, reader = t.add_role(grid, range(32), 0), t.add_role(grid, range(32), 1)
+    owner = reader.leader()
+    owner.init("init", 0, 1)
+    reader.actions += owner.actions
     for role in (writer, reader):
         role.cluster_sync("initialised")
     expect = reader.leader()
@@ -618,16 +618,16 @@ def st_async(t: Trace) -> None:
 def multicast(t: Trace) -> None:
     """CTA 0 loads for both CTAs; both hand the slot back to CTA 0's barrier; two rounds."""
     buffers(t)
-    grid = t.grid(64, 2, 2)
-    issuer, readers = t.role(grid, range(32), 0), [t.role(grid, range(32, 64), cta) for cta in range(2)]
-    idle = t.role(grid, range(32), 1)
+    grid = t.add_grid(64, 2, 2)
+    issuer, readers = t.add_role(grid, range(32), 0), [t.add_role(grid, range(32, 64), cta) for cta in range(2)]
+    idle = t.add_role(grid, range(32), 1)
     for role in (issuer, idle):
-        one = role.leader()
-        one.init("init full", 0, 1)
+        leader = role.leader()
+        leader.init("init full", 0, 1)
         if role is issuer:
-            one.init("init empty", 8, 2)
-        one.fence_init("fence.mbarrier_init")
-        role.actions += one.actions
+            leader.init("init empty", 8, 2)
+        leader.fence_init("fence.mbarrier_init")
+        role.actions += leader.actions
     for role in (issuer, idle, *readers):
         role.cluster_arrive("arrive.relaxed", RELAXED)
         role.cluster_wait("cluster wait")
@@ -643,9 +643,9 @@ def multicast(t: Trace) -> None:
             role.ld(f"read {step}", 512, 16, rotate=0)
             role.proxy_fence(f"fence {step}", Space.SHARED)
             role.warp_sync(f"converge {step}")
-            one = role.leader()
-            one.arrive(f"arrive empty {step} of CTA {cta}", 8, cta=0)
-            role.actions += one.actions
+            leader = role.leader()
+            leader.arrive(f"arrive empty {step} of CTA {cta}", 8, cta=0)
+            role.actions += leader.actions
     issuer.actions += local[0].actions
     idle.actions += local[1].actions
     for role in (issuer, idle, *readers):
@@ -656,16 +656,16 @@ def multicast(t: Trace) -> None:
 def dependent_launch(t: Trace) -> None:
     """A dependent grid starts early and waits before it touches what the primary reads and writes."""
     buffers(t)
-    first = t.grid(32)
-    primary = t.role(first, range(32))
+    first = t.add_grid(32)
+    primary = t.add_role(first, range(32))
     primary.gld("primary reads", 1 << 20)
     primary.gst("primary writes", 2 << 20)
     primary.exit("primary exits")
-    second = t.grid(32, overlaps=True)
-    dependent = t.role(second, range(32))
+    second = t.add_grid(32, overlaps=True)
+    dependent = t.add_role(second, range(32))
 
     def over() -> Waiting | None:
-        return Waiting((second.find_thread(0),), t.place("wait"), "group") if primary.actions else None
+        return Waiting((second.find_thread(0),), t.make_place("wait"), "group") if primary.actions else None
 
     def wait(place: Place) -> None:
         t.engine.finish(first)
@@ -679,88 +679,88 @@ def dependent_launch(t: Trace) -> None:
 def early_trigger(t: Trace) -> None:
     """What a release fence before launch_dependents covers may be read without waiting."""
     buffers(t)
-    first = t.grid(32)
-    primary = t.role(first, [0])
-    primary.gst("primary writes", 2 << 20, each=False)
-    scope = Scope.GPU if t.on("~gpu") else Scope.CTA
+    first = t.add_grid(32)
+    primary = t.add_role(first, [0])
+    primary.gst("primary writes", 2 << 20, per_thread=False)
+    scope = Scope.GPU if t.has("~gpu") else Scope.CTA
     primary.fence("fence", Sem.ACQ_REL, scope)
     primary.add("launch_dependents", lambda p: t.engine.sync.launch_dependents(primary.group))
-    second = t.grid(32, overlaps=True)
-    dependent = t.role(second, [0])
+    second = t.add_grid(32, overlaps=True)
+    dependent = t.add_role(second, [0])
 
     def start(place: Place) -> None:
         t.engine.start(second, [0], [0])
 
-    def fired() -> Waiting | None:
-        return Waiting((second.find_thread(0),), t.place("launch"), "group") if primary.actions else None
+    def wait_for_trigger() -> Waiting | None:
+        return Waiting((second.find_thread(0),), t.make_place("launch"), "group") if primary.actions else None
 
-    dependent.add("start", start, fired)
-    dependent.gld("dependent reads", 2 << 20, each=False)
+    dependent.add("start", start, wait_for_trigger)
+    dependent.gld("dependent reads", 2 << 20, per_thread=False)
 
 
 def flag(t: Trace) -> None:
     """Release and acquire on a flag in global memory."""
     buffers(t)
-    grid = t.grid(32, 2)
-    writer, reader = t.role(grid, [0], 0), t.role(grid, [0], 1)
-    writer.gst("write", 1 << 20, each=False)
-    writer.set_flag("set", GLOBAL, RELEASE if t.on("~release") else RELAXED, Scope.GPU if t.on("~gpu") else Scope.CTA)
-    sem = ACQUIRE if t.on("~acquire") else RELAXED
-    reader.see_flag("see", GLOBAL, sem, Scope.GPU if t.on("~reader gpu") else Scope.CTA)
-    reader.gld("read", 1 << 20, each=False)
+    grid = t.add_grid(32, 2)
+    writer, reader = t.add_role(grid, [0], 0), t.add_role(grid, [0], 1)
+    writer.gst("write", 1 << 20, per_thread=False)
+    writer.set_flag("set", GLOBAL, RELEASE if t.has("~release") else RELAXED, Scope.GPU if t.has("~gpu") else Scope.CTA)
+    sem = ACQUIRE if t.has("~acquire") else RELAXED
+    reader.see_flag("see", GLOBAL, sem, Scope.GPU if t.has("~reader gpu") else Scope.CTA)
+    reader.gld("read", 1 << 20, per_thread=False)
 
 
 def flag_fences(t: Trace) -> None:
     """Fences and relaxed accesses; a whole CTA before and after."""
     buffers(t)
-    grid = t.grid(64, 2)
+    grid = t.add_grid(64, 2)
     for role in warps(t, grid, 2):
         role.gst("write", 1 << 20)
         role.bar("written")
         if role.group.first == grid.find_thread(0):
-            one = role.leader()
-            one.fence("release fence", Sem.ACQ_REL, Scope.GPU if t.on("~gpu") else Scope.CTA)
-            one.set_flag("count", GLOBAL, RELAXED, Scope.GPU, adds=t.on("~atomic"))
-            role.actions += one.actions
+            leader = role.leader()
+            leader.fence("release fence", Sem.ACQ_REL, Scope.GPU if t.has("~gpu") else Scope.CTA)
+            leader.set_flag("count", GLOBAL, RELAXED, Scope.GPU, adds=t.has("~atomic"))
+            role.actions += leader.actions
     for role in warps(t, grid, 2, cta=1):
         if role.group.first == grid.find_thread(1):
-            one = role.leader()
-            one.see_flag("see", GLOBAL, RELAXED if t.on("~strong") else Sem.WEAK, Scope.GPU)
-            one.fence("acquire fence", Sem.ACQ_REL, Scope.GPU)
-            role.actions += one.actions
+            leader = role.leader()
+            leader.see_flag("see", GLOBAL, RELAXED if t.has("~strong") else Sem.WEAK, Scope.GPU)
+            leader.fence("acquire fence", Sem.ACQ_REL, Scope.GPU)
+            role.actions += leader.actions
         role.bar("seen")
-        role.gld("read", 1 << 20, rotate=40, readonly=not t.on("~coherent"))
+        role.gld("read", 1 << 20, rotate=40, readonly=not t.has("~coherent"))
 
 
 def counter(t: Trace) -> None:
     """Three CTAs count up; the last one to see all reads what the others wrote: a release sequence."""
     buffers(t)
-    grid = t.grid(32, 3)
+    grid = t.add_grid(32, 3)
     for cta in range(2):
-        role = t.role(grid, [0], cta)
-        role.gst(f"write {cta}", (1 << 20) + 4 * cta, each=False)
-        sem = Sem.ACQ_REL if t.on(f"~release {cta}") else RELAXED
+        role = t.add_role(grid, [0], cta)
+        role.gst(f"write {cta}", (1 << 20) + 4 * cta, per_thread=False)
+        sem = Sem.ACQ_REL if t.has(f"~release {cta}") else RELAXED
         role.set_flag(f"count {cta}", GLOBAL, sem, Scope.GPU, adds=True)
-    role = t.role(grid, [0], 2)
-    role.see_flag("see", GLOBAL, ACQUIRE if t.on("~acquire") else RELAXED, Scope.GPU, 2)
-    role.gld("read 0", 1 << 20, each=False)
-    role.gld("read 1", (1 << 20) + 4, each=False)
+    role = t.add_role(grid, [0], 2)
+    role.see_flag("see", GLOBAL, ACQUIRE if t.has("~acquire") else RELAXED, Scope.GPU, 2)
+    role.gld("read 0", 1 << 20, per_thread=False)
+    role.gld("read 1", (1 << 20) + 4, per_thread=False)
 
 
 def issuer_fence(t: Trace) -> None:
     """CUB's place for the proxy fence: in the issuing thread, after the barrier."""
     buffers(t)
-    grid = t.grid()
+    grid = t.add_grid()
     for index, role in enumerate(warps(t, grid)):
         role.st("stage", 1024)
         role.bar("staged")
         if index == 0:
-            one = role.leader()
-            one.proxy_fence("issuer's fence", Space.SHARED)
-            one.tma_store("store", 1024, 2048)
-            one.commit_bulk("commit")
-            one.wait_bulk("wait read")
-            role.actions += one.actions
+            leader = role.leader()
+            leader.proxy_fence("issuer's fence", Space.SHARED)
+            leader.tma_store("store", 1024, 2048)
+            leader.commit_bulk("commit")
+            leader.wait_bulk("wait read")
+            role.actions += leader.actions
         role.bar("reusable")
         role.st("stage again", 1024)
 
@@ -768,11 +768,11 @@ def issuer_fence(t: Trace) -> None:
 def overwrite_by_load(t: Trace) -> None:
     """A bulk load overwrites what threads wrote and read."""
     buffers(t)
-    grid = t.grid(32)
-    role = t.role(grid, range(32))
-    one = role.leader()
-    one.init("init", 0, 1)
-    role.actions += one.actions
+    grid = t.add_grid(32)
+    role = t.add_role(grid, range(32))
+    leader = role.leader()
+    leader.init("init", 0, 1)
+    role.actions += leader.actions
     role.st("write", 1024)
     role.warp_sync("written")
     role.ld("read", 2048 if t.without == "~read" else 1024, rotate=1)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pyptx.diagnostics import Span
 from pyptx.sim.base.events import Ints
 from pyptx.sim.hazards import Access, Bytes, Family, Group, Hazards, Place, Space, atomic, load, store
-from pyptx.sim.hazards.footprints import sharing
+from pyptx.sim.hazards.footprints import find_sharing
 
 THREADS, SHARED, CTAS = 128, 2048, 3
 """A warp of each CTA is more lanes than those whose footprint is made when they come for the first time."""
@@ -74,193 +74,197 @@ OPERATIONS = st.one_of(
 )  # fmt: skip
 
 
-def operation(made: Hazards, what: str, mine: Group, at: Place, where: Ints, size: int) -> None:
+def run_operation(engine: Hazards, kind: str, lanes: Group, origin: Place, addresses: Ints, size: int) -> None:
     """One of the asynchronous operations on shared memory, or what waits for it."""
-    if what == "copy":
-        made.copies.cp_async(mine, Access(at, Space.SHARED, size, True, False, family=Family.CP_ASYNC), where)
-        made.copies.commit_cp(mine)
-    elif what == "wait":
-        made.copies.wait_cp(mine)
-    elif what == "fence":
-        made.sync.proxy_fence(mine, (Space.SHARED,))
-    elif what == "sent":
-        made.copies.wait_bulk(mine, at, 0, True)
+    if kind == "copy":
+        engine.copies.cp_async(
+            lanes, Access(origin, Space.SHARED, size, True, False, family=Family.CP_ASYNC), addresses
+        )
+        engine.copies.commit_cp(lanes)
+    elif kind == "wait":
+        engine.copies.wait_cp(lanes)
+    elif kind == "fence":
+        engine.sync.proxy_fence(lanes, (Space.SHARED,))
+    elif kind == "sent":
+        engine.copies.wait_bulk(lanes, origin, 0, True)
     else:
-        for thread in mine.threads[mine.threads % THREADS == 0].tolist():
-            source = Bytes.run(Space.SHARED, thread // THREADS * SHARED + int(where), size)
-            made.copies.bulk_store(thread, at, source, Bytes.run(Space.GLOBAL, 1 << 20, size), False)
-            made.copies.commit_bulk(Group(np.array([thread])), at)
+        for thread in lanes.threads[lanes.threads % THREADS == 0].tolist():
+            source = Bytes.run(Space.SHARED, thread // THREADS * SHARED + int(addresses), size)
+            engine.copies.bulk_store(thread, origin, source, Bytes.run(Space.GLOBAL, 1 << 20, size), False)
+            engine.copies.commit_bulk(Group(np.array([thread])), origin)
 
 
-def group(which: int) -> Group:
+def make_group(index: int) -> Group:
     """Return threads of all CTAs, interleaved as the machine's lanes are."""
-    return Group((GROUPS[which][:, None] + np.arange(CTAS) * THREADS).reshape(-1))
+    return Group((GROUPS[index][:, None] + np.arange(CTAS) * THREADS).reshape(-1))
 
 
-def findings(
-    events: list[tuple[Any, ...]], kept: bool, busy: bool = False, turns: int = 3
+def find_hazards(
+    events: list[tuple[Any, ...]], reuse: bool, busy: bool = False, turns: int = 3
 ) -> set[tuple[str, str, str]]:
     """Return what an engine finds in events that take place several times. `kept`: groups are made once. `busy`: a
     thread writes a place of its own before each event, which nothing orders with other threads."""
-    made = Hazards()
-    grid = made.launch(place(1), THREADS, slots=CTAS, shared_bytes=SHARED)
-    made.start(grid, range(CTAS), range(CTAS))
-    groups = [group(which) for which in range(len(GROUPS))]
+    engine = Hazards()
+    grid = engine.launch(place(1), THREADS, slots=CTAS, shared_bytes=SHARED)
+    engine.start(grid, range(CTAS), range(CTAS))
+    groups = [make_group(index) for index in range(len(GROUPS))]
     for _ in range(turns):
-        for number, (what, *how) in enumerate(events):
-            whole = groups[0] if kept else group(0)
+        for number, (kind, *details) in enumerate(events):
+            all_threads = groups[0] if reuse else make_group(0)
             if busy:
-                made.access(access(1, 4, True), Group(np.array([0, THREADS])), np.array([SHARED - 4, 2 * SHARED - 4]))
-            if what in ("access", "atomic"):
-                which, pattern, size, writes = cast("tuple[int, int, int, bool]", how)
-                mine = groups[which] if kept else group(which)
-                where = mine.threads // THREADS * SHARED + PATTERNS[pattern](mine.threads % THREADS, size)
-                how = adds(number + 2, size) if what == "atomic" else access(number + 2, size, writes)
-                made.access(how, mine, where, benign=True)
-            elif what == "copy":
-                which, pattern, size, _ = cast("tuple[int, int, int, bool]", how)
-                mine = groups[which] if kept else group(which)
-                where = mine.threads // THREADS * SHARED + PATTERNS[pattern](mine.threads % THREADS, size)
-                operation(made, what, mine, place(number + 2), where, size)
-            elif what == "wait":
-                operation(made, what, group(cast("tuple[int]", how)[0]), place(number + 2), whole.threads, 0)
-            elif what in ("fence", "sent", "send"):
-                first, size = cast("tuple[int, int]", how or (0, 0))
-                operation(made, what, whole, place(number + 2), np.array(first), size)
-            elif what in ("bar", "joined"):
-                for waiting in ("wait", "sent") if what == "joined" else ():
-                    operation(made, waiting, whole, place(number + 2), whole.threads, 0)
-                made.barriers.bar(whole, place(number + 2), 0, None, "sync")
-            elif what == "warp":
-                made.barriers.warp_sync(whole, place(number + 2), 0xFFFFFFFF)
+                engine.access(access(1, 4, True), Group(np.array([0, THREADS])), np.array([SHARED - 4, 2 * SHARED - 4]))
+            if kind in ("access", "atomic"):
+                index, pattern, size, writes = cast("tuple[int, int, int, bool]", details)
+                lanes = groups[index] if reuse else make_group(index)
+                addresses = lanes.threads // THREADS * SHARED + PATTERNS[pattern](lanes.threads % THREADS, size)
+                details = adds(number + 2, size) if kind == "atomic" else access(number + 2, size, writes)
+                engine.access(details, lanes, addresses, benign=True)
+            elif kind == "copy":
+                index, pattern, size, _ = cast("tuple[int, int, int, bool]", details)
+                lanes = groups[index] if reuse else make_group(index)
+                addresses = lanes.threads // THREADS * SHARED + PATTERNS[pattern](lanes.threads % THREADS, size)
+                run_operation(engine, kind, lanes, place(number + 2), addresses, size)
+            elif kind == "wait":
+                run_operation(
+                    engine, kind, make_group(cast("tuple[int]", details)[0]), place(number + 2), all_threads.threads, 0
+                )
+            elif kind in ("fence", "sent", "send"):
+                first, size = cast("tuple[int, int]", details or (0, 0))
+                run_operation(engine, kind, all_threads, place(number + 2), np.array(first), size)
+            elif kind in ("bar", "joined"):
+                for wait_kind in ("wait", "sent") if kind == "joined" else ():
+                    run_operation(engine, wait_kind, all_threads, place(number + 2), all_threads.threads, 0)
+                engine.barriers.bar(all_threads, place(number + 2), 0, None, "sync")
+            elif kind == "warp":
+                engine.barriers.warp_sync(all_threads, place(number + 2), 0xFFFFFFFF)
             else:
                 for cta in range(CTAS):
-                    made.exit(Group(grid.list_threads(cta)), place(number + 2))
-                made.start(grid, range(CTAS), range(CTAS))
-    return {(finding.rule.code, str(finding.place), str(finding.other)) for finding in made.findings}
+                    engine.exit(Group(grid.list_threads(cta)), place(number + 2))
+                engine.start(grid, range(CTAS), range(CTAS))
+    return {(finding.rule.code, str(finding.place), str(finding.other)) for finding in engine.findings}
 
 
 @given(st.lists(EVENTS, max_size=12))
 @settings(max_examples=150, deadline=None)
 def test_what_is_found_does_not_depend_on_repetition(events: list[tuple[Any, ...]]) -> None:
-    assert races(findings(events, True)) == races(findings(events, False))
+    assert list_places(find_hazards(events, True)) == list_places(find_hazards(events, False))
 
 
 @given(st.lists(OPERATIONS, max_size=8))
 @settings(max_examples=80, deadline=None)
 def test_what_is_found_after_operations_does_not_depend_on_repetition(events: list[tuple[Any, ...]]) -> None:
-    assert findings(events, True, turns=4) == findings(events, False, turns=4)
+    assert find_hazards(events, True, turns=4) == find_hazards(events, False, turns=4)
 
 
 @given(st.lists(ATOMICS, max_size=12))
 @settings(max_examples=150, deadline=None)
 def test_what_is_found_of_atomics_does_not_depend_on_what_else_happens(events: list[tuple[Any, ...]]) -> None:
-    assert races(findings(events, True)) == races(findings(events, True, busy=True))
+    assert list_places(find_hazards(events, True)) == list_places(find_hazards(events, True, busy=True))
 
 
-def races(found: set[tuple[str, str, str]]) -> set[str]:
+def list_places(hazards: set[tuple[str, str, str]]) -> set[str]:
     """Return the places of findings: of several earlier accesses, any may be the one that is named."""
-    return {place for _, place, _ in found}
+    return {place for _, place, _ in hazards}
 
 
 @pytest.mark.parametrize("joins", [True, False])
 @pytest.mark.parametrize("lanes", [1, THREADS])
 def test_lanes_store_again_where_copies_landed_once_all_threads_know_of_them(joins: bool, lanes: int) -> None:
-    made = Hazards()
-    grid = made.launch(place(1), THREADS, shared_bytes=SHARED)
-    made.start(grid, [0], [0])
-    whole, mine, write = Group(grid.list_threads(0)), Group(grid.list_threads(0)[:lanes]), access(2, 16, True)
+    engine = Hazards()
+    grid = engine.launch(place(1), THREADS, shared_bytes=SHARED)
+    engine.start(grid, [0], [0])
+    all_threads, copiers, write = Group(grid.list_threads(0)), Group(grid.list_threads(0)[:lanes]), access(2, 16, True)
     for turn in range(6):
-        operation(made, "copy", mine, place(3), mine.threads * 16, 16)
-        operation(made, "wait", mine, place(4), mine.threads, 0)
+        run_operation(engine, "copy", copiers, place(3), copiers.threads * 16, 16)
+        run_operation(engine, "wait", copiers, place(4), copiers.threads, 0)
         if joins or turn < 5:
-            made.barriers.bar(whole, place(5), 0, None, "sync")
-        made.access(write, whole, (whole.threads ^ 1) * 16)
-        assert bool(made.findings) == (turn == 5 and not joins)
-        made.barriers.bar(whole, place(6), 0, None, "sync")
+            engine.barriers.bar(all_threads, place(5), 0, None, "sync")
+        engine.access(write, all_threads, (all_threads.threads ^ 1) * 16)
+        assert bool(engine.findings) == (turn == 5 and not joins)
+        engine.barriers.bar(all_threads, place(6), 0, None, "sync")
 
 
 @pytest.mark.parametrize("waits", [True, False])
 def test_lanes_store_again_over_what_a_copy_read_once_it_has_read(waits: bool) -> None:
-    made = Hazards()
-    grid = made.launch(place(1), THREADS, shared_bytes=SHARED)
-    made.start(grid, [0], [0])
-    whole, write = Group(grid.list_threads(0)), access(2, 16, True)
+    engine = Hazards()
+    grid = engine.launch(place(1), THREADS, shared_bytes=SHARED)
+    engine.start(grid, [0], [0])
+    all_threads, write = Group(grid.list_threads(0)), access(2, 16, True)
     for turn in range(6):
-        made.access(write, whole, (whole.threads ^ 1) * 16)
-        operation(made, "fence", whole, place(3), whole.threads, 0)
-        made.barriers.bar(whole, place(4), 0, None, "sync")
-        assert bool(made.findings) == (turn == 5 and not waits)
-        operation(made, "send", whole, place(5), np.array(256), 512)
+        engine.access(write, all_threads, (all_threads.threads ^ 1) * 16)
+        run_operation(engine, "fence", all_threads, place(3), all_threads.threads, 0)
+        engine.barriers.bar(all_threads, place(4), 0, None, "sync")
+        assert bool(engine.findings) == (turn == 5 and not waits)
+        run_operation(engine, "send", all_threads, place(5), np.array(256), 512)
         if waits or turn < 4:
-            operation(made, "sent", whole, place(6), whole.threads, 0)
-        made.barriers.bar(whole, place(7), 0, None, "sync")
+            run_operation(engine, "sent", all_threads, place(6), all_threads.threads, 0)
+        engine.barriers.bar(all_threads, place(7), 0, None, "sync")
 
 
 def test_lanes_that_wrote_one_place_together_do_not_read_it_again_without_a_barrier() -> None:
-    made = Hazards()
-    grid = made.launch(place(1), THREADS, shared_bytes=SHARED)
-    made.start(grid, [0], [0])
-    whole, write, read = Group(grid.list_threads(0)), access(2, 4, True), access(3, 4, False)
+    engine = Hazards()
+    grid = engine.launch(place(1), THREADS, shared_bytes=SHARED)
+    engine.start(grid, [0], [0])
+    all_threads, write, read = Group(grid.list_threads(0)), access(2, 4, True), access(3, 4, False)
     for turn in range(8):
-        made.access(write, whole, whole.threads * 0, benign=True)
+        engine.access(write, all_threads, all_threads.threads * 0, benign=True)
         if turn < 7:
-            made.barriers.bar(whole, place(4), 0, None, "sync")
-        made.access(read, whole, whole.threads * 0)
-        assert bool(made.findings) == (turn == 7)
-        made.barriers.bar(whole, place(5), 0, None, "sync")
+            engine.barriers.bar(all_threads, place(4), 0, None, "sync")
+        engine.access(read, all_threads, all_threads.threads * 0)
+        assert bool(engine.findings) == (turn == 7)
+        engine.barriers.bar(all_threads, place(5), 0, None, "sync")
 
 
 def test_atomics_are_found_by_accesses_that_came_before() -> None:
-    made = Hazards()
-    grid = made.launch(place(1), THREADS, shared_bytes=SHARED)
-    made.start(grid, [0], [0])
-    whole, write, add = Group(grid.list_threads(0)), access(2, 4, True), adds(3, 4)
+    engine = Hazards()
+    grid = engine.launch(place(1), THREADS, shared_bytes=SHARED)
+    engine.start(grid, [0], [0])
+    all_threads, write, add = Group(grid.list_threads(0)), access(2, 4, True), adds(3, 4)
     for turn in range(8):
-        made.access(write, whole, whole.threads * 4)
-        made.barriers.bar(whole, place(4), 0, None, "sync")
-        made.access(add, whole, (whole.threads + 1) % THREADS * 4)
+        engine.access(write, all_threads, all_threads.threads * 4)
+        engine.barriers.bar(all_threads, place(4), 0, None, "sync")
+        engine.access(add, all_threads, (all_threads.threads + 1) % THREADS * 4)
         if turn < 7:
-            made.barriers.bar(whole, place(5), 0, None, "sync")
-    made.access(write, whole, whole.threads * 4)
-    assert {finding.rule.code for finding in made.findings} == {"PTX0901", "PTX0902"}
+            engine.barriers.bar(all_threads, place(5), 0, None, "sync")
+    engine.access(write, all_threads, all_threads.threads * 4)
+    assert {finding.rule.code for finding in engine.findings} == {"PTX0901", "PTX0902"}
 
 
 def test_bytes_of_a_cta_that_begins_are_unwritten_again() -> None:
-    made = Hazards()
-    grid = made.launch(place(1), THREADS, shared_bytes=SHARED)
-    whole, write, read = Group(grid.list_threads(0)), access(2, 16, True), access(3, 16, False)
+    engine = Hazards()
+    grid = engine.launch(place(1), THREADS, shared_bytes=SHARED)
+    all_threads, write, read = Group(grid.list_threads(0)), access(2, 16, True), access(3, 16, False)
     for turn in range(8):
-        made.start(grid, [0], [turn])
+        engine.start(grid, [0], [turn])
         if turn < 7:
-            made.access(write, whole, whole.threads * 16)
-        made.barriers.bar(whole, place(4), 0, None, "sync")
+            engine.access(write, all_threads, all_threads.threads * 16)
+        engine.barriers.bar(all_threads, place(4), 0, None, "sync")
         for _ in range(4):
-            made.access(read, whole, whole.threads * 16)
-        assert [finding.rule.code for finding in made.findings] == ["PTX0910"] * (turn == 7)
-        made.exit(whole, place(5))
+            engine.access(read, all_threads, all_threads.threads * 16)
+        assert [finding.rule.code for finding in engine.findings] == ["PTX0910"] * (turn == 7)
+        engine.exit(all_threads, place(5))
 
 
 def test_lanes_that_share_cells_are_one_reader_for_each_warp() -> None:
-    made = Group(np.arange(64))
-    how = sharing(made, made.threads % 16, 0, 64)
-    assert [turn.slot for turn in how.turns] == [0, 1]
-    assert all(turn.several.all() for turn in how.turns)
-    assert how.turns[0].masks.tolist() == [1 << lane | 1 << lane + 16 for lane in range(16)]
+    warps = Group(np.arange(64))
+    sharing = find_sharing(warps, warps.threads % 16, 0, 64)
+    assert [slot_readers.slot for slot_readers in sharing.slots] == [0, 1]
+    assert all(slot_readers.several.all() for slot_readers in sharing.slots)
+    assert sharing.slots[0].masks.tolist() == [1 << lane | 1 << lane + 16 for lane in range(16)]
 
 
 def test_cells_of_more_warps_than_slots_have_one_reader() -> None:
-    made = Group(np.arange(256))
-    many = sharing(made, made.threads % 16, 0, 512).many
-    assert many is not None
-    assert many.ends.tolist() == [16 * (cell + 1) for cell in range(16)]
-    assert many.of_warp[:16].tolist() == [warp for warp in range(8) for _ in range(2)]
+    warps = Group(np.arange(256))
+    crowds = find_sharing(warps, warps.threads % 16, 0, 512).crowds
+    assert crowds is not None
+    assert crowds.ends.tolist() == [16 * (cell + 1) for cell in range(16)]
+    assert crowds.of_warp[:16].tolist() == [warp for warp in range(8) for _ in range(2)]
 
 
 def test_ctas_that_read_one_cell_each_have_one_reader() -> None:
-    made = Group(np.arange(64))
-    how = sharing(made, made.threads // 32, 0, 32)
-    assert how.many is not None
-    assert how.disjoint
-    assert how.many.cells.tolist() == [0, 1]
-    assert sharing(made, made.threads * 0, 0, 32).disjoint is False
+    warps = Group(np.arange(64))
+    sharing = find_sharing(warps, warps.threads // 32, 0, 32)
+    assert sharing.crowds is not None
+    assert sharing.disjoint
+    assert sharing.crowds.cells.tolist() == [0, 1]
+    assert find_sharing(warps, warps.threads * 0, 0, 32).disjoint is False

@@ -22,7 +22,7 @@ def hang(build: Pattern) -> tuple[HangReport, Trace]:
 
 
 def _init(t: Trace, count: int, threads: int = 64) -> list[Role]:
-    grid = t.grid(threads)
+    grid = t.add_grid(threads)
     roles = warps(t, grid, threads // 32)
     leader = roles[0].leader()
     leader.init("init", 0, count)
@@ -34,18 +34,18 @@ def _init(t: Trace, count: int, threads: int = 64) -> list[Role]:
 
 def missing_arrive(t: Trace) -> None:
     a, b = _init(t, 2)
-    one = a.leader()
-    one.arrive("arrive", 0)
-    a.actions += one.actions
+    leader = a.leader()
+    leader.arrive("arrive", 0)
+    a.actions += leader.actions
     a.exit()
     b.wait("wait", 0, 0)
 
 
 def wrong_parity(t: Trace) -> None:
     a, b = _init(t, 1)
-    one = a.leader()
-    one.arrive("arrive", 0)
-    a.actions += one.actions
+    leader = a.leader()
+    leader.arrive("arrive", 0)
+    a.actions += leader.actions
     b.wait("wait", 0, 0)
     b.wait("wait the next", 0, 1)
 
@@ -53,28 +53,28 @@ def wrong_parity(t: Trace) -> None:
 def lost_bytes(t: Trace) -> None:
     buffers(t)
     a, b = _init(t, 1)
-    one = a.leader()
-    one.arrive("expect", 0, expect=4096)
-    one.tma_load("load", 1024, 2048, 0)
-    a.actions += one.actions
+    leader = a.leader()
+    leader.arrive("expect", 0, expect=4096)
+    leader.tma_load("load", 1024, 2048, 0)
+    a.actions += leader.actions
     b.wait("wait", 0, 0)
 
 
 def unexpected_bytes(t: Trace) -> None:
     buffers(t)
     a, b = _init(t, 2)
-    one = a.leader()
-    one.arrive("expect", 0, expect=1024)
-    one.tma_load("load", 1024, 2048, 0)
-    a.actions += one.actions
+    leader = a.leader()
+    leader.arrive("expect", 0, expect=1024)
+    leader.tma_load("load", 1024, 2048, 0)
+    a.actions += leader.actions
     b.wait("wait", 0, 0)
 
 
 def nothing_copied(t: Trace) -> None:
     a, b = _init(t, 1)
-    one = a.leader()
-    one.arrive("expect", 0, expect=4096)
-    a.actions += one.actions
+    leader = a.leader()
+    leader.arrive("expect", 0, expect=4096)
+    a.actions += leader.actions
     b.wait("wait", 0, 0)
 
 
@@ -91,12 +91,12 @@ def count_too_high(t: Trace) -> None:
 
 
 def circular(t: Trace) -> None:
-    grid = t.grid(64)
+    grid = t.add_grid(64)
     a, b = warps(t, grid, 2)
-    one = a.leader()
-    one.init("init one", 0, 1)
-    one.init("init two", 8, 1)
-    a.actions += one.actions
+    leader = a.leader()
+    leader.init("init one", 0, 1)
+    leader.init("init two", 8, 1)
+    a.actions += leader.actions
     for role in (a, b):
         role.bar("initialised")
     a.wait("wait one", 0, 0)
@@ -106,43 +106,43 @@ def circular(t: Trace) -> None:
 
 
 def warp_skips_bar(t: Trace) -> None:
-    a, b = warps(t, t.grid(64), 2)
+    a, b = warps(t, t.add_grid(64), 2)
     a.bar("bar")
     b.bar("other bar", 1)
 
 
 def bar_count(t: Trace) -> None:
-    a, b = warps(t, t.grid(64), 2)
+    a, b = warps(t, t.add_grid(64), 2)
     a.bar("bar", 1, 96)
     b.bar("bar", 1, 96)
 
 
 def bar_ids(t: Trace) -> None:
-    a, b = warps(t, t.grid(64), 2)
+    a, b = warps(t, t.add_grid(64), 2)
     a.bar("bar one", 1, 64)
     b.bar("bar two", 2, 64)
 
 
 def cluster_mismatch(t: Trace) -> None:
-    grid = t.grid(32, 2, 2)
-    a, b = t.role(grid, range(32), 0), t.role(grid, range(32), 1)
+    grid = t.add_grid(32, 2, 2)
+    a, b = t.add_role(grid, range(32), 0), t.add_role(grid, range(32), 1)
     a.cluster_sync("cluster")
     b.init("init", 0, 1)
     b.wait("wait", 0, 0)
 
 
 def cluster_wait_only(t: Trace) -> None:
-    grid = t.grid(32, 2, 2)
-    a, b = t.role(grid, range(32), 0), t.role(grid, range(32), 1)
+    grid = t.add_grid(32, 2, 2)
+    a, b = t.add_role(grid, range(32), 0), t.add_role(grid, range(32), 1)
     a.cluster_wait("wait without arrive")
     b.cluster_sync("cluster")
 
 
 def unset_flag(t: Trace) -> None:
     buffers(t)
-    grid = t.grid(32, 2)
-    t.role(grid, [0], 0).exit("return")
-    t.role(grid, [0], 1).see_flag("spin", 3 << 20, Sem.ACQUIRE, Scope.GPU)
+    grid = t.add_grid(32, 2)
+    t.add_role(grid, [0], 0).exit("return")
+    t.add_role(grid, [0], 1).see_flag("spin", 3 << 20, Sem.ACQUIRE, Scope.GPU)
 
 
 def half_cp_async(t: Trace) -> None:
@@ -154,12 +154,12 @@ def half_cp_async(t: Trace) -> None:
 
 
 def commit_elsewhere(t: Trace) -> None:
-    grid = t.grid(64)
+    grid = t.add_grid(64)
     a, b = warps(t, grid, 2)
-    one = a.leader()
-    one.init("init done", 0, 1)
-    one.init("init other", 8, 1)
-    a.actions += one.actions
+    leader = a.leader()
+    leader.init("init done", 0, 1)
+    leader.init("init other", 8, 1)
+    a.actions += leader.actions
     a.alloc("alloc", 0, 32)
     issue = a.leader()
     issue.mma("mma", [], 0, 32)
@@ -173,9 +173,9 @@ def commit_elsewhere(t: Trace) -> None:
 def lost_bytes_and_others(t: Trace) -> None:
     buffers(t)
     a, b, c = _init(t, 1, 96)
-    one = a.leader()
-    one.arrive("expect", 0, expect=4096)
-    a.actions += one.actions
+    leader = a.leader()
+    leader.arrive("expect", 0, expect=4096)
+    a.actions += leader.actions
     c.bar("bar of the rest", 1, 64)
     b.wait("wait", 0, 0)
     b.bar("bar of the rest", 1, 64)
@@ -205,15 +205,15 @@ CASES: dict[Pattern, tuple[str, str, str]] = {
 @pytest.mark.parametrize("build", list(CASES), ids=lambda build: build.__name__)
 def test_the_guilty_barrier_is_named_with_its_line(build: Pattern) -> None:
     report, trace = hang(build)
-    what, missing, label = CASES[build]
+    name, missing, label = CASES[build]
     assert report.guilty is not None
-    assert report.guilty.what == what
+    assert report.guilty.what == name
     assert missing in report.guilty.missing
     finding = next(f for f in trace.engine.findings if f.rule.code == "PTX0990")
     assert finding.place.text == label
     assert finding.place.origin is not None
     assert finding.place.origin.line == trace.labels.index(label) + 1
-    assert json.loads(json.dumps(report.as_json()))["guilty"] == what
+    assert json.loads(json.dumps(report.as_json()))["guilty"] == name
 
 
 ADVICE: dict[Pattern, str] = {

@@ -37,10 +37,10 @@ def codes(engine: Hazards) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("commits", "waits", "wanted"), [(1, 1, []), (2, 2, []), (2, 1, ["PTX0981"]), (1, 0, ["PTX0981"])]
+    ("commits", "waits", "rule_codes"), [(1, 1, []), (2, 2, []), (2, 1, ["PTX0981"]), (1, 0, ["PTX0981"])]
 )
 def test_a_multicast_commit_that_the_exiting_cta_has_observed_is_over(
-    commits: int, waits: int, wanted: list[str]
+    commits: int, waits: int, rule_codes: list[str]
 ) -> None:
     engine, _, ctas, barriers = pair()
     for at in range(commits):
@@ -50,13 +50,15 @@ def test_a_multicast_commit_that_the_exiting_cta_has_observed_is_over(
             for group, address in zip(ctas, barriers, strict=True):
                 engine.mbarriers.wait(group, place(6), address, at & 1)
     engine.exit(ctas[1], place(7))
-    assert codes(engine) == wanted
+    assert codes(engine) == rule_codes
 
 
 @pytest.mark.parametrize(
-    ("waits", "leaver", "wanted"), [(True, 1, []), (False, 1, ["PTX0982"]), (True, 0, []), (False, 0, ["PTX0981"])]
+    ("waits", "leaver", "rule_codes"), [(True, 1, []), (False, 1, ["PTX0982"]), (True, 0, []), (False, 0, ["PTX0981"])]
 )
-def test_bytes_that_the_leader_of_the_pair_waited_for_have_landed(waits: bool, leaver: int, wanted: list[str]) -> None:
+def test_bytes_that_the_leader_of_the_pair_waited_for_have_landed(
+    waits: bool, leaver: int, rule_codes: list[str]
+) -> None:
     engine, grid, ctas, barriers = pair()
     target = Bytes.run(Space.SHARED, grid.find_shared_base(1) + 512, 128)
     engine.mbarriers.arrive(Group(ctas[0].threads[:1]), place(5), barriers[0], expect=128)
@@ -64,7 +66,7 @@ def test_bytes_that_the_leader_of_the_pair_waited_for_have_landed(waits: bool, l
     if waits:
         engine.mbarriers.wait(ctas[0], place(7), barriers[0], 0)
     engine.exit(ctas[leaver], place(8))
-    assert codes(engine) == wanted
+    assert codes(engine) == rule_codes
 
 
 def test_bytes_of_the_own_barrier_have_to_be_waited_for_by_the_own_cta() -> None:

@@ -12,7 +12,7 @@ import pytest
 from pyptx.diagnostics import Severity
 from pyptx.sim.rules import RULES
 from tests.sim.hazards.patterns import PATTERNS
-from tests.sim.hazards.trace import found, labels
+from tests.sim.hazards.trace import find_codes, list_labels
 
 SEVERITY = {rule.code: rule.severity for rule in RULES}
 
@@ -239,14 +239,14 @@ EXPECTED: dict[str, dict[str, str]] = {
 PLANTED = {
     name: {label: code for code, those in row.items() for label in those.split(", ")} for name, row in EXPECTED.items()
 }
-CASES = [(name, label) for name, pattern in PATTERNS.items() for label in labels(pattern)]
+CASES = [(name, label) for name, pattern in PATTERNS.items() for label in list_labels(pattern)]
 
 
 def test_the_matrix_has_every_pattern_and_only_labels_that_exist() -> None:
     assert EXPECTED.keys() == PATTERNS.keys()
     for name, pattern in PATTERNS.items():
-        assert set(PLANTED[name]) <= set(labels(pattern)), name
-        assert len(PLANTED[name]) == sum(len(those.split(", ")) for those in EXPECTED[name].values()), name
+        assert set(PLANTED[name]) <= set(list_labels(pattern)), name
+        assert len(PLANTED[name]) == sum(len(names.split(", ")) for names in EXPECTED[name].values()), name
 
 
 def test_at_least_120_bugs_are_planted() -> None:
@@ -255,16 +255,16 @@ def test_at_least_120_bugs_are_planted() -> None:
 
 @pytest.mark.parametrize("name", list(PATTERNS))
 def test_the_right_version_is_clean_under_every_schedule(name: str) -> None:
-    assert found(PATTERNS[name], seeds=20) == {}
+    assert find_codes(PATTERNS[name], seeds=20) == {}
 
 
 @pytest.mark.parametrize(("name", "label"), CASES, ids=[f"{name}: {label}" for name, label in CASES])
 def test_a_removal_is_reported_at_its_severity(name: str, label: str) -> None:
-    codes = found(PATTERNS[name], label, seeds=2)
-    expected = PLANTED[name].get(label)
-    if expected is None:
+    codes = find_codes(PATTERNS[name], label, seeds=2)
+    rule_code = PLANTED[name].get(label)
+    if rule_code is None:
         assert codes == {}
         return
-    assert expected in codes
-    if SEVERITY[expected] is Severity.WARNING:
+    assert rule_code in codes
+    if SEVERITY[rule_code] is Severity.WARNING:
         assert Severity.ERROR not in codes.values()

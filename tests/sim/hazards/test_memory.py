@@ -17,76 +17,76 @@ def place(line: int) -> Place:
     return Place(Span(line, 1), f"line {line}")
 
 
-def engine(threads: int = 128, ctas: int = 1) -> tuple[Hazards, Grid]:
-    made = Hazards()
-    made.state.add_buffer(1 << 20, 1 << 16, "buffer")
-    grid = made.launch(place(1), threads, slots=ctas, shared_bytes=4096)
-    made.start(grid, range(ctas), range(ctas))
-    return made, grid
+def make_engine(threads: int = 128, ctas: int = 1) -> tuple[Hazards, Grid]:
+    hazards = Hazards()
+    hazards.state.add_buffer(1 << 20, 1 << 16, "buffer")
+    grid = hazards.launch(place(1), threads, slots=ctas, shared_bytes=4096)
+    hazards.start(grid, range(ctas), range(ctas))
+    return hazards, grid
 
 
-def codes(made: Hazards) -> list[str]:
-    return [finding.rule.code for finding in made.findings]
+def list_codes(hazards: Hazards) -> list[str]:
+    return [finding.rule.code for finding in hazards.findings]
 
 
 @pytest.mark.parametrize("size", [1, 2, 4, 8, 16])
 def test_neighbours_of_any_size_do_not_race(size: int) -> None:
-    made, grid = engine()
+    made, grid = make_engine()
     for warp in range(4):
         threads = np.arange(32) + 32 * warp
         made.access(store(place(2), Space.SHARED, size), Group(threads), threads * size)
     made.barriers.bar(Group(grid.list_threads(0)), place(3), 0, None, "sync")
     made.access(load(place(4), Space.SHARED, size), Group(np.arange(128)), (np.arange(128) + 7) % 128 * size)
-    assert codes(made) == []
+    assert list_codes(made) == []
 
 
 @given(st.lists(st.tuples(st.sampled_from([1, 2, 4, 8, 16]), st.integers(0, 15), st.integers(0, 3)), max_size=8))
 @settings(max_examples=60, deadline=None)
 def test_races_are_those_of_a_byte_for_byte_model(accesses: list[tuple[int, int, int]]) -> None:
-    made, _ = engine(128)
+    made, _ = make_engine(128)
     writers: dict[int, int] = {}
-    expected = False
+    has_race = False
     for number, (size, at, warp) in enumerate(accesses):
         start = at * 4 // size * size
         access = store(place(number + 2), Space.SHARED, size)
         made.access(access, Group(np.array([32 * warp])), np.array([start]))
         for byte in range(start, start + size):
-            expected |= writers.get(byte, warp) != warp
+            has_race |= writers.get(byte, warp) != warp
             writers[byte] = warp
-    assert bool(len(made.findings)) == expected
+    assert bool(len(made.findings)) == has_race
 
 
 def test_partly_written_words_are_uninitialised() -> None:
-    made, _ = engine(32)
-    one = Group(np.array([0]))
-    made.access(store(place(2), Space.SHARED, 2), one, np.array([0]))
-    made.access(load(place(3), Space.SHARED, 2), one, np.array([0]))
-    assert codes(made) == []
-    made.access(load(place(4), Space.SHARED, 4), one, np.array([0]))
-    assert codes(made) == ["PTX0910"]
+    made, _ = make_engine(32)
+    thread = Group(np.array([0]))
+    made.access(store(place(2), Space.SHARED, 2), thread, np.array([0]))
+    made.access(load(place(3), Space.SHARED, 2), thread, np.array([0]))
+    assert list_codes(made) == []
+    made.access(load(place(4), Space.SHARED, 4), thread, np.array([0]))
+    assert list_codes(made) == ["PTX0910"]
 
 
 @pytest.mark.parametrize("reader", range(0, 256, 37))
 def test_every_one_of_many_readers_is_remembered(reader: int) -> None:
-    made, grid = engine(256)
+    made, grid = make_engine(256)
     threads = grid.list_threads(0)
     made.access(store(place(2), Space.SHARED, 4), Group(threads[:1]), np.array([0]))
     made.barriers.bar(Group(threads), place(3), 0, None, "sync")
     for warp in range(8):
         made.access(load(place(4), Space.SHARED, 4), Group(threads[32 * warp : 32 * warp + 32]), np.zeros(32, np.int64))
     # All but one warp arrive; the writer learns of them only.
-    arrived = threads[threads >> 5 != reader >> 5]
-    made.barriers.bar(Group(arrived), place(5), 1, 224, "sync")
-    writer = arrived[:1]
+    arrivals = threads[threads >> 5 != reader >> 5]
+    made.barriers.bar(Group(arrivals), place(5), 1, 224, "sync")
+    writer = arrivals[:1]
     made.access(store(place(6), Space.SHARED, 4), Group(writer), np.array([0]))
-    assert codes(made) == ["PTX0901"]
+    assert list_codes(made) == ["PTX0901"]
     (finding,) = made.findings
     assert finding.other_agent is not None
     assert finding.other_agent.warp == reader >> 5
 
 
 def test_equal_findings_of_many_lanes_are_one_with_a_count() -> None:
-    made, _ = engine(64)
+    made, _ = make_engine(64)
     made.access(store(place(2), Space.SHARED, 4), Group(np.arange(32)), np.arange(32) * 4)
     made.access(load(place(3), Space.SHARED, 4), Group(np.arange(32, 64)), np.arange(32) * 4)
     (finding,) = made.findings
@@ -95,11 +95,11 @@ def test_equal_findings_of_many_lanes_are_one_with_a_count() -> None:
 
 
 def test_atomics_do_not_race_but_plain_reads_of_them_do() -> None:
-    made, _ = engine(64)
+    made, _ = make_engine(64)
     add = atomic(place(2), Space.SHARED, 4, Sem.RELAXED, Scope.CTA)
     for warp in range(2):
         made.access(add, Group(np.arange(32) + 32 * warp), np.zeros(32, np.int64))
-    assert codes(made) == []
+    assert list_codes(made) == []
     made.barriers.warp_sync(Group(np.arange(32, 64)), place(3), 0xFFFFFFFF)
     # The second warp's own atomics are in order by now; the first one's are not.
     made.access(load(place(4), Space.SHARED, 4), Group(np.array([40])), np.array([0]))
@@ -109,31 +109,31 @@ def test_atomics_do_not_race_but_plain_reads_of_them_do() -> None:
 
 
 def test_strong_accesses_of_two_sizes_race() -> None:
-    made, _ = engine(64)
+    made, _ = make_engine(64)
     made.access(atomic(place(2), Space.SHARED, 8), Group(np.array([0])), np.array([0]))
     made.access(atomic(place(3), Space.SHARED, 4), Group(np.array([32])), np.array([4]))
-    assert codes(made) == ["PTX0904"]
+    assert list_codes(made) == ["PTX0904"]
 
 
 def test_one_store_by_several_lanes_to_one_place() -> None:
-    made, _ = engine(32)
+    made, _ = make_engine(32)
     group = Group(np.arange(32))
     made.access(store(place(2), Space.SHARED, 4), group, np.zeros(32, np.int64), benign=True)
-    assert codes(made) == []
+    assert list_codes(made) == []
     made.access(store(place(3), Space.SHARED, 4), group, np.full(32, 16), benign=lambda: True)
-    assert codes(made) == []
+    assert list_codes(made) == []
     made.access(store(place(4), Space.SHARED, 4), group, np.full(32, 32), benign=lambda: False)
-    assert codes(made) == ["PTX0907"]
+    assert list_codes(made) == ["PTX0907"]
 
 
 def test_one_store_by_several_warps_to_one_place() -> None:
-    made, _ = engine(64)
+    made, _ = make_engine(64)
     made.access(store(place(2), Space.SHARED, 4), Group(np.arange(64)), np.full(64, 16))
-    assert codes(made) == ["PTX0901"]
+    assert list_codes(made) == ["PTX0901"]
 
 
 def test_ctas_of_one_grid_race_in_global_memory_and_the_next_grid_does_not() -> None:
-    made, grid = engine(32, 2)
+    made, grid = make_engine(32, 2)
     access = store(place(2), Space.GLOBAL, 4)
     for cta in range(2):
         made.access(access, Group(grid.list_threads(cta)), (1 << 20) + np.arange(32) * 4 + 128 * cta)
@@ -142,13 +142,13 @@ def test_ctas_of_one_grid_race_in_global_memory_and_the_next_grid_does_not() -> 
     later = made.launch(place(4), 32)
     made.start(later, [0], [0])
     made.access(load(place(5), Space.GLOBAL, 4), Group(later.list_threads(0)), (1 << 20) + np.arange(32) * 8)
-    assert codes(made) == []
+    assert list_codes(made) == []
     made.access(store(place(6), Space.GLOBAL, 4), Group(later.list_threads(0)), (1 << 20) + np.arange(32) * 4)
-    assert codes(made) == ["PTX0902"]
+    assert list_codes(made) == ["PTX0902"]
 
 
 def test_a_slot_used_again_is_another_cta() -> None:
-    made, grid = engine(32)
+    made, grid = make_engine(32)
     group = Group(grid.list_threads(0))
     made.access(store(place(2), Space.GLOBAL, 4), group, (1 << 20) + np.arange(32) * 4)
     made.access(store(place(2), Space.SHARED, 4), group, np.arange(32) * 4)
@@ -156,32 +156,32 @@ def test_a_slot_used_again_is_another_cta() -> None:
     made.start(grid, [0], [1])
     made.access(load(place(4), Space.SHARED, 4), group, np.arange(32) * 4)
     made.access(load(place(5), Space.GLOBAL, 4), group, (1 << 20) + np.arange(32) * 4)
-    assert codes(made) == ["PTX0910", "PTX0901"]
+    assert list_codes(made) == ["PTX0910", "PTX0901"]
 
 
 def test_wide_vectors_are_taken_apart() -> None:
-    made, _ = engine(64)
+    made, _ = make_engine(64)
     wide = Access(place(2), Space.GLOBAL, 32, True, False)
     made.access(wide, Group(np.arange(32)), (1 << 20) + np.arange(32) * 32)
     made.access(load(place(3), Space.GLOBAL, 4), Group(np.array([32])), np.array([(1 << 20) + 20]))
-    assert codes(made) == ["PTX0901"]
+    assert list_codes(made) == ["PTX0901"]
 
 
 def test_a_refined_granule_keeps_what_was_done_to_it() -> None:
     shadow = Shadow(64, True)
-    for plane, cells, _ in shadow.lanes(np.array([16]), 16):
+    for plane, cells, _ in shadow.find_cells(np.array([16]), 16):
         plane.write[cells] = 77
         plane.reads[0][cells] = 78
-    for plane, cells, _ in shadow.lanes(np.array([20, 28]), 4):
+    for plane, cells, _ in shadow.find_cells(np.array([20, 28]), 4):
         assert plane.write[cells].tolist() == [77, 77]
         assert plane.reads[0][cells].tolist() == [78, 78]
-    for plane, cells, chosen in shadow.lanes(np.array([0, 16]), 16):
-        assert chosen is not None
+    for plane, cells, lanes in shadow.find_cells(np.array([0, 16]), 16):
+        assert lanes is not None
         assert len(cells) == (1 if plane.unit == 16 else 4)
 
 
 def test_runs_that_share_granules_with_threads() -> None:
-    made, grid = engine(64)
+    made, grid = make_engine(64)
     made.access(store(place(2), Space.SHARED, 4), Group(np.arange(32)), np.arange(32) * 4)
     record = made.state.records.add_operation(
         Access(place(3), Space.SHARED, 64, True, False, family=Family.BULK_LOAD),
@@ -189,7 +189,7 @@ def test_runs_that_share_granules_with_threads() -> None:
     )  # fmt: skip
     access = made.state.records.get_access(record)
     made.tiles.run(access, np.array([32]), Bytes.run(Space.SHARED, grid.find_shared_base(0) + 64, 64), record)
-    assert codes(made) == ["PTX0901"]
+    assert list_codes(made) == ["PTX0901"]
 
 
 def test_clusters_one_after_the_other_in_the_same_slots() -> None:
@@ -206,19 +206,19 @@ def test_clusters_one_after_the_other_in_the_same_slots() -> None:
                 made.barriers.cluster_wait(group, place(3))
         for group in groups:
             made.exit(group, place(4))
-    assert codes(made) == []
+    assert list_codes(made) == []
 
 
 @pytest.mark.parametrize(
-    ("size", "scope", "expected"),
+    ("size", "scope", "rule_codes"),
     [(8, Scope.GPU, ["PTX0904"]), (4, Scope.CTA, ["PTX0903"]), (4, Scope.SYS, [])],
 )
 def test_an_atomic_does_not_hide_an_earlier_one_of_other_size_or_scope(
-    size: int, scope: Scope, expected: list[str]
+    size: int, scope: Scope, rule_codes: list[str]
 ) -> None:
-    made, _ = engine(32, ctas=2)
-    here, there, address = Group(np.array([0])), Group(np.array([32])), np.array([1 << 20])
-    made.access(atomic(place(2), Space.GLOBAL, size, scope=scope), here, address)
-    made.access(atomic(place(3), Space.GLOBAL, 4), here, address)
-    made.access(atomic(place(4), Space.GLOBAL, 4), there, address)
-    assert codes(made) == expected
+    made, _ = make_engine(32, ctas=2)
+    first, second, address = Group(np.array([0])), Group(np.array([32])), np.array([1 << 20])
+    made.access(atomic(place(2), Space.GLOBAL, size, scope=scope), first, address)
+    made.access(atomic(place(3), Space.GLOBAL, 4), first, address)
+    made.access(atomic(place(4), Space.GLOBAL, 4), second, address)
+    assert list_codes(made) == rule_codes

@@ -20,7 +20,7 @@ EVENTS = st.one_of(
 )
 
 
-def engine_after(events: list[tuple[str, int]]) -> tuple[Hazards, list[np.ndarray[tuple[int], np.dtype[np.int64]]]]:
+def run_events(events: list[tuple[str, int]]) -> tuple[Hazards, list[np.ndarray[tuple[int], np.dtype[np.int64]]]]:
     """Return an engine in which clusters of two CTAs have done something, and the threads of each CTA."""
     engine = Hazards()
     engine.state.add_buffer(1 << 20, 4096)
@@ -32,9 +32,9 @@ def engine_after(events: list[tuple[str, int]]) -> tuple[Hazards, list[np.ndarra
         if event == "bar":
             engine.barriers.bar(Group(threads[at]), PLACE, 0, None, "sync")
         elif event == "bar of a cluster":
-            both = Group(np.concatenate(threads[2 * at : 2 * at + 2]))
-            engine.barriers.cluster_arrive(both, PLACE)
-            engine.barriers.cluster_wait(both, PLACE)
+            cluster = Group(np.concatenate(threads[2 * at : 2 * at + 2]))
+            engine.barriers.cluster_arrive(cluster, PLACE)
+            engine.barriers.cluster_wait(cluster, PLACE)
         elif event == "proxy fence":
             engine.sync.proxy_fence(Group(every[at : at + 1]), [Space.SHARED])
         elif event == "warp":
@@ -47,40 +47,40 @@ def engine_after(events: list[tuple[str, int]]) -> tuple[Hazards, list[np.ndarra
 @given(st.lists(EVENTS, max_size=10), st.lists(st.integers(0, THREADS - 1), min_size=1, max_size=4, unique=True))
 @settings(max_examples=150)
 def test_at_once_is_one_after_the_other(events: list[tuple[str, int]], lanes: list[int]) -> None:
-    engine, threads = engine_after(events)
+    engine, threads = run_events(events)
     clocks, groups = engine.state.clocks, [mine[sorted(lanes)] for mine in threads]
-    wanted = [clocks.publish(group) for group in groups]
+    references = [clocks.publish(group) for group in groups]
     now = clocks.now
     rows = [np.count_nonzero(np.diff(clocks.row_of[group])) for group in groups]
-    made = release_each(clocks, groups)
+    stamps = release_each(clocks, groups)
     if len(set(rows)) > 1:
         # Groups of which one knows more sorts of things than another are released one by one.
-        assert made is None
+        assert stamps is None
         assert clocks.now == now
         return
-    assert made is not None
+    assert stamps is not None
     assert clocks.now == now + 1
-    for one, other in zip(made, wanted, strict=True):
-        assert one.domain == other.domain
-        np.testing.assert_array_equal(one.clock, other.clock)
+    for stamp, reference in zip(stamps, references, strict=True):
+        assert stamp.domain == reference.domain
+        np.testing.assert_array_equal(stamp.clock, reference.clock)
 
 
 def test_lanes_of_one_warp_that_know_different_things_release_together() -> None:
-    engine, threads = engine_after([("warp", at * THREADS) for at in range(CTAS)])
+    engine, threads = run_events([("warp", at * THREADS) for at in range(CTAS)])
     clocks = engine.state.clocks
     for mine in threads:
         engine.sync.proxy_fence(Group(mine[:1]), [Space.SHARED])
-    wanted = [clocks.publish(mine).clock for mine in threads]
-    made = release_each(clocks, threads)
-    assert made is not None
-    assert all((one.clock == other).all() for one, other in zip(made, wanted, strict=True))
+    references = [clocks.publish(mine).clock for mine in threads]
+    stamps = release_each(clocks, threads)
+    assert stamps is not None
+    assert all((stamp.clock == reference).all() for stamp, reference in zip(stamps, references, strict=True))
 
 
 def test_threads_of_both_ctas_release_to_each_ones_barrier() -> None:
-    engine, threads = engine_after([("bar", 0), ("bar", 1), ("bar of a cluster", 1), ("bar", 3)])
+    engine, threads = run_events([("bar", 0), ("bar", 1), ("bar of a cluster", 1), ("bar", 3)])
     clocks = engine.state.clocks
     groups = [np.concatenate([threads[at][::32], threads[at ^ 1][::32]]) for at in range(CTAS)]
-    wanted = [clocks.publish(group).clock for group in groups]
-    made = release_each(clocks, groups)
-    assert made is not None
-    assert all((one.clock == other).all() for one, other in zip(made, wanted, strict=True))
+    references = [clocks.publish(group).clock for group in groups]
+    stamps = release_each(clocks, groups)
+    assert stamps is not None
+    assert all((stamp.clock == reference).all() for stamp, reference in zip(stamps, references, strict=True))

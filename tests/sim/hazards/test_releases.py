@@ -8,37 +8,37 @@ import pytest
 
 from pyptx.sim.hazards import Scope, Sem
 from tests.sim.hazards.patterns import GLOBAL, buffers
-from tests.sim.hazards.trace import Pattern, Role, Trace, found, schedules
+from tests.sim.hazards.trace import Pattern, Role, Trace, find_codes, list_schedules
 
 DATA = 1 << 20
 
 
 def _pair(t: Trace, cluster: int = 1) -> tuple[Role, Role]:
     buffers(t)
-    grid = t.grid(32, 2, cluster)
-    return t.role(grid, range(32), 0), t.role(grid, range(32), 1)
+    grid = t.add_grid(32, 2, cluster)
+    return t.add_role(grid, range(32), 0), t.add_role(grid, range(32), 1)
 
 
 def by_flag(t: Trace, late: bool) -> None:
     a, b = _pair(t)
-    one = a.leader()
-    _around(one, late, lambda: one.set_flag("release", GLOBAL, Sem.RELEASE, Scope.GPU))
-    a.actions = one.actions
-    two = b.leader()
-    two.see_flag("acquire", GLOBAL, Sem.ACQUIRE, Scope.GPU)
-    two.gld("read", DATA, each=False)
-    b.actions = two.actions
+    writer = a.leader()
+    _around(writer, late, lambda: writer.set_flag("release", GLOBAL, Sem.RELEASE, Scope.GPU))
+    a.actions = writer.actions
+    reader = b.leader()
+    reader.see_flag("acquire", GLOBAL, Sem.ACQUIRE, Scope.GPU)
+    reader.gld("read", DATA, per_thread=False)
+    b.actions = reader.actions
 
 
 def by_fence(t: Trace, late: bool) -> None:
     a, b = _pair(t)
-    one, two = a.leader(), b.leader()
-    _around(one, late, lambda: one.fence("fence", Sem.ACQ_REL, Scope.GPU))
-    one.set_flag("flag", GLOBAL, Sem.RELAXED, Scope.GPU)
-    a.actions = one.actions
-    two.see_flag("acquire", GLOBAL, Sem.ACQUIRE, Scope.GPU)
-    two.gld("read", DATA, each=False)
-    b.actions = two.actions
+    writer, reader = a.leader(), b.leader()
+    _around(writer, late, lambda: writer.fence("fence", Sem.ACQ_REL, Scope.GPU))
+    writer.set_flag("flag", GLOBAL, Sem.RELAXED, Scope.GPU)
+    a.actions = writer.actions
+    reader.see_flag("acquire", GLOBAL, Sem.ACQUIRE, Scope.GPU)
+    reader.gld("read", DATA, per_thread=False)
+    b.actions = reader.actions
 
 
 def by_cluster(t: Trace, late: bool) -> None:
@@ -47,55 +47,55 @@ def by_cluster(t: Trace, late: bool) -> None:
     a.cluster_wait("a waits")
     b.cluster_arrive("b arrives")
     b.cluster_wait("b waits")
-    b.gld("read", DATA, each=False)
+    b.gld("read", DATA, per_thread=False)
 
 
 def by_mbarrier(t: Trace, late: bool) -> None:
     buffers(t)
-    grid = t.grid(64)
-    a, b = t.role(grid, range(32)), t.role(grid, range(32, 64))
-    one = a.leader()
-    one.init("init", 0, 32)
-    a.actions = one.actions
+    grid = t.add_grid(64)
+    a, b = t.add_role(grid, range(32)), t.add_role(grid, range(32, 64))
+    leader = a.leader()
+    leader.init("init", 0, 32)
+    a.actions = leader.actions
     for role in (a, b):
         role.bar("initialised")
     _around(a, late, lambda: a.arrive("arrive", 0))
     b.wait("wait", 0, 0)
-    b.gld("read", DATA, each=False)
+    b.gld("read", DATA, per_thread=False)
 
 
 def by_named_barrier(t: Trace, late: bool) -> None:
     buffers(t)
-    grid = t.grid(64)
-    a, b = t.role(grid, range(32)), t.role(grid, range(32, 64))
+    grid = t.add_grid(64)
+    a, b = t.add_role(grid, range(32)), t.add_role(grid, range(32, 64))
     _around(a, late, lambda: a.bar("arrive", 1, 64, "arrive"))
     b.bar("sync", 1, 64)
-    b.gld("read", DATA, each=False)
+    b.gld("read", DATA, per_thread=False)
 
 
 def by_warp_sync(t: Trace, late: bool) -> None:
     buffers(t)
-    role = t.role(t.grid(32), range(32))
-    one, last = role.leader(), Role(t, role.grid, 0, role.group[[31]])
-    _around(one, late, lambda: None)
+    role = t.add_role(t.add_grid(32), range(32))
+    leader, last = role.leader(), Role(t, role.grid, 0, role.group[[31]])
+    _around(leader, late, lambda: None)
     if late:
         role.warp_sync("sync")
-        role.actions += one.actions
+        role.actions += leader.actions
     else:
-        role.actions += one.actions
+        role.actions += leader.actions
         role.warp_sync("sync")
-    last.gld("read", DATA, each=False)
+    last.gld("read", DATA, per_thread=False)
     role.actions += last.actions
 
 
 def _around(role: Role, late: bool, release: Callable[[], object]) -> None:
-    one = role.leader()
-    one.gst("write", DATA, each=False)
+    leader = role.leader()
+    leader.gst("write", DATA, per_thread=False)
     if not late:
-        role.actions += one.actions
+        role.actions += leader.actions
     release()
     if late:
-        role.actions += one.actions
+        role.actions += leader.actions
 
 
 KINDS = [by_flag, by_fence, by_cluster, by_mbarrier, by_named_barrier, by_warp_sync]
@@ -104,7 +104,7 @@ KINDS = [by_flag, by_fence, by_cluster, by_mbarrier, by_named_barrier, by_warp_s
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
 def test_only_what_comes_before_a_release_is_handed_on(kind: Callable[[Trace, bool], None], late: bool) -> None:
-    for lazy, seed, reverse in schedules():
+    for lazy, seed, reverse in list_schedules():
         trace = Trace("", lazy, seed, reverse)
         kind(trace, late)
         trace.run()
@@ -116,7 +116,7 @@ def test_only_what_comes_before_a_release_is_handed_on(kind: Callable[[Trace, bo
 def stores_in_flight(pending: int) -> Pattern:
     def pattern(t: Trace) -> None:
         buffers(t)
-        role = t.role(t.grid(32), [0])
+        role = t.add_role(t.add_grid(32), [0])
         for step in range(3):
             role.st_one(f"stage {step}", 1024 + 16 * step, 16)
             role.proxy_fence(f"fence {step}")
@@ -130,4 +130,4 @@ def stores_in_flight(pending: int) -> Pattern:
 
 @pytest.mark.parametrize("pending", range(4))
 def test_a_wait_for_bulk_groups_covers_all_but_the_last(pending: int) -> None:
-    assert ("PTX0942" in found(stores_in_flight(pending))) == (pending > 1)
+    assert ("PTX0942" in find_codes(stores_in_flight(pending))) == (pending > 1)

@@ -11,7 +11,7 @@ import pytest
 
 from pyptx.sim.hazards import Scope, Sem
 from tests.sim.hazards.patterns import GLOBAL, buffers
-from tests.sim.hazards.trace import Pattern, Role, Trace, found
+from tests.sim.hazards.trace import Pattern, Role, Trace, find_codes
 
 PARTS = 1 << 20
 GPU = Scope.GPU
@@ -31,35 +31,35 @@ def by_either(role: Role, cta: int) -> None:
     (by_fence if cta % 2 else by_release)(role, cta)
 
 
-def counter(count: Count, ctas: int, fenced: bool = False, seen: int | None = None) -> Pattern:
+def counter(count: Count, ctas: int, with_fence: bool = False, target: int | None = None) -> Pattern:
     """Return the pattern of CTAs that count; the last one acquires by its access or by a fence behind it."""
 
     def pattern(t: Trace) -> None:
         buffers(t)
-        grid = t.grid(32, ctas + 1)
+        grid = t.add_grid(32, ctas + 1)
         for cta in range(ctas):
-            role = t.role(grid, [0], cta)
-            role.gst(f"write {cta}", PARTS + 4 * cta, each=False)
+            role = t.add_role(grid, [0], cta)
+            role.gst(f"write {cta}", PARTS + 4 * cta, per_thread=False)
             count(role, cta)
-        last = t.role(grid, [0], ctas)
-        last.see_flag("see", GLOBAL, Sem.RELAXED if fenced else Sem.ACQUIRE, GPU, seen or ctas)
-        if fenced:
+        last = t.add_role(grid, [0], ctas)
+        last.see_flag("see", GLOBAL, Sem.RELAXED if with_fence else Sem.ACQUIRE, GPU, target or ctas)
+        if with_fence:
             last.fence("acquire", Sem.ACQUIRE, GPU)
         for cta in range(ctas):
-            last.gld(f"read {cta}", PARTS + 4 * cta, each=False)
+            last.gld(f"read {cta}", PARTS + 4 * cta, per_thread=False)
 
     return pattern
 
 
-@pytest.mark.parametrize("fenced", [False, True], ids=["acquire", "acquire fence"])
+@pytest.mark.parametrize("with_fence", [False, True], ids=["acquire", "acquire fence"])
 @pytest.mark.parametrize("ctas", [2, 3])
 @pytest.mark.parametrize("count", [by_release, by_fence, by_either], ids=lambda count: count.__name__)
-def test_the_last_of_a_counter_may_read_what_all_have_written(count: Count, ctas: int, fenced: bool) -> None:
-    assert found(counter(count, ctas, fenced), seeds=1) == {}
+def test_the_last_of_a_counter_may_read_what_all_have_written(count: Count, ctas: int, with_fence: bool) -> None:
+    assert find_codes(counter(count, ctas, with_fence), seeds=1) == {}
 
 
 def test_the_last_of_very_many_may_read_what_all_have_written() -> None:
-    assert found(counter(by_either, 66), seeds=0) == {}
+    assert find_codes(counter(by_either, 66), seeds=0) == {}
 
 
 @pytest.mark.parametrize("ctas", [2, 3])
@@ -70,37 +70,37 @@ def test_a_count_that_releases_nothing_goes_on_with_the_sequence_and_hands_on_no
         else:
             by_release(role, cta)
 
-    assert "PTX0901" in found(counter(count, ctas), seeds=0)
-    assert found(counter(count, ctas), "write 1", seeds=0) == {}
+    assert "PTX0901" in find_codes(counter(count, ctas), seeds=0)
+    assert find_codes(counter(count, ctas), "write 1", seeds=0) == {}
 
 
 @pytest.mark.parametrize("sem", [Sem.RELAXED, Sem.RELEASE])
 def test_a_store_between_ends_the_sequence(sem: Sem) -> None:
     def pattern(t: Trace) -> None:
-        counter(by_release, 2, seen=3)(t)
-        other = t.role(t.roles[0].grid, [1], 0)
-        other.see_flag("see both", GLOBAL, Sem.RELAXED, GPU, 2)
-        other.set_flag("store", GLOBAL, sem, GPU)
+        counter(by_release, 2, target=3)(t)
+        thread = t.add_role(t.roles[0].grid, [1], 0)
+        thread.see_flag("see both", GLOBAL, Sem.RELAXED, GPU, 2)
+        thread.set_flag("store", GLOBAL, sem, GPU)
 
-    assert found(pattern, seeds=1).keys() == {"PTX0901"}
+    assert find_codes(pattern, seeds=1).keys() == {"PTX0901"}
 
 
-@pytest.mark.parametrize("fenced", [False, True], ids=["release", "fence"])
-def test_very_many_threads_that_count_at_once_hand_on_what_each_has_written(fenced: bool) -> None:
+@pytest.mark.parametrize("with_fence", [False, True], ids=["release", "fence"])
+def test_very_many_threads_that_count_at_once_hand_on_what_each_has_written(with_fence: bool) -> None:
     def pattern(t: Trace) -> None:
         buffers(t)
-        grid = t.grid(128, 3)
+        grid = t.add_grid(128, 3)
         for cta in range(2):
-            role = t.role(grid, range(128), cta)
+            role = t.add_role(grid, range(128), cta)
             role.gst(f"write {cta}", PARTS + 512 * cta)
-            if fenced:
+            if with_fence:
                 role.fence(f"fence {cta}", Sem.RELEASE, GPU)
-            role.set_flag(f"count {cta}", GLOBAL, Sem.RELAXED if fenced else Sem.RELEASE, GPU, adds=True)
-        last = t.role(grid, range(128), 2)
+            role.set_flag(f"count {cta}", GLOBAL, Sem.RELAXED if with_fence else Sem.RELEASE, GPU, adds=True)
+        last = t.add_role(grid, range(128), 2)
         last.see_flag("see", GLOBAL, Sem.ACQUIRE, GPU, 2)
         for cta in range(2):
             last.gld(f"read {cta}", PARTS + 512 * cta, rotate=64)
 
-    assert found(pattern) == {}
-    if fenced:
-        assert "PTX0901" in found(pattern, "fence 0")
+    assert find_codes(pattern) == {}
+    if with_fence:
+        assert "PTX0901" in find_codes(pattern, "fence 0")

@@ -15,7 +15,7 @@ BYTES = 4096
 
 
 class Ctas:
-    """CTAs of one warpgroup each, which move together."""
+    """CTAs of one warpgroup each, which run in step."""
 
     def __init__(self, count: int, cluster: int = 1) -> None:
         self.engine = Hazards()
@@ -27,12 +27,12 @@ class Ctas:
     def store(self, line: int, size: int, threads: slice = slice(None), at: int = 0) -> None:
         """Each thread stores its piece of the CTA's first bytes."""
         for slot, group in enumerate(self.groups):
-            mine = group.threads[threads]
-            where = self.grid.find_shared_base(slot) + at + (mine - group.first) * size
-            self.engine.access(store(_place(line), Space.SHARED, size), Group(mine), where)
+            members = group.threads[threads]
+            addresses = self.grid.find_shared_base(slot) + at + (members - group.first) * size
+            self.engine.access(store(_place(line), Space.SHARED, size), Group(members), addresses)
 
-    def fence(self, each: bool = False) -> None:
-        for group in [self.all[list(range(n, n + 32))] for n in range(0, len(self.all), 32)] if each else [self.all]:
+    def fence(self, by_warp: bool = False) -> None:
+        for group in [self.all[list(range(n, n + 32))] for n in range(0, len(self.all), 32)] if by_warp else [self.all]:
             self.engine.sync.proxy_fence(group, [Space.SHARED])
 
     def bar(self) -> None:
@@ -56,14 +56,14 @@ def _place(line: int) -> Place:
     return Place(Span(line, 1), f"line {line}")
 
 
-@pytest.mark.parametrize("each", [False, True])
+@pytest.mark.parametrize("by_warp", [False, True])
 @pytest.mark.parametrize("cluster", [1, 2])
 @pytest.mark.parametrize("size", [2, 4, 16])
-def test_a_tile_that_threads_fenced_is_in_order(size: int, cluster: int, each: bool) -> None:
+def test_a_tile_that_threads_fenced_is_in_order(size: int, cluster: int, by_warp: bool) -> None:
     ctas = Ctas(2, cluster)
     for _ in range(3):
         ctas.store(5, size)
-        ctas.fence(each)
+        ctas.fence(by_warp)
         ctas.bar()
         ctas.multiply(WARPS * 32 * size // 16)
         ctas.bar()
@@ -131,14 +131,14 @@ def test_fences_of_several_ctas_in_one_order() -> None:
     ctas = Ctas(3)
     ctas.engine.state.add_buffer(1 << 20, 4096, "data")
     ctas.bar()
-    one, other = ctas.groups[0], ctas.groups[2]
-    where = (1 << 20) + np.arange(len(one)) * 4
-    ctas.engine.access(store(_place(5), Space.GLOBAL, 4), one, where)
+    writer, reader = ctas.groups[0], ctas.groups[2]
+    addresses = (1 << 20) + np.arange(len(writer)) * 4
+    ctas.engine.access(store(_place(5), Space.GLOBAL, 4), writer, addresses)
     ctas.engine.sync.fence(ctas.all, Sem.SC, Scope.GPU)
-    ctas.engine.sync.fence(other, Sem.SC, Scope.GPU)
-    ctas.engine.access(load(_place(6), Space.GLOBAL, 4), other, where)
+    ctas.engine.sync.fence(reader, Sem.SC, Scope.GPU)
+    ctas.engine.access(load(_place(6), Space.GLOBAL, 4), reader, addresses)
     assert ctas.codes() == []
-    ctas.engine.access(load(_place(6), Space.GLOBAL, 4), ctas.groups[1], where)
+    ctas.engine.access(load(_place(6), Space.GLOBAL, 4), ctas.groups[1], addresses)
     assert set(ctas.codes()) == {"PTX0901"}
 
 
@@ -150,9 +150,9 @@ def test_atomics_of_many_threads_at_many_places_are_all_remembered(missing: int)
     for _ in range(4):
         ctas.engine.access(add, group, random.permutation(len(group)) % 16 * 4)
     assert ctas.codes() == []
-    arrived = group.threads[(group.threads - group.first) >> 5 != missing]
-    ctas.engine.barriers.bar(Group(arrived), _place(7), 1, 96, "sync")
-    ctas.engine.access(load(_place(6), Space.SHARED, 4), Group(arrived[:16]), np.arange(16) * 4)
+    arrivals = group.threads[(group.threads - group.first) >> 5 != missing]
+    ctas.engine.barriers.bar(Group(arrivals), _place(7), 1, 96, "sync")
+    ctas.engine.access(load(_place(6), Space.SHARED, 4), Group(arrivals[:16]), np.arange(16) * 4)
     assert set(ctas.codes()) == {"PTX0901"}
 
 
@@ -165,9 +165,9 @@ def test_readers_of_a_cluster_by_one_instruction_are_all_kept_in_global_memory(m
     engine.barriers.bar(Group(threads), _place(2), 0, None, "sync")
     for group in groups * 3:
         engine.access(load(_place(5), Space.GLOBAL, 4), group, cells)
-    arrived = threads[threads >> 5 != missing]
-    engine.barriers.bar(Group(arrived), _place(7), 1, 224, "sync")
-    engine.access(store(_place(6), Space.GLOBAL, 4), Group(arrived[:32]), cells)
+    arrivals = threads[threads >> 5 != missing]
+    engine.barriers.bar(Group(arrivals), _place(7), 1, 224, "sync")
+    engine.access(store(_place(6), Space.GLOBAL, 4), Group(arrivals[:32]), cells)
     assert {finding.rule.code for finding in engine.findings} == {"PTX0901"}
 
 
@@ -177,16 +177,18 @@ def test_global_memory_keeps_more_kinds_of_readers_than_there_are_slots(wide: bo
     count = 4 if wide else 1
     threads = np.concatenate([group.threads for group in groups])
     cells = (1 << 20) + np.arange(32 * count) * 64
-    one, other = (Group(np.concatenate([group.threads for group in part])) for part in (groups[:4], groups[4:]))
-    engine.access(store(_place(4), Space.GLOBAL, 4), one[list(range(len(cells)))], cells)
+    early_warps, late_warps = (
+        Group(np.concatenate([group.threads for group in part])) for part in (groups[:4], groups[4:])
+    )
+    engine.access(store(_place(4), Space.GLOBAL, 4), early_warps[list(range(len(cells)))], cells)
     engine.barriers.bar(Group(threads), _place(2), 0, None, "sync")
     for turn in range(4):
-        some = Group(np.roll(one.threads, 32 * turn)[: len(cells)])
-        engine.access(load(_place(10 + turn), Space.GLOBAL, 4), some, cells)
-    late = Group(np.resize(other.threads, len(cells)))
+        readers = Group(np.roll(early_warps.threads, 32 * turn)[: len(cells)])
+        engine.access(load(_place(10 + turn), Space.GLOBAL, 4), readers, cells)
+    late = Group(np.resize(late_warps.threads, len(cells)))
     engine.access(load(_place(20), Space.GLOBAL, 4), late, cells)
-    engine.barriers.bar(one, _place(7), 1, 128, "sync")
-    engine.access(store(_place(6), Space.GLOBAL, 4), one[list(range(len(cells)))], cells)
+    engine.barriers.bar(early_warps, _place(7), 1, 128, "sync")
+    engine.access(store(_place(6), Space.GLOBAL, 4), early_warps[list(range(len(cells)))], cells)
     assert {finding.rule.code for finding in engine.findings} == {"PTX0901"}
 
 

@@ -30,12 +30,12 @@ class Cta:
         self.engine.sync.proxy_fence(self.all, [Space.SHARED])
         self.engine.barriers.bar(self.all, _place(3), 0, None, "sync")
 
-    def multiply(self, which: list[int], shape: str = "m64n8k16") -> None:
-        groups = [self.groups[n] for n in which]
-        rows = Rows(np.zeros((len(which), 1), np.int64) + np.arange(8), 1)
+    def multiply(self, indices: list[int], shape: str = "m64n8k16") -> None:
+        groups = [self.groups[n] for n in indices]
+        rows = Rows(np.zeros((len(indices), 1), np.int64) + np.arange(8), 1)
         self.engine.wgmma.issue_all(groups, _place(10), [rows], SUMS, shape=shape)
 
-    def found(self) -> list[Any]:
+    def list_findings(self) -> list[Any]:
         return sorted(str(finding.as_json()) for finding in self.engine.findings)
 
     def codes(self) -> list[str]:
@@ -54,7 +54,7 @@ def test_warps_that_commit_one_after_the_other_end_one_group() -> None:
     for warp in range(4):
         wgmma.commit(Group(cta.groups[0].threads[32 * warp : 32 * warp + 32]))
     wgmma.wait(cta.groups[0], 1)
-    wgmma.registers(cta.groups[0], _place(11), frozenset({1}))
+    wgmma.record_access(cta.groups[0], _place(11), frozenset({1}))
     assert cta.codes() == ["PTX0933"]
 
 
@@ -63,13 +63,13 @@ def test_only_those_that_multiplied_are_busy() -> None:
     wgmma = cta.engine.wgmma
     wgmma.fence(cta.all)
     cta.multiply([0, 2])
-    wgmma.registers(cta.groups[1], _place(11), frozenset({1}))
+    wgmma.record_access(cta.groups[1], _place(11), frozenset({1}))
     assert cta.codes() == []
     wgmma.commit(cta.all)
     wgmma.wait_all([cta.groups[0]], 0)
-    wgmma.registers(cta.groups[0], _place(11), frozenset({1}))
+    wgmma.record_access(cta.groups[0], _place(11), frozenset({1}))
     assert cta.codes() == []
-    wgmma.registers(cta.all, _place(12), frozenset({1}))
+    wgmma.record_access(cta.all, _place(12), frozenset({1}))
     assert cta.codes() == ["PTX0933"]
     (finding,) = cta.engine.findings
     assert finding.agent is not None
@@ -80,7 +80,7 @@ def test_who_touched_its_sums_needs_a_fence_and_nobody_else() -> None:
     cta = Cta()
     wgmma = cta.engine.wgmma
     wgmma.fence(cta.all)
-    wgmma.registers(cta.groups[1], _place(11), frozenset({2}))
+    wgmma.record_access(cta.groups[1], _place(11), frozenset({2}))
     cta.multiply([0, 1, 2])
     assert cta.codes() == ["PTX0934"]
     (finding,) = cta.engine.findings
@@ -110,25 +110,25 @@ EVENTS = st.tuples(
 @settings(max_examples=150)
 def test_warpgroups_told_of_at_once_are_judged_like_each_alone(events: list[tuple[str, set[int]]]) -> None:
     """One engine hears of all warpgroups of an event at once, the other of one after the other."""
-    whole, parts = Cta(), Cta()
-    for event, chosen in events:
-        _tell(whole, event, sorted(chosen))
-        for one in sorted(chosen):
-            _tell(parts, event, [one])
-    assert whole.found() == parts.found()
+    together, separate = Cta(), Cta()
+    for event, indices in events:
+        _report(together, event, sorted(indices))
+        for index in sorted(indices):
+            _report(separate, event, [index])
+    assert together.list_findings() == separate.list_findings()
 
 
-def _tell(cta: Cta, event: str, which: list[int]) -> None:
-    wgmma, groups = cta.engine.wgmma, [cta.groups[n] for n in which]
+def _report(cta: Cta, event: str, indices: list[int]) -> None:
+    wgmma, groups = cta.engine.wgmma, [cta.groups[n] for n in indices]
     together = Group(np.concatenate([group.threads for group in groups]))
     match event:
         case "fence":
             wgmma.fence(together)
         case "multiply" | "other shape":
-            cta.multiply(which, "m64n8k16" if event == "multiply" else "m64n16k16")
+            cta.multiply(indices, "m64n8k16" if event == "multiply" else "m64n16k16")
         case "commit":
             wgmma.commit(together)
         case "touch":
-            wgmma.registers(together, _place(12), frozenset({1}))
+            wgmma.record_access(together, _place(12), frozenset({1}))
         case _:
             wgmma.wait_all(groups, 0 if event == "wait" else 1)

@@ -30,17 +30,17 @@ def masks(value: int, count: int = 32) -> np.ndarray:
     return np.full(count, value, np.int64)
 
 
-def _allocated(engine: Hazards) -> Hazards:
+def _allocate(engine: Hazards) -> Hazards:
     engine.tensor.alloc(group(WARP), place(), 0, 32)
     return engine
 
 
-def _mixed(engine: Hazards) -> None:
+def _mix_kinds(engine: Hazards) -> None:
     engine.barriers.bar(group(WARP), place(1), 1, 96, "sync")
     engine.barriers.bar(group(WARP + 32), place(2), 1, 96, "red")
 
 
-def _increased(engine: Hazards) -> None:
+def _increase_registers(engine: Hazards) -> None:
     engine.warps.setmaxnreg(group(np.arange(128)), place(), 240, True, 168, 168 * 256)
 
 
@@ -49,40 +49,40 @@ def _exit(engine: Hazards, threads: object) -> None:
 
 
 CASES: list[tuple[str, Act]] = [
-    ("", lambda e, g: e.warps.aligned(group(WARP), place())),
-    ("PTX0960", lambda e, g: e.warps.aligned(group(WARP[:16]), place())),
-    ("", lambda e, g: e.warps.warpgroup(group(np.arange(128)), place())),
-    ("PTX0964", lambda e, g: e.warps.warpgroup(group(np.arange(96)), place())),
-    ("PTX0964", lambda e, g: e.warps.warpgroup(group(np.arange(64, 192)), place())),
-    ("", lambda e, g: e.warps.members(group(WARP), place(), masks(FULL))),
-    ("PTX0961", lambda e, g: e.warps.members(group(WARP), place(), masks(0xFFFF))),
-    ("PTX0960", lambda e, g: e.warps.members(group(WARP[:16]), place(), masks(FULL, 16))),
-    ("", lambda e, g: e.warps.sources(group(WARP), place(), WARP[::-1].copy(), masks(FULL))),
-    ("PTX0962", lambda e, g: e.warps.sources(group(WARP[:16]), place(), WARP[:16] + 16, masks(FULL, 16))),
-    ("", lambda e, g: e.warps.elect(group(WARP), place(), FULL)),
-    ("PTX0966", lambda e, g: e.warps.elect(group(WARP[:8]), place(), FULL)),
+    ("", lambda e, g: e.warps.check_aligned(group(WARP), place())),
+    ("PTX0960", lambda e, g: e.warps.check_aligned(group(WARP[:16]), place())),
+    ("", lambda e, g: e.warps.check_warpgroup(group(np.arange(128)), place())),
+    ("PTX0964", lambda e, g: e.warps.check_warpgroup(group(np.arange(96)), place())),
+    ("PTX0964", lambda e, g: e.warps.check_warpgroup(group(np.arange(64, 192)), place())),
+    ("", lambda e, g: e.warps.check_members(group(WARP), place(), masks(FULL))),
+    ("PTX0961", lambda e, g: e.warps.check_members(group(WARP), place(), masks(0xFFFF))),
+    ("PTX0960", lambda e, g: e.warps.check_members(group(WARP[:16]), place(), masks(FULL, 16))),
+    ("", lambda e, g: e.warps.check_sources(group(WARP), place(), WARP[::-1].copy(), masks(FULL))),
+    ("PTX0962", lambda e, g: e.warps.check_sources(group(WARP[:16]), place(), WARP[:16] + 16, masks(FULL, 16))),
+    ("", lambda e, g: e.warps.check_elect(group(WARP), place(), FULL)),
+    ("PTX0966", lambda e, g: e.warps.check_elect(group(WARP[:8]), place(), FULL)),
     ("", lambda e, g: e.warps.setmaxnreg(group(np.arange(128)), place(), 40, False, 168, 168 * 256)),
     ("PTX0965", lambda e, g: e.warps.setmaxnreg(group(np.arange(128)), place(), 200, False, 168, 168 * 256)),
     ("PTX0965", lambda e, g: e.warps.setmaxnreg(group(np.arange(128)), place(), 44, False, 168, 168 * 256)),
     ("", lambda e, g: e.warps.setmaxnreg(group(np.arange(128)), place(), 240, True, 168, 168 * 256)),
-    ("PTX0965", lambda e, g: (_increased(e), _exit(e, np.arange(256)))),
-    ("PTX0911", lambda e, g: e.warps.uninitialised(group(WARP), place(), ["%r1"])),
-    ("PTX0967", lambda e, g: e.warps.pair(0, place(), "the peer has exited")),
+    ("PTX0965", lambda e, g: (_increase_registers(e), _exit(e, np.arange(256)))),
+    ("PTX0911", lambda e, g: e.warps.report_uninitialized(group(WARP), place(), ["%r1"])),
+    ("PTX0967", lambda e, g: e.warps.report_pair(0, place(), "the peer has exited")),
     ("PTX0963", lambda e, g: (_exit(e, WARP[16:]), e.barriers.warp_sync(group(WARP[:16]), place(), FULL))),
     ("PTX0961", lambda e, g: e.barriers.warp_sync(group(WARP), place(), 0xFF)),
     ("PTX0970", lambda e, g: e.barriers.bar(group(WARP), place(), 16, 64, "sync")),
     ("PTX0970", lambda e, g: e.barriers.bar(group(WARP), place(), 1, 48, "sync")),
-    ("PTX0971", lambda e, g: _mixed(e)),
+    ("PTX0971", lambda e, g: _mix_kinds(e)),
     ("PTX0946", lambda e, g: e.tensor.alloc(group(WARP), place(), 0, 48)),
     ("", lambda e, g: e.tensor.alloc(group(WARP), place(), 0, 96, exclusive=True)),
     ("PTX0946", lambda e, g: e.tensor.alloc(group(WARP[:1]), place(), 0, 32)),
     ("PTX0946", lambda e, g: [e.tensor.alloc(group(WARP), place(c), c, c) for c in (64, 128)]),
     ("PTX0946", lambda e, g: (e.tensor.relinquish(group(WARP)), e.tensor.alloc(group(WARP), place(), 0, 32))),
     ("PTX0947", lambda e, g: e.tensor.dealloc(group(WARP), place(), 0, 32)),
-    ("PTX0948", lambda e, g: _allocated(e).tensor.move(group(WARP), place(2), 0, 32, 32, 32, stores=True)),
+    ("PTX0948", lambda e, g: _allocate(e).tensor.move(group(WARP), place(2), 0, 32, 32, 32, stores=True)),
     ("PTX0945", lambda e, g: e.tensor.move(group(WARP), place(), 0, 32, 0, 32, stores=True)),
     ("PTX0949", lambda e, g: [e.tensor.alloc(group(WARP), place(), 32 * n, 32, n) for n in (1, 2)]),
-    ("PTX0991", lambda e, g: e.hangs.livelock(WARP, place(), "10^9 steps")),
+    ("PTX0991", lambda e, g: e.hangs.report_livelock(WARP, place(), "10^9 steps")),
 ]  # fmt: skip
 
 

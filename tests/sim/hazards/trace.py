@@ -64,19 +64,19 @@ class Trace:
         self.report: HangReport | None = None
         self.values: dict[int, int] = {}
 
-    def on(self, label: str) -> bool:
+    def has(self, label: str) -> bool:
         """Tell whether what a label stands for is in this run."""
         if label not in self.labels:
             self.labels.append(label)
         return label != self.without
 
-    def place(self, label: str) -> Place:
-        self.on(label)
+    def make_place(self, label: str) -> Place:
+        self.has(label)
         return Place(Span(self.labels.index(label) + 1, 1), label)
 
-    def grid(self, threads: int = 128, ctas: int = 1, cluster: int = 1, overlaps: bool = False) -> Grid:
+    def add_grid(self, threads: int = 128, ctas: int = 1, cluster: int = 1, overlaps: bool = False) -> Grid:
         grid = self.engine.launch(
-            self.place("launch"),
+            self.make_place("launch"),
             threads,
             slots=ctas,
             cluster=cluster,
@@ -87,12 +87,12 @@ class Trace:
         self.engine.start(grid, range(ctas), range(ctas))
         return grid
 
-    def role(self, grid: Grid, threads: Sequence[int], cta: int = 0) -> Role:
+    def add_role(self, grid: Grid, threads: Sequence[int], cta: int = 0) -> Role:
         role = Role(self, grid, cta, Group(np.array([grid.find_thread(cta, t) for t in threads])))
         self.roles.append(role)
         return role
 
-    def later(self, land: Run) -> None:
+    def land_later(self, land: Run) -> None:
         """An asynchronous operation: it takes effect now, or when nothing else can move."""
         if self.lazy:
             self.flying.append(land)
@@ -105,9 +105,9 @@ class Trace:
             if self.flying and (not able or (self.choice and self.choice.random() < 0.1)):
                 self.flying.pop(0)()
             elif able:
-                chosen = self.choice.choice(able) if self.choice else able[-1 if self.reverse else 0]
-                action = chosen.actions.pop(0)
-                chosen.last = action.place
+                next_role = self.choice.choice(able) if self.choice else able[-1 if self.reverse else 0]
+                action = next_role.actions.pop(0)
+                next_role.last = action.place
                 action.run()
             else:
                 self._hang()
@@ -116,13 +116,13 @@ class Trace:
             land()
 
     def _hang(self) -> None:
-        waiting = [wait for role in self.roles if role.actions and (wait := role.actions[0].ready())]
-        standing = [
-            Standing(tuple(role.group.threads.tolist()), role.last, role.exited)
+        waits = [wait for role in self.roles if role.actions and (wait := role.actions[0].ready())]
+        positions = [
+            Standing(tuple(role.group.threads.tolist()), role.last, role.has_exited)
             for role in self.roles
             if not role.actions and role.last
         ]
-        self.report = self.engine.hangs.explain(waiting, standing)
+        self.report = self.engine.hangs.explain(waits, positions)
 
 
 @dataclass
@@ -135,13 +135,13 @@ class Role:
     group: Group
     actions: list[Action] = field(default_factory=list[Action])
     last: Place | None = None
-    exited: bool = False
-    released: bool = False
+    has_exited: bool = False
+    is_released: bool = False
 
     def add(self, label: str, run: Callable[[Place], object], ready: Ready = _always) -> None:
         """Append an event, unless its label is left out."""
-        if self.trace.on(label):
-            place = self.trace.place(label)
+        if self.trace.has(label):
+            place = self.trace.make_place(label)
             self.actions.append(Action(place, ready, lambda: run(place)))
 
     def leader(self) -> Role:
@@ -150,53 +150,63 @@ class Role:
 
     # Addresses
 
-    def smem(self, offset: int, cta: int | None = None) -> int:
+    def find_shared(self, offset: int, cta: int | None = None) -> int:
         return self.grid.find_shared_base(self.cta if cta is None else cta) + offset
 
-    def each(self, offset: int, size: int, rotate: int = 0, cta: int | None = None) -> Ints:
+    def list_addresses(self, offset: int, size: int, rotate: int = 0, cta: int | None = None) -> Ints:
         """One address per thread, by its number in the CTA."""
         lanes = (self.group.threads - self.grid.first_thread) % self.grid.stride
-        return self.smem(offset, cta) + (lanes + rotate) % self.grid.threads * size
+        return self.find_shared(offset, cta) + (lanes + rotate) % self.grid.threads * size
 
     def _access(self, label: str, access: Callable[[Place], Access], addresses: Callable[[], Ints]) -> None:
-        made: list[Access] = []
+        accesses: list[Access] = []
 
         def run(place: Place) -> None:
-            if not made:
-                made.append(access(place))
-            self.trace.engine.access(made[0], self.group, addresses())
+            if not accesses:
+                accesses.append(access(place))
+            self.trace.engine.access(accesses[0], self.group, addresses())
 
         self.add(label, run)
 
     def st(self, label: str, offset: int, size: int = 16, rotate: int = 0, cta: int | None = None) -> None:
-        self._access(label, lambda p: store(p, Space.SHARED, size), lambda: self.each(offset, size, rotate, cta))
+        self._access(
+            label, lambda p: store(p, Space.SHARED, size), lambda: self.list_addresses(offset, size, rotate, cta)
+        )
 
     def ld(self, label: str, offset: int, size: int = 16, rotate: int = 0, cta: int | None = None) -> None:
-        self._access(label, lambda p: load(p, Space.SHARED, size), lambda: self.each(offset, size, rotate, cta))
+        self._access(
+            label, lambda p: load(p, Space.SHARED, size), lambda: self.list_addresses(offset, size, rotate, cta)
+        )
 
     def ld_same(self, label: str, offset: int, size: int = 4) -> None:
-        self._access(label, lambda p: load(p, Space.SHARED, size), lambda: np.full(len(self.group), self.smem(offset)))
+        self._access(
+            label, lambda p: load(p, Space.SHARED, size), lambda: np.full(len(self.group), self.find_shared(offset))
+        )
 
     def st_one(self, label: str, offset: int, size: int = 4, cta: int | None = None) -> None:
         self._access(
-            label, lambda p: store(p, Space.SHARED, size), lambda: np.full(len(self.group), self.smem(offset, cta))
+            label,
+            lambda p: store(p, Space.SHARED, size),
+            lambda: np.full(len(self.group), self.find_shared(offset, cta)),
         )
 
-    def gst(self, label: str, address: int, size: int = 4, each: bool = True) -> None:
-        self._access(label, lambda p: store(p, Space.GLOBAL, size), lambda: self._global(address, size, each))
+    def gst(self, label: str, address: int, size: int = 4, per_thread: bool = True) -> None:
+        self._access(
+            label, lambda p: store(p, Space.GLOBAL, size), lambda: self._list_global(address, size, per_thread)
+        )
 
     def gld(
-        self, label: str, address: int, size: int = 4, rotate: int = 0, each: bool = True, readonly: bool = False
+        self, label: str, address: int, size: int = 4, rotate: int = 0, per_thread: bool = True, readonly: bool = False
     ) -> None:
         self._access(
             label,
             lambda p: Access(p, Space.GLOBAL, size, False, readonly=readonly),
-            lambda: self._global(address, size, each, rotate),
+            lambda: self._list_global(address, size, per_thread, rotate),
         )
 
-    def _global(self, address: int, size: int, each: bool, rotate: int = 0) -> Ints:
+    def _list_global(self, address: int, size: int, per_thread: bool, rotate: int = 0) -> Ints:
         lanes = (self.group.threads - self.grid.first_thread) % self.grid.stride
-        return address + ((lanes + rotate) % self.grid.threads if each else lanes * 0) * size
+        return address + ((lanes + rotate) % self.grid.threads if per_thread else lanes * 0) * size
 
     # Flags in global memory
 
@@ -212,7 +222,7 @@ class Role:
         def ready() -> Waiting | None:
             if self.trace.values.get(address, 0) >= value:
                 return None
-            return Waiting(tuple(self.group.threads.tolist()), self.trace.place(label), "memory", address)
+            return Waiting(tuple(self.group.threads.tolist()), self.trace.make_place(label), "memory", address)
 
         def run(place: Place) -> None:
             access = load(place, Space.GLOBAL, 4, sem, scope)
@@ -227,35 +237,35 @@ class Role:
         self.add(label, lambda p: self.trace.engine.sync.fence(self.group, sem, scope))
 
     def proxy_fence(self, label: str, *spaces: Space) -> None:
-        chosen = spaces or (Space.SHARED, Space.GLOBAL)
-        self.add(label, lambda p: self.trace.engine.sync.proxy_fence(self.group, chosen))
+        fenced_spaces = spaces or (Space.SHARED, Space.GLOBAL)
+        self.add(label, lambda p: self.trace.engine.sync.proxy_fence(self.group, fenced_spaces))
 
     # Barriers
 
     def bar(self, label: str, number: int = 0, count: int | None = None, kind: BarKind = "sync") -> None:
         """Arrive; unless the kind is `arrive`, the next event waits for the round."""
         engine, trace = self.trace.engine, self.trace
-        if not trace.on(label):
+        if not trace.has(label):
             return
         state = {"done": False}
 
         def run(place: Place) -> None:
-            released = set(engine.barriers.bar(self.group, place, number, count, kind))
+            threads = set(engine.barriers.bar(self.group, place, number, count, kind))
             for role in trace.roles:
-                if set(role.group.threads.tolist()) <= released:
-                    role.released = True
+                if set(role.group.threads.tolist()) <= threads:
+                    role.is_released = True
 
         def ready() -> Waiting | None:
-            if self.released or state["done"]:
+            if self.is_released or state["done"]:
                 return None
-            return Waiting(tuple(self.group.threads.tolist()), trace.place(label), "bar", number)
+            return Waiting(tuple(self.group.threads.tolist()), trace.make_place(label), "bar", number)
 
-        def passed(place: Place) -> None:
-            self.released = False
+        def leave(place: Place) -> None:
+            self.is_released = False
 
-        self.actions.append(Action(trace.place(label), _always, lambda: run(trace.place(label))))
+        self.actions.append(Action(trace.make_place(label), _always, lambda: run(trace.make_place(label))))
         if kind != "arrive":
-            self.actions.append(Action(trace.place(label), ready, lambda: passed(trace.place(label))))
+            self.actions.append(Action(trace.make_place(label), ready, lambda: leave(trace.make_place(label))))
 
     def warp_sync(self, label: str, mask: int = 0xFFFFFFFF) -> None:
         self.add(label, lambda p: self.trace.engine.barriers.warp_sync(self.group, p, mask))
@@ -269,7 +279,7 @@ class Role:
         def ready() -> Waiting | None:
             if all(barriers.cluster_may_pass(thread) for thread in self.group.threads.tolist()):
                 return None
-            return Waiting(tuple(self.group.threads.tolist()), self.trace.place(label), "cluster")
+            return Waiting(tuple(self.group.threads.tolist()), self.trace.make_place(label), "cluster")
 
         self.add(label, lambda p: barriers.cluster_wait(self.group, p, sem), ready)
 
@@ -280,10 +290,12 @@ class Role:
     # mbarriers
 
     def init(self, label: str, offset: int, count: int) -> None:
-        self.add(label, lambda p: self.trace.engine.mbarriers.init(self.group.first, p, self.smem(offset), count))
+        self.add(
+            label, lambda p: self.trace.engine.mbarriers.init(self.group.first, p, self.find_shared(offset), count)
+        )
 
     def inval(self, label: str, offset: int) -> None:
-        self.add(label, lambda p: self.trace.engine.mbarriers.inval(self.group.first, p, self.smem(offset)))
+        self.add(label, lambda p: self.trace.engine.mbarriers.inval(self.group.first, p, self.find_shared(offset)))
 
     def fence_init(self, label: str) -> None:
         self.add(label, lambda p: self.trace.engine.barriers.fence_inits(self.group))
@@ -300,25 +312,25 @@ class Role:
         self.add(
             label,
             lambda p: self.trace.engine.mbarriers.arrive(
-                self.group, p, self.smem(offset, cta), expect=expect, sem=sem, scope=scope
+                self.group, p, self.find_shared(offset, cta), expect=expect, sem=sem, scope=scope
             ),
         )
 
     def expect(self, label: str, offset: int, size: int) -> None:
-        self.add(label, lambda p: self.trace.engine.mbarriers.expect(self.group, p, self.smem(offset), size))
+        self.add(label, lambda p: self.trace.engine.mbarriers.expect(self.group, p, self.find_shared(offset), size))
 
     def wait(self, label: str, offset: int, parity: int, sem: Sem = Sem.ACQUIRE, scope: Scope = Scope.CTA) -> None:
         mbarriers = self.trace.engine.mbarriers
 
         def ready() -> Waiting | None:
-            if mbarriers.would_pass(self.group.first, self.smem(offset), parity):
+            if mbarriers.would_pass(self.group.first, self.find_shared(offset), parity):
                 return None
             threads = tuple(self.group.threads.tolist())
-            return Waiting(threads, self.trace.place(label), "mbarrier", self.smem(offset), parity)
+            return Waiting(threads, self.trace.make_place(label), "mbarrier", self.find_shared(offset), parity)
 
         self.add(
             label,
-            lambda p: mbarriers.wait(self.group, p, self.smem(offset), parity, sem=sem, scope=scope),
+            lambda p: mbarriers.wait(self.group, p, self.find_shared(offset), parity, sem=sem, scope=scope),
             ready,
         )
 
@@ -328,7 +340,7 @@ class Role:
         self, label: str, offset: int, size: int, barrier: int, source: int = 1 << 20, ctas: Sequence[int] = ()
     ) -> None:
         targets = [
-            (Bytes.run(Space.SHARED, self.smem(offset, cta), size), self.smem(barrier, cta))
+            (Bytes.run(Space.SHARED, self.find_shared(offset, cta), size), self.find_shared(barrier, cta))
             for cta in (ctas or [self.cta])
         ]
 
@@ -336,12 +348,12 @@ class Role:
             copies = self.trace.engine.copies
             number = copies.bulk_load(self.group.first, place, Bytes.run(Space.GLOBAL, source, size), targets)
             for index in range(len(targets)):
-                self.trace.later(lambda index=index: copies.land(number, index))
+                self.trace.land_later(lambda index=index: copies.land(number, index))
 
         self.add(label, run)
 
     def tma_store(self, label: str, offset: int, size: int, target: int = 2 << 20, reduces: int = 0) -> None:
-        source = Bytes.run(Space.SHARED, self.smem(offset), size)
+        source = Bytes.run(Space.SHARED, self.find_shared(offset), size)
         self.add(
             label,
             lambda p: self.trace.engine.copies.bulk_store(
@@ -359,8 +371,8 @@ class Role:
         def run(place: Place) -> None:
             target = Access(place, Space.SHARED, 16, True, False, family=Family.CP_ASYNC)
             read = Access(place, Space.GLOBAL, 16, False, family=Family.CP_ASYNC)
-            sources = self._global(source, 16, True)
-            self.trace.engine.copies.cp_async(self.group, target, self.each(offset, 16), read, sources)
+            sources = self._list_global(source, 16, True)
+            self.trace.engine.copies.cp_async(self.group, target, self.list_addresses(offset, 16), read, sources)
 
         self.add(label, run)
 
@@ -373,7 +385,7 @@ class Role:
     def cp_arrive(self, label: str, offset: int) -> None:
         def run(place: Place) -> None:
             copies = self.trace.engine.copies
-            self.trace.later(lambda: copies.cp_arrive(self.group, place, self.smem(offset), True))
+            self.trace.land_later(lambda: copies.cp_arrive(self.group, place, self.find_shared(offset), True))
 
         self.add(label, run)
 
@@ -381,8 +393,10 @@ class Role:
         def run(place: Place) -> None:
             copies = self.trace.engine.copies
             access = Access(place, Space.SHARED, 4, True, False, Sem.WEAK, family=Family.ST_ASYNC)
-            number = copies.st_async(self.group, access, self.each(offset, 4, 0, cta), self.smem(barrier, cta))
-            self.trace.later(lambda: copies.land_st(number))
+            number = copies.st_async(
+                self.group, access, self.list_addresses(offset, 4, 0, cta), self.find_shared(barrier, cta)
+            )
+            self.trace.land_later(lambda: copies.land_st(number))
 
         self.add(label, run)
 
@@ -392,7 +406,7 @@ class Role:
         self.add(label, lambda p: self.trace.engine.wgmma.fence(self.group))
 
     def wgmma(self, label: str, runs: Sequence[tuple[int, int]], registers: range, shape: str = "m64n64k16") -> None:
-        operands = [Bytes.run(Space.SHARED, self.smem(offset), size) for offset, size in runs]
+        operands = [Bytes.run(Space.SHARED, self.find_shared(offset), size) for offset, size in runs]
         self.add(
             label,
             lambda p: self.trace.engine.wgmma.issue(self.group, p, operands, frozenset(registers), shape=shape),
@@ -405,7 +419,7 @@ class Role:
         self.add(label, lambda p: self.trace.engine.wgmma.wait(self.group, pending))
 
     def registers(self, label: str, registers: range) -> None:
-        self.add(label, lambda p: self.trace.engine.wgmma.registers(self.group, p, frozenset(registers)))
+        self.add(label, lambda p: self.trace.engine.wgmma.record_access(self.group, p, frozenset(registers)))
 
     def alloc(self, label: str, column: int, columns: int) -> None:
         self.add(label, lambda p: self.trace.engine.tensor.alloc(self.group, p, column, columns))
@@ -417,7 +431,7 @@ class Role:
         return tensor_cells(self.grid.find_tensor_base(self.cta), column, columns)
 
     def mma(self, label: str, runs: Sequence[tuple[int, int]], column: int, columns: int, adds: bool = False) -> None:
-        operands = [Bytes.run(Space.SHARED, self.smem(offset), size) for offset, size in runs]
+        operands = [Bytes.run(Space.SHARED, self.find_shared(offset), size) for offset, size in runs]
         d = self.cells(column, columns)
         self.add(
             label,
@@ -427,8 +441,8 @@ class Role:
     def tc_commit(self, label: str, barrier: int) -> None:
         def run(place: Place) -> None:
             tensor = self.trace.engine.tensor
-            number = tensor.commit(self.group.first, place, [self.smem(barrier)])
-            self.trace.later(lambda: tensor.land_commit(number))
+            number = tensor.commit(self.group.first, place, [self.find_shared(barrier)])
+            self.trace.land_later(lambda: tensor.land_commit(number))
 
         self.add(label, run)
 
@@ -439,8 +453,8 @@ class Role:
         def run(place: Place) -> None:
             for warp in self.group.warps.tolist():
                 quarter = warp % 4
-                one = Group(np.arange(32) + warp * 32)
-                self.trace.engine.tensor.move(one, place, column, columns, 32 * quarter, 32, stores=stores)
+                warp_group = Group(np.arange(32) + warp * 32)
+                self.trace.engine.tensor.move(warp_group, place, column, columns, 32 * quarter, 32, stores=stores)
 
         self.add(label, run)
 
@@ -449,11 +463,11 @@ class Role:
 
     def exit(self, label: str = "exit") -> None:
         def run(place: Place) -> None:
-            self.exited = True
-            released = set(self.trace.engine.exit(self.group, place))
+            self.has_exited = True
+            threads = set(self.trace.engine.exit(self.group, place))
             for role in self.trace.roles:
-                if released and set(role.group.threads.tolist()) <= released:
-                    role.released = True
+                if threads and set(role.group.threads.tolist()) <= threads:
+                    role.is_released = True
 
         self.add(label, run)
 
@@ -461,7 +475,7 @@ class Role:
 Pattern = Callable[[Trace], None]
 
 
-def schedules(seeds: int = 3) -> Iterator[tuple[bool, int | None, bool]]:
+def list_schedules(seeds: int = 3) -> Iterator[tuple[bool, int | None, bool]]:
     """Yield (lazy, seed, reverse) of every schedule that a pattern is run under."""
     for lazy in (False, True):
         yield lazy, None, False
@@ -470,10 +484,10 @@ def schedules(seeds: int = 3) -> Iterator[tuple[bool, int | None, bool]]:
             yield lazy, seed, False
 
 
-def found(pattern: Pattern, without: str = "", seeds: int = 3) -> dict[str, Severity]:
+def find_codes(pattern: Pattern, without: str = "", seeds: int = 3) -> dict[str, Severity]:
     """Return the codes that a pattern is reported with under all schedules, with their severities."""
     codes: dict[str, Severity] = {}
-    for lazy, seed, reverse in schedules(seeds):
+    for lazy, seed, reverse in list_schedules(seeds):
         trace = Trace(without, lazy, seed, reverse)
         pattern(trace)
         trace.run()
@@ -482,7 +496,7 @@ def found(pattern: Pattern, without: str = "", seeds: int = 3) -> dict[str, Seve
     return codes
 
 
-def labels(pattern: Pattern) -> list[str]:
+def list_labels(pattern: Pattern) -> list[str]:
     """Return the labels of a pattern, in order of their first use."""
     trace = Trace()
     pattern(trace)

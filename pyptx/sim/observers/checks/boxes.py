@@ -24,6 +24,6 @@ def record_boxes(
     threads, boxes = checks.group_lanes(lanes_of_box).threads, checks.engine.boxes
     coordinates = np.array([np.broadcast_to(values, lanes_of_box.n) for values in start]).astype(np.int64)
     outside = None if inside is None else np.full(lanes_of_box.n, not inside.any())
-    boxes.copied(checks.grid, threads, place, tensor, coordinates, outside)
+    boxes.record_boxes(checks.grid, threads, place, tensor, coordinates, outside)
     if outside is not None and outside.any() and "unused" in checks.selection.optional:
         boxes.report_outside(place, int(threads[0]), tensor, coordinates[:, 0])

@@ -31,7 +31,7 @@ def report_load(
 def report_peer_copy(site: Site, lane: Lanes, end: int) -> None:
     """Report the issue of a bulk copy from shared memory to another CTA."""
     checks, place = locate_session(site)
-    checks.engine.copies.to_peer(checks.group_lanes(lane).first, place, end)
+    checks.engine.copies.check_peer(checks.group_lanes(lane).first, place, end)
 
 
 def report_store(
@@ -66,7 +66,7 @@ def report_loads(
     checks, place = locate_session(site)
     threads = checks.group_lanes(lanes).threads
     dependents.check_accesses(site, lanes, source.starts[:, 0], source.length, writes=False)
-    numbers = copies_together.bulk_loads(checks.engine.copies, threads, place, source, targets, barriers, size)
+    numbers = copies_together.bulk_load_all(checks.engine.copies, threads, place, source, targets, barriers, size)
     if numbers is None:
         return None
     for thread, number in zip(threads.tolist(), numbers, strict=True):
@@ -74,7 +74,7 @@ def report_loads(
             break
 
     def land(positions: Array) -> None:
-        copies_together.landed(checks.engine.copies, [numbers[position] for position in positions.tolist()])
+        copies_together.land_all(checks.engine.copies, [numbers[position] for position in positions.tolist()])
 
     return land
 
@@ -85,7 +85,7 @@ def report_stores(site: Site, lanes: Lanes, sources: Array, size: int, target: R
     threads = checks.group_lanes(lanes).threads
     unread.record_read(site, Bytes(Space.SHARED, sources, size))
     dependents.check_accesses(site, lanes, target.starts[:, 0], target.length, writes=True)
-    numbers = copies_together.bulk_stores(checks.engine.copies, threads, place, sources, size, target)
+    numbers = copies_together.bulk_store_all(checks.engine.copies, threads, place, sources, size, target)
     for thread, number in zip(threads.tolist(), numbers or [], strict=numbers is not None):
         if not _record_use(checks, place, site, thread, tensor_map, number):
             break

@@ -51,7 +51,7 @@ def _check_matrix(
     if active is None:
         return
     for name, values in operands:
-        checks.engine.warps.alike(checks.group_lanes(active), place, _select(values, lanes, active), name)
+        checks.engine.warps.check_uniform(checks.group_lanes(active), place, _select(values, lanes, active), name)
 
 
 def _mask_lanes(machine: Batch, lanes: Lanes, mask: Any) -> tuple[Session, Lanes | None]:
@@ -77,7 +77,9 @@ def _check_members(place: Place, machine: Batch, lanes: Lanes, mask: Any, *opera
     masks = np.asarray(operands[-1])
     if active is not None and not _is_whole(checks, active, masks):
         among = checks.group_lanes(add_met_lanes(machine, active))
-        checks.engine.warps.members(checks.group_lanes(active), place, _select(masks, lanes, active) & _ALL, among)
+        checks.engine.warps.check_members(
+            checks.group_lanes(active), place, _select(masks, lanes, active) & _ALL, among
+        )
 
 
 def _check_shuffle(place: Place, mode: str, machine: Batch, lanes: Lanes, mask: Any, *operands: Any) -> None:
@@ -90,9 +92,9 @@ def _check_shuffle(place: Place, mode: str, machine: Batch, lanes: Lanes, mask: 
         _select(masks, lanes, active) & _ALL,
         checks.group_lanes(add_met_lanes(machine, active)),
     )
-    checks.engine.warps.members(group, place, member_masks, among)
+    checks.engine.warps.check_members(group, place, member_masks, among)
     sources = find_shuffle_sources(mode, lanes, b, c)
-    checks.engine.warps.sources(group, place, _select(sources, lanes, active), member_masks, among)
+    checks.engine.warps.check_sources(group, place, _select(sources, lanes, active), member_masks, among)
 
 
 def _check_elect(place: Place, machine: Batch, lanes: Lanes, mask: Any, masks: Any) -> None:
@@ -104,7 +106,7 @@ def _check_elect(place: Place, machine: Batch, lanes: Lanes, mask: Any, masks: A
             members = active.subset(active_masks == member_mask)
             assert members is not None
             among = checks.group_lanes(add_met_lanes(machine, members))
-            checks.engine.warps.elect(checks.group_lanes(members), place, member_mask, among)
+            checks.engine.warps.check_elect(checks.group_lanes(members), place, member_mask, among)
 
 
 def _count_entry_registers(program: Program) -> int | None:

@@ -225,7 +225,7 @@ def _report_wrap(
     result = remainder - (1 << bits) if reading and remainder >> (bits - 1) else remainder
     operand_values = list(zip(_NAMES, values, strict=False))
     type_name = f"{'s' if reading else 'u'}{bits}"
-    find_session(machine).engine.numerics.overflows(
+    find_session(machine).engine.numerics.report_overflow(
         place, _find_thread(machine, lanes, position), exact, type_name, operand_values, result, len(wrapping)
     )
 
@@ -249,7 +249,7 @@ def _check_cut(
     before = int(_read_value(np.asarray(value), position))
     after = int(_read_value(low, position))
     after -= (1 << bits) if target[0] == "s" and after >> (bits - 1) else 0
-    find_session(machine).engine.numerics.narrowed(
+    find_session(machine).engine.numerics.report_narrowing(
         place, _find_thread(machine, lanes, position), before, target, after, in_address, len(cut)
     )
 
@@ -273,7 +273,7 @@ def _check_rounding(
     number = int(_read_value(a, position))
     result = float(number) if target == "f64" else float(round_to_format(np.array(float(number)), target, mode))
     display = int(result) if np.isfinite(result) else result
-    find_session(machine).engine.numerics.inexact(
+    find_session(machine).engine.numerics.report_inexact(
         place, _find_thread(machine, lanes, position), number, target, display, len(inexact)
     )
 
@@ -300,6 +300,6 @@ def _check_clamp(
     result = (
         (low if target[0] == "s" and nan_result else nan_result) if number != number else high if number > 0 else low
     )
-    find_session(machine).engine.numerics.out_of_range(
+    find_session(machine).engine.numerics.report_out_of_range(
         place, _find_thread(machine, lanes, first), number, target, result, len(positions)
     )

@@ -27,7 +27,7 @@ def record_fill(site: Site, starts: list[int], size: int, tensor: TensorMap) -> 
     """Record the boxes of shared memory that a tensor copy fills, by offset in the batch."""
     checks, place = locate_session(site)
     assert checks.grid is not None
-    checks.engine.layouts.filled(checks.grid, place, starts, size, tensor.swizzle, tensor.dtype)
+    checks.engine.layouts.record_fill(checks.grid, place, starts, size, tensor.swizzle, tensor.dtype)
 
 
 def check_warpgroup_operands(
@@ -41,7 +41,7 @@ def check_warpgroup_operands(
     for mode in modes if len(modes) == 1 else ():
         if checks.engine.layouts.differs(mode, kind):
             threads = np.array([group.first for group in groups])
-            checks.engine.layouts.taken(threads, place, rows, mode, site.memory.shared.low, kind)
+            checks.engine.layouts.check_granules(threads, place, rows, mode, site.memory.shared.low, kind)
 
 
 @cache
@@ -57,4 +57,4 @@ def check_tensor_operands(site: Site, threads: Array, operands: list[Rows], trac
     for rows, matrix in zip(operands, trace.matrices, strict=False):
         report_start(checks, place, int(threads[0]), matrix, site.memory.shared.low)
         issuers, mode = threads.repeat(len(rows) // len(threads)), matrix.descriptor.swizzle
-        checks.engine.layouts.taken(issuers, place, rows, mode, site.memory.shared.low, matrix.kind)
+        checks.engine.layouts.check_granules(issuers, place, rows, mode, site.memory.shared.low, matrix.kind)

@@ -37,7 +37,7 @@ class Checks(Session):
         self.last_store = StoredValues(lanes, values)
 
     def on_unwritten_register(self, step: Step, lanes: Lanes, name: str) -> bool:
-        self.engine.warps.uninitialised(self.group_lanes(lanes), self.find_place(step), [name])
+        self.engine.warps.report_uninitialized(self.group_lanes(lanes), self.find_place(step), [name])
         return True
 
     # Warps, barriers, grids

@@ -37,7 +37,7 @@ def _record_rows(
     checks = find_session(machine)
     assert checks.grid is not None
     layouts, shared = checks.engine.layouts, machine.memory.shared
-    if not (stores or layouts.fillers(checks.grid)):
+    if not (stores or layouts.has_fillers(checks.grid)):
         return
     active, (lane_addresses,) = select_lanes(lanes, mask, address)
     if active is None:
@@ -50,9 +50,9 @@ def _record_rows(
         return
     first = checks.group_lanes(active).threads[row_lanes[:, 0]]
     if stores:
-        layouts.stored(checks.grid, place, addresses, addresses + base)
+        layouts.record_rows(checks.grid, place, addresses, addresses + base)
     else:
-        layouts.rows_read(checks.grid, first, place, addresses, addresses + base)
+        layouts.check_rows(checks.grid, first, place, addresses, addresses + base)
 
 
 def _order_row_lanes(checks: Session, lanes: Lanes, matrices: int) -> Array:

@@ -122,7 +122,7 @@ def _wait(
         for group, object_address, _ in group_by_object(
             checks, site, lanes, ~is_complete if mask is None else ~is_complete & mask, space, address
         ):
-            checks.engine.mbarriers.own_only(place, group.first, object_address, "wait")
+            checks.engine.mbarriers.check_own(place, group.first, object_address, "wait")
     if not is_complete.any():
         return
     passing = None if is_complete.all() else np.array(is_complete)

@@ -83,7 +83,7 @@ def check_copy(site: Site, lane: Lanes, kind: str, old: Array, new: Array, total
         if len(positions):
             addends = [(name, format_number(part[positions[0]])) for name, part in (("old", before), ("new", source))]
             result = format_number(sums[positions[0]])
-            checks.engine.numerics.produced(place, thread, is_nan, addends, result, len(positions))
+            checks.engine.numerics.report_nonfinite(place, thread, is_nan, addends, result, len(positions))
 
 
 def is_float(name: str | None) -> bool:
@@ -181,7 +181,7 @@ def _report(
         descriptions[divisor] = f"divisor {descriptions[divisor][0]}", descriptions[divisor][1]
     thread = int(checks.threads[int(lanes.index[position])])
     result = format_number(_read_value(values, position))
-    checks.engine.numerics.produced(place, thread, nan, descriptions, result, len(positions), part)
+    checks.engine.numerics.report_nonfinite(place, thread, nan, descriptions, result, len(positions), part)
 
 
 def _read_value(value: Array, position: int) -> Any:

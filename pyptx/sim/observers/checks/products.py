@@ -127,7 +127,7 @@ def _multiply_in_warp(
                 format_number(elements[index, lane]),
             )
             numerics = find_session(machine).engine.numerics
-            numerics.produced(place, thread, nan, operands, result, int(bad.sum()), f"element {index} of D")
+            numerics.report_nonfinite(place, thread, nan, operands, result, int(bad.sum()), f"element {index} of D")
     return product
 
 
@@ -223,7 +223,9 @@ def _report(
     operands = [(f"largest {name}", format_number(np.abs(part).max())) for name, part in zip(
         ("of the row of a", "of the column of b"), factors, strict=True)]  # fmt: skip
     element = f"row {position[0]}, column {position[1]} of D"
-    checks.engine.numerics.produced(place, thread, nan, operands, format_number(result), int(bad.sum()), element)
+    checks.engine.numerics.report_nonfinite(
+        place, thread, nan, operands, format_number(result), int(bad.sum()), element
+    )
 
 
 # Tensor memory

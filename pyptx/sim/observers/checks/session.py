@@ -216,7 +216,7 @@ class Session(Observer):
                 return
         addresses = offsets if shared else offsets + region.low
         if shared and self.unread is not None:
-            self.unread.access(offsets, size, kind)
+            self.unread.record_access(offsets, size, kind)
         if not shared and self.early is not None and not access.readonly:
             self.early.access(access.place, self.group_lanes(lanes).threads, addresses, size, writes=access.writes)
         last_store = self.last_store

@@ -20,7 +20,7 @@ from pyptx.sim.engines import bulk
 from pyptx.sim.engines.issuing import locate_objects, select_lanes
 from pyptx.sim.execution.machine import Batch
 from pyptx.sim.hazards import Group, Place, Space
-from pyptx.sim.hazards.rows import Rows, bytes_of, spread
+from pyptx.sim.hazards.rows import Rows, get_row_bytes, place_at_bases
 from pyptx.sim.observers.checks import layouts
 from pyptx.sim.observers.checks.accesses import split_modifiers
 from pyptx.sim.observers.checks.session import Session, find_session, locate_session, make_place
@@ -95,24 +95,24 @@ def _alloc(
     inner(site, lanes, mask, space, address, outs, columns)
     checks, place = locate_session(site)
     counts, addresses = np.broadcast_to(columns, lanes.n), np.broadcast_to(address, lanes.n)
-    checks.engine.warps.alike(checks.group_lanes(lanes), place, counts.astype(np.int64), "columns")
+    checks.engine.warps.check_uniform(checks.group_lanes(lanes), place, counts.astype(np.int64), "columns")
     waiters = {int(lane) for positions in site.memory.tensor.refused_lanes for lane in positions}
     for position, _, group in split_by_warp(checks, lanes):
         lane = lanes.shape.select_index(lanes.index[position : position + 1])
         if lane.lo in waiters:
             continue
-        region, offsets = site.memory.resolve(site, space, lane, addresses[position : position + 1], 4, "told")
+        region, offsets = site.memory.resolve(site, space, lane, addresses[position : position + 1], 4, "reported")
         offset = int(np.atleast_1d(offsets)[0])
         column = int(region.data[offset : offset + 4].view(np.uint32)[0]) & 0xFFFF
         checks.engine.tensor.alloc(group, place, column, int(counts[position]), pair, exclusive)
-        checks.engine.tensor.writes_address(group, place, offset)
+        checks.engine.tensor.write_address(group, place, offset)
 
 
 def _dealloc(inner: Inner, site: Site, lanes: Lanes, mask: Any, outs: Any, address: Any, columns: Any) -> None:
     checks, place = locate_session(site)
     addresses, counts = np.broadcast_to(address, lanes.n), np.broadcast_to(columns, lanes.n)
     for name, values in (("address", addresses), ("columns", counts)):
-        checks.engine.warps.alike(checks.group_lanes(lanes), place, values.astype(np.int64), name)
+        checks.engine.warps.check_uniform(checks.group_lanes(lanes), place, values.astype(np.int64), name)
     for position, cta, group in split_by_warp(checks, lanes):
         checks.engine.tensor.dealloc(group, place, int(addresses[position]) & 0xFFFF, int(counts[position]))
         if checks.unread is not None:
@@ -137,7 +137,7 @@ def _move(
     columns *= 2 if move.packed else 1
     lane_addresses = np.broadcast_to(address, lanes.n)
     split = int(operands[0] if stores else operands[-1]) if move.split else 0
-    checks.engine.warps.alike(checks.group_lanes(lanes), place, lane_addresses.astype(np.int64), "address")
+    checks.engine.warps.check_uniform(checks.group_lanes(lanes), place, lane_addresses.astype(np.int64), "address")
     first, groups = group_by_warp(checks, lanes)
     addresses = lane_addresses[first].astype(np.int64)
     lane, column = addresses >> 16, addresses & 0xFFFF
@@ -176,7 +176,7 @@ def _operate(inner: Inner, multiplies: bool, pair: int, site: Site, lanes: Lanes
         inner(site, lanes, lanes.index == lane.lo, *operands)
         site.memory.trace = None
         rows = _collect_rows(checks, site, trace)
-        reads, writes = ([bytes_of(space, access_rows, 0) for space, access_rows in part] for part in rows)
+        reads, writes = ([get_row_bytes(space, access_rows, 0) for space, access_rows in part] for part in rows)
         for index, used in enumerate(trace.byte_counts):
             reads[index] = replace(reads[index], length=used)
         tensor.operate(checks.group_lanes(lane).first, place, reads, writes, pair)
@@ -196,9 +196,9 @@ def _collect_rows(
     stride, low, high = (
         size // 16 for size in (memory.shape.shared_stride, memory.shared.low, grid.find_tensor_base(1))
     )
-    reads = [(Space.SHARED, spread(cells - low, ctas * stride)) for ctas, cells in trace.shared]
-    reads += [(Space.TENSOR, spread(cells, ctas * high)) for ctas, cells in trace.reads]
-    return reads, [(Space.TENSOR, spread(cells, ctas * high)) for ctas, cells in trace.writes]
+    reads = [(Space.SHARED, place_at_bases(cells - low, ctas * stride)) for ctas, cells in trace.shared]
+    reads += [(Space.TENSOR, place_at_bases(cells, ctas * high)) for ctas, cells in trace.reads]
+    return reads, [(Space.TENSOR, place_at_bases(cells, ctas * high)) for ctas, cells in trace.writes]
 
 
 def _commit(

@@ -32,7 +32,7 @@ def _record_accesses(
     """Report all bytes of a map in shared memory, for each of these lanes; return the address of one in global
     memory."""
     lane = by.shape.select_index(by.index[:1])
-    region, offsets = site.memory.resolve(site, space, lane, np.array([address]), 64, "told")
+    region, offsets = site.memory.resolve(site, space, lane, np.array([address]), 64, "reported")
     begin = int(np.atleast_1d(offsets)[0])
     if region.space != "shared":
         return region.low + begin
@@ -56,7 +56,7 @@ def _replace(
 
 
 def _record_edit(checks: Session, place: Place, thread: int, address: int) -> None:
-    checks.engine.maps.replace(thread, place, address, checks.engine.copies.unfinished())
+    checks.engine.maps.replace(thread, place, address, checks.engine.copies.list_unfinished())
 
 
 def _copy(

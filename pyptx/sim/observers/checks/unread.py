@@ -22,7 +22,7 @@ def record_bytes(site: Site, lane: Lanes, cells: Array, size: int) -> None:
     unread = find_unread(site)
     if unread is not None:
         checks, place = locate_session(site)
-        unread.bring(place, checks.group_lanes(lane).first, cells, size)
+        unread.record_copy(place, checks.group_lanes(lane).first, cells, size)
 
 
 def record_box(site: Site, lane: Lanes, units: Array, unit: int, ends: list[int], size: int) -> None:
@@ -48,4 +48,4 @@ def record_read(site: Site, extent: Bytes) -> None:
     """Record that an engine reads bytes."""
     unread = find_unread(site)
     if unread is not None:
-        unread.read(extent)
+        unread.record_read(extent)

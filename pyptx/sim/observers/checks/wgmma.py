@@ -22,7 +22,7 @@ from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.execution.machine import Batch
 from pyptx.sim.hazards import Group, Place
-from pyptx.sim.hazards.rows import Rows, side_by_side, spread
+from pyptx.sim.hazards.rows import Rows, merge_granules, place_at_bases
 from pyptx.sim.observers.checks import layouts
 from pyptx.sim.observers.checks.descriptors import report_overlap, report_start
 from pyptx.sim.observers.checks.session import Session, find_session, locate_session, make_place
@@ -121,7 +121,7 @@ def _multiply(
     ]
     for name, *_ in shapes:
         values = lanes.broadcast(values_by_name[name]).astype(np.int64)
-        checks.engine.warps.alike(
+        checks.engine.warps.check_uniform(
             checks.group_lanes(lanes), place, values, f"descriptor of {name.upper()}", _find_firsts(lanes)
         )
     shape = f"m64n{product.n}k{product.k}"
@@ -129,7 +129,7 @@ def _multiply(
     checks.engine.wgmma.issue_all(together, place, operands, accumulators, factors, shape)
     for rows, (name, index, *_) in zip(operands, shapes, strict=True):
         if checks.unread is not None:
-            checks.unread.read_rows(rows)
+            checks.unread.record_product_reads(rows)
         layouts.check_warpgroup_operands(site, lanes, together, rows, values_by_name[name], product.types[index])
 
 
@@ -211,9 +211,9 @@ def _check_inside(site: Site, granules: Array) -> None:
 def _spread_rows(base: Array, values: Array, low: int, rows: int, columns: int, bits: int, across: bool) -> Rows:
     distinct, index = np.unique(values, return_inverse=True)
     if len(distinct) == 1:
-        return spread(_list_granules(int(distinct[0]), rows, columns, bits, across) - low // _GRANULE, base)
+        return place_at_bases(_list_granules(int(distinct[0]), rows, columns, bits, across) - low // _GRANULE, base)
     granules = [_list_granules(int(value), rows, columns, bits, across) - low // _GRANULE for value in distinct]
-    blocks = [side_by_side(granule_list) for granule_list in granules]
+    blocks = [merge_granules(granule_list) for granule_list in granules]
     width = min(size for _, size in blocks)
     if (
         len({len(granule_list) for granule_list in granules}) > 1
@@ -271,4 +271,4 @@ def record_touch(place: Place, registers: Registers, machine: Batch, lanes: Lane
     checks = find_session(machine)
     active = checks.select_active(lanes, mask)
     if active is not None:
-        checks.engine.wgmma.registers(checks.group_lanes(active), place, registers)
+        checks.engine.wgmma.record_access(checks.group_lanes(active), place, registers)

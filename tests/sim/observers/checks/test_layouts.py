@@ -14,7 +14,7 @@ from pyptx.diagnostics import Severity, Span
 from pyptx.ir import Function, Module
 from pyptx.parser import parse
 from pyptx.sim.hazards import Bytes, Finding, Group, Hazards, Place, Space, store
-from pyptx.sim.hazards.rows import rows_of
+from pyptx.sim.hazards.rows import make_rows
 from pyptx.tensormap import ElementType, Swizzle, TensorMap
 from pyptx.types import b32, f32
 
@@ -159,16 +159,16 @@ def told(
     thread = grid.find_thread(0)
     engine.mbarriers.init(thread, Place(None, "init"), 2048, 1)
     number = engine.copies.bulk_load(thread, COPY, None, [(Bytes.run(Space.SHARED, 0, 1024), 2048)])
-    engine.layouts.filled(grid, COPY, [0], 1024, Swizzle.NONE)
+    engine.layouts.record_fill(grid, COPY, [0], 1024, Swizzle.NONE)
     engine.copies.land(number)
     if copied:
         engine.copies.bulk_load(thread, STORE, None, [(Bytes.run(Space.SHARED, 0, copied), 2048)])
     if stores is not None:
         addresses = np.arange(*stores, 4)
         engine.access(store(STORE, Space.SHARED, 4), Group(thread + np.arange(len(addresses))), addresses)
-    rows = rows_of(np.array([[0]]), size)
+    rows = make_rows(np.array([[0]]), size)
     assert rows is not None
-    engine.layouts.taken(np.array([thread]), READ, rows, mode, low)
+    engine.layouts.check_granules(np.array([thread]), READ, rows, mode, low)
     return [(f.where, f.count) for f in engine.findings if f.rule.code == "PTX0985"]
 
 

@@ -52,7 +52,7 @@ def counts() -> dict[str, int]:
     """Return the number of files, rows and patterns in the tree."""
     return {
         "files of the corpus": len(list((ROOT / "tests" / "corpus").rglob("*.ptx"))),
-        "rows of the table": len(table.all_rows()),
+        "rows of the table": len(table.list_all_rows()),
         "patterns": len(list((ROOT / "tests" / "sim" / "patterns" / "ptx").glob("*.ptx"))),
     }
 

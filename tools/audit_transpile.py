@@ -100,7 +100,7 @@ def spellings(sample: int | None, seed: int) -> int:
 
 def modules(sample: int | None, seed: int) -> Iterator[tuple[str, int]]:
     """Yield modules of legal instructions with their counts: all spellings, or a random sample."""
-    found = cases(table.all_rows(), below=False) if sample is None else _drawn(sample, random.Random(seed))
+    found = cases(table.list_all_rows(), below=False) if sample is None else _drawn(sample, random.Random(seed))
     groups: defaultdict[tuple[str, tuple[int, int]], list[Case]] = defaultdict(list)
     for case in found:
         groups[case.target, case.version].append(case)
@@ -113,10 +113,10 @@ def modules(sample: int | None, seed: int) -> Iterator[tuple[str, int]]:
 
 def _drawn(sample: int, draw: random.Random) -> Iterator[Case]:
     """Yield the cases of a number of spellings; all rows of the table are equally likely."""
-    rows = table.all_rows()
+    rows = table.list_all_rows()
     for _ in range(sample):
         row = draw.choice(rows)
-        sequence = draw.choice(lookup.sequences(row))
+        sequence = draw.choice(lookup.list_sequences(row))
         yield from cases_of(row, tuple([(slot.name, draw.choice(slot.choices)) for slot in sequence]), below=False)
 
 

@@ -67,7 +67,7 @@ def _form(row: Form) -> Iterator[str]:
     head, _, operands = row.line.partition(" ")
     yield f"\n```\n{head} {operands.strip()}".rstrip() + "\n```\n"
     yield f"{row.available}" + (f", not on {row.removed}" if row.removed else "") + f". [Manual]({_MANUAL}#{row.see})"
-    for slot in _named(notation.head(row)):
+    for slot in _named(notation.parse_head(row)):
         yield f"- `.{slot.name}`: {', '.join(_choice(choice) for choice in slot.choices)}"
     if row.quirk:
         yield f"- {row.quirk}"

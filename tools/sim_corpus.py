@@ -22,7 +22,7 @@ import numpy as np
 from pyptx import sim, tensormap
 from pyptx.diagnostics import PtxError
 from pyptx.ir import Module
-from pyptx.isa.swizzle import by_name
+from pyptx.isa.swizzle import find_swizzle
 from pyptx.numbers import FORMATS
 from pyptx.parser import parse
 from pyptx.sim.hazards import RULES, Finding
@@ -73,7 +73,7 @@ def tensor_map(argument: TensorMap) -> tensormap.TensorMap:
     name = next(form.name for form in FORMATS.values() if argument.dtype in form.arrays)
     kind = tensormap.element_type(from_name(name))
     strides = tuple(prod(argument.dims[:axis]) * kind.bits // 8 for axis in range(1, len(argument.dims)))
-    mode = by_name("NONE" if argument.swizzle == "none" else argument.swizzle)
+    mode = find_swizzle("NONE" if argument.swizzle == "none" else argument.swizzle)
     return tensormap.TensorMap(kind, 0, argument.dims, strides, argument.box, swizzle=mode)
 
 

@@ -28,7 +28,7 @@ def missing(row: Form) -> Iterator[Match]:
 
 def without() -> Iterator[tuple[Match, Reason | None]]:
     """Yield the reasons why rows lack semantics, each with the first spelling of the row that it covers."""
-    for row in table.all_rows():
+    for row in table.list_all_rows():
         first: dict[Reason | None, Match] = {}
         for match in missing(row):
             first.setdefault(reason(match), match)
@@ -63,7 +63,7 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="print every row without semantics")
     options = parser.parse_args()
     lacking = list(without())
-    rows = Counter(find_section(row) for row in table.all_rows())
+    rows = Counter(find_section(row) for row in table.list_all_rows())
     bad = Counter(find_section(row) for row in {match.form for match, _ in lacking})
     print(f"{'table file':22}{'rows':>6}{'with semantics':>16}")
     for name in table.SECTIONS:

@@ -19,7 +19,7 @@ from textwrap import indent
 import pyptx.ptx
 from pyptx.isa import table
 from pyptx.isa.computations import Computation, computations
-from pyptx.isa.lookup import match_of, sequences, spellings
+from pyptx.isa.lookup import list_sequences, list_spellings, make_match
 from pyptx.isa.model import Form, Kind, Slot
 from pyptx.isa.special import COMPONENTS, SPECIAL_REGISTERS, SpecialRegister
 
@@ -127,7 +127,7 @@ def stub() -> str:
 
 def piped(root: State) -> State:
     """Return the state before the opcodes that a pipe offers."""
-    return State(False, tuple(one for one in root.next if any(pipes(row) for row in table.rows(one[0]))))
+    return State(False, tuple(one for one in root.next if any(pipes(row) for row in table.find_rows(one[0]))))
 
 
 def special_stub() -> str:
@@ -181,7 +181,7 @@ def pipes(row: Form) -> bool:
         "w" in operands[0].access
         and operands[0].kind in (Kind.VALUE, Kind.PIPE)
         and (operands[1].kind is Kind.ADDRESS or (operands[1].kind in _REGISTERS and "w" not in operands[1].access))
-        for operands in match_of(row, next(spellings(row))).signatures
+        for operands in make_match(row, next(list_spellings(row))).signatures
         if len(operands) > 1
     )
 
@@ -209,8 +209,8 @@ def automaton() -> State:
         return known[rests, path]
 
     starts = {
-        opcode: frozenset[Rest](((), slots) for row in table.rows(opcode) for slots in sequences(row))
-        for opcode in sorted(table.opcodes())
+        opcode: frozenset[Rest](((), slots) for row in table.find_rows(opcode) for slots in list_sequences(row))
+        for opcode in sorted(table.list_opcodes())
     }
     return State(False, tuple((op, meaning(op), state(rests, op)) for op, rests in starts.items() if rests))
 

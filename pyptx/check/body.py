@@ -30,7 +30,7 @@ class Step(NamedTuple):
         """What the instruction does beyond computing."""
         if self.plan is not None:
             return self.plan.match.traits
-        return lookup.traits(self.instruction.opcode, self.instruction.modifiers)
+        return lookup.find_traits(self.instruction.opcode, self.instruction.modifiers)
 
     @property
     def signature(self) -> tuple[Operand, ...] | None:

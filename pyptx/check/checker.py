@@ -71,7 +71,9 @@ def collect_bodies(module: Module) -> tuple[list[Body], Scope, list[Diagnostic]]
 
 def choose_architecture(module: Module, target: str | None = None) -> Target:
     """Return the architecture to check for: the requested one, or the module's own."""
-    return (targets.target(target) if target else headers.find_architecture(module)) or targets.target("sm_75")
+    return (targets.find_target(target) if target else headers.find_architecture(module)) or targets.find_target(
+        "sm_75"
+    )
 
 
 def _walk(module: Module, target: Target, findings: list[Diagnostic]) -> _Walk:

@@ -41,7 +41,10 @@ def suggest_corrections(opcode: str, words: Words, count: int, target: Target, v
     if len(words) > _LONGEST:
         return []
     edits = {
-        edit for row in table.rows(opcode) for slots in lookup.sequences(row) for edit in _find_edits(slots, words)
+        edit
+        for row in table.find_rows(opcode)
+        for slots in lookup.list_sequences(row)
+        for edit in _find_edits(slots, words)
     }
     every = (rank for edit in edits for rank in _rank_results(edit, words, _list_words(opcode)))
     ranking = sorted(every, key=lambda rank: (rank[0], rank[2].at, rank[1], rank[3]))
@@ -61,14 +64,14 @@ def _is_legal(opcode: str, words: Words, count: int, target: Target, version: Ve
         all(need.on(target, version) for need in match.needs)
         and not (match.form.removed and match.form.removed.on(target, version))
         and any(len(signature) == count for signature in match.signatures)
-        for match in lookup.matches_of(opcode, words)
+        for match in lookup.find_matches(opcode, words)
     )
 
 
 @cache
 def _list_words(opcode: str) -> frozenset[str]:
     """Return every modifier that any form of the instruction has."""
-    sequences = (slots for row in table.rows(opcode) for slots in lookup.sequences(row))
+    sequences = (slots for row in table.find_rows(opcode) for slots in lookup.list_sequences(row))
     return frozenset(m for slots in sequences for slot in slots for choice in slot.choices for m in choice.modifiers)
 
 

@@ -43,7 +43,7 @@ def find_architecture(module: Module) -> targets.Target | None:
     """Return the module's architecture, or None if it names none that exists."""
     for name in module.target.targets:
         if _resolve_architecture(name) in targets.FIRST_PTX:
-            return targets.target(_resolve_architecture(name))
+            return targets.find_target(_resolve_architecture(name))
     return None
 
 

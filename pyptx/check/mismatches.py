@@ -21,7 +21,7 @@ def accepts_type(formal: Operand, type_name: str) -> bool:
 
 def is_known(name: str, scope: Scope) -> bool:
     """Tell whether a name, without its component, is declared or a special register."""
-    return scope.find(name.partition(".")[0]) is not None or special.special_register(name) is not None
+    return scope.find(name.partition(".")[0]) is not None or special.find_special_register(name) is not None
 
 
 def complain_undeclared(name: str, scope: Scope, index: int | None) -> Complaint:

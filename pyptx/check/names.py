@@ -34,7 +34,7 @@ def check_name(formal: Operand, actual: Actual, scope: Scope) -> Complaint | Non
         vector = scope.find(base)
         if vector is not None and component:
             return _check_component(formal, name, vector, scope)
-        special_register = special.special_register(name)
+        special_register = special.find_special_register(name)
         if special_register is not None:
             return _check_special_register(formal, special_register, scope)
     if formal.kind is Kind.LABEL:
@@ -131,7 +131,7 @@ def _check_special_register(formal: Operand, register: special.SpecialRegister, 
     if header is None or register.available.on(*header):
         return None
     return Complaint(
-        OTHER_TARGET if register.available.first_version(header[0]) is None else NEWER_VERSION,
+        OTHER_TARGET if register.available.find_first_version(header[0]) is None else NEWER_VERSION,
         f"`{name}` needs {register.available}",
     )
 

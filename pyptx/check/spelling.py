@@ -93,7 +93,7 @@ class Verdict:
 
 def judge_spelling(opcode: str, modifiers: tuple[str, ...], target: Target, version: Version, count: int) -> Verdict:
     """Judge a spelling (modifiers without dots) for a module header; suggestions take `count` operands."""
-    matches = lookup.matches_of(opcode, modifiers)
+    matches = lookup.find_matches(opcode, modifiers)
     if not matches:
         mismatch = lookup.lookup(opcode, modifiers)
         assert isinstance(mismatch, Mismatch)
@@ -112,7 +112,7 @@ def explain_unavailable_count(
     """Return the target or version that has the spelling with this many operands, if the module's own does not."""
     longer = tuple(
         match
-        for match in lookup.matches_of(opcode, modifiers)
+        for match in lookup.find_matches(opcode, modifiers)
         if any(len(signature) == count for signature in match.signatures)
         and find_missing_requirement(match, target, version) is not None
     )
@@ -133,13 +133,13 @@ def find_missing_requirement(match: Match, target: Target, version: Version) -> 
     removal = match.form.removed
     if removal is not None and removal.on(target, version):
         sync_modifiers = ("sync", *match.modifiers)
-        follows = lookup.matches_of(match.form.opcode, sync_modifiers)
+        follows = lookup.find_matches(match.form.opcode, sync_modifiers)
         hint = f"use `{_spell(match.form.opcode, sync_modifiers)}` with a mask of lanes instead" if follows else None
         return Complaint(REMOVED, f"`{spelling}` was removed in {removal}", hint)
     for need in match.needs:
         if need.on(target, version):
             continue
-        first = need.first_version(target)
+        first = need.find_first_version(target)
         if first is not None:
             return Complaint(
                 NEWER_VERSION,
@@ -157,7 +157,7 @@ def _suggest_suffix(need: Availability, target: Target) -> str | None:
     """Return the remedy if the same architecture supports it with a suffix."""
     for suffix in ("f", "a"):
         variant = Target(target.arch, suffix)
-        if not target.suffix and variant.name in FIRST_PTX and need.first_version(variant) is not None:
+        if not target.suffix and variant.name in FIRST_PTX and need.find_first_version(variant) is not None:
             return f"write `.target {variant}`"
     return None
 
@@ -173,7 +173,7 @@ def _explain_unavailable(matches: tuple[Match, ...], target: Target, version: Ve
 
 def _explain_misspelled(complaint: Mismatch, remedies: list[tuple[str, ...]]) -> Complaint:
     if not complaint.known:
-        near = find_similar(complaint.opcode, table.opcodes())
+        near = find_similar(complaint.opcode, table.list_opcodes())
         hint = f"did you mean `{near}`?" if near else _NO_OPCODE
         return Complaint(UNKNOWN_OPCODE, f"unknown instruction `{complaint.opcode}`", hint)
     choices = [f"`.{word}`" for word in complaint.expected if word]

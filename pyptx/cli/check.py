@@ -9,7 +9,7 @@ from pyptx.cli import FINDINGS, OK, UNUSABLE
 from pyptx.cli.output import complain, count_findings, has_errors, place_findings, print_findings, print_json
 from pyptx.cli.sources import Source, Unreadable, add_files, read
 from pyptx.diagnostics import Diagnostic
-from pyptx.isa.targets import target
+from pyptx.isa.targets import find_target
 from pyptx.parser import parse
 
 
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.target is not None:
         try:
-            target(args.target)
+            find_target(args.target)
         except ValueError as error:
             complain(f"--target: {error}")
             return UNUSABLE

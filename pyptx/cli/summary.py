@@ -9,7 +9,7 @@ from math import prod
 from pyptx.ir import Declarator, Function, Instruction, Module, Param, RegDecl, Statement, StateSpace, VarDecl, visit
 from pyptx.isa.lookup import lookup
 from pyptx.isa.model import Match
-from pyptx.isa.targets import ASSEMBLED, FIRST_PTX, Availability, Version, target
+from pyptx.isa.targets import ASSEMBLED, FIRST_PTX, Availability, Version, find_target
 
 Summary = dict[str, object]
 
@@ -39,12 +39,12 @@ def find_needs(module: Module) -> Summary:
     lowest, because = FIRST_PTX[mine], f".target {mine}"
     for spelling, every in availabilities.items():
         for availability in every:
-            first = availability.first_version(target(mine))
+            first = availability.find_first_version(find_target(mine))
             if first is not None and first > lowest:
                 lowest, because = first, spelling
     version: Version = (module.version.major, module.version.minor)
     everything = [availability for every in availabilities.values() for availability in every]
-    fits = [name for name in ASSEMBLED if all(a.on(target(name), version) for a in everything)]
+    fits = [name for name in ASSEMBLED if all(a.on(find_target(name), version) for a in everything)]
     return {"version": f"{lowest[0]}.{lowest[1]}", "because": because, "targets": fits}
 
 

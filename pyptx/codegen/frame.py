@@ -28,7 +28,7 @@ from pyptx.codegen.plan import (
 from pyptx.dsl.exact_layout import apply_layout
 from pyptx.emitter.styles import DEFAULT, Style
 from pyptx.ir.directives import AddressSize, Module
-from pyptx.ir.kinds import spelling
+from pyptx.ir.kinds import spell_number
 from pyptx.ir.nodes import Function
 
 ORIGINAL, STYLE, MODULE = Name("ORIGINAL"), Name("STYLE"), Name("module")
@@ -93,7 +93,7 @@ def build_header(module: Module, style: Style, newline: str) -> Expr:
     version, target, size = module.version, module.target, module.address_size
     if version.implied or target.implied or not target.targets:
         raise ValueError("a module without a header cannot be written in Python")
-    numbers = spelling(version.major), spelling(version.minor)
+    numbers = spell_number(version.major), spell_number(version.minor)
     plain = [parse_integer(number) for number in numbers]
     exact = all(number is not None for number in plain)
     version_expr = (
@@ -113,7 +113,7 @@ def build_header(module: Module, style: Style, newline: str) -> Expr:
 
 
 def _build_size(size: AddressSize) -> Expr:
-    text = spelling(size.size)
+    text = spell_number(size.size)
     return parse_integer(text) or call(build_path("ptx.imm"), Literal(text))
 
 

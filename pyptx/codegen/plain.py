@@ -40,7 +40,7 @@ from pyptx.emitter.styles import DEFAULT, Style
 from pyptx.ir.directives import Module, Section
 from pyptx.ir.nodes import Function, Instruction, Label, RegDecl, Statement, VarDecl
 from pyptx.ir.walk import body_of
-from pyptx.isa.targets import FIRST_PTX, PTX_VERSIONS, target
+from pyptx.isa.targets import FIRST_PTX, PTX_VERSIONS, find_target
 
 LAYOUT, ASM, BLOCK = build_path("ptx.layout"), Call(build_path("ptx.inline_asm")), Call(build_path("ptx.block"))
 OPEN, CLOSE = Call(build_path("ptx.open_block")), Call(build_path("ptx.close_block"))
@@ -77,7 +77,7 @@ class _Writer:
         is_known = first in FIRST_PTX and version in PTX_VERSIONS
         self.names = Names()
         self.names.used_names.update(("STYLE", "ORIGINAL"))
-        self.statements = Statements(target(first) if is_known else None, version, "module")
+        self.statements = Statements(find_target(first) if is_known else None, version, "module")
         self.compare = Comparison(style, list_files(module.directives))
         self.place = self.compare.place
         self.kernel_name: str | None = kernel_name

@@ -16,7 +16,7 @@ from pyptx.emitter.styles import PUNCTUATION, Style, find_head, pair
 from pyptx.ir.base import tokens
 from pyptx.ir.directives import LocDirective, Module
 from pyptx.ir.nodes import Instruction, Statement
-from pyptx.ir.operands import inner_gap
+from pyptx.ir.operands import choose_inner_gap
 
 K = TypeVar("K", bound=Hashable)
 Deviation = tuple[tuple["int | str", str], ...]
@@ -128,7 +128,7 @@ def _find_head_gap(node: Instruction) -> int:
 def _choose_around(votes: _Votes) -> dict[str, str]:
     out: dict[str, str] = {}
     for key, counts in sorted(votes.around.items()):
-        usual = inner_gap(_classify_side(key[0]), _classify_side(key[-1]))
+        usual = choose_inner_gap(_classify_side(key[0]), _classify_side(key[-1]))
         counts[usual] += votes.regular[key]
         gap = _choose_most_frequent(counts, usual)
         if gap != usual:

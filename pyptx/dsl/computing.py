@@ -12,7 +12,7 @@ from pyptx.dsl.emit import Spelling, emit, find_plans, spell
 from pyptx.dsl.registers import Pred, Reg, create_register, make_destination, resolve_type
 from pyptx.dsl.trace import get_trace
 from pyptx.isa.computations import computations
-from pyptx.isa.lookup import matches_of
+from pyptx.isa.lookup import find_matches
 from pyptx.isa.targets import Target, Version
 from pyptx.types import PtxType, from_name
 
@@ -44,10 +44,10 @@ def _choose_spelling(
     kind = next((n for n in (dtype.name, f"b{dtype.bits}", to_unsigned(dtype).name) if n in types), dtype.name)
     spellings = [spell(opcode, *prefix, *words, kind) for prefix in ((), *((word,) for word in _DEFAULTS))]
     usable = [s for s in spellings if find_plans(s, target, version)]
-    legal = [s for s in (*usable, *spellings) if matches_of(opcode, s.modifiers)]
+    legal = [s for s in (*usable, *spellings) if find_matches(opcode, s.modifiers)]
     if not legal:
         return spellings[0], dtype, frozenset()
-    matches = matches_of(opcode, legal[0].modifiers)
+    matches = find_matches(opcode, legal[0].modifiers)
     result_type = matches[0].signatures[0][0].type
     result = dtype if result_type in (None, kind) else from_name(result_type)
     return spell(opcode, *matches[0].modifiers), result, frozenset(len(s) for m in matches for s in m.signatures)

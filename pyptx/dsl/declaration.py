@@ -14,7 +14,7 @@ from pyptx.dsl.values import is_integer
 from pyptx.ir.nodes import FunctionDirective
 from pyptx.isa.directives import Place, list_header_directives
 from pyptx.isa.limits import THREADS_PER_CTA
-from pyptx.isa.targets import FIRST_PTX, NEWEST_PTX, PTX_VERSIONS, Version, target
+from pyptx.isa.targets import FIRST_PTX, NEWEST_PTX, PTX_VERSIONS, Version, find_target
 from pyptx.specs import Tile
 from pyptx.types import PtxType
 
@@ -40,7 +40,7 @@ def check_version(version: Any, arch: str) -> Version | None:
             rules.DECLARATION, f"there is no PTX version {describe(version)}",
             help=f"write version=(8, 0), up to {NEWEST_PTX}, or omit it to use the lowest that works",
         )  # fmt: skip
-    first = FIRST_PTX[target(arch).name] if arch != "auto" else (1, 0)
+    first = FIRST_PTX[find_target(arch).name] if arch != "auto" else (1, 0)
     if pair < first:
         fail(rules.DECLARATION, f"{arch} needs PTX {first[0]}.{first[1]}, found version={pair}",
              help="omit version to use the lowest that works")  # fmt: skip

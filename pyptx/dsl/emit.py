@@ -88,10 +88,10 @@ Plans = dict[int, tuple[Plan, ...]]
 @lru_cache(maxsize=1 << 14)
 def find_plans(spelling: Spelling, target: Target, version: Version) -> Plans:
     by_count: dict[int, list[Plan]] = {}
-    for match in lookup.matches_of(spelling.opcode, spelling.modifiers):
+    for match in lookup.find_matches(spelling.opcode, spelling.modifiers):
         if spellings.find_missing_requirement(match, target, version) is not None:
             continue
-        first = max((need.first_version(target) or (0, 0) for need in match.needs), default=(0, 0))
+        first = max((need.find_first_version(target) or (0, 0) for need in match.needs), default=(0, 0))
         for signature in match.signatures:
             plan = Plan(match, signature, tuple(_find_accepted_types(operand) for operand in signature), first)
             by_count.setdefault(len(signature), []).append(plan)
@@ -450,7 +450,7 @@ def _convert_name(name: str, bracket: bool, trace: Trace) -> Operand:
     if bracket:
         return AddressOperand(name)
     if name.startswith("%"):
-        register = special.special_register(name)
+        register = special.find_special_register(name)
         if register is not None:
             require_special(trace, register)
         return RegisterOperand(name)
@@ -459,7 +459,7 @@ def _convert_name(name: str, bracket: bool, trace: Trace) -> Operand:
 
 def require_special(trace: Trace, register: special.SpecialRegister) -> None:
     """Record the PTX version that a special register needs, or refuse it on this target."""
-    first = register.available.first_version(trace.target)
+    first = register.available.find_first_version(trace.target)
     if first is None:
         message = f"`{register.name}` is not available on {trace.target}: it needs {register.available}"
         refuse(trace, Complaint(spellings.OTHER_TARGET, message))

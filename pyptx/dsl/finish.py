@@ -18,7 +18,7 @@ from pyptx.dsl.trace import Trace
 from pyptx.ir.directives import AddressSize, FileDirective, Module, Target, Version
 from pyptx.ir.kinds import LinkingDirective
 from pyptx.ir.nodes import Function, FunctionDirective, Instruction, IntrinsicScope, Param, Statement
-from pyptx.isa.lookup import traits
+from pyptx.isa.lookup import find_traits
 from pyptx.isa.traits import LEAVES, Trait
 
 Body = tuple[Statement, ...]
@@ -129,5 +129,5 @@ def _cannot_fall_off(statements: list[Statement]) -> bool:
         last = last.body[-1]
     if not isinstance(last, Instruction) or last.predicate is not None:
         return False
-    last_traits = traits(last.opcode, last.modifiers)
+    last_traits = find_traits(last.opcode, last.modifiers)
     return last_traits.get(Trait.JUMPS) == "" or not LEAVES.isdisjoint(last_traits)

@@ -14,7 +14,7 @@ from pyptx.ir.base import Node
 from pyptx.ir.nodes import Instruction, Statement
 from pyptx.ir.operands import AddressOperand, BinaryOperand, ImmediateOperand, LabelOperand, RegisterOperand
 from pyptx.ir.walk import parts_of, visit
-from pyptx.isa.lookup import traits
+from pyptx.isa.lookup import find_traits
 from pyptx.isa.traits import Trait
 from pyptx.specs import Layout
 
@@ -70,7 +70,7 @@ def _find_swizzled_uses(statements: Iterable[Statement], plain: set[str]) -> Ite
 
 def _takes_tiles(instruction: Instruction) -> bool:
     """Tell whether an instruction has a tensor map or matrix descriptor operand."""
-    engine = traits(instruction.opcode, instruction.modifiers).get(Trait.ISSUES)
+    engine = find_traits(instruction.opcode, instruction.modifiers).get(Trait.ISSUES)
     return engine in ("wgmma", "tcgen05") or (engine == "bulk" and ".tensor" in instruction.modifiers)
 
 

@@ -178,7 +178,7 @@ class _Effects:
     def _add_instruction(self, node: Instruction) -> None:
         if node.predicate is not None:
             self.reads.add(node.predicate.register)
-        matches = lookup.matches_of(node.opcode, tuple(modifier[1:] for modifier in node.modifiers))
+        matches = lookup.find_matches(node.opcode, tuple(modifier[1:] for modifier in node.modifiers))
         signatures = [signature for match in matches for signature in match.signatures]
         signature = next((candidate for candidate in signatures if len(candidate) == len(node.operands)), None)
         for index, operand in enumerate(node.operands):

@@ -72,7 +72,7 @@ def _redirect_write(statement: Statement, name: str, destination: Operand) -> St
 
 def _writes(instruction: Instruction, index: int) -> bool:
     """Tell whether every interpretation of the instruction writes this operand without reading it."""
-    matches = lookup.matches_of(instruction.opcode, tuple(word[1:] for word in instruction.modifiers))
+    matches = lookup.find_matches(instruction.opcode, tuple(word[1:] for word in instruction.modifiers))
     count = len(instruction.operands)
     signatures = [signature for match in matches for signature in match.signatures if len(signature) == count]
     return bool(signatures) and all(signature[index].access == "w" for signature in signatures)

@@ -20,7 +20,7 @@ from pyptx.emitter.styles import DEFAULT
 from pyptx.ir.kinds import ScalarType, StateSpace
 from pyptx.ir.nodes import Function, FunctionDirective, Param
 from pyptx.isa.limits import entry_registers
-from pyptx.isa.targets import Version, target
+from pyptx.isa.targets import Version, find_target
 from pyptx.specs import Tile
 
 TENSOR_ALIGN = 16
@@ -69,7 +69,7 @@ def trace_entry(
         used.add(name)
         return dims[name]
 
-    trace = Trace(target(arch), definition.version, definition.name, unit)
+    trace = Trace(find_target(arch), definition.version, definition.name, unit)
     trace.facts["shared"] = SharedMemory(definition.smem, definition.extern_smem)
     if definition.exact:
         trace.exact = Exact(trace, DEFAULT)

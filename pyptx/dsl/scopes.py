@@ -17,7 +17,7 @@ from pyptx.dsl.returns import note_exit
 from pyptx.dsl.trace import CURRENT, Declarations, OpenBody, Trace, fail, get_trace
 from pyptx.dsl.values import Negation, Register, RegisterRange
 from pyptx.ir.nodes import Block, Instruction, IntrinsicScope, Label, Statement
-from pyptx.isa.lookup import traits
+from pyptx.isa.lookup import find_traits
 from pyptx.isa.traits import LEAVES, Trait
 from pyptx.types import PtxType
 
@@ -139,7 +139,7 @@ def _find_control(statements: Sequence[Statement]) -> Instruction | Label | None
 
 
 def _moves_control(instruction: Instruction) -> bool:
-    return not (LEAVES | {Trait.JUMPS}).isdisjoint(traits(instruction.opcode, instruction.modifiers))
+    return not (LEAVES | {Trait.JUMPS}).isdisjoint(find_traits(instruction.opcode, instruction.modifiers))
 
 
 def refuse_deferred(function: object, noun: str) -> None:

@@ -18,8 +18,8 @@ from pyptx.dsl.origin import Memo, find_user_frame
 from pyptx.ir.kinds import ScalarType
 from pyptx.ir.nodes import Block, Function, Instruction, IntrinsicScope, Label, RegDecl, Statement, VarDecl
 from pyptx.ir.operands import AddressOperand
-from pyptx.isa.lookup import traits
-from pyptx.isa.special import special_register
+from pyptx.isa.lookup import find_traits
+from pyptx.isa.special import find_special_register
 from pyptx.isa.targets import FIRST_PTX, NEWEST_PTX, Target, Version
 from pyptx.isa.traits import Trait
 
@@ -206,7 +206,7 @@ class Trace:
             name = hint
             prefix_name(name)
         stem = name
-        while name in self.used_names or _GENERATED.fullmatch(name) or special_register(name) is not None:
+        while name in self.used_names or _GENERATED.fullmatch(name) or find_special_register(name) is not None:
             name = f"{stem}_{self.number(f'name {stem}')}"
         self.used_names.add(name)
         return name
@@ -296,7 +296,9 @@ class Trace:
                 self.used_names.discard(statement.name)
             elif isinstance(statement, Block | IntrinsicScope):
                 self._forget(list(statement.body))
-            elif isinstance(statement, Instruction) and Trait.JUMPS in traits(statement.opcode, statement.modifiers):
+            elif isinstance(statement, Instruction) and Trait.JUMPS in find_traits(
+                statement.opcode, statement.modifiers
+            ):
                 origin = statement.origin
                 self.jumps = [j for j in self.jumps if j[1] is not origin]
 

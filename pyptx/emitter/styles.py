@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from pyptx.ir.base import Node, tokens
 from pyptx.ir.nodes import Function, Instruction
-from pyptx.ir.operands import inner_gap
+from pyptx.ir.operands import choose_inner_gap
 
 Form = Mapping["int | str", str]
 NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -99,7 +99,7 @@ _LINKING = frozenset((".visible", ".extern", ".weak", ".common"))
 def _compute_instruction_gaps(node: Instruction, words: Sequence[str], style: Style) -> tuple[list[str], int]:
     guard = len(tokens(node.predicate)) if node.predicate else 0
     head = guard + 1 + len(node.modifiers)
-    gaps = [inner_gap(before, after) for before, after in pairwise(words)]
+    gaps = [choose_inner_gap(before, after) for before, after in pairwise(words)]
     if style.around:
         around = style.around
         for at in range(head, len(words)):
@@ -141,7 +141,7 @@ def _choose_gap(before: str, after: str) -> str:
     if before in _NO_SPACE_AFTER:
         return ""
     if after in _NO_SPACE_BEFORE:
-        return inner_gap(before, after)
+        return choose_inner_gap(before, after)
     if after == "(":
         return " " if before in (".func", ".callprototype") else ""
     if after == "-":

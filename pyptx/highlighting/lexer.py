@@ -13,8 +13,8 @@ from pygments import token
 from pygments.lexer import Lexer
 
 from pyptx.isa import table
-from pyptx.isa.directives import directive
-from pyptx.isa.special import constant, special_register
+from pyptx.isa.directives import find_directive
+from pyptx.isa.special import find_constant, find_special_register
 from pyptx.parser.lexer import DOTTED, NAME, NUMBER, PUNCTUATION
 from pyptx.types import ALL
 
@@ -66,18 +66,18 @@ class PtxLexer(Lexer):
 
 @cache
 def _collect_opcodes() -> frozenset[str]:
-    return frozenset(table.opcodes())
+    return frozenset(table.list_opcodes())
 
 
 def _choose_kind(group: str, text: str) -> Kind:
     if group == "name":
         if text in _collect_opcodes():
             return token.Keyword
-        return token.Name.Constant if constant(text) else token.Name
+        return token.Name.Constant if find_constant(text) else token.Name
     if group == "special":
-        return token.Name.Builtin if special_register(text) else token.Name.Variable
+        return token.Name.Builtin if find_special_register(text) else token.Name.Variable
     if group in ("modifier", "dotted"):
         if text in _TYPES:
             return token.Keyword.Type
-        return token.Keyword.Declaration if group == "dotted" and directive(text) else token.Name.Attribute
+        return token.Keyword.Declaration if group == "dotted" and find_directive(text) else token.Name.Attribute
     return _KINDS[group]

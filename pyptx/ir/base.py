@@ -24,12 +24,12 @@ class _DataclassFields:
     def __get__(self, instance: object, owner: type[Node]) -> dict[str, dataclasses.Field[Any]]:
         fields = owner.__dict__.get("_dataclass_fields")
         if fields is None:
-            fields = {name: _make_field(owner, name) for name in field_names(owner)}
+            fields = {name: _make_field(owner, name) for name in list_field_names(owner)}
             type.__setattr__(owner, "_dataclass_fields", fields)
         return fields
 
 
-def field_names(owner: type[Node]) -> tuple[str, ...]:
+def list_field_names(owner: type[Node]) -> tuple[str, ...]:
     """Return the names of a class's fields, in the order of its arguments."""
     return cast("Any", owner).__match_args__
 
@@ -98,10 +98,10 @@ class Node(Placed, metaclass=NodeType):
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        return same(self, other)
+        return are_same(self, other)
 
     def __hash__(self) -> int:
-        return hash(tuple(flat(self)))
+        return hash(tuple(flatten(self)))
 
     def __repr__(self) -> str:
         return show(self)
@@ -137,7 +137,7 @@ def _make_init(cls: type[Node]) -> Callable[..., None]:
     return scope["__init__"]
 
 
-def same(a: object, b: object) -> bool:
+def are_same(a: object, b: object) -> bool:
     """Compare two values made of nodes, tuples and leaves, without recursion."""
     stack: list[tuple[object, object]] = [(a, b)]
     while stack:
@@ -158,7 +158,7 @@ def same(a: object, b: object) -> bool:
     return True
 
 
-def flat(node: object) -> Iterator[object]:
+def flatten(node: object) -> Iterator[object]:
     """Yield the distinguishing content of a value made of nodes, tuples and leaves, as one flat stream."""
     stack: list[object] = [node]
     while stack:
@@ -183,13 +183,13 @@ def show(node: Node) -> str:
         if isinstance(item, _Literal):
             out.append(item)
         elif isinstance(item, Node):
-            shown = [
+            names = [
                 n
                 for n in item.compared_fields
                 if n not in item.field_defaults or getattr(item, n) != item.field_defaults[n]
             ]
             pieces: list[object] = [_Literal(f"{type(item).__name__}(")]
-            for index, name in enumerate(shown):
+            for index, name in enumerate(names):
                 pieces += [_Literal(f"{', ' if index else ''}{name}="), getattr(item, name)]
             stack += reversed([*pieces, _Literal(")")])
         elif isinstance(item, tuple):

@@ -33,23 +33,23 @@ def evaluate(operand: Operand) -> int | float | None:
 
 def _compute_value(operand: Operand, faults: list[str]) -> int | float | None:
     """Return the value of an expression, and record why ptxas rejects it."""
-    done: list[Constant | None] = []
+    results: list[Constant | None] = []
     todo: list[tuple[Operand, bool]] = [(operand, False)]
     while todo:
         item, ready = todo.pop()
         children = _list_children(item)
         if children is None:
-            done.append(_read_literal(item, faults))
+            results.append(_read_literal(item, faults))
         elif not ready:
             todo.append((item, True))
             todo += [(child, False) for child in reversed(children)]
         else:
-            values = [done.pop() for _ in children][::-1]
-            known = [value for value in values if value is not None]
+            values = [results.pop() for _ in children][::-1]
+            constants = [value for value in values if value is not None]
             if isinstance(item, BinaryOperand) and item.operator in ("/", "%") and values[1] and not values[1][0]:
                 faults.append(f"a constant is divided by `{text_of(item.right)}`, which is zero")
-            done.append(_combine(item, known) if len(known) == len(values) else None)
-    return done[0][0] if done[0] is not None else None
+            results.append(_combine(item, constants) if len(constants) == len(values) else None)
+    return results[0][0] if results[0] is not None else None
 
 
 def fault(operand: Operand) -> str | None:
@@ -119,8 +119,8 @@ def _combine(item: Operand, values: list[Constant]) -> Constant | None:
     if isinstance(item, CastOperand):
         return _wrap(values[0][0], item.type is ScalarType.U64)
     if isinstance(item, ConditionalOperand):
-        chosen = values[1] if values[0][0] else values[2]
-        return _wrap(chosen[0], values[1][1] or values[2][1])
+        branch = values[1] if values[0][0] else values[2]
+        return _wrap(branch[0], values[1][1] or values[2][1])
     return values[0]
 
 
@@ -177,8 +177,8 @@ def _apply_binary(operator: str, left: Constant, right: Constant) -> Constant | 
         return (_FLOAT[operator](float(a), float(b)), False) if operator in _FLOAT else None
     if operator in ("<<", ">>"):
         places = min(b & _ALL, 64)
-        shifted = a << places if operator == "<<" else a >> places
-        return _wrap(shifted, a_unsigned)
+        result = a << places if operator == "<<" else a >> places
+        return _wrap(result, a_unsigned)
     if operator == "%":
         return _wrap((a & _ALL) % (b & _ALL), False)
     unsigned = a_unsigned or b_unsigned

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from pyptx.diagnostics import Origin
 from pyptx.ir.base import Node
-from pyptx.ir.kinds import ScalarType, spelling
+from pyptx.ir.kinds import ScalarType, spell_number
 from pyptx.ir.layout import Layout
 from pyptx.ir.nodes import FunctionDirective, Param, Statement
-from pyptx.ir.operands import separated
+from pyptx.ir.operands import separate
 
 
 class Directive(Statement):
@@ -28,7 +28,7 @@ class Version(Directive):
     origin: Origin | None = None
 
     def parts(self) -> Sequence[str | Node]:
-        return () if self.implied else (".version", f"{spelling(self.major)}.{spelling(self.minor)}")
+        return () if self.implied else (".version", f"{spell_number(self.major)}.{spell_number(self.minor)}")
 
 
 class Target(Directive):
@@ -40,7 +40,7 @@ class Target(Directive):
     origin: Origin | None = None
 
     def parts(self) -> Sequence[str | Node]:
-        return () if self.implied else (".target", *separated(self.targets))
+        return () if self.implied else (".target", *separate(self.targets))
 
 
 class AddressSize(Directive):
@@ -51,7 +51,7 @@ class AddressSize(Directive):
     origin: Origin | None = None
 
     def parts(self) -> Sequence[str | Node]:
-        return (".address_size", spelling(self.size))
+        return (".address_size", spell_number(self.size))
 
 
 class PragmaDirective(Directive):
@@ -63,7 +63,7 @@ class PragmaDirective(Directive):
     origin: Origin | None = None
 
     def parts(self) -> Sequence[str | Node]:
-        return (".pragma", *separated([f'"{text}"' for text in (self.value, *self.more)]), ";")
+        return (".pragma", *separate([f'"{text}"' for text in (self.value, *self.more)]), ";")
 
 
 class FileDirective(Directive):
@@ -77,8 +77,8 @@ class FileDirective(Directive):
     origin: Origin | None = None
 
     def parts(self) -> Sequence[str | Node]:
-        stamps = [spelling(value) for value in (self.timestamp, self.size) if value is not None]
-        return (".file", spelling(self.index), *separated([f'"{self.path}"', *stamps]))
+        stamps = [spell_number(value) for value in (self.timestamp, self.size) if value is not None]
+        return (".file", spell_number(self.index), *separate([f'"{self.path}"', *stamps]))
 
 
 class SectionLabel(Node):
@@ -91,7 +91,7 @@ class SectionLabel(Node):
     def parts(self) -> Sequence[str | Node]:
         if self.minus is not None:
             return (self.name, "-", self.minus)
-        return (self.name,) if self.offset is None else (self.name, "+", *signed_parts(self.offset))
+        return (self.name,) if self.offset is None else (self.name, "+", *list_signed_parts(self.offset))
 
 
 class LocDirective(Directive):
@@ -108,11 +108,11 @@ class LocDirective(Directive):
 
     def parts(self) -> Sequence[str | Node]:
         word = ".loc_intermediate" if self.intermediate else ".loc"
-        out: list[str | Node] = [word, spelling(self.file), spelling(self.line), spelling(self.column)]
+        out: list[str | Node] = [word, spell_number(self.file), spell_number(self.line), spell_number(self.column)]
         if self.function_name is not None:
             out += [",", "function_name", self.function_name]
         if self.inlined_at is not None:
-            out += [",", "inlined_at", *map(spelling, self.inlined_at)]
+            out += [",", "inlined_at", *map(spell_number, self.inlined_at)]
         return out
 
 
@@ -129,7 +129,7 @@ class SectionData(Directive):
         for value in self.values:
             if len(out) > 1:
                 out.append(",")
-            out += [value] if isinstance(value, SectionLabel) else signed_parts(value)
+            out += [value] if isinstance(value, SectionLabel) else list_signed_parts(value)
         return out
 
 
@@ -160,7 +160,7 @@ class DwarfDirective(Directive):
         out: list[str | Node] = ["@@DWARF", self.keyword]
         for index, value in enumerate(self.values):
             out += [","] if index else []
-            out += signed_parts(value) if isinstance(value, int) else [value]
+            out += list_signed_parts(value) if isinstance(value, int) else [value]
         return out
 
 
@@ -175,8 +175,8 @@ class CallPrototype(Directive):
     origin: Origin | None = None
 
     def parts(self) -> Sequence[str | Node]:
-        returns = () if self.return_params is None else ("(", *separated(self.return_params), ")")
-        params = ("(", *separated(self.params), ")") if self.params or self.parens else ()
+        returns = () if self.return_params is None else ("(", *separate(self.return_params), ")")
+        params = ("(", *separate(self.params), ")") if self.params or self.parens else ()
         return (".callprototype", *returns, "_", *params, *self.directives, ";")
 
 
@@ -188,7 +188,7 @@ class CallTargets(Directive):
     origin: Origin | None = None
 
     def parts(self) -> Sequence[str | Node]:
-        return (".calltargets", *separated(self.targets), ";")
+        return (".calltargets", *separate(self.targets), ";")
 
 
 class LabelRange(Node):
@@ -198,7 +198,7 @@ class LabelRange(Node):
     count: int | None = None
 
     def parts(self) -> Sequence[str | Node]:
-        return (self.name,) if self.count is None else (self.name, "<", spelling(self.count), ">")
+        return (self.name,) if self.count is None else (self.name, "<", spell_number(self.count), ">")
 
 
 class BranchTargets(Directive):
@@ -211,13 +211,13 @@ class BranchTargets(Directive):
     @property
     def labels(self) -> tuple[str, ...]:
         """Every listed label, with ranges expanded."""
-        spelled: list[str] = []
+        names: list[str] = []
         for item in self.targets:
-            spelled += [item.name] if item.count is None else [f"{item.name}{i}" for i in range(item.count)]
-        return tuple(spelled)
+            names += [item.name] if item.count is None else [f"{item.name}{i}" for i in range(item.count)]
+        return tuple(names)
 
     def parts(self) -> Sequence[str | Node]:
-        return (".branchtargets", *separated(self.targets), ";")
+        return (".branchtargets", *separate(self.targets), ";")
 
 
 class AliasDirective(Directive):
@@ -266,7 +266,7 @@ class Module(Node):
         return ()
 
 
-def signed_parts(value: int) -> list[str]:
+def list_signed_parts(value: int) -> list[str]:
     """Return the tokens of an integer, with its sign separate."""
-    text = spelling(value)
+    text = spell_number(value)
     return ["-", text[1:]] if text.startswith("-") else [text]

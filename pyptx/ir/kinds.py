@@ -104,6 +104,6 @@ UNSIZED = Number(0, "")
 """The size of an array declared with empty brackets, `a[]`."""
 
 
-def spelling(value: int) -> str:
+def spell_number(value: int) -> str:
     """Return the spelling of an integer."""
     return value.text if isinstance(value, Number) else int.__repr__(value)

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 from pyptx.diagnostics import Origin
 from pyptx.ir.base import Node
-from pyptx.ir.kinds import UNSIZED, LinkingDirective, Number, ScalarType, StateSpace, spelling
+from pyptx.ir.kinds import UNSIZED, LinkingDirective, Number, ScalarType, StateSpace, spell_number
 from pyptx.ir.layout import Layout
-from pyptx.ir.operands import Operand, number_parts, separated
+from pyptx.ir.operands import Operand, number_parts, separate
 
 
 class Statement(Node):
@@ -49,7 +49,7 @@ class Instruction(Statement):
 
     def parts(self) -> Sequence[str | Node]:
         guard = () if self.predicate is None else (self.predicate,)
-        return (*guard, self.opcode, *self.modifiers, *separated(self.operands), ";")
+        return (*guard, self.opcode, *self.modifiers, *separate(self.operands), ";")
 
 
 class Label(Statement):
@@ -74,7 +74,7 @@ class Declarator(Node):
     braces: bool | None = None
 
     def parts(self) -> Sequence[str | Node]:
-        return declarator_parts(self)
+        return list_declarator_parts(self)
 
 
 class Attribute(Node):
@@ -86,7 +86,7 @@ class Attribute(Node):
     def parts(self) -> Sequence[str | Node]:
         if not self.values:
             return (self.name,)
-        return (self.name, "(", *separated([spelling(v) for v in self.values]), ")")
+        return (self.name, "(", *separate([spell_number(v) for v in self.values]), ")")
 
 
 class RegDecl(Statement):
@@ -107,8 +107,8 @@ class RegDecl(Statement):
         return (Declarator(self.name, self.count), *self.more)
 
     def parts(self) -> Sequence[str | Node]:
-        head = (".reg", *align_parts(self.alignment), *vector_parts(self.vector), self.type.ptx)
-        return (*head, *separated(self.declarators), ";")
+        head = (".reg", *align_parts(self.alignment), *list_vector_parts(self.vector), self.type.ptx)
+        return (*head, *separate(self.declarators), ";")
 
 
 class VarDecl(Statement):
@@ -146,14 +146,14 @@ class VarDecl(Statement):
 
     def parts(self) -> Sequence[str | Node]:
         linking = () if self.linking is None else (self.linking.ptx,)
-        bank = () if self.bank is None else ("[", spelling(self.bank), "]")
-        attributes = attribute_parts(self.attributes)
+        bank = () if self.bank is None else ("[", spell_number(self.bank), "]")
+        attributes = list_attribute_parts(self.attributes)
         if self.attributes_first:
             middle = (*attributes, *align_parts(self.alignment))
         else:
             middle = (*align_parts(self.alignment), *attributes)
-        head = (*linking, self.state_space.ptx, *bank, *middle, *vector_parts(self.vector), self.type.ptx)
-        return (*head, *separated(self.declarators), ";")
+        head = (*linking, self.state_space.ptx, *bank, *middle, *list_vector_parts(self.vector), self.type.ptx)
+        return (*head, *separate(self.declarators), ";")
 
 
 class Param(Node):
@@ -179,8 +179,8 @@ class Param(Node):
         if self.pointer or self.ptr_state_space is not None or self.ptr_alignment is not None:
             space = () if self.ptr_state_space is None else (self.ptr_state_space.ptx,)
             pointer = (".ptr", *space, *align_parts(self.ptr_alignment))
-        size = () if self.array_size is None else dimension_parts(self.array_size)
-        head = (self.state_space.ptx, *align_parts(self.alignment), *vector_parts(self.vector), self.type.ptx)
+        size = () if self.array_size is None else list_dimension_parts(self.array_size)
+        head = (self.state_space.ptx, *align_parts(self.alignment), *list_vector_parts(self.vector), self.type.ptx)
         return (*head, *align_parts(self.trailing_alignment), *pointer, self.name, *size)
 
 
@@ -194,8 +194,8 @@ class FunctionDirective(Node):
     values: tuple[int | str, ...] = ()
 
     def parts(self) -> Sequence[str | Node]:
-        quoted = [f'"{v}"' if isinstance(v, str) else spelling(v) for v in self.values]
-        return (f".{self.name}", *separated(quoted), *((";",) if self.name == "pragma" else ()))
+        words = [f'"{v}"' if isinstance(v, str) else spell_number(v) for v in self.values]
+        return (f".{self.name}", *separate(words), *((";",) if self.name == "pragma" else ()))
 
 
 class Block(Statement):
@@ -249,47 +249,51 @@ class Function(Statement):
 
     def parts(self) -> Sequence[str | Node]:
         linking = () if self.linking is None else (self.linking.ptx,)
-        returns = () if self.return_params is None else ("(", *separated(self.return_params), ")")
-        params = ("(", *separated(self.params), ")") if self.params or self.parens else ()
+        returns = () if self.return_params is None else ("(", *separate(self.return_params), ")")
+        params = ("(", *separate(self.params), ")") if self.params or self.parens else ()
         kind = ".entry" if self.is_entry else ".func"
-        head = (*linking, kind, *attribute_parts(self.attributes), *returns, self.name, *params)
+        head = (*linking, kind, *list_attribute_parts(self.attributes), *returns, self.name, *params)
         return (*head, *self.directives, "{" if self.definition else ";")
 
 
 def align_parts(alignment: int | None) -> tuple[str, ...]:
     """Return the tokens of `.align n`."""
-    return () if alignment is None else (".align", spelling(alignment))
+    return () if alignment is None else (".align", spell_number(alignment))
 
 
-def vector_parts(vector: int | None) -> tuple[str, ...]:
+def list_vector_parts(vector: int | None) -> tuple[str, ...]:
     """Return the token of `.v2`, `.v4`, `.v8`."""
     return () if vector is None else (f".v{vector}",)
 
 
-def dimension_parts(size: int) -> tuple[str, ...]:
+def list_dimension_parts(size: int) -> tuple[str, ...]:
     """Return the tokens of `[size]`, or of `[]`."""
-    return ("[", "]") if size is UNSIZED or (isinstance(size, Number) and not size.text) else ("[", spelling(size), "]")
+    return (
+        ("[", "]")
+        if size is UNSIZED or (isinstance(size, Number) and not size.text)
+        else ("[", spell_number(size), "]")
+    )
 
 
-def attribute_parts(attributes: tuple[Attribute, ...]) -> tuple[str | Node, ...]:
+def list_attribute_parts(attributes: tuple[Attribute, ...]) -> tuple[str | Node, ...]:
     """Return the tokens of `.attribute(…)`."""
-    return (".attribute", "(", *separated(attributes), ")") if attributes else ()
+    return (".attribute", "(", *separate(attributes), ")") if attributes else ()
 
 
-def declarator_parts(item: Declarator) -> Sequence[str | Node]:
+def list_declarator_parts(item: Declarator) -> Sequence[str | Node]:
     """Return the tokens of a name with its range, dimensions and initializer."""
     out: list[str | Node] = [item.name]
     if item.count is not None:
-        out += ["<", spelling(item.count), ">"]
+        out += ["<", spell_number(item.count), ">"]
     for size in () if item.array_size is None else (item.array_size, *item.dims):
-        out += dimension_parts(size)
+        out += list_dimension_parts(size)
     if item.initializer is not None:
-        values = initializer_parts(item.initializer)
+        values = list_initializer_parts(item.initializer)
         out += ["=", "{", *values, "}"] if has_braces(item) else ["=", *values]
     return out
 
 
-def initializer_parts(values: tuple[str | Operand, ...]) -> list[str | Node]:
+def list_initializer_parts(values: tuple[str | Operand, ...]) -> list[str | Node]:
     """Return the tokens of an initializer's values."""
     out: list[str | Node] = []
     for value in values:

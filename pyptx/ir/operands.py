@@ -73,7 +73,7 @@ class VectorOperand(Operand):
     elements: tuple[Operand, ...]
 
     def parts(self) -> Sequence[str | Node]:
-        return ("{", *separated(self.elements), "}")
+        return ("{", *separate(self.elements), "}")
 
 
 class ParenthesizedOperand(Operand):
@@ -82,7 +82,7 @@ class ParenthesizedOperand(Operand):
     elements: tuple[Operand, ...]
 
     def parts(self) -> Sequence[str | Node]:
-        return ("(", *separated(self.elements), ")")
+        return ("(", *separate(self.elements), ")")
 
 
 class AddressOperand(Operand):
@@ -113,7 +113,7 @@ class ConstantAddressOperand(Operand):
     rest: tuple[Operand, ...] = ()
 
     def parts(self) -> Sequence[str | Node]:
-        return ("[", *separated((self.expression, *self.rest)), "]")
+        return ("[", *separate((self.expression, *self.rest)), "]")
 
 
 class IndexedOperand(Operand):
@@ -216,7 +216,7 @@ class FieldOperand(Operand):
         return (self.name, "=", self.value)
 
 
-def separated(items: Iterable[str | Node]) -> Sequence[str | Node]:
+def separate(items: Iterable[str | Node]) -> Sequence[str | Node]:
     """Return the items with commas between them."""
     out: list[str | Node] = []
     for item in items:
@@ -258,7 +258,7 @@ def text_of(operand: Operand) -> str:
     """Return the operand with the default spacing: a space after each comma, none elsewhere."""
     text = operand._text  # pyright: ignore[reportPrivateUsage]
     if text is None:
-        text = _format_plain(operand) or spaced(tokens(operand))
+        text = _format_plain(operand) or join_tokens(tokens(operand))
         cast("Any", type(operand))._text.__set__(operand, text)
     return text
 
@@ -291,11 +291,11 @@ def _format_plain_list(opening: str, operands: Sequence[Operand], closing: str) 
     return f"{opening}{', '.join([o._text or text_of(o) for o in operands])}{closing}"  # pyright: ignore[reportPrivateUsage]
 
 
-def spaced(words: Sequence[str]) -> str:
+def join_tokens(words: Sequence[str]) -> str:
     """Join an operand's tokens with the default spacing."""
-    return "".join([word + inner_gap(word, after) for word, after in zip(words, (*words[1:], ""), strict=True)])
+    return "".join([word + choose_inner_gap(word, after) for word, after in zip(words, (*words[1:], ""), strict=True)])
 
 
-def inner_gap(before: str, after: str) -> str:
+def choose_inner_gap(before: str, after: str) -> str:
     """Return the default gap between two tokens of an operand. `5 % 4` needs its spaces: `%4` is a name."""
     return " " if before == "," or (after and (before == "%" or after == "%")) else ""

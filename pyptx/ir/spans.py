@@ -19,10 +19,10 @@ def token_span(node: Node, first: int, count: int = 1) -> Origin | None:
     before = "".join([word + gap for word, gap in zip(words[:first], layout[1:], strict=False)])
     inner = [word + gap for word, gap in zip(words[first : first + count], layout[first + 1 :], strict=False)]
     length = len("".join(inner)) - len(layout[first + count]) if inner else 1
-    shown = "".join(inner)[:length].partition("\n")[0]
+    first_line = "".join(inner)[:length].partition("\n")[0]
     lines = before.count("\n")
     col = len(before) - before.rfind("\n") if lines else origin.col + len(before)
-    return Span(origin.line + lines, col, max(1, len(shown)), origin.file)
+    return Span(origin.line + lines, col, max(1, len(first_line)), origin.file)
 
 
 def opcode_span(node: Instruction) -> Origin | None:

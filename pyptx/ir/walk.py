@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import cast
 
-from pyptx.ir.base import Node, field_names, tokens
+from pyptx.ir.base import Node, list_field_names, tokens
 from pyptx.ir.directives import Module, Section
 from pyptx.ir.nodes import Block, Function, IntrinsicScope, Label, Statement
 
@@ -57,9 +57,9 @@ def replace_statements(module: Module, change: Change) -> Module:
     header = {id(module.version): "version", id(module.target): "target", id(module.address_size): "address_size"}
     fields: dict[str, Statement] = {}
     for statement in module.statements[: len(module.statements) - len(module.directives)]:
-        changed = change(statement)
-        if changed is not statement:
-            fields[header[id(statement)]] = cast("Statement", changed)
+        replacement = change(statement)
+        if replacement is not statement:
+            fields[header[id(statement)]] = cast("Statement", replacement)
     directives = _replace(module.directives, change)
     if directives is not module.directives:
         return module.replace(directives=directives, **fields)
@@ -81,11 +81,11 @@ def _replace(body: tuple[Statement, ...], change: Change) -> tuple[Statement, ..
                 frame.put(statement, change(statement))
             continue
         frames.pop()
-        done = tuple(frame.out) if frame.changed else frame.body
+        result = tuple(frame.out) if frame.changed else frame.body
         if not frames:
-            return done
+            return result
         owner = cast("Statement", frame.owner)
-        rebuilt = owner.replace(body=done) if frame.changed else owner
+        rebuilt = owner.replace(body=result) if frame.changed else owner
         frames[-1].put(owner, change(rebuilt))
 
 
@@ -113,12 +113,12 @@ class _Frame:
 def strip_layout(module: Module) -> Module:
     """Return the same module without whitespace, comments and places: it prints in the default style."""
 
-    def bare(statement: Statement) -> Statement:
-        fields = field_names(type(statement))
-        gone = {name: None for name in ("layout", "closing", "origin") if name in fields}
-        return statement.replace(**gone)
+    def strip_statement(statement: Statement) -> Statement:
+        fields = list_field_names(type(statement))
+        cleared = {name: None for name in ("layout", "closing", "origin") if name in fields}
+        return statement.replace(**cleared)
 
-    return replace_statements(module, bare).replace(layout=None, origin=None)
+    return replace_statements(module, strip_statement).replace(layout=None, origin=None)
 
 
 def normalize_module(module: Module) -> Module:

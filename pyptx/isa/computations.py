@@ -33,12 +33,12 @@ class Computation(NamedTuple):
 def computations() -> dict[str, Computation]:
     """Return every opcode that computes one value of one type, in the manual's order."""
     rows = [row for section in SECTIONS for row in import_module(f"pyptx.isa.table.{section}").FORMS]
-    known = {opcode: _find_computation(opcode, rows) for opcode in dict.fromkeys(row.opcode for row in rows)}
-    return {opcode: computation for opcode, computation in known.items() if computation is not None}
+    by_opcode = {opcode: _find_computation(opcode, rows) for opcode in dict.fromkeys(row.opcode for row in rows)}
+    return {opcode: computation for opcode, computation in by_opcode.items() if computation is not None}
 
 
 def _find_computation(opcode: str, rows: list[Form]) -> Computation | None:
-    sequences = [(row, slots) for row in rows if row.opcode == opcode for slots in lookup.sequences(row)]
+    sequences = [(row, slots) for row in rows if row.opcode == opcode for slots in lookup.list_sequences(row)]
     plain = [
         (slots, match) for row, slots in sequences for match in [_find_first(row, slots)] if _is_plain(slots, match)
     ]
@@ -51,25 +51,25 @@ def _find_computation(opcode: str, rows: list[Form]) -> Computation | None:
     places = sorted((at, slot.choices[0].text) for slots, _ in plain for at, slot in enumerate(slots[:-1]))
     last = {word: at for at, word in places}
     words = sorted((s.choices[0].text for s in heads if s.name not in several), key=lambda word: (last[word], word))
-    chosen = {text for texts in several.values() for text in texts}
+    modifiers_of_positions = {text for texts in several.values() for text in texts}
     sources = {tuple(operand.name for operand in signature[1:]) for _, match in plain for signature in match.signatures}
     return Computation(
         opcode,
         frozenset(choice.text for slots, _ in plain for choice in slots[-1].choices),
         tuple(sorted(sources, key=len)),
         {_KEYWORDS.get(name, name): tuple(texts) for name, texts in several.items()},
-        tuple(word for word in dict.fromkeys(words) if word not in chosen),
+        tuple(word for word in dict.fromkeys(words) if word not in modifiers_of_positions),
     )
 
 
 def _find_first(row: Form, slots: tuple[Slot, ...]) -> Match:
-    return lookup.match_of(row, tuple((slot.name, slot.choices[0]) for slot in slots))
+    return lookup.make_match(row, tuple((slot.name, slot.choices[0]) for slot in slots))
 
 
 def _is_plain(slots: tuple[Slot, ...], match: Match) -> bool:
     """Tell whether one type is the last modifier, and the operands are one destination followed by values."""
-    typed = [slot for slot in slots if any(word in _TYPES for choice in slot.choices for word in choice.modifiers)]
-    if typed != [slots[-1]] or any(len(choice.modifiers) > 1 for choice in slots[-1].choices):
+    type_slots = [slot for slot in slots if any(word in _TYPES for choice in slot.choices for word in choice.modifiers)]
+    if type_slots != [slots[-1]] or any(len(choice.modifiers) > 1 for choice in slots[-1].choices):
         return False
     return all(
         operand.kind in _VALUES and not operand.count and operand.access == ("r" if place else "w")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
-from pyptx.isa.targets import Availability, Version, availability
+from pyptx.isa.targets import Availability, Version, parse_availability
 
 
 class Place(StrEnum):
@@ -72,7 +72,7 @@ def _directive(
     operands: int = 0,
     names: bool = False,
 ) -> Directive:
-    return Directive(name, places, meaning, availability(ptx, sm), removed, section, operands, names)
+    return Directive(name, places, meaning, parse_availability(ptx, sm), removed, section, operands, names)
 
 
 def _performance(
@@ -80,7 +80,7 @@ def _performance(
     removed: Version | None = None,
 ) -> Directive:  # fmt: skip
     anchor = "performance-tuning-directives-" + name.removeprefix(".").replace("_", "-")
-    return Directive(name, places, meaning, availability(ptx, sm), removed, anchor, operands)
+    return Directive(name, places, meaning, parse_availability(ptx, sm), removed, anchor, operands)
 
 
 _MODULES = (
@@ -219,12 +219,12 @@ DIRECTIVES: tuple[Directive, ...] = (
 )  # fmt: skip
 
 PRAGMAS: tuple[Pragma, ...] = (
-    Pragma("nounroll", "Do not unroll the enclosing loop, or the next one.", availability((2, 0))),
-    Pragma("used_bytes_mask", "Bytes of the next load that are used.", availability((8, 3), "sm_50")),
+    Pragma("nounroll", "Do not unroll the enclosing loop, or the next one.", parse_availability((2, 0))),
+    Pragma("used_bytes_mask", "Bytes of the next load that are used.", parse_availability((8, 3), "sm_50")),
     # The manual says PTX 9.0; ptxas also accepts it in 8.7.
-    Pragma("enable_smem_spilling", "Spill registers to shared memory first.", availability((8, 7), "sm_75")),
-    Pragma("frequency", "Execution frequency of the block.", availability((9, 0))),
-    Pragma("mma_throughput", "Tensor core throughput that the code needs.", availability((9, 3))),
+    Pragma("enable_smem_spilling", "Spill registers to shared memory first.", parse_availability((8, 7), "sm_75")),
+    Pragma("frequency", "Execution frequency of the block.", parse_availability((9, 0))),
+    Pragma("mma_throughput", "Tensor core throughput that the code needs.", parse_availability((9, 3))),
 )
 
 
@@ -233,7 +233,7 @@ def _index_by_name() -> dict[str, Directive]:
     return {d.name: d for d in DIRECTIVES}
 
 
-def directive(name: str) -> Directive | None:
+def find_directive(name: str) -> Directive | None:
     """Return the directive of this name, with its dot."""
     return _index_by_name().get(name)
 
@@ -244,7 +244,7 @@ def list_header_directives(place: Place) -> dict[str, Directive]:
     return {d.name: d for d in DIRECTIVES if place in d.places and d.name not in (".param", ".attribute")}
 
 
-def pragma(text: str) -> Pragma | None:
+def find_pragma(text: str) -> Pragma | None:
     """Return the pragma for a string of `.pragma`, by its first word."""
     first = text.split(None, 1)[0] if text.strip() else ""
     return next((p for p in PRAGMAS if p.name == first), None)

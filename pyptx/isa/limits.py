@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from pyptx.isa.targets import RENAMED, Target, target
+from pyptx.isa.targets import RENAMED, Target, find_target
 
 WARP_SIZE = 32
 KIB = 1024
@@ -59,26 +59,26 @@ _BY_ARCH = {
 
 def sm_limits(name: str) -> SmLimits:
     """Return the limits of a target (`sm_90a` and `sm_90` are the same machine); ValueError for one without a row."""
-    arch = RENAMED.get(target(name).arch, target(name).arch)
+    arch = RENAMED.get(find_target(name).arch, find_target(name).arch)
     if arch not in _BY_ARCH:
-        known = ", ".join(f"sm_{number}" for number in _BY_ARCH)
-        raise ValueError(f"no limits are known for {name}; known targets: {known}")
+        targets = ", ".join(f"sm_{number}" for number in _BY_ARCH)
+        raise ValueError(f"no limits are known for {name}; known targets: {targets}")
     return _BY_ARCH[arch]
 
 
-def static_shared_limit(where: Target) -> int:
+def static_shared_limit(target: Target) -> int:
     """Return how many bytes of statically sized shared variables ptxas accepts: 48 KiB, or the full limit of a CTA on
     targets with the suffix `a` (measured with ptxas 13.5)."""
-    if where.suffix != "a":
+    if target.suffix != "a":
         return STATIC_SHARED
-    return sm_limits(where.name).shared_per_cta
+    return sm_limits(target.name).shared_per_cta
 
 
-def shared_limit(where: Target) -> int:
+def shared_limit(target: Target) -> int:
     """Return the maximum shared memory of a CTA on any machine that runs code for a target: code without a suffix also
     runs on later machines."""
-    own = RENAMED.get(where.arch, where.arch)
-    able = [limits for arch, limits in _BY_ARCH.items() if arch == own or (arch > own and not where.suffix)]
+    own = RENAMED.get(target.arch, target.arch)
+    able = [limits for arch, limits in _BY_ARCH.items() if arch == own or (arch > own and not target.suffix)]
     return max(limits.shared_per_cta for limits in able or _BY_ARCH.values())
 
 

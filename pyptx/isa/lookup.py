@@ -43,15 +43,15 @@ def lookup(opcode: str, modifiers: tuple[str, ...]) -> Match | Mismatch:
 
     Canonical order is preferred; otherwise the modifiers may be in any order or repeated, as ptxas accepts them.
     """
-    matches = matches_of(opcode, modifiers)
+    matches = find_matches(opcode, modifiers)
     return matches[0] if matches else _make_mismatch(opcode, modifiers)
 
 
 @lru_cache(maxsize=16384)
-def matches_of(opcode: str, modifiers: tuple[str, ...]) -> tuple[Match, ...]:
+def find_matches(opcode: str, modifiers: tuple[str, ...]) -> tuple[Match, ...]:
     """Return every row's match of a spelling (rows may share a spelling and differ in operands or targets)."""
-    rows = table.rows(opcode)
-    exact = tuple(_make_match(row, bound, None) for row in rows for bound in _walk(row, modifiers))
+    rows = table.find_rows(opcode)
+    exact = tuple(_make_match(row, bindings, None) for row in rows for bindings in _walk(row, modifiers))
     if exact:
         return exact
     return tuple(
@@ -62,9 +62,9 @@ def matches_of(opcode: str, modifiers: tuple[str, ...]) -> tuple[Match, ...]:
 
 
 @cache
-def sequences(row: Form) -> tuple[tuple[Slot, ...], ...]:
+def list_sequences(row: Form) -> tuple[tuple[Slot, ...], ...]:
     """Return the row's sequences of positions: one for each way to omit optional groups, the longest first."""
-    return tuple(_list_sequences(notation.head(row)))
+    return tuple(_list_sequences(notation.parse_head(row)))
 
 
 def _list_sequences(group: Group) -> Iterator[tuple[Slot, ...]]:
@@ -75,17 +75,17 @@ def _list_sequences(group: Group) -> Iterator[tuple[Slot, ...]]:
         yield ()
 
 
-def spellings(row: Form) -> Iterator[Bindings]:
+def list_spellings(row: Form) -> Iterator[Bindings]:
     """Yield every spelling that the row allows."""
-    for sequence in sequences(row):
+    for sequence in list_sequences(row):
         names = [slot.name for slot in sequence]
         for choices in product(*(slot.choices for slot in sequence)):
             yield tuple(zip(names, choices, strict=True))
 
 
-def match_of(row: Form, bound: Bindings) -> Match:
+def make_match(row: Form, bindings: Bindings) -> Match:
     """Return the match that results from filling the row's positions this way."""
-    return _make_match(row, bound, None)
+    return _make_match(row, bindings, None)
 
 
 def _walk(row: Form, modifiers: tuple[str, ...]) -> Iterator[Bindings]:
@@ -101,7 +101,7 @@ Step = tuple[str, dict[str, list[Choice]]]
 @cache
 def _make_steps(row: Form) -> tuple[tuple[Step, ...], ...]:
     """Return the row's sequences, prepared for matching."""
-    return tuple(tuple((slot.name, _index_by_first(slot)) for slot in sequence) for sequence in sequences(row))
+    return tuple(tuple((slot.name, _index_by_first(slot)) for slot in sequence) for sequence in list_sequences(row))
 
 
 @cache
@@ -116,8 +116,8 @@ def _fill(steps: tuple[Step, ...], modifiers: tuple[str, ...]) -> Iterator[Bindi
     open_paths: list[tuple[int, Bindings]] = [(0, ())]
     for name, choices in steps:
         open_paths = [
-            (at + len(choice.modifiers), (*bound, (name, choice)))
-            for at, bound in open_paths
+            (at + len(choice.modifiers), (*bindings, (name, choice)))
+            for at, bindings in open_paths
             if at < len(modifiers)
             for choice in choices.get(modifiers[at], ())
             if modifiers[at : at + len(choice.modifiers)] == choice.modifiers
@@ -134,25 +134,25 @@ def _fill_reordered(row: Form, modifiers: tuple[str, ...]) -> Iterator[Bindings]
     if len(modifiers) > _LONGEST_REORDERED:
         return
     remaining = list(modifiers)
-    for sequence in sequences(row):
-        bound: list[tuple[str, Choice]] = []
+    for sequence in list_sequences(row):
+        bindings: list[tuple[str, Choice]] = []
         left = list(remaining)
         for slot in sequence:
             choice = _find_first_fitting(slot, left)
             if choice is None:
                 break
-            bound.append((slot.name, choice))
+            bindings.append((slot.name, choice))
             for m in choice.modifiers:
                 left.remove(m)
         else:
-            used = tuple(m for _, choice in bound for m in choice.modifiers)
+            used = tuple(m for _, choice in bindings for m in choice.modifiers)
             head = _count_head(row.opcode, used)
             if modifiers[:head] != used[:head] or _count_head(row.opcode, modifiers) != head:
                 continue
             if _select_ordered(modifiers) != _select_ordered(used):
                 continue
             if all(m in used and m in REPEATABLE for m in left):
-                yield tuple(bound)
+                yield tuple(bindings)
 
 
 def _select_ordered(modifiers: tuple[str, ...]) -> tuple[list[str], ...]:
@@ -173,30 +173,30 @@ def _count_head(opcode: str, modifiers: tuple[str, ...]) -> int:
 _LONGEST_REORDERED = 16
 
 
-def _find_first_fitting(slot: Slot, left: list[str]) -> Choice | None:
+def _find_first_fitting(slot: Slot, remaining: list[str]) -> Choice | None:
     """Return the choice whose first modifier occurs earliest in the text, the longest of several: types keep their
     relative order."""
-    fitting = [c for c in slot.choices if all(left.count(m) >= c.modifiers.count(m) for m in c.modifiers)]
+    fitting = [c for c in slot.choices if all(remaining.count(m) >= c.modifiers.count(m) for m in c.modifiers)]
     return min(
         fitting,
-        key=lambda c: (left.index(c.modifiers[0]), -len(c.modifiers), *map(left.index, c.modifiers)),
+        key=lambda c: (remaining.index(c.modifiers[0]), -len(c.modifiers), *map(remaining.index, c.modifiers)),
         default=None,
     )
 
 
 def _make_mismatch(opcode: str, modifiers: tuple[str, ...]) -> Mismatch:
-    rows = table.rows(opcode)
+    rows = table.find_rows(opcode)
     if not rows:
         return Mismatch(opcode, modifiers, 0, (), known=False)
-    furthest, expected = 0, set[str]()
+    furthest, expectations = 0, set[str]()
     for row in rows:
-        for sequence in sequences(row):
+        for sequence in list_sequences(row):
             at, next_ones = _measure_progress(sequence, modifiers)
             if at > furthest:
-                furthest, expected = at, set[str]()
+                furthest, expectations = at, set[str]()
             if at == furthest:
-                expected |= next_ones
-    return Mismatch(opcode, modifiers, furthest, tuple(sorted(expected)))
+                expectations |= next_ones
+    return Mismatch(opcode, modifiers, furthest, tuple(sorted(expectations)))
 
 
 def _measure_progress(sequence: tuple[Slot, ...], modifiers: tuple[str, ...]) -> tuple[int, set[str]]:
@@ -210,24 +210,26 @@ def _measure_progress(sequence: tuple[Slot, ...], modifiers: tuple[str, ...]) ->
     return at, {""}
 
 
-def _make_match(row: Form, bound: Bindings, canonical: tuple[str, ...] | None) -> Match:
-    chosen = {name: choice.text for name, choice in bound if name}
-    needs = [row.available] + [choice.available for _, choice in bound if choice.available]
-    modifiers = tuple(m for _, choice in bound for m in choice.modifiers)
-    numbers = {name: choice.number for name, choice in bound if name}
-    present = {name for name, _ in bound} | set(modifiers)
-    resolver = _Resolver(row, chosen, numbers, modifiers, present)
-    signatures = tuple(tuple(resolver.operand(p) for p in flat) for flat in _flatten(notation.operands(row), present))
+def _make_match(row: Form, bindings: Bindings, canonical: tuple[str, ...] | None) -> Match:
+    choices = {name: choice.text for name, choice in bindings if name}
+    needs = [row.available] + [choice.available for _, choice in bindings if choice.available]
+    modifiers = tuple(m for _, choice in bindings for m in choice.modifiers)
+    numbers = {name: choice.number for name, choice in bindings if name}
+    present = {name for name, _ in bindings} | set(modifiers)
+    resolver = _Resolver(row, choices, numbers, modifiers, present)
+    signatures = tuple(
+        tuple(resolver.resolve(p) for p in flat) for flat in _flatten(notation.parse_operands(row), present)
+    )
     return Match(
-        row, chosen, modifiers, signatures, tuple(dict.fromkeys(needs)), traits(row.opcode, modifiers), canonical
+        row, choices, modifiers, signatures, tuple(dict.fromkeys(needs)), find_traits(row.opcode, modifiers), canonical
     )  # fmt: skip
 
 
 @lru_cache(maxsize=16384)
-def traits(opcode: str, modifiers: tuple[str, ...]) -> Traits:
+def find_traits(opcode: str, modifiers: tuple[str, ...]) -> Traits:
     """Return the traits of a spelling; modifiers may have their dots or not."""
     bare = tuple(modifier.removeprefix(".") for modifier in modifiers)
-    return read(table.traits().get(table.name_of((opcode, *bare)), ""), bare)
+    return read(table.traits().get(table.find_name((opcode, *bare)), ""), bare)
 
 
 def _flatten(group: OperandGroup, present: set[str]) -> Iterator[tuple[OperandPattern, ...]]:
@@ -247,18 +249,18 @@ class _Resolver:
     def __init__(
         self,
         row: Form,
-        chosen: Mapping[str, str],
+        choices: Mapping[str, str],
         numbers: Mapping[str, int],
         modifiers: tuple[str, ...],
         present: set[str],
     ) -> None:
-        self.row, self.chosen, self.numbers, self.present = row, chosen, numbers, present
+        self.row, self.choices, self.numbers, self.present = row, choices, numbers, present
         types = [m for m in modifiers if m in _TYPE_NAMES]
-        self.default_type = chosen.get("type") or (types[-1] if types else None)
+        self.default_type = choices.get("type") or (types[-1] if types else None)
         spaces = [m for m in modifiers if m in STATE_SPACES]
-        self.default_space = chosen.get("ss") or (spaces[0] if spaces else None)
+        self.default_space = choices.get("ss") or (spaces[0] if spaces else None)
 
-    def operand(self, p: OperandPattern) -> Operand:
+    def resolve(self, p: OperandPattern) -> Operand:
         """Return the operand for a pattern."""
         composite = p.kind in (Kind.ADDRESS, Kind.PIPE)
         return Operand(
@@ -275,19 +277,19 @@ class _Resolver:
             self._find_selectors(p.selectable),
             p.minus,
             p.braceable,
-            tuple(self.operand(part) for part in p.parts if part.condition is None or part.condition in self.present),
+            tuple(self.resolve(part) for part in p.parts if part.condition is None or part.condition in self.present),
             p.optional_parts,
         )
 
     def _find_selectors(self, name: str | None) -> tuple[str, ...]:
-        return tuple(c.text for c in notation.choice_set(self.row.choices[name])) if name else ()
+        return tuple(c.text for c in notation.parse_choices(self.row.choices[name])) if name else ()
 
     def _resolve_type(self, p: OperandPattern) -> str | None:
         if p.type is None:
             return self.default_type if p.kind in (Kind.VALUE, Kind.REGISTER, Kind.MOVABLE, Kind.ADDRESS) else None
         name, _, index = p.type.partition("/")
         if name in self.row.choices:
-            name = self.chosen[name].split(".")[int(index) if index else 0]
+            name = self.choices[name].split(".")[int(index) if index else 0]
         return name
 
     def _resolve_count(self, factors: tuple[str, ...]) -> int:
@@ -297,7 +299,7 @@ class _Resolver:
             if name.isdigit():
                 number = int(name)
             elif name in self.numbers:
-                number = _get_side(self.chosen[name], side) if side else self.numbers[name]
+                number = _get_side(self.choices[name], side) if side else self.numbers[name]
             elif name in self.row.choices:
                 return 0
             else:
@@ -310,7 +312,7 @@ class _Resolver:
             return self.default_space
         if p.space == "generic":
             return None
-        return self.chosen.get(p.space) if p.space in self.row.choices else p.space
+        return self.choices.get(p.space) if p.space in self.row.choices else p.space
 
 
 @cache

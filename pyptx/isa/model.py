@@ -134,16 +134,16 @@ class Operand:
         return _make_element(self)
 
     def __str__(self) -> str:
-        shown = self.name
+        text = self.name
         if self.kind is Kind.ADDRESS:
             return f"[{', '.join(str(part) for part in self.parts)}]"
         if self.kind is Kind.PIPE:
             return "|".join(str(part) for part in self.parts)
         if self.kind is Kind.LIST:
-            return f"({shown}, ...)"
+            return f"({text}, ...)"
         if self.count:
-            shown = "{" + f"{self.name} x{self.count}" + "}"
-        return shown + (f":.{self.type}" if self.type else "")
+            text = "{" + f"{self.name} x{self.count}" + "}"
+        return text + (f":.{self.type}" if self.type else "")
 
 
 @cache

@@ -30,7 +30,7 @@ from dataclasses import replace
 from functools import cache
 
 from pyptx.isa.model import Choice, Form, Group, Kind, OperandGroup, OperandPattern, Slot
-from pyptx.isa.targets import Availability, Version, availability, version
+from pyptx.isa.targets import Availability, Version, parse_availability, parse_version
 
 
 def form(
@@ -48,8 +48,8 @@ def form(
 
     `since` combines `ptx` and `sm` in one string, as a choice does: `"8.6,sm_100a|sm_110f:9.0"`.
     """
-    gone = availability(*removed) if removed else None
-    return Form(line, choices, see, _parse_since(since) if since else availability(ptx, sm), gone, quirk)
+    removal = parse_availability(*removed) if removed else None
+    return Form(line, choices, see, _parse_since(since) if since else parse_availability(ptx, sm), removal, quirk)
 
 
 class NotationError(ValueError):
@@ -57,17 +57,17 @@ class NotationError(ValueError):
 
 
 @cache
-def head(row: Form) -> Group:
+def parse_head(row: Form) -> Group:
     """Return the modifier positions of a row, in the manual's order."""
     text = row.line.split(None, 1)[0][len(row.opcode) :]
-    group, rest = _parse_modifiers(text, row, nested=False)
-    if rest:
+    group, remainder = _parse_modifiers(text, row, is_nested=False)
+    if remainder:
         raise NotationError(f"unbalanced braces in the head of {row!r}")
     return group
 
 
 @cache
-def operands(row: Form) -> OperandGroup:
+def parse_operands(row: Form) -> OperandGroup:
     """Return the operand list of a row."""
     tail = row.line.split(None, 1)[1:]
     return _Operands(tail[0] if tail else "", row).read()
@@ -76,7 +76,7 @@ def operands(row: Form) -> OperandGroup:
 _PIECE = re.compile(r"\.([A-Za-z0-9_:]+)|([{}])")
 
 
-def _parse_modifiers(text: str, row: Form, *, nested: bool) -> tuple[Group, str]:
+def _parse_modifiers(text: str, row: Form, *, is_nested: bool) -> tuple[Group, str]:
     items: list[Slot | Group] = []
     while text:
         piece = _PIECE.match(text)
@@ -86,25 +86,25 @@ def _parse_modifiers(text: str, row: Form, *, nested: bool) -> tuple[Group, str]
         if piece[1]:
             items.append(_parse_slot(piece[1], row))
         elif piece[2] == "{":
-            inner, text = _parse_modifiers(text, row, nested=True)
+            inner, text = _parse_modifiers(text, row, is_nested=True)
             items.append(inner)
-        elif nested:
+        elif is_nested:
             return Group(tuple(items), optional=True), text
         else:
             return Group(tuple(items), optional=False), "}" + text
-    if nested:
+    if is_nested:
         raise NotationError(f"unclosed brace in the head of {row!r}")
     return Group(tuple(items), optional=False), ""
 
 
 def _parse_slot(name: str, row: Form) -> Slot:
     if name in row.choices:
-        return Slot(name, choice_set(row.choices[name]))
+        return Slot(name, parse_choices(row.choices[name]))
     return Slot("", (Choice((name,)),))
 
 
 @cache
-def choice_set(words: str) -> tuple[Choice, ...]:
+def parse_choices(words: str) -> tuple[Choice, ...]:
     """Return the choices that a set's words spell."""
     return tuple(_parse_choice(word) for word in words.split())
 
@@ -119,7 +119,7 @@ def _parse_since(text: str) -> Availability:
     first, _, targets = text.partition(",")
     if first.startswith("sm_"):
         first, targets = "1.0", text
-    return availability(version(first), targets)
+    return parse_availability(parse_version(first), targets)
 
 
 _SPEC = re.compile(
@@ -145,8 +145,8 @@ class _Operands:
             raise self._make_error("end of the line")
         return OperandGroup(group, optional=False)
 
-    def _make_error(self, expected: str) -> NotationError:
-        return NotationError(f"expected {expected} at {self.text[self.at :]!r} in {self.row!r}")
+    def _make_error(self, expectation: str) -> NotationError:
+        return NotationError(f"expected {expectation} at {self.text[self.at :]!r} in {self.row!r}")
 
     def _take(self, token: str) -> bool:
         if self.text.startswith(token, self.at):

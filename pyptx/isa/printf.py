@@ -70,40 +70,40 @@ def parse_format(text: bytes) -> Parts:
     return [*parts, text[end:]]
 
 
-def argument_offsets(parts: Parts) -> list[tuple[int, str]]:
+def list_argument_offsets(parts: Parts) -> list[tuple[int, str]]:
     """Return the offset of each argument in the buffer of `vprintf`, and its type: each is aligned to its size."""
-    placed: list[tuple[int, str]] = []
+    offsets: list[tuple[int, str]] = []
     end = 0
     for dtype in (dtype for part in parts if isinstance(part, Field) for dtype in part.dtypes):
         size = int(dtype[1])
         offset = -(-end // size) * size
-        placed.append((offset, dtype))
+        offsets.append((offset, dtype))
         end = offset + size
-    return placed
+    return offsets
 
 
-def _parse_field(found: re.Match[bytes]) -> Field:
-    text = found[0].decode("latin-1")
-    flags, width, precision, size, kind = ((group or b"").decode("latin-1") for group in found.groups())
+def _parse_field(match: re.Match[bytes]) -> Field:
+    text = match[0].decode("latin-1")
+    flags, width, precision, size, kind = ((group or b"").decode("latin-1") for group in match.groups())
     if kind == "n":
         raise Unprintable("`%n` writes to memory, which printf in device code does not support")
     wide_text = kind in ("c", "s") and size
     if not kind or kind not in SIGNED + UNSIGNED + FLOATS + "csp" or wide_text:
         raise Unprintable(f"printf in device code has no conversion `{text}`; it supports %cdiouxXpeEfFgGaAs")
-    precision = None if found["precision"] is None else precision or "0"
+    precision = None if match["precision"] is None else precision or "0"
     field = Field(text, flags, _parse_count(width or None, text), None, size, kind)
-    return Field(text, flags, field.width, _parse_count(precision, text, bounded=kind != "s"), size, kind)
+    return Field(text, flags, field.width, _parse_count(precision, text, is_bounded=kind != "s"), size, kind)
 
 
-def _parse_count(given: str | None, text: str, *, bounded: bool = True) -> int | str | None:
+def _parse_count(digits_text: str | None, text: str, *, is_bounded: bool = True) -> int | str | None:
     """Return a width or precision; a `bounded` one is the minimum number of characters that a field prints."""
-    if given is None or given == "*":
-        return given
-    digits = given.lstrip("0")[:10] or "0"
-    return within(int(digits), text) if bounded else int(digits)
+    if digits_text is None or digits_text == "*":
+        return digits_text
+    digits = digits_text.lstrip("0")[:10] or "0"
+    return check_within(int(digits), text) if is_bounded else int(digits)
 
 
-def within(count: int, text: str) -> int:
+def check_within(count: int, text: str) -> int:
     """Return a number of characters; refuse one that prints without bound."""
     if count > LONGEST:
         raise Unprintable(f"`{text}` prints {count} characters or more, but a field has {LONGEST} at most")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from pyptx.isa.targets import Availability, Version, availability
+from pyptx.isa.targets import Availability, Version, parse_availability
 from pyptx.types import PtxType, from_name
 
 COMPONENTS = ("x", "y", "z", "w")
@@ -49,7 +49,7 @@ def _register(
 ) -> SpecialRegister:
     see = f"special-registers-{name.removeprefix('%').rstrip('0123456789').replace('_', '-')}"
     return SpecialRegister(
-        name, from_name(type_name), meaning, availability(ptx, sm), see, vector, narrower, requires
+        name, from_name(type_name), meaning, parse_availability(ptx, sm), see, vector, narrower, requires
     )  # fmt: skip
 
 
@@ -163,11 +163,11 @@ def _index_by_name() -> dict[str, SpecialRegister]:
     return {register.name: register for register in SPECIAL_REGISTERS}
 
 
-def special_register(name: str) -> SpecialRegister | None:
+def find_special_register(name: str) -> SpecialRegister | None:
     """Return the special register of this name; a component (`%tid.x`) is a register of its own, without components."""
-    whole = _index_by_name().get(name)
-    if whole is not None:
-        return whole
+    register = _index_by_name().get(name)
+    if register is not None:
+        return register
     base, _, component = name.partition(".")
     vector = _index_by_name().get(base)
     if vector is None or not vector.vector or component not in COMPONENTS:
@@ -175,6 +175,6 @@ def special_register(name: str) -> SpecialRegister | None:
     return replace(vector, name=name, vector=False)
 
 
-def constant(name: str) -> Constant | None:
+def find_constant(name: str) -> Constant | None:
     """Return the predefined constant of this name."""
     return next((c for c in CONSTANTS if c.name == name), None)

@@ -18,7 +18,7 @@ _BY_NAME = {
 }  # fmt: skip
 
 
-def by_name(name: str | Swizzle | None) -> Swizzle:
+def find_swizzle(name: str | Swizzle | None) -> Swizzle:
     """Return the swizzle of this name (`"128B"`, `"128B_ATOM_32B"`, None …); ValueError lists them."""
     if isinstance(name, Swizzle):
         return name

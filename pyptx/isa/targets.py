@@ -61,16 +61,16 @@ class Target:
 
     def provides(self, feature: Target) -> bool:
         """Tell whether code for this target may use a feature introduced with `feature`."""
-        mine, other = RENAMED.get(self.arch, self.arch), RENAMED.get(feature.arch, feature.arch)
+        mine, theirs = RENAMED.get(self.arch, self.arch), RENAMED.get(feature.arch, feature.arch)
         if feature.suffix == "a":
-            return self.suffix == "a" and mine == other
+            return self.suffix == "a" and mine == theirs
         if feature.suffix == "f":
-            return self.suffix != "" and any(mine in f and other in f for f in _FAMILIES) and mine >= other
-        return mine >= other
+            return self.suffix != "" and any(mine in f and theirs in f for f in _FAMILIES) and mine >= theirs
+        return mine >= theirs
 
 
 @cache
-def target(name: str) -> Target:
+def find_target(name: str) -> Target:
     """Return the target of this name; ValueError for a name that no PTX version defines."""
     if name not in FIRST_PTX:
         raise ValueError(f"unknown target {name!r}; the targets are {', '.join(FIRST_PTX)}")
@@ -84,13 +84,13 @@ class Availability:
 
     since: tuple[tuple[Target | None, Version], ...]
 
-    def on(self, where: Target, version: Version) -> bool:
+    def on(self, target: Target, version: Version) -> bool:
         """Tell whether a module of this target and version may use it."""
-        return any((feature is None or where.provides(feature)) and version >= first for feature, first in self.since)
+        return any((feature is None or target.provides(feature)) and version >= first for feature, first in self.since)
 
-    def first_version(self, where: Target) -> Version | None:
+    def find_first_version(self, target: Target) -> Version | None:
         """Return the first PTX version that supports it on this target, or None."""
-        fits = [first for feature, first in self.since if feature is None or where.provides(feature)]
+        fits = [first for feature, first in self.since if feature is None or target.provides(feature)]
         return min(fits, default=None)
 
     def __str__(self) -> str:
@@ -100,18 +100,18 @@ class Availability:
         )
 
 
-def version(text: str) -> Version:
+def parse_version(text: str) -> Version:
     """Return the PTX version that `text` ("8.6") spells."""
     major, _, minor = text.partition(".")
     return int(major), int(minor)
 
 
 @cache
-def availability(ptx: Version, sm: str = "") -> Availability:
+def parse_availability(ptx: Version, sm: str = "") -> Availability:
     """Return the availability that a row spells: `sm` lists targets separated by spaces or `|`, each with its own first
     version after a colon if it differs from `ptx` ("sm_100a sm_110f:9.0")."""
     since: list[tuple[Target | None, Version]] = []
     for word in sm.replace("|", " ").split():
         name, _, first = word.partition(":")
-        since.append((target(name), version(first) if first else ptx))
+        since.append((find_target(name), parse_version(first) if first else ptx))
     return Availability(tuple(since) or ((None, ptx),))

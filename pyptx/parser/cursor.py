@@ -10,7 +10,7 @@ from pyptx.ir.layout import Layout, layout_of
 from pyptx.ir.operands import number_value
 from pyptx.parser import rules
 from pyptx.parser.errors import Failure
-from pyptx.parser.lexer import next_token, padding, stray, tail_at
+from pyptx.parser.lexer import find_padding, make_stray_failure, next_token, tail_at
 
 
 class Cursor:
@@ -21,7 +21,7 @@ class Cursor:
 
     def __init__(self, text: str, at: int = 0) -> None:
         self.text = text
-        self.padding = padding(text)
+        self.padding = find_padding(text)
         self.jump(at)
 
     def jump(self, at: int) -> None:
@@ -66,42 +66,42 @@ class Cursor:
         self.take()
         return True
 
-    def expect(self, token: str, where: str) -> None:
+    def expect(self, token: str, position: str) -> None:
         """Take this token, or fail with its name."""
         if self.token == token and self.kind != "STRING":
             self.take()
         elif token == ";":
-            self.missing_semicolon(where)
+            self.fail_without_semicolon(position)
         else:
-            self.fail(f"`{token}` {where}")
+            self.fail(f"`{token}` {position}")
 
-    def missing_semicolon(self, where: str, also: str = "") -> NoReturn:
+    def fail_without_semicolon(self, position: str, also: str = "") -> NoReturn:
         """Fail for an unterminated statement: if the next token is on a new line, the `;` is missing."""
         if self.kind != "STRAY" and ("\n" in self.gap or self.kind == "END" or self.token in ("}", "@")):
-            follower = "the end of the file" if self.kind == "END" else f"`{shortened(self.token)}`"
-            message = f"expected `;` {where}, found {follower}"
+            follower = "the end of the file" if self.kind == "END" else f"`{shorten(self.token)}`"
+            message = f"expected `;` {position}, found {follower}"
             raise Failure(rules.SEMICOLON, self.taken_end, 1, message, "end the statement with `;`")
-        self.fail(f"{also}`;` {where}")
+        self.fail(f"{also}`;` {position}")
 
-    def name(self, what: str) -> str:
+    def take_name(self, description: str) -> str:
         """Take a name, or fail with a description of it."""
         if self.kind != "NAME" or self.token == "_":
-            self.fail(what)
+            self.fail(description)
         return self.take()
 
-    def number(self, what: str) -> int:
+    def take_number(self, description: str) -> int:
         """Take an integer, keeping any spelling other than plain decimal."""
         token = self.token
         value = number_value(token) if self.kind == "NUMBER" or token == "WARP_SZ" else None
         if not isinstance(value, int):
-            self.fail(what)
+            self.fail(description)
         self.take()
         return value if token == int.__repr__(value) else Number(value, token)
 
-    def string(self, what: str) -> str:
+    def take_string(self, description: str) -> str:
         """Take a string and return it without quotes."""
         if self.kind != "STRING":
-            self.fail(what)
+            self.fail(description)
         return self.take()[1:-1]
 
     def finish(self) -> Layout:
@@ -113,43 +113,43 @@ class Cursor:
             self.skip_to(tail.end())
         return layout_of(gaps)
 
-    def fail(self, expected: str, help: str | None = None) -> NoReturn:
+    def fail(self, expectation: str, help: str | None = None) -> NoReturn:
         """Fail at the next token."""
         if self.kind == "STRAY":
-            raise stray(self.text, self.start)
+            raise make_stray_failure(self.text, self.start)
         if self.kind == "END":
-            raise Failure(rules.UNEXPECTED, self.taken_end, 1, f"expected {expected}, found the end of the file", help)
+            raise Failure(
+                rules.UNEXPECTED, self.taken_end, 1, f"expected {expectation}, found the end of the file", help
+            )
         previous = self.text[self.taken_end - 1 : self.taken_end]
-        glued = (
+        continues_word = (
             previous and not self.gap and self.kind in ("NAME", "NUMBER") and (previous.isalnum() or previous in "._$")
         )
-        if glued:
+        if continues_word:
             begin = self.taken_end - 1
             while begin and (self.text[begin - 1].isalnum() or self.text[begin - 1] in "._$"):
                 begin -= 1
             if self.text[begin].isdigit() or self.text[begin] == ".":
                 word = self.text[begin : self.end]
-                raise Failure(
-                    rules.NUMBER, begin, len(word), f"`{shortened(word)}` is not a valid number", _NUMBER_HELP
-                )
-        message = f"expected {expected}, found `{shortened(self.token)}`"
+                raise Failure(rules.NUMBER, begin, len(word), f"`{shorten(word)}` is not a valid number", _NUMBER_HELP)
+        message = f"expected {expectation}, found `{shorten(self.token)}`"
         raise Failure(rules.UNEXPECTED, self.start, len(self.token), message, help)
 
 
 _NUMBER_HELP = "write 12, 0x1F, 017, 0b11 (with `U` for unsigned), 1.5, 1e-3, 0f3F800000 or 0d3FF0000000000000"
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
+def suggest_nearest(word: str, candidates: Iterable[str]) -> str | None:
     """Return the suggestion of the most similar known word, if any."""
     if not 2 < len(word) < 40:
         return None
     from difflib import get_close_matches
 
-    near = get_close_matches(word, list(known), n=1)
+    near = get_close_matches(word, list(candidates), n=1)
     return f"did you mean `{near[0]}`?" if near else None
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """Return a token, shortened for a message."""
     first = text.partition("\n")[0]
     return first if len(first) <= 40 else f"{first[:37]}…"

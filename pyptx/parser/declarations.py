@@ -11,7 +11,7 @@ from pyptx.ir.nodes import Attribute, Declarator, FunctionDirective, Param, RegD
 from pyptx.ir.operands import ImmediateOperand, LabelOperand, Operand
 from pyptx.isa.directives import Directive, Place, list_header_directives
 from pyptx.parser import rules
-from pyptx.parser.cursor import Cursor, nearest, shortened
+from pyptx.parser.cursor import Cursor, shorten, suggest_nearest
 from pyptx.parser.errors import Failure
 from pyptx.parser.operands import parse_operand
 
@@ -31,33 +31,35 @@ class _Qualifiers(NamedTuple):
     attributes_first: bool
 
 
-def register_declaration(cursor: Cursor, place: Origin | None) -> RegDecl:
+def parse_register_declaration(cursor: Cursor, place: Origin | None) -> RegDecl:
     """Parse `.reg …;`."""
     cursor.take()
     alignment, vector = _parse_alignment(cursor), _parse_vector(cursor)
-    kind = scalar_type(cursor)
+    kind = parse_scalar_type(cursor)
     names = [_parse_register_name(cursor)]
     while cursor.accept(","):
         names.append(_parse_register_name(cursor))
     if cursor.token != ";":
-        cursor.missing_semicolon("after the declaration", "`,` or ")
+        cursor.fail_without_semicolon("after the declaration", "`,` or ")
     cursor.take()
-    first, more = names[0], tuple(names[1:])
-    return RegDecl(kind, first.name, first.count, vector, alignment, more, cursor.finish(), place)
+    first, further = names[0], tuple(names[1:])
+    return RegDecl(kind, first.name, first.count, vector, alignment, further, cursor.finish(), place)
 
 
-def variable_declaration(cursor: Cursor, place: Origin | None, linking: LinkingDirective | None = None) -> VarDecl:
+def parse_variable_declaration(
+    cursor: Cursor, place: Origin | None, linking: LinkingDirective | None = None
+) -> VarDecl:
     """Parse a variable of any state space but `.reg`."""
     space = StateSpace.from_ptx(cursor.take())
     bank = _parse_bank(cursor)
     qualifiers = _parse_qualifiers(cursor)
     vector = _parse_vector(cursor)
-    kind = scalar_type(cursor)
+    kind = parse_scalar_type(cursor)
     items = [_parse_declarator(cursor)]
     while cursor.accept(","):
         items.append(_parse_declarator(cursor))
     if cursor.token != ";":
-        cursor.missing_semicolon("after the declaration", "`,` or ")
+        cursor.fail_without_semicolon("after the declaration", "`,` or ")
     cursor.take()
     first = items[0]
     return VarDecl(
@@ -67,19 +69,19 @@ def variable_declaration(cursor: Cursor, place: Origin | None, linking: LinkingD
     )  # fmt: skip
 
 
-def scalar_type(cursor: Cursor) -> ScalarType:
+def parse_scalar_type(cursor: Cursor) -> ScalarType:
     """Take a type, or fail with the most similar one."""
     scalar = _TYPES.get(cursor.token)
     if scalar is None or cursor.kind != "DOTTED":
         if cursor.kind in ("END", "STRAY"):
             cursor.fail("a type")
-        message = f"expected a type such as `.b32`, found `{shortened(cursor.token)}`"
-        raise Failure(rules.TYPE, cursor.start, len(cursor.token), message, nearest(cursor.token, _TYPES))
+        message = f"expected a type such as `.b32`, found `{shorten(cursor.token)}`"
+        raise Failure(rules.TYPE, cursor.start, len(cursor.token), message, suggest_nearest(cursor.token, _TYPES))
     cursor.take()
     return scalar
 
 
-def attributes(cursor: Cursor) -> tuple[Attribute, ...]:
+def parse_attributes(cursor: Cursor) -> tuple[Attribute, ...]:
     """Take `.attribute(…)`, if present."""
     if not cursor.accept(".attribute"):
         return ()
@@ -91,7 +93,7 @@ def attributes(cursor: Cursor) -> tuple[Attribute, ...]:
     return tuple(entries)
 
 
-def param_list(cursor: Cursor) -> tuple[Param, ...]:
+def parse_param_list(cursor: Cursor) -> tuple[Param, ...]:
     """Take the parameter list of a function, with its parentheses."""
     cursor.expect("(", "before the parameters")
     if cursor.accept(")"):
@@ -105,25 +107,27 @@ def param_list(cursor: Cursor) -> tuple[Param, ...]:
     return tuple(params)
 
 
-def function_directives(cursor: Cursor, place: Place) -> tuple[FunctionDirective, ...]:
+def parse_function_directives(cursor: Cursor, place: Place) -> tuple[FunctionDirective, ...]:
     """Take the directives between a header and its body."""
     directives: list[FunctionDirective] = []
-    known = list_header_directives(place)
+    limits = list_header_directives(place)
     while cursor.kind == "DOTTED":
-        if cursor.token == ".pragma" and ".pragma" in known:
+        if cursor.token == ".pragma" and ".pragma" in limits:
             cursor.take()
-            texts = [cursor.string("a string")]
+            texts = [cursor.take_string("a string")]
             while cursor.accept(","):
-                texts.append(cursor.string("a string"))
+                texts.append(cursor.take_string("a string"))
             cursor.expect(";", "after `.pragma`")
             directives.append(FunctionDirective("pragma", tuple(texts)))
             continue
-        row = known.get(cursor.token)
+        row = limits.get(cursor.token)
         if row is None:
             if cursor.token in _OF_BODIES:
                 cursor.fail("`{` before the body")
-            message = f"`{shortened(cursor.token)}` is not a directive of {_HEADERS[place]}"
-            raise Failure(rules.DIRECTIVE, cursor.start, len(cursor.token), message, nearest(cursor.token, known))
+            message = f"`{shorten(cursor.token)}` is not a directive of {_HEADERS[place]}"
+            raise Failure(
+                rules.DIRECTIVE, cursor.start, len(cursor.token), message, suggest_nearest(cursor.token, limits)
+            )
         name = cursor.take()[1:]
         directives.append(FunctionDirective(name, _parse_operands(cursor, row)))
     return tuple(directives)
@@ -136,18 +140,18 @@ def _parse_operands(cursor: Cursor, directive: Directive) -> tuple[int | str, ..
         while cursor.accept(","):
             names.append(_parse_integer_or_string(cursor))
         return tuple(names)
-    integers = [cursor.number("an integer")] if directive.operands else []
+    integers = [cursor.take_number("an integer")] if directive.operands else []
     while len(integers) < directive.operands and cursor.accept(","):
-        integers.append(cursor.number("an integer"))
+        integers.append(cursor.take_number("an integer"))
     return tuple(integers)
 
 
 def _parse_integer_or_string(cursor: Cursor) -> int | str:
-    return cursor.string("a string") if cursor.kind == "STRING" else cursor.number("an integer or a string")
+    return cursor.take_string("a string") if cursor.kind == "STRING" else cursor.take_number("an integer or a string")
 
 
 def _parse_alignment(cursor: Cursor) -> int | None:
-    return cursor.number("an alignment in bytes") if cursor.accept(".align") else None
+    return cursor.take_number("an alignment in bytes") if cursor.accept(".align") else None
 
 
 def _parse_vector(cursor: Cursor) -> int | None:
@@ -160,15 +164,15 @@ def _parse_vector(cursor: Cursor) -> int | None:
 def _parse_bank(cursor: Cursor) -> int | None:
     if not cursor.accept("["):
         return None
-    bank = cursor.number("a constant bank")
+    bank = cursor.take_number("a constant bank")
     cursor.expect("]", "after the constant bank")
     return bank
 
 
 def _parse_qualifiers(cursor: Cursor) -> _Qualifiers:
-    before = attributes(cursor)
+    before = parse_attributes(cursor)
     alignment = _parse_alignment(cursor)
-    after = () if before else attributes(cursor)
+    after = () if before else parse_attributes(cursor)
     return _Qualifiers(alignment, before or after, not after)
 
 
@@ -178,9 +182,9 @@ def _parse_attribute(cursor: Cursor) -> Attribute:
     name = cursor.take()
     if not cursor.accept("("):
         return Attribute(name)
-    values = [cursor.number("an integer")]
+    values = [cursor.take_number("an integer")]
     while cursor.accept(","):
-        values.append(cursor.number("an integer"))
+        values.append(cursor.take_number("an integer"))
     cursor.expect(")", "after the values of the attribute")
     return Attribute(name, tuple(values))
 
@@ -188,29 +192,29 @@ def _parse_attribute(cursor: Cursor) -> Attribute:
 def _parse_count(cursor: Cursor) -> int | None:
     if not cursor.accept("<"):
         return None
-    count = cursor.number("the number of names")
+    count = cursor.take_number("the number of names")
     cursor.expect(">", "after the number of names")
     return count
 
 
 def _parse_register_name(cursor: Cursor) -> Declarator:
-    name = cursor.name("the name of a register")
+    name = cursor.take_name("the name of a register")
     return Declarator(name, _parse_count(cursor))
 
 
 def _parse_declarator(cursor: Cursor) -> Declarator:
-    name = cursor.name("the name of a variable")
+    name = cursor.take_name("the name of a variable")
     count = _parse_count(cursor)
     sizes: list[int] = []
     while cursor.accept("["):
-        sizes.append(UNSIZED if cursor.token == "]" else cursor.number("the number of elements or `]`"))
+        sizes.append(UNSIZED if cursor.token == "]" else cursor.take_number("the number of elements or `]`"))
         cursor.expect("]", "after the number of elements")
     size, dims = (sizes[0], tuple(sizes[1:])) if sizes else (None, ())
     if not cursor.accept("="):
         return Declarator(name, count, size, None, dims)
-    braced = cursor.token == "{"
-    values = _parse_values(cursor) if braced else (_simplify(parse_operand(cursor, initializer=True)),)
-    braces = None if braced == suggests_braces(size, values) else braced
+    has_braces = cursor.token == "{"
+    values = _parse_values(cursor) if has_braces else (_simplify(parse_operand(cursor, initializer=True)),)
+    braces = None if has_braces == suggests_braces(size, values) else has_braces
     return Declarator(name, count, size, values, dims, braces)
 
 
@@ -247,17 +251,17 @@ def _parse_param(cursor: Cursor) -> Param:
     space = _PARAMETER_SPACES.get(cursor.token) or cursor.fail("`.param` or `.reg`")
     cursor.take()
     alignment, vector = _parse_alignment(cursor), _parse_vector(cursor)
-    kind = scalar_type(cursor)
+    kind = parse_scalar_type(cursor)
     trailing = _parse_alignment(cursor)
     pointer, pointer_space, pointer_alignment = cursor.accept(".ptr"), None, None
     if pointer:
         if cursor.token in (".const", ".global", ".local", ".shared"):
             pointer_space = StateSpace.from_ptx(cursor.take())
         pointer_alignment = _parse_alignment(cursor)
-    name = cursor.take() if cursor.token == "_" else cursor.name("the name of a parameter")
+    name = cursor.take() if cursor.token == "_" else cursor.take_name("the name of a parameter")
     size: int | None = None
     if cursor.accept("["):
-        size = UNSIZED if cursor.token == "]" else cursor.number("the number of elements or `]`")
+        size = UNSIZED if cursor.token == "]" else cursor.take_number("the number of elements or `]`")
         cursor.expect("]", "after the number of elements")
     bare = pointer and pointer_space is None and pointer_alignment is None
     return Param(space, kind, name, size, alignment, pointer_space, pointer_alignment, bare, vector, trailing)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from itertools import repeat
 from typing import Any, cast
 
-from pyptx.ir.base import COLUMN_BITS, NOT_COMPARED, field_names, tokens
+from pyptx.ir.base import COLUMN_BITS, NOT_COMPARED, list_field_names, tokens
 from pyptx.ir.directives import LocDirective, SectionData
 from pyptx.ir.layout import Layout, layout_of
 from pyptx.ir.nodes import Instruction, Label, Predicate, RegDecl, Statement, VarDecl
@@ -22,16 +22,16 @@ from pyptx.ir.operands import (
     LabelOperand,
     Operand,
     RegisterOperand,
-    spaced,
+    join_tokens,
     text_of,
 )
 from pyptx.parser.cursor import Cursor
-from pyptx.parser.declarations import register_declaration, variable_declaration
+from pyptx.parser.declarations import parse_register_declaration, parse_variable_declaration
 from pyptx.parser.errors import Failure
 from pyptx.parser.lexer import NAME, TAIL
 from pyptx.parser.operands import ALONE, parse_operand
 from pyptx.parser.places import Lines
-from pyptx.parser.sections import section_statement
+from pyptx.parser.sections import parse_section_statement
 
 _LARGEST = 1 << 15
 _LONGEST = 1024
@@ -169,7 +169,7 @@ def _parse_fully(text: str) -> _Parsed:
 def _is_default(operand: Operand, gaps: tuple[str, ...]) -> bool:
     words = tokens(operand)
     inner = [word + gap for word, gap in zip(words, (*gaps[1:-1], ""), strict=True)]
-    return "".join(inner) == spaced(words) == text_of(operand)
+    return "".join(inner) == join_tokens(words) == text_of(operand)
 
 
 _Declared = tuple[type[RegDecl | VarDecl], tuple[Any, ...], _Entry]
@@ -197,8 +197,8 @@ class Plain:
         Deliberately one loop: each call here costs a tenth of the speed.
         """
         heads, operand_of = self.heads, self.operands.__getitem__
-        shape_of, single, arguments_of = self.operands.shapes.get, repeat(_SINGLE), self.arguments
-        lines.place(at)
+        shape_of, single, arguments_of = self.operands.shapes.get, repeat(_SINGLE), self.split_arguments
+        lines.locate(at)
         line, line_start = lines.line, lines.line_start
         fresh = line_start == at
         full = False
@@ -207,7 +207,7 @@ class Plain:
         node: Any
         stop = at
         for match in _statements(text, at):
-            lead, guard, head, gap, listing, other, tail = match.groups()
+            lead, guard, head, gap, listing, remainder, tail = match.groups()
             try:
                 if head is not None:
                     opcode, modifiers, layouts = heads[head]
@@ -224,29 +224,29 @@ class Plain:
                     if guard is None:
                         predicate, key = None, (lead, gap, shape, tail)
                     else:
-                        predicate, guard_gap = self.guard(guard)
+                        predicate, guard_gap = self.parse_guard(guard)
                         key = (lead, gap, shape, tail, guard_gap)
-                    entry = layouts.get(key) or self.layout(layouts, opcode, len(modifiers), key)
+                    entry = layouts.get(key) or self.find_layout(layouts, opcode, len(modifiers), key)
                     node = new(Instruction)
                     set_opcode(node, opcode)
                     set_modifiers(node, modifiers)
                     set_operands(node, operands)
                     set_predicate(node, predicate)
-                elif other is None:
+                elif remainder is None:
                     stop = match.start()
                     break
-                elif other[-1] == ":":
+                elif remainder[-1] == ":":
                     key = (lead, "", tail)
-                    entry = self.labels.get(key) or self.label(key)
-                    node = Label(other[:-1])
-                elif other[-1] == ";":
-                    key = (lead, other, tail)
-                    kind, fields, entry = self.declared.get(key) or self.declaration(key)
+                    entry = self.labels.get(key) or self.find_label_layout(key)
+                    node = Label(remainder[:-1])
+                elif remainder[-1] == ";":
+                    key = (lead, remainder, tail)
+                    kind, fields, entry = self.declared.get(key) or self.parse_declaration(key)
                     node = kind(*fields)
                 else:
-                    file, row, column = other[4:].split()
-                    key = (lead, other[4 : -len(file) - len(row) - len(column) - 2], " ", " ", tail)
-                    entry = self.labels.get(key) or self.label(key)
+                    file, row, column = remainder[4:].split()
+                    key = (lead, remainder[4 : -len(file) - len(row) - len(column) - 2], " ", " ", tail)
+                    entry = self.labels.get(key) or self.find_label_layout(key)
                     node = LocDirective(int(file), int(row), int(column))
             except (Failure, _NotPlain, TablesFull) as leaving:
                 full = isinstance(leaving, TablesFull)
@@ -280,14 +280,14 @@ class Plain:
     def run_data(self, text: str, at: int, append: Callable[[Statement], None], lines: Lines) -> int:
         """Append the data lines of a DWARF section from `at` on; return where something else starts. Lines repeat so
         often that whole lines are cached."""
-        lines.place(at)
+        lines.locate(at)
         if lines.line_start != at:
             return at
         line = lines.line
         for match in _data_lines(text, at):
             if match.start() != at:
                 break
-            entry = self.data.get(match[0]) or self.data_line(match[0])
+            entry = self.data.get(match[0]) or self.parse_data_line(match[0])
             if entry is None:
                 break
             node, (layout, newlines, indent, total) = entry
@@ -299,11 +299,11 @@ class Plain:
         lines.line, lines.at, lines.line_start = line, at, at
         return at
 
-    def data_line(self, text: str) -> tuple[SectionData, _Entry] | None:
+    def parse_data_line(self, text: str) -> tuple[SectionData, _Entry] | None:
         """Parse one data line with the full grammar and cache it; None if it is more than that."""
         cursor = Cursor(text)
         try:
-            node = section_statement(cursor, None)
+            node = parse_section_statement(cursor, None)
         except Failure:
             return None
         if cursor.taken_end != len(text) or not isinstance(node, SectionData) or node.layout is None:
@@ -313,14 +313,14 @@ class Plain:
             self.data[text] = entry
         return entry
 
-    def declaration(self, key: tuple[str, str, str]) -> _Declared:
+    def parse_declaration(self, key: tuple[str, str, str]) -> _Declared:
         """Parse a declaration with the full grammar and cache it: most functions repeat the same few."""
         cursor = Cursor("".join(key))
-        parse = register_declaration if key[1].startswith(".reg") else variable_declaration
+        parse = parse_register_declaration if key[1].startswith(".reg") else parse_variable_declaration
         node = parse(cursor, None)
         if cursor.taken_end != sum(map(len, key)) or node.layout is None:
             raise _NotPlain
-        fields = tuple([getattr(node, name) for name in field_names(type(node)) if name not in NOT_COMPARED])
+        fields = tuple([getattr(node, name) for name in list_field_names(type(node)) if name not in NOT_COMPARED])
         entry = (type(node), fields, _measure(node.layout))
         if len(self.declared) >= _LARGEST:
             raise TablesFull
@@ -328,7 +328,7 @@ class Plain:
             self.declared[key] = entry
         return entry
 
-    def arguments(self, listing: str) -> tuple[tuple[Operand, ...], str]:
+    def split_arguments(self, listing: str) -> tuple[tuple[Operand, ...], str]:
         """Split operands, some of which contain brackets."""
         texts = _list_parts(listing)
         if sum(map(len, texts)) + 2 * len(texts) - 2 != len(listing):
@@ -336,21 +336,21 @@ class Plain:
         operands = tuple(map(self.operands.__getitem__, texts))
         return operands, "".join(map(self.operands.shapes.get, texts, repeat(_SINGLE)))
 
-    def guard(self, text: str) -> tuple[Predicate, str]:
+    def parse_guard(self, text: str) -> tuple[Predicate, str]:
         """Return the predicate of `@!%p `, and the rest of its layout."""
         entry = self.guards.get(text)
         if entry is None:
             if len(self.guards) >= _LARGEST:
                 raise TablesFull
-            negated = text[1] == "!"
-            register = text[1 + negated :].rstrip()
+            is_negated = text[1] == "!"
+            register = text[1 + is_negated :].rstrip()
             if register == "_" or not _is_name(register):
                 raise _NotPlain
-            gap = text[1 + negated + len(register) :]
-            entry = self.guards[text] = (Predicate(register, negated), "!" * negated + gap)
+            gap = text[1 + is_negated + len(register) :]
+            entry = self.guards[text] = (Predicate(register, is_negated), "!" * is_negated + gap)
         return entry
 
-    def label(self, gaps: tuple[str, ...]) -> _Entry:
+    def find_label_layout(self, gaps: tuple[str, ...]) -> _Entry:
         """Return the cached layout of a label or `.loc`."""
         if len(self.labels) >= _LARGEST:
             raise TablesFull
@@ -359,7 +359,7 @@ class Plain:
             self.labels[gaps] = layout
         return layout
 
-    def layout(
+    def find_layout(
         self, layouts: dict[tuple[str, ...], _Entry], opcode: str, modifiers: int, key: tuple[str, ...]
     ) -> _Entry:
         """Return the cached layout for `key`."""
@@ -368,9 +368,9 @@ class Plain:
         lead, gap, shape, tail, *guard = key
         if shape and opcode in ALONE:
             raise _NotPlain
-        negated = bool(guard) and guard[0][:1] == "!"
-        gaps = [lead, *[""] * (1 + negated), guard[0][negated:]] if guard else [lead]
-        form = _escape(lead) + (f"%s{guard[0][negated:]}%s" if guard else "%s") + gap
+        is_negated = bool(guard) and guard[0][:1] == "!"
+        gaps = [lead, *[""] * (1 + is_negated), guard[0][is_negated:]] if guard else [lead]
+        form = _escape(lead) + (f"%s{guard[0][is_negated:]}%s" if guard else "%s") + gap
         gaps += [*[""] * modifiers, gap]
         plain = True
         for index, character in enumerate(shape):
@@ -416,7 +416,7 @@ class _Shared:
     plain = Plain()
 
 
-def tables(*, fresh: bool = False) -> Plain:
+def get_tables(*, fresh: bool = False) -> Plain:
     """Return the tables to parse with; new ones if the old ones are full. Threads share them: entries are only
     added."""
     if fresh:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from pyptx.diagnostics import Diagnostic
 from pyptx.parser import rules
 from pyptx.parser.errors import Failure, PtxSyntaxError
-from pyptx.parser.places import span_at
+from pyptx.parser.places import make_span
 
 _COMMENT = r"/\*[^*]*+\*++(?:[^/*][^*]*+\*++)*+/"
 _LINE_MARK = r'[ \t]*+\#[ \t]*+(?:line)?[ \t]*+\d++[ \t]++"[^"\n]*+"(?:[ \t]++\d++)*+[ \t\r]*+(?=\n|\Z)'
@@ -76,8 +76,8 @@ def tokenize(source: str) -> list[Token]:
         kind = match.lastgroup
         if kind is None:
             if start < len(source):
-                if start < padding(source):
-                    raise _convert_to_error(stray(source, start), source)
+                if start < find_padding(source):
+                    raise _convert_to_error(make_stray_failure(source, start), source)
                 gap += source[start:]
             out.append(Token(TokenKind.END, "", line, start - line_start + 1, gap))
             return out
@@ -89,7 +89,7 @@ def tokenize(source: str) -> list[Token]:
             line_start = source.rindex("\n", start, at) + 1
 
 
-def padding(source: str) -> int:
+def find_padding(source: str) -> int:
     """Return the start of the trailing NULs that some compilers write; they belong to the gap there."""
     if source[-1:] not in ("\0", "\n", "\r", " ", "\t") or "\0" not in source[-_PADDING:]:
         return len(source)
@@ -98,7 +98,7 @@ def padding(source: str) -> int:
     return len(source) if at < 0 else at
 
 
-def stray(source: str, start: int) -> Failure:
+def make_stray_failure(source: str, start: int) -> Failure:
     """Return the failure for the character at `start`, which does not start a token."""
     character = source[start]
     if source.startswith("/*", start):
@@ -117,6 +117,6 @@ def stray(source: str, start: int) -> Failure:
 
 def _convert_to_error(failure: Failure, source: str) -> PtxSyntaxError:
     diagnostic: Diagnostic = failure.rule.report(
-        span_at(source, failure.start, failure.length), failure.message, help=failure.help
+        make_span(source, failure.start, failure.length), failure.message, help=failure.help
     )
     return PtxSyntaxError(failure.message, diagnostics=(diagnostic,), source=source)

@@ -159,7 +159,7 @@ def _parse_name(cursor: Cursor, frames: list[_Frame], initializer: bool) -> Oper
         _fail_constant(start, len(name), message, "only the first term may be a register or a symbol")
     if initializer and name == "generic" and cursor.token == "(":
         cursor.take()
-        symbol = cursor.name("the name of a variable")
+        symbol = cursor.take_name("the name of a variable")
         cursor.expect(")", "after the variable")
         return GenericOperand(symbol)
     if cursor.kind == "DOTTED":
@@ -220,8 +220,8 @@ def _parse_after_value(cursor: Cursor, frames: list[_Frame], initializer: bool) 
         cursor.take()
         return True
     if token != _CLOSER[frame.kind]:
-        more = "`,` or " if frame.kind in ("(", "{", "[") else ""
-        cursor.fail(f"{more}`{_CLOSER[frame.kind]}`")
+        separator = "`,` or " if frame.kind in ("(", "{", "[") else ""
+        cursor.fail(f"{separator}`{_CLOSER[frame.kind]}`")
     _close(cursor, frames)
     return False
 
@@ -332,17 +332,17 @@ def _close(cursor: Cursor, frames: list[_Frame]) -> bool:
 
 def _build_address(elements: tuple[Operand, ...]) -> Operand:
     """Return the operand for `[…]` around these elements."""
-    first, rest = elements[0], elements[1:]
+    first, coordinates = elements[0], elements[1:]
     if isinstance(first, RegisterOperand | LabelOperand):
-        return AddressOperand(first.name, None, rest)
+        return AddressOperand(first.name, None, coordinates)
     if isinstance(first, ImmediateOperand):
-        return AddressOperand(first.text, None, rest)
+        return AddressOperand(first.text, None, coordinates)
     if isinstance(first, BinaryOperand) and first.operator == "+":
         left, right = first.left, first.right
         if isinstance(left, ImmediateOperand) and isinstance(right, ImmediateOperand):
-            return AddressOperand(left.text, right.text, rest)
+            return AddressOperand(left.text, right.text, coordinates)
         if isinstance(left, RegisterOperand | LabelOperand):
             if isinstance(right, ImmediateOperand):
-                return AddressOperand(left.name, right.text, rest)
-            return AddressOperand(left.name, None, rest, right)
-    return ConstantAddressOperand(first, rest)
+                return AddressOperand(left.name, right.text, coordinates)
+            return AddressOperand(left.name, None, coordinates, right)
+    return ConstantAddressOperand(first, coordinates)

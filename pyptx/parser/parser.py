@@ -15,10 +15,10 @@ from pyptx.ir.nodes import Statement
 from pyptx.parser import rules, statements
 from pyptx.parser.cursor import Cursor
 from pyptx.parser.errors import Failure, PtxSyntaxError
-from pyptx.parser.fast import TablesFull, tables
+from pyptx.parser.fast import TablesFull, get_tables
 from pyptx.parser.operands import DEEPEST
 from pyptx.parser.places import Lines
-from pyptx.parser.sections import section_statement
+from pyptx.parser.sections import parse_section_statement
 from pyptx.parser.statements import Opening
 
 MOST_ERRORS = 1000
@@ -38,7 +38,7 @@ def parse(source: str, *, recover: bool = False) -> Module | tuple[Module, tuple
     """
     work = Parsing(source)
     with without_collector():
-        module = work.module()
+        module = work.parse_module()
     if recover:
         return module, tuple(work.diagnostics)
     if work.diagnostics:
@@ -55,7 +55,7 @@ class Parsing:
         self.text = source
         self.lines = Lines(source)
         self.cursor = Cursor(source)
-        self.plain = tables()
+        self.plain = get_tables()
         self.open: list[tuple[Opening, list[Statement]]] = []
         self.body: list[Statement] = []
         self.diagnostics: list[Diagnostic] = []
@@ -63,7 +63,7 @@ class Parsing:
         self.clean = True
         self.adrift = False
 
-    def module(self) -> Module:
+    def parse_module(self) -> Module:
         """Parse the whole text."""
         header = self._parse_header()
         cursor = self.cursor
@@ -106,7 +106,7 @@ class Parsing:
                 at = self.plain.run(self.text, at, self.body.append, self.lines)
             except TablesFull:
                 at = self.lines.at
-                self.plain = tables(fresh=True)
+                self.plain = get_tables(fresh=True)
             else:
                 break
         if at > self.cursor.taken_end:
@@ -116,13 +116,13 @@ class Parsing:
         cursor = self.cursor
         place = self._find_place()
         try:
-            version = statements.version(cursor, place)
+            version = statements.parse_version(cursor, place)
             place = self._find_place()
-            target = statements.target(cursor, place)
+            target = statements.parse_target(cursor, place)
             if cursor.token != ".address_size":
                 return version, target, None
             place = self._find_place()
-            return version, target, statements.address_size(cursor, place)
+            return version, target, statements.parse_address_size(cursor, place)
         except Failure as failure:
             self._report(failure)
             cursor.jump(0)
@@ -131,7 +131,7 @@ class Parsing:
             return Version(0, 0, implied=True), Target((), implied=True), None
 
     def _find_place(self) -> Origin:
-        return cast("Origin", self.lines.place(self.cursor.start))
+        return cast("Origin", self.lines.locate(self.cursor.start))
 
     def _parse_statement(self) -> bool:
         """Parse one statement or closing brace; return False after an error. A body that follows at module level then
@@ -144,24 +144,24 @@ class Parsing:
                 return True
             place = self._find_place()
             if not self.open and self.headless and cursor.token in _LATE_HEADER:
-                parsed = _LATE_HEADER[cursor.token](cursor, place)
+                node = _LATE_HEADER[cursor.token](cursor, place)
             elif not self.open and cursor.token == "{" and not self.clean:
-                parsed = statements.body_statement(cursor, place)
+                node = statements.parse_body_statement(cursor, place)
             elif not self.open:
-                parsed = statements.module_statement(cursor, place)
+                node = statements.parse_module_statement(cursor, place)
             elif self.open[-1][0].kind == "section":
-                parsed = section_statement(cursor, place)
+                node = parse_section_statement(cursor, place)
             else:
-                parsed = statements.body_statement(cursor, place)
-            if isinstance(parsed, Opening):
+                node = statements.parse_body_statement(cursor, place)
+            if isinstance(node, Opening):
                 if len(self.open) >= DEEPEST:
                     message = f"blocks nested to more than {DEEPEST} levels"
                     raise Failure(rules.DEPTH, start, 1, message)
-                self.open.append((parsed, self.body))
+                self.open.append((node, self.body))
                 self.body = []
                 self.adrift = False
             else:
-                self.body.append(parsed)
+                self.body.append(node)
         except Failure as failure:
             self._report(failure)
             self._skip(begin, start, failure)
@@ -193,10 +193,10 @@ class Parsing:
         """Turn a failure into a diagnostic; failures come in text order. A failed statement at module level is usually
         followed by the body it should have opened: errors in its statements and closing brace are not reported."""
         if not self.open:
-            lost, self.adrift = self.adrift, failure.rule is not rules.BRACE
-            if lost and failure.rule in (rules.PLACE, rules.BRACE):
+            was_adrift, self.adrift = self.adrift, failure.rule is not rules.BRACE
+            if was_adrift and failure.rule in (rules.PLACE, rules.BRACE):
                 return
-        place = self.lines.place(failure.start)
+        place = self.lines.locate(failure.start)
         span = Span(place >> COLUMN_BITS, place & _COLUMN, max(1, failure.length))
         if self.diagnostics and self.diagnostics[-1].origin == span:
             return
@@ -227,9 +227,9 @@ class Parsing:
 
 
 _LATE_HEADER = {
-    ".version": statements.version,
-    ".target": statements.target,
-    ".address_size": statements.address_size,
+    ".version": statements.parse_version,
+    ".target": statements.parse_target,
+    ".address_size": statements.parse_address_size,
 }
 """A misplaced header is reported once, and its parts are parsed where they are."""
 _line_start_word = re.compile(r"[ \t]*+(?:[}{@]|\.[a-z]|[A-Za-z_$%][\w$]*+[ \t]*+(?:[:.;]|[ \t][%{\[(]))").match

@@ -6,7 +6,7 @@ from pyptx.diagnostics import Span
 from pyptx.ir.base import COLUMN_BITS
 
 
-def span_at(source: str, start: int, length: int = 1) -> Span:
+def make_span(source: str, start: int, length: int = 1) -> Span:
     """Return the place of an offset by scanning the text once."""
     return Span(source.count("\n", 0, start) + 1, start - source.rfind("\n", 0, start), length)
 
@@ -22,11 +22,11 @@ class Lines:
         self.line = 1
         self.line_start = 0
 
-    def place(self, offset: int) -> int:
+    def locate(self, offset: int) -> int:
         """Return `line << COLUMN_BITS | column` of an offset not before the line of the previous one."""
-        passed = self.text.count("\n", self.at, offset)
-        if passed:
-            self.line += passed
+        newlines = self.text.count("\n", self.at, offset)
+        if newlines:
+            self.line += newlines
             self.line_start = self.text.rindex("\n", self.at, offset) + 1
         self.at = max(self.at, offset)
         return self.line << COLUMN_BITS | offset - self.line_start + 1

@@ -9,7 +9,7 @@ from pyptx.ir.nodes import Label, Statement
 from pyptx.parser.cursor import Cursor
 
 
-def section_statement(cursor: Cursor, place: Origin | None) -> Statement:
+def parse_section_statement(cursor: Cursor, place: Origin | None) -> Statement:
     """Parse a label or a data line in a DWARF section."""
     if cursor.kind == "NAME":
         name = cursor.take()
@@ -18,35 +18,35 @@ def section_statement(cursor: Cursor, place: Origin | None) -> Statement:
     if cursor.kind != "DOTTED" or cursor.token not in (".b8", ".b16", ".b32", ".b64"):
         cursor.fail("`.b8`, `.b16`, `.b32`, `.b64`, a label or `}`")
     kind = ScalarType.from_ptx(cursor.take())
-    values = [section_value(cursor)]
+    values = [parse_section_value(cursor)]
     while cursor.accept(","):
-        values.append(section_value(cursor))
+        values.append(parse_section_value(cursor))
     return SectionData(kind, tuple(values), cursor.finish(), place)
 
 
-def section_value(cursor: Cursor) -> int | SectionLabel:
+def parse_section_value(cursor: Cursor) -> int | SectionLabel:
     """Take an integer or a label."""
     if cursor.kind == "NUMBER":
-        return cursor.number("an integer")
+        return cursor.take_number("an integer")
     if cursor.token == "WARP_SZ":
         cursor.fail("an integer, a label or a section")
     if cursor.token == "-":
         cursor.take()
         text = cursor.token
-        value = -cursor.number("an integer")
+        value = -cursor.take_number("an integer")
         return value if f"-{text}" == int.__repr__(value) else Number(value, f"-{text}")
-    return section_label(cursor)
+    return parse_section_label(cursor)
 
 
-def section_label(cursor: Cursor) -> SectionLabel:
+def parse_section_label(cursor: Cursor) -> SectionLabel:
     """Take a label with the offset added to or the label subtracted from it."""
     if cursor.kind not in ("NAME", "DOTTED"):
         cursor.fail("an integer, a label or a section")
     name = cursor.take()
     if cursor.token == "+":
         cursor.take()
-        return SectionLabel(name, cursor.number("an integer"))
+        return SectionLabel(name, cursor.take_number("an integer"))
     if cursor.token == "-":
         cursor.take()
-        return SectionLabel(name, None, cursor.name("a label"))
+        return SectionLabel(name, None, cursor.take_name("a label"))
     return SectionLabel(name)

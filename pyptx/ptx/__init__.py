@@ -188,9 +188,9 @@ def _suggest(name: str) -> str:
     """Return what to use for an unknown name: every instruction of the table is available in `ptx.inst`."""
     if name.startswith("_"):
         return ""
-    from pyptx.isa.table import rows
+    from pyptx.isa.table import find_rows
 
-    replacement = f"ptx.inst.{name}" if rows(name.rstrip("_")) else _ELSEWHERE.get(name)
+    replacement = f"ptx.inst.{name}" if find_rows(name.rstrip("_")) else _ELSEWHERE.get(name)
     return f"; write {replacement}" if replacement else ""
 
 

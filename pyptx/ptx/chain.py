@@ -14,7 +14,7 @@ from pyptx.dsl.emit import Spelling, describe, emit, emit_unchecked, spell
 from pyptx.dsl.registers import Reg, make_destination
 from pyptx.dsl.trace import fail, get_trace
 from pyptx.dsl.values import Pair, Register, RegisterRange
-from pyptx.isa.table import opcodes
+from pyptx.isa.table import list_opcodes
 from pyptx.types import PtxType
 
 
@@ -83,7 +83,7 @@ class Root:
         return Chain(spell(opcode, *modifiers))
 
     def __dir__(self) -> list[str]:
-        return [f"{name}_" if iskeyword(name) else name for name in opcodes()]
+        return [f"{name}_" if iskeyword(name) else name for name in list_opcodes()]
 
     def __repr__(self) -> str:
         return "ptx.inst"

@@ -8,7 +8,7 @@ from pyptx.dsl.scopes import Named, Scope, announce
 from pyptx.dsl.trace import fail, get_trace
 from pyptx.dsl.values import is_integer
 from pyptx.ir.directives import LocDirective, PragmaDirective
-from pyptx.isa.directives import pragma as known_pragma
+from pyptx.isa.directives import find_pragma as known_pragma
 
 
 def scope() -> Scope:
@@ -29,7 +29,7 @@ def pragma(value: str) -> None:
             rules.ARGUMENT, f"`ptx.pragma` takes a string, found {describe(value)}", help='write ptx.pragma("nounroll")'
         )
     entry = known_pragma(value)
-    first = entry.available.first_version(trace.target) if entry is not None and trace.exact is None else None
+    first = entry.available.find_first_version(trace.target) if entry is not None and trace.exact is None else None
     if first is not None:
         trace.require_version(first, f'`.pragma "{value}"`')
     trace.append(PragmaDirective(_check_quotable(value), origin=trace.locate(2)))

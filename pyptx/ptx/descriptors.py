@@ -18,7 +18,7 @@ from pyptx.dsl.shared import SharedAlloc, SharedSlice, SharedView, find_alignmen
 from pyptx.dsl.trace import fail, get_trace
 from pyptx.dsl.values import Register, is_integer
 from pyptx.ir.operands import ImmediateOperand
-from pyptx.isa.swizzle import by_name
+from pyptx.isa.swizzle import find_swizzle
 from pyptx.types import PtxType, b32, b64, u32, u64
 from pyptx.wgmma_layout import GmmaLayout, Major, layout_for_a, layout_for_b
 
@@ -148,7 +148,7 @@ class Matrix:
             self._refuse_extent(name, "M or N", self.rows, first_row, rows)
         if self.depth - first_k < depth:
             self._refuse_extent(name, "K", self.depth, first_k, depth)
-        origin = max(by_name(layout.smem_swizzle).origin_alignment, 16)
+        origin = max(find_swizzle(layout.smem_swizzle).origin_alignment, 16)
         if row * width % origin or (byte and byte * 8 + contiguous * bits > width * 8):
             fail(
                 rules.ARGUMENT,
@@ -195,7 +195,7 @@ def _infer_layout(owner: SharedAlloc, major: Major, name: str) -> GmmaLayout:
     if len(owner.shape) < 2:
         _refuse(name, f"`{owner.name}` has one dimension", "allocate it with smem.wgmma_tile(dtype, (rows, columns))")
     layout = choose_tile_layout(owner.dtype, owner.shape, major)
-    if by_name(owner.swizzle) is not by_name(layout.smem_swizzle):
+    if find_swizzle(owner.swizzle) is not find_swizzle(layout.smem_swizzle):
         _refuse(
             name,
             (
@@ -220,7 +220,7 @@ def choose_tile_layout(dtype: PtxType | str, shape: tuple[int, ...], major: Majo
 
 def _check_place(view: SharedView, owner: SharedAlloc, layout: GmmaLayout, name: str) -> None:
     """Refuse a view that starts inside a swizzle pattern, and rows of a tile stored in several stripes."""
-    origin = max(by_name(layout.smem_swizzle).origin_alignment, 16)
+    origin = max(find_swizzle(layout.smem_swizzle).origin_alignment, 16)
     if len(view.shape) < 2 and layout.stripes > 1:
         _refuse(
             name,

@@ -16,7 +16,7 @@ from pyptx.dsl.values import Register, compute_integer_range, is_integer, unwrap
 from pyptx.ir.kinds import LinkingDirective, ScalarType, StateSpace
 from pyptx.ir.nodes import Function, FunctionDirective, Param, VarDecl
 from pyptx.ir.operands import AddressOperand, LabelOperand
-from pyptx.isa.printf import Field, Parts, Unprintable, argument_offsets, parse_format
+from pyptx.isa.printf import Field, Parts, Unprintable, list_argument_offsets, parse_format
 from pyptx.ptx.conditionals import If
 from pyptx.ptx.functions import call, declare
 from pyptx.types import PtxType, b32, b64, f64, s32, s64, u32, u64
@@ -43,7 +43,7 @@ def printf(text: str, *values: Any) -> None:
     buffer: Any = 0
     if words:
         name = trace.choose_name(None, "$printf")
-        offsets = [offset for offset, _ in argument_offsets(parts)]
+        offsets = [offset for offset, _ in list_argument_offsets(parts)]
         end = offsets[-1] + words[-1].dtype.bits // 8
         trace.declare_variable(VarDecl(StateSpace.LOCAL, ScalarType.B8, name, end, 8))
         for offset, word in zip(offsets, words, strict=True):

@@ -15,7 +15,7 @@ from pyptx.dsl.registers import Dtype, Pred, Reg, create_register, move_type, re
 from pyptx.dsl.trace import fail, get_trace
 from pyptx.dsl.values import Pair, Register, is_integer, is_pair, make_literal
 from pyptx.ir.operands import RegisterOperand
-from pyptx.isa.special import SPECIAL_REGISTERS, special_register
+from pyptx.isa.special import SPECIAL_REGISTERS, find_special_register
 
 
 def sreg(name: str) -> Reg:
@@ -26,7 +26,7 @@ def sreg(name: str) -> Reg:
             UNDECLARED, f"the name of a special register must be a string, found {describe(name)}", help="write %tid.x"
         )
     full = name if name.startswith("%") else f"%{name}"
-    special = special_register(full)
+    special = find_special_register(full)
     if special is None or (special.vector and "." not in full):
         names = [register.name for register in SPECIAL_REGISTERS]
         close = get_close_matches(full, names, 1)

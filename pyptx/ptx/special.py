@@ -4,7 +4,7 @@ them for editors."""
 from __future__ import annotations
 
 from pyptx.dsl.registers import Reg
-from pyptx.isa.special import COMPONENTS, SPECIAL_REGISTERS, special_register
+from pyptx.isa.special import COMPONENTS, SPECIAL_REGISTERS, find_special_register
 from pyptx.ptx.scalar import sreg
 
 
@@ -23,7 +23,7 @@ class Special:
         return Special(f"{self._name}.{component}")
 
     def __dir__(self) -> list[str]:
-        register = special_register(self._name)
+        register = find_special_register(self._name)
         return list(COMPONENTS) if register is not None and register.vector and "." not in self._name else []
 
     def __repr__(self) -> str:
@@ -31,7 +31,7 @@ class Special:
 
 
 def __getattr__(name: str) -> Special:
-    if special_register(f"%{name}") is None:
+    if find_special_register(f"%{name}") is None:
         raise AttributeError(f"PTX has no special register %{name}")
     return Special(f"%{name}")
 

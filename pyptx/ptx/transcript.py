@@ -26,7 +26,7 @@ from pyptx.ir.directives import AddressSize, Module, Section, Target, Version
 from pyptx.ir.layout import layout_of
 from pyptx.ir.nodes import Declarator, Function, Label, Param, Statement
 from pyptx.isa.targets import FIRST_PTX
-from pyptx.isa.targets import target as target_of
+from pyptx.isa.targets import find_target as target_of
 from pyptx.parser import PtxSyntaxError, parse
 from pyptx.ptx.directives import build_data, build_directive
 from pyptx.ptx.exact import make_gap

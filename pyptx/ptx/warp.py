@@ -258,7 +258,7 @@ def reduce(op: str, val: Reg, *, width: int = 32) -> Reg:
 def _has(spelling: Spelling) -> bool:
     """Tell whether the target has an instruction."""
     trace = get_trace()
-    matches = lookup.matches_of(spelling.opcode, spelling.modifiers)
+    matches = lookup.find_matches(spelling.opcode, spelling.modifiers)
     return any(find_missing_requirement(match, trace.target, trace.table_version) is None for match in matches)
 
 

@@ -14,7 +14,7 @@ from pyptx.dsl.shared import SharedSlice, SharedView
 from pyptx.dsl.trace import fail, get_trace
 from pyptx.dsl.values import is_integer
 from pyptx.isa.descriptors import WgmmaDescriptor
-from pyptx.isa.swizzle import by_name
+from pyptx.isa.swizzle import find_swizzle
 from pyptx.ptx.descriptors import (
     BASE_OFFSET,
     advance_descriptor,
@@ -160,7 +160,9 @@ def _describe_operand(
 
 
 def _encode_layout(layout: GmmaLayout) -> int:
-    descriptor = WgmmaDescriptor(0, layout.leading_byte_offset, layout.stride_byte_offset, by_name(layout.smem_swizzle))
+    descriptor = WgmmaDescriptor(
+        0, layout.leading_byte_offset, layout.stride_byte_offset, find_swizzle(layout.smem_swizzle)
+    )
     return encode_or_fail("the layout", descriptor.encode)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from pyptx.check import check
 from pyptx.check.corrections import suggest_corrections
-from pyptx.isa.targets import target
+from pyptx.isa.targets import find_target
 from pyptx.parser import parse
 from tests.check.report import HEADER
 
@@ -42,18 +42,18 @@ def test_a_misspelled_instruction_gets_the_legal_one(line: str, proposed: str) -
 
 def test_a_proposal_takes_the_operands_that_are_there() -> None:
     words = tuple("sync.aligned.m16n8k32.row.col.f32.f16.f16.f32".split("."))
-    dense = suggest_corrections("mma", words, 4, target("sm_90a"), (8, 6))
+    dense = suggest_corrections("mma", words, 4, find_target("sm_90a"), (8, 6))
     assert {proposed[2] for proposed in dense} == {"m16n8k8", "m16n8k16"}
-    sparse = suggest_corrections("mma", words, 6, target("sm_90a"), (8, 6))
+    sparse = suggest_corrections("mma", words, 6, find_target("sm_90a"), (8, 6))
     assert {proposed[0] for proposed in sparse} == {"sp", "sp::ordered_metadata"}
 
 
 def test_a_proposal_exists_on_the_target() -> None:
-    assert suggest_corrections("ld", ("global", "v3", "f32"), 2, target("sm_90"), (8, 6)) == [
+    assert suggest_corrections("ld", ("global", "v3", "f32"), 2, find_target("sm_90"), (8, 6)) == [
         ("global", "v2", "f32"), ("global", "v4", "f32"),
     ]  # fmt: skip
-    assert suggest_corrections("elect", ("snyc",), 2, target("sm_90"), (8, 6)) == [("sync",)]
-    assert suggest_corrections("elect", ("snyc",), 2, target("sm_80"), (8, 6)) == []
+    assert suggest_corrections("elect", ("snyc",), 2, find_target("sm_90"), (8, 6)) == [("sync",)]
+    assert suggest_corrections("elect", ("snyc",), 2, find_target("sm_80"), (8, 6)) == []
 
 
 @pytest.mark.parametrize(

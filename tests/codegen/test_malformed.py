@@ -37,10 +37,10 @@ def _module(lines: list[str]) -> str:
 
 
 def _malformed(opcode: str, source: random.Random) -> Iterator[str]:
-    rows = table.rows(opcode)
+    rows = table.find_rows(opcode)
     for row in source.sample(rows, min(len(rows), 4)):
-        bound = tuple((slot.name, source.choice(slot.choices)) for slot in source.choice(lookup.sequences(row)))
-        match = lookup.match_of(row, bound)
+        bound = tuple((slot.name, source.choice(slot.choices)) for slot in source.choice(lookup.list_sequences(row)))
+        match = lookup.make_match(row, bound)
         for signature in match.signatures:
             for change in range(5):
                 text = split(instruction(match, signature))
@@ -72,7 +72,7 @@ def _survives(source: str) -> None:
 
 def test_every_layer_survives_operands_that_are_wrong(seed: int) -> None:
     source = random.Random(seed)
-    opcodes = source.sample(list(table.opcodes()), 8)
+    opcodes = source.sample(list(table.list_opcodes()), 8)
     _survives(_module([line for opcode in opcodes for line in _malformed(opcode, source)]))
 
 

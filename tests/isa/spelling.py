@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from pyptx.isa import lookup
 from pyptx.isa.model import Match
-from pyptx.isa.targets import NEWEST_PTX, target, version
+from pyptx.isa.targets import NEWEST_PTX, find_target, parse_version
 
 
 def matches(spelling: str) -> tuple[Match, ...]:
     """Return every row's match of a spelling such as `add.sat.s32`."""
     opcode, *modifiers = spelling.split(".")
-    return lookup.matches_of(opcode, tuple(modifiers))
+    return lookup.find_matches(opcode, tuple(modifiers))
 
 
 def legal(spelling: str, where: str | None = None, ptx: str | None = None) -> bool:
     """Tell whether a row allows the spelling: anywhere, or on this target in this PTX version (or the newest)."""
     if where is None:
         return bool(matches(spelling))
-    at = version(ptx) if ptx else NEWEST_PTX
+    at = parse_version(ptx) if ptx else NEWEST_PTX
     return any(
-        all(need.on(target(where), at) for need in match.needs)
-        and not (match.form.removed and match.form.removed.on(target(where), at))
+        all(need.on(find_target(where), at) for need in match.needs)
+        and not (match.form.removed and match.form.removed.on(find_target(where), at))
         for match in matches(spelling)
     )
 

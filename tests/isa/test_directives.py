@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyptx.isa.directives import DIRECTIVES, PRAGMAS, Directive, Place, directive, pragma
+from pyptx.isa.directives import DIRECTIVES, PRAGMAS, Directive, Place, find_directive, find_pragma
 from pyptx.isa.targets import PTX_VERSIONS, Availability, Version
 from tools.isa import audit_spellings
 from tools.isa.audit_spellings import own_places, places_below
@@ -89,7 +89,7 @@ def test_directive_is_available_where_its_row_says(row: Directive) -> None:
 
 @pytest.mark.parametrize("name", [p.name for p in PRAGMAS])
 def test_pragma_is_available_where_its_row_says(name: str) -> None:
-    row = pragma(name)
+    row = find_pragma(name)
     assert row is not None
     probe = f'.visible .entry k() {{ .pragma "{name}{PRAGMA_ARGUMENTS.get(name, "")}"; ret; }}\n'
     assert_available(probe, row.available, None)
@@ -100,13 +100,13 @@ def test_every_directive_has_one_row() -> None:
 
 
 def test_lookup_by_name() -> None:
-    maxntid = directive(".maxntid")
+    maxntid = find_directive(".maxntid")
     assert maxntid is not None
     assert maxntid.places == (Place.KERNEL,)
-    assert directive(".nosuch") is None
-    assert pragma("used_bytes_mask 0xff") is not None
-    assert pragma("nosuch") is None
-    assert pragma("") is None
+    assert find_directive(".nosuch") is None
+    assert find_pragma("used_bytes_mask 0xff") is not None
+    assert find_pragma("nosuch") is None
+    assert find_pragma("") is None
 
 
 def test_versions_of_rows_exist() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyptx.isa import table
-from pyptx.isa.lookup import lookup, matches_of
+from pyptx.isa.lookup import find_matches, lookup
 from pyptx.isa.model import Match, Mismatch
 
 
@@ -94,8 +94,8 @@ def test_an_unknown_opcode_is_known_to_be_unknown() -> None:
 
 
 def test_rows_that_share_a_spelling_all_answer() -> None:
-    assert sorted(len(s) for m in matches_of("min", ("f32",)) for s in m.signatures) == [3, 4]
-    assert sorted(len(s) for m in matches_of("vadd", ("u32", "u32", "u32")) for s in m.signatures) == [3, 4]
+    assert sorted(len(s) for m in find_matches("min", ("f32",)) for s in m.signatures) == [3, 4]
+    assert sorted(len(s) for m in find_matches("vadd", ("u32", "u32", "u32")) for s in m.signatures) == [3, 4]
 
 
 def test_compound_choices_are_matched_whole() -> None:
@@ -111,11 +111,13 @@ def test_needs_join_the_row_and_its_choices() -> None:
     assert len(match.needs) == 4
 
 
-_WORDS = sorted({word for row in table.all_rows() for words in row.choices.values() for word in words.split()} | {"x"})
+_WORDS = sorted(
+    {word for row in table.list_all_rows() for words in row.choices.values() for word in words.split()} | {"x"}
+)
 _MODIFIERS = st.lists(st.sampled_from([word.partition("@")[0] for word in _WORDS if "." not in word]), max_size=6)
 
 
-@given(opcode=st.sampled_from(sorted(table.opcodes())), modifiers=_MODIFIERS)
+@given(opcode=st.sampled_from(sorted(table.list_opcodes())), modifiers=_MODIFIERS)
 def test_lookup_is_total_and_consistent(opcode: str, modifiers: list[str]) -> None:
     found = lookup(opcode, tuple(modifiers))
     if isinstance(found, Mismatch):
@@ -130,4 +132,4 @@ def test_lookup_is_total_and_consistent(opcode: str, modifiers: list[str]) -> No
 
 def test_every_instruction_has_its_meaning() -> None:
     named = {name.split(".")[0] for name in table.meanings()}
-    assert [opcode for opcode in table.opcodes() if opcode not in named] == []
+    assert [opcode for opcode in table.list_opcodes() if opcode not in named] == []

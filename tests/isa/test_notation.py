@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pyptx.isa import lookup, notation, table
 from pyptx.isa.model import Form, Kind, Match, Operand
 from pyptx.isa.notation import NotationError, form
-from pyptx.isa.targets import target
+from pyptx.isa.targets import find_target
 
 
 def spelled(row: Form) -> list[str]:
@@ -18,7 +18,7 @@ def spelled(row: Form) -> list[str]:
 
 
 def matches(row: Form) -> list[Match]:
-    return [lookup.match_of(row, bound) for bound in lookup.spellings(row)]
+    return [lookup.make_match(row, bound) for bound in lookup.list_spellings(row)]
 
 
 def first(row: Form) -> tuple[Operand, ...]:
@@ -128,7 +128,7 @@ def test_an_address_takes_its_space_from_the_modifiers() -> None:
 def test_a_choice_says_since_when(word: str, where: str, version: tuple[int, int], expected: bool) -> None:
     for row in (form("op.m", m=word, see=""), form("op.x", since=word.partition("@")[2], see="")):
         needs = matches(row)[0].needs if word != "x" else ()
-        assert all(need.on(target(where), version) for need in needs) is expected
+        assert all(need.on(find_target(where), version) for need in needs) is expected
 
 
 def test_a_row_says_its_availability_one_way_or_the_other() -> None:
@@ -164,16 +164,16 @@ def test_a_count_must_name_a_position() -> None:
 
 
 def test_every_row_of_the_table_follows_the_notation() -> None:
-    for row in table.all_rows():
-        assert notation.head(row) is not None
-        assert lookup.match_of(row, next(lookup.spellings(row))).signatures, row
+    for row in table.list_all_rows():
+        assert notation.parse_head(row) is not None
+        assert lookup.make_match(row, next(lookup.list_spellings(row))).signatures, row
 
 
 @given(st.data())
 def test_every_spelling_of_every_row_is_found_again(data: st.DataObject) -> None:
-    row = data.draw(st.sampled_from(table.all_rows()))
+    row = data.draw(st.sampled_from(table.list_all_rows()))
     bound = tuple((slot.name, data.draw(st.sampled_from(slot.choices))) for slot in data.draw(
-        st.sampled_from(lookup.sequences(row))))  # fmt: skip
-    expected = lookup.match_of(row, bound)
-    found = lookup.matches_of(row.opcode, expected.modifiers)
+        st.sampled_from(lookup.list_sequences(row))))  # fmt: skip
+    expected = lookup.make_match(row, bound)
+    found = lookup.find_matches(row.opcode, expected.modifiers)
     assert any(match.form is row and match.modifiers == expected.modifiers and not match.canonical for match in found)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pyptx.isa.special import SPECIAL_REGISTERS, constant, special_register
-from pyptx.isa.targets import target
+from pyptx.isa.special import SPECIAL_REGISTERS, find_constant, find_special_register
+from pyptx.isa.targets import find_target
 from tools.isa.audit_special import disagreements
 
 
@@ -29,21 +29,21 @@ def test_ptxas_reads_each_register_where_its_row_says_and_not_below() -> None:
     ],
 )
 def test_type_and_shape(name: str, type_name: str, vector: bool) -> None:
-    register = special_register(name)
+    register = find_special_register(name)
     assert register is not None
     assert (register.name, register.type.name, register.vector) == (name, type_name, vector)
 
 
 @pytest.mark.parametrize("name", ["%tid.q", "%laneid.x", "%envreg32", "%pm8", "%tid.x.y", "tid", "%nosuch", ""])
 def test_no_such_register(name: str) -> None:
-    assert special_register(name) is None
+    assert find_special_register(name) is None
 
 
 def test_clusters_need_hopper() -> None:
-    register = special_register("%cluster_ctarank")
+    register = find_special_register("%cluster_ctarank")
     assert register is not None
-    assert register.available.on(target("sm_90"), (7, 8))
-    assert not register.available.on(target("sm_89"), (9, 0))
+    assert register.available.on(find_target("sm_90"), (7, 8))
+    assert not register.available.on(find_target("sm_89"), (9, 0))
 
 
 def test_names_are_distinct() -> None:
@@ -51,7 +51,7 @@ def test_names_are_distinct() -> None:
 
 
 def test_warp_size() -> None:
-    warp_size = constant("WARP_SZ")
+    warp_size = find_constant("WARP_SZ")
     assert warp_size is not None
     assert warp_size.value == 32
-    assert constant("WARP_SIZE") is None
+    assert find_constant("WARP_SIZE") is None

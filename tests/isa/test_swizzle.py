@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyptx.isa.swizzle import base_offset, by_name, origin_alignment, period, swizzle, unswizzle, xor_terms
+from pyptx.isa.swizzle import base_offset, find_swizzle, origin_alignment, period, swizzle, unswizzle, xor_terms
 from pyptx.tensormap import Swizzle
 
 # "Swizzling Modes": line by line, which chunk of the source each 16 bytes of shared memory hold.
@@ -70,12 +70,12 @@ def test_every_terms_source_bits_stay() -> None:
     ],
 )  # fmt: skip
 def test_names(name: str | None, mode: Swizzle) -> None:
-    assert by_name(name) is mode
+    assert find_swizzle(name) is mode
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(ValueError, match=r"no swizzle '256B'; the swizzles are NONE, .*128B_ATOM_64B"):
-        by_name("256B")
+        find_swizzle("256B")
 
 
 def test_base_offsets_follow_the_manuals_formulas() -> None:

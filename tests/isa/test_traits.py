@@ -10,7 +10,7 @@ import pytest
 
 import pyptx
 from pyptx.isa import lookup, table
-from pyptx.isa.lookup import traits
+from pyptx.isa.lookup import find_traits
 from pyptx.isa.model import Form, Kind, Match, Operand
 from pyptx.isa.traits import LEAVES, PROXIES, Trait
 
@@ -41,7 +41,7 @@ OPCODES_ELSEWHERE = {
 
 
 def _first(row: Form) -> Match:
-    return lookup.match_of(row, next(lookup.spellings(row)))
+    return lookup.make_match(row, next(lookup.list_spellings(row)))
 
 
 def _traits(match: Match) -> set[Trait]:
@@ -53,7 +53,7 @@ def _operands(match: Match) -> Iterator[Operand]:
         yield from signature
 
 
-MATCHES = [_first(row) for row in table.all_rows()]
+MATCHES = [_first(row) for row in table.list_all_rows()]
 _TOUCHES = {
     Trait.LOADS, Trait.STORES, Trait.UPDATES, Trait.ISSUES, Trait.OPAQUE, Trait.SIGNALS, Trait.HINTS, Trait.ORDERS,
     Trait.REARRANGES, Trait.ALLOCATES,
@@ -71,11 +71,11 @@ def test_every_name_with_traits_is_explained_and_every_word_is_known() -> None:
     assert table.traits().keys() <= table.meanings().keys()
     for name in table.traits():
         opcode, *modifiers = name.split(".")
-        assert traits(opcode, tuple(modifiers)), name
+        assert find_traits(opcode, tuple(modifiers)), name
 
 
 def test_every_instruction_has_a_name() -> None:
-    nameless = [match.form.line for match in MATCHES if not table.name_of((match.form.opcode, *match.modifiers))]
+    nameless = [match.form.line for match in MATCHES if not table.find_name((match.form.opcode, *match.modifiers))]
     assert not nameless
 
 
@@ -154,12 +154,12 @@ def test_instructions_without_operands_do_something() -> None:
 )
 def test_traits_of_spellings(spelling: str, wanted: dict[Trait, str]) -> None:
     opcode, *modifiers = spelling.split(".")
-    assert dict(traits(opcode, tuple(modifiers))) == wanted
-    assert dict(traits(opcode, tuple(f".{modifier}" for modifier in modifiers))) == wanted
+    assert dict(find_traits(opcode, tuple(modifiers))) == wanted
+    assert dict(find_traits(opcode, tuple(f".{modifier}" for modifier in modifiers))) == wanted
 
 
 def test_leaving_is_returning_or_exiting() -> None:
-    assert set(traits("ret", ())) | set(traits("exit", ())) == LEAVES
+    assert set(find_traits("ret", ())) | set(find_traits("exit", ())) == LEAVES
 
 
 def _compares_opcodes(path: Path) -> bool:

@@ -25,7 +25,7 @@ def test_mutated_samples(seed: int) -> None:
         module, diagnostics = parse(text, recover=True)
         assert emit(module) == text
         grammar = Parsing(text, fast=False)
-        assert grammar.module() == module or diagnostics
+        assert grammar.parse_module() == module or diagnostics
         assert grammar.diagnostics == list(diagnostics)
         if not diagnostics:
             assert module_tokens(module) == [token.text for token in tokenize(text)][:-1]

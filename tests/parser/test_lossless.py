@@ -32,7 +32,7 @@ def test_samples_lose_nothing(path: Path) -> None:
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
 def test_the_fast_path_says_what_the_grammar_says(path: Path) -> None:
     text = read(path)
-    fast, slow = Parsing(text).module(), Parsing(text, fast=False).module()
+    fast, slow = Parsing(text).parse_module(), Parsing(text, fast=False).parse_module()
     assert fast == slow
     assert spelled(fast) == spelled(slow)
 
@@ -54,7 +54,7 @@ def test_the_corpus_loses_nothing(seed: int) -> None:
         text = read(path)
         assert lossless.token_identity(text) is None, path
         assert lossless.restyling_keeps_meaning(text) is None, path
-        assert spelled(Parsing(text).module()) == spelled(Parsing(text, fast=False).module()), path
+        assert spelled(Parsing(text).parse_module()) == spelled(Parsing(text, fast=False).parse_module()), path
 
 
 @pytest.mark.skipif(not CORPUS, reason="no corpus in this checkout")

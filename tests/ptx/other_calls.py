@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from pyptx import TensorSpec, Tile, ptx, reg, smem
 from pyptx.isa.special import SPECIAL_REGISTERS
-from pyptx.isa.targets import ASSEMBLED, NEWEST_PTX, target
+from pyptx.isa.targets import ASSEMBLED, NEWEST_PTX, find_target
 from pyptx.types import ALL, bf16, e4m3, f16, f32, pred, s8, s32, s64, tf32, u8, u16, u32, u64
 
 
@@ -248,7 +248,7 @@ def descriptors() -> Iterator[Body]:
 def special() -> Iterator[Body]:
     """Every special register, by name and by its own function."""
     for register in SPECIAL_REGISTERS:
-        where = tuple(name for name in ASSEMBLED if register.available.on(target(name), NEWEST_PTX))
+        where = tuple(name for name in ASSEMBLED if register.available.on(find_target(name), NEWEST_PTX))
         last = (where[0], where[-1]) if where else ()
         for name in [f"{register.name[1:]}.{c}" for c in "xyz"] if register.vector else [register.name[1:]]:
             options = {"raw_directives": [("minperctamemory", (16,))]} if name.startswith("perctamemory") else {}

@@ -10,7 +10,7 @@ from pyptx import ptx, reg
 from pyptx.isa import lookup, table
 from pyptx.isa.computations import computations
 from pyptx.isa.model import Form, Kind, Match, Operand
-from pyptx.isa.targets import ASSEMBLED, NEWEST_PTX, target
+from pyptx.isa.targets import ASSEMBLED, NEWEST_PTX, find_target
 from pyptx.types import ALL, from_name
 from tests.ptx.tensor_calls import Call, Registers
 
@@ -23,7 +23,7 @@ _KEYWORDS = {word: keyword for keyword, words in {
     "op": "finite infinite number notanumber normal subnormal",
 }.items() for word in words.split()}  # fmt: skip
 OPCODES = frozenset((*PLAIN, *COMPUTED, "mad", "setp", "cvt", "ld", "st", "elect", "setmaxnreg"))
-ROWS = tuple(row for row in table.all_rows() if row.opcode in OPCODES)
+ROWS = tuple(row for row in table.list_all_rows() if row.opcode in OPCODES)
 TYPES = {t.name for t in ALL}
 _MODES = ("lo", "hi", "wide")
 
@@ -92,7 +92,7 @@ def _multiplied(opcode: str, words: list[str], count: int) -> Made | None:
 
 def _computed(opcode: str, words: list[str], count: int) -> Made | None:
     *modifiers, kind = words
-    if not modifiers and any(match.form.removed for match in lookup.matches_of(opcode, tuple(words))):
+    if not modifiers and any(match.form.removed for match in lookup.find_matches(opcode, tuple(words))):
         return None
     if kind not in TYPES or any(word in (*TYPES, "cc", "and", "or") for word in modifiers):
         return None
@@ -164,9 +164,9 @@ _CALLS: dict[str, Callable[[str, list[str], int], Made | None]] = {
 def calls(rows: tuple[Form, ...] = ROWS) -> Iterator[tuple[Call | None, str]]:
     """Yield every call with its spelling; None where no wrapper writes it."""
     for row in rows:
-        for bound in lookup.spellings(row):
-            match = lookup.match_of(row, bound)
-            where = tuple(name for name in ASSEMBLED if all(n.on(target(name), NEWEST_PTX) for n in match.needs))
+        for bound in lookup.list_spellings(row):
+            match = lookup.make_match(row, bound)
+            where = tuple(name for name in ASSEMBLED if all(n.on(find_target(name), NEWEST_PTX) for n in match.needs))
             spelling = ".".join((row.opcode, *match.modifiers))
             for signature in match.signatures:
                 made = scalar_call(match, signature)

@@ -11,7 +11,7 @@ from pyptx import ptx, reg
 from pyptx.isa import lookup
 from pyptx.isa.model import Kind, Match, Operand
 from pyptx.isa.table import matrix_move, mma, tcgen05, tcgen05_mma, wgmma
-from pyptx.isa.targets import ASSEMBLED, FIRST_PTX, NEWEST_PTX, target
+from pyptx.isa.targets import ASSEMBLED, FIRST_PTX, NEWEST_PTX, find_target
 from pyptx.types import ALL, from_name
 
 TYPES = {t.name for t in ALL}
@@ -243,8 +243,8 @@ def call_of(match: Match, signature: tuple[Operand, ...]) -> Callable[[Registers
 def calls() -> Iterator[Call]:
     """Yield every call."""
     for row in ROWS:
-        for bound in lookup.spellings(row):
-            match = lookup.match_of(row, bound)
+        for bound in lookup.list_spellings(row):
+            match = lookup.make_match(row, bound)
             where = tuple(name for name in ASSEMBLED if _exists(match, name))
             for signature in match.signatures:
                 made = call_of(match, signature)
@@ -254,4 +254,4 @@ def calls() -> Iterator[Call]:
 
 
 def _exists(match: Match, name: str) -> bool:
-    return FIRST_PTX[name] <= NEWEST_PTX and all(need.on(target(name), NEWEST_PTX) for need in match.needs)
+    return FIRST_PTX[name] <= NEWEST_PTX and all(need.on(find_target(name), NEWEST_PTX) for need in match.needs)

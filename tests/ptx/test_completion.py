@@ -15,7 +15,7 @@ import pytest
 import pyptx
 from pyptx import ptx, reg, smem, types
 from pyptx.isa.special import SPECIAL_REGISTERS
-from pyptx.isa.table import opcodes
+from pyptx.isa.table import list_opcodes
 from tests.ptx.test_interface import entries, path_of
 
 LAZY = ["check", "codegen", "emitter", "ir", "parser", "sim"]
@@ -104,5 +104,5 @@ def test_special_registers_and_their_components_are_offered() -> None:
 
 
 def test_opcodes_are_offered() -> None:
-    assert len(dir(ptx.inst)) == len(opcodes())
+    assert len(dir(ptx.inst)) == len(list_opcodes())
     assert {"add", "wgmma", "and_"} <= set(dir(ptx.inst))

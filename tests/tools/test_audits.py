@@ -22,7 +22,7 @@ SPELLINGS_OF_A_ROW = 12
 def some_rows(seed: int) -> list[Form]:
     """Return rows of every opcode's family, a few of each."""
     draw = random.Random(seed)
-    return draw.sample(table.all_rows(), ROWS)
+    return draw.sample(table.list_all_rows(), ROWS)
 
 
 def sampled_cases(seed: int, *, below: bool) -> list[Case]:
@@ -30,7 +30,7 @@ def sampled_cases(seed: int, *, below: bool) -> list[Case]:
     draw = random.Random(seed)
     found: list[Case] = []
     for row in some_rows(seed):
-        sequences = lookup.sequences(row)
+        sequences = lookup.list_sequences(row)
         for _ in range(SPELLINGS_OF_A_ROW):
             sequence = draw.choice(sequences)
             bound = tuple((slot.name, draw.choice(slot.choices)) for slot in sequence)
@@ -56,14 +56,14 @@ def test_legal_spellings_do_not_assemble_below(seed: int) -> None:
 @pytest.mark.parametrize("part", [0, 1])
 def test_every_row_is_available_where_ptxas_has_it(seed: int, part: int) -> None:
     targets = audit_availability.TARGETS[part::2]
-    expected = audit_availability.placed(table.all_rows(), random.Random(seed), targets)
+    expected = audit_availability.placed(table.list_all_rows(), random.Random(seed), targets)
     assert len(set(expected.values())) == 2
     assert audit_availability.disagreements(expected) == []
 
 
 def test_vectors_have_the_widths_that_ptxas_takes(seed: int) -> None:
     draw = random.Random(seed)
-    vectors = [row for row in table.all_rows() if audit_availability.has_vectors(row)]
+    vectors = [row for row in table.list_all_rows() if audit_availability.has_vectors(row)]
     # Most are textures, which are alike.
     kinds = [[row for row in vectors if (row.opcode == "tex") == texture] for texture in (False, True)]
     expected = audit_availability.resized([row for kind in kinds for row in draw.sample(kind, VECTORS)], draw)

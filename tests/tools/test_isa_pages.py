@@ -38,7 +38,7 @@ def test_a_page_shows_every_form_of_its_section_under_its_opcode(section: str) -
 def test_each_form_lists_the_modifiers_of_every_legal_spelling(section: str) -> None:
     texts = PAGES[f"{section}.md"].split("\n```\n")[2::2]
     for row, text in zip(forms(section), texts, strict=True):
-        slots = {slot for sequence in lookup.sequences(row) for slot in sequence if slot.name}
+        slots = {slot for sequence in lookup.list_sequences(row) for slot in sequence if slot.name}
         missing = [
             (slot.name, choice.text)
             for slot in slots

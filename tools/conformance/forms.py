@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pyptx.isa import lookup
 from pyptx.isa.model import Form, Kind, Match, Operand
-from pyptx.isa.targets import FIRST_PTX, Target, Version, target
+from pyptx.isa.targets import FIRST_PTX, Target, Version, find_target
 from tools.isa.audit_spellings import own_places
 from tools.isa.synthesize import Registers, operand, register_class
 
@@ -80,12 +80,12 @@ def cases(sections: Iterable[str] = SECTIONS, arch: str = "sm_90a") -> Iterator[
     for section in sections:
         for row in import_module(f"pyptx.isa.table.{section}").FORMS:
             if row.opcode not in _LEFT_OUT:
-                yield from _of_row(row, target(arch))
+                yield from _of_row(row, find_target(arch))
 
 
 def _of_row(row: Form, wanted: Target) -> Iterator[Case]:
-    for bound in islice(lookup.spellings(row), 100_000):
-        match = lookup.match_of(row, bound)
+    for bound in islice(lookup.list_spellings(row), 100_000):
+        match = lookup.make_match(row, bound)
         made = next((_case(match, s, wanted) for s in match.signatures if _plain(s)), None)
         if made is not None:
             yield from _tables(made) if made.opcode == "lop3" else [made]
@@ -117,7 +117,7 @@ def _case(match: Match, signature: tuple[Operand, ...], wanted: Target) -> Case 
 
 def place_of(match: Match, wanted: Target) -> tuple[Target, Version] | None:
     """Return a target for a spelling: the wanted one if legal, or else one that has it, or None."""
-    firsts = [need.first_version(wanted) for need in match.needs]
+    firsts = [need.find_first_version(wanted) for need in match.needs]
     removed = match.form.removed
     version = max([FIRST_PTX[wanted.name], (7, 0), *(first for first in firsts if first)])
     if None in firsts or (removed and removed.on(wanted, version)):

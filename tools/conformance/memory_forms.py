@@ -15,7 +15,7 @@ from itertools import islice
 
 from pyptx.isa import lookup
 from pyptx.isa.model import Kind, Match, Operand
-from pyptx.isa.targets import Target, target
+from pyptx.isa.targets import Target, find_target
 from pyptx.types import from_name
 from tools.conformance.forms import Case, Column, place_of
 from tools.conformance.modules import CELL
@@ -33,19 +33,19 @@ def memory_cases(sections: Iterable[str] = SECTIONS, arch: str = "sm_90a") -> It
     """Yield the cases of the sections."""
     for section in sections:
         if section == "data_movement":
-            yield from _addresses(target(arch))
+            yield from _addresses(find_target(arch))
             continue
         seen, made = set[tuple[str, ...]](), dict[Case, None]()
         for row in import_module(f"pyptx.isa.table.{section}").FORMS:
             if row.opcode not in _OPCODES:
                 continue
-            for bound in islice(lookup.spellings(row), 200_000):
-                match = lookup.match_of(row, bound)
+            for bound in islice(lookup.list_spellings(row), 200_000):
+                match = lookup.make_match(row, bound)
                 kept = (row.opcode, *(m for m in match.modifiers if m not in _WITHOUT_VALUE))
                 if kept in seen:
                     continue
                 seen.add(kept)
-                made.update(dict.fromkeys(_of_match(match, kept, target(arch))))
+                made.update(dict.fromkeys(_of_match(match, kept, find_target(arch))))
         yield from made
 
 

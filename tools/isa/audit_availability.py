@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pyptx.isa import lookup, table
 from pyptx.isa.model import Choice, Form, Match, Slot
-from pyptx.isa.targets import NEWEST_PTX, target
+from pyptx.isa.targets import NEWEST_PTX, find_target
 from tools.isa.audit_mutants import our_verdicts
 from tools.isa.audit_spellings import TARGETS, Place, own_places, places_below
 from tools.isa.ptxas import Case, verdicts
@@ -31,7 +31,7 @@ _BYTES = frozenset("b8 u8 s8 b16 u16 s16".split())
 
 def bindings(row: Form, draw: random.Random) -> Iterator[lookup.Bindings]:
     """Yield one spelling with only the row's requirements, and one per choice with further requirements."""
-    sequences = lookup.sequences(row)
+    sequences = lookup.list_sequences(row)
     plain = [sequence for sequence in sequences if all(_undated(slot) for slot in sequence)]
     yield _filled(draw.choice(plain or sequences), None, draw)
     dated = {(slot.name, choice): sequence for sequence in sequences for slot in sequence for choice in slot.choices
@@ -59,7 +59,7 @@ def places(match: Match) -> Iterator[Place]:
     """Yield every target of the newest PTX version, the first places that have a spelling, and those just below."""
     removed = match.form.removed
     for name in TARGETS:
-        yield Place(target(name), NEWEST_PTX)
+        yield Place(find_target(name), NEWEST_PTX)
     for own in own_places(match.needs, removed):
         yield own
         yield from places_below(match.needs, own, removed)
@@ -77,7 +77,7 @@ def placed(rows: Sequence[Form], draw: random.Random, targets: Sequence[str] = T
     expected: dict[Case, bool] = {}
     for row in rows:
         for bound in bindings(row, draw):
-            match = lookup.match_of(row, bound)
+            match = lookup.make_match(row, bound)
             text = instruction(match, match.signatures[0])
             for place in places(match):
                 if place.where.name not in targets:
@@ -96,7 +96,7 @@ def resized(rows: Sequence[Form], draw: random.Random) -> dict[Case, bool]:
     found: dict[Case, None] = {}
     for row in rows:
         for bound in _vectors(row, draw):
-            match = lookup.match_of(row, bound)
+            match = lookup.make_match(row, bound)
             text = instruction(match, match.signatures[0])
             own = Place(own_places(match.needs, row.removed)[0].where, NEWEST_PTX)
             if offers(match, own):
@@ -106,7 +106,7 @@ def resized(rows: Sequence[Form], draw: random.Random) -> dict[Case, bool]:
 
 def has_vectors(row: Form) -> bool:
     """Return whether a row has a vector whose width is one of its modifiers."""
-    return any(_sized(slot) for sequence in lookup.sequences(row) for slot in sequence)
+    return any(_sized(slot) for sequence in lookup.list_sequences(row) for slot in sequence)
 
 
 def _sized(slot: Slot) -> bool:
@@ -114,7 +114,7 @@ def _sized(slot: Slot) -> bool:
 
 
 def _vectors(row: Form, draw: random.Random) -> Iterator[lookup.Bindings]:
-    sequence = draw.choice(lookup.sequences(row))
+    sequence = draw.choice(lookup.list_sequences(row))
     for slot in sequence:
         if not _sized(slot):
             continue
@@ -157,7 +157,7 @@ def main(argv: list[str] | None = None) -> int:
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--show", type=int, default=40, help="how many disagreements to print")
     given = options.parse_args(argv)
-    rows = [row for row in table.all_rows() if given.opcode in (None, row.opcode)]
+    rows = [row for row in table.list_all_rows() if given.opcode in (None, row.opcode)]
     draw = random.Random(given.seed)
     expected = placed(rows, draw) | resized(rows, draw)
     wrong = disagreements(expected)

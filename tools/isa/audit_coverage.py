@@ -20,7 +20,8 @@ def has_row(name: str, rows: Iterable[Form]) -> bool:
     """Return whether some row has the name's modifiers in this order, with others between them if need be."""
     opcode, *wanted = name.split(".")
     return any(
-        row.opcode == opcode and any(_contains(sequence, wanted) for sequence in lookup.sequences(row)) for row in rows
+        row.opcode == opcode and any(_contains(sequence, wanted) for sequence in lookup.list_sequences(row))
+        for row in rows
     )
 
 
@@ -34,7 +35,7 @@ def _contains(sequence: tuple[Slot, ...], wanted: list[str]) -> bool:
 
 def main() -> int:
     """Print the missing instructions and the counts."""
-    rows = table.all_rows()
+    rows = table.list_all_rows()
     named = [name for names in INSTRUCTIONS.values() for name in names.split()]
     missing = [name for name in named if name not in WITHOUT_A_ROW and not has_row(name, rows)]
     silent = sorted({row.opcode for row in rows} - {name.split(".")[0] for name in table.meanings()})
@@ -48,7 +49,7 @@ def main() -> int:
     print(
         f"{len(named)} instructions in the manual, {len(missing)} missing, {len(WITHOUT_A_ROW)} omitted with a reason"
     )
-    print(f"{len(rows)} rows, {len(table.opcodes())} opcodes, {quirks} rows with a quirk")
+    print(f"{len(rows)} rows, {len(table.list_opcodes())} opcodes, {quirks} rows with a quirk")
     return 1 if missing or silent else 0
 
 

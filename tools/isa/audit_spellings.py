@@ -17,11 +17,11 @@ from importlib import import_module
 
 from pyptx.isa import lookup, table
 from pyptx.isa.model import Form
-from pyptx.isa.targets import FIRST_PTX, PTX_VERSIONS, Availability, Target, Version, target
+from pyptx.isa.targets import FIRST_PTX, PTX_VERSIONS, Availability, Target, Version, find_target
 from tools.isa.ptxas import OLDEST_PTX, Case, verdicts
 from tools.isa.synthesize import instructions
 
-TARGETS = tuple(name for name in FIRST_PTX if target(name).arch >= 20 and target(name).arch != 101)
+TARGETS = tuple(name for name in FIRST_PTX if find_target(name).arch >= 20 and find_target(name).arch != 101)
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ def own_places(needs: Iterable[Availability], removed: Availability | None = Non
     removed before the oldest version tried here is tried at an older one."""
     best: dict[tuple[str, int], Place] = {}
     for name in TARGETS:
-        where = target(name)
-        firsts = [n.first_version(where) for n in needs]
+        where = find_target(name)
+        firsts = [n.find_first_version(where) for n in needs]
         if None in firsts:
             continue
         version = max([OLDEST_PTX, FIRST_PTX[name], *(f for f in firsts if f)])
@@ -53,7 +53,7 @@ def own_places(needs: Iterable[Availability], removed: Availability | None = Non
 
 
 def _places_of_old(needs: Iterable[Availability], removed: Availability | None) -> list[Place]:
-    where = target("sm_13")
+    where = find_target("sm_13")
     versions = [
         v for v in PTX_VERSIONS if FIRST_PTX["sm_13"] <= v < OLDEST_PTX and not (removed and removed.on(where, v))
     ]
@@ -68,9 +68,9 @@ def places_below(needs: Iterable[Availability], own: Place, removed: Availabilit
     if lower_versions:
         below.append(Place(own.where, lower_versions[-1]))
     lacking = [
-        target(name)
+        find_target(name)
         for name in TARGETS
-        if FIRST_PTX[name] <= own.version and any(n.first_version(target(name)) is None for n in needs)
+        if FIRST_PTX[name] <= own.version and any(n.find_first_version(find_target(name)) is None for n in needs)
     ]
     older = [t for t in lacking if t.arch <= own.where.arch]
     if older:
@@ -81,13 +81,13 @@ def places_below(needs: Iterable[Availability], own: Place, removed: Availabilit
 def cases(rows: Iterable[Form], below: bool) -> Iterator[Case]:
     """Yield every spelling with every operand list, at its first places or at the places below."""
     for row in rows:
-        for bound in lookup.spellings(row):
+        for bound in lookup.list_spellings(row):
             yield from cases_of(row, bound, below)
 
 
 def cases_of(row: Form, bound: lookup.Bindings, below: bool) -> Iterator[Case]:
     """Yield the cases of one spelling."""
-    match = lookup.match_of(row, bound)
+    match = lookup.make_match(row, bound)
     own = own_places(match.needs, row.removed)
     for place in [b for o in own for b in places_below(match.needs, o, row.removed)] if below else own:
         for text in list(instructions(match))[: 1 if below else None]:
@@ -96,7 +96,7 @@ def cases_of(row: Form, bound: lookup.Bindings, below: bool) -> Iterator[Case]:
 
 def rows_of(section: str | None, opcode: str | None) -> tuple[Form, ...]:
     """Return the rows that the command line selects."""
-    rows = import_module(f"pyptx.isa.table.{section}").FORMS if section else table.all_rows()
+    rows = import_module(f"pyptx.isa.table.{section}").FORMS if section else table.list_all_rows()
     return tuple(row for row in rows if opcode in (None, row.opcode))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from pyptx.isa import lookup, table
-from pyptx.isa.targets import FIRST_PTX, PTX_VERSIONS, target
+from pyptx.isa.targets import FIRST_PTX, PTX_VERSIONS, find_target
 from pyptx.types import ALL
 from tools.isa.audit_spellings import OLDEST_PTX, TARGETS, own_places
 from tools.isa.ptxas import Case
@@ -60,16 +60,16 @@ class Source:
 
     def __init__(self, seed: int, opcodes: Sequence[str] = ()) -> None:
         self.random = random.Random(seed)
-        self.opcodes = list(opcodes or table.opcodes())
+        self.opcodes = list(opcodes or table.list_opcodes())
         self.families = {opcode: _family(opcode) for opcode in self.opcodes}
 
     def legal(self) -> Case:
         """Return a legal instruction at one of its first targets or a newer one."""
         opcode = self.random.choice(self.opcodes)
-        row = self.random.choice(table.rows(opcode))
-        sequence = self.random.choice(lookup.sequences(row))
+        row = self.random.choice(table.find_rows(opcode))
+        sequence = self.random.choice(lookup.list_sequences(row))
         bound = tuple((slot.name, self.random.choice(slot.choices)) for slot in sequence)
-        match = lookup.match_of(row, bound)
+        match = lookup.make_match(row, bound)
         places = own_places([*match.needs], row.removed)
         if not places or not match.signatures:
             return self.legal()
@@ -146,14 +146,14 @@ class Source:
 
 def _declarable(case: Case) -> bool:
     """Return whether the registers of the instruction exist under its header."""
-    arch = target(case.target).arch
+    arch = find_target(case.target).arch
     if "b128" in case.text and (case.version < (8, 3) or arch < 70):
         return False
     return "q_f16" not in case.text or (case.version >= (4, 2) and arch >= 53)
 
 
 def _family(opcode: str) -> list[str]:
-    slots = {slot for row in table.rows(opcode) for sequence in lookup.sequences(row) for slot in sequence}
+    slots = {slot for row in table.find_rows(opcode) for sequence in lookup.list_sequences(row) for slot in sequence}
     return sorted({m for slot in slots for choice in slot.choices for m in choice.modifiers})
 
 

@@ -16,7 +16,7 @@ from pyptx.codegen.plan import Attribute, Item, Literal, Name
 from pyptx.codegen.sugar_draft import Draft, Variable
 from pyptx.ir.nodes import Instruction, RegDecl
 from pyptx.ir.operands import AddressOperand, ImmediateOperand, Operand, VectorOperand
-from pyptx.isa.special import special_register
+from pyptx.isa.special import find_special_register
 
 _GENERATED = re.compile(r"%?(?:p|rs?|rd|rq|rl|fd?|hh?|b)\d+")
 """Register names that compilers generate."""
@@ -132,7 +132,7 @@ def _name_result(
     source = operands[1] if len(operands) > 1 else None
     if opcode == "mov":
         name = getattr(source, "name", "")
-        if name.startswith("%") and special_register(name) is not None:
+        if name.startswith("%") and find_special_register(name) is not None:
             base, dot, axis = name[1:].partition(".")
             return base if (axis == "x" and f"%{base}" not in axes) or not dot else f"{base}_{axis}"
         param = _PARAM.search(name) if name[:1] != "%" else None

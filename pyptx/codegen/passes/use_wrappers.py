@@ -12,7 +12,7 @@ from pyptx.codegen.passes.use_families import FAMILIES
 from pyptx.codegen.plan import Attribute, Call, Expr, Literal, build_path, call
 from pyptx.codegen.sugar_site import Site
 from pyptx.ir.operands import AddressOperand, LabelOperand, Operand, VectorOperand
-from pyptx.isa.special import special_register
+from pyptx.isa.special import find_special_register
 
 Ways = Callable[[Site], Iterator[Expr | None]]
 
@@ -30,7 +30,7 @@ def _spell_mov(site: Site) -> Iterator[Expr | None]:
     kind = site.kind
     source = site.actuals[1]
     name = getattr(source, "name", "")
-    if site.fresh and site.pred is None and name.startswith("%") and special_register(name) is not None:
+    if site.fresh and site.pred is None and name.startswith("%") and find_special_register(name) is not None:
         yield call(build_path(f"ptx.special.{name[1:]}"))
     if kind is None:
         return

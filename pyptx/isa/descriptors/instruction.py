@@ -115,10 +115,10 @@ class InstructionDescriptor:
         """Return why the manual's tables do not allow this operation, each reason as a sentence."""
         return [*_find_shape_problems(self, cta_group, ws), *_find_option_problems(self, cta_group, ws)]
 
-    def _find_code(self, table: dict[str, dict[str, int]], dtype: PtxType, what: str) -> int:
+    def _find_code(self, table: dict[str, dict[str, int]], dtype: PtxType, operand: str) -> int:
         codes = table[self.kind]
         if dtype.name not in codes:
-            raise ValueError(f"{what} of kind {self.kind} must be {' or '.join(codes)}, not {dtype}")
+            raise ValueError(f"{operand} of kind {self.kind} must be {' or '.join(codes)}, not {dtype}")
         return codes[dtype.name]
 
 
@@ -132,46 +132,46 @@ def _list_fields(kind: str) -> Fields:
     return {"mxf8f6f4": _SCALED, "mxf4": _FP4, "mxf4nvf4": _FP4}.get(_check_kind(kind), _PLAIN)
 
 
-def _find_type(codes: dict[str, int], code: int, what: str) -> PtxType:
+def _find_type(codes: dict[str, int], code: int, operand: str) -> PtxType:
     for name, number in codes.items():
         if number == code:
             return from_name(name)
-    raise ValueError(f"no type of {what} has the code {code}; known: {codes}")
+    raise ValueError(f"no type of {operand} has the code {code}; known: {codes}")
 
 
 def _list_shapes(kind: str, cta_group: int, ws: bool, sparse: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the allowed M and N, both empty if the combination does not exist."""
-    scaled = kind in _BLOCK_SCALED
+    is_scaled = kind in _BLOCK_SCALED
     if ws:
-        valid = cta_group == 1 and not scaled
+        valid = cta_group == 1 and not is_scaled
         return ((32, 64, 128), (64, 128) if sparse else (64, 128, 256)) if valid else ((), ())
     if cta_group == 2:
-        rows = (256,) if scaled and sparse else (128, 256)
+        rows = (256,) if is_scaled and sparse else (128, 256)
         return rows, tuple(range(32, 257, 32)) if kind == "i8" else tuple(range(16, 257, 16))
     columns = (8, 16, 24, *range(32, 257, 16)) if kind == "i8" else tuple(range(8, 257, 8))
-    return ((128,) if scaled else (64, 128)), columns
+    return ((128,) if is_scaled else (64, 128)), columns
 
 
 def _find_shape_problems(op: InstructionDescriptor, cta_group: int, ws: bool) -> Iterator[str]:
     rows, columns = _list_shapes(_check_kind(op.kind), cta_group, ws, op.sparse)
-    how = f"kind {op.kind}{' .ws' if ws else ''} in cta_group {cta_group}{', sparse' if op.sparse else ''}"
+    mode = f"kind {op.kind}{' .ws' if ws else ''} in cta_group {cta_group}{', sparse' if op.sparse else ''}"
     if not rows:
-        yield f"{how} does not exist"
+        yield f"{mode} does not exist"
         return
     if op.m not in rows:
-        yield f"{how} has M = {' or '.join(map(str, rows))}, not {op.m}"
+        yield f"{mode} has M = {' or '.join(map(str, rows))}, not {op.m}"
     if op.n not in columns:
         first, second, last = columns[0], columns[1], columns[-1]
-        listed = ", ".join(map(str, columns)) if len(columns) <= 3 else f"{first}, {second} … {last}"
-        yield f"{how} has N = {listed}, not {op.n}"
+        choices = ", ".join(map(str, columns)) if len(columns) <= 3 else f"{first}, {second} … {last}"
+        yield f"{mode} has N = {choices}, not {op.n}"
     step = 16 * cta_group
     if op.transpose_b and op.b.bits == 8 and op.n % step:
         yield f"a transposed 8-bit B needs N in steps of {step} in cta_group {cta_group}, not {op.n}"
 
 
 def _find_option_problems(op: InstructionDescriptor, cta_group: int, ws: bool) -> Iterator[str]:
-    for name, transposed, dtype in (("A", op.transpose_a, op.a), ("B", op.transpose_b, op.b)):
-        if transposed and (op.kind in ("mxf4", "mxf4nvf4") or dtype.bits < 8):
+    for name, transpose, dtype in (("A", op.transpose_a, op.a), ("B", op.transpose_b, op.b)):
+        if transpose and (op.kind in ("mxf4", "mxf4nvf4") or dtype.bits < 8):
             yield f"{name} of type {dtype} cannot be transposed in kind {op.kind}"
     if op.kind == "i8" and (op.negate_a or op.negate_b):
         yield "kind i8 cannot negate integers"

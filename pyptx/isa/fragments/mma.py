@@ -79,9 +79,9 @@ def volta_accumulator(dtype: PtxType) -> Fragment:
     )
 
 
-def _count_eights(what: str, size: int) -> int:
+def _count_eights(dimension: str, size: int) -> int:
     if size < 8 or size % 8:
-        raise ValueError(f"{what} of a fragment must be a multiple of 8, got {size}")
+        raise ValueError(f"{dimension} of a fragment must be a multiple of 8, got {size}")
     return size // 8
 
 

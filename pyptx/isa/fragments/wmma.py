@@ -14,13 +14,13 @@ _LANES = 32
 def wmma_fragment(rows: int, cols: int, bits: int, registers: int) -> Fragment:
     """Return the layout of a rows x cols matrix over `registers` registers per lane."""
     register_bits = max(bits, 32)
-    held, per_lane = registers * register_bits // bits, rows * cols // _LANES
+    elements, per_lane = registers * register_bits // bits, rows * cols // _LANES
     if cols % per_lane:
         raise ValueError(f"the {per_lane} elements that a lane holds of {rows} x {cols} are not all in one row")
-    if held % per_lane:
+    if elements % per_lane:
         raise ValueError(
-            f"{registers} registers hold {held} elements, but a lane has {per_lane} elements of {rows} x {cols}"
+            f"{registers} registers hold {elements} elements, but a lane has {per_lane} elements of {rows} x {cols}"
         )
-    copies = (Digit(held // per_lane),) if held > per_lane else ()
+    copies = (Digit(elements // per_lane),) if elements > per_lane else ()
     lanes = (Digit(cols // per_lane, col=per_lane), Digit(rows, row=1))
     return Fragment(lanes, (Digit(per_lane, col=1), *copies), bits, register_bits)

@@ -21,13 +21,13 @@ SECTIONS = (
 @cache
 def _index_by_opcode() -> dict[str, tuple[Form, ...]]:
     forms: dict[str, list[Form]] = {}
-    for row in all_rows():
+    for row in list_all_rows():
         forms.setdefault(row.opcode, []).append(row)
     return {opcode: tuple(rows) for opcode, rows in forms.items()}
 
 
 @cache
-def all_rows() -> tuple[Form, ...]:
+def list_all_rows() -> tuple[Form, ...]:
     """Return every row, in the manual's order."""
     return tuple(row for section in SECTIONS for row in import_module(f"{__name__}.{section}").FORMS)
 
@@ -52,23 +52,23 @@ def traits() -> dict[str, str]:
     }
 
 
-def name_of(words: tuple[str, ...]) -> str:
+def find_name(words: tuple[str, ...]) -> str:
     """Return the name of the instruction that an opcode and its modifiers spell, which `meanings` explains: the longest
     that they begin with; an empty one for an unknown opcode."""
     names = meanings()
     for count in range(len(words), 0, -1):
-        spelled = ".".join(words[:count])
-        for name in (spelled, spelled.partition("::")[0]):
+        prefix = ".".join(words[:count])
+        for name in (prefix, prefix.partition("::")[0]):
             if name in names:
                 return name
     return ""
 
 
-def rows(opcode: str) -> tuple[Form, ...]:
+def find_rows(opcode: str) -> tuple[Form, ...]:
     """Return the rows of an opcode; none for an unknown one."""
     return _index_by_opcode().get(opcode, ())
 
 
-def opcodes() -> tuple[str, ...]:
+def list_opcodes() -> tuple[str, ...]:
     """Return every opcode that has a row."""
     return tuple(_index_by_opcode())

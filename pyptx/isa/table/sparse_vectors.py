@@ -32,16 +32,16 @@ def _registers(bits: int) -> str:
 
 
 def _decompressions() -> Iterator[Form]:
-    for kept, of in _RATIOS:
+    for nonzeros, of in _RATIOS:
         for element in (8, 16):
             for index in (2, 4):
-                if kept * element > 32 or (index == 2 and of > 4):
+                if nonzeros * element > 32 or (index == 2 and of > 4):
                     continue
                 bits = of * element
                 numbers = [n for n in _NUMBERS if 32 <= n * bits <= 128 * 32]
                 yield form(
-                    f"spdecompress.num.sp::{kept}:{of}.b{element}.b{index}  d:w.b32{_registers(bits)}, "
-                    f"metadata:.b32{_registers(kept * index)}, values:.b32{_registers(kept * element)}",
+                    f"spdecompress.num.sp::{nonzeros}:{of}.b{element}.b{index}  d:w.b32{_registers(bits)}, "
+                    f"metadata:.b32{_registers(nonzeros * index)}, values:.b32{_registers(nonzeros * element)}",
                     num=" ".join(f"x{n}" for n in numbers), since=_SINCE, see=_DECOMPRESS,
                 )  # fmt: skip
 

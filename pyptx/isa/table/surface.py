@@ -73,8 +73,8 @@ def _reductions() -> Iterator[Form]:
     for geom, coordinates in (("1d", "c:.b32~"), ("2d", "c:.b32*2"), ("3d 1d 2d", "c:.b32*4"), ("1d", "c:.b32*2")):
         for unit, choices in (("b", _RED_BYTES), ("p", _RED_TEXELS)):
             for op_type in choices.split():
-                spelled, _, since = op_type.partition("@")
-                op, _, ctype = spelled.partition(".")
+                type_name, _, since = op_type.partition("@")
+                op, _, ctype = type_name.partition(".")
                 yield form(
                     f"sured.{unit}.{op}.geom.{ctype}.clamp  [a:wvar.surfref, {coordinates}], b:.{ctype}+",
                     geom=geom, clamp=_CLAMP, since=since or "2.0,sm_20", see=_SURED,

@@ -77,9 +77,9 @@ def _lookups(mode: str, since: str, after: str, geometry: _Geometry) -> Iterator
     extras = geometry.offset + geometry.depth
     for texture in _TEXTURE:
         address = f"{texture}{geometry.coordinates}]{after}"
-        for result, more, first in (("", "", since), ("", extras, _EXTRAS), ("|p:.pred", extras, _PREDICATE)):
+        for result, extra, first in (("", "", since), ("", extras, _EXTRAS), ("|p:.pred", extras, _PREDICATE)):
             yield form(
-                f"tex{mode}.geom.result.{geometry.ctype}  d:w_.result/1*result{result}, {address}{more}",
+                f"tex{mode}.geom.result.{geometry.ctype}  d:w_.result/1*result{result}, {address}{extra}",
                 base="base@3.1", geom=geometry.names, result=_RESULT, since=first, see=_TEX,
             )  # fmt: skip
 
@@ -104,13 +104,13 @@ def _tld4() -> Iterator[Form]:
     ):
         for texture in _TEXTURE:
             address = f"{texture}{coordinates}]"
-            for result, more, since in (
+            for result, extra, since in (
                 ("", "", first),
                 ("", offset + _DEPTH, _EXTRAS),
                 ("|p:.pred", offset + _DEPTH, _PREDICATE),
             ):
                 yield form(
-                    f"tld4.comp.{geom}.v4.dtype.f32  d:w_.dtype*4{result}, {address}{more}",
+                    f"tld4.comp.{geom}.v4.dtype.f32  d:w_.dtype*4{result}, {address}{extra}",
                     comp="r g b a", dtype="u32 s32 f32", since=since, see=_TLD4,
                 )  # fmt: skip
 

@@ -11,7 +11,7 @@ from pyptx.dsl.scopes import intrinsic
 from pyptx.dsl.trace import fail
 from pyptx.dsl.values import is_integer
 from pyptx.isa.descriptors import InstructionDescriptor, Tcgen05Descriptor, ZeroColumnMask
-from pyptx.isa.swizzle import by_name
+from pyptx.isa.swizzle import find_swizzle
 from pyptx.ptx.descriptors import BASE_OFFSET, START, check_bytes, check_field, emit_descriptor, encode_or_fail
 from pyptx.tensormap import Swizzle
 from pyptx.types import e2m1, e4m3, f32, s8, s32, u8, ue4m3, ue8m0
@@ -45,7 +45,7 @@ def descriptor(
     offset to a register), then `and.b32`, `shr.u32`, `cvt.u64.u32`, `or.b64`.
     """
     try:
-        mode = by_name(swizzle)
+        mode = find_swizzle(swizzle)
     except (ValueError, AttributeError):
         fail(
             rules.ARGUMENT, f"`swizzle` must be one of {', '.join(_SWIZZLES)}, found {describe(swizzle)}",
@@ -74,7 +74,9 @@ def masked_descriptor(
 
 def encode_layout(layout: GmmaLayout) -> int:
     """Return the constant bits for a canonical layout, whose strides are the same as for wgmma."""
-    encoding = Tcgen05Descriptor(0, layout.leading_byte_offset, layout.stride_byte_offset, by_name(layout.smem_swizzle))
+    encoding = Tcgen05Descriptor(
+        0, layout.leading_byte_offset, layout.stride_byte_offset, find_swizzle(layout.smem_swizzle)
+    )
     return encode_or_fail("the layout", encoding.encode)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from pyptx.check.body import Step
 from pyptx.diagnostics import Origin, PtxError
 from pyptx.ir import Function, opcode_span
-from pyptx.isa.printf import LONGEST, Parts, Unprintable, argument_offsets, parse_format
+from pyptx.isa.printf import LONGEST, Parts, Unprintable, list_argument_offsets, parse_format
 from pyptx.sim.base.formats import Array, Value
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.execution.machine import Batch
@@ -76,7 +76,7 @@ def _vprintf(machine: Batch, site: Site, lanes: Lanes, base: Value, origin: Orig
     formats, arguments = _word(site, lanes, base, 8, "u8"), _word(site, lanes, base, 16, "u8")
     texts, counts = [""] * lanes.n, np.full(lanes.n, -1, np.int32)
     for parts, members in _by_format(machine, site, lanes, formats, origin):
-        some, placed = lanes.shape.select_index(lanes.index[members]), argument_offsets(parts)
+        some, placed = lanes.shape.select_index(lanes.index[members]), list_argument_offsets(parts)
         columns = [_loaded(site, some, "", arguments[members] + np.uint64(offset), dtype) for offset, dtype in placed]
         counts[members] = len(placed)
         for at, member in enumerate(members):

@@ -25,7 +25,7 @@ from pyptx.ir import (
 from pyptx.ir.operands import Operand as Actual
 from pyptx.isa.model import Kind as OperandKind
 from pyptx.isa.model import Operand
-from pyptx.isa.special import COMPONENTS, special_register
+from pyptx.isa.special import COMPONENTS, find_special_register
 from pyptx.sim.base.formats import CLASSES, dtype_of, suffix_of
 from pyptx.sim.execution import calls
 from pyptx.sim.execution.accumulators import product_number
@@ -290,7 +290,7 @@ class Writer(BlockText):
 
     def _components(self, name: str, step: Step) -> list[str]:
         """Return the expressions of all components of a special register."""
-        register = special_register(name)
+        register = find_special_register(name)
         if register is None or not register.vector:
             raise Unreadable(f"`{name}` has no components")
         return [self.read(RegisterOperand(f"{name}.{part}"), "u32", step) for part in COMPONENTS]

@@ -26,7 +26,7 @@ from pyptx.ir import (
     evaluate,
 )
 from pyptx.ir.operands import Operand as Actual
-from pyptx.isa.special import special_register
+from pyptx.isa.special import find_special_register
 from pyptx.sim.base.formats import CLASSES, Value, dtype_of, make_constant, suffix_of
 from pyptx.sim.program.blocks import Block, Program, resolve_name
 from pyptx.sim.program.registers import Row
@@ -116,7 +116,7 @@ class Operands:
         symbol, _ = resolve_name(name, scope)
         if symbol is not None and symbol.kind is not Means.REGISTER:
             return self.address_of(name, symbol, type_name or "u64")
-        special = special_register(name)
+        special = find_special_register(name)
         if special is not None:
             return self._special(name, type_name)
         base, _, part = name.rpartition(".")

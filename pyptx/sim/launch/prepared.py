@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 from pyptx.ir import Module
-from pyptx.isa.targets import target
+from pyptx.isa.targets import find_target
 from pyptx.sim.base.formats import Array
 from pyptx.sim.execution.codegen import Source
 from pyptx.sim.execution.machine import Batch, Launch, Resources
@@ -210,7 +210,7 @@ def _begun(made: _Made, module: Module, options: Options, buffers: Buffers, labe
     check_integer(options.batch_lanes, "batch_lanes", 1)
     exact = 0
     if options.precision == "hardware":
-        exact = max(target(name).arch for name in module.target.targets if name.startswith("sm_"))
+        exact = max(find_target(name).arch for name in module.target.targets if name.startswith("sm_"))
     workspace = 0
     if options.cooperative:
         workspace = buffers.space.allocate("grid workspace", np.zeros(256, np.uint8)).low

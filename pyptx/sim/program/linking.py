@@ -13,7 +13,7 @@ from pyptx.ir import AliasDirective, FileDirective, Function, LocDirective, Modu
 from pyptx.ir.directives import DwarfDirective, Section
 from pyptx.ir.nodes import LinkingDirective
 from pyptx.ir.walk import replace_statements
-from pyptx.isa.targets import Target, target
+from pyptx.isa.targets import Target, find_target
 from pyptx.sim.program.definitions import Symbol, collect_symbols, find_definitions, make_linking_error
 from pyptx.sim.program.renaming import find_names, rename
 from pyptx.sim.rules import faults
@@ -126,7 +126,7 @@ def _merge_headers(modules: Sequence[Module]) -> Module:
         text = f"addresses have {second_size} bits here and {first_size} in {_describe_place(first)}"
         raise make_linking_error(_find_origin(second), text, "write the same .address_size in every module")
     modules_by_target = {name: module for module in modules for name in module.target.targets if name.startswith("sm_")}
-    targets = {name: target(name) for name in modules_by_target}
+    targets = {name: find_target(name) for name in modules_by_target}
     suffixes = {member.suffix for member in targets.values()}
     newest = max((member.arch for member in targets.values()), default=0)
     common_target = Target(newest, "a" if "a" in suffixes else "f" if "f" in suffixes else "")

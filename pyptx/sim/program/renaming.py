@@ -25,7 +25,7 @@ from pyptx.ir import (
     VarDecl,
     visit,
 )
-from pyptx.ir.base import Node, field_names
+from pyptx.ir.base import Node, list_field_names
 from pyptx.ir.nodes import Declarator
 from pyptx.ir.walk import parts_of, replace_statements
 from pyptx.sim.rules import faults
@@ -168,7 +168,7 @@ def _rename_operand(operand: Node, names: Mapping[str, str]) -> Node:
         return operand
     changes: dict[str, Any] = {}
     name_field = _NAMED.get(type(operand))
-    for name in field_names(type(operand)):
+    for name in list_field_names(type(operand)):
         value: Any = getattr(operand, name)
         if name == name_field:
             changes[name] = names.get(value, value)

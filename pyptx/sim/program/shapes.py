@@ -11,7 +11,7 @@ import numpy as np
 from pyptx.diagnostics import PtxError
 from pyptx.ir import Function
 from pyptx.isa.limits import THREADS_PER_CTA, shared_limit
-from pyptx.isa.targets import target
+from pyptx.isa.targets import find_target
 from pyptx.sim.program.blocks import Program
 from pyptx.sim.rules import faults
 
@@ -119,7 +119,7 @@ def _check_shared(program: Program, shared: int) -> None:
     """Raise PtxError for more shared memory than the target has."""
     static = program.variables.find_dynamic_base() - program.variables.shared_base
     code = next((name for name in program.module.target.targets if name.startswith("sm_")), "sm_90")
-    limit = shared_limit(target(code))
+    limit = shared_limit(find_target(code))
     if static + shared > limit:
         size = static + shared
         text = f"{size} bytes of shared memory, {static} of them declared; the limit of a CTA on {code} is {limit}"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyptx.diagnostics import escape_unprintable
-from pyptx.isa.printf import FLOATS, SIGNED, Field, Parts, within
+from pyptx.isa.printf import FLOATS, SIGNED, Field, Parts, check_within
 from pyptx.numbers import FORMATS
 
 MOST_PRINTED = 1 << 24
@@ -32,12 +32,12 @@ def _convert(field: Field, values: list[Any], string: String) -> bytes:
     flags, width, precision = field.flags, field.width, field.precision
     if width == "*":
         width = int(values.pop(0))
-        flags, width = (flags + "-" if width < 0 else flags), within(abs(width), field.text)
+        flags, width = (flags + "-" if width < 0 else flags), check_within(abs(width), field.text)
     if precision == "*":
         precision = int(values.pop(0))
         precision = None if precision < 0 else precision
         if precision is not None and field.kind != "s":
-            within(precision, field.text)
+            check_within(precision, field.text)
     assert not isinstance(width, str)
     assert not isinstance(precision, str)
     value = values.pop()

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from pyptx import sim
-from pyptx.isa.targets import FIRST_PTX, target
+from pyptx.isa.targets import FIRST_PTX, find_target
 from pyptx.parser import parse
 from pyptx.sim.numerics.formats import decode
 from pyptx.sim.numerics.products import multiply_matrices
@@ -60,7 +60,7 @@ def _bytes(seed: int, largest: int) -> Words:
 
 
 def test_every_architecture_with_tensor_cores_says_how_they_sum() -> None:
-    assert CORES.keys() == {target(name).arch for name in FIRST_PTX if target(name).arch >= 70}
+    assert CORES.keys() == {find_target(name).arch for name in FIRST_PTX if find_target(name).arch >= 70}
 
 
 @pytest.mark.parametrize("output", ["f32", "f16"])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyptx.ir import Instruction, opcode_span
-from pyptx.isa.lookup import traits
+from pyptx.isa.lookup import find_traits
 from pyptx.isa.traits import Trait
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
@@ -38,7 +38,7 @@ def describe_access(instruction: Instruction, shared: bool, size: int, kind: str
     if not _is_plain(instruction) or kind not in ("r", "w", "rw"):
         return None
     words = split_modifiers(instruction)
-    instruction_traits = traits(instruction.opcode, instruction.modifiers)
+    instruction_traits = find_traits(instruction.opcode, instruction.modifiers)
     atomic = Trait.UPDATES in instruction_traits
     sem = find_sem(words, Sem.RELAXED if atomic else Sem.WEAK)
     scope = find_scope(words, Scope.GPU)
@@ -57,7 +57,7 @@ _NOT_BY_LANES = frozenset((Trait.OPAQUE, Trait.ISSUES, Trait.ALLOCATES, Trait.HI
 
 def _is_plain(instruction: Instruction) -> bool:
     """Tell whether the lanes themselves access memory, in order."""
-    return _NOT_BY_LANES.isdisjoint(traits(instruction.opcode, instruction.modifiers))
+    return _NOT_BY_LANES.isdisjoint(find_traits(instruction.opcode, instruction.modifiers))
 
 
 @dataclass(frozen=True, slots=True)

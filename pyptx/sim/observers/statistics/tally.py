@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyptx.ir import Instruction
-from pyptx.isa.lookup import traits
+from pyptx.isa.lookup import find_traits
 from pyptx.isa.traits import Trait
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
@@ -48,7 +48,7 @@ class Tally(Observer):
 
     def on_access(self, site: Site, lanes: Lanes, region: Region, offsets: Array, size: int, kind: str) -> None:
         instruction = site.instruction
-        instruction_traits = traits(instruction.opcode, instruction.modifiers)
+        instruction_traits = find_traits(instruction.opcode, instruction.modifiers)
         by_lanes = instruction_traits.get(Trait.ISSUES, "") in _BY_LANES and _NOT_BY_LANES.isdisjoint(
             instruction_traits
         )

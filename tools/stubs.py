@@ -19,7 +19,7 @@ from textwrap import indent
 import pyptx.ptx
 from pyptx.isa import table
 from pyptx.isa.computations import Computation, computations
-from pyptx.isa.lookup import list_sequences, list_spellings, make_match
+from pyptx.isa.lookup import list_sequences, match_of, spellings
 from pyptx.isa.model import Form, Kind, Slot
 from pyptx.isa.special import COMPONENTS, SPECIAL_REGISTERS, SpecialRegister
 
@@ -181,7 +181,7 @@ def pipes(row: Form) -> bool:
         "w" in operands[0].access
         and operands[0].kind in (Kind.VALUE, Kind.PIPE)
         and (operands[1].kind is Kind.ADDRESS or (operands[1].kind in _REGISTERS and "w" not in operands[1].access))
-        for operands in make_match(row, next(list_spellings(row))).signatures
+        for operands in match_of(row, next(spellings(row))).signatures
         if len(operands) > 1
     )
 

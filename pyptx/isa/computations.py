@@ -63,7 +63,7 @@ def _find_computation(opcode: str, rows: list[Form]) -> Computation | None:
 
 
 def _find_first(row: Form, slots: tuple[Slot, ...]) -> Match:
-    return lookup.make_match(row, tuple((slot.name, slot.choices[0]) for slot in slots))
+    return lookup.match_of(row, tuple((slot.name, slot.choices[0]) for slot in slots))
 
 
 def _is_plain(slots: tuple[Slot, ...], match: Match) -> bool:

@@ -55,9 +55,9 @@ def find_matches(opcode: str, modifiers: tuple[str, ...]) -> tuple[Match, ...]:
     if exact:
         return exact
     return tuple(
-        _make_match(row, bound, tuple(m for _, choice in bound for m in choice.modifiers))
+        _make_match(row, bindings, tuple(m for _, choice in bindings for m in choice.modifiers))
         for row in rows
-        for bound in _fill_reordered(row, modifiers)
+        for bindings in _fill_reordered(row, modifiers)
     )
 
 
@@ -75,7 +75,7 @@ def _list_sequences(group: Group) -> Iterator[tuple[Slot, ...]]:
         yield ()
 
 
-def list_spellings(row: Form) -> Iterator[Bindings]:
+def spellings(row: Form) -> Iterator[Bindings]:
     """Yield every spelling that the row allows."""
     for sequence in list_sequences(row):
         names = [slot.name for slot in sequence]
@@ -83,7 +83,7 @@ def list_spellings(row: Form) -> Iterator[Bindings]:
             yield tuple(zip(names, choices, strict=True))
 
 
-def make_match(row: Form, bindings: Bindings) -> Match:
+def match_of(row: Form, bindings: Bindings) -> Match:
     """Return the match that results from filling the row's positions this way."""
     return _make_match(row, bindings, None)
 
@@ -124,9 +124,9 @@ def _fill(steps: tuple[Step, ...], modifiers: tuple[str, ...]) -> Iterator[Bindi
         ]
         if not open_paths:
             return
-    for at, bound in open_paths:
+    for at, bindings in open_paths:
         if at == len(modifiers):
-            yield bound
+            yield bindings
 
 
 def _fill_reordered(row: Form, modifiers: tuple[str, ...]) -> Iterator[Bindings]:

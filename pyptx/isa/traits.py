@@ -98,7 +98,7 @@ _SPELLED = (("sync", Trait.GATHERS, "warp"), ("aligned", Trait.ALIGNED, ""))
 def read(words: str, modifiers: Collection[str]) -> Traits:
     """Return the traits that the table's words name, `multiplies issues:wgmma`, with those implied by modifiers."""
     traits = {Trait(word): parameter for word, _, parameter in (part.partition(":") for part in words.split())}
-    for modifier, trait, thing in _SPELLED:
+    for modifier, trait, parameter in _SPELLED:
         if modifier in modifiers and not (trait is Trait.GATHERS and Trait.MEETS in traits):
-            traits.setdefault(trait, thing)
+            traits.setdefault(trait, parameter)
     return MappingProxyType(traits)

@@ -39,7 +39,7 @@ class DeviceFunction:
         check_name(self.name, symbol=True)
         self._given = params, returns
 
-    def signature(self) -> Signature:
+    def resolve_signature(self) -> Signature:
         """Return the parameter and return types: as declared, or from the annotations."""
         names = list(inspect.signature(self.function).parameters)
         params, returns = self._given
@@ -67,7 +67,7 @@ class DeviceFunction:
 
     def __call__(self, *args: Any) -> Any:
         trace = get_trace()
-        params, returns = self.signature()
+        params, returns = self.resolve_signature()
         if len(args) != len(params):
             fail(rules.ARGUMENT, f"`{self.name}` takes {format_count('argument', len(params))}, found {len(args)}")
         self._define(trace, params, returns)

@@ -61,16 +61,16 @@ NO_STORAGE = Rule(
     "cannot write temporary files",
     "NVIDIA's tools read and write files, and ptxas does not report a full disk. TMPDIR is full, or no temporary "
     "directory is writable.",
-    "import errno\nfrom pyptx.toolchain.process import private_folder\n"
-    "with private_folder():\n    raise OSError(errno.ENOSPC, 'No space left on device')",
-    "from pyptx.toolchain.process import private_folder\nwith private_folder():\n    pass",
+    "import errno\nfrom pyptx.toolchain.process import create_private_folder\n"
+    "with create_private_folder():\n    raise OSError(errno.ENOSPC, 'No space left on device')",
+    "from pyptx.toolchain.process import create_private_folder\nwith create_private_folder():\n    pass",
 )
 TOOL_USELESS = Rule(
     "PTX0708",
     "NVIDIA tool produced no output",
     "The tool exited successfully but wrote no machine code or text: another program has its name, or the "
     "installation is damaged.",
-    "from pyptx.toolchain.process import run\nraise run(['/bin/true']).useless('machine code')",
+    "from pyptx.toolchain.process import run\nraise run(['/bin/true']).make_useless_error('machine code')",
     "from pyptx.toolchain.process import run\nrun(['/bin/true'])",
 )
 REJECTED = Rule(

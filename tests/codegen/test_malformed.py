@@ -40,7 +40,7 @@ def _malformed(opcode: str, source: random.Random) -> Iterator[str]:
     rows = table.find_rows(opcode)
     for row in source.sample(rows, min(len(rows), 4)):
         bound = tuple((slot.name, source.choice(slot.choices)) for slot in source.choice(lookup.list_sequences(row)))
-        match = lookup.make_match(row, bound)
+        match = lookup.match_of(row, bound)
         for signature in match.signatures:
             for change in range(5):
                 text = split(instruction(match, signature))

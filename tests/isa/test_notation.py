@@ -18,7 +18,7 @@ def spelled(row: Form) -> list[str]:
 
 
 def matches(row: Form) -> list[Match]:
-    return [lookup.make_match(row, bound) for bound in lookup.list_spellings(row)]
+    return [lookup.match_of(row, bound) for bound in lookup.spellings(row)]
 
 
 def first(row: Form) -> tuple[Operand, ...]:
@@ -166,7 +166,7 @@ def test_a_count_must_name_a_position() -> None:
 def test_every_row_of_the_table_follows_the_notation() -> None:
     for row in table.list_all_rows():
         assert notation.parse_head(row) is not None
-        assert lookup.make_match(row, next(lookup.list_spellings(row))).signatures, row
+        assert lookup.match_of(row, next(lookup.spellings(row))).signatures, row
 
 
 @given(st.data())
@@ -174,6 +174,6 @@ def test_every_spelling_of_every_row_is_found_again(data: st.DataObject) -> None
     row = data.draw(st.sampled_from(table.list_all_rows()))
     bound = tuple((slot.name, data.draw(st.sampled_from(slot.choices))) for slot in data.draw(
         st.sampled_from(lookup.list_sequences(row))))  # fmt: skip
-    expected = lookup.make_match(row, bound)
+    expected = lookup.match_of(row, bound)
     found = lookup.find_matches(row.opcode, expected.modifiers)
     assert any(match.form is row and match.modifiers == expected.modifiers and not match.canonical for match in found)

@@ -41,7 +41,7 @@ OPCODES_ELSEWHERE = {
 
 
 def _first(row: Form) -> Match:
-    return lookup.make_match(row, next(lookup.list_spellings(row)))
+    return lookup.match_of(row, next(lookup.spellings(row)))
 
 
 def _traits(match: Match) -> set[Trait]:

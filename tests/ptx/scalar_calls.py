@@ -164,8 +164,8 @@ _CALLS: dict[str, Callable[[str, list[str], int], Made | None]] = {
 def calls(rows: tuple[Form, ...] = ROWS) -> Iterator[tuple[Call | None, str]]:
     """Yield every call with its spelling; None where no wrapper writes it."""
     for row in rows:
-        for bound in lookup.list_spellings(row):
-            match = lookup.make_match(row, bound)
+        for bound in lookup.spellings(row):
+            match = lookup.match_of(row, bound)
             where = tuple(name for name in ASSEMBLED if all(n.on(find_target(name), NEWEST_PTX) for n in match.needs))
             spelling = ".".join((row.opcode, *match.modifiers))
             for signature in match.signatures:

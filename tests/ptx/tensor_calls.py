@@ -243,8 +243,8 @@ def call_of(match: Match, signature: tuple[Operand, ...]) -> Callable[[Registers
 def calls() -> Iterator[Call]:
     """Yield every call."""
     for row in ROWS:
-        for bound in lookup.list_spellings(row):
-            match = lookup.make_match(row, bound)
+        for bound in lookup.spellings(row):
+            match = lookup.match_of(row, bound)
             where = tuple(name for name in ASSEMBLED if _exists(match, name))
             for signature in match.signatures:
                 made = call_of(match, signature)

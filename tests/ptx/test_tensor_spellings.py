@@ -62,8 +62,8 @@ def test_every_spelling_comes_out_of_its_wrapper_and_assembles(where: str) -> No
 def test_what_has_no_wrapper_is_listed() -> None:
     missing: set[str] = set()
     for row in ROWS:
-        for bound in lookup.list_spellings(row):
-            match = lookup.make_match(row, bound)
+        for bound in lookup.spellings(row):
+            match = lookup.match_of(row, bound)
             if all(call_of(match, signature) is None for signature in match.signatures):
                 missing.add(row.opcode if row.opcode == "wgmma" else ".".join((row.opcode, match.modifiers[0])))
     assert missing == set(NOT_WRAPPED)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pyptx.isa import table
-from pyptx.isa.lookup import list_spellings
+from pyptx.isa.lookup import spellings
 from pyptx.ptx import chain
 from tools import stubs
 
@@ -76,7 +76,7 @@ def test_the_automaton_has_the_spellings_of_the_table_and_no_others() -> None:
     wanted = {
         (row.opcode, *(word for _, choice in bound for word in choice.modifiers))
         for row in table.list_all_rows()
-        for bound in list_spellings(row)
+        for bound in spellings(row)
     }
     found = list(_language(stubs.automaton(), ()))
     assert len(found) == len(set(found))
@@ -137,7 +137,7 @@ def test_pyright_accepts_legal_chains_and_reports_each_mistake(tmp_path: Path) -
 
 def _one_spelling_of_each_row() -> Iterator[tuple[str, ...]]:
     for row in table.list_all_rows():
-        yield (row.opcode, *(word for _, choice in next(list_spellings(row)) for word in choice.modifiers))
+        yield (row.opcode, *(word for _, choice in next(spellings(row)) for word in choice.modifiers))
 
 
 def _chain(spelling: tuple[str, ...]) -> str:

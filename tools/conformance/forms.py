@@ -84,8 +84,8 @@ def cases(sections: Iterable[str] = SECTIONS, arch: str = "sm_90a") -> Iterator[
 
 
 def _of_row(row: Form, wanted: Target) -> Iterator[Case]:
-    for bound in islice(lookup.list_spellings(row), 100_000):
-        match = lookup.make_match(row, bound)
+    for bound in islice(lookup.spellings(row), 100_000):
+        match = lookup.match_of(row, bound)
         made = next((_case(match, s, wanted) for s in match.signatures if _plain(s)), None)
         if made is not None:
             yield from _tables(made) if made.opcode == "lop3" else [made]

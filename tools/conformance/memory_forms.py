@@ -39,8 +39,8 @@ def memory_cases(sections: Iterable[str] = SECTIONS, arch: str = "sm_90a") -> It
         for row in import_module(f"pyptx.isa.table.{section}").FORMS:
             if row.opcode not in _OPCODES:
                 continue
-            for bound in islice(lookup.list_spellings(row), 200_000):
-                match = lookup.make_match(row, bound)
+            for bound in islice(lookup.spellings(row), 200_000):
+                match = lookup.match_of(row, bound)
                 kept = (row.opcode, *(m for m in match.modifiers if m not in _WITHOUT_VALUE))
                 if kept in seen:
                     continue

@@ -77,7 +77,7 @@ def placed(rows: Sequence[Form], draw: random.Random, targets: Sequence[str] = T
     expected: dict[Case, bool] = {}
     for row in rows:
         for bound in bindings(row, draw):
-            match = lookup.make_match(row, bound)
+            match = lookup.match_of(row, bound)
             text = instruction(match, match.signatures[0])
             for place in places(match):
                 if place.where.name not in targets:
@@ -96,7 +96,7 @@ def resized(rows: Sequence[Form], draw: random.Random) -> dict[Case, bool]:
     found: dict[Case, None] = {}
     for row in rows:
         for bound in _vectors(row, draw):
-            match = lookup.make_match(row, bound)
+            match = lookup.match_of(row, bound)
             text = instruction(match, match.signatures[0])
             own = Place(own_places(match.needs, row.removed)[0].where, NEWEST_PTX)
             if offers(match, own):

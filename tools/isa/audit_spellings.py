@@ -81,13 +81,13 @@ def places_below(needs: Iterable[Availability], own: Place, removed: Availabilit
 def cases(rows: Iterable[Form], below: bool) -> Iterator[Case]:
     """Yield every spelling with every operand list, at its first places or at the places below."""
     for row in rows:
-        for bound in lookup.list_spellings(row):
+        for bound in lookup.spellings(row):
             yield from cases_of(row, bound, below)
 
 
 def cases_of(row: Form, bound: lookup.Bindings, below: bool) -> Iterator[Case]:
     """Yield the cases of one spelling."""
-    match = lookup.make_match(row, bound)
+    match = lookup.match_of(row, bound)
     own = own_places(match.needs, row.removed)
     for place in [b for o in own for b in places_below(match.needs, o, row.removed)] if below else own:
         for text in list(instructions(match))[: 1 if below else None]:

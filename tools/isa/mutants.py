@@ -69,7 +69,7 @@ class Source:
         row = self.random.choice(table.find_rows(opcode))
         sequence = self.random.choice(lookup.list_sequences(row))
         bound = tuple((slot.name, self.random.choice(slot.choices)) for slot in sequence)
-        match = lookup.make_match(row, bound)
+        match = lookup.match_of(row, bound)
         places = own_places([*match.needs], row.removed)
         if not places or not match.signatures:
             return self.legal()

@@ -38,7 +38,7 @@ _RED_TEXELS = "add.b32 min.b32 max.b32 and.b32 or.b32 min.b64@8.1,sm_50 max.b64@
 def _accesses() -> Iterator[Form]:
     for geom, coordinates in _COORDINATES:
         address = f"[a:var.surfref, {coordinates}]"
-        written = f"[a:wvar.surfref, {coordinates}]"
+        operand = f"[a:wvar.surfref, {coordinates}]"
         yield form(
             f"suld.b.geom{{.cop}}{{.vec}}.type.clamp  d:w_.type+~*vec, {address}",
             geom=geom, cop="ca cg cs cv", vec="v2", type=_ONE_OR_TWO, clamp=_CLAMP, ptx=(1, 5), see=_SULD,
@@ -48,22 +48,22 @@ def _accesses() -> Iterator[Form]:
             geom=geom, cop="ca cg cs cv", type=_FOUR, clamp=_CLAMP, ptx=(1, 5), see=_SULD,
         )  # fmt: skip
         yield form(
-            f"sust.b.geom{{.cop}}{{.vec}}.type.clamp  {written}, b:.type+~*vec",
+            f"sust.b.geom{{.cop}}{{.vec}}.type.clamp  {operand}, b:.type+~*vec",
             geom=geom, cop="wb cg cs wt", vec="v2", type=_ONE_OR_TWO, clamp=_CLAMP, ptx=(1, 5), see=_SUST,
         )  # fmt: skip
         yield form(
-            f"sust.b.geom{{.cop}}.v4.type.clamp       {written}, b:.type+*4",
+            f"sust.b.geom{{.cop}}.v4.type.clamp       {operand}, b:.type+*4",
             geom=geom, cop="wb cg cs wt", type=_FOUR, clamp=_CLAMP, ptx=(1, 5), see=_SUST,
         )  # fmt: skip
         # ptxas also stores one value in every element of a vector.
         for vec, types in (("v2", _ONE_OR_TWO), ("v4", _FOUR)):
             yield form(
-                f"sust.b.geom{{.cop}}.{vec}.type.clamp  {written}, b:.type+",
+                f"sust.b.geom{{.cop}}.{vec}.type.clamp  {operand}, b:.type+",
                 geom=geom, cop="wb cg cs wt", type=types, clamp=_CLAMP, ptx=(1, 5), see=_SUST,
             )  # fmt: skip
         # The manual has no arrays and no cache operators here; ptxas accepts both.
         yield form(
-            f"sust.p.geom{{.cop}}{{.vec}}.b32.clamp   {written}, b:.b32+~*vec",
+            f"sust.p.geom{{.cop}}{{.vec}}.b32.clamp   {operand}, b:.b32+~*vec",
             geom=geom.replace("a1d", "a1d@4.1,sm_30").replace("a2d", "a2d@4.1,sm_30"), cop="wb cg cs wt", vec="v2 v4",
             clamp=_CLAMP, ptx=(2, 0), sm="sm_20", see=_SUST,
         )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyptx.isa.lookup import list_spellings, make_match
+from pyptx.isa.lookup import match_of, spellings
 from pyptx.isa.notation import form
 from pyptx.sim.semantics.reasons import REASONS
 from pyptx.sim.semantics.registry import find_section
@@ -36,7 +36,7 @@ def test_rows_without_semantics_have_a_reason() -> None:
 )
 def test_a_new_row_is_not_excused_by_its_prefix(line: str, sm: str, excused: bool) -> None:
     row = form(line, ptx=(9, 4), sm=sm, see="")
-    why = reason(make_match(row, next(list_spellings(row))))
+    why = reason(match_of(row, next(spellings(row))))
     assert (why is not None) == excused
     if why is not None:
         # Its words and its target are excused, but one row more than there are.

@@ -46,7 +46,7 @@ _LIMIT = 1 << 18
 
 
 def check_bytes(**offsets: Any) -> None:
-    """Refuse offsets that a descriptor cannot hold, naming the arguments."""
+    """Refuse offsets in bytes that a descriptor cannot hold, naming the arguments."""
     for name, value in offsets.items():
         if not is_integer(value, 0) or value % 16 or value >= _LIMIT:
             fail(

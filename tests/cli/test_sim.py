@@ -136,6 +136,8 @@ FILLS: list[tuple[str, Array]] = [
     ("u32[4]=arange", np.arange(4, dtype="u4")), ("f32[4]=arange", np.arange(4, dtype="f4")),
     ("i32[2,2]=-1", np.full(4, -1, "i4")), ("u32[4]=0x10", np.full(4, 16, "u4")), ("f32[4]=ones", np.ones(4, "f4")),
     ("b32[2x2]=zeros", np.zeros(4, "u4")), ("f32[4]=1e-3", np.full(4, 1e-3, "f4")),
+    ("u8[16]=255", np.full(4, -1, "i4")), ("i32[4]=-0x80000000", np.full(4, -(1 << 31), "i4")),
+    ("i32[4]=0x7fffffff", np.full(4, (1 << 31) - 1, "i4")),
     ("bf16[8]=arange", np.arange(8).astype(ml_dtypes.bfloat16).view("u4")),
 ]  # fmt: skip
 
@@ -340,6 +342,7 @@ BAD: dict[str, tuple[list[str], str]] = {
                       "[0] is not a list of positive integers"),
     "too many elements": (["scale.ptx", "--arg", "f32[99999999999]=ones", "--arg", "f32=1"], "more than 4 GiB"),
     "out of range": (["copy.ptx", "--arg", "u8[4]=256", "--arg", "u32[4]=0"], "256 does not fit into u8"),
+    "below the range": (["copy.ptx", "--arg", "i32[4]=-2147483649", "--arg", "u32[4]=0"], "does not fit into i32"),
     "integers from a bell curve": (["copy.ptx", "--arg", "u8[4]=randn", "--arg", "u32[4]=0"], "randint(low,high)"),
     "an empty range": (["copy.ptx", "--arg", "f32[4]=uniform(1,1)", "--arg", "u32[4]=0"], "1 is not below 1"),
     "no range": (["copy.ptx", "--arg", "f32[4]=uniform(1)", "--arg", "u32[4]=0"], "expected two numbers"),

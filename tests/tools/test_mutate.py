@@ -203,6 +203,19 @@ def test_the_map_outlives_edits(
     assert bool(found) == bool(tests)
 
 
+@pytest.mark.parametrize(
+    ("test", "module", "expected"),
+    [
+        ("tests/isa/test_traits.py", "pyptx/isa/table/store.py", True),
+        ("tests/isa/test_traits.py", "pyptx/isa/traits.py", True),
+        ("tests/sim/hazards/test_sync.py", "pyptx/sim/launch/run.py", False),
+        ("tests/test_layers.py", "pyptx/sim/launch/run.py", False),
+    ],
+)
+def test_tests_of_a_package_come_before_others(test: str, module: str, expected: bool) -> None:
+    assert coverage.is_of_package(test, module) == expected
+
+
 def test_a_test_that_always_fails_kills_nothing(tmp_path: Path) -> None:
     """It passed when it was measured: what it depends on changed since."""
     root = tmp_path / "project"

@@ -185,8 +185,8 @@ class Coverage:
 
     def ranked(self, point: Point) -> list[Measured]:
         """Return the tests that may detect a change to a statement, likeliest and fastest first: of the file named
-        after the module, those that executed the statement, then the others of a file with such a test, because tests
-        may share results."""
+        after the module, of its package, those that executed the statement, then the others of a file with such a test,
+        because tests may share results."""
         hit = np.zeros(len(self.tests), bool)
         imported = set[str]()
         for version, files in self.files.items():
@@ -196,12 +196,13 @@ class Coverage:
             imported |= {file for file in files if (self.collected[file] & mask).any()}
         near = {self.tests[number].file for number in np.flatnonzero(hit)} | imported
         affinity = self._affinity(point.path) if imported else hit
-        ranks: list[tuple[tuple[bool, bool, bool, float], Measured]] = []
+        ranks: list[tuple[tuple[bool, bool, bool, bool, float], Measured]] = []
         for file in near:
-            mirrors = _mirrors(file, point.path)
+            mirrors, of_package = _mirrors(file, point.path), is_of_package(file, point.path)
             for number in self.by_file.get(file, ()):
                 test = self.tests[number]
-                key = (not (mirrors and (hit[number] or file in imported)), not hit[number], not affinity[number])
+                runs = hit[number] or file in imported
+                key = (not (mirrors and runs), not (of_package and runs), not hit[number], not affinity[number])
                 if test.passed and test.name not in self.broken:
                     ranks.append(((*key, test.seconds), test))
         return [test for _, test in sorted(ranks, key=lambda rank: rank[0])]
@@ -236,3 +237,9 @@ def _mirrors(test: str, module: str) -> bool:
     stem = name.parent.name if name.stem == "__init__" else name.stem
     words = Path(test).stem.removeprefix("test_")
     return words == stem and (len(name.parts) < 3 or name.parts[1] in Path(test).parts or len(Path(test).parts) == 2)
+
+
+def is_of_package(test: str, module: str) -> bool:
+    """Return whether a test file lies where the tests of a module's package do, or of the package around it."""
+    own, others = Path(module).parts[1:-1], Path(test).parts[1:-1]
+    return bool(others) and own[: len(others)] == others

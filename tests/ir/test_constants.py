@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
+from collections.abc import Callable
+
 import pytest
 
 from pyptx.ir import AddressOperand, Instruction, displacement, evaluate, visit
@@ -43,6 +47,44 @@ def value(text: str) -> int | float | None:
 )
 def test_values(text: str, expected: float | None) -> None:
     assert value(text) == expected
+
+
+NUMBERS = (-3, -1, 0, 1, 2, 5)
+OPERATORS: dict[str, Callable[[int, int], int]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul,
+    "&": lambda a, b: a & b, "|": lambda a, b: a | b, "^": lambda a, b: a ^ b,
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+    "&&": lambda a, b: bool(a) and bool(b), "||": lambda a, b: bool(a) or bool(b),
+    "/": lambda a, b: int(a / b), "%": lambda a, b: (a % (1 << 64)) % (b % (1 << 64)),
+    "<<": lambda a, b: a << b, ">>": lambda a, b: a >> b,
+}  # fmt: skip
+
+
+FLOAT_OPERATORS: dict[str, Callable[[float, float], float]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": lambda a, b: a / b, "<": operator.lt,
+    "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators_of_integers(name: str) -> None:
+    for a, b in itertools.product(NUMBERS, NUMBERS):
+        if (name in "/%" and b == 0) or (name in ("<<", ">>") and b < 0):
+            continue
+        signed = value(f"({a}){name}({b})")
+        assert signed is not None
+        assert (int(signed) - OPERATORS[name](a, b)) % (1 << 64) == 0, (a, b)
+        if name != "/":
+            unsigned = value(f"({a}U){name}({b}U)" if min(a, b) >= 0 else f"((.u64){a}){name}((.u64){b})")
+            whole = OPERATORS[name](a % (1 << 64), b % (1 << 64))
+            assert unsigned is not None
+            assert int(unsigned) % (1 << 64) == whole % (1 << 64), (a, b)
+
+
+@pytest.mark.parametrize("name", FLOAT_OPERATORS)
+def test_operators_of_floats(name: str) -> None:
+    for a, b in itertools.product((0.5, 1.0, 2.5), (0.5, 1.0, 2.5)):
+        assert value(f"{a}{name}{b}") == FLOAT_OPERATORS[name](a, b)
 
 
 def test_displacements() -> None:

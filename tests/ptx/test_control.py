@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pyptx import Tile, kernel, ptx, reg
+from pyptx import Tile, kernel, ptx, reg, smem
 from pyptx.types import f32, pred, s32, s64, u32, u64
 from tests.dsl.tracing import accepted, code, refused, traced
 
@@ -105,6 +105,18 @@ def test_kloop_unrolls_numbers_and_loops_over_registers() -> None:
         "k_tail:", "setp.ge.u32 %p1, %r1, 1;", "@!%p1 bra k_tail_end;", "bar.sync 1;", "sub.u32 %r1, %r1, 1;",
         "bra k_tail;", "k_tail_end:",
     ]  # fmt: skip
+
+
+def test_labels_of_loops_avoid_other_names() -> None:
+    def body() -> None:
+        smem.alloc(u32, 4, name="top")
+        for _ in range(3):
+            with ptx.loop("top"):
+                ptx.inst.exit()
+
+    written = code(body)
+    assert [line for line in written if line.endswith(":")] == ["top_1:", "top_2:", "top_3:"]
+    assert [line for line in written if line.startswith("bra")] == ["bra top_1;", "bra top_2;", "bra top_3;"]
 
 
 def test_a_predicate_set_in_the_body_repeats_the_loop() -> None:

@@ -62,6 +62,10 @@ READS = {
         "bra LAB_WAIT;\nDONE:\n}\nW:\nmbarrier.try_wait.parity.shared.b64 %p1, [%r1], %r2;\n@!%p1 bra W;\n",
         ["ptx.mbarrier.wait(mbar, phase, loop=WAIT)", 'ptx.mbarrier.wait(mbar, phase, labels=("W",))'],
     ),
+    "waits with an order": (
+        "W:\nmbarrier.try_wait.parity.relaxed.cluster.shared.b64 %p1, [%r1], %r2;\n@!%p1 bra W;\n",
+        ['ptx.mbarrier.wait(mbar, phase, labels=("W",), sem="relaxed", scope="cluster")'],
+    ),
     "a loop that waits for something else": (
         "W:\nmbarrier.try_wait.parity.shared.b64 %p1, [%r1], %r2;\n@%p1 bra W;\n",
         ['ptx.loop("W", pred=lambda: ptx.mbarrier.try_wait(mbar, phase))'],

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pyptx.diagnostics import Span
-from pyptx.sim.hazards import Bytes, Group, Hazards, Place, Space
+from pyptx.sim.hazards import Bytes, Group, Hazards, Place, Space, store
 from pyptx.sim.hazards.state import Grid
 
 ONE = Group(np.array([0]))
@@ -81,3 +81,18 @@ def test_a_rule_of_mbarriers(act: Callable[[Hazards, Grid, bool], None], wrong: 
     act(engine, grid, wrong)
     codes = {finding.rule.code for finding in engine.findings}
     assert CASES[act] in codes if wrong else not codes
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_the_bytes_of_an_invalidated_barrier_are_written_after_it(waits: bool) -> None:
+    engine = Hazards()
+    grid = engine.launch(place(), 64, shared_bytes=1024)
+    engine.start(grid, [0], [0])
+    threads = Group(grid.all_threads(0))
+    engine.mbarriers.init(0, place(1), 0, 1)
+    engine.barriers.bar(threads, place(2), 0, None, "sync")
+    engine.mbarriers.inval(0, place(3), 0)
+    if waits:
+        engine.barriers.bar(threads, place(4), 0, None, "sync")
+    engine.access(store(place(5), Space.SHARED, 4), Group(np.array([32])), np.array([4]))
+    assert [finding.rule.code for finding in engine.findings] == ([] if waits else ["PTX0901"])

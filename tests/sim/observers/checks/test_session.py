@@ -191,6 +191,13 @@ def test_without_the_marked_line_both_places_are_found(case: Case, schedule: str
     assert any(here in (None, at) and there in (None, other) for at, other in places), places
 
 
+@pytest.mark.parametrize("lanes", [1, 2, 3])
+def test_every_lane_that_initializes_a_barrier_counts(lanes: int) -> None:
+    body = f"setp.lt.u32 %p1, %t, {lanes};\n@%p1 mbarrier.init.shared::cta.b64 [bar], 1;"
+    _, found = findings(Case("", "", ""), body)
+    assert sum(one.count for one in found if one.rule.code == "PTX0951") == lanes - 1
+
+
 def span(origin: object) -> int:
     assert isinstance(origin, Span)
     return origin.line

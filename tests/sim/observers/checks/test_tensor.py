@@ -36,6 +36,35 @@ def test_other_warps_need_a_barrier_to_read_the_address() -> None:
     assert all("PTX0901" in some for some in codes(by_schedule(text, block=128)))
 
 
+A_IN_TENSOR_MEMORY = """@%p2 mbarrier.init.shared::cta.b64 [bar], 1;
+shl.b32 %r4, %t, 1; mov.u32 %r5, b; add.u32 %r4, %r4, %r5; mov.u32 %r2, 0; cvt.u16.u32 %h1, %r2;
+st.shared.b16 [%r4], %h1; fence.proxy.async.shared::cta;
+shr.u32 %r2, %t, 5; shl.b32 %r2, %r2, 21; add.u32 %r2, %r2, %r1; add.u32 %r3, %r2, 32;
+tcgen05.st.sync.aligned.32x32b.x8.b32 [%r3], {{%t, %t, %t, %t, %t, %t, %t, %t}};
+tcgen05.wait::st.sync.aligned;
+tcgen05.fence::before_thread_sync; bar.sync 0; tcgen05.fence::after_thread_sync;
+mov.u32 %r5, b; shr.u32 %r5, %r5, 4; cvt.u64.u32 %rd1, %r5; or.b64 %rd1, %rd1, 0x401000080000;
+add.u32 %r3, %r1, 32; mov.u32 %r6, 0x08020010; setp.ne.u32 %p3, %t, %t;
+@%p2 tcgen05.mma.cta_group::1.kind::f16 [%r1], [%r3], %rd1, %r6, %p3;
+@%p2 tcgen05.commit.cta_group::1.mbarrier::arrive::one.b64 [bar];
+w: mbarrier.try_wait.parity.shared::cta.b64 %p3, [bar], 0; @!%p3 bra w;
+bar.sync 0; @!%p1 bra end;
+"""
+
+
+def test_what_is_missing_before_a_product_reads_a_in_tensor_memory_is_found() -> None:
+    whole = allocated(A_IN_TENSOR_MEMORY.format() + FREE + "end:").replace(
+        SPACE, f"{SPACE} .shared .align 128 .b8 b[256];"
+    )
+    assert codes(by_schedule(whole, words=128, block=128)) == {()}
+    for line, code in (
+        ("tcgen05.wait::st.sync.aligned;\n", "PTX0939"),
+        ("tcgen05.fence::before_thread_sync;", "PTX0937"),
+    ):
+        assert line in whole
+        assert all(code in some for some in codes(by_schedule(whole.replace(line, ""), words=128, block=128))), line
+
+
 COPY = """bar.sync 0;
 @%p2 mbarrier.init.shared::cta.b64 [bar], 1;
 @%p2 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 128;

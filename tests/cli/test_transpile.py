@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -124,6 +125,14 @@ def test_diff_names_the_python_lines(folder: Path) -> None:
         f"+ mul.f32 %f3, %f2, %f1;    [edited.py:{line}]",
         f"+ bar.sync 0;    [edited.py:{line + 1}]",
     ]
+
+
+def test_diff_as_json_has_both_sides_of_each_change(folder: Path) -> None:
+    (folder / "other.ptx").write_text(SCALE.replace("@%p ret;", "@!%p ret;"))
+    done = run("-m", "pyptx", "diff", "--json", "scale.ptx", "other.ptx", cwd=folder)
+    assert done.returncode == 1
+    sides = {"old": [{"text": "@%p ret;", "at": "line 16"}], "new": [{"text": "@!%p ret;", "at": "line 16"}]}
+    assert json.loads(done.stdout) == [sides]
 
 
 def test_diff_compares_ptx_too_and_spacing_is_no_difference(folder: Path) -> None:

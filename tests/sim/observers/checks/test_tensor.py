@@ -36,6 +36,13 @@ def test_other_warps_need_a_barrier_to_read_the_address() -> None:
     assert all("PTX0901" in some for some in codes(by_schedule(text, block=128)))
 
 
+@pytest.mark.parametrize("stored", [True, False])
+def test_tensor_memory_that_was_never_written_is_uninitialized(stored: bool) -> None:
+    moved = MOVE if stored else MOVE.replace("tcgen05.st.sync.aligned.32x32b.x1.b32 [%r2], {%t};", "")
+    found = codes(by_schedule(tensor(ALLOC.format("where") + "ld.shared.u32 %r1, [where];\n" + moved + FREE), block=32))
+    assert found == {() if stored else ("PTX0912",)}
+
+
 A_IN_TENSOR_MEMORY = """@%p2 mbarrier.init.shared::cta.b64 [bar], 1;
 shl.b32 %r4, %t, 1; mov.u32 %r5, b; add.u32 %r4, %r4, %r5; mov.u32 %r2, 0; cvt.u16.u32 %h1, %r2;
 st.shared.b16 [%r4], %h1; fence.proxy.async.shared::cta;

@@ -149,3 +149,11 @@ def test_scaled_fixed_point() -> None:
         factors = 2.0 ** ((scale >> shift & 255).astype(np.float64) - 127)
         wanted = np.clip(np.rint(values / factors * 64), -128, 127).astype(np.int8)
         np.testing.assert_array_equal((got >> shift).astype(np.uint8).view(np.int8), wanted)
+
+
+@pytest.mark.parametrize(("rbits", "expected"), [(0, 0x2222), (0x00FF00FF, 0x2233), (0xFF00FF00, 0x3322), (-1, 0x3333)])
+def test_pairs_of_four_elements_share_their_random_bits(rbits: int, expected: int) -> None:
+    """1.25 is half way between 1, code 2, and 1.5, code 3; the first operand is the highest element."""
+    inputs = {"a": np.full(1, 1.25, np.float32), "r": np.array([rbits], np.int64).astype(np.uint32)}
+    code = "cvt.rs.satfinite.e2m1x4.f32 %d, {%a, %a, %a, %a}, %r;"
+    assert compute(code, inputs, {"d": np.uint16})["d"].tolist() == [expected]

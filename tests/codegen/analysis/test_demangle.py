@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyptx.codegen.analysis.demangle import readable
+from pyptx.codegen.analysis.demangle import demangle
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ from pyptx.codegen.analysis.demangle import readable
     ],
 )  # fmt: skip
 def test_the_types_of_a_function_around_a_local_variable_are_skipped(types: str) -> None:
-    assert readable(f"_ZZ3run{types}E4tile") == "tile"
+    assert demangle(f"_ZZ3run{types}E4tile") == "tile"
 
 
 @pytest.mark.parametrize(
@@ -23,9 +23,9 @@ def test_the_types_of_a_function_around_a_local_variable_are_skipped(types: str)
 )
 def test_the_arguments_of_a_template_are_skipped(arguments: str) -> None:
     closed = arguments if arguments[0] != "J" else f"{arguments}E"
-    assert readable(f"_ZZ3runI{closed}EvvE4tile") == "tile"
-    assert readable(f"_ZN2ns3runI{closed}EEvv") == "run"
-    assert readable(f"_Z3runI{closed}Evv") == "run"
+    assert demangle(f"_ZZ3runI{closed}EvvE4tile") == "tile"
+    assert demangle(f"_ZN2ns3runI{closed}EEvv") == "run"
+    assert demangle(f"_Z3runI{closed}Evv") == "run"
 
 
 @pytest.mark.parametrize(
@@ -41,4 +41,4 @@ def test_the_arguments_of_a_template_are_skipped(arguments: str) -> None:
     ],
 )  # fmt: skip
 def test_the_last_component_is_the_name(mangled: str, name: str) -> None:
-    assert readable(mangled) == name
+    assert demangle(mangled) == name

@@ -88,7 +88,7 @@ def test_the_bytes_of_an_invalidated_barrier_are_written_after_it(waits: bool) -
     engine = Hazards()
     grid = engine.launch(place(), 64, shared_bytes=1024)
     engine.start(grid, [0], [0])
-    threads = Group(grid.all_threads(0))
+    threads = Group(grid.list_threads(0))
     engine.mbarriers.init(0, place(1), 0, 1)
     engine.barriers.bar(threads, place(2), 0, None, "sync")
     engine.mbarriers.inval(0, place(3), 0)

@@ -228,7 +228,7 @@ def explain(waits: Sequence[Waiting], stands: Sequence[Standing], knowledge: Kno
         # Lanes of one warp at different barriers are themselves at fault.
         apart = {other_key for other_key in nodes if node.kind == "warp" and nodes[other_key].kind == "bar"} | {key}
         node.waits_for = [
-            nodes[other].what for other, warps in members.items() if other not in apart and absent & warps
+            nodes[other_key].what for other_key, warps in members.items() if other_key not in apart and absent & warps
         ]
     guilty, cycle = blame(list(nodes.values()))
     return HangReport(list(nodes.values()), guilty, cycle)

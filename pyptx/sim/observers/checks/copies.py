@@ -56,7 +56,7 @@ def _copy(
         lanes, mask, target, source, optional[0] if optional else np.array(0)
     )
     if active is not None:
-        _, offsets = site.memory.resolve(site, target_space, active, target_addresses, copy_size, "reported")
+        _, offsets = site.memory.resolve(site, target_space, active, target_addresses, copy_size, "silent")
         targets = np.broadcast_to(offsets, active.n)
         reads_source = (extra == 0) if ignores else (extra != 0) if partly else np.ones(active.n, np.bool_)
         writes, reads = _make_accesses(place, copy_size)
@@ -127,7 +127,7 @@ def _store_and_signal(
     numbers: list[int] = []
     if active is not None:
         size = sum(np.asarray(value).dtype.itemsize for value in as_tuple(values[0]))
-        _, offsets = site.memory.resolve(site, space, active, addresses, size, "reported")
+        _, offsets = site.memory.resolve(site, space, active, addresses, size, "silent")
         targets = np.broadcast_to(offsets, active.n)
         access = _make_store_access(place, size, reduces)
         threads = checks.threads[active.sel]
@@ -176,7 +176,7 @@ def _request(
     active, (addresses, bars) = select_lanes(lanes, mask, address, bar)
     numbers: list[int] = []
     if active is not None:
-        _, offsets = site.memory.resolve(site, space, active, addresses, 16, "reported")
+        _, offsets = site.memory.resolve(site, space, active, addresses, 16, "silent")
         objects_at = locate_objects(site, active, bar_space, bars)
         threads = checks.threads[active.sel].tolist()
         for thread, offset, barrier in zip(threads, np.broadcast_to(offsets, active.n), objects_at, strict=True):

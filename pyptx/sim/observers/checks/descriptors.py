@@ -47,7 +47,7 @@ def _explain_overlap(matrix: wg.Matrix) -> tuple[str, str]:
     descriptor, mode = matrix.descriptor, matrix.descriptor.swizzle
     lbo, sbo = descriptor.leading_byte_offset, descriptor.stride_byte_offset
     message = f"LBO {lbo} and SBO {sbo} map several elements of {matrix.name} to the same bytes"
-    swap = replace(matrix, found=replace(descriptor, leading_byte_offset=sbo, stride_byte_offset=lbo))
+    swap = replace(matrix, descriptor=replace(descriptor, leading_byte_offset=sbo, stride_byte_offset=lbo))
     if lbo != sbo and not swap.overlaps(_count_granules(swap)):
         return f"{message}: they look swapped", f"write LBO {sbo} in bits 16–29 and SBO {lbo} in bits 32–45"
     if mode is Swizzle.NONE:

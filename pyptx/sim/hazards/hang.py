@@ -102,7 +102,7 @@ class Hangs:
         warp_count = barrier_round.count // 32 if barrier_round.count else live
         missing = f"{len(barrier_round.warps)} of {warp_count} warps have arrived"
         if barrier_round.count and warp_count > live:
-            missing += f", only {live} warps are live"
+            missing += f", only {format_count('warp', live)} {'is' if live == 1 else 'are'} live"
         history = tuple(
             f"{self.name_threads([warp * 32 + i for i in range(32)])} arrived at {p}"
             for warp, p in barrier_round.warps.items()

@@ -18,153 +18,155 @@ def place(line: int) -> Place:
 
 
 def make_engine(threads: int = 128, ctas: int = 1) -> tuple[Hazards, Grid]:
-    hazards = Hazards()
-    hazards.state.add_buffer(1 << 20, 1 << 16, "buffer")
-    grid = hazards.launch(place(1), threads, slots=ctas, shared_bytes=4096)
-    hazards.start(grid, range(ctas), range(ctas))
-    return hazards, grid
+    engine = Hazards()
+    engine.state.add_buffer(1 << 20, 1 << 16, "buffer")
+    grid = engine.launch(place(1), threads, slots=ctas, shared_bytes=4096)
+    engine.start(grid, range(ctas), range(ctas))
+    return engine, grid
 
 
-def list_codes(hazards: Hazards) -> list[str]:
-    return [finding.rule.code for finding in hazards.findings]
+def list_codes(engine: Hazards) -> list[str]:
+    return [finding.rule.code for finding in engine.findings]
 
 
 @pytest.mark.parametrize("size", [1, 2, 4, 8, 16])
 def test_neighbours_of_any_size_do_not_race(size: int) -> None:
-    made, grid = make_engine()
+    engine, grid = make_engine()
     for warp in range(4):
         threads = np.arange(32) + 32 * warp
-        made.access(store(place(2), Space.SHARED, size), Group(threads), threads * size)
-    made.barriers.bar(Group(grid.list_threads(0)), place(3), 0, None, "sync")
-    made.access(load(place(4), Space.SHARED, size), Group(np.arange(128)), (np.arange(128) + 7) % 128 * size)
-    assert list_codes(made) == []
+        engine.access(store(place(2), Space.SHARED, size), Group(threads), threads * size)
+    engine.barriers.bar(Group(grid.list_threads(0)), place(3), 0, None, "sync")
+    engine.access(load(place(4), Space.SHARED, size), Group(np.arange(128)), (np.arange(128) + 7) % 128 * size)
+    assert list_codes(engine) == []
 
 
 @given(st.lists(st.tuples(st.sampled_from([1, 2, 4, 8, 16]), st.integers(0, 15), st.integers(0, 3)), max_size=8))
 @settings(max_examples=60, deadline=None)
 def test_races_are_those_of_a_byte_for_byte_model(accesses: list[tuple[int, int, int]]) -> None:
-    made, _ = make_engine(128)
+    engine, _ = make_engine(128)
     writers: dict[int, int] = {}
     has_race = False
     for number, (size, at, warp) in enumerate(accesses):
         start = at * 4 // size * size
         access = store(place(number + 2), Space.SHARED, size)
-        made.access(access, Group(np.array([32 * warp])), np.array([start]))
+        engine.access(access, Group(np.array([32 * warp])), np.array([start]))
         for byte in range(start, start + size):
             has_race |= writers.get(byte, warp) != warp
             writers[byte] = warp
-    assert bool(len(made.findings)) == has_race
+    assert bool(len(engine.findings)) == has_race
 
 
 def test_partly_written_words_are_uninitialised() -> None:
-    made, _ = make_engine(32)
+    engine, _ = make_engine(32)
     thread = Group(np.array([0]))
-    made.access(store(place(2), Space.SHARED, 2), thread, np.array([0]))
-    made.access(load(place(3), Space.SHARED, 2), thread, np.array([0]))
-    assert list_codes(made) == []
-    made.access(load(place(4), Space.SHARED, 4), thread, np.array([0]))
-    assert list_codes(made) == ["PTX0910"]
+    engine.access(store(place(2), Space.SHARED, 2), thread, np.array([0]))
+    engine.access(load(place(3), Space.SHARED, 2), thread, np.array([0]))
+    assert list_codes(engine) == []
+    engine.access(load(place(4), Space.SHARED, 4), thread, np.array([0]))
+    assert list_codes(engine) == ["PTX0910"]
 
 
 @pytest.mark.parametrize("reader", range(0, 256, 37))
 def test_every_one_of_many_readers_is_remembered(reader: int) -> None:
-    made, grid = make_engine(256)
+    engine, grid = make_engine(256)
     threads = grid.list_threads(0)
-    made.access(store(place(2), Space.SHARED, 4), Group(threads[:1]), np.array([0]))
-    made.barriers.bar(Group(threads), place(3), 0, None, "sync")
+    engine.access(store(place(2), Space.SHARED, 4), Group(threads[:1]), np.array([0]))
+    engine.barriers.bar(Group(threads), place(3), 0, None, "sync")
     for warp in range(8):
-        made.access(load(place(4), Space.SHARED, 4), Group(threads[32 * warp : 32 * warp + 32]), np.zeros(32, np.int64))
+        engine.access(
+            load(place(4), Space.SHARED, 4), Group(threads[32 * warp : 32 * warp + 32]), np.zeros(32, np.int64)
+        )
     # All but one warp arrive; the writer learns of them only.
     arrivals = threads[threads >> 5 != reader >> 5]
-    made.barriers.bar(Group(arrivals), place(5), 1, 224, "sync")
+    engine.barriers.bar(Group(arrivals), place(5), 1, 224, "sync")
     writer = arrivals[:1]
-    made.access(store(place(6), Space.SHARED, 4), Group(writer), np.array([0]))
-    assert list_codes(made) == ["PTX0901"]
-    (finding,) = made.findings
+    engine.access(store(place(6), Space.SHARED, 4), Group(writer), np.array([0]))
+    assert list_codes(engine) == ["PTX0901"]
+    (finding,) = engine.findings
     assert finding.other_agent is not None
     assert finding.other_agent.warp == reader >> 5
 
 
 def test_equal_findings_of_many_lanes_are_one_with_a_count() -> None:
-    made, _ = make_engine(64)
-    made.access(store(place(2), Space.SHARED, 4), Group(np.arange(32)), np.arange(32) * 4)
-    made.access(load(place(3), Space.SHARED, 4), Group(np.arange(32, 64)), np.arange(32) * 4)
-    (finding,) = made.findings
+    engine, _ = make_engine(64)
+    engine.access(store(place(2), Space.SHARED, 4), Group(np.arange(32)), np.arange(32) * 4)
+    engine.access(load(place(3), Space.SHARED, 4), Group(np.arange(32, 64)), np.arange(32) * 4)
+    (finding,) = engine.findings
     assert finding.count == 32
     assert (finding.place.origin, finding.other) == (Span(3, 1), place(2))
 
 
 def test_atomics_do_not_race_but_plain_reads_of_them_do() -> None:
-    made, _ = make_engine(64)
+    engine, _ = make_engine(64)
     add = atomic(place(2), Space.SHARED, 4, Sem.RELAXED, Scope.CTA)
     for warp in range(2):
-        made.access(add, Group(np.arange(32) + 32 * warp), np.zeros(32, np.int64))
-    assert list_codes(made) == []
-    made.barriers.warp_sync(Group(np.arange(32, 64)), place(3), 0xFFFFFFFF)
+        engine.access(add, Group(np.arange(32) + 32 * warp), np.zeros(32, np.int64))
+    assert list_codes(engine) == []
+    engine.barriers.warp_sync(Group(np.arange(32, 64)), place(3), 0xFFFFFFFF)
     # The second warp's own atomics are in order by now; the first one's are not.
-    made.access(load(place(4), Space.SHARED, 4), Group(np.array([40])), np.array([0]))
-    (finding,) = made.findings
+    engine.access(load(place(4), Space.SHARED, 4), Group(np.array([40])), np.array([0]))
+    (finding,) = engine.findings
     assert finding.other_agent is not None
     assert (finding.rule.code, finding.other_agent.warp) == ("PTX0901", 0)
 
 
 def test_strong_accesses_of_two_sizes_race() -> None:
-    made, _ = make_engine(64)
-    made.access(atomic(place(2), Space.SHARED, 8), Group(np.array([0])), np.array([0]))
-    made.access(atomic(place(3), Space.SHARED, 4), Group(np.array([32])), np.array([4]))
-    assert list_codes(made) == ["PTX0904"]
+    engine, _ = make_engine(64)
+    engine.access(atomic(place(2), Space.SHARED, 8), Group(np.array([0])), np.array([0]))
+    engine.access(atomic(place(3), Space.SHARED, 4), Group(np.array([32])), np.array([4]))
+    assert list_codes(engine) == ["PTX0904"]
 
 
 def test_one_store_by_several_lanes_to_one_place() -> None:
-    made, _ = make_engine(32)
+    engine, _ = make_engine(32)
     group = Group(np.arange(32))
-    made.access(store(place(2), Space.SHARED, 4), group, np.zeros(32, np.int64), benign=True)
-    assert list_codes(made) == []
-    made.access(store(place(3), Space.SHARED, 4), group, np.full(32, 16), benign=lambda: True)
-    assert list_codes(made) == []
-    made.access(store(place(4), Space.SHARED, 4), group, np.full(32, 32), benign=lambda: False)
-    assert list_codes(made) == ["PTX0907"]
+    engine.access(store(place(2), Space.SHARED, 4), group, np.zeros(32, np.int64), benign=True)
+    assert list_codes(engine) == []
+    engine.access(store(place(3), Space.SHARED, 4), group, np.full(32, 16), benign=lambda: True)
+    assert list_codes(engine) == []
+    engine.access(store(place(4), Space.SHARED, 4), group, np.full(32, 32), benign=lambda: False)
+    assert list_codes(engine) == ["PTX0907"]
 
 
 def test_one_store_by_several_warps_to_one_place() -> None:
-    made, _ = make_engine(64)
-    made.access(store(place(2), Space.SHARED, 4), Group(np.arange(64)), np.full(64, 16))
-    assert list_codes(made) == ["PTX0901"]
+    engine, _ = make_engine(64)
+    engine.access(store(place(2), Space.SHARED, 4), Group(np.arange(64)), np.full(64, 16))
+    assert list_codes(engine) == ["PTX0901"]
 
 
 def test_ctas_of_one_grid_race_in_global_memory_and_the_next_grid_does_not() -> None:
-    made, grid = make_engine(32, 2)
+    engine, grid = make_engine(32, 2)
     access = store(place(2), Space.GLOBAL, 4)
     for cta in range(2):
-        made.access(access, Group(grid.list_threads(cta)), (1 << 20) + np.arange(32) * 4 + 128 * cta)
-        made.exit(Group(grid.list_threads(cta)), place(3))
-    made.finish(grid)
-    later = made.launch(place(4), 32)
-    made.start(later, [0], [0])
-    made.access(load(place(5), Space.GLOBAL, 4), Group(later.list_threads(0)), (1 << 20) + np.arange(32) * 8)
-    assert list_codes(made) == []
-    made.access(store(place(6), Space.GLOBAL, 4), Group(later.list_threads(0)), (1 << 20) + np.arange(32) * 4)
-    assert list_codes(made) == ["PTX0902"]
+        engine.access(access, Group(grid.list_threads(cta)), (1 << 20) + np.arange(32) * 4 + 128 * cta)
+        engine.exit(Group(grid.list_threads(cta)), place(3))
+    engine.finish(grid)
+    later = engine.launch(place(4), 32)
+    engine.start(later, [0], [0])
+    engine.access(load(place(5), Space.GLOBAL, 4), Group(later.list_threads(0)), (1 << 20) + np.arange(32) * 8)
+    assert list_codes(engine) == []
+    engine.access(store(place(6), Space.GLOBAL, 4), Group(later.list_threads(0)), (1 << 20) + np.arange(32) * 4)
+    assert list_codes(engine) == ["PTX0902"]
 
 
 def test_a_slot_used_again_is_another_cta() -> None:
-    made, grid = make_engine(32)
+    engine, grid = make_engine(32)
     group = Group(grid.list_threads(0))
-    made.access(store(place(2), Space.GLOBAL, 4), group, (1 << 20) + np.arange(32) * 4)
-    made.access(store(place(2), Space.SHARED, 4), group, np.arange(32) * 4)
-    made.exit(group, place(3))
-    made.start(grid, [0], [1])
-    made.access(load(place(4), Space.SHARED, 4), group, np.arange(32) * 4)
-    made.access(load(place(5), Space.GLOBAL, 4), group, (1 << 20) + np.arange(32) * 4)
-    assert list_codes(made) == ["PTX0910", "PTX0901"]
+    engine.access(store(place(2), Space.GLOBAL, 4), group, (1 << 20) + np.arange(32) * 4)
+    engine.access(store(place(2), Space.SHARED, 4), group, np.arange(32) * 4)
+    engine.exit(group, place(3))
+    engine.start(grid, [0], [1])
+    engine.access(load(place(4), Space.SHARED, 4), group, np.arange(32) * 4)
+    engine.access(load(place(5), Space.GLOBAL, 4), group, (1 << 20) + np.arange(32) * 4)
+    assert list_codes(engine) == ["PTX0910", "PTX0901"]
 
 
 def test_wide_vectors_are_taken_apart() -> None:
-    made, _ = make_engine(64)
+    engine, _ = make_engine(64)
     wide = Access(place(2), Space.GLOBAL, 32, True, False)
-    made.access(wide, Group(np.arange(32)), (1 << 20) + np.arange(32) * 32)
-    made.access(load(place(3), Space.GLOBAL, 4), Group(np.array([32])), np.array([(1 << 20) + 20]))
-    assert list_codes(made) == ["PTX0901"]
+    engine.access(wide, Group(np.arange(32)), (1 << 20) + np.arange(32) * 32)
+    engine.access(load(place(3), Space.GLOBAL, 4), Group(np.array([32])), np.array([(1 << 20) + 20]))
+    assert list_codes(engine) == ["PTX0901"]
 
 
 def test_a_refined_granule_keeps_what_was_done_to_it() -> None:
@@ -181,32 +183,32 @@ def test_a_refined_granule_keeps_what_was_done_to_it() -> None:
 
 
 def test_runs_that_share_granules_with_threads() -> None:
-    made, grid = make_engine(64)
-    made.access(store(place(2), Space.SHARED, 4), Group(np.arange(32)), np.arange(32) * 4)
-    record = made.state.records.add_operation(
+    engine, grid = make_engine(64)
+    engine.access(store(place(2), Space.SHARED, 4), Group(np.arange(32)), np.arange(32) * 4)
+    record = engine.state.records.add_operation(
         Access(place(3), Space.SHARED, 64, True, False, family=Family.BULK_LOAD),
-        int(made.state.clocks.life_of[1]), made.state.find_channel(made.state.find_domain(32), "x"), 1, 0,
+        int(engine.state.clocks.life_of[1]), engine.state.find_channel(engine.state.find_domain(32), "x"), 1, 0,
     )  # fmt: skip
-    access = made.state.records.get_access(record)
-    made.tiles.run(access, np.array([32]), Bytes.run(Space.SHARED, grid.find_shared_base(0) + 64, 64), record)
-    assert list_codes(made) == ["PTX0901"]
+    access = engine.state.records.get_access(record)
+    engine.tiles.run(access, np.array([32]), Bytes.run(Space.SHARED, grid.find_shared_base(0) + 64, 64), record)
+    assert list_codes(engine) == ["PTX0901"]
 
 
 def test_clusters_one_after_the_other_in_the_same_slots() -> None:
-    made = Hazards()
-    grid = made.launch(place(1), 32, slots=2, cluster=2, shared_bytes=4096)
+    engine = Hazards()
+    grid = engine.launch(place(1), 32, slots=2, cluster=2, shared_bytes=4096)
     for turn in range(3):
-        made.start(grid, [0, 1], [2 * turn, 2 * turn + 1])
+        engine.start(grid, [0, 1], [2 * turn, 2 * turn + 1])
         groups = [Group(grid.list_threads(slot)) for slot in range(2)]
         for _ in range(2):
             for group in groups:
-                made.barriers.cluster_arrive(group, place(2))
+                engine.barriers.cluster_arrive(group, place(2))
             for group in groups:
-                assert made.barriers.cluster_may_pass(group.first)
-                made.barriers.cluster_wait(group, place(3))
+                assert engine.barriers.cluster_may_pass(group.first)
+                engine.barriers.cluster_wait(group, place(3))
         for group in groups:
-            made.exit(group, place(4))
-    assert list_codes(made) == []
+            engine.exit(group, place(4))
+    assert list_codes(engine) == []
 
 
 @pytest.mark.parametrize(
@@ -216,9 +218,9 @@ def test_clusters_one_after_the_other_in_the_same_slots() -> None:
 def test_an_atomic_does_not_hide_an_earlier_one_of_other_size_or_scope(
     size: int, scope: Scope, rule_codes: list[str]
 ) -> None:
-    made, _ = make_engine(32, ctas=2)
+    engine, _ = make_engine(32, ctas=2)
     first, second, address = Group(np.array([0])), Group(np.array([32])), np.array([1 << 20])
-    made.access(atomic(place(2), Space.GLOBAL, size, scope=scope), first, address)
-    made.access(atomic(place(3), Space.GLOBAL, 4), first, address)
-    made.access(atomic(place(4), Space.GLOBAL, 4), second, address)
-    assert list_codes(made) == rule_codes
+    engine.access(atomic(place(2), Space.GLOBAL, size, scope=scope), first, address)
+    engine.access(atomic(place(3), Space.GLOBAL, 4), first, address)
+    engine.access(atomic(place(4), Space.GLOBAL, 4), second, address)
+    assert list_codes(engine) == rule_codes

@@ -237,8 +237,8 @@ class Role:
         self.add(label, lambda p: self.trace.engine.sync.fence(self.group, sem, scope))
 
     def proxy_fence(self, label: str, *spaces: Space) -> None:
-        fenced_spaces = spaces or (Space.SHARED, Space.GLOBAL)
-        self.add(label, lambda p: self.trace.engine.sync.proxy_fence(self.group, fenced_spaces))
+        targets = spaces or (Space.SHARED, Space.GLOBAL)
+        self.add(label, lambda p: self.trace.engine.sync.proxy_fence(self.group, targets))
 
     # Barriers
 

@@ -214,6 +214,9 @@ def _break(expr: Expr, indent: str, before: int, after: int) -> str:
         return f"{{\n{_fill(parts, indent + _INDENT)}\n{indent}}}"
     if isinstance(expr, Literal) and isinstance(expr.value, str) and _is_text(expr):
         return _split_text(expr.value, indent, expr.dense)
+    if isinstance(expr, Attribute) and isinstance(expr.value, Call):
+        name = f".{_check_name(expr.name)}"
+        return f"{_break(expr.value, indent, before, len(name) + after)}{name}"
     if isinstance(expr, Binary):
         deeper = indent + _INDENT
         left = _break(_wrap(expr.left), deeper, 0, 0)

@@ -143,6 +143,12 @@ def test_precedence_and_small_forms() -> None:
     assert format_expression(build_literal({"a": (1, None)})) == '{"a": (1, None)}'
 
 
+def test_a_long_call_breaks_before_its_attribute() -> None:
+    value = Attribute(call(Name("f"), Name("a" * 60), Binary("+", Name("b" * 40), Literal("c"))), "s32")
+    text = print_plan(Plan((Line(value, target=Name("d" * 20)),)))
+    assert text == f'{"d" * 20} = f(\n    {"a" * 60}, {"b" * 40} + "c",\n).s32\n'
+
+
 def test_blocks_that_fill_each_other_are_one_with() -> None:
     inner = Block(call(Name("b")), (Line(call(Name("c"))),), target=Name("x"))
     assert print_plan(Plan((Block(call(Name("a")), (inner,)),))) == "with a(), b() as x:\n    c()\n"

@@ -10,43 +10,47 @@ from pyptx.sim.program.blocks import Block, Program, is_product
 from pyptx.sim.state.accumulators import Rows
 
 
-def numbers_of(program: Program) -> dict[int, int]:
+def number_accumulators(program: Program) -> dict[int, int]:
     """Return the number of the accumulators that contain each 32-bit register. Omit sets that overlap or that are named
     in two orders: their products write registers."""
-    found: dict[Rows, set[int]] = {}
+    factors_by_rows: dict[Rows, set[int]] = {}
     for block in program.blocks:
         for step in block.steps:
             if is_product(step):
-                rows = _rows(program, block, step, step.instruction.operands[0])
-                factors = _rows(program, block, step, step.instruction.operands[1])
-                found.setdefault(rows, set()).update(set(rows) & set(factors))
+                rows = _find_rows(program, block, step, step.instruction.operands[0])
+                factors = _find_rows(program, block, step, step.instruction.operands[1])
+                factors_by_rows.setdefault(rows, set()).update(set(rows) & set(factors))
     uses: dict[int, int] = {}
-    for rows in found:
+    for rows in factors_by_rows:
         for row in rows:
             uses[row] = uses.get(row, 0) + 1
-    whole = [rows for rows, both in found.items() if not both and all(row >= 0 and uses[row] == 1 for row in rows)]
-    return {row: number for number, rows in enumerate(whole) for row in rows}
+    accumulators = [
+        rows
+        for rows, shared_rows in factors_by_rows.items()
+        if not shared_rows and all(row >= 0 and uses[row] == 1 for row in rows)
+    ]
+    return {row: number for number, rows in enumerate(accumulators) for row in rows}
 
 
-def product_number(numbers: dict[int, int], program: Program, block: Block, step: Step) -> int:
+def find_product_number(numbers: dict[int, int], program: Program, block: Block, step: Step) -> int:
     """Return the number of a product's accumulators, -1 if it has none and for other instructions."""
     if not numbers or not is_product(step):
         return -1
-    return numbers.get(_rows(program, block, step, step.instruction.operands[0])[0], -1)
+    return numbers.get(_find_rows(program, block, step, step.instruction.operands[0])[0], -1)
 
 
-def registers_of(program: Program, block: Block, step: Step) -> tuple[Rows, ...]:
+def find_product_registers(program: Program, block: Block, step: Step) -> tuple[Rows, ...]:
     """Return the rows of the registers of D and of A of a product, -1 where there is none; nothing for other steps."""
     if not is_product(step):
         return ()
-    return tuple(_rows(program, block, step, operand) for operand in step.instruction.operands[:2])
+    return tuple(_find_rows(program, block, step, operand) for operand in step.instruction.operands[:2])
 
 
-def _rows(program: Program, block: Block, step: Step, operand: Operand) -> Rows:
+def _find_rows(program: Program, block: Block, step: Step, operand: Operand) -> Rows:
     """Return the rows of the 32-bit registers of an operand, -1 for anything else."""
     operands = Operands(program, block)
-    made: list[int] = []
+    rows: list[int] = []
     for element in operand.elements if isinstance(operand, VectorOperand) else (operand,):
         row = operands.row(element.name, step.scope) if isinstance(element, RegisterOperand | LabelOperand) else None
-        made.append(row.index if row is not None and row.letter == "r" else -1)
-    return tuple(made)
+        rows.append(row.index if row is not None and row.letter == "r" else -1)
+    return tuple(rows)

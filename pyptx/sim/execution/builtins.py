@@ -30,12 +30,12 @@ def call(machine: Batch, name: str, frame: int, lanes: Lanes, step: Step) -> Non
     base = machine.sp[lanes.sel] + frame
     machine.memory.ensure_local(int(base.max()) + 64, origin)
     if name == "vprintf":
-        _vprintf(machine, site, lanes, base, origin)
+        _print_lanes(machine, site, lanes, base, origin)
     elif name == "__assertfail":
         first = lanes.shape.select_index(lanes.index[:1])
-        address, place = _word(site, lanes, base, 0, "u8")[:1], machine.memory.describe_thread(lanes, 0, name)
+        address, place = _load_word(site, lanes, base, 0, "u8")[:1], machine.memory.describe_thread(lanes, 0, name)
         try:
-            text = _strings(site, first, address).get(0, b"(null)").decode("utf-8", "backslashreplace")
+            text = _read_strings(site, first, address).get(0, b"(null)").decode("utf-8", "backslashreplace")
         except Unprintable as why:
             text = str(why)
         raise faults.error(faults.TRAP, origin, f"assertion failed: {text}", notes=(place,))
@@ -46,94 +46,100 @@ def call(machine: Batch, name: str, frame: int, lanes: Lanes, step: Step) -> Non
 def _require_signature(name: str, step: Step, origin: Origin | None) -> None:
     """Reject a declaration whose parameters do not match the function's."""
     symbol = step.scope.find(name)
-    declared = symbol.declaration if symbol is not None else None
-    if name not in _SIZES or not isinstance(declared, Function):
+    function = symbol.declaration if symbol is not None else None
+    if name not in _SIZES or not isinstance(function, Function):
         return
     sizes = tuple(
-        tuple(size for _, _, size in lay_out(params)[0]) for params in (declared.return_params or (), declared.params)
+        tuple(size for _, _, size in lay_out(params)[0]) for params in (function.return_params or (), function.params)
     )
     if sizes != _SIZES[name]:
-        shown = [", ".join(f"{size} bytes" for size in part) or "nothing" for part in (*sizes, *_SIZES[name])]
+        size_lists = (", ".join(f"{size} bytes" for size in part) or "nothing" for part in (*sizes, *_SIZES[name]))
+        result, parameters, real_result, real_parameters = size_lists
         text = (
-            f"`{name}` is declared to take {shown[1]} and return {shown[0]}; it takes {shown[3]} and returns {shown[2]}"
+            f"`{name}` is declared to take {parameters} and return {result}; it takes {real_parameters} and returns "
+            f"{real_result}"
         )
         raise faults.error(faults.ILLEGAL, origin, text)
 
 
-def _word(site: Site, lanes: Lanes, base: Value, offset: int, dtype: str) -> Value:
-    return _loaded(site, lanes, "local", base + offset, dtype)
+def _load_word(site: Site, lanes: Lanes, base: Value, offset: int, dtype: str) -> Value:
+    return _load(site, lanes, "local", base + offset, dtype)
 
 
-def _loaded(site: Site, lanes: Lanes, space: str, address: Value, dtype: str) -> Array:
+def _load(site: Site, lanes: Lanes, space: str, address: Value, dtype: str) -> Array:
     out = np.empty(lanes.n, dtype)
     load(site, lanes, None, space, address, out.dtype, (out,))
     return out
 
 
-def _vprintf(machine: Batch, site: Site, lanes: Lanes, base: Value, origin: Origin | None) -> None:
+def _print_lanes(machine: Batch, site: Site, lanes: Lanes, base: Value, origin: Origin | None) -> None:
     """Print lane by lane: the frame holds the result, the format's address and the arguments' address. The result is
     the number of arguments, -1 without a format."""
-    formats, arguments = _word(site, lanes, base, 8, "u8"), _word(site, lanes, base, 16, "u8")
+    formats, arguments = _load_word(site, lanes, base, 8, "u8"), _load_word(site, lanes, base, 16, "u8")
     texts, counts = [""] * lanes.n, np.full(lanes.n, -1, np.int32)
-    for parts, members in _by_format(machine, site, lanes, formats, origin):
-        some, placed = lanes.shape.select_index(lanes.index[members]), list_argument_offsets(parts)
-        columns = [_loaded(site, some, "", arguments[members] + np.uint64(offset), dtype) for offset, dtype in placed]
-        counts[members] = len(placed)
+    for parts, members in _group_by_format(machine, site, lanes, formats, origin):
+        group, offsets = lanes.shape.select_index(lanes.index[members]), list_argument_offsets(parts)
+        columns = [_load(site, group, "", arguments[members] + np.uint64(offset), dtype) for offset, dtype in offsets]
+        counts[members] = len(offsets)
         for at, member in enumerate(members):
-            one = lanes.shape.select_index(some.index[at : at + 1])
+            lane = lanes.shape.select_index(group.index[at : at + 1])
             try:
-                texts[member] = format_output(parts, [column[at] for column in columns], partial(_string, site, one))
+                texts[member] = format_output(
+                    parts, [column[at] for column in columns], partial(_read_string, site, lane)
+                )
             except Unprintable as why:
-                raise _unprintable(machine, some, at, origin, why) from None
+                raise _make_format_error(machine, group, at, origin, why) from None
     machine.printed.show(texts)
     machine.stats.printed += sum(map(len, texts))
     if machine.stats.printed > MOST_PRINTED:
         text = f"the launch printed more than {MOST_PRINTED >> 20} MiB; its output ends here"
         help = "let one thread print, or print less often"
-        raise faults.error(faults.PRINTED_TOO_MUCH, origin, text, help=help, notes=(_place(machine, lanes, 0),))
+        raise faults.error(
+            faults.PRINTED_TOO_MUCH, origin, text, help=help, notes=(_describe_thread(machine, lanes, 0),)
+        )
     store(site, lanes, None, "local", base, counts.dtype, (counts,))
 
 
-def _by_format(
+def _group_by_format(
     machine: Batch, site: Site, lanes: Lanes, address: Array, origin: Origin | None
 ) -> list[tuple[Parts, list[int]]]:
     """Return the formats and the lanes that print each; a null address is no format."""
     formats: dict[bytes, tuple[Parts, list[int]]] = {}
     member = 0
     try:
-        for member, text in _strings(site, lanes, address).items():
+        for member, text in _read_strings(site, lanes, address).items():
             if text not in formats:
                 formats[text] = parse_format(text), []
             formats[text][1].append(member)
     except Unprintable as why:
-        raise _unprintable(machine, lanes, member, origin, why) from None
+        raise _make_format_error(machine, lanes, member, origin, why) from None
     return list(formats.values())
 
 
-def _unprintable(machine: Batch, lanes: Lanes, at: int, origin: Origin | None, why: Unprintable) -> PtxError:
-    return faults.error(faults.PRINTED_FORMAT, origin, f"printf: {why}", notes=(_place(machine, lanes, at),))
+def _make_format_error(machine: Batch, lanes: Lanes, at: int, origin: Origin | None, why: Unprintable) -> PtxError:
+    return faults.error(faults.PRINTED_FORMAT, origin, f"printf: {why}", notes=(_describe_thread(machine, lanes, at),))
 
 
-def _place(machine: Batch, lanes: Lanes, at: int) -> str:
+def _describe_thread(machine: Batch, lanes: Lanes, at: int) -> str:
     return machine.memory.describe_thread(lanes, at, "vprintf")
 
 
-def _string(site: Site, one: Lanes, address: int, most: int | None = None) -> bytes:
+def _read_string(site: Site, lane: Lanes, address: int, limit: int | None = None) -> bytes:
     """Return the bytes at an address up to a NUL, or `most` of them, as one lane reads them."""
-    return _strings(site, one, np.array([address], np.uint64), most)[0]
+    return _read_strings(site, lane, np.array([address], np.uint64), limit)[0]
 
 
-def _strings(site: Site, lanes: Lanes, address: Array, most: int | None = None) -> dict[int, bytes]:
+def _read_strings(site: Site, lanes: Lanes, address: Array, limit: int | None = None) -> dict[int, bytes]:
     """Return the string of each lane except those with a null address: lanes of different CTAs may read different
     strings at one address."""
     columns: list[Array] = []
     readers = active = np.flatnonzero(address)
-    while len(active) and len(columns) != most:
+    while len(active) and len(columns) != limit:
         if len(columns) == LONGEST:
             raise Unprintable(f"the string at {int(address[active[0]]):#x} has no NUL in its first {LONGEST} bytes")
         column = np.zeros(lanes.n, np.uint8)
-        some = lanes.shape.select_index(lanes.index[active])
-        column[active] = _loaded(site, some, "", address[active] + np.uint64(len(columns)), "u1")
+        readers_now = lanes.shape.select_index(lanes.index[active])
+        column[active] = _load(site, readers_now, "", address[active] + np.uint64(len(columns)), "u1")
         columns.append(column)
         active = np.flatnonzero(column)
     rows = np.stack(columns, axis=1) if columns else np.zeros((lanes.n, 0), np.uint8)

@@ -28,7 +28,7 @@ from pyptx.isa.model import Operand
 from pyptx.isa.special import COMPONENTS, find_special_register
 from pyptx.sim.base.formats import CLASSES, dtype_of, suffix_of
 from pyptx.sim.execution import calls
-from pyptx.sim.execution.accumulators import product_number
+from pyptx.sim.execution.accumulators import find_product_number
 from pyptx.sim.execution.operands import Unreadable, Valueless
 from pyptx.sim.execution.text import BlockText
 from pyptx.sim.execution.tracking import Tracker
@@ -95,28 +95,28 @@ class Writer(BlockText):
         self.numbers: dict[str, int] = {}
         self.settled: set[int] = set()
 
-    def source(self) -> Source:
+    def compile_block(self) -> Source:
         """Return the compiled block."""
         if self.block.after_call is not None:
             calls.take_results(self, self.block.after_call)
         if self.block.pc == self.block.code.entry:
             calls.take_parameters(self)
         if self.tracker is not None:
-            self.tracker.begin(self, self.block)
+            self.tracker.write_entry(self, self.block)
         self._settle(0)
         for position, step in enumerate(self.block.body):
             at, self.operands.position = len(self.lines), position
-            self._tracked(step, self.step)
-            self._settle(at, product_number(self.accumulators, self.program, self.block, step))
+            self._write_tracked(step, self.write_step)
+            self._settle(at, find_product_number(self.accumulators, self.program, self.block, step))
         at = len(self.lines)
         if self.block.ending != FALL:
-            self._tracked(self.block.steps[-1], lambda step: None)
+            self._write_tracked(self.block.steps[-1], lambda step: None)
         if self.block.ending == CALL:
             calls.pass_arguments(self, self.block.steps[-1])
         if self.block.ending == RET:
             calls.leave_results(self)
         self._settle(at)
-        text = self._text()
+        text = self._write_text()
         namespace: dict[str, Any] = {
             "np": np, "putmask": np.putmask, "count": np.count_nonzero, "settle": settle,
         }  # fmt: skip
@@ -126,67 +126,69 @@ class Writer(BlockText):
     def _settle(self, at: int, product: int = -1) -> None:
         """Before the lines from `at`, write pending accumulators to the registers that these lines name, except those
         of the product itself."""
-        touched = self.operands.touched
-        found: dict[int, bool] = {}
-        for row, writes in touched.items():
+        registers = self.operands.named_registers
+        pending: dict[int, bool] = {}
+        for row, writes in registers.items():
             number = self.accumulators.get(row, -1)
             if number >= 0:
-                found[number] = found.get(number, False) or writes
-        touched.clear()
+                pending[number] = pending.get(number, False) or writes
+        registers.clear()
         if product >= 0:
-            found.pop(product, None)
+            pending.pop(product, None)
             self.numbers[f"S{len(self.sites) - 1}"] = product
         for drops in (False, True):
-            numbers = tuple(sorted(number for number, writes in found.items() if writes is drops))
+            numbers = tuple(sorted(number for number, writes in pending.items() if writes is drops))
             if numbers:
                 self.lines.insert(at, f"if H: settle(H, L, {numbers!r}, {drops})")
-        self.settled.update(found, (product,) if product >= 0 else ())
+        self.settled.update(pending, (product,) if product >= 0 else ())
 
-    def _tracked(self, step: Step, write: Callable[[Step], None]) -> None:
+    def _write_tracked(self, step: Step, write: Callable[[Step], None]) -> None:
         """Write an instruction between the check of its operands and the record of its results."""
         if self.tracker is not None:
-            self.tracker.reads(self, step)
+            self.tracker.write_reads(self, step)
         write(step)
         if self.tracker is not None:
-            self.tracker.writes(self, step)
+            self.tracker.write_results(self, step)
 
-    def step(self, step: Step) -> None:
+    def write_step(self, step: Step) -> None:
         """Write one instruction."""
         plan = step.plan
         assert plan is not None
         op = find_operation(plan.match, plan.signature)
         if op is None:
-            raise unsupported(step)
+            raise make_unsupported_error(step)
         if "approx" in plan.match.modifiers:
             self.approximate.add(step.instruction.full_opcode)
         tells = self.instrument.list_events(step, self.block) if self.instrument is not None else []
         if op.kind is Kind.NOTHING and not tells:
             return
         try:
-            self._operation(step, op, plan.signature, tells)
+            self._write_operation(step, op, plan.signature, tells)
         except Valueless as why:
             help = "run the kernel on hardware, or pass the value as an argument"
             raise faults.error(faults.VALUELESS, opcode_span(step.instruction), str(why), help=help) from None
         except Unreadable as why:
-            raise unsupported(step, str(why)) from None
+            raise make_unsupported_error(step, str(why)) from None
 
-    def _operation(
+    def _write_operation(
         self, step: Step, op: Operation, signature: tuple[Operand, ...], tells: list[tuple[Callable[..., None], bool]]
     ) -> None:
-        mask = self.guard(step)
+        mask = self.read_guard(step)
         ins: list[str] = []
         outs: Outputs = []
         addresses: list[str] = []
-        operands, selected = step.instruction.operands, list[str]()
+        operands, selectors = step.instruction.operands, list[str]()
         if op.selects:
-            selected = [self._selection(o) for o in (operands[:3] if op.selects == "all" else operands[:1])]
-            operands = tuple(_whole(o) if at == 0 or op.selects == "all" else o for at, o in enumerate(operands))
-        for wanted, given in zip(signature, operands, strict=True):
-            self._operand(wanted, given, step, ins, outs, addresses)
-        ins += selected
-        for told, wants in tells:
-            given = [*addresses, *ins] if wants else []
-            self.lines.append(f"{self.operands.constant(told)}({', '.join(['M', 'L', str(mask), *given])})")
+            selectors = [self._write_selection(o) for o in (operands[:3] if op.selects == "all" else operands[:1])]
+            operands = tuple(
+                _drop_selector(o) if at == 0 or op.selects == "all" else o for at, o in enumerate(operands)
+            )
+        for formal, operand in zip(signature, operands, strict=True):
+            self._add_operand(formal, operand, step, ins, outs, addresses)
+        ins += selectors
+        for event, wants in tells:
+            operand = [*addresses, *ins] if wants else []
+            self.lines.append(f"{self.operands.add_constant(event)}({', '.join(['M', 'L', str(mask), *operand])})")
         if op.kind is Kind.NOTHING:
             return
         if op.carry and "r" in op.carry:
@@ -194,99 +196,99 @@ class Writer(BlockText):
         if op.carry and "w" in op.carry:
             outs.append(Output(self.operands.view(CARRY, reads=False), "pred"))
         if op.kind is Kind.MEMORY:
-            self._memory(step, op, mask, addresses, outs, ins)
+            self._write_access(step, op, mask, addresses, outs, ins)
             return
-        flat = _flat(outs)
-        looked = self.instrument.watch_values(step, op) if self.instrument is not None else None
-        before = ["M", "L", str(mask)] if looked is not None else ["M", "L"] if op.kind is Kind.LANES else []
-        function = self.operands.constant(looked or op.function) if op.function is not None else ""
+        flat = _flatten(outs)
+        watcher = self.instrument.watch_values(step, op) if self.instrument is not None else None
+        before = ["M", "L", str(mask)] if watcher is not None else ["M", "L"] if op.kind is Kind.LANES else []
+        function = self.operands.add_constant(watcher or op.function) if op.function is not None else ""
         call = f"{function}({', '.join([*before, *ins])})"
-        one = flat[0] if len(flat) == 1 else None
-        direct = op.kind is Kind.INTO and looked is None and mask is None
-        if direct and one is not None and one.view and self._exact(one):
-            self.lines.append(f"{function}({', '.join([*ins, one.view])})")
-            self.operands.wrote(one.view, False)
-        elif one is not None:
-            self.assign(one, call, mask)
+        single = flat[0] if len(flat) == 1 else None
+        direct = op.kind is Kind.INTO and watcher is None and mask is None
+        if direct and single is not None and single.view and self._is_exact(single):
+            self.lines.append(f"{function}({', '.join([*ins, single.view])})")
+            self.operands.record_write(single.view, False)
+        elif single is not None:
+            self.assign(single, call, mask)
         elif not flat:
             self.lines.append(call)
         else:
-            names = [self.temporary() for _ in flat]
+            names = [self.add_temporary() for _ in flat]
             self.lines.append(f"{', '.join(names)} = {call}")
             for output, name in zip(flat, names, strict=True):
                 self.assign(output, name, mask)
 
-    def _selection(self, given: Actual) -> str:
+    def _write_selection(self, operand: Actual) -> str:
         """Return the parts that an operand selects, `.b3210` lowest first."""
-        selector = given.selector if isinstance(given, RegisterOperand) else None
+        selector = operand.selector if isinstance(operand, RegisterOperand) else None
         if selector is None:
             return "None"
-        return self.operands.constant(Selected(selector[1], tuple(int(digit) for digit in reversed(selector[2:]))))
+        return self.operands.add_constant(Selected(selector[1], tuple(int(digit) for digit in reversed(selector[2:]))))
 
-    def _memory(
+    def _write_access(
         self, step: Step, op: Operation, mask: str | None, addresses: list[str], outs: Outputs, ins: list[str]
     ) -> None:
-        flat = _flat(outs)
+        flat = _flatten(outs)
         site = f"S{len(self.sites)}"
         self.sites[site] = step
         for output in flat:
             if output.view:
-                self.operands.wrote(output.view, mask is not None)
+                self.operands.record_write(output.view, mask is not None)
         views = ", ".join(o.view or "None" for o in flat)
         results = f"({views}{',' if len(flat) == 1 else ''})"
-        told = self.instrument.wrap_access(step, op, self.block) if self.instrument is not None else None
-        function = self.operands.constant(told or op.function)
+        wrapper = self.instrument.wrap_access(step, op, self.block) if self.instrument is not None else None
+        function = self.operands.add_constant(wrapper or op.function)
         self.lines.append(f"{function}({', '.join([site, 'L', str(mask), *addresses, results, *ins])})")
 
-    def _operand(
-        self, wanted: Operand, given: Actual, step: Step, ins: list[str], outs: Outputs, addresses: list[str]
+    def _add_operand(
+        self, formal: Operand, operand: Actual, step: Step, ins: list[str], outs: Outputs, addresses: list[str]
     ) -> None:
-        if wanted.kind is OperandKind.ADDRESS:
-            space, address = self.operands.address(given, wanted.space, step)
+        if formal.kind is OperandKind.ADDRESS:
+            space, address = self.operands.read_address(operand, formal.space, step)
             addresses += [repr(space), address]
-            for part, inner in zip(wanted.parts[1:], getattr(given, "rest", ()), strict=False):
-                self._operand(part, inner, step, ins, outs, addresses)
+            for part, inner in zip(formal.parts[1:], getattr(operand, "rest", ()), strict=False):
+                self._add_operand(part, inner, step, ins, outs, addresses)
             return
-        if wanted.kind is OperandKind.PIPE:
-            pair = (given.left, given.right) if isinstance(given, PipeOperand) else (given,)
-            for part, inner in zip(wanted.parts, pair, strict=False):
-                self._operand(part, inner, step, ins, outs, addresses)
-            if len(pair) < len(wanted.parts):
+        if formal.kind is OperandKind.PIPE:
+            pair = (operand.left, operand.right) if isinstance(operand, PipeOperand) else (operand,)
+            for part, inner in zip(formal.parts, pair, strict=False):
+                self._add_operand(part, inner, step, ins, outs, addresses)
+            if len(pair) < len(formal.parts):
                 outs.append(Output(None, "pred"))
             return
-        if wanted.access != "r":
-            if isinstance(given, VectorOperand):
-                outs.append([self.output(wanted, element, step) for element in given.elements])
+        if formal.access != "r":
+            if isinstance(operand, VectorOperand):
+                outs.append([self.make_output(formal, element, step) for element in operand.elements])
             else:
-                outs += self._wide(self.output(wanted, given, step), given, step)
-        if wanted.access != "w":
-            ins.append(self.value(wanted, given, step))
+                outs += self._split_wide(self.make_output(formal, operand, step), operand, step)
+        if formal.access != "w":
+            ins.append(self.write_value(formal, operand, step))
 
-    def _wide(self, output: Output, given: Actual, step: Step) -> list[Output]:
+    def _split_wide(self, output: Output, operand: Actual, step: Step) -> list[Output]:
         """Return the two halves of a 128-bit result."""
-        if output.type != "b128" or not isinstance(given, RegisterOperand | LabelOperand) or output.view is None:
+        if output.type != "b128" or not isinstance(operand, RegisterOperand | LabelOperand) or output.view is None:
             return [output]
-        found = self.operands.row(given.name, step.scope)
-        assert found is not None
-        return [Output(self.operands.view(found, "", half, reads=False), "b64") for half in (0, 1)]
+        row = self.operands.row(operand.name, step.scope)
+        assert row is not None
+        return [Output(self.operands.view(row, "", half, reads=False), "b64") for half in (0, 1)]
 
-    def value(self, wanted: Operand, given: Actual, step: Step) -> str:
+    def write_value(self, formal: Operand, operand: Actual, step: Step) -> str:
         """Return the expression of an input, a tuple for a vector."""
-        if isinstance(given, VectorOperand) and (wanted.count or len(given.elements) > 1):
+        if isinstance(operand, VectorOperand) and (formal.count or len(operand.elements) > 1):
             items = [
                 "None"
                 if isinstance(e, RegisterOperand | LabelOperand) and e.name == "_"
-                else self.read(e, wanted.type, step)
-                for e in given.elements
+                else self.read(e, formal.type, step)
+                for e in operand.elements
             ]
             return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
-        if wanted.kind is OperandKind.SPECIAL and isinstance(given, RegisterOperand):
-            return f"({', '.join(self._components(given.name, step))})"
-        if wanted.type == "b128" and isinstance(given, RegisterOperand | LabelOperand):
-            found = self.operands.row(given.name, step.scope)
-            if found is not None:
-                return f"({self.operands.view(found)}, {self.operands.view(found, '', 1)})"
-        return self.read(given, wanted.type, step)
+        if formal.kind is OperandKind.SPECIAL and isinstance(operand, RegisterOperand):
+            return f"({', '.join(self._components(operand.name, step))})"
+        if formal.type == "b128" and isinstance(operand, RegisterOperand | LabelOperand):
+            row = self.operands.row(operand.name, step.scope)
+            if row is not None:
+                return f"({self.operands.view(row)}, {self.operands.view(row, '', 1)})"
+        return self.read(operand, formal.type, step)
 
     def _components(self, name: str, step: Step) -> list[str]:
         """Return the expressions of all components of a special register."""
@@ -295,25 +297,25 @@ class Writer(BlockText):
             raise Unreadable(f"`{name}` has no components")
         return [self.read(RegisterOperand(f"{name}.{part}"), "u32", step) for part in COMPONENTS]
 
-    def output(self, wanted: Operand, given: Actual, step: Step) -> Output:
+    def make_output(self, formal: Operand, operand: Actual, step: Step) -> Output:
         """Return the destination of a result."""
-        if isinstance(given, RegisterOperand | LabelOperand):
-            if given.name == "_":
-                return Output(None, wanted.type or "b32")
-            found = self.operands.row(given.name, step.scope)
-            if found is not None:
-                type_name = wanted.type or found.type
-                return Output(self._target(found, type_name), type_name)
+        if isinstance(operand, RegisterOperand | LabelOperand):
+            if operand.name == "_":
+                return Output(None, formal.type or "b32")
+            row = self.operands.row(operand.name, step.scope)
+            if row is not None:
+                type_name = formal.type or row.type
+                return Output(self._view_target(row, type_name), type_name)
         raise Unreadable("destination")
 
-    def _target(self, row: Row, type_name: str) -> str:
+    def _view_target(self, row: Row, type_name: str) -> str:
         if type_name == "b128":
             return self.operands.view(row, reads=False)
         dtype = dtype_of(type_name)
-        same = dtype.itemsize == np.dtype(CLASSES[row.letter]).itemsize
-        return self.operands.view(row, suffix_of(dtype) if same else "", reads=False)
+        is_same_size = dtype.itemsize == np.dtype(CLASSES[row.letter]).itemsize
+        return self.operands.view(row, suffix_of(dtype) if is_same_size else "", reads=False)
 
-    def _exact(self, output: Output) -> bool:
+    def _is_exact(self, output: Output) -> bool:
         letter = self.operands.views[output.view or ""][0]
         return dtype_of(output.type).itemsize == np.dtype(CLASSES[letter]).itemsize
 
@@ -321,19 +323,19 @@ class Writer(BlockText):
         """Write a value to its destination, in the lanes of the mask."""
         if output.view is None:
             return
-        if dtype_of(output.type).kind == "f" and not self._exact(output):
+        if dtype_of(output.type).kind == "f" and not self._is_exact(output):
             expression = f"({expression}).view('u{dtype_of(output.type).itemsize}')"
         if mask is None:
             self.lines.append(f"{output.view}[...] = {expression}")
         else:
-            if not self._exact(output):
+            if not self._is_exact(output):
                 letter = self.operands.views[output.view][0]
                 expression = f"np.asarray({expression}).astype({CLASSES[letter]!r})"
             self.lines.append(f"putmask({output.view}, {mask}, {expression})")
-        self.operands.wrote(output.view, mask is not None)
+        self.operands.record_write(output.view, mask is not None)
 
-    def _text(self) -> str:
-        leave, o = self._leave(), self.operands
+    def _write_text(self) -> str:
+        leave, o = self._write_exit(), self.operands
         views = {f"{letter}{index}": (letter, "", index) for letter, _, index in o.views.values()} | o.views
         slices = [f"{name} = R[{letter + suffix!r}][{index}, lo:hi]" for name, (letter, suffix, index) in views.items()]
         gather = ["n = L.n", "i = L.index"]
@@ -342,11 +344,11 @@ class Writer(BlockText):
         for name, (letter, suffix, index) in views.items():
             if suffix:
                 gather.append(f"{name} = {letter}{index}.view(R[{letter + suffix!r}].dtype)")
-            elif name in o.gathered:
+            elif name in o.gathers:
                 gather.append(f"{name} = R[{letter!r}][{index}].take(i)")
             else:
                 gather.append(f"{name} = np.empty(n, {CLASSES[letter]!r})")
-        scatter = [f"R[{base[0]!r}][{base[1:]}][i] = {base}" for base in o.written]
+        scatter = [f"R[{base[0]!r}][{base[1:]}][i] = {base}" for base in o.writes]
         fixed = [f"{name} = M.special({key!r}, L)" for key, name in o.specials.items()]
         fresh = ["sp = M.sp[L.sel]"] if o.uses_stack else []
         lines = [
@@ -356,10 +358,12 @@ class Writer(BlockText):
         ]
         lines += [" def bind(L):", "  lo = L.lo; hi = L.hi; n = L.n", *(f"  {line}" for line in (*slices, *fixed))]
         lines += ["  def run():", *(f"   {line}" for line in (*fresh, *self.lines, *leave)), "  return run"]
-        spread = (*gather, *fixed, *fresh, *self.lines, *scatter, *leave)
-        return "\n".join([*lines, " def spread(L):", *(f"  {line}" for line in spread), " return bind, spread", ""])
+        spread_lines = (*gather, *fixed, *fresh, *self.lines, *scatter, *leave)
+        return "\n".join(
+            [*lines, " def spread(L):", *(f"  {line}" for line in spread_lines), " return bind, spread", ""]
+        )
 
-    def _leave(self) -> list[str]:
+    def _write_exit(self) -> list[str]:
         block = self.block
         if block.ending == FALL:
             return [f"return {block.pc + 1}"]
@@ -375,16 +379,16 @@ class Writer(BlockText):
         return [f"c = count({name})", f"return {every} if c == n else {none} if c == 0 else {DIVERGED}"]
 
 
-def _flat(outs: Outputs) -> list[Output]:
+def _flatten(outs: Outputs) -> list[Output]:
     return [output for item in outs for output in (item if isinstance(item, list) else [item])]
 
 
-def _whole(given: Actual) -> Actual:
+def _drop_selector(operand: Actual) -> Actual:
     """Return the whole register of an operand that names a part."""
-    return RegisterOperand(given.base) if isinstance(given, RegisterOperand) and given.selector else given
+    return RegisterOperand(operand.base) if isinstance(operand, RegisterOperand) and operand.selector else operand
 
 
-def unsupported(step: Step, why: str = "") -> PtxError:
+def make_unsupported_error(step: Step, why: str = "") -> PtxError:
     """Return the error for an instruction without semantics."""
     text = f"`{step.instruction.full_opcode}` is not simulated"
     return faults.error(faults.UNSUPPORTED, opcode_span(step.instruction), text, notes=(why,) if why else ())

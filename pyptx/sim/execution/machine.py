@@ -71,8 +71,8 @@ class Launch:
     @property
     def explicit(self) -> bool:
         """Whether the launch or the entry asks for clusters."""
-        required = any(d.name == "reqnctapercluster" for d in self.program.entry.function.directives)
-        return required or self.cluster_size > 1
+        is_required = any(d.name == "reqnctapercluster" for d in self.program.entry.function.directives)
+        return is_required or self.cluster_size > 1
 
 
 @dataclass(slots=True)
@@ -98,7 +98,7 @@ class Resources:
     sources: dict[int, Source]
     stats: Counts
     printed: Printed
-    unstarted: PendingClusters
+    pending_clusters: PendingClusters
     multicasts: Multicasts
     exact: int = 0
     """The target whose tensor cores' sums are imitated bit for bit, 0 to sum quickly."""
@@ -122,8 +122,8 @@ class Batch:
             letter: np.zeros((max(1, totals[letter]), lanes), dtype) for letter, dtype in CLASSES.items()
         }
         self._views = {name: self._registers[name[0]].view(dtype) for name, dtype in VIEWS.items()}
-        tracked = 0 if launch.tracker is None else len(launch.tracker.rows)
-        self._views["w"] = np.zeros((tracked, lanes), np.uint8)
+        flag_rows = 0 if launch.tracker is None else len(launch.tracker.rows)
+        self._views["w"] = np.zeros((flag_rows, lanes), np.uint8)
         """Which bytes of a tracked register a lane has written."""
         variables = launch.program.variables
         shared = variables.find_dynamic_base() + launch.dynamic - variables.shared_base
@@ -136,7 +136,7 @@ class Batch:
             effects=Effects(launch.schedule == "eager", sink=resources.sink), names=launch.shared_names.format_address,
             grid=launch.label, grid_shape=launch.grid, fresh=POISON if launch.poison else 0, images=launch.images,
             words=self._registers["r"], dynamic=self.dynamic, dynamic_base=self.dynamic_base,
-            pending_clusters=resources.unstarted, multicasts=resources.multicasts, exact=resources.exact,
+            pending_clusters=resources.pending_clusters, multicasts=resources.multicasts, exact=resources.exact,
         )  # fmt: skip
         self.effects = self.memory.effects
         self.blocks: dict[int, tuple[Callable[[Lanes], Callable[[], int]], Callable[[Lanes], int]]] = {}
@@ -150,7 +150,7 @@ class Batch:
         """The number of each CTA in the grid."""
         self.meetings: list[Meeting] = []
         """Lanes that execute a warp-wide instruction together from several places, of which some have yet to run."""
-        self.accumulators = accumulators.numbers_of(launch.program)
+        self.accumulators = accumulators.number_accumulators(launch.program)
 
     @property
     def registers(self) -> dict[str, Array]:
@@ -193,8 +193,8 @@ class Batch:
             values[f"%cluster_ctaid.{axis}"] = inside[at]
             values[f"%clusterid.{axis}"] = ctaid[at] // cluster[at]
         for name, per_cta in values.items():
-            made = self._own.setdefault(name, np.zeros(self.shape.lanes, np.uint32))
-            made[...] = per_cta[self.shape.cta]
+            values_by_lane = self._own.setdefault(name, np.zeros(self.shape.lanes, np.uint32))
+            values_by_lane[...] = per_cta[self.shape.cta]
         if self.sink is not None:
             self.sink.on_begin(numbers)
 
@@ -217,17 +217,17 @@ class Batch:
 
     def clock(self, name: str, position: int) -> Array:
         """Return a clock as the instruction at a position of the block that runs reads it."""
-        elapsed = self.stats.instructions if self.flight is None else self.flight.count_instructions()
-        return np.array(special.read_clock(name, elapsed + position), np.uint64)
+        instructions = self.stats.instructions if self.flight is None else self.flight.count_instructions()
+        return np.array(special.read_clock(name, instructions + position), np.uint64)
 
-    def runner(self, pc: int, lanes: Lanes) -> Callable[[], int]:
+    def find_runner(self, pc: int, lanes: Lanes) -> Callable[[], int]:
         """Return the function that runs a block in some lanes."""
-        made = self.blocks.get(pc)
-        if made is None:
-            made = self.blocks[pc] = self._make(pc)
-        bind, spread = made
+        functions = self.blocks.get(pc)
+        if functions is None:
+            functions = self.blocks[pc] = self._make(pc)
+        bind, run_spread = functions
         if lanes.positions is not None:
-            return lambda: spread(lanes)
+            return lambda: run_spread(lanes)
         run = lanes.closures[pc] = bind(lanes)
         return run
 
@@ -241,13 +241,13 @@ class Batch:
         key = -1 - pc if instrument is not None and instrument.numerics else pc
         source = sources.get(key)
         if source is None:
-            source = sources[key] = self._writer(block).source()
+            source = sources[key] = self._writer(block).compile_block()
         self.stats.approximate |= source.approximate
         name = block.code.function.name
         sites = {
             key: Site(
                 self.memory, step.instruction, name, source.numbers.get(key, -1),
-                accumulators.registers_of(self.program, block, step),
+                accumulators.find_product_registers(self.program, block, step),
             )
             for key, step in source.sites.items()
         }  # fmt: skip

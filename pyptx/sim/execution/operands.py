@@ -56,12 +56,12 @@ class Operands:
         self.uses_stack = False
         self.position = 0
         """The position of the current instruction in the block."""
-        self.written: dict[str, bool] = {}
-        self.gathered: set[str] = set()
-        self.touched: dict[int, bool] = {}
+        self.writes: dict[str, bool] = {}
+        self.gathers: set[str] = set()
+        self.named_registers: dict[int, bool] = {}
         """The 32-bit registers named since the last clear, and whether they are written."""
 
-    def constant(self, value: Value) -> str:
+    def add_constant(self, value: Value) -> str:
         """Return the name of a value that the code uses."""
         name = f"k{len(self.constants)}"
         self.constants[name] = value
@@ -73,17 +73,17 @@ class Operands:
         name = f"{row.letter}{index}{suffix}"
         self.views[name] = (row.letter, suffix, index)
         if row.letter == "r":
-            self.touched[index] = self.touched.get(index, False) or not reads
-        if reads and f"{row.letter}{index}" not in self.written:
-            self.gathered.add(f"{row.letter}{index}")
+            self.named_registers[index] = self.named_registers.get(index, False) or not reads
+        if reads and f"{row.letter}{index}" not in self.writes:
+            self.gathers.add(f"{row.letter}{index}")
         return name
 
-    def wrote(self, view: str, partly: bool) -> None:
+    def record_write(self, view: str, partly: bool) -> None:
         """Record that a view is written, in some lanes only or in all."""
         letter, _, index = self.views[view]
-        if partly and f"{letter}{index}" not in self.written:
-            self.gathered.add(f"{letter}{index}")
-        self.written[f"{letter}{index}"] = True
+        if partly and f"{letter}{index}" not in self.writes:
+            self.gathers.add(f"{letter}{index}")
+        self.writes[f"{letter}{index}"] = True
 
     def row(self, name: str, scope: Scope) -> Row | None:
         """Return the register of a name."""
@@ -92,77 +92,77 @@ class Operands:
             return None
         return self.code.rows.add((name, id(symbol)), symbol)
 
-    def read(self, given: Actual, type_name: str | None, scope: Scope) -> str:
+    def read(self, operand: Actual, type_name: str | None, scope: Scope) -> str:
         """Return an expression for an operand's value as a type; without one, as its register's bits."""
-        if isinstance(given, NegatedOperand):
-            return f"(~{self.read(given.operand, 'pred', scope)})"
-        if isinstance(given, RegisterOperand | LabelOperand):
-            return self._named(given.name, type_name, scope)
-        if isinstance(given, UnaryOperand) and isinstance(given.operand, RegisterOperand):
-            return f"(-{self.read(given.operand, type_name, scope)}.astype('i8'))"
-        if isinstance(given, VectorOperand) and len(given.elements) == 1:
-            return self.read(given.elements[0], type_name, scope)
-        number = given.value if isinstance(given, ImmediateOperand) else evaluate(given)
-        if number is None and isinstance(given, BinaryOperand):
-            return self._symbol_sum(given, type_name, scope)
+        if isinstance(operand, NegatedOperand):
+            return f"(~{self.read(operand.operand, 'pred', scope)})"
+        if isinstance(operand, RegisterOperand | LabelOperand):
+            return self._read_name(operand.name, type_name, scope)
+        if isinstance(operand, UnaryOperand) and isinstance(operand.operand, RegisterOperand):
+            return f"(-{self.read(operand.operand, type_name, scope)}.astype('i8'))"
+        if isinstance(operand, VectorOperand) and len(operand.elements) == 1:
+            return self.read(operand.elements[0], type_name, scope)
+        number = operand.value if isinstance(operand, ImmediateOperand) else evaluate(operand)
+        if number is None and isinstance(operand, BinaryOperand):
+            return self._read_symbol_sum(operand, type_name, scope)
         if number is None or type_name == "b128":
-            raise Unreadable(f"a number of {type_name}" if type_name == "b128" else type(given).__name__)
-        return self.constant(make_constant(number, type_name or "b64"))
+            raise Unreadable(f"a number of {type_name}" if type_name == "b128" else type(operand).__name__)
+        return self.add_constant(make_constant(number, type_name or "b64"))
 
-    def _named(self, name: str, type_name: str | None, scope: Scope) -> str:
-        found = self.row(name, scope)
-        if found is not None:
-            return self._register(found, type_name)
+    def _read_name(self, name: str, type_name: str | None, scope: Scope) -> str:
+        row = self.row(name, scope)
+        if row is not None:
+            return self._read_register(row, type_name)
         symbol, _ = resolve_name(name, scope)
         if symbol is not None and symbol.kind is not Means.REGISTER:
             return self.address_of(name, symbol, type_name or "u64")
         special = find_special_register(name)
         if special is not None:
-            return self._special(name, type_name)
+            return self._read_special(name, type_name)
         base, _, part = name.rpartition(".")
-        found = self.row(base, scope)
-        if found is None or not part:
+        row = self.row(base, scope)
+        if row is None or not part:
             raise Unreadable(name)
-        return self._part(found, part, type_name or "u32")
+        return self._read_part(row, part, type_name or "u32")
 
-    def _register(self, row: Row, type_name: str | None) -> str:
+    def _read_register(self, row: Row, type_name: str | None) -> str:
         if type_name is None:
             return self.view(row)
         dtype, own = dtype_of(type_name), np.dtype(CLASSES[row.letter])
         if dtype.itemsize == own.itemsize:
             return self.view(row, suffix_of(dtype))
-        whole = self.view(row)
+        view = self.view(row)
         if dtype.kind == "f":
-            return f"{whole}.astype('u{dtype.itemsize}').view('{dtype.str}')"
+            return f"{view}.astype('u{dtype.itemsize}').view('{dtype.str}')"
         if dtype.kind == "i" and dtype.itemsize > own.itemsize:
-            whole = self.view(row, "i")
-        return f"{whole}.astype('{dtype.str}')"
+            view = self.view(row, "i")
+        return f"{view}.astype('{dtype.str}')"
 
-    def _part(self, row: Row, part: str, type_name: str) -> str:
+    def _read_part(self, row: Row, part: str, type_name: str) -> str:
         """Read bytes or halves of a register as video instructions select them (`.b0`, `.h1`), extended."""
         kind, at = part[0], int(part[1])
         unit = _PART[kind].replace("u", "i") if type_name.startswith("s") else _PART[kind]
-        whole = self.view(row)
+        view = self.view(row)
         bits = 8 if kind == "b" else 16
-        return f"({whole} >> {bits * at}).astype('{unit}').astype('{dtype_of(type_name).str}')"
+        return f"({view} >> {bits * at}).astype('{unit}').astype('{dtype_of(type_name).str}')"
 
-    def _special(self, name: str, type_name: str | None) -> str:
-        lacking = explain_missing_value(name, self.program.target)
-        if lacking is not None:
-            raise Valueless(f"`{name}` has no value: {lacking}")
+    def _read_special(self, name: str, type_name: str | None) -> str:
+        reason = explain_missing_value(name, self.program.target)
+        if reason is not None:
+            raise Valueless(f"`{name}` has no value: {reason}")
         if name in MOVING:
             expression = f"M.clock({name!r}, {self.position})"
         else:
             expression = self.specials.setdefault(name, f"s{len(self.specials)}")
-        wanted = dtype_of(type_name or "u32")
-        return f"({expression} != 0)" if wanted.kind == "b" else f"{expression}.astype('{wanted.str}', copy=False)"
+        dtype = dtype_of(type_name or "u32")
+        return f"({expression} != 0)" if dtype.kind == "b" else f"{expression}.astype('{dtype.str}', copy=False)"
 
     def address_of(self, name: str, symbol: Symbol, type_name: str) -> str:
         """Return the address of a variable or function as a value."""
         at = self.place(name, symbol)
         dtype = dtype_of(type_name)
         if isinstance(at, int):
-            number = self.constant(make_constant(at, type_name))
+            number = self.add_constant(make_constant(at, type_name))
             return f"({number} + {_PAIR}).astype('{dtype.str}')" if self._shows_pair(symbol) else number
         return f"({at}).astype('{dtype.str}')"
 
@@ -188,50 +188,49 @@ class Operands:
         self.uses_stack = True
         return f"sp + {offset}"
 
-    def _symbol_sum(self, given: BinaryOperand, type_name: str | None, scope: Scope) -> str:
-        extra = evaluate(given.right)
-        if not isinstance(extra, int) or given.operator not in ("+", "-"):
+    def _read_symbol_sum(self, operand: BinaryOperand, type_name: str | None, scope: Scope) -> str:
+        extra = evaluate(operand.right)
+        if not isinstance(extra, int) or operand.operator not in ("+", "-"):
             raise Unreadable("a constant expression without a value")
-        extra = -extra if given.operator == "-" else extra
-        found = self.row(given.left.name, scope) if isinstance(given.left, RegisterOperand | LabelOperand) else None
-        if found is not None:
-            return self._register_sum(found, extra, type_name)
-        return (
-            f"({self.read(given.left, type_name, scope)} + {self.constant(make_constant(extra, type_name or 'u64'))})"
-        )
+        extra = -extra if operand.operator == "-" else extra
+        row = self.row(operand.left.name, scope) if isinstance(operand.left, RegisterOperand | LabelOperand) else None
+        if row is not None:
+            return self._read_register_sum(row, extra, type_name)
+        left = self.read(operand.left, type_name, scope)
+        return f"({left} + {self.add_constant(make_constant(extra, type_name or 'u64'))})"
 
-    def _register_sum(self, row: Row, extra: int, type_name: str | None) -> str:
+    def _read_register_sum(self, row: Row, extra: int, type_name: str | None) -> str:
         """Add a number to a register's bits, with wraparound, before they are read as a type."""
         own = np.dtype(CLASSES[row.letter])
         dtype = dtype_of(type_name) if type_name is not None else own
         widens = dtype.kind == "i" and dtype.itemsize > own.itemsize
-        number = self.constant(make_constant(extra, f"{'s' if widens else 'b'}{8 * own.itemsize}"))
-        whole = f"({self.view(row, 'i' if widens else '')} + {number})"
+        number = self.add_constant(make_constant(extra, f"{'s' if widens else 'b'}{8 * own.itemsize}"))
+        total = f"({self.view(row, 'i' if widens else '')} + {number})"
         return (
-            f"{whole}.astype('{dtype.str}')" if widens else f"{whole}.astype('u{dtype.itemsize}').view('{dtype.str}')"
+            f"{total}.astype('{dtype.str}')" if widens else f"{total}.astype('u{dtype.itemsize}').view('{dtype.str}')"
         )
 
-    def address(self, given: Actual, space: str | None, step: Step) -> tuple[str, str]:
+    def read_address(self, operand: Actual, space: str | None, step: Step) -> tuple[str, str]:
         """Return the space of an address operand as memory names it, and the expression of its value."""
-        where = "shared" if space and space.startswith("shared") else (space or "").partition("::")[0]
-        if isinstance(given, ConstantAddressOperand):
-            return where, str(_integer(evaluate(given.expression)))
-        if isinstance(given, LabelOperand | RegisterOperand):
-            return self._based(given.name, 0, where, step)
-        if isinstance(given, IndexedOperand):
-            return self._based(given.name, _integer(evaluate(given.index)), where, step)
-        if not isinstance(given, AddressOperand):
-            raise Unreadable(type(given).__name__)
-        offset = displacement(given)
-        if given.base[0] in "-.0123456789":
-            return where, str(_integer(evaluate(ImmediateOperand(given.base))) + (offset or 0))
+        memory_space = "shared" if space and space.startswith("shared") else (space or "").partition("::")[0]
+        if isinstance(operand, ConstantAddressOperand):
+            return memory_space, str(_integer(evaluate(operand.expression)))
+        if isinstance(operand, LabelOperand | RegisterOperand):
+            return self._read_based(operand.name, 0, memory_space, step)
+        if isinstance(operand, IndexedOperand):
+            return self._read_based(operand.name, _integer(evaluate(operand.index)), memory_space, step)
+        if not isinstance(operand, AddressOperand):
+            raise Unreadable(type(operand).__name__)
+        offset = displacement(operand)
+        if operand.base[0] in "-.0123456789":
+            return memory_space, str(_integer(evaluate(ImmediateOperand(operand.base))) + (offset or 0))
         if offset is None:
             raise Unreadable("displacement")
-        return self._based(given.base, offset, where, step)
+        return self._read_based(operand.base, offset, memory_space, step)
 
-    def _based(self, name: str, offset: int, space: str, step: Step) -> tuple[str, str]:
-        found = self.row(name, step.scope)
-        if found is None:
+    def _read_based(self, name: str, offset: int, space: str, step: Step) -> tuple[str, str]:
+        row = self.row(name, step.scope)
+        if row is None:
             symbol, _ = resolve_name(name, step.scope)
             if symbol is None:
                 raise Unreadable(name)
@@ -246,13 +245,13 @@ class Operands:
             return space, str(at + offset) if isinstance(at, int) else f"{at} + {offset}"
         if space == "param" and not self.code.function.is_entry:
             space = "local"
-        base = self.view(found)
-        if found.letter != "d" and space != "shared":
+        base = self.view(row)
+        if row.letter != "d" and space != "shared":
             base += ".astype('u8')"
         if not offset:
             return space, base
-        width = "b32" if found.letter == "r" and space == "shared" else "b64"
-        return space, f"({base} + {self.constant(make_constant(offset, width))})"
+        width = "b32" if row.letter == "r" and space == "shared" else "b64"
+        return space, f"({base} + {self.add_constant(make_constant(offset, width))})"
 
 
 def _integer(value: int | float | None) -> int:

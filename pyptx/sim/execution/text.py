@@ -19,16 +19,16 @@ class BlockText:
         self.sites: dict[str, Step] = {}
         self.temporaries = 0
 
-    def read(self, given: Actual, type_name: str | None, step: Step) -> str:
+    def read(self, operand: Actual, type_name: str | None, step: Step) -> str:
         """Return the expression of a scalar input."""
-        return self.operands.read(given, type_name, step.scope)
+        return self.operands.read(operand, type_name, step.scope)
 
-    def temporary(self) -> str:
+    def add_temporary(self) -> str:
         """Return a fresh name."""
         self.temporaries += 1
         return f"t{self.temporaries}"
 
-    def guard(self, step: Step) -> str | None:
+    def read_guard(self, step: Step) -> str | None:
         """Return the mask of a guarded instruction."""
         predicate = step.instruction.predicate
         if predicate is None or (step is self.block.steps[0] and self.block.converges):

@@ -10,7 +10,7 @@ from pyptx.check.body import Step
 from pyptx.check.flow import Register, collect_accesses
 from pyptx.sim.base.formats import Array
 from pyptx.sim.execution.text import BlockText
-from pyptx.sim.execution.transfers import WRITTEN, handed_on, register_of, transfer
+from pyptx.sim.execution.transfers import WRITTEN, find_register, find_transfer, write_flags
 from pyptx.sim.program.assignment import find_unproven_registers
 from pyptx.sim.program.blocks import Block, Program, find_names
 from pyptx.sim.program.registers import Row
@@ -33,71 +33,75 @@ class Tracker:
     """The tracked registers of a program, each with its row of flags."""
 
     rows: dict[Register, int]
-    handed: dict[Register, str] = field(default_factory=dict[Register, str])
+    flag_names: dict[Register, str] = field(default_factory=dict[Register, str])
     """The names of the flags that the current step passes on, computed before its operands are overwritten."""
 
     @classmethod
-    def of(cls, program: Program) -> Tracker:
+    def from_program(cls, program: Program) -> Tracker:
         """Return a tracker of the registers that are not proven, and of copies that `mov` makes of them."""
-        found = {register for code in program.codes for register in find_unproven_registers(program.blocks, code)}
-        moves = [move for block in program.blocks for step in block.steps if (move := transfer(step)) is not None]
-        grown = True
-        while grown:
-            more = {made for move in moves if not found.isdisjoint(move.sources) for made in move.targets} - found
-            found |= more
-            grown = bool(more)
-        return cls({register: at for at, register in enumerate(sorted(found))})
+        registers = {register for code in program.codes for register in find_unproven_registers(program.blocks, code)}
+        moves = [move for block in program.blocks for step in block.steps if (move := find_transfer(step)) is not None]
+        has_grown = True
+        while has_grown:
+            additions = {
+                target for move in moves if not registers.isdisjoint(move.sources) for target in move.targets
+            } - registers
+            registers |= additions
+            has_grown = bool(additions)
+        return cls({register: at for at, register in enumerate(sorted(registers))})
 
-    def begin(self, writer: BlockText, block: Block) -> None:
+    def write_entry(self, writer: BlockText, block: Block) -> None:
         """Write the flags at the start of a block: parameters in registers and results of calls are written."""
         params = block.code.function.params if block.pc == block.code.entry else ()
         names = {name for param in params for name in list_register_names(param)}
-        given = [register for register in self.rows if register[0] in names and _owns(block, register)]
+        registers = [register for register in self.rows if register[0] in names and _owns(block, register)]
         if block.after_call is not None and block.after_call.instruction.operands:
             step = block.after_call
-            given += [r for n in find_names(step.instruction.operands[0]) if (r := register_of(n, step)) in self.rows]
-        for register in given:
-            writer.lines.append(f"{self._flags(writer, register)}[...] = {WRITTEN}")
-            writer.operands.wrote(f"w{self.rows[register]}", False)
+            registers += [
+                r for n in find_names(step.instruction.operands[0]) if (r := find_register(n, step)) in self.rows
+            ]
+        for register in registers:
+            writer.lines.append(f"{self._view_flags(writer, register)}[...] = {WRITTEN}")
+            writer.operands.record_write(f"w{self.rows[register]}", False)
 
-    def reads(self, writer: BlockText, step: Step) -> None:
+    def write_reads(self, writer: BlockText, step: Step) -> None:
         """Write the check of the registers that a step uses, and the flags of those that it passes on."""
-        self.handed = {}
+        self.flag_names = {}
         if step.plan is None:
             return
-        move, predicate = transfer(step), step.instruction.predicate
-        used = collect_accesses(step)[0]
+        move, predicate = find_transfer(step), step.instruction.predicate
+        uses = collect_accesses(step)[0]
         if move is not None:
             names = [name for operand in move.used for name in find_names(operand)]
-            used = [register_of(name, step) for name in ([predicate.register] if predicate else []) + names]
-        for register in (register for register in dict.fromkeys(used) if register in self.rows):
+            uses = [find_register(name, step) for name in ([predicate.register] if predicate else []) + names]
+        for register in (register for register in dict.fromkeys(uses) if register in self.rows):
             guards = predicate is not None and register[0] == predicate.register
-            mask = None if guards else writer.guard(step)
-            flags = self._flags(writer, register)
-            about, name = writer.operands.constant(step), writer.operands.constant(register[0])
+            mask = None if guards else writer.read_guard(step)
+            flags = self._view_flags(writer, register)
+            about, name = writer.operands.add_constant(step), writer.operands.add_constant(register[0])
             report = f"M.report_unwritten({about}, {name}, L, {mask}, {flags} != {WRITTEN})"
             writer.lines.append(f"if ({flags} != {WRITTEN}).any(): {report}")
         if move is not None and any(one in self.rows for one in move.sources):
-            known = [one if one in self.rows else None for one in move.sources]
-            flags = [str(WRITTEN) if one is None else self._flags(writer, one) for one in known]
-            for register, expression in zip(move.targets, handed_on(writer, step, move, flags), strict=True):
-                self.handed[register] = writer.temporary()
-                writer.lines.append(f"{self.handed[register]} = {expression}")
+            sources = [one if one in self.rows else None for one in move.sources]
+            flags = [str(WRITTEN) if one is None else self._view_flags(writer, one) for one in sources]
+            for register, expression in zip(move.targets, write_flags(writer, step, move, flags), strict=True):
+                self.flag_names[register] = writer.add_temporary()
+                writer.lines.append(f"{self.flag_names[register]} = {expression}")
 
-    def writes(self, writer: BlockText, step: Step) -> None:
+    def write_results(self, writer: BlockText, step: Step) -> None:
         """Write the flags of a step's results."""
         if step.plan is None:
             return
         for register in dict.fromkeys(collect_accesses(step)[1]):
             if register not in self.rows:
                 continue
-            flags, mask = self._flags(writer, register), writer.guard(step)
-            value = self.handed.get(register, str(WRITTEN))
+            flags, mask = self._view_flags(writer, register), writer.read_guard(step)
+            value = self.flag_names.get(register, str(WRITTEN))
             line = f"{flags}[...] = {value}" if mask is None else f"putmask({flags}, {mask}, {value})"
             writer.lines.append(line)
-            writer.operands.wrote(flags, mask is not None)
+            writer.operands.record_write(flags, mask is not None)
 
-    def _flags(self, writer: BlockText, register: Register) -> str:
+    def _view_flags(self, writer: BlockText, register: Register) -> str:
         return writer.operands.view(Row("w", self.rows[register], 1, "pred"))
 
 

@@ -40,16 +40,16 @@ class Transfer:
     used: tuple[Operand, ...] = ()
 
 
-def transfer(step: Step) -> Transfer | None:
+def find_transfer(step: Step) -> Transfer | None:
     """Return the transfer of an instruction, None if it uses its operands."""
     instruction = step.instruction
     operands, opcode = instruction.operands, instruction.opcode
     if step.plan is None or Trait.CARRIES not in step.traits:
         return None
     if opcode == "shfl":
-        made = _register(operands[0].left if isinstance(operands[0], PipeOperand) else operands[0], step)
-        return Transfer((made,) if made else (), (_register(operands[1], step),), operands[2:])
-    targets = tuple(found for part in _parts(operands[0]) if (found := _register(part, step)) is not None)
+        result = _register(operands[0].left if isinstance(operands[0], PipeOperand) else operands[0], step)
+        return Transfer((result,) if result else (), (_register(operands[1], step),), operands[2:])
+    targets = tuple(register for part in _parts(operands[0]) if (register := _register(part, step)) is not None)
     if opcode == "mov":
         sources = tuple(_register(part, step) for part in _parts(operands[1]))
         return Transfer(targets, sources) if any(sources) else None
@@ -58,72 +58,72 @@ def transfer(step: Step) -> Transfer | None:
     return Transfer(targets, (_register(operands[1], step), _register(operands[2], step)), operands[3:])
 
 
-def handed_on(writer: BlockText, step: Step, found: Transfer, flags: list[str]) -> list[str]:
+def write_flags(writer: BlockText, step: Step, transfer: Transfer, flags: list[str]) -> list[str]:
     """Return the expressions of the written bytes of each target, from those of each source."""
     opcode, read = step.instruction.opcode, writer.operands.read
     if opcode == "mov":
-        return _moved(writer, step, flags)
+        return _move_flags(writer, step, flags)
     if opcode == "shfl":
         assert step.plan is not None
-        taken = writer.operands.constant(partial(_shuffled, step.plan.match.chosen["mode"]))
-        by, limit = (read(operand, "b32", step.scope) for operand in found.used[:2])
-        return [f"{taken}(M, L, {flags[0]}, {by}, {limit})"]
-    (chosen,) = found.used
+        call = writer.operands.add_constant(partial(_shuffle_flags, step.plan.match.chosen["mode"]))
+        offset, limit = (read(operand, "b32", step.scope) for operand in transfer.used[:2])
+        return [f"{call}(M, L, {flags[0]}, {offset}, {limit})"]
+    (selector,) = transfer.used
     if opcode == "selp":
-        return [f"np.where({read(chosen, 'pred', step.scope)}, {flags[0]}, {flags[1]})"]
+        return [f"np.where({read(selector, 'pred', step.scope)}, {flags[0]}, {flags[1]})"]
     if opcode == "slct":
         kind = step.instruction.modifiers[-1].removeprefix(".")
-        return [f"np.where({read(chosen, kind, step.scope)} >= 0, {flags[0]}, {flags[1]})"]
-    function: Callable[..., Array] = _permuted
-    return [f"{writer.operands.constant(function)}({read(chosen, 'u32', step.scope)}, {flags[0]}, {flags[1]})"]
+        return [f"np.where({read(selector, kind, step.scope)} >= 0, {flags[0]}, {flags[1]})"]
+    function: Callable[..., Array] = _permute_flags
+    return [f"{writer.operands.add_constant(function)}({read(selector, 'u32', step.scope)}, {flags[0]}, {flags[1]})"]
 
 
-def _shuffled(mode: str, machine: Meeter, group: Lanes, flags: Array | int, by: Array, limit: Array) -> Array:
+def _shuffle_flags(mode: str, machine: Meeter, group: Lanes, flags: Array | int, offset: Array, limit: Array) -> Array:
     """Return which bytes that `shfl` returns are written; lanes that execute it at another place are unknown."""
     together = add_met_lanes(machine, group)
     if together is group:
-        return shuffle(mode, machine, group, np.asarray(flags), by, limit)[0]
-    known, here = np.full(together.n, WRITTEN, np.uint8), np.isin(together.index, group.index)
-    known[here] = flags
-    by, limit = (np.asarray(one, np.uint32) for one in (by, limit))
-    spread = [np.zeros(together.n, np.uint32) for _ in range(2)]
-    for one, values in zip(spread, (by, limit), strict=True):
-        one[here] = values
-    return shuffle(mode, machine, together, known, *spread)[0][here]
+        return shuffle(mode, machine, group, np.asarray(flags), offset, limit)[0]
+    all_flags, is_here = np.full(together.n, WRITTEN, np.uint8), np.isin(together.index, group.index)
+    all_flags[is_here] = flags
+    offset, limit = (np.asarray(operand, np.uint32) for operand in (offset, limit))
+    operands = [np.zeros(together.n, np.uint32) for _ in range(2)]
+    for operand, values in zip(operands, (offset, limit), strict=True):
+        operand[is_here] = values
+    return shuffle(mode, machine, together, all_flags, *operands)[0][is_here]
 
 
-def _moved(writer: BlockText, step: Step, flags: list[str]) -> list[str]:
+def _move_flags(writer: BlockText, step: Step, flags: list[str]) -> list[str]:
     """Return which bytes `mov` writes, including split and joined registers."""
-    to, given = (_parts(operand) for operand in step.instruction.operands)
-    if len(to) == len(given):
+    to, sources = (_parts(operand) for operand in step.instruction.operands)
+    if len(to) == len(sources):
         return [flag for part, flag in zip(to, flags, strict=True) if _register(part, step) is not None]
-    size = _BYTES[step.instruction.modifiers[-1]] // max(len(to), len(given))
-    if size * max(len(to), len(given)) > _MOST:
+    size = _BYTES[step.instruction.modifiers[-1]] // max(len(to), len(sources))
+    if size * max(len(to), len(sources)) > _MOST:
         return [" & ".join(flags)] * len(to)
-    join: Callable[..., Array | int] = _joined
+    join: Callable[..., Array | int] = _join_flags
     if len(to) == 1:
-        return [f"{writer.operands.constant(partial(join, size))}({', '.join(flags)})"]
-    wanted = [at for at, part in enumerate(to) if _register(part, step) is not None]
-    return [f"({flags[0]} >> {size * at} | {WRITTEN << size & WRITTEN})" for at in wanted]
+        return [f"{writer.operands.add_constant(partial(join, size))}({', '.join(flags)})"]
+    positions = [at for at, part in enumerate(to) if _register(part, step) is not None]
+    return [f"({flags[0]} >> {size * at} | {WRITTEN << size & WRITTEN})" for at in positions]
 
 
-def _joined(size: int, *flags: Array | int) -> Array | int:
+def _join_flags(size: int, *flags: Array | int) -> Array | int:
     """Return the written bytes of a register, from those of its parts of one size."""
-    found: Array | int = WRITTEN << size * len(flags) & WRITTEN
-    for at, some in enumerate(flags):
-        found = found | (some & (1 << size) - 1) << size * at
-    return found
+    flags_of_register: Array | int = WRITTEN << size * len(flags) & WRITTEN
+    for at, part_flags in enumerate(flags):
+        flags_of_register = flags_of_register | (part_flags & (1 << size) - 1) << size * at
+    return flags_of_register
 
 
-def _permuted(selector: Array, first: Array | int, second: Array | int) -> Array:
+def _permute_flags(selector: Array, first: Array | int, second: Array | int) -> Array:
     """Return which bytes that `prmt` selects are written, from those of its operands."""
-    both, found = (first & 15) | (second & 15) << 4, np.zeros(np.shape(selector), np.uint8) | 0xF0
+    pair, result = (first & 15) | (second & 15) << 4, np.zeros(np.shape(selector), np.uint8) | 0xF0
     for at in range(4):
-        found |= ((both >> (selector >> np.uint32(4 * at) & np.uint32(7)).astype(np.uint8) & 1) << at).astype(np.uint8)
-    return found
+        result |= ((pair >> (selector >> np.uint32(4 * at) & np.uint32(7)).astype(np.uint8) & 1) << at).astype(np.uint8)
+    return result
 
 
-def register_of(name: str, step: Step) -> Register:
+def find_register(name: str, step: Step) -> Register:
     """Return the register of a name in a step."""
     symbol, base = resolve_name(name, step.scope)
     return base, id(symbol)

@@ -10,12 +10,12 @@ from typing import Any, cast
 
 import numpy as np
 
-from pyptx.diagnostics import Origin, PtxError
+from pyptx.diagnostics import Origin, PtxError, format_count
 from pyptx.ir import Param
 from pyptx.sim.base.formats import Array, Value
 from pyptx.sim.images.objects import Sampler, Surface, Texture
 from pyptx.sim.images.storage import Images
-from pyptx.sim.launch.overlaps import Span, unique
+from pyptx.sim.launch.overlaps import Span, has_unique_elements
 from pyptx.sim.program.frames import lay_out
 from pyptx.sim.program.shapes import format_number
 from pyptx.sim.rules import faults
@@ -77,47 +77,47 @@ class Buffers:
     images: Images = field(default_factory=Images)
     multicasts: Multicasts = field(default_factory=Multicasts)
     _spans: dict[int, Region] = field(default_factory=dict[int, Region])
-    _pointed: dict[int, tuple[Pointer, int]] = field(default_factory=dict[int, "tuple[Pointer, int]"])
+    _targets: dict[int, tuple[Pointer, int]] = field(default_factory=dict[int, "tuple[Pointer, int]"])
     """Where what a pointer leads to lies, by the pointer's identity; holding it keeps that from another."""
 
-    def pointed(self, value: Pointer, name: str, origin: Origin | None) -> int:
+    def place_target(self, value: Pointer, name: str, origin: Origin | None) -> int:
         """Return where what a pointer leads to lies, placing it on first sight."""
-        known = self._pointed.get(id(value))
-        if known is None:
-            parts = [_item(item, self, f"{name}[{at}]", origin) for at, item in enumerate(value.items())]
+        entry = self._targets.get(id(value))
+        if entry is None:
+            parts = [_encode_item(item, self, f"{name}[{at}]", origin) for at, item in enumerate(value.items())]
             if not parts or isinstance(value.target, np.ndarray):
-                text = f"`{name}`: a sim.Pointer to {_described(value)}"
+                text = f"`{name}`: a sim.Pointer to {_describe_target(value)}"
                 help = "pass an array itself, for its address; a pointer leads to a list of arrays or a sim.Tensor"
                 raise faults.error(faults.ARGUMENTS, origin, text, help=help)
             data = b"".join(parts)
             region = self.space.allocate(name, np.frombuffer(bytearray(data), np.uint8))
-            known = self._pointed[id(value)] = value, region.low
-        return known[1]
+            entry = self._targets[id(value)] = value, region.low
+        return entry[1]
 
-    def multicast(self, value: Multicast, name: str) -> int:
+    def place_multicast(self, value: Multicast, name: str) -> int:
         """Return the multimem address of an object, placing its arrays."""
         sizes = {array.nbytes for array in value.arrays}
         if len(sizes) != 1:
             raise faults.error(
                 faults.ARGUMENTS, None, f"`{name}`: replicas of {sorted(sizes)} bytes, one size is needed"
             )
-        replicas = tuple(self.address(array, f"{name}[{at}]") for at, array in enumerate(value.arrays))
+        replicas = tuple(self.find_address(array, f"{name}[{at}]") for at, array in enumerate(value.arrays))
         (size,) = sizes
         address = self.space.reserve(size)
         self.multicasts.windows.append((address, size, replicas))
         return address
 
-    def address(self, array: Array, name: str) -> int:
+    def find_address(self, array: Array, name: str) -> int:
         """Return where an array lies, placing it on first sight."""
-        found = self.known(array)
-        if found is not None:
-            return found
+        previous = self.find(array)
+        if previous is not None:
+            return previous
         span = next((span for span in self.spans if _holds(span, array)), None)
-        address = self._placed(array, name) if span is None else self._spanned(span, name) + _start(array) - span.low
+        address = self._place(array, name) if span is None else self._place_span(span, name) + _start(array) - span.low
         self.arrays.append((array, address))
         return address
 
-    def _placed(self, array: Array, name: str) -> int:
+    def _place(self, array: Array, name: str) -> int:
         """Return where the bytes of an array that shares them with no other are placed."""
         try:
             data = np.ascontiguousarray(array)
@@ -128,10 +128,10 @@ class Buffers:
             ) from None
         flat = data.reshape(-1).view(np.uint8)
         lent = bool(np.shares_memory(data, array)) if data.size else False
-        writable = array.flags.writeable and unique(array)
+        writable = array.flags.writeable and has_unique_elements(array)
         return self.space.allocate(name, flat, writable=writable, lent=lent).low
 
-    def _spanned(self, span: Span, name: str) -> int:
+    def _place_span(self, span: Span, name: str) -> int:
         """Return where bytes that several arrays share are placed, once for all of them."""
         region = self._spans.get(span.low)
         if region is None:
@@ -141,16 +141,16 @@ class Buffers:
             region.name = f"{region.name} and {name}"
         return region.low
 
-    def known(self, array: Array) -> int | None:
+    def find(self, array: Array) -> int | None:
         """Return where an array lies, None for one that the launch was not given."""
-        for known, address in self.arrays:
-            if known is array or _same_bytes(known, array):
+        for other_array, address in self.arrays:
+            if other_array is array or _same_bytes(other_array, array):
                 return address
         return None
 
     def mark_fresh(self, array: Array) -> None:
         """Make the bytes of an array uninitialized until the kernel writes them."""
-        address = self.known(array)
+        address = self.find(array)
         if address is None:
             raise faults.error(faults.ARGUMENTS, None, "`fresh` names an array that is not among the arguments")
         region = self.space.find_region(address)
@@ -176,23 +176,23 @@ def _holds(span: Span, array: Array) -> bool:
     return contiguous and span.low <= _start(array) and _start(array) + array.nbytes <= span.low + span.data.nbytes
 
 
-def _same_bytes(one: Array, other: Array) -> bool:
+def _same_bytes(first: Array, second: Array) -> bool:
     """Say whether two arrays are views of the same bytes, whole and in order."""
     return bool(
-        one.nbytes == other.nbytes > 0
-        and one.ctypes.data == other.ctypes.data
-        and one.flags.c_contiguous
-        and other.flags.c_contiguous
-        and one.flags.writeable == other.flags.writeable
+        first.nbytes == second.nbytes > 0
+        and first.ctypes.data == second.ctypes.data
+        and first.flags.c_contiguous
+        and second.flags.c_contiguous
+        and first.flags.writeable == second.flags.writeable
     )
 
 
-def parameter_bytes(
+def encode_parameters(
     params: Iterable[Param], args: Sequence[Any] | Mapping[str, Any], buffers: Buffers, origin: Origin | None
 ) -> tuple[bytearray, dict[str, Array]]:
     """Return the bytes of the parameter space, and the arrays by their parameter's name."""
-    placed, end = lay_out(params)
-    names = [param.name for param, _, _ in placed]
+    layout, end = lay_out(params)
+    names = [param.name for param, _, _ in layout]
     if isinstance(args, Mapping):
         missing = [n for n in names if n not in args]
         unknown = [n for n in args if n not in names]
@@ -205,15 +205,18 @@ def parameter_bytes(
     else:
         text = f"args is of type {type(args).__name__}: a list of arguments, or a mapping by names, is expected"
         raise faults.error(faults.ARGUMENTS, origin, text)
-    if len(values) != len(placed):
-        shown = ", ".join(f"{name} ({param.type.ptx})" for name, (param, _, _) in zip(names, placed, strict=True))
-        text = f"the kernel has {len(placed)} parameters, found {len(values)} arguments; they are: {shown or 'none'}"
+    if len(values) != len(layout):
+        parameter_list = ", ".join(
+            f"{name} ({param.type.ptx})" for name, (param, _, _) in zip(names, layout, strict=True)
+        )
+        text = f"the kernel has {format_count('parameter', len(layout))}, found {format_count('argument', len(values))}"
+        text += f"; the parameters are: {parameter_list}" if layout else ""
         raise faults.error(faults.ARGUMENTS, origin, text)
     data = bytearray(end)
     arrays: dict[str, Array] = {}
-    for (param, offset, size), value in zip(placed, values, strict=True):
-        made = _bytes(param, size, value, buffers, origin)
-        data[offset : offset + size] = made
+    for (param, offset, size), value in zip(layout, values, strict=True):
+        chunk = _encode_argument(param, size, value, buffers, origin)
+        data[offset : offset + size] = chunk
         if isinstance(value, np.ndarray) and value.ndim:
             arrays[param.name] = value
     return data, arrays
@@ -236,58 +239,60 @@ def arrays_in(value: Any) -> Iterator[Array]:
             yield from arrays_in(item)
 
 
-def _bytes(param: Param, size: int, value: Value, buffers: Buffers, origin: Origin | None) -> bytes:
+def _encode_argument(param: Param, size: int, value: Value, buffers: Buffers, origin: Origin | None) -> bytes:
     if isinstance(value, Struct) and value.size != size:
-        raise _missized(param, size, value.size, value, origin)
+        raise _make_size_error(param, size, value.size, value, origin)
     if isinstance(value, Struct):
-        data = _structure(value, buffers, param.name, origin)
+        data = _encode_structure(value, buffers, param.name, origin)
     elif isinstance(value, int | float) and not isinstance(value, np.generic):
-        data = _number(param, value, size, origin)
+        data = _encode_number(param, value, size, origin)
     else:
-        data = _plain(value, buffers, param.name, origin)
+        data = _encode_plain(value, buffers, param.name, origin)
     if len(data) != size:
-        raise _missized(param, size, len(data), value, origin)
+        raise _make_size_error(param, size, len(data), value, origin)
     return data
 
 
-def _structure(value: Struct, buffers: Buffers, name: str, origin: Origin | None) -> bytes:
+def _encode_structure(value: Struct, buffers: Buffers, name: str, origin: Origin | None) -> bytes:
     """Return the bytes of a structure."""
-    made = bytearray(value.size)
+    data = bytearray(value.size)
     for offset, item in value.fields:
         if isinstance(item, int | float) and not isinstance(item, np.generic):
             text = f"`{name}`: the field at byte {offset} is {format_number(item)}, whose size nobody knows"
             help = f"give it a type: np.int32({format_number(item)}), np.float32({format_number(item)})"
             raise faults.error(faults.ARGUMENTS, origin, text, help=help)
-        part = _plain(item, buffers, name, origin)
+        part = _encode_plain(item, buffers, name, origin)
         if not 0 <= offset <= value.size - len(part):
             text = f"`{name}`: the field at byte {offset} is not inside of a structure of {value.size} bytes"
             raise faults.error(faults.ARGUMENTS, origin, text)
-        made[offset : offset + len(part)] = part
-    return bytes(made)
+        data[offset : offset + len(part)] = part
+    return bytes(data)
 
 
-def _item(value: Value, buffers: Buffers, name: str, origin: Origin | None) -> bytes:
+def _encode_item(value: Value, buffers: Buffers, name: str, origin: Origin | None) -> bytes:
     """Return the bytes of one item of a table in device memory."""
     if isinstance(value, int | float) and not isinstance(value, np.generic):
         text = f"`{name}` is {format_number(value)}, whose size nobody knows"
         help = f"give it a type: np.int32({format_number(value)}), np.float32({format_number(value)})"
         raise faults.error(faults.ARGUMENTS, origin, text, help=help)
     return (
-        _structure(value, buffers, name, origin) if isinstance(value, Struct) else _plain(value, buffers, name, origin)
+        _encode_structure(value, buffers, name, origin)
+        if isinstance(value, Struct)
+        else _encode_plain(value, buffers, name, origin)
     )
 
 
-def _described(pointer: Pointer) -> str:
+def _describe_target(pointer: Pointer) -> str:
     return f"a {type(pointer.items()[0]).__name__}" if pointer.items() else "nothing"
 
 
-def _missized(param: Param, size: int, given: int, value: Value, origin: Origin | None) -> PtxError:
-    declared = f"{param.type.ptx}{f'[{param.array_size}]' if param.array_size else ''}"
-    text = f"`{param.name}` is {declared} of {size} bytes, the argument has {format_number(given)}"
-    return faults.error(faults.ARGUMENTS, origin, text, help=_fitting(value, size))
+def _make_size_error(param: Param, size: int, argument_size: int, value: Value, origin: Origin | None) -> PtxError:
+    declaration = f"{param.type.ptx}{f'[{param.array_size}]' if param.array_size else ''}"
+    text = f"`{param.name}` is {declaration} of {size} bytes, the argument has {format_number(argument_size)}"
+    return faults.error(faults.ARGUMENTS, origin, text, help=_suggest_argument(value, size))
 
 
-def _fitting(value: Any, size: int) -> str | None:
+def _suggest_argument(value: Any, size: int) -> str | None:
     """Return what to pass instead of a value of another size."""
     if isinstance(value, np.generic):
         return "a plain Python number takes the size of the parameter"
@@ -302,15 +307,15 @@ def _fitting(value: Any, size: int) -> str | None:
     return None
 
 
-def _plain(value: Value, buffers: Buffers, name: str, origin: Origin | None) -> bytes:
+def _encode_plain(value: Value, buffers: Buffers, name: str, origin: Origin | None) -> bytes:
     for array in arrays_in(value):
-        _usable(array, name, origin)
+        _check_array(array, name, origin)
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(cast("bytes", value))
     if isinstance(value, Pointer):
-        return buffers.pointed(value, name, origin).to_bytes(8, "little")
+        return buffers.place_target(value, name, origin).to_bytes(8, "little")
     if isinstance(value, Multicast):
-        return buffers.multicast(value, name).to_bytes(8, "little")
+        return buffers.place_multicast(value, name).to_bytes(8, "little")
     if isinstance(value, Texture | Surface | Sampler):
         return buffers.images.get_handle(value).to_bytes(8, "little")
     if isinstance(value, Tensor):
@@ -320,7 +325,7 @@ def _plain(value: Value, buffers: Buffers, name: str, origin: Origin | None) -> 
         if not isinstance(value.map, TensorMap):  # pyright: ignore[reportUnnecessaryIsInstance]
             text = f"`{name}`: a tensor whose map is a {type(value.map).__name__}; sim.Tensor takes a TensorMap"
             raise faults.error(faults.ARGUMENTS, origin, text)
-        address = buffers.address(value.array, name) + value.map.address
+        address = buffers.find_address(value.array, name) + value.map.address
         try:
             return encode(validate(replace(value.map, address=address)))
         except PtxError as why:
@@ -329,15 +334,15 @@ def _plain(value: Value, buffers: Buffers, name: str, origin: Origin | None) -> 
     if isinstance(value, TensorMap):
         return encode(value)
     if isinstance(value, np.ndarray) and value.ndim:
-        return buffers.address(cast("Array", value), name).to_bytes(8, "little")
+        return buffers.find_address(cast("Array", value), name).to_bytes(8, "little")
     if isinstance(value, np.generic | np.ndarray):
-        _usable(np.asarray(cast("Array", value)), name, origin)
+        _check_array(np.asarray(cast("Array", value)), name, origin)
         return cast("Array", value).tobytes()
     text = f"`{name}`: a {type(value).__name__} cannot be passed; arrays of NumPy and numbers can"
     raise faults.error(faults.ARGUMENTS, origin, text)
 
 
-def _usable(array: Array, name: str, origin: Origin | None) -> None:
+def _check_array(array: Array, name: str, origin: Origin | None) -> None:
     """Refuse an array that means nothing to a GPU."""
     dtype = array.dtype
     if isinstance(array, np.ma.MaskedArray):
@@ -352,7 +357,7 @@ def _usable(array: Array, name: str, origin: Origin | None) -> None:
         raise faults.error(faults.ARGUMENTS, origin, text, help="pass `array.astype(array.dtype.newbyteorder('='))`")
 
 
-def _number(param: Param, value: float, size: int, origin: Origin | None) -> bytes:
+def _encode_number(param: Param, value: float, size: int, origin: Origin | None) -> bytes:
     kind = param.type.ptx[1:]
     if isinstance(value, float) and kind[0] in "us":
         help = "pass an int; a NumPy number, np.float32(x) say, is passed by its bits"

@@ -29,22 +29,22 @@ class Observers:
     watch: Watch | None
 
     @classmethod
-    def of(
-        cls, launch: Launch, selected: Selection | None, schedule: str, timeline: bool | int, statistics: bool,
+    def create(
+        cls, launch: Launch, selection: Selection | None, schedule: str, timeline: bool | int, statistics: bool,
         watch: Sequence[str],
     ) -> Observers:  # fmt: skip
         """Return what somebody asked for."""
-        watched = watching.watch(launch.program, watch) if watch else None
-        checks = Checks(selected) if selected is not None else None
+        register_watch = watching.watch(launch.program, watch) if watch else None
+        checks = Checks(selection) if selection is not None else None
         findings = None if checks is None else checks.engine.findings
         recorder = make_recorder(launch, schedule, timeline, findings) if timeline or statistics else None
-        return cls(checks, recorder, Tally() if statistics else None, watched)
+        return cls(checks, recorder, Tally() if statistics else None, register_watch)
 
-    def listeners(self) -> list[Observer]:
+    def list_listeners(self) -> list[Observer]:
         """Return all that hear events."""
-        return [one for one in (self.recorder, self.tally, self.checks) if one is not None]
+        return [listener for listener in (self.recorder, self.tally, self.checks) if listener is not None]
 
-    def stopped(self, why: PtxError) -> PtxError:
+    def make_stop(self, why: PtxError) -> PtxError:
         """Return the error that ended the run, with the timeline up to there if one was asked for."""
         if self.recorder is None:
             return why
@@ -56,8 +56,8 @@ class Observers:
         """Return the timeline, and put what was counted into the run's statistics."""
         if self.recorder is None:
             return None
-        recorded = self.recorder.finish()
+        recording = self.recorder.finish()
         if self.tally is None:
-            return Timeline(recorded, hazards)
+            return Timeline(recording, hazards)
         stats.statistics = statistics_of(self.recorder, self.tally)
-        return Timeline(recorded, hazards, stats.statistics.marks())
+        return Timeline(recording, hazards, stats.statistics.marks())

@@ -20,15 +20,15 @@ def report_unwritten(
 ) -> None:
     """Report elements of `outputs`, None for all arrays of the launch, and of uninitialized arrays, each with the
     checks of its grid."""
-    wanted = [(owner, array, "") for owner, array in fresh]
+    requests = [(owner, array, "") for owner, array in fresh]
     if "outputs" in checks.selection.optional:
         every = [array for array, _ in buffers.arrays] if outputs is None else outputs
-        wanted += [(checks, array, _COVER) for array in every]
-    if not all(isinstance(array, np.ndarray) for _, array, _ in wanted):  # pyright: ignore[reportUnnecessaryIsInstance]
+        requests += [(checks, array, _COVER) for array in every]
+    if not all(isinstance(array, np.ndarray) for _, array, _ in requests):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise faults.error(faults.ARGUMENTS, None, "`outputs` takes arrays that are among the arguments, as a list")
     places: dict[int | None, tuple[Session, Array, str]] = {}
-    for owner, array, help in wanted:
-        places.setdefault(buffers.known(array), (owner, array, help))
+    for owner, array, help in requests:
+        places.setdefault(buffers.find(array), (owner, array, help))
     for address, (owner, array, help) in places.items():
         if address is None:
             raise faults.error(faults.ARGUMENTS, None, "one of `outputs` is no array among the arguments")

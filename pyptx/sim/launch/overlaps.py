@@ -23,62 +23,66 @@ class Span:
     writable: bool
 
 
-def spans(arrays: Sequence[Array]) -> list[Span]:
+def find_spans(arrays: Sequence[Array]) -> list[Span]:
     """Return the pieces of memory in which contiguous arrays overlap, or in which some may be written and some not."""
-    given = sorted((array for array in arrays if array.size and array.flags.c_contiguous), key=_bounds)
+    ordered_arrays = sorted((array for array in arrays if array.size and array.flags.c_contiguous), key=_find_bounds)
     groups: list[list[Array]] = []
     end = 0
-    for array in given:
-        low, high = _bounds(array)
+    for array in ordered_arrays:
+        low, high = _find_bounds(array)
         if groups and low < end:
             groups[-1].append(array)
         else:
             groups.append([array])
         end = max(end, high)
-    return [_span(group) for group in groups if len({(_bounds(array), array.flags.writeable) for array in group}) > 1]
+    return [
+        _make_span(group)
+        for group in groups
+        if len({(_find_bounds(array), array.flags.writeable) for array in group}) > 1
+    ]
 
 
-def entangled(arrays: Sequence[Array]) -> tuple[int, int] | None:
+def find_entangled(arrays: Sequence[Array]) -> tuple[int, int] | None:
     """Return the places of two arrays that share bytes in another way than spans tell, of which one may be written."""
-    for at, one in enumerate(arrays):
-        for other in range(at):
-            if _entangled(arrays[other], one):
-                return other, at
+    for position, array in enumerate(arrays):
+        for earlier in range(position):
+            if _is_entangled(arrays[earlier], array):
+                return earlier, position
     return None
 
 
-def unique(array: Array) -> bool:
+def has_unique_elements(array: Array) -> bool:
     """Say whether every element has its own bytes: those of a sliding window do not."""
     sides = sorted((abs(stride), size) for stride, size in zip(array.strides, array.shape, strict=True) if size > 1)
     reach = [(stride, stride * (size - 1)) for stride, size in sides]
     return all(wide > inner for (_, inner), (wide, _) in pairwise(reach)) and all(s >= array.itemsize for s, _ in reach)
 
 
-def _span(group: Sequence[Array]) -> Span:
-    low = _bounds(group[0])[0]
-    high = max(_bounds(array)[1] for array in group)
-    return Span(low, _piece(group[0], high - low), any(array.flags.writeable for array in group))
+def _make_span(group: Sequence[Array]) -> Span:
+    low = _find_bounds(group[0])[0]
+    high = max(_find_bounds(array)[1] for array in group)
+    return Span(low, _view_bytes(group[0], high - low), any(array.flags.writeable for array in group))
 
 
-def _entangled(one: Array, other: Array) -> bool:
-    if one is other or (one.flags.c_contiguous and other.flags.c_contiguous):
+def _is_entangled(first: Array, second: Array) -> bool:
+    if first is second or (first.flags.c_contiguous and second.flags.c_contiguous):
         return False
-    if not (one.flags.writeable or other.flags.writeable) or _same(one, other):
+    if not (first.flags.writeable or second.flags.writeable) or _is_same(first, second):
         return False
     try:
-        return bool(np.may_share_memory(one, other) and np.shares_memory(one, other, max_work=_MOST_WORK))  # pyright: ignore[reportArgumentType]
+        return bool(np.may_share_memory(first, second) and np.shares_memory(first, second, max_work=_MOST_WORK))  # pyright: ignore[reportArgumentType]
     except np.exceptions.TooHardError:
         return True
 
 
-def _same(one: Array, other: Array) -> bool:
-    return (one.ctypes.data, one.strides, one.shape) == (other.ctypes.data, other.strides, other.shape)
+def _is_same(first: Array, second: Array) -> bool:
+    return (first.ctypes.data, first.strides, first.shape) == (second.ctypes.data, second.strides, second.shape)
 
 
-def _bounds(array: Array) -> tuple[int, int]:
+def _find_bounds(array: Array) -> tuple[int, int]:
     return array.ctypes.data, array.ctypes.data + array.nbytes
 
 
-def _piece(first: Array, size: int) -> Array:
+def _view_bytes(first: Array, size: int) -> Array:
     """Return bytes from the first one of an array on, also behind its end: overlapping arrays lie there."""
     return np.lib.stride_tricks.as_strided(first.reshape(-1).view(np.uint8), (size,), (1,), writeable=False)

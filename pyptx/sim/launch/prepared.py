@@ -18,10 +18,10 @@ from pyptx.sim.execution.codegen import Source
 from pyptx.sim.execution.machine import Batch, Launch, Resources
 from pyptx.sim.execution.tracking import Tracker
 from pyptx.sim.images.binding import bind_variables
-from pyptx.sim.launch.arguments import Buffers, arrays_in, parameter_bytes
-from pyptx.sim.launch.overlaps import Span, entangled, spans
+from pyptx.sim.launch.arguments import Buffers, arrays_in, encode_parameters
+from pyptx.sim.launch.overlaps import Span, find_entangled, find_spans
 from pyptx.sim.launch.results import Stats
-from pyptx.sim.launch.room import require
+from pyptx.sim.launch.room import require_memory
 from pyptx.sim.observers.observer import Observer
 from pyptx.sim.program.blocks import Program, prepare
 from pyptx.sim.program.shapes import Dim, check_integer, check_shape, parse_dim3
@@ -77,7 +77,7 @@ class Prepared:
     at_once: int
     stats: Stats = field(default_factory=Stats)
     printed: Printed = field(default_factory=Printed)
-    unstarted: PendingClusters = field(default_factory=PendingClusters)
+    pending_clusters: PendingClusters = field(default_factory=PendingClusters)
 
     @property
     def ctas(self) -> int:
@@ -93,18 +93,18 @@ class Prepared:
         """Yield the batches of the grid one after the other, each ready to run. `flight` is the grid's part in a stream
         of several."""
         machine: Batch | None = None
-        require(self.launch, self.at_once)
+        require_memory(self.launch, self.at_once)
         size = self.launch.cluster_size
-        by = self.at_once // size if reverses_ctas(self.launch.schedule, self.launch.seed) else 0
-        unstarted = self.unstarted = PendingClusters(self.launch.cluster, self.launch.grid, by)
+        reverse_batch = self.at_once // size if reverses_ctas(self.launch.schedule, self.launch.seed) else 0
+        pending_clusters = self.pending_clusters = PendingClusters(self.launch.cluster, self.launch.grid, reverse_batch)
         sink = fan_out(observers)
         instruments = (observer.instrument(self.launch.program) for observer in observers)
         resources = Resources(
-            self.space, self.params, self.sources, self.stats, self.printed, unstarted, self.buffers.multicasts,
-            self.exact, sink, next((one for one in instruments if one is not None), None), flight,
+            self.space, self.params, self.sources, self.stats, self.printed, pending_clusters, self.buffers.multicasts,
+            self.exact, sink, next((instrument for instrument in instruments if instrument is not None), None), flight,
         )  # fmt: skip
-        while unstarted.remaining:
-            numbers = unstarted.start(self.at_once)
+        while pending_clusters.remaining:
+            numbers = pending_clusters.start(self.at_once)
             if machine is None or machine.shape.ctas != len(numbers):
                 machine = Batch(self.launch, len(numbers), resources)
                 for observer in observers:
@@ -125,30 +125,35 @@ class Prepared:
         self.buffers.images.write_back()
 
 
-def prepared(
-    module: Module, entry: str | None, options: Options, *, checked: bool = False, single: bool = False
+def prepare_launch(
+    module: Module, entry: str | None, options: Options, *, is_checked: bool = False, single: bool = False
 ) -> Prepared:
     """Return a launch that can begin; `single`: every instruction is a block of its own."""
-    return prepared_together([(module, entry, options, None)], checked=checked, single=single)[0]
+    return prepare_launches([(module, entry, options, None)], is_checked=is_checked, single=single)[0]
 
 
-def prepared_together(
-    launches: Sequence[tuple[Module, str | None, Options, str | None]], *, checked: bool = False, single: bool = False
+def prepare_launches(
+    launches: Sequence[tuple[Module, str | None, Options, str | None]],
+    *,
+    is_checked: bool = False,
+    single: bool = False,
 ) -> list[Prepared]:
     """Return launches on one memory, each with what it is called: an empty name becomes the entry's, None is for one
     that runs alone. An array that several are given lies there once."""
     for _, entry, options, _ in launches:
         _require_types(entry, options)
     poison = any(options.poison for _, _, options, _ in launches)
-    programs = _programs([(module, entry) for module, entry, _, _ in launches], checked, single, poison)
+    programs = _prepare_programs([(module, entry) for module, entry, _, _ in launches], is_checked, single, poison)
     variables = programs[0][0].variables.globals
     space = AddressSpace(variables.next)
     space.load(variables.allocations)
-    buffers = Buffers(space, spans=_overlapping([options for _, _, options, _ in launches]))
-    labels = _labels([label for _, _, _, label in launches], [program for program, _, _ in programs])
+    buffers = Buffers(space, spans=_find_overlaps([options for _, _, options, _ in launches]))
+    labels = _make_labels([label for _, _, _, label in launches], [program for program, _, _ in programs])
     return [
-        _begun(made, module, options, buffers, label, number)
-        for number, (made, label, (module, _, options, _)) in enumerate(zip(programs, labels, launches, strict=True))
+        _make_prepared(artifacts, module, options, buffers, label, number)
+        for number, (artifacts, label, (module, _, options, _)) in enumerate(
+            zip(programs, labels, launches, strict=True)
+        )
     ]
 
 
@@ -161,23 +166,23 @@ def _require_types(entry: Any, options: Options) -> None:
         raise faults.error(faults.ARGUMENTS, None, text)
 
 
-def _overlapping(launches: Sequence[Options]) -> list[Span]:
+def _find_overlaps(launches: Sequence[Options]) -> list[Span]:
     """Return the bytes that several of the launches' arrays share; PtxError where these do not lie in one order."""
     arrays: dict[int, tuple[str, Array]] = {}
     for options in launches:
-        for name, value in _named(options.args):
+        for name, value in _name_arguments(options.args):
             arrays.update((id(array), (name, array)) for array in arrays_in(value))
-    found = list(arrays.values())
-    both = entangled([array for _, array in found])
-    if both is not None:
-        one, other = (found[at][0] for at in both)
-        text = f"the arguments {one} and {other} share memory, and one of them is not contiguous"
+    entries = list(arrays.values())
+    pair = find_entangled([array for _, array in entries])
+    if pair is not None:
+        first, second = (entries[at][0] for at in pair)
+        text = f"the arguments {first} and {second} share memory, and one of them is not contiguous"
         help = "pass a copy of one, or contiguous arrays, which may overlap"
         raise faults.error(faults.ARGUMENTS, None, text, help=help)
-    return spans([array for _, array in found])
+    return find_spans([array for _, array in entries])
 
 
-def _named(args: Any) -> list[tuple[str, Any]]:
+def _name_arguments(args: Any) -> list[tuple[str, Any]]:
     """Return arguments with their names, or numbers; what is none is refused later."""
     if isinstance(args, Mapping):
         return list(cast("Mapping[str, Any]", args).items())
@@ -185,23 +190,25 @@ def _named(args: Any) -> list[tuple[str, Any]]:
     return [(str(at), value) for at, value in enumerate(values)]
 
 
-def _labels(given: Sequence[str | None], programs: Sequence[Program]) -> list[str]:
+def _make_labels(labels: Sequence[str | None], programs: Sequence[Program]) -> list[str]:
     """Return the names of launches, with their numbers where a name comes again."""
     names = [
         "" if label is None else label or program.entry.function.name
-        for label, program in zip(given, programs, strict=True)
+        for label, program in zip(labels, programs, strict=True)
     ]
     return [f"{name} (launch {at})" if names.count(name) > 1 else name for at, name in enumerate(names, 1)]
 
 
-def _begun(made: _Made, module: Module, options: Options, buffers: Buffers, label: str, number: int) -> Prepared:
+def _make_prepared(
+    artifacts: _Made, module: Module, options: Options, buffers: Buffers, label: str, number: int
+) -> Prepared:
     """Return a launch that can begin."""
-    program, sources, tracker = made
+    program, sources, tracker = artifacts
     grid, block, cluster = (parse_dim3(getattr(options, name), name) for name in ("grid", "block", "cluster"))
     shape = check_shape(program, grid, block, cluster, check_integer(options.shared, "shared", 0))
     if options.schedule not in SCHEDULES:
-        known = ", ".join(SCHEDULES)
-        raise faults.error(faults.LAUNCH_SHAPE, None, f"no schedule {options.schedule!r}; there are {known}")
+        choices = ", ".join(SCHEDULES)
+        raise faults.error(faults.LAUNCH_SHAPE, None, f"no schedule {options.schedule!r}; there are {choices}")
     if options.precision not in ("float32", "hardware"):
         text = f"precision {options.precision!r} is not there; `float32` and `hardware` are"
         raise faults.error(faults.LAUNCH_SHAPE, None, text)
@@ -215,16 +222,16 @@ def _begun(made: _Made, module: Module, options: Options, buffers: Buffers, labe
     if options.cooperative:
         workspace = buffers.space.allocate("grid workspace", np.zeros(256, np.uint8)).low
     launch = Launch(
-        program, program.variables.list_shared_names(_parts(options.parts)), *shape, options.shared, options.max_steps,
-        workspace, options.schedule, options.seed, options.poison, tracker, images=buffers.images, label=label,
-        number=number,
+        program, program.variables.list_shared_names(_check_parts(options.parts)), *shape, options.shared,
+        options.max_steps, workspace, options.schedule, options.seed, options.poison, tracker, images=buffers.images,
+        label=label, number=number,
     )  # fmt: skip
     bind_variables(module, program.variables, options.images or {}, buffers.images)
     function = program.entry.function
-    data, outputs = parameter_bytes(function.params, options.args, buffers, function.origin)
+    data, outputs = encode_parameters(function.params, options.args, buffers, function.origin)
     for array in options.fresh:
         buffers.mark_fresh(array)
-    params = Region("parameters", "param", PARAM_BASE, len(data), _padded(data), writable=False)
+    params = Region("parameters", "param", PARAM_BASE, len(data), _pad(data), writable=False)
     at_once = _at_once(launch, options, shared_memory=bool(label))
     return Prepared(launch, buffers.space, params, buffers, outputs, sources, exact, at_once)
 
@@ -254,36 +261,38 @@ _PREPARED: dict[_Key, tuple[list[Module], list[_Made]]] = {}
 """The programs of the last modules, each with the modules, which its key names by identity, and its blocks' sources."""
 
 
-def _programs(wanted: Sequence[tuple[Module, str | None]], checked: bool, single: bool, poison: bool) -> list[_Made]:
+def _prepare_programs(
+    entries: Sequence[tuple[Module, str | None]], is_checked: bool, single: bool, poison: bool
+) -> list[_Made]:
     """Return the programs of entries that run on one memory, with their blocks' sources, made once for modules that run
     again and again, and what tracks their registers."""
-    key = tuple((id(module), entry) for module, entry in wanted), checked, single, poison
-    found = _PREPARED.pop(key, None)
-    if found is None:
+    key = tuple((id(module), entry) for module, entry in entries), is_checked, single, poison
+    programs = _PREPARED.pop(key, None)
+    if programs is None:
         variables, by_entry = Globals(), dict[tuple[int, str | None], _Made]()
-        for module, entry in wanted:
+        for module, entry in entries:
             if (id(module), entry) not in by_entry:
                 program = prepare(module, entry, single, variables)
-                tracker = Tracker.of(program) if poison or checked else None
+                tracker = Tracker.from_program(program) if poison or is_checked else None
                 by_entry[id(module), entry] = program, {}, tracker
-        found = [module for module, _ in wanted], [by_entry[id(module), entry] for module, entry in wanted]
+        programs = [module for module, _ in entries], [by_entry[id(module), entry] for module, entry in entries]
         if len(_PREPARED) >= _MOST_PREPARED:
             del _PREPARED[next(iter(_PREPARED))]
-    _PREPARED[key] = found
-    return found[1]
+    _PREPARED[key] = programs
+    return programs[1]
 
 
-def _parts(given: Mapping[str, int] | None) -> dict[str, int]:
+def _check_parts(parts: Mapping[str, int] | None) -> dict[str, int]:
     """Return the names of pieces of dynamic shared memory and their offsets."""
-    if given is not None and not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise faults.error(faults.ARGUMENTS, None, f"parts is {given!r}: names and offsets expected, {{'ring': 1024}}")
+    if parts is not None and not isinstance(parts, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise faults.error(faults.ARGUMENTS, None, f"parts is {parts!r}: names and offsets expected, {{'ring': 1024}}")
     return {
         str(name): check_integer(offset, f"the offset of the part {name!r}", 0)
-        for name, offset in (given or {}).items()
+        for name, offset in (parts or {}).items()
     }
 
 
-def _padded(data: bytearray) -> Array:
-    made = np.zeros(-(-max(1, len(data)) // 16) * 16, np.uint8)
-    made[: len(data)] = np.frombuffer(bytes(data), np.uint8)
-    return made
+def _pad(data: bytearray) -> Array:
+    array = np.zeros(-(-max(1, len(data)) // 16) * 16, np.uint8)
+    array[: len(data)] = np.frombuffer(bytes(data), np.uint8)
+    return array

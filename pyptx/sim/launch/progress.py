@@ -36,7 +36,7 @@ class Interrupted(UserTraceback, KeyboardInterrupt):
     printed = ""
 
 
-def interrupted(states: Sequence[State], instructions: int) -> Interrupted:
+def make_interrupt(states: Sequence[State], instructions: int) -> Interrupted:
     """Return what to raise when a run was interrupted in these batches."""
     rows = [row for state in states for row in describe_places(state)]
     return Interrupted("\n  ".join([f"stopped after {instructions} instructions; arrays are unchanged", *rows]))
@@ -45,10 +45,10 @@ def interrupted(states: Sequence[State], instructions: int) -> Interrupted:
 class Pace:
     """How long a launch of many batches will take, as its first batches show: said once, when it is very long."""
 
-    def __init__(self, batches: int, launch: str, checked: bool, least: int) -> None:
+    def __init__(self, batches: int, launch: str, is_checked: bool, least: int) -> None:
         """`least`: the thread-instructions that the launch executes at the least."""
         self._batches, self._launch = batches, launch
-        self._remedy = 'a smaller grid, or check="none" (--check none)' if checked else "a smaller grid"
+        self._remedy = 'a smaller grid, or check="none" (--check none)' if is_checked else "a smaller grid"
         self._begun, self._ended, self._said, self._least = time.monotonic(), 0, False, least
 
     def begin_batch(self) -> None:
@@ -56,7 +56,7 @@ class Pace:
         seconds, self._least = self._least / _FASTEST, 0
         if seconds > _VERY_LONG:
             rate = f"at {_FASTEST:.0e} thread-instructions a second, more than which no run reaches"
-            self._say(f"{duration(seconds)} or more {rate}")
+            self._say(f"{format_duration(seconds)} or more {rate}")
 
     def end_batch(self) -> None:
         """Count a batch that has ended."""
@@ -65,16 +65,17 @@ class Pace:
 
     def look(self) -> None:
         """Say so if the batches that are left take very long; while the first one runs, they take longer still."""
-        elapsed, complete = time.monotonic() - self._begun, max(1, self._ended)
-        left = elapsed / complete * (self._batches - complete)
-        if self._said or elapsed < _SETTLED or left <= _VERY_LONG:
+        seconds, complete = time.monotonic() - self._begun, max(1, self._ended)
+        remaining = seconds / complete * (self._batches - complete)
+        if self._said or seconds < _SETTLED or remaining <= _VERY_LONG:
             return
         self._said = True
         about = "about" if self._ended else "at least"
-        self._say(f"{about} {duration(left)} more: {complete} of {self._batches} batches took {duration(elapsed)}")
+        progress = f"{complete} of {self._batches} batches took {format_duration(seconds)}"
+        self._say(f"{about} {format_duration(remaining)} more: {progress}")
 
-    def _say(self, needed: str) -> None:
-        text = f"{self._launch} needs {needed}; take {self._remedy}; Control-C stops the run"
+    def _say(self, time_text: str) -> None:
+        text = f"{self._launch} needs {time_text}; take {self._remedy}; Control-C stops the run"
         if sys.stderr.isatty():
             from tqdm import tqdm
 
@@ -83,27 +84,27 @@ class Pace:
             warnings.warn(text, RuntimeWarning, stacklevel=count_stack_levels())
 
 
-def pace_of(launches: Sequence[Prepared], checked: bool) -> Pace:
+def make_pace(launches: Sequence[Prepared], is_checked: bool) -> Pace:
     """Return the pace of a launch, or of the launches of a stream."""
-    threads = sum(one.ctas * one.threads for one in launches)
-    what = f"a stream of {len(launches)} grids, {threads} threads in all,"
+    threads = sum(launch.ctas * launch.threads for launch in launches)
+    description = f"a stream of {len(launches)} grids, {threads} threads in all,"
     if len(launches) == 1:
-        what = f"a grid of {launches[0].ctas} CTAs of {launches[0].threads} threads"
-    least = sum(one.ctas * one.threads * least_instructions(one.launch.program) for one in launches)
-    return Pace(sum(-(-one.ctas // one.at_once) for one in launches), what, checked, least)
+        description = f"a grid of {launches[0].ctas} CTAs of {launches[0].threads} threads"
+    least = sum(launch.ctas * launch.threads * count_least_instructions(launch.launch.program) for launch in launches)
+    return Pace(sum(-(-launch.ctas // launch.at_once) for launch in launches), description, is_checked, least)
 
 
-def least_instructions(program: Program) -> int:
+def count_least_instructions(program: Program) -> int:
     """Return the instructions on the shortest way through an entry, calls not counted; 0 where none leads out."""
-    ways, seen = [(0, program.entry.entry)], set[int]()
+    ways, blocks_done = [(0, program.entry.entry)], set[int]()
     while ways:
-        count, at = heappop(ways)
-        if at < 0:
+        count, pc = heappop(ways)
+        if pc < 0:
             return count
-        if at in seen:
+        if pc in blocks_done:
             continue
-        seen.add(at)
-        block = program.blocks[at]
+        blocks_done.add(pc)
+        block = program.blocks[pc]
         count += len(block.steps)
         out = (-1,) if block.ending in (RET, EXIT, TRAP) else ()
         for after in (*out, *find_successors(block)):
@@ -111,7 +112,7 @@ def least_instructions(program: Program) -> int:
     return 0
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Return a time in the largest unit of which there are at least two: `3 hours`."""
     for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
         if seconds >= 2 * size:
@@ -120,7 +121,7 @@ def duration(seconds: float) -> str:
 
 
 @contextmanager
-def progress(threads: int, pace: Pace) -> Generator[Tell | None]:
+def show_progress(threads: int, pace: Pace) -> Generator[Tell | None]:
     """Show how many of a launch's threads have ended while the block runs; None where nobody looks."""
     if not sys.stderr.isatty():
         yield None
@@ -146,10 +147,10 @@ def progress(threads: int, pace: Pace) -> Generator[Tell | None]:
 
 
 @contextmanager
-def attach(printed: Iterable[Printed]) -> Generator[None]:
+def attach(outputs: Iterable[Printed]) -> Generator[None]:
     """Let an error that ends a run carry what the run has printed."""
     try:
         yield
     except (PtxError, Interrupted) as why:
-        why.printed = "".join(map(str, printed))
+        why.printed = "".join(map(str, outputs))
         raise

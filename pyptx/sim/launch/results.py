@@ -29,9 +29,9 @@ class Stats(Counts):
     """What `sim.run(statistics=True)` counted besides."""
 
     def __str__(self) -> str:
-        counted = f"{self.lanes} threads, {self.instructions} instructions of groups, {self.lane_instructions} of lanes"
+        counts = f"{self.lanes} threads, {self.instructions} instructions of groups, {self.lane_instructions} of lanes"
         about = f"approximate: {', '.join(sorted(self.approximate))}" if self.approximate else ""
-        return "\n".join(part for part in (counted, about, str(self.statistics or "")) if part)
+        return "\n".join(part for part in (counts, about, str(self.statistics or "")) if part)
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values."""
@@ -54,25 +54,27 @@ class Coverage:
     inexact: tuple[str, ...] = ()
 
     @classmethod
-    def of(
+    def from_run(
         cls,
         schedule: str,
         seed: int,
-        selected: Selection | None,
+        selection: Selection | None,
         stats: Stats,
         outputs: Sequence[Array] | None = None,
         fresh: Sequence[Array] = (),
     ) -> Coverage:
         """Return the coverage of a run; `selected` is None for one that was not checked. Of its `outputs`, those that
         are `fresh` were checked for elements that nobody wrote, whatever was selected."""
-        looked = bool(fresh) and selected is not None and selected.codes is None
-        whole = looked and outputs is not None and all(any(one is array for array in fresh) for one in outputs)
-        covered = {name for name in CLASSES if selected is not None and selected.covers(name)}
-        covered |= {"outputs"} if whole else set()
-        checked = tuple(name for name in CLASSES if name in covered)
-        left = {"outputs": "other outputs"} if looked else {}
-        unchecked = tuple(left.get(name, name) for name in CLASSES if name not in covered)
-        return cls(schedule, seed, checked, unchecked, tuple(sorted(stats.approximate)))
+        checks_fresh = bool(fresh) and selection is not None and selection.codes is None
+        covers_outputs = (
+            checks_fresh and outputs is not None and all(any(output is array for array in fresh) for output in outputs)
+        )
+        classes = {name for name in CLASSES if selection is not None and selection.covers(name)}
+        classes |= {"outputs"} if covers_outputs else set()
+        classes_checked = tuple(name for name in CLASSES if name in classes)
+        labels = {"outputs": "other outputs"} if checks_fresh else {}
+        classes_unchecked = tuple(labels.get(name, name) for name in CLASSES if name not in classes)
+        return cls(schedule, seed, classes_checked, classes_unchecked, tuple(sorted(stats.approximate)))
 
     def describe(self, orders: str = "") -> str:
         """Return the coverage in a line; `orders` names those of several runs."""
@@ -112,30 +114,30 @@ class Result:
 
     def __str__(self) -> str:
         """Return counts and arrays in a line, the findings as the command line prints them, and the coverage."""
-        covered = [] if self.coverage is None else [str(self.coverage)]
-        return "\n".join([", ".join(self._parts()), *map(str, group_by_cause(self.hazards)), *covered])
+        coverage = [] if self.coverage is None else [str(self.coverage)]
+        return "\n".join([", ".join(self._parts()), *map(str, group_by_cause(self.hazards)), *coverage])
 
     def _repr_html_(self) -> str:
         """Return the cell of a notebook: the findings, what was printed, and the timeline if one was recorded."""
-        shown = [f"<p>{html.escape(', '.join(self._parts()))}</p>"]
-        shown += [f"<pre>{html.escape(str(finding))}</pre>" for finding in group_by_cause(self.hazards)]
+        parts = [f"<p>{html.escape(', '.join(self._parts()))}</p>"]
+        parts += [f"<pre>{html.escape(str(finding))}</pre>" for finding in group_by_cause(self.hazards)]
         if self.coverage is not None:
-            shown.append(f"<p>{html.escape(str(self.coverage))}</p>")
+            parts.append(f"<p>{html.escape(str(self.coverage))}</p>")
         if self.printed:
-            more = (
+            suffix = (
                 f"\n… {len(self.printed) - _MOST_PRINTED} more characters" if len(self.printed) > _MOST_PRINTED else ""
             )
-            shown.append(f"<pre>{html.escape(self.printed[:_MOST_PRINTED] + more)}</pre>")
+            parts.append(f"<pre>{html.escape(self.printed[:_MOST_PRINTED] + suffix)}</pre>")
         if self.timeline is not None:
-            shown.append(self.timeline.frame())
-        return "".join(shown)
+            parts.append(self.timeline.frame())
+        return "".join(parts)
 
     def _parts(self) -> list[str]:
         arrays = [f"{name} {array.dtype}{list(array.shape)}" for name, array in self.outputs.items()]
-        counted = f"{self.stats.lanes} threads, {self.stats.lane_instructions} instructions"
+        counts = f"{self.stats.lanes} threads, {self.stats.lane_instructions} instructions"
         count = len(group_by_cause(self.hazards))
-        found = f"{count} hazard{'' if count == 1 else 's'}"
+        hazards = f"{count} hazard{'' if count == 1 else 's'}"
         if self.coverage is not None and not self.coverage.checked:
-            found = self.coverage.hazards()
+            hazards = self.coverage.hazards()
         codes = ", ".join(dict.fromkeys(finding.rule.code for finding in self.hazards))
-        return [f"result: {counted}", f"{found} ({codes})" if codes else found, *arrays]
+        return [f"result: {counts}", f"{hazards} ({codes})" if codes else hazards, *arrays]

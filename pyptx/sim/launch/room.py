@@ -15,20 +15,20 @@ from pyptx.sim.rules import faults
 _CGROUP = Path("/sys/fs/cgroup/memory.max")
 
 
-def require(launch: Launch, ctas: int) -> None:
+def require_memory(launch: Launch, ctas: int) -> None:
     """Refuse a batch of CTAs that does not fit into memory."""
-    needed, there = _needed(launch, ctas), machine_memory()
-    if needed > there:
+    size, available = _estimate_size(launch, ctas), find_machine_memory()
+    if size > available:
         threads = ctas * launch.block[0] * launch.block[1] * launch.block[2]
         text = (
             f"no memory for {ctas} CTAs, {threads} threads, at once: their registers and shared memory take "
-            f"{needed >> 30} GiB, this machine has {there >> 30}"
+            f"{size >> 30} GiB, this machine has {available >> 30}"
         )
         help = "CTAs of cooperative grids, and of kernels that poll global memory, all run at once: take a smaller grid"
         raise faults.error(faults.OUT_OF_MEMORY, launch.program.entry.function.origin, text, help=help)
 
 
-def _needed(launch: Launch, ctas: int) -> int:
+def _estimate_size(launch: Launch, ctas: int) -> int:
     """Return about how many bytes the registers and shared memory of CTAs take."""
     used, variables = launch.program.entry.rows.used, launch.program.variables
     per_thread = sum(used[letter] * np.dtype(kind).itemsize for letter, kind in CLASSES.items())
@@ -36,11 +36,11 @@ def _needed(launch: Launch, ctas: int) -> int:
     return ctas * (launch.block[0] * launch.block[1] * launch.block[2] * per_thread + shared)
 
 
-def machine_memory() -> int:
+def find_machine_memory() -> int:
     """Return the memory of this machine, or of the container."""
-    found = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     try:
         limit = _CGROUP.read_text().strip()
     except OSError:
-        return found
-    return min(found, int(limit)) if limit.isdecimal() else found
+        return memory
+    return min(memory, int(limit)) if limit.isdecimal() else memory

@@ -12,8 +12,8 @@ from pyptx.ir import Module
 from pyptx.sim.base.formats import Array
 from pyptx.sim.launch.observing import Observers
 from pyptx.sim.launch.outputs import report_unwritten
-from pyptx.sim.launch.prepared import BATCH_LANES, MAX_STEPS, Dim, Options, Prepared, prepared
-from pyptx.sim.launch.progress import attach, interrupted, pace_of, progress
+from pyptx.sim.launch.prepared import BATCH_LANES, MAX_STEPS, Dim, Options, Prepared, prepare_launch
+from pyptx.sim.launch.progress import attach, make_interrupt, make_pace, show_progress
 from pyptx.sim.launch.results import Coverage, Result
 from pyptx.sim.launch.verdicts import add_findings, cite_lines, judge_findings, note_seed
 from pyptx.sim.observers.checks import parse_choice
@@ -69,43 +69,43 @@ def run(
     With `poison=True` registers, shared, local and tensor memory start as 0x7ffda5a5, a NaN, and a register that is
     read before it was written is reported. `watch` names registers; their changes are the result's `watched`.
     Control-C says where the threads were. `parts` names pieces of dynamic shared memory, by their offset."""
-    selected, module = parse_choice(check, on_hazard), combine_modules(module)
+    selection, module = parse_choice(check, on_hazard), combine_modules(module)
     options = Options(
         grid=grid, block=block, args=args, cluster=cluster, shared=shared, schedule=schedule, seed=seed,
         max_steps=max_steps, cooperative=cooperative, batch_lanes=batch_lanes, precision=precision, images=images,
         poison=poison, parts=parts, fresh=fresh,
     )  # fmt: skip
-    launch = prepared(module, entry, options, checked=selected is not None, single=bool(watch))
-    observers = Observers.of(launch.launch, selected, schedule, timeline, statistics, watch)
+    launch = prepare_launch(module, entry, options, is_checked=selection is not None, single=bool(watch))
+    observers = Observers.create(launch.launch, selection, schedule, timeline, statistics, watch)
     checks = observers.checks
     with attach([launch.printed]):
         try:
             _run(launch, observers)
         except PtxError as why:
             why = cite_lines(module, add_findings(why, checks))
-            raise observers.stopped(note_seed(why, schedule, seed)) from None
+            raise observers.make_stop(note_seed(why, schedule, seed)) from None
         if checks is not None:
             report_unwritten(checks, launch.buffers, outputs, [(checks, array) for array in fresh])
         try:
-            hazards = [] if selected is None or checks is None else judge_findings([module], selected, checks)
+            hazards = [] if selection is None or checks is None else judge_findings([module], selection, checks)
         except PtxError as why:
-            raise observers.stopped(note_seed(why, schedule, seed)) from None
+            raise observers.make_stop(note_seed(why, schedule, seed)) from None
     launch.write_back()
-    drawn = observers.draw(launch.stats, hazards)
+    drawing = observers.draw(launch.stats, hazards)
     changes = [] if observers.watch is None else observers.watch.changes
-    covered = Coverage.of(schedule, seed, selected, launch.stats, outputs, fresh)
+    coverage = Coverage.from_run(schedule, seed, selection, launch.stats, outputs, fresh)
     return Result(
-        launch.outputs, launch.stats, str(launch.printed), hazards, drawn if timeline else None, changes, covered
+        launch.outputs, launch.stats, str(launch.printed), hazards, drawing if timeline else None, changes, coverage
     )
 
 
 def _run(launch: Prepared, observers: Observers) -> None:
     """Run all batches of a launch."""
     batch: Scheduler | None = None
-    pace = pace_of([launch], observers.checks is not None)
+    pace = make_pace([launch], observers.checks is not None)
     try:
-        with np.errstate(all="ignore"), progress(launch.ctas * launch.threads, pace) as tell:
-            for batch in launch.batches(observers.listeners()):
+        with np.errstate(all="ignore"), show_progress(launch.ctas * launch.threads, pace) as tell:
+            for batch in launch.batches(observers.list_listeners()):
                 pace.begin_batch()
                 if observers.watch is not None:
                     _run_watched(batch, observers.watch)
@@ -116,7 +116,7 @@ def _run(launch: Prepared, observers: Observers) -> None:
         text = f"no memory for a grid of {launch.ctas * launch.threads} threads: {why}"
         raise faults.error(faults.OUT_OF_MEMORY, launch.launch.program.entry.function.origin, text) from None
     except KeyboardInterrupt:
-        raise interrupted([] if batch is None else [batch], launch.stats.instructions) from None
+        raise make_interrupt([] if batch is None else [batch], launch.stats.instructions) from None
 
 
 def _run_watched(batch: Scheduler, watch: Watch) -> None:

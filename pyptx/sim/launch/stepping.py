@@ -14,8 +14,8 @@ from pyptx.ir import Module
 from pyptx.sim.base.formats import Array, dtype_of
 from pyptx.sim.hazards import Finding
 from pyptx.sim.launch.outputs import report_unwritten
-from pyptx.sim.launch.prepared import Options, prepared
-from pyptx.sim.launch.progress import attach, pace_of
+from pyptx.sim.launch.prepared import Options, prepare_launch
+from pyptx.sim.launch.progress import attach, make_pace
 from pyptx.sim.launch.results import Coverage, Result
 from pyptx.sim.launch.verdicts import add_findings, cite_lines, judge_findings, note_seed
 from pyptx.sim.observers import watching
@@ -73,10 +73,10 @@ class Machine:
         if unknown:
             text = f"`{unknown[0]}` is not there for a machine, which takes what says how to launch; sim.run has more"
             raise faults.error(faults.LAUNCH_SHAPE, None, text)
-        self._options, selected = Options(**options), parse_choice(check, on_hazard)
-        self._launch = prepared(self._module, entry, self._options, checked=selected is not None, single=True)
+        self._options, selection = Options(**options), parse_choice(check, on_hazard)
+        self._launch = prepare_launch(self._module, entry, self._options, is_checked=selection is not None, single=True)
         self._watch = watching.watch(self._launch.launch.program, watch) if watch else None
-        self._checks, self._outputs = None if selected is None else Checks(selected), outputs
+        self._checks, self._outputs = None if selection is None else Checks(selection), outputs
         names = find_python_names(self._launch.launch.program)
         counts = Counter(names.values())
         self._variables = {name: variable for name, variable in names.items() if counts[variable] == 1}
@@ -109,9 +109,9 @@ class Machine:
     def run(self, until: Until | None = None) -> bool:
         """Run until a group of lanes is about to execute a label's or a line's first instruction, or until a condition
         holds; say whether it stopped there, False at the end."""
-        pcs, pace = self._places(until), None
+        pcs, pace = self._find_blocks(until), None
         if until is None and not self._launch.stats.instructions:
-            pace = pace_of([self._launch], self._checks is not None)
+            pace = make_pace([self._launch], self._checks is not None)
             pace.begin_batch()
         while (batch := self._batch) is not None:
             self._advance(batch)
@@ -133,12 +133,12 @@ class Machine:
         with attach([launch.printed]):
             hazards = [] if checks is None else judge_findings([self._module], checks.selection, checks)
         launch.write_back()
-        watched = [] if self._watch is None else self._watch.changes
-        selected = None if checks is None else checks.selection
-        covered = Coverage.of(
-            self._options.schedule, self._options.seed, selected, launch.stats, self._outputs, self._options.fresh
+        changes = [] if self._watch is None else self._watch.changes
+        selection = None if checks is None else checks.selection
+        coverage = Coverage.from_run(
+            self._options.schedule, self._options.seed, selection, launch.stats, self._outputs, self._options.fresh
         )  # fmt: skip
-        return Result(launch.outputs, launch.stats, str(launch.printed), hazards, watched=watched, coverage=covered)
+        return Result(launch.outputs, launch.stats, str(launch.printed), hazards, watched=changes, coverage=coverage)
 
     def where(self) -> list[Stand]:
         """Return where each warp of the CTAs that run now is."""
@@ -148,10 +148,10 @@ class Machine:
     def registers(self, cta: int = 0, thread: int | tuple[int, ...] = 0) -> dict[str, Any]:
         """Return the registers of the function in which a thread is, in the types that they are declared with: by their
         names in PTX, and by the variable of a kernel in Python if one register alone has it."""
-        batch, lane = self._lane(cta, thread)
-        code = self._code(batch, lane)
-        found = {name: _value(batch, row, lane) for (name, _), row in sorted(code.rows.by_name.items())}
-        return found | {variable: found[name] for name, variable in self._variables.items() if name in found}
+        batch, lane = self._find_lane(cta, thread)
+        code = self._find_code(batch, lane)
+        values = {name: _read_value(batch, row, lane) for (name, _), row in sorted(code.rows.by_name.items())}
+        return values | {variable: values[name] for name, variable in self._variables.items() if name in values}
 
     @hide_frames
     def shared(
@@ -159,10 +159,10 @@ class Machine:
     ) -> Array:  # fmt: skip
         """Return a copy of elements of a CTA's shared memory, from a variable, `name+offset` or an address on; a dtype
         is NumPy's, or a type as PTX names it."""
-        batch, lane = self._lane(cta, 0)
-        memory, kind = batch.machine.memory, _dtype(dtype)
+        batch, lane = self._find_lane(cta, 0)
+        memory, kind = batch.machine.memory, _parse_dtype(dtype)
         low = memory.shared_base
-        begin = low if at is None else self._address(at) if isinstance(at, str) else at
+        begin = low if at is None else self._find_address(at) if isinstance(at, str) else at
         room = low + memory.shared_size - begin
         size = room // kind.itemsize if count is None else count
         if begin < low or size < 0 or size * kind.itemsize > room:
@@ -174,36 +174,36 @@ class Machine:
     @hide_frames
     def memory(self, name: str) -> Array:
         """Return a copy of an array argument or a variable of global memory as the kernel sees it now."""
-        given = self._launch.outputs.get(name)
-        address = None if given is None else self._launch.buffers.known(given)
+        array = self._launch.outputs.get(name)
+        address = None if array is None else self._launch.buffers.find(array)
         for region in self._launch.space.regions:
-            if given is not None and address is not None and region.low <= address < region.low + max(1, region.size):
-                data = region.data[address - region.low :][: given.nbytes].copy()
-                return data.view(given.dtype).reshape(given.shape)
-            if given is None and region.name == name:
+            if array is not None and address is not None and region.low <= address < region.low + max(1, region.size):
+                data = region.data[address - region.low :][: array.nbytes].copy()
+                return data.view(array.dtype).reshape(array.shape)
+            if array is None and region.name == name:
                 return region.data.copy()
-        known = ", ".join(region.name for region in self._launch.space.regions)
-        raise faults.error(faults.ARGUMENTS, None, f"no memory `{name}`; there are {known}")
+        names = ", ".join(region.name for region in self._launch.space.regions)
+        raise faults.error(faults.ARGUMENTS, None, f"no memory `{name}`; there are {names}")
 
     @hide_frames
     def barriers(self, cta: int = 0) -> list[MBarrier | Barrier]:
         """Return the live mbarriers of a CTA, and its barriers at which somebody waits."""
-        batch, lane = self._lane(cta, 0)
+        batch, lane = self._find_lane(cta, 0)
         place, shape = int(batch.shape.cta[lane]), batch.shape
         memory = batch.machine.memory
         own = place * shape.shared_stride
-        found: list[MBarrier | Barrier] = []
+        barriers: list[MBarrier | Barrier] = []
         for row in memory.mbarriers.find_live(own, own + shape.shared_stride).tolist():
             b = memory.mbarriers
             address = int(b.places[row]) - own + memory.shared_base
             name = batch.machine.launch.shared_names.format_address(address).replace("`", "")
             counts = (int(v[row]) for v in (b.phase, b.pending, b.expected, b.tx))
-            found.append(MBarrier(name, address, *counts))
+            barriers.append(MBarrier(name, address, *counts))
         bars = batch.barriers
         for number in np.flatnonzero(bars.arrivals[place]).tolist():
-            needed = int(bars.thread_counts[place, number]) or int(bars.live[place])
-            found.append(Barrier(number, int(bars.arrivals[place, number]), needed))
-        return found
+            thread_count = int(bars.thread_counts[place, number]) or int(bars.live[place])
+            barriers.append(Barrier(number, int(bars.arrivals[place, number]), thread_count))
+        return barriers
 
     def __repr__(self) -> str:
         name = self._launch.launch.program.entry.function.name
@@ -226,13 +226,13 @@ class Machine:
     def _run_instruction(self, batch: Scheduler) -> None:
         try:
             with np.errstate(all="ignore"):
-                more = batch.step()
-                if more and self._watch is not None:
+                has_next = batch.step()
+                if has_next and self._watch is not None:
                     self._watch.record_changes()
-                more = more and batch.choose_next() is not None
+                has_next = has_next and batch.choose_next() is not None
         except PtxError as why:
             raise self._repeatable(add_findings(why, self._checks)) from None
-        if not more:
+        if not has_next:
             self._batch = self._next_batch()
         new = [] if self._checks is None else self._checks.selection.select_fatal(self.hazards)
         new = [finding for finding in new if id(finding) not in self._raised]
@@ -249,26 +249,26 @@ class Machine:
             return False
         return until(self) if callable(until) else abs(key[2]) in pcs
 
-    def _places(self, until: Until | None) -> set[int]:
+    def _find_blocks(self, until: Until | None) -> set[int]:
         """Return the blocks that a label or a line begins with."""
         blocks = self._launch.launch.program.blocks
         if until is None or callable(until):
             return set()
         if isinstance(until, str):
-            found = {b.pc for b in blocks if until in b.labels}
-            known = [label for block in blocks for label in block.labels]
-            wanted = f"no label `{until}`; there are {', '.join(known) or 'none'}"
+            pcs = {b.pc for b in blocks if until in b.labels}
+            labels = [label for block in blocks for label in block.labels]
+            problem = f"no label `{until}`; there are {', '.join(labels) or 'none'}"
         else:
             lines = {b.pc: origin.line for b in blocks if b.steps and (origin := b.steps[0].instruction.origin)}
-            found = {pc for pc, line in lines.items() if line == until}
-            wanted = (
+            pcs = {pc for pc, line in lines.items() if line == until}
+            problem = (
                 f"no instruction at line {until}; there are some from {min(lines.values())} to {max(lines.values())}"
             )
-        if not found:
-            raise faults.error(faults.ARGUMENTS, None, wanted)
-        return found
+        if not pcs:
+            raise faults.error(faults.ARGUMENTS, None, problem)
+        return pcs
 
-    def _lane(self, cta: int, thread: int | tuple[int, ...]) -> tuple[Scheduler, int]:
+    def _find_lane(self, cta: int, thread: int | tuple[int, ...]) -> tuple[Scheduler, int]:
         """Return the batch of a CTA and a lane of it."""
         if self._batch is None:
             raise faults.error(faults.ARGUMENTS, None, "the kernel has ended: there is nothing to show")
@@ -286,38 +286,38 @@ class Machine:
             raise faults.error(faults.ARGUMENTS, None, f"CTA {cta}, thread {thread}: {text}")
         return self._batch, thread * shape.ctas + [*map(int, numbers)].index(cta)
 
-    def _code(self, batch: Scheduler, lane: int) -> Code:
+    def _find_code(self, batch: Scheduler, lane: int) -> Code:
         for _, pc, _, lanes in list_groups(batch):
             if lane in lanes.index:
                 return batch.blocks[pc].code
         return batch.program.entry
 
-    def _address(self, at: str) -> int:
+    def _find_address(self, at: str) -> int:
         name, _, offset = at.partition("+")
         places = self._launch.launch.shared_names.places
-        found = [start for start, known in places if known == name]
-        if not found:
-            known = ", ".join(known for _, known in places)
-            raise faults.error(faults.ARGUMENTS, None, f"no shared variable `{name}`; there are {known}")
+        starts = [start for start, label in places if label == name]
+        if not starts:
+            labels = ", ".join(label for _, label in places)
+            raise faults.error(faults.ARGUMENTS, None, f"no shared variable `{name}`; there are {labels}")
         try:
-            return found[0] + int(offset or "0", 0)
+            return starts[0] + int(offset or "0", 0)
         except ValueError:
             text = f"`{at}`: the offset behind `{name}+` is a number of bytes, found `{offset}`"
             raise faults.error(faults.ARGUMENTS, None, text) from None
 
 
-def _dtype(given: Any) -> np.dtype[Any]:
-    text = given.removeprefix(".") if isinstance(given, str) else given
+def _parse_dtype(dtype: Any) -> np.dtype[Any]:
+    text = dtype.removeprefix(".") if isinstance(dtype, str) else dtype
     if isinstance(text, str) and text[:1] in tuple("busf") and text[1:].isdigit() and int(text[1:]) >= 8:
         return dtype_of(text)
     try:
         return np.dtype(text)
     except TypeError:
-        wanted = "a dtype of NumPy, or a type of PTX such as 'u32', is expected"
-        raise faults.error(faults.ARGUMENTS, None, f"{given!r} is no type of elements: {wanted}") from None
+        expectation = "a dtype of NumPy, or a type of PTX such as 'u32', is expected"
+        raise faults.error(faults.ARGUMENTS, None, f"{dtype!r} is no type of elements: {expectation}") from None
 
 
-def _value(batch: Scheduler, row: Row, lane: int) -> Any:
+def _read_value(batch: Scheduler, row: Row, lane: int) -> Any:
     """Return a register of a lane: a tuple for a vector, a Python integer for 128 bits."""
     if row.type == "b128":
         low, high = (int(watching.read_register(batch.machine, row, half)[lane]) for half in (0, 1))

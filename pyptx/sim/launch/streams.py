@@ -17,8 +17,8 @@ from pyptx.ir import Module
 from pyptx.sim.base.formats import Array
 from pyptx.sim.hazards import Finding
 from pyptx.sim.launch.outputs import report_unwritten
-from pyptx.sim.launch.prepared import BATCH_LANES, MAX_STEPS, Dim, Options, Prepared, prepared_together
-from pyptx.sim.launch.progress import Pace, attach, interrupted, pace_of
+from pyptx.sim.launch.prepared import BATCH_LANES, MAX_STEPS, Dim, Options, Prepared, prepare_launches
+from pyptx.sim.launch.progress import Pace, attach, make_interrupt, make_pace
 from pyptx.sim.launch.results import Coverage, Result
 from pyptx.sim.launch.verdicts import add_findings, cite_lines, judge_findings, note_seed
 from pyptx.sim.observers.checks import Checks, Selection, parse_choice
@@ -79,7 +79,7 @@ class _Grid:
     def start(self) -> None:
         """Let the first CTAs run."""
         self.flight.describe_places = lambda: [] if self.batch is None else describe_places(self.batch)
-        self.flight.count_unfinished = self.unfinished
+        self.flight.count_unfinished = self.count_unfinished
         self.batches = self.launch.batches([] if self.checks is None else [self.checks], self.flight)
         self.batch = next(self.batches)
 
@@ -94,22 +94,22 @@ class _Grid:
         self.flight.has_ended = self.batch is None
         return self.flight.has_ended
 
-    def unfinished(self) -> int:
+    def count_unfinished(self) -> int:
         """Count the CTAs that have not ended."""
         if self.batch is None:
             return 0 if self.flight.has_ended else self.flight.ctas
-        return self.launch.unstarted.remaining * self.launch.unstarted.size + int(self._living().sum())
+        return self.launch.pending_clusters.remaining * self.launch.pending_clusters.size + int(self._find_live().sum())
 
-    def released(self) -> bool:
+    def lets_next_start(self) -> bool:
         """Say whether the grid behind it may start: every CTA has said so, or has ended."""
         if self.flight.has_ended:
             return True
-        if self.batch is None or self.launch.unstarted.remaining:
+        if self.batch is None or self.launch.pending_clusters.remaining:
             return False
-        numbers = self.batch.machine.numbers[self._living()].tolist()
+        numbers = self.batch.machine.numbers[self._find_live()].tolist()
         return all(number in self.flight.trigger_ctas for number in numbers)
 
-    def _living(self) -> Any:
+    def _find_live(self) -> Any:
         assert self.batch is not None
         return self.batch.alive.reshape(-1, self.batch.shape.ctas).any(axis=0)
 
@@ -120,17 +120,17 @@ class _Stream:
 
     grids: list[_Grid]
     turns: Turns
-    waiting: list[_Grid] = field(default_factory=list[_Grid])
+    queue: list[_Grid] = field(default_factory=list[_Grid])
 
     def run(self) -> None:
         """Run until every grid has ended."""
-        self.waiting = list(self.grids)
+        self.queue = list(self.grids)
         self.grids[0].pace.begin_batch()
-        while self.waiting or any(grid.runs for grid in self.grids):
+        while self.queue or any(grid.runs for grid in self.grids):
             running = [grid for grid in self.grids if grid.runs]
             able = [grid.batch is not None and bool(grid.batch.ready) for grid in running]
             if self._may_start() and self.turns.starts_next(any(able), bool(running)):
-                self.waiting.pop(0).start()
+                self.queue.pop(0).start()
             elif any(able):
                 polling = [grid.batch is not None and bool(grid.batch.polling) for grid in running]
                 self._turn(running[self.turns.pick(able, polling)])
@@ -139,12 +139,12 @@ class _Stream:
 
     def _may_start(self) -> bool:
         """Say whether the next grid may start now."""
-        if not self.waiting:
+        if not self.queue:
             return False
-        at = len(self.grids) - len(self.waiting)
-        if self.waiting[0].flight.predecessor is None:
+        at = len(self.grids) - len(self.queue)
+        if self.queue[0].flight.predecessor is None:
             return not any(grid.runs for grid in self.grids)
-        return self.grids[at - 1].released()
+        return self.grids[at - 1].lets_next_start()
 
     def _turn(self, grid: _Grid) -> None:
         assert grid.batch is not None
@@ -152,23 +152,23 @@ class _Stream:
         if not grid.batch.ready:
             grid.batch.unpark()
         if grid.step():
-            for other in self.grids:
-                if other.batch is not None and other.flight.predecessor is grid.flight:
-                    resume_waiting(other.batch)
+            for dependent in self.grids:
+                if dependent.batch is not None and dependent.flight.predecessor is grid.flight:
+                    resume_waiting(dependent.batch)
 
     def _stir(self, batches: Sequence[Scheduler]) -> None:
         """Make lanes runnable when none is in any grid."""
-        moved = [batch.rouse() for batch in batches]
-        moved += [retry(batch) for batch in batches if not batch.polling]
-        if any(moved) or any(batch.ready for batch in batches):
+        progress = [batch.rouse() for batch in batches]
+        progress += [retry(batch) for batch in batches if not batch.polling]
+        if any(progress) or any(batch.ready for batch in batches):
             for batch in batches:
                 batch.stalls.reset()
         else:
-            parked = [batch for batch in batches if batch.polling]
-            stalled = [batch.stalls.count_round(batch) for batch in parked]
-            timed_out = [time_out(batch) for batch in batches] if all(stalled) else []
-            if all(stalled) and not any(timed_out):
-                raise make_stream_deadlock(batches, [grid.flight.label for grid in self.waiting])
+            sleepers = [batch for batch in batches if batch.polling]
+            repeats = [batch.stalls.count_round(batch) for batch in sleepers]
+            timeouts = [time_out(batch) for batch in batches] if all(repeats) else []
+            if all(repeats) and not any(timeouts):
+                raise make_stream_deadlock(batches, [grid.flight.label for grid in self.queue])
         for batch in batches:
             batch.unpark()
 
@@ -186,7 +186,7 @@ def stream(
     on_hazard: str = "raise",
     outputs: Sequence[Array] | None = None,
     poison: bool = False,
-    **others: Any,
+    **unknown_options: Any,
 ) -> list[Result]:
     """Run launches on one memory and return what each did. An array that several are given is the same memory for all;
     arrays are written back when the whole stream has succeeded.
@@ -195,42 +195,47 @@ def stream(
     executed `griddepcontrol.launch_dependents` or ended: `eager` then, `lazy` when that one has ended, the other
     schedules now so, now so. The other keywords are those of `sim.run`; hazards of two grids are among the `hazards` of
     both results."""
-    if others:
-        text = f"`{next(iter(others))}` is not there for a stream; run the launch alone, with sim.run or sim.Machine"
+    if unknown_options:
+        option = next(iter(unknown_options))
+        text = f"`{option}` is not there for a stream; run the launch alone, with sim.run or sim.Machine"
         raise faults.error(faults.LAUNCH_SHAPE, None, text)
-    if not isinstance(launches, Sequence) or not all(isinstance(one, Launch) for one in launches):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not isinstance(launches, Sequence) or not all(isinstance(launch, Launch) for launch in launches):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise faults.error(faults.ARGUMENTS, None, "sim.stream takes a list of sim.Launch(module, entry, …)")
     if not launches:
         return []
-    selected = parse_choice(check, on_hazard)
+    selection = parse_choice(check, on_hazard)
     common: dict[str, Any] = {
         "schedule": schedule, "seed": seed, "max_steps": max_steps, "batch_lanes": batch_lanes,
         "precision": precision, "poison": poison,
     }  # fmt: skip
-    modules = distinguish_modules([combine_modules(one.module) for one in launches])
-    wanted = [
-        (module, one.entry, Options(**_shape(one), **common), one.label)
-        for module, one in zip(modules, launches, strict=True)
+    modules = distinguish_modules([combine_modules(launch.module) for launch in launches])
+    requests = [
+        (module, launch.entry, Options(**_get_options(launch), **common), launch.label)
+        for module, launch in zip(modules, launches, strict=True)
     ]
-    grids = _grids(launches, prepared_together(wanted, checked=selected is not None), selected)
+    grids = _make_grids(launches, prepare_launches(requests, is_checked=selection is not None), selection)
     checks = grids[-1].checks
     with attach(grid.launch.printed for grid in grids):
         try:
             _run(_Stream(grids, make_turns(schedule, seed)))
             if checks is not None:
-                report_unwritten(checks, grids[0].launch.buffers, outputs, _fresh(grids, launches))
-            hazards = [] if selected is None or checks is None else judge_findings(_distinct(modules), selected, checks)
+                report_unwritten(checks, grids[0].launch.buffers, outputs, _list_fresh(grids, launches))
+            hazards = (
+                []
+                if selection is None or checks is None
+                else judge_findings(_drop_duplicates(modules), selection, checks)
+            )
         except PtxError as why:
             raise note_seed(why, schedule, seed) from None
     grids[0].launch.write_back()
-    fresh = [array for one in launches for array in one.fresh]
+    fresh = [array for launch in launches for array in launch.fresh]
     return [
-        _result(grid, hazards, Coverage.of(schedule, seed, selected, grid.launch.stats, outputs, fresh))
+        _make_result(grid, hazards, Coverage.from_run(schedule, seed, selection, grid.launch.stats, outputs, fresh))
         for grid in grids
     ]
 
 
-def _fresh(grids: Sequence[_Grid], launches: Sequence[Launch]) -> Iterator[tuple[Checks, Array]]:
+def _list_fresh(grids: Sequence[_Grid], launches: Sequence[Launch]) -> Iterator[tuple[Checks, Array]]:
     """Yield the uninitialized arrays, each with the checks of the grid that is to write it."""
     for grid, launch in zip(grids, launches, strict=True):
         for array in launch.fresh:
@@ -238,22 +243,24 @@ def _fresh(grids: Sequence[_Grid], launches: Sequence[Launch]) -> Iterator[tuple
             yield grid.checks, array
 
 
-def _shape(launch: Launch) -> dict[str, Any]:
+def _get_options(launch: Launch) -> dict[str, Any]:
     """Return how a launch alone would be launched."""
     own = ("module", "entry", "programmatic", "label")
     return {item.name: getattr(launch, item.name) for item in fields(Launch) if item.name not in own}
 
 
-def _grids(launches: Sequence[Launch], prepared: Sequence[Prepared], selected: Selection | None) -> list[_Grid]:
+def _make_grids(
+    launches: Sequence[Launch], ready_launches: Sequence[Prepared], selection: Selection | None
+) -> list[_Grid]:
     """Return the grids of a stream: who may overlap whom."""
     grids: list[_Grid] = []
-    pace = pace_of(prepared, selected is not None)
-    for one, launch in zip(launches, prepared, strict=True):
-        before = grids[-1] if grids and one.programmatic else None
+    pace = make_pace(ready_launches, selection is not None)
+    for description, launch in zip(launches, ready_launches, strict=True):
+        before = grids[-1] if grids and description.programmatic else None
         flight = Flight(launch.launch.label, launch.ctas, None if before is None else before.flight)
         checks = None
-        if selected is not None:
-            checks = Checks(selected, grids[-1].checks if grids else None, overlaps=before is not None)
+        if selection is not None:
+            checks = Checks(selection, grids[-1].checks if grids else None, overlaps=before is not None)
         grids.append(_Grid(launch, flight, checks, pace))
         flight.count_instructions = lambda: sum(grid.launch.stats.instructions for grid in grids)
     return grids
@@ -267,23 +274,27 @@ def _run(stream: _Stream) -> None:
         with np.errstate(all="ignore"):
             stream.run()
     except PtxError as why:
-        first, *others = _distinct([grid.launch.launch.program.module for grid in grids])
-        raise cite_lines(first, add_findings(why, grids[-1].checks), *others) from None
+        first, *other_modules = _drop_duplicates([grid.launch.launch.program.module for grid in grids])
+        raise cite_lines(first, add_findings(why, grids[-1].checks), *other_modules) from None
     except MemoryError as why:
         text = f"no memory for grids of {threads} threads: {why}"
         raise faults.error(faults.OUT_OF_MEMORY, grids[0].launch.launch.program.entry.function.origin, text) from None
     except KeyboardInterrupt:
         running = [grid.batch for grid in grids if grid.batch is not None]
-        raise interrupted(running, sum(grid.launch.stats.instructions for grid in grids)) from None
+        raise make_interrupt(running, sum(grid.launch.stats.instructions for grid in grids)) from None
 
 
-def _distinct(modules: Sequence[Module]) -> list[Module]:
+def _drop_duplicates(modules: Sequence[Module]) -> list[Module]:
     return list({id(module): module for module in modules}.values())
 
 
-def _result(grid: _Grid, hazards: Sequence[Finding], coverage: Coverage) -> Result:
+def _make_result(grid: _Grid, hazards: Sequence[Finding], coverage: Coverage) -> Result:
     """Return what one launch did, with the hazards that its threads have a part in."""
     launch, label = grid.launch, grid.flight.label
     agents = [(finding, [agent for agent in (finding.agent, finding.other_agent) if agent]) for finding in hazards]
-    own = [finding for finding, who in agents if not who or any(agent.grid == label for agent in who)]
+    own = [
+        finding
+        for finding, finding_agents in agents
+        if not finding_agents or any(agent.grid == label for agent in finding_agents)
+    ]
     return Result(launch.outputs, launch.stats, str(launch.printed), own, coverage=coverage)

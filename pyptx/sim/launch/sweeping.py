@@ -27,8 +27,8 @@ class Trial:
         return self.error is None and not self._errors()
 
     def _errors(self) -> list[str]:
-        hazards = [found.diagnostic() for found in getattr(self.result, "hazards", ())]
-        return [f"{found.code}: {found.message}" for found in hazards if found.severity is Severity.ERROR]
+        hazards = [finding.diagnostic() for finding in getattr(self.result, "hazards", ())]
+        return [f"{hazard.code}: {hazard.message}" for hazard in hazards if hazard.severity is Severity.ERROR]
 
     def __str__(self) -> str:
         order = f"schedule={self.schedule!r}, seed={self.seed}"
@@ -40,7 +40,7 @@ class Trial:
         return ": ".join([order, *(self._errors()[:1] or ["ok"])])
 
 
-def orders(seeds: int, first: int = 0) -> Iterator[tuple[str, int]]:
+def list_orders(seeds: int, first: int = 0) -> Iterator[tuple[str, int]]:
     """Yield each schedule with its seeds; those that have no order by seed come once."""
     for schedule in SCHEDULES:
         for seed in range(first, first + seeds) if schedule in SEEDED else (first,):
@@ -52,7 +52,7 @@ def sweep(run: Callable[..., Any], seeds: int = SEEDS) -> list[Trial]:
     `adversarial`. It makes its arrays, runs a kernel, and may assert what it computed; PtxError and AssertionError are
     kept, everything else ends the sweep. `[trial for trial in … if not trial.ok]` are the orders that failed."""
     trials: list[Trial] = []
-    for schedule, seed in orders(seeds):
+    for schedule, seed in list_orders(seeds):
         try:
             trials.append(Trial(schedule, seed, run(schedule=schedule, seed=seed)))
         except (PtxError, AssertionError) as why:

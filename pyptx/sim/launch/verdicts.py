@@ -29,60 +29,60 @@ def note_seed(why: PtxError, schedule: str, seed: int) -> PtxError:
 
 def _rebuild(why: PtxError, diagnostics: list[Diagnostic]) -> PtxError:
     """Return an error of the same kind with other diagnostics."""
-    made = Hang(diagnostics, why.report) if isinstance(why, Hang) else PtxError(diagnostics)
-    made.source = why.source
-    return made
+    error = Hang(diagnostics, why.report) if isinstance(why, Hang) else PtxError(diagnostics)
+    error.source = why.source
+    return error
 
 
-def judge_findings(modules: Sequence[Module], selected: Selection, checks: Checks) -> list[Finding]:
+def judge_findings(modules: Sequence[Module], selection: Selection, checks: Checks) -> list[Finding]:
     """Return what was found; PtxError when something of it is an error."""
-    found = selected.select(checks.engine.findings)
+    findings = selection.select(checks.engine.findings)
     text = None
-    if found:
+    if findings:
         lines = read_source_lines(*modules)
-        for finding in found:
+        for finding in findings:
             lines.cite_finding(finding)
         text = find_module_text(
-            modules, [place.origin for finding in found for place in (finding.place, finding.other) if place]
+            modules, [place.origin for finding in findings for place in (finding.place, finding.other) if place]
         )
-        for finding in found:
+        for finding in findings:
             finding.source = text
-    fatal = selected.select_fatal(found)
+    fatal = selection.select_fatal(findings)
     if fatal:
         # Phases that ended early lead to errors of all kinds; the finding says which count is too low.
-        known = {id(finding) for finding in fatal}
-        shown = [finding for finding in found if id(finding) in known or finding.rule is PHASE_UNOBSERVED]
-        raise PtxError((finding.diagnostic() for finding in group_by_cause(shown)), text)
-    return found
+        fatal_ids = {id(finding) for finding in fatal}
+        causes = [finding for finding in findings if id(finding) in fatal_ids or finding.rule is PHASE_UNOBSERVED]
+        raise PtxError((finding.diagnostic() for finding in group_by_cause(causes)), text)
+    return findings
 
 
-def cite_lines(module: Module, why: PtxError, *others: Module) -> PtxError:
+def cite_lines(module: Module, why: PtxError, *other_modules: Module) -> PtxError:
     """Return an error that says which lines of the kernel's source its places come from."""
-    lines = read_source_lines(module, *others)
-    made = _rebuild(why, [lines.cite_diagnostic(diagnostic) for diagnostic in why.diagnostics])
-    made.source = find_module_text([module, *others], [d.origin for d in made.diagnostics])
-    return made
+    lines = read_source_lines(module, *other_modules)
+    error = _rebuild(why, [lines.cite_diagnostic(diagnostic) for diagnostic in why.diagnostics])
+    error.source = find_module_text([module, *other_modules], [d.origin for d in error.diagnostics])
+    return error
 
 
 def add_findings(why: PtxError, checks: Checks | None) -> PtxError:
     """Return the error that ended a run, behind the hazards that may have caused it, wrapped addresses among them;
     behind a hang stand the phases that nobody observed, which often are its beginning."""
-    found = [] if checks is None else group_by_cause(checks.selection.select(checks.engine.findings))
-    causes = [finding for finding in found if finding.severity is Severity.ERROR or finding.rule in _WRAPPED]
+    findings = [] if checks is None else group_by_cause(checks.selection.select(checks.engine.findings))
+    causes = [finding for finding in findings if finding.severity is Severity.ERROR or finding.rule in _WRAPPED]
     errors = [finding.diagnostic() for finding in causes]
-    missed = [finding for finding in found if finding.rule is PHASE_UNOBSERVED and isinstance(why, Hang)]
+    phase_findings = [finding for finding in findings if finding.rule is PHASE_UNOBSERVED and isinstance(why, Hang)]
     if isinstance(why, Hang):
-        why = _accuse_barrier(why, missed)
+        why = _accuse_barrier(why, phase_findings)
     elif any(d.code == NOT_A_BARRIER.code and d.origin == why.diagnostics[0].origin for d in errors):
         # The machine stops at the instruction for what the finding says of it.
         why = _rebuild(why, [d for d in why.diagnostics if d.code != faults.MBARRIER.code])
-    lost = [finding.diagnostic() for finding in missed]
-    return _rebuild(why, [*errors, *why.diagnostics, *lost]) if errors or lost else why
+    phase_errors = [finding.diagnostic() for finding in phase_findings]
+    return _rebuild(why, [*errors, *why.diagnostics, *phase_errors]) if errors or phase_errors else why
 
 
-def _accuse_barrier(why: Hang, missed: Sequence[Finding]) -> Hang:
+def _accuse_barrier(why: Hang, phase_findings: Sequence[Finding]) -> Hang:
     """Return a deadlock that names the barrier whose phases ended early, if it is one of those that are waited for."""
-    inits = {finding.other for finding in missed}
+    inits = {finding.other for finding in phase_findings}
     node = next((node for node in why.report.order_nodes() if node.place is not None and node.place in inits), None)
     if node is None or why.diagnostics[0].code != DEADLOCK.code:
         return why

@@ -11,7 +11,7 @@ from pyptx.ir import opcode_span
 from pyptx.sim.base.formats import CLASSES
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.execution import builtins
-from pyptx.sim.execution.calls import callee_name, parts_of_call
+from pyptx.sim.execution.calls import callee_name, split_call
 from pyptx.sim.execution.codegen import DIVERGED
 from pyptx.sim.program.blocks import CALL, EXIT, RET, TABLE, TRAP, WAIT, Block, Code
 from pyptx.sim.program.variables import FUNCTION_BASE
@@ -93,7 +93,7 @@ def _call(state: State, block: Block, depth: int, lanes: Lanes) -> None:
         code = state.program.by_name.get(name)
         _enter(state, code, name, block, depth, lanes)
         return
-    address = state.read_value(parts_of_call(step)[1], step, block, lanes)
+    address = state.read_value(split_call(step)[1], step, block, lanes)
     for target_address in np.unique(address):
         subset = lanes.subset(address == target_address)
         code = state.program.find_code(int(target_address))

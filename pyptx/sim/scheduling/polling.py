@@ -78,7 +78,7 @@ def _evaluate_address(state: State, block: Block, step: Step, lanes: Lanes) -> t
     space = next(w.space for w, g in zip(plan.signature, step.instruction.operands, strict=True) if g is target)
     operands = Operands(state.program, block)
     assert target is not None
-    memory_space, expression = operands.address(target, space, step)
+    memory_space, expression = operands.read_address(target, space, step)
     values = state.evaluate(operands, expression, lanes)
     return memory_space, np.broadcast_to(np.asarray(values), lanes.n).astype(np.uint64)
 

@@ -132,7 +132,7 @@ class Scheduler(State):
                     return
                 after = next_pc
             else:
-                run = lanes.closures.get(pc) or machine.runner(pc, lanes)
+                run = lanes.closures.get(pc) or machine.find_runner(pc, lanes)
                 after = run()
             if sink is not None:
                 sink.on_block(block, lanes)
@@ -174,7 +174,7 @@ class Scheduler(State):
         """Run a block in parts of warps. Return where all of them continue; None, after moving them, if that
         differs."""
         parts = order.split_warps(lanes)
-        afters = [self.machine.runner(block.pc, part)() for part in parts]
+        afters = [self.machine.find_runner(block.pc, part)() for part in parts]
         if len(set(afters)) == 1:
             return afters[0]
         for part, after in zip(parts, afters, strict=True):

@@ -12,7 +12,7 @@ from pyptx.ir import ImmediateOperand, LabelOperand, RegisterOperand
 from pyptx.ir.operands import Operand
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
-from pyptx.sim.execution.codegen import unsupported
+from pyptx.sim.execution.codegen import make_unsupported_error
 from pyptx.sim.execution.machine import Batch
 from pyptx.sim.execution.operands import Operands, Unreadable
 from pyptx.sim.program.blocks import Block
@@ -94,7 +94,7 @@ class State:
         try:
             expression = operands.read(operand, None if not isinstance(operand, LabelOperand) else "pred", step.scope)
         except Unreadable as why:
-            raise unsupported(step, str(why)) from None
+            raise make_unsupported_error(step, str(why)) from None
         return np.broadcast_to(self.evaluate(operands, expression, lanes), lanes.n)
 
     def evaluate(self, operands: Operands, expression: str, lanes: Lanes) -> Any:

@@ -1,1 +1,1 @@
-"""What a running batch changes: memory, barriers, tensor memory, queued effects."""
+"""The state that a running batch changes: memory, barriers, tensor memory, queued effects."""

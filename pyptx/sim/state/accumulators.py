@@ -1,7 +1,7 @@
-"""Accumulators of warpgroups as matrices: products continue with them, registers get them when somebody else looks.
+"""Accumulators of warpgroups as matrices: products continue with them, and registers get them on demand.
 
-Generated code calls `settle` before another instruction reads or writes their registers; `settle_all` serves who looks
-at registers from outside.
+Generated code calls `settle` before another instruction reads or writes the registers. `settle_all` writes all of them
+before anything else reads registers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Rows = tuple[int, ...]
 
 @dataclass(slots=True)
 class Accumulator:
-    """The accumulators of some lanes, whose registers `outs` are views of; `changed` since these had them last."""
+    """The accumulators of some lanes. `outs` are views of their registers, which are outdated while it `is_dirty`."""
 
     groups: wg.Groups
     outs: tuple[Array, ...]
@@ -27,7 +27,7 @@ class Accumulator:
     is_dirty: bool = True
 
     def write(self) -> None:
-        """Give the registers what the matrix holds."""
+        """Write the matrix to the registers."""
         if not self.is_dirty:
             return
         if self.kind == "f4":
@@ -38,17 +38,16 @@ class Accumulator:
 
 
 HeldOf = dict[int, dict[Lanes, Accumulator]]
-"""What is held, by the number of the registers and the lanes."""
+"""Accumulators by the number of their registers, then by lanes."""
 
 
 def add_accumulator(accumulators: HeldOf, number: int, lanes: Lanes, item: Accumulator) -> None:
-    """Let registers of this number have an older value than these lanes' accumulators."""
+    """Add accumulators of these lanes; the registers of this number are outdated from now on."""
     accumulators.setdefault(number, {})[lanes] = item
 
 
 def find_accumulator(accumulators: HeldOf, number: int, lanes: Lanes, kind: str) -> Accumulator | None:
-    """Return what these lanes hold in the registers of this number; what other lanes, some of which are among them,
-    hold there goes to the registers."""
+    """Return these lanes' accumulators of a number. Write those of overlapping sets of lanes to their registers."""
     by_lanes = accumulators.get(number)
     if by_lanes is None:
         return None
@@ -67,7 +66,8 @@ def find_accumulator(accumulators: HeldOf, number: int, lanes: Lanes, kind: str)
 
 
 def settle(accumulators: HeldOf, lanes: Lanes, numbers: Rows, drops: bool) -> None:
-    """Give registers what these lanes hold in them; with `drops` they are about to be written."""
+    """Write these lanes' accumulators to registers; with `drops`, forget them, as the registers are about to be
+    written."""
     for number in numbers:
         by_lanes = accumulators.get(number)
         if by_lanes is None:
@@ -82,7 +82,7 @@ def settle(accumulators: HeldOf, lanes: Lanes, numbers: Rows, drops: bool) -> No
 
 
 def settle_all(accumulators: HeldOf) -> None:
-    """Give all registers what is held in them, and hold nothing."""
+    """Write all accumulators to their registers and forget them."""
     for by_lanes in accumulators.values():
         for item in by_lanes.values():
             item.write()

@@ -1,7 +1,7 @@
-"""Global memory: who owns which addresses, which bytes were freed, and where new allocations go.
+"""Global memory: which allocation owns an address, which were freed, and where new ones go.
 
-A launch has an address space of its own; a host that keeps memory between launches gives several launches one. Memory
-that exists elsewhere is registered at its real address.
+Each launch has its own address space; a host that keeps memory between launches passes one to several. Memory that
+exists elsewhere is registered at its real address.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ALIGNMENT = 256
 
 @dataclass(frozen=True, slots=True)
 class Freed:
-    """Bytes that belonged to an allocation."""
+    """An allocation that was freed."""
 
     name: str
     low: int
@@ -40,7 +40,7 @@ class AddressSpace:
         self._next = low
 
     def reserve(self, size: int, alignment: int = _ALIGNMENT) -> int:
-        """Return addresses that no other allocation will get, with unused bytes on both sides."""
+        """Reserve addresses, with unused bytes on both sides, and return the first."""
         address = align_up(self._next, alignment)
         while (region := self._find_overlap(address - GUARD, size + 2 * GUARD)) is not None:
             address = align_up(region.low + region.size + GUARD, alignment)
@@ -50,14 +50,14 @@ class AddressSpace:
     def allocate(
         self, name: str, data: Array, *, writable: bool = True, lent: bool = False, alignment: int = _ALIGNMENT
     ) -> Region:
-        """Give bytes the next addresses. The caller's own (`lent`) are copied before the first write."""
+        """Allocate bytes at the next free addresses. Bytes lent by the caller are copied before the first write."""
         return self.register(name, self.reserve(len(data), alignment), data, writable=writable, lent=lent)
 
     def register(
         self, name: str, address: int, data: Array, *, space: str = "global", writable: bool = True, lent: bool = False,
         fresh: bool = False,
     ) -> Region:  # fmt: skip
-        """Give bytes a fixed address; ValueError when another region lies there."""
+        """Place bytes at a fixed address. Raise ValueError if they overlap another region."""
         neighbor = self._find_overlap(address, len(data))
         if neighbor is not None:
             end = neighbor.low + neighbor.size - 1
@@ -72,34 +72,34 @@ class AddressSpace:
         return region
 
     def load(self, allocations: Iterable[Allocation]) -> None:
-        """Register the variables of a program, whose first contents stay as they are."""
+        """Register the variables of a program, whose initial contents are never written."""
         for item in allocations:
             self.register(
                 item.name, item.address, item.data, space=item.space, writable=item.writable, lent=item.lent
             )  # fmt: skip
 
     def free(self, address: int) -> None:
-        """End the allocation that starts at an address; ValueError when none does. Accesses to it fail from now on."""
+        """Free the allocation that starts at an address; later accesses fail. Raise ValueError if there is none."""
         region = self.find_region(address)
         if region is None or region.low != address:
             raise ValueError(f"no allocation starts at {address:#x}")
         self.freed.append(Freed(region.name, region.low, region.size))
         self.regions.remove(region)
         self.starts = [region.low for region in self.regions]
-        # Instructions remember the region that they hit last.
+        # Sites cache the region that they hit last.
         region.size, region.data = 0, np.zeros(0, np.uint8)
 
     def find_region(self, address: int) -> Region | None:
-        """Return the region that begins last before an address."""
+        """Return the last region that starts at or before an address."""
         index = bisect_right(self.starts, address) - 1
         return self.regions[index] if index >= 0 else None
 
     def find_freed(self, address: int) -> Freed | None:
-        """Return the latest allocation that held an address and was freed."""
+        """Return the last freed allocation that contained an address."""
         return next((freed for freed in reversed(self.freed) if freed.low <= address < freed.low + freed.size), None)
 
     def find_nearest(self, address: int) -> Region | None:
-        """Return the region with the least distance to an address, None if there is no memory."""
+        """Return the region nearest to an address, or None without any."""
         return min(
             self.regions,
             key=lambda region: max(region.low - address, address - (region.low + region.size - 1), 0),

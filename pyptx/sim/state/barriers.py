@@ -1,5 +1,5 @@
-"""Barriers of CTAs and clusters (manual: bar, barrier, barrier.cluster). Counts arrivals per CTA and barrier, and says
-which waiting lanes may go on. Knows nothing of blocks but their numbers."""
+"""Barriers of CTAs and clusters (manual: bar, barrier, barrier.cluster). Counts arrivals per CTA and barrier, and
+returns the waiting lanes that may continue. Knows only the numbers of blocks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BARRIERS = 16
 
 @dataclass(frozen=True, slots=True)
 class Waiter:
-    """Lanes that wait: where they go on, at which depth, and which instruction they wait in."""
+    """Lanes that wait: the block in which they continue, their call depth, and the block in which they wait."""
 
     lanes: Lanes
     pc: int
@@ -24,7 +24,7 @@ class Waiter:
 
 
 class CtaBarriers:
-    """The sixteen barriers of every CTA of a batch."""
+    """The 16 barriers of each CTA of a batch."""
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
@@ -34,20 +34,20 @@ class CtaBarriers:
         self.true_lanes = np.zeros((shape.ctas, BARRIERS), np.int64)
         self.waiters: dict[int, list[Waiter]] = {}
         self.pending: set[int] = set()
-        """The barriers at which somebody has arrived."""
+        """The barriers with arrivals."""
         self.counting_lanes: dict[int, list[Lanes]] = {}
-        """Who has arrived at barriers that wait for a count."""
+        """The lanes that have arrived at barriers with a thread count."""
         self.has_exited = np.zeros(shape.lanes, np.bool_)
 
     def remove_lanes(self, lanes: Lanes) -> None:
-        """Lanes end: nobody waits for them."""
+        """Remove lanes that exit; barriers no longer wait for them."""
         self.live -= np.bincount(lanes.cta, minlength=self.shape.ctas)
         self.has_exited[lanes.sel] = True
 
     def arrive(self, lanes: Lanes, number: int, count: int | None, predicate: Array | None) -> None:
-        """Count lanes as arrived; a predicate joins the reduction."""
+        """Count the arrival of lanes, and their predicates for a reduction."""
         self.pending.add(number)
-        # Arrivals are counted in lanes: of a CTA whose last warp is not full, fewer than a count of whole warps.
+        # Arrivals count lanes; if the last warp is not full, a CTA has fewer lanes than a count of whole warps.
         whole_warps = -(-self.shape.threads // 32) * 32 if self.shape.threads % 32 else None
         self.arrivals[:, number] += np.bincount(lanes.cta, minlength=self.shape.ctas)
         ctas = np.unique(lanes.cta)
@@ -58,7 +58,7 @@ class CtaBarriers:
             self.true_lanes[:, number] += np.bincount(lanes.cta[predicate], minlength=self.shape.ctas)
 
     def find_complete(self, number: int) -> Array:
-        """Return which CTAs' barrier of this number has everybody it needs."""
+        """Return in which CTAs this barrier has all arrivals."""
         need = np.where(self.thread_counts[:, number] == 0, self.live, self.thread_counts[:, number])
         arrivals = self.arrivals[:, number]
         if ((arrivals > 0) & (arrivals < self.thread_counts[:, number]) & (self.live < self.shape.threads)).any():
@@ -66,7 +66,7 @@ class CtaBarriers:
         return (arrivals >= need) & (self.arrivals[:, number] > 0)
 
     def _count_absent(self, number: int) -> Array:
-        """Return how many lanes of warps that have arrived ended without arriving: a count is one of whole warps."""
+        """Count the lanes that exited in warps of which others have arrived: thread counts include whole warps."""
         has_arrived = np.zeros(self.shape.lanes, np.bool_)
         for lanes in self.counting_lanes[number]:
             has_arrived[lanes.sel] = True
@@ -74,8 +74,8 @@ class CtaBarriers:
         return np.bincount(self.shape.cta[is_absent], minlength=self.shape.ctas)
 
     def release(self, number: int) -> tuple[list[tuple[Waiter, Lanes]], Array, Array, Array]:
-        """Return the lanes that may continue, in which CTAs the round has ended, and per CTA how many lanes arrived and
-        had a true predicate."""
+        """Return the lanes that may continue, the CTAs whose barrier completed, and per CTA the number of arrivals and
+        of true predicates."""
         is_complete = self.find_complete(number)
         ready: list[tuple[Waiter, Lanes]] = []
         arrivals, true_lanes = self.arrivals[:, number].copy(), self.true_lanes[:, number].copy()
@@ -100,7 +100,7 @@ class CtaBarriers:
 
 
 class ClusterBarriers:
-    """The barrier of every cluster of a batch: arrive and wait are apart."""
+    """The barrier of each cluster of a batch; arrive and wait are separate instructions."""
 
     def __init__(self, shape: Shape, size: int) -> None:
         self.shape, self.size = shape, size
@@ -116,24 +116,24 @@ class ClusterBarriers:
         return lanes.cta // self.size
 
     def arrive(self, lanes: Lanes) -> None:
-        """Count lanes as arrived in the running phase."""
+        """Count the arrival of lanes in the current phase."""
         cluster = self.find_cluster(lanes)
         self.arrival_phase[lanes.sel] = self.phase[cluster]
         self.arrivals += np.bincount(cluster, minlength=len(self.arrivals))
         self.advance_phase()
 
     def advance_phase(self) -> None:
-        """Start the next phase where everybody has arrived."""
+        """Start the next phase of clusters in which all lanes have arrived."""
         is_complete = (self.arrivals >= self.live) & (self.arrivals > 0)
         self.phase[is_complete] += 1
         self.arrivals[is_complete] = 0
 
     def has_passed(self, lanes: Lanes) -> Array:
-        """Return which lanes' phase is over."""
+        """Return which lanes' phase has completed."""
         return self.phase[self.find_cluster(lanes)] > self.arrival_phase[lanes.sel]
 
     def release(self) -> list[tuple[Waiter, Lanes]]:
-        """Return the waiting lanes that may go on."""
+        """Return the waiting lanes that may continue."""
         ready: list[tuple[Waiter, Lanes]] = []
         waiters: list[Waiter] = []
         for item in self.waiters:

@@ -33,10 +33,12 @@ meets whom is in a cluster, and parts of many CTAs run several times slower."""
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """Something an engine will do. `agent` names the engine, `lanes` who issued it, `groups` the number of each of
-    these lanes' groups that it belongs to; -1 where completion is told through an mbarrier only. `land` takes which of
-    the lanes that it was issued by it lands for: of one that is not divisible always all, `positions`. `tells` are the
-    rows of the mbarriers that hear of it, `[lane, row]`, None if none does or it is not known."""
+    """Work that an engine has yet to do.
+
+    `agent` names the engine and `lanes` the issuers. `groups` are the numbers of their groups that it belongs to, -1 if
+    only an mbarrier signals completion. `land` takes the positions of the lanes for which it lands, all of them unless
+    it is divisible. `mbarrier_rows` are the mbarriers that it signals, `[lane, row]`, None if none or unknown.
+    """
 
     agent: str
     lanes: Array
@@ -47,7 +49,7 @@ class Effect:
     mbarrier_rows: Array | None = None
 
     def drop_lanes(self, landing_mask: Array) -> Effect:
-        """Return what is left when it has landed for some lanes."""
+        """Return the effect without lanes for which it has landed."""
         remaining = ~landing_mask
         parts = self.lanes[remaining], self.groups[remaining], self.positions[remaining]
         return Effect(
@@ -56,33 +58,33 @@ class Effect:
 
 
 _Landing = list[tuple[Effect, Array | None]]
-"""Effects that land, each for which of its lanes; None: for all."""
+"""Effects that land, each with a mask of its lanes; None for all."""
 
 
 @dataclass(slots=True)
 class Effects:
-    """Effects in the order of their issue, and how many groups every lane has committed."""
+    """Pending effects in the order of issue, and how many groups each lane has committed."""
 
     eager: bool = True
     pending: list[Effect] = field(default_factory=list[Effect])
     commit_counts: dict[str, Array] = field(default_factory=dict[str, Array])
     on_landed: Callable[[], None] | None = None
-    """What to call when the next effect has landed."""
+    """Called when the next effect has landed."""
     on_landed_each: Callable[[Array], None] | None = None
-    """What to call when the next effect of many lanes has landed, with the positions of the lanes."""
+    """Called with the positions of lanes when the next effect of many lanes has landed."""
     hasty: frozenset[str] = frozenset()
-    """Agents whose effects land at once all the same."""
+    """Agents whose effects land at once in every schedule."""
     chance: Random | None = None
-    """What chooses products that land at once, where effects land at random."""
+    """The generator that chooses products to land at once, if effects land at random."""
     sink: Sink[Any] | None = None
 
     def reset(self) -> None:
-        """Forget everything: a batch begins."""
+        """Drop all effects; a batch begins."""
         self.pending = []
         self.commit_counts = {}
 
     def lands_at_once(self, agent: str) -> bool:
-        """Say whether what an engine of `IN_ORDER` is told to do lands now, and need not be issued."""
+        """Return whether new work of an agent in `IN_ORDER` lands at once and need not be issued."""
         if self._lands_now(agent):
             return True
         if self.chance is None or self.chance.random() >= _SOON:
@@ -96,8 +98,8 @@ class Effects:
         self, agent: str, lanes: Array, total: int, land: Callable[[], None], in_group: bool = True, size: int = 0,
         mbarrier_rows: Array | None = None,
     ) -> None:  # fmt: skip
-        """Take an effect of some of `total` lanes; in the eager schedule it lands at once. `size`: bytes that it moves
-        for all of them, for who keeps a record. `tells`: the rows of the mbarriers that each lane's part tells."""
+        """Queue an effect of some of `total` lanes; in the eager schedule it lands at once. `size` is the number of
+        bytes that it moves for all of them; `mbarrier_rows` are the mbarriers that each lane's part signals."""
         if self.sink is not None:
             land = self.sink.wrap_effect(agent, lanes, land, in_group, size)
         if self.on_landed is not None:
@@ -112,7 +114,7 @@ class Effects:
         self, agent: str, lanes: Array, total: int, land: Callable[[Array], None], in_group: bool = True,
         mbarrier_rows: Array | None = None,
     ) -> None:  # fmt: skip
-        """Take the effects of lanes that do the same, as one: it lands for all or for some, by position in `lanes`."""
+        """Queue equal effects of several lanes as one, which may land for some of them, by position in `lanes`."""
         if self.sink is not None:
             land = self.sink.wrap_effects(land)
         if self.on_landed_each is not None:
@@ -124,7 +126,7 @@ class Effects:
             self.pending.append(Effect(agent, lanes, groups, positions, land, True, mbarrier_rows))
 
     def _number_lanes(self, agent: str, lanes: Array, total: int, in_group: bool) -> tuple[Array, Array]:
-        """Return the group that each lane fills, and its position."""
+        """Return each lane's current group, and its position."""
         count = len(lanes)
         groups = self._get_commit_counts(agent, total)[lanes] if in_group and not self.eager else np.full(count, -1)
         return groups, np.arange(count)
@@ -133,14 +135,14 @@ class Effects:
         return self.commit_counts.setdefault(agent, np.zeros(total, np.int64))
 
     def commit(self, agent: str, lanes: Array, total: int) -> None:
-        """End the group that each of these lanes fills."""
+        """Commit the current group of these lanes."""
         if self.sink is not None:
             self.sink.on_commit(agent, lanes)
         if not self.eager:
             self._get_commit_counts(agent, total)[lanes] += 1
 
     def wait(self, agent: str, lanes: Array, total: int, newest: int | None) -> None:
-        """Land what these lanes have committed but for their newest groups; None: everything they issued."""
+        """Land the groups that these lanes have committed, except the `newest` ones; None lands all they issued."""
         if self.sink is not None:
             self.sink.on_wait(agent, lanes, newest)
         if self.eager or not self.pending:
@@ -158,8 +160,8 @@ class Effects:
         self._land(landing)
 
     def land_awaited(self, mbarriers: Array) -> bool:
-        """Land the oldest effect of every lane that tells one of these mbarriers, by row; of what `tcgen05` tells, with
-        all before it, only when there is nothing else. Say whether there was any."""
+        """Land each lane's oldest effect that signals one of these mbarriers, given as a mask of rows. Effects in order
+        land, with all before them, only if there is no other. Return whether any landed."""
         for in_order in (False, True):
             landing: _Landing = []
             landing_lanes = set[int]()
@@ -174,8 +176,8 @@ class Effects:
         return False
 
     def land_oldest(self) -> bool:
-        """Land the oldest effect of every lane that issued one, of those in order the oldest that tells an mbarrier,
-        with all before it: the others hold nobody up. Say whether there was any."""
+        """Land each lane's oldest effect; of effects in order, the oldest that signals an mbarrier with all before it,
+        as nothing waits for the others. Return whether any landed."""
         landing: _Landing = []
         landing_lanes = {True: set[int](), False: set[int]()}
         for effect in self.pending:
@@ -186,8 +188,8 @@ class Effects:
         return bool(landing)
 
     def land_some(self, chance: Random, ctas: int) -> bool:
-        """Land effects at random: any of those that only an mbarrier tells of; of the groups of an engine, which end in
-        their order, the oldest; of a thread's products the oldest. Say whether there was any."""
+        """Land effects at random: any that only an mbarrier signals, the oldest groups of each engine, and the oldest
+        products of each thread. Return whether any landed."""
         products = [e for e in self.pending if e.agent == TCGEN05]
         mbarrier_effects = [e for e in self.pending if e.agent != TCGEN05 and bool((e.groups < 0).all())]
         landing = _choose_per_thread(mbarrier_effects, chance, ctas)
@@ -202,7 +204,7 @@ class Effects:
         return any(parts)
 
     def land_all(self) -> None:
-        """Land everything: the batch ends."""
+        """Land all effects; the batch ends."""
         self._land([(effect, None) for effect in self.pending])
 
     def _land(self, landing: _Landing) -> None:
@@ -221,7 +223,7 @@ class Effects:
             effect.land(effect.positions if part is None or not effect.divisible else effect.positions[part])
 
     def _add_earlier(self, landing: _Landing) -> _Landing:
-        """Return effects with those that have to land before them, in the order of their issue where that counts."""
+        """Add the effects that must land earlier, in the order of issue."""
         masks = {id(effect): part for effect, part in landing if effect.agent in IN_ORDER}
         lane_count = 1 + max(int(effect.lanes[-1]) for effect in self.pending if effect.agent in IN_ORDER)
         due = {effect.agent: np.zeros(lane_count, np.bool_) for effect, _ in landing if effect.agent in IN_ORDER}
@@ -241,7 +243,7 @@ class Effects:
 
 
 def _take_first(effect: Effect, due: Array, landing_lanes: set[int], landing: _Landing) -> None:
-    """Let an effect land for those of its lanes that are due and have no other one that lands; note them."""
+    """Add an effect to `landing` for the due lanes that are not yet in `landing_lanes`, and add these."""
     lanes = effect.lanes.tolist() if effect.divisible else [int(effect.lanes[0])]
     first = np.array([lane not in landing_lanes for lane in lanes])
     if effect.divisible:
@@ -252,8 +254,9 @@ def _take_first(effect: Effect, due: Array, landing_lanes: set[int], landing: _L
 
 
 def _choose_per_thread(effects: list[Effect], chance: Random, ctas: int, oldest: int = 0) -> _Landing:
-    """Return some effects of random threads, the oldest or the newest, mostly the same of every CTA: CTAs that part
-    here run apart from here on, which costs far more than the copies. `oldest`: always the oldest, so many at most."""
+    """Return some effects of random threads, the oldest or the newest, mostly the same ones for all CTAs: CTAs that
+    diverge here stay apart, which costs far more than the copies. With `oldest`, take at most that many, oldest
+    first."""
     if chance.random() < _APART * min(1, _CTAS / ctas):
         halves = [(effect, np.array([chance.random() < 0.5 for _ in effect.positions])) for effect in effects]
         return [(effect, part if effect.divisible else None) for effect, part in halves if part[0]]

@@ -1,4 +1,4 @@
-"""A grid of a stream: whose end it waits for, which of its CTAs let the next grid start, who waits. Runs nothing."""
+"""The grid of a stream: its predecessor, the CTAs that let the next grid start, and waiting lanes. Runs nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _list_no_places() -> list[str]:
 
 @dataclass(slots=True, eq=False)
 class Flight:
-    """A grid of a stream. `before` is the grid that it may overlap, None where it starts behind all others."""
+    """A grid of a stream. `predecessor` is the grid that it may overlap, None if it starts after all others."""
 
     label: str
     ctas: int
@@ -25,7 +25,7 @@ class Flight:
     waiters: list[Waiter] = field(default_factory=list[Waiter])
     """Lanes in `griddepcontrol.wait`."""
     describe_places: Callable[[], list[str]] = _list_no_places
-    """Says in a few lines where its CTAs are."""
+    """Returns lines that describe where its CTAs are."""
     count_unfinished: Callable[[], int] = int
     """Counts the CTAs that have not ended."""
     count_instructions: Callable[[], int] = int
@@ -33,5 +33,5 @@ class Flight:
 
     @property
     def is_free(self) -> bool:
-        """Whether `griddepcontrol.wait` goes on at once."""
+        """Whether `griddepcontrol.wait` returns at once."""
         return self.predecessor is None or self.predecessor.has_ended

@@ -35,7 +35,7 @@ class Multicasts:
     windows: list[tuple[int, int, tuple[int, ...]]] = field(default_factory=list[tuple[int, int, tuple[int, ...]]])
 
     def find_numbers(self, address: Array) -> Array:
-        """Return the number of the object that each address belongs to, -1 for none."""
+        """Return the number of the object that contains each address, -1 for none."""
         numbers = np.full(address.shape, -1)
         for number, (low, size, _) in enumerate(self.windows):
             numbers[(address >= np.uint64(low)) & (address < np.uint64(low + size))] = number

@@ -21,7 +21,7 @@ String = Callable[[int, int | None], bytes]
 
 
 def format_output(parts: Parts, arguments: list[Any], string: String) -> str:
-    """Return what a format prints for these arguments; bytes that are not UTF-8 are shown as `\\xff`."""
+    """Return the output of a format with these arguments; bytes that are not UTF-8 become `\\xff`."""
     output, remaining = bytearray(), iter(arguments)
     for part in parts:
         output += part if isinstance(part, bytes) else _convert(part, [next(remaining) for _ in part.dtypes], string)
@@ -121,7 +121,7 @@ def _format_hexadecimal(value: float, precision: int | None, point: bool) -> str
 
 
 class Printed:
-    """The text that a launch has printed so far; a terminal gets no control characters."""
+    """The text that a launch has printed; control characters are never sent to a terminal."""
 
     def __init__(self) -> None:
         self._texts: list[str] = []

@@ -24,7 +24,7 @@ class Region:
         self._views: dict[tuple[np.dtype[Any], int], Array] = {}
 
     def view(self, dtype: np.dtype[Any], element: int = 0) -> Array:
-        """Return the bytes as elements of a dtype, from the n-th element on."""
+        """Return the bytes as elements of a dtype, starting at an element."""
         view = self._views.get((dtype, element))
         if view is None:
             size = len(self.data) // dtype.itemsize * dtype.itemsize
@@ -32,6 +32,6 @@ class Region:
         return view
 
     def copy_data(self) -> None:
-        """Make the bytes our own."""
+        """Replace lent bytes by a copy."""
         self.data, self.lent = self.data.copy(), False
         self._views.clear()

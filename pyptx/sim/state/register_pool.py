@@ -10,7 +10,7 @@ from pyptx.sim.state.barriers import Waiter
 
 @dataclass(slots=True)
 class RegisterPool:
-    """Per warp how many registers each of its threads has, per CTA how many are free, and who waits for some."""
+    """The registers per thread of each warp, the free registers of each CTA, and lanes that wait for registers."""
 
     counts: Array
     free: Array

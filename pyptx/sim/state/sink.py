@@ -1,4 +1,4 @@
-"""The events of a run: what the machine tells its listeners, and nothing of what they make of it.
+"""The events of a run: what the machine reports to listeners, not what they do with it.
 
 A machine has one sink or none. `fan_out` puts several listeners behind one. A listener overrides the events that it
 wants; those whose name begins with `wrap_` return what runs in place of what they are given.
@@ -29,11 +29,11 @@ class Sink(Generic[S]):
     """A listener that ignores everything."""
 
     detailed = False
-    """Whether every copy and every arrival is told by itself, also where the machine could do many at once."""
+    """Whether each copy and arrival is reported separately, even if the machine could process many at once."""
     compares_values = False
-    """Whether copies that add numbers keep the old ones, for `on_sum`."""
+    """Whether copies that add numbers keep the old values for `on_sum`."""
     continues = False
-    """Whether a run goes on behind a mistake that the listener reports."""
+    """Whether a run continues after an error that the listener reports."""
     hasty: frozenset[str] = frozenset()
     """Agents whose effects have to land at once."""
 
@@ -171,8 +171,8 @@ class Sink(Generic[S]):
         earlier_copies: set[bytes],
         tensor_map: Any,
     ) -> None:
-        """A lane issues a bulk copy to global memory. `reduces`: the bytes of an element that is reduced, 0 for a copy.
-        `earlier_copies` is kept from lane to lane of one instruction."""
+        """A lane issues a bulk copy to global memory. `reduces` is the size of an element to reduce, 0 for a copy.
+        `earlier_copies` is shared by the lanes of one instruction."""
 
     def on_write_backs(self, site: S, lanes: Lanes, sources: Array, size: int, target: Runs, tensor_map: Any) -> bool:
         """Lanes issue a bulk copy to global memory each. Return False to be told of each by `on_write_back`."""

@@ -33,15 +33,15 @@ class TensorMemory:
     def __init__(self, ctas: int, exact: int = 0, fresh: int = 0) -> None:
         self.ctas, self.exact, self.fresh = ctas, exact, fresh
         self.frees = 0
-        """How often columns were freed."""
+        """The number of times that columns were freed."""
         self.assumes_allocated = False
-        """Whether columns pass for allocated: what runs now was issued before some were freed."""
+        """Whether all columns count as allocated: the operation that runs was issued before some were freed."""
         self._cells: Array | None = None
         self._in_use = np.zeros((ctas, COLUMNS // _UNIT), np.bool_)
         self._partner_runs: dict[int, list[tuple[int, int]]] = {}
         self._holdings: dict[int, list[Holding]] = {}
         self.refused_lanes: list[Array] = []
-        """The lanes of warps that got no columns just now."""
+        """The lanes of warps whose last allocation found no free columns."""
 
     @property
     def cells(self) -> Array:
@@ -79,15 +79,15 @@ class TensorMemory:
         return None
 
     def record_holder(self, cta: int, item: Holding) -> None:
-        """Take note of who has got columns."""
+        """Record which lane allocated columns."""
         self._holdings.setdefault(cta, []).append(item)
 
     def list_holders(self, cta: int) -> list[Holding]:
-        """Return who has columns of a CTA, in the order of columns."""
+        """Return the allocations of a CTA in the order of columns."""
         return sorted(self._holdings.get(cta, []), key=lambda item: item.first)
 
     def free(self, cta: int, column: int, columns: int) -> bool:
-        """Free columns; False when they were not all taken."""
+        """Free columns and return whether all of them were allocated."""
         self.frees += 1
         self._holdings[cta] = [item for item in self._holdings.get(cta, []) if item.first != column]
         part = self._in_use[cta, column // _UNIT : (column + columns) // _UNIT]
@@ -96,7 +96,7 @@ class TensorMemory:
         return was_allocated
 
     def are_allocated(self, cta: Array, first: Array, last: Array) -> Array:
-        """Tell for each CTA whether both columns are allocated."""
+        """Return for each CTA whether both columns are allocated."""
         ok = (first >= 0) & (last < COLUMNS)
         inside = np.clip(np.stack([first, last]), 0, COLUMNS - 1) // _UNIT
         if self.assumes_allocated:

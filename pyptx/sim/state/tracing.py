@@ -1,5 +1,5 @@
-"""What a product or copy of tcgen05 touches: shared granules, and granules of tensor memory, which are a column of 16
-lanes each."""
+"""The memory that a product or copy of tcgen05 accesses: granules of shared memory, and of tensor memory, where each is
+a column of 16 lanes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyptx.sim.base.formats import Array
 
 _GRANULE = 16
 Cells = list[tuple[Array, Array]]
-"""CTAs, and the numbers of the granules that are touched in each, counted from its memory."""
+"""CTAs, and the granules accessed in each, numbered from the start of its memory."""
 
 
 Descriptor = WgmmaDescriptor | Tcgen05Descriptor
@@ -32,17 +32,18 @@ class Matrix:
     across: bool
 
     def overlaps(self, granules: int) -> bool:
-        """Say whether it has more bytes than the 16-byte granules that it lies in."""
+        """Return whether its elements have more bytes than the 16-byte granules that contain them."""
         return granules * _GRANULE < self.rows * self.columns * self.size
 
 
 def may_run_together(trace: Trace | None) -> bool:
-    """Say whether an instruction may run for many lanes as one: nobody looks, or who does takes it so."""
+    """Return whether an instruction may run for many lanes at once: without a trace, or with one for all lanes."""
     return trace is None or trace.for_all_lanes
 
 
 def defer_to_lanes(trace: Trace | None) -> bool:
-    """Say whether an instruction that does not run for many lanes as one shall not run now: it will, for each lane."""
+    """Return whether an instruction that cannot run for many lanes at once must not run now; it then runs for each
+    lane."""
     if trace is None or not trace.for_all_lanes:
         return False
     trace.for_all_lanes = False
@@ -50,35 +51,35 @@ def defer_to_lanes(trace: Trace | None) -> bool:
 
 
 def record_touch(trace: Trace | None, cta: int | Array, lanes: Array, column: int, count: int, *, writes: bool) -> None:
-    """Columns of tensor memory are read or written in some lanes; nobody asks in unchecked runs."""
+    """Record an access to columns of tensor memory in some lanes; unchecked runs have no trace."""
     if trace is not None:
         trace.record_tensor(cta, lanes, column, count, writes=writes)
 
 
 def is_only_traced(trace: Trace | None) -> bool:
-    """Say whether an operation that runs shows what it touches and changes nothing: it takes effect later."""
+    """Return whether an operation only records its accesses and takes effect later."""
     return trace is not None and trace.is_deferred
 
 
 @dataclass(slots=True)
 class Trace:
-    """The granules of one operation, or of the like ones of all lanes that issue it: it is `whole` in that case, until
-    it turns out that they are not alike. `later`: it does not take effect now."""
+    """The granules that an operation accesses. `for_all_lanes`: of all lanes that issue it, unless it turns out that
+    these differ. `is_deferred`: the operation takes effect later."""
 
     for_all_lanes: bool = False
     is_deferred: bool = False
     shared: Cells = field(default_factory=list[tuple[Array, Array]])
     matrices: list[Matrix] = field(default_factory=list[Matrix])
-    """What the descriptor of each of `shared` says."""
+    """The matrix of each entry of `shared`."""
     overlapping: list[Matrix] = field(default_factory=list[Matrix])
-    """Those whose elements share bytes."""
+    """Matrices whose elements share bytes."""
     byte_counts: list[int] = field(default_factory=list[int])
-    """How many bytes of its granules each of `shared` reads, from their beginning: padding may follow."""
+    """The number of leading bytes per granule that each entry of `shared` reads; the rest is padding."""
     reads: Cells = field(default_factory=list[tuple[Array, Array]])
     writes: Cells = field(default_factory=list[tuple[Array, Array]])
 
     def record_shared(self, cta: int | Array, addresses: Array, used: int, matrix: Matrix) -> None:
-        """Note elements, which never lie across granules; they are in the first `used` bytes of each."""
+        """Record elements of a matrix in shared memory; they lie in the first `used` bytes of granules."""
         granules = np.unique(addresses // _GRANULE)
         self.shared.append((np.ravel(cta), granules))
         self.matrices.append(matrix)
@@ -87,7 +88,7 @@ class Trace:
             self.overlapping.append(matrix)
 
     def record_tensor(self, cta: int | Array, lanes: Array, column: int, count: int, *, writes: bool) -> None:
-        """Note columns of tensor memory in some lanes."""
+        """Record columns of tensor memory in some lanes."""
         rows = np.unique(np.asarray(lanes) // _GRANULE)
         cells = (np.arange(column, column + count)[:, None] * 8 + rows).ravel()
         (self.writes if writes else self.reads).append((np.ravel(cta), cells))

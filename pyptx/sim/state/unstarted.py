@@ -12,22 +12,22 @@ from pyptx.sim.state.special import Dim3, compute_coordinates
 
 @dataclass(slots=True)
 class PendingClusters:
-    """How many clusters of a grid have been handed out. They are numbered when they start: a grid may have 2^47."""
+    """Counts the clusters of a grid that have started; numbers are computed on demand, as a grid may have 2^47."""
 
     cluster: Dim3 = (1, 1, 1)
     grid: Dim3 = (0, 0, 0)
     reverse_batch: int = 0
-    """Batches of so many clusters start in reverse, so that a batch of consecutive CTAs stays one; 0: in order."""
+    """The clusters per batch if batches start in reverse order, 0 to start in order."""
     start_count: int = 0
 
     @property
     def size(self) -> int:
-        """How many CTAs a cluster has."""
+        """The number of CTAs of a cluster."""
         return self.cluster[0] * self.cluster[1] * self.cluster[2]
 
     @property
     def remaining(self) -> int:
-        """How many clusters have not started."""
+        """The number of clusters that have not started."""
         return self._clusters - self.start_count
 
     @property
@@ -47,14 +47,14 @@ class PendingClusters:
         return (self._find_first_ctas(order)[:, None] + np.arange(self.size)).reshape(-1)
 
     def cancel(self) -> int | None:
-        """Take the next cluster away, so that it never starts; return its first CTA, None when all have started."""
+        """Cancel the next cluster and return its first CTA, or None if all have started."""
         if not self.remaining:
             return None
         self.start_count += 1
         return int(self._find_first_ctas(np.array([self.start_count - 1]))[0])
 
     def _find_first_ctas(self, order: Array) -> Array:
-        """Return the first CTAs of the clusters that start as the n-th ones."""
+        """Return the first CTA of each cluster, by position in the order of starts."""
         if not self.reverse_batch:
             return order * self.size
         # The last batch, which may be short, starts first.

@@ -109,9 +109,9 @@ def test_registers_that_every_reader_has_written(body: str) -> None:
 
 def test_only_what_is_not_proven_is_tracked() -> None:
     for body, register, _ in WRONG[:3]:
-        tracker = Tracker.of(prepare(parse(kernel(body)), "k"))
+        tracker = Tracker.from_program(prepare(parse(kernel(body)), "k"))
         assert {name for name, _ in tracker.rows} == {register}
-    assert not Tracker.of(prepare(parse(kernel(f"mov.u32 %r0, 1;\n{STORE}")), "k")).rows
+    assert not Tracker.from_program(prepare(parse(kernel(f"mov.u32 %r0, 1;\n{STORE}")), "k")).rows
 
 
 def test_results_of_calls_and_parameters_are_written() -> None:

@@ -185,7 +185,7 @@ def test_a_launch_of_one_batch_or_of_seconds_says_nothing(monkeypatch: pytest.Mo
     ("seconds", "text"), [(5, "5.0 seconds"), (150, "2 minutes"), (7200, "2 hours"), (1e6, "12 days")]
 )
 def test_durations_are_in_the_largest_unit(seconds: float, text: str) -> None:
-    assert progress.duration(seconds) == text
+    assert progress.format_duration(seconds) == text
 
 
 OUT_OF_BOUNDS = "mov.u32 %r0, 1;\nst.global.u32 [%o], %r0;\nbar.sync 0;\nst.global.u32 [%o+4096], %r0;"
@@ -197,7 +197,7 @@ WRITES = "mov.u32 %r0, 1;\nst.global.u32 [%o], %r0;\nbar.sync 0;\n"
     [
         (kernel(WRITES), {"entry": "other"}, "PTX1101", "no entry `other`. Entries: `k`"),
         (f"{HEAD}.func f() {{ ret; }}", {}, "PTX1101", "no entry: nothing to run"),
-        (kernel(WRITES), {"args": ()}, "PTX1102", "the kernel has 1 parameters, found 0 arguments"),
+        (kernel(WRITES), {"args": ()}, "PTX1102", "the kernel has 1 parameter, found 0 arguments"),
         (kernel(WRITES, params=".param .u64 out, .param .u8 x"), {"args": (..., 300)}, "PTX1102", "300 does not fit"),
         (kernel(WRITES, params=".param .u64 out, .param .u32 x"), {"args": (..., b"ab")}, "PTX1102", "of 4 bytes"),
         (kernel(WRITES, params=".param .u64 out, .param .u32 x"), {"args": (..., object())}, "PTX1102", "object"),

@@ -8,7 +8,7 @@ import pytest
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from pyptx.sim.base.formats import Array
-from pyptx.sim.launch.prepared import Options, prepared
+from pyptx.sim.launch.prepared import Options, prepare_launch
 from pyptx.sim.program.variables import GLOBAL_BASE, Allocation
 from pyptx.sim.state.address_space import AddressSpace
 from tests.sim.kernels import kernel
@@ -84,7 +84,7 @@ def test_freed_memory_is_remembered_until_its_addresses_are_used_again() -> None
 
 
 def test_an_access_to_freed_memory_says_so() -> None:
-    launch = prepared(LOAD, None, Options(args=[np.zeros(4, np.uint32)]))
+    launch = prepare_launch(LOAD, None, Options(args=[np.zeros(4, np.uint32)]))
     launch.space.free(launch.space.regions[0].low)
     batch = next(launch.batches())
     with pytest.raises(PtxError) as caught:
@@ -96,7 +96,7 @@ def test_an_access_to_freed_memory_says_so() -> None:
 
 
 def test_a_region_that_an_instruction_hit_before_is_not_hit_after_it_was_freed() -> None:
-    launch = prepared(LOAD, None, Options(args=[np.zeros(4, np.uint32)], grid=2, batch_lanes=1))
+    launch = prepare_launch(LOAD, None, Options(args=[np.zeros(4, np.uint32)], grid=2, batch_lanes=1))
     batches = launch.batches()
     next(batches).run()
     launch.space.free(launch.space.regions[0].low)

@@ -11,7 +11,7 @@ from pyptx.parser import parse
 from pyptx.sim.base.events import Bytes
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
-from pyptx.sim.launch.prepared import Options, prepared
+from pyptx.sim.launch.prepared import Options, prepare_launch
 from pyptx.sim.observers.observer import Observer
 from pyptx.sim.program.blocks import Block
 from pyptx.sim.state.memory import Site
@@ -62,7 +62,7 @@ class Log(Observer):
 
 def _run(*observers: Observer) -> Array:
     out = np.full(64, -1, np.int32)
-    launch = prepared(MODULE, None, Options(block=64, args=[out]))
+    launch = prepare_launch(MODULE, None, Options(block=64, args=[out]))
     for batch in launch.batches(observers):
         batch.run()
     launch.write_back()

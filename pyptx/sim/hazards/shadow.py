@@ -82,7 +82,7 @@ class Log:
 class Plane:
     """The cells of one size. Arrays are zero pages until written."""
 
-    def __init__(self, cells: int, unit: int, base: int, exact: bool = True) -> None:
+    def __init__(self, cells: int, unit: int, base: int, exact: bool) -> None:
         self.unit, self.base, self.exact = unit, base, exact
         self.write: Refs = np.zeros(cells, np.int32)
         self.reads: list[Refs] = [np.zeros(cells, np.int32)]

@@ -17,7 +17,7 @@ FORMAT = {
     ),
     "types.py": (
         "pred = PtxType(",
-        'e3m4, e3m4x2 = (PtxType(name, type_bits(name)) for name in ("e3m4", "e3m4x2"))\n',
+        'e3m4, e3m4x2 = (PtxType(name, compute_type_bits(name)) for name in ("e3m4", "e3m4x2"))\n',
     ),
     "ir/kinds.py": ("    PRED = types.pred\n", "    E3M4, E3M4X2 = types.e3m4, types.e3m4x2\n"),
 }
@@ -30,12 +30,12 @@ import numpy as np
 from pyptx import kernel, reg, sim, tensormap
 from pyptx.check import check
 from pyptx.ir.kinds import ScalarType
-from pyptx.numbers import FORMATS, ROUNDINGS, Overflow, encode, value_of
+from pyptx.numbers import FORMATS, ROUNDINGS, Overflow, encode, decode_number
 from pyptx.parser import parse
-from pyptx.runtime.arrays import numpy_dtype
+from pyptx.runtime.arrays import get_numpy_dtype
 from pyptx.sim.numerics import rounding
 from pyptx.sim.numerics.formats import decode
-from pyptx.specs import Tile, array_dtype_names
+from pyptx.specs import Tile, list_array_dtype_names
 from pyptx.types import e3m4
 
 E3M4 = np.dtype(ml_dtypes.float8_e3m4)
@@ -45,7 +45,7 @@ FORM = FORMATS["e3m4"]
 def convert():
     codes = np.arange(256, dtype=np.uint8)
     values = codes.view(E3M4).astype(np.float32)
-    np.testing.assert_array_equal([value_of(code, FORM) for code in range(256)], values)
+    np.testing.assert_array_equal([decode_number(code, FORM) for code in range(256)], values)
     np.testing.assert_array_equal(decode(codes, "e3m4"), values)
     points = np.random.default_rng(1).standard_normal(2000) * np.exp2(np.random.default_rng(2).integers(-8, 6, 2000))
     nearest = points.astype(E3M4).view(np.uint8)
@@ -68,7 +68,7 @@ def write_literals():
 
 
 def size_tensors():
-    assert array_dtype_names(e3m4) == ("float8_e3m4", "e3m4") and numpy_dtype("float8_e3m4") == E3M4
+    assert list_array_dtype_names(e3m4) == ("float8_e3m4", "e3m4") and get_numpy_dtype("float8_e3m4") == E3M4
     tile = Tile("m", 64, e3m4, tma_box=(8, 64))
     assert tile.matches((4, 64), "float8_e3m4") and not tile.matches((4, 64), "float8_e5m2")
     tensor = tensormap.tensor_map(tile, {"m": 16}, 4096)

@@ -19,7 +19,7 @@ OUT = np.zeros(4, np.int32)
 @pytest.mark.parametrize(
     ("options", "code", "word"),
     [
-        ({"args": ()}, "PTX1102", "1 parameters, found 0"),
+        ({"args": ()}, "PTX1102", "the kernel has 1 parameter, found 0 arguments; the parameters are: "),
         ({"args": (OUT, 1)}, "PTX1102", "found 2"),
         ({"args": (np.float32(1),)}, "PTX1102", "8 bytes"),
         ({"args": ("text",)}, "PTX1102", "a str cannot be passed; arrays of NumPy and numbers can"),

@@ -50,7 +50,7 @@ def test_both_ways_find_the_same(name: str, seed: int, monkeypatch: pytest.Monke
         (text, schedule) for text in (pattern.text, *(m.text for m in sample)) for schedule in ("eager", "lazy")
     ]
     together = [found(text, CASES[name], schedule) for text, schedule in versions]
-    monkeypatch.setattr(Tiles, "ready", never)
+    monkeypatch.setattr(Tiles, "compare", never)
     alone = [found(text, CASES[name], schedule) for text, schedule in versions]
     assert together == alone
 
@@ -64,7 +64,7 @@ def test_what_is_right_is_judged_together(monkeypatch: pytest.MonkeyPatch) -> No
         seen.add(made is not None)
         return made
 
-    monkeypatch.setattr(Tiles, "ready", watched)
+    monkeypatch.setattr(Tiles, "compare", watched)
     for name in ("tma_ring", "wgmma_ring", "tcgen05_mma"):
         seen.clear()
         found(patterns()[name].text, CASES[name], "eager")

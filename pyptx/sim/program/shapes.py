@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pyptx.diagnostics import PtxError
+from pyptx.diagnostics import PtxError, format_count
 from pyptx.ir import Function
 from pyptx.isa.limits import THREADS_PER_CTA, shared_limit
 from pyptx.isa.targets import find_target
@@ -67,10 +67,7 @@ def check_shape(program: Program, grid: Dim3, block: Dim3, cluster: Dim3, shared
     function = program.entry.function
     directives = {d.name: d.values for d in function.directives}
     _check_threads(function, directives, block)
-    for option, sizes in (("grid", grid), ("block", block)):
-        for axis, number, limit in zip("xyz", sizes, _MOST[option], strict=True):
-            if number > limit:
-                raise _make_shape_error(function, f"{option} is {sizes}; the limit in {axis} is {limit}")
+    _check_limits(function, "block", block)
     cluster_values = directives.get("reqnctapercluster")
     if cluster_values:
         kernel_cluster = _pad_to_dim3(cluster_values)
@@ -81,9 +78,16 @@ def check_shape(program: Program, grid: Dim3, block: Dim3, cluster: Dim3, shared
             grid = grid[0] * cluster[0], grid[1] * cluster[1], grid[2] * cluster[2]
     elif "explicitcluster" in directives and cluster == (1, 1, 1):
         raise _make_shape_error(function, "the kernel is `.explicitcluster`, but the launch specifies no cluster")
+    _check_limits(function, "grid", grid)
     _check_cluster(function, directives, grid, cluster)
     _check_shared(program, shared)
     return grid, block, cluster
+
+
+def _check_limits(function: Function, option: str, sizes: Dim3) -> None:
+    for axis, number, limit in zip("xyz", sizes, _MOST[option], strict=True):
+        if number > limit:
+            raise _make_shape_error(function, f"{option} is {sizes}; the limit in {axis} is {limit}")
 
 
 def _pad_to_dim3(values: Sequence[Any]) -> Dim3:
@@ -101,7 +105,8 @@ def _check_threads(function: Function, directives: Mapping[str, Sequence[Any]], 
         raise _make_shape_error(function, f"a block of {threads} threads; the limit is {limit}")
     x, y, z = _pad_to_dim3(directives.get("maxntid", (limit,)))
     if threads > x * y * z:
-        raise _make_shape_error(function, f"a block of {threads} threads; the kernel's `.maxntid` allows {x * y * z}")
+        count = format_count("thread", threads)
+        raise _make_shape_error(function, f"a block of {count}; the kernel's `.maxntid` allows {x * y * z}")
 
 
 def _check_cluster(function: Function, directives: Mapping[str, Sequence[Any]], grid: Dim3, cluster: Dim3) -> None:
@@ -110,7 +115,8 @@ def _check_cluster(function: Function, directives: Mapping[str, Sequence[Any]], 
         raise _make_shape_error(function, f"a cluster of {size} CTAs; the limit is {_MOST_CLUSTER}")
     rank = directives.get("maxclusterrank")
     if rank and size > int(rank[0]):
-        raise _make_shape_error(function, f"a cluster of {size} CTAs; the kernel's `.maxclusterrank` allows {rank[0]}")
+        count = format_count("CTA", size)
+        raise _make_shape_error(function, f"a cluster of {count}; the kernel's `.maxclusterrank` allows {rank[0]}")
     if any(g % c for g, c in zip(grid, cluster, strict=True)):
         raise _make_shape_error(function, f"grid {grid} is not a multiple of the cluster {cluster}")
 

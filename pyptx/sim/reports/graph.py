@@ -170,9 +170,8 @@ class HangReport:
         if self.guilty is None:
             return None
         agents, place = self.guilty.waiters[0]
-        verb = "wait" if agents.count("warp") > 1 else "waits"
         message = f"circular wait: {self.format_cycle()}; " if self.cycle else ""
-        message += f"{agents} {verb} for {self.guilty.what}: {self.guilty.missing}"
+        message += f"{agents} {choose_verb(agents, 'waits', 'wait')} for {self.guilty.what}: {self.guilty.missing}"
         remedy, circle = self.guilty.advice, [node for node in self.nodes if node.what in self.cycle]
         if remedy in (advice.PHASES, advice.BARS) and all(node.signals for node in circle):
             remedy = advice.advise_cycle({node.kind for node in circle}) or remedy
@@ -187,6 +186,11 @@ class HangReport:
 
     def __str__(self) -> str:
         return "\n".join(self.format_lines())
+
+
+def choose_verb(agents: str, singular: str, plural: str) -> str:
+    """Return the verb that agrees with the names of some threads, which give each warp."""
+    return plural if agents.count("warp") > 1 else singular
 
 
 def _describe_signals(node: Node, after: Node) -> str:
@@ -242,11 +246,12 @@ def _list_helpers(
     lines: list[str] = []
     for wait, other_subject in zip(waits, subjects, strict=True):
         if other_subject.key != subject.key and (not subject.exact or _collect_warps(wait.threads) & subject.helpers):
-            lines.append(f"{knowledge.name_threads(wait.threads)} waits at {wait.place}")
+            agents = knowledge.name_threads(wait.threads)
+            lines.append(f"{agents} {choose_verb(agents, 'waits', 'wait')} at {wait.place}")
     for stand in stands:
-        lines.append(
-            f"{knowledge.name_threads(stand.threads)} {'exited after' if stand.has_exited else 'is at'} {stand.place}"
-        )
+        agents = knowledge.name_threads(stand.threads)
+        verb = "exited after" if stand.has_exited else choose_verb(agents, "is at", "are at")
+        lines.append(f"{agents} {verb} {stand.place}")
     return lines
 
 

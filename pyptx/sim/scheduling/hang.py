@@ -18,7 +18,7 @@ from pyptx.sim import rules
 from pyptx.sim.base.formats import Array
 from pyptx.sim.base.lanes import Lanes
 from pyptx.sim.program.blocks import Block
-from pyptx.sim.reports.graph import Hang, HangReport, explain
+from pyptx.sim.reports.graph import Hang, HangReport, choose_verb, explain
 from pyptx.sim.rules import REMEDIES
 from pyptx.sim.scheduling.apart import explain_waiting
 from pyptx.sim.scheduling.convergence import read_members
@@ -47,15 +47,17 @@ def make_livelock(state: State, polling: list[tuple[int, Lanes]]) -> PtxError:
     report = explain_hang(state, polling)
     loop = find_loop(state, polling[0][0])
     lines = [span.line for block in loop for step in block.steps if (span := opcode_span(step.instruction)) is not None]
-    loop_text = f"the loop at lines {min(lines)} to {max(lines)} never ends: nothing changes anymore" if lines else ""
+    extent = f"lines {min(lines)} to {max(lines)}" if len(set(lines)) > 1 else f"line {lines[0]}" if lines else ""
+    loop_text = f"the loop at {extent} never ends: nothing changes anymore" if lines else ""
     node = report.guilty
     if node is None:
         agents = BatchKnowledge(state, []).name_threads(list_threads(state, polling[0][1]))
-        text = f"no progress: {agents} runs forever; {loop_text}"
+        text = f"no progress: {agents} {choose_verb(agents, 'runs', 'run')} forever; {loop_text}"
         return Hang([rules.LIVELOCK.report(opcode_span(loop[0].steps[0].instruction), text)], report)
     agents, place = node.waiters[0]
-    doing = "polls" if node.kind == "memory" or "test_wait" in place.text else "waits for"
-    text = f"no progress: {agents} {doing} {node.what}: {node.missing}; {loop_text}"
+    is_poll = node.kind == "memory" or "test_wait" in place.text
+    verbs = ("polls", "poll") if is_poll else ("waits for", "wait for")
+    text = f"no progress: {agents} {choose_verb(agents, *verbs)} {node.what}: {node.missing}; {loop_text}"
     diagnostic = rules.LIVELOCK.report(place.origin, text, help=REMEDIES[rules.LIVELOCK.code])
     return Hang([replace(diagnostic, details=tuple(report.summarize()))], report)
 

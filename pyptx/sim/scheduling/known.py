@@ -274,7 +274,9 @@ class BatchKnowledge:
         flight = self.state.machine.flight
         before = None if flight is None else flight.predecessor
         assert before is not None
-        missing = f"{before.count_unfinished()} of its {before.ctas} CTAs have not completed"
+        unfinished = before.count_unfinished()
+        verb = "has" if unfinished == 1 else "have"
+        missing = f"{unfinished} of its {format_count('CTA', before.ctas)} {verb} not completed"
         return Subject(("grid",), f"grid `{before.label}`", missing, tuple(before.describe_places()), exact=True)
 
     def _describe_registers(self, wait: Waiting) -> Subject:

@@ -298,13 +298,20 @@ def test_a_hang_names_the_grid_that_is_waited_for() -> None:
     assert [node.waits_for for node in report.nodes] == [[], ["barrier 1 of CTA 0"]]
 
 
+def test_a_hang_counts_one_cta_in_the_singular() -> None:
+    made = module(producer=f"{LAUNCH} @%first bra out; bar.sync 1, 256; out:", consumer=f"{WAIT} {STEP}")
+    x, y, z = arrays(3)
+    with pytest.raises(sim.Hang, match="wait for grid `producer`: 1 of its 1 CTA has not completed"):
+        launched(made, (x, y), (y, z), grid=1)
+
+
 def test_no_dependent_has_to_run_while_the_primary_does() -> None:
     made = module(
         producer=f"{LAUNCH} again: ld.acquire.gpu.global.u32 %v, [%flag]; setp.eq.u32 %p, %v, 0; @%p bra again;",
         consumer="@%first st.release.gpu.global.u32 [%flag], 1;",
     )
     x, y, _ = arrays(3)
-    with pytest.raises(sim.Hang, match=r"PTX0991.*`producer` polls `b`(.|\n)*`consumer` has not started"):
+    with pytest.raises(sim.Hang, match=r"PTX0991.*`producer` poll `b`(.|\n)*`consumer` has not started"):
         launched(made, (x, y), (x, y), schedule="lazy")
     launched(made, (x, y), (x, y), schedule="eager")
 

@@ -265,7 +265,7 @@ HANGS: dict[str, Hang] = {
     ),
     "flag that nobody sets": Hang(
         "poll: ld.acquire.gpu.global.u32 %r1, [flag]; // here\nsetp.eq.u32 %p0, %r1, 0;\n@%p0 bra poll;",
-        ("poll:", "st.release.gpu.global.u32 [flag], 1;\npoll:"), "polls `flag`",
+        ("poll:", "st.release.gpu.global.u32 [flag], 1;\npoll:"), "poll `flag`",
         "it holds 0, no thread that can still",
         ("CTA 1 warp 0, warp 1 at `ld.acquire.gpu.global.u32`",), "PTX0991", launch={"grid": 2},
     ),
@@ -273,7 +273,7 @@ HANGS: dict[str, Hang] = {
         "mov.u32 %r2, %ctaid.x;\nld.param.u64 %rd1, [out];\nsetp.eq.u32 %p1, %r2, 0;\n@%p1 bra set;\n"
         "poll: ld.acquire.gpu.global.u32 %r1, [%rd1]; // here\nsetp.eq.u32 %p0, %r1, 0;\n@%p0 bra poll;\nbra end;\n"
         "set: st.release.gpu.global.u32 [%rd1+4], 1; // there\nend:",
-        ("%rd1+4", "%rd1"), "polls `out`", "it holds 0, no thread that can still",
+        ("%rd1+4", "%rd1"), "poll `out`", "it holds 0, no thread that can still",
         ("`st.release.gpu.global.u32` at <ptx>:{there}:6 may write it", "CTA 0 warp 0, warp 1 exited"), "PTX0991",
         launch={"grid": 2},
     ),
@@ -285,7 +285,7 @@ HANGS: dict[str, Hang] = {
     ),
     "lock not given back": Hang(
         "try: atom.global.cas.b32 %r1, [lock], 0, 1; // here\nsetp.ne.u32 %p0, %r1, 0;\n@%p0 bra try;\n// give back",
-        ("// give back", "atom.global.exch.b32 %r1, [lock], 0;"), "polls `lock`", "it holds 1", (), "PTX0991",
+        ("// give back", "atom.global.exch.b32 %r1, [lock], 0;"), "poll `lock`", "it holds 1", (), "PTX0991",
         launch={"grid": 3},
     ),
     "test_wait for ever": Hang(
@@ -294,7 +294,7 @@ HANGS: dict[str, Hang] = {
     ),
     "loop without an end": Hang(
         "mov.u32 %r1, 5;\nagain: setp.ne.u32 %p0, %r1, 4; // here\n@%p0 bra again;", ("%r1, 4", "%r1, 5"),
-        "CTA 0 warp 0, warp 1 runs forever", "the loop at lines 20 to 21 never ends", (), "PTX0991",
+        "CTA 0 warp 0, warp 1 run forever", "the loop at lines 20 to 21 never ends", (), "PTX0991",
     ),
     "wait before init": Hang(
         LEADER + CONSUME.replace("], 0;", "], 1;"),

@@ -56,7 +56,7 @@ def test_legal_spellings_do_not_assemble_below(seed: int) -> None:
 @pytest.mark.parametrize("part", [0, 1])
 def test_every_row_is_available_where_ptxas_has_it(seed: int, part: int) -> None:
     targets = audit_availability.TARGETS[part::2]
-    expected = audit_availability.placed(table.list_all_rows(), random.Random(seed), targets)
+    expected = audit_availability.expect_offers(table.list_all_rows(), random.Random(seed), targets)
     assert len(set(expected.values())) == 2
     assert audit_availability.disagreements(expected) == []
 
@@ -66,7 +66,7 @@ def test_vectors_have_the_widths_that_ptxas_takes(seed: int) -> None:
     vectors = [row for row in table.list_all_rows() if audit_availability.has_vectors(row)]
     # Most are textures, which are alike.
     kinds = [[row for row in vectors if (row.opcode == "tex") == texture] for texture in (False, True)]
-    expected = audit_availability.resized([row for kind in kinds for row in draw.sample(kind, VECTORS)], draw)
+    expected = audit_availability.expect_acceptance([row for kind in kinds for row in draw.sample(kind, VECTORS)], draw)
     assert len(set(expected.values())) == 2
     assert audit_availability.disagreements(expected) == []
 
@@ -93,7 +93,7 @@ def test_a_mutant_is_taken_apart_and_put_together() -> None:
 
 
 def test_corruptions_that_ptxas_rejects_are_reported(seed: int) -> None:
-    missed = audit_corruptions.missed(audit_corruptions.corrupted(seed, 60_000), 160)
+    missed = audit_corruptions.list_unreported(audit_corruptions.generate_rejections(seed, 60_000), 160)
     assert len(missed) <= 1, [f"{made.path.name}:{made.line} {made.stratum}" for made in missed]
 
 
@@ -123,5 +123,5 @@ def test_profilers_show_the_python_line_of_every_access(seed: int) -> None:
 
 def test_wrappers_with_values_of_their_options_assemble(seed: int) -> None:
     report = audit_wrappers.audit(150, seed)
-    assert report.failed == []
+    assert report.failures == []
     assert len(report.names) > 25

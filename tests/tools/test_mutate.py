@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.mutate import ROOT, Limits, confirm, draw, judge_all, listed_equivalents, main
+from tools.mutate import ROOT, Limits, confirm, draw, judge_all, main, read_equivalents
 from tools.mutation import coverage
 from tools.mutation.mutants import mutants
 from tools.mutation.trees import Point, Tree, copy_tree
@@ -198,13 +198,13 @@ def test_what_no_test_runs_is_told_apart(verdicts: dict[str, tuple[str, str]]) -
 def test_the_map_outlives_edits(
     measured: tuple[list[Tree], coverage.Coverage], function: str, text: str, tests: list[str]
 ) -> None:
-    found = [test.name for test in measured[1].ranked(Point("pkg/sums.py", function, text))]
+    found = [test.name for test in measured[1].rank_tests(Point("pkg/sums.py", function, text))]
     assert [name for name in tests if f"tests/test_sums.py::{name}" not in found] == []
     assert bool(found) == bool(tests)
 
 
 def test_listed_equivalents_are_changes_of_this_tree() -> None:
-    listed = listed_equivalents(ROOT / "tools" / "mutation" / "equivalent.toml")
+    listed = read_equivalents(ROOT / "tools" / "mutation" / "equivalent.toml")
     assert listed
     paths = {item.path for item in listed}
     every = [m for path in paths for m in mutants(path, (ROOT / path).read_text("utf-8"))]

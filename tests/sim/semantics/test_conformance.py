@@ -34,7 +34,7 @@ def test_a_wrong_result_is_seen() -> None:
 
 def test_a_failure_is_seen() -> None:
     case = next(case for case in forms.cases(["integer"]) if case.text.startswith("add.s32 "))
-    found = compare(case, simulated.given(case, 0), KeyError("a table"), None)
+    found = compare(case, simulated.draw_operands(case, 0), KeyError("a table"), None)
     assert found.differing == found.tuples
     assert "KeyError" in found.example
 

@@ -10,12 +10,11 @@ from pyptx.isa import lookup, table
 from pyptx.isa.model import Form
 from tests.examples.test_kernels import CASES, made
 from tools import audit_corruptions, audit_fuzz, audit_lines, audit_sass, audit_wrappers
-from tools.isa import audit_availability, audit_coverage, audit_mutants, audit_special, audit_spellings
+from tools.isa import audit_coverage, audit_mutants, audit_special, audit_spellings
 from tools.isa.mutants import STRATA, Source, split
 from tools.isa.ptxas import Case, verdicts
 
 ROWS = 60
-VECTORS = 30
 SPELLINGS_OF_A_ROW = 12
 
 
@@ -51,24 +50,6 @@ def test_legal_spellings_assemble_on_their_own_target_and_version(seed: int) -> 
 def test_legal_spellings_do_not_assemble_below(seed: int) -> None:
     cases = sampled_cases(seed, below=True)
     assert [(case.text, case.target, case.version) for case, why in verdicts(cases) if why is None] == []
-
-
-@pytest.mark.parametrize("part", [0, 1])
-def test_every_row_is_available_where_ptxas_has_it(seed: int, part: int) -> None:
-    targets = audit_availability.TARGETS[part::2]
-    expected = audit_availability.expect_offers(table.list_all_rows(), random.Random(seed), targets)
-    assert len(set(expected.values())) == 2
-    assert audit_availability.disagreements(expected) == []
-
-
-def test_vectors_have_the_widths_that_ptxas_takes(seed: int) -> None:
-    draw = random.Random(seed)
-    vectors = [row for row in table.list_all_rows() if audit_availability.has_vectors(row)]
-    # Most are textures, which are alike.
-    kinds = [[row for row in vectors if (row.opcode == "tex") == texture] for texture in (False, True)]
-    expected = audit_availability.expect_acceptance([row for kind in kinds for row in draw.sample(kind, VECTORS)], draw)
-    assert len(set(expected.values())) == 2
-    assert audit_availability.disagreements(expected) == []
 
 
 def test_an_impossible_spelling_is_seen_by_the_audit() -> None:

@@ -12,6 +12,7 @@ import queue
 import sys
 import threading
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +24,9 @@ from tools.mutation.trees import Point, Tree, compile_counting, compile_plain
 
 Bits = np.ndarray[Any, np.dtype[np.uint8]]
 FILE_SECONDS = 3600.0
+_AHEAD = (0, 2)
+"""How many turns the cases of a test are ahead of others if its file is named after the module, or is of its
+package."""
 
 
 @dataclass(frozen=True)
@@ -187,9 +191,9 @@ class Coverage:
         }
 
     def rank_tests(self, point: Point) -> list[Measurement]:
-        """Return the tests that may detect a change to a statement, likeliest and fastest first: of the file named
-        after the module, of its package, those that executed the statement, then the others of a file with such a test,
-        because tests may share results."""
+        """Return the tests that may detect a change to a statement, likeliest first: those that execute it, then the
+        others of a file with such a test, because tests may share results. The cases of a parametrized test take turns
+        with other tests, because they resemble each other; those near the module in the tree are some turns ahead."""
         hit = np.zeros(len(self.tests), bool)
         importers = set[str]()
         for version, files in self.files.items():
@@ -199,15 +203,25 @@ class Coverage:
             importers |= {file for file in files if (self.import_bits[file] & mask).any()}
         near = {self.tests[number].file for number in np.flatnonzero(hit)} | importers
         affinity = self._affinity(point.path) if importers else hit
-        ranks: list[tuple[tuple[bool, bool, bool, bool, float], Measurement]] = []
+        ranks: list[tuple[tuple[bool, int, bool, bool, bool, float], Measurement]] = []
         for file in near:
             mirrors, of_package = _mirrors(file, point.path), is_of_package(file, point.path)
-            for number in self.by_file.get(file, ()):
+            ahead = _AHEAD[mirrors] + _AHEAD[of_package]
+            rounds = Counter[str]()
+            for number in sorted(self.by_file.get(file, ()), key=lambda number: self.tests[number].seconds):
                 test = self.tests[number]
-                runs = hit[number] or file in importers
-                key = (not (mirrors and runs), not (of_package and runs), not hit[number], not affinity[number])
+                runs = bool(hit[number]) or file in importers
                 if test.has_passed and test.name not in self.failures:
+                    function = test.name.partition("[")[0] if runs else file
+                    key = (
+                        not runs,
+                        max(0, rounds[function] - ahead),
+                        not mirrors,
+                        not of_package,
+                        not affinity[number],
+                    )
                     ranks.append(((*key, test.seconds), test))
+                    rounds[function] += 1
         return [test for _, test in sorted(ranks, key=lambda rank: rank[0])]
 
     def _mask(self, point: Point, present: Bits) -> Bits:

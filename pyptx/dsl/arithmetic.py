@@ -76,9 +76,8 @@ def _suggest_integer_form(operation: str, dtype: PtxType) -> str:
 
 def cast_hint(source: PtxType, to: PtxType) -> str:
     """Return the call that converts a register."""
-    rounding = ", rounding='rzi'" if source.kind == "f" else ""
-    if to.kind == "f":
-        rounding = "" if source.kind == "f" and source.bits < to.bits else ", rounding='rn'"
+    rounding = ", rounding='rn'" if to.kind == "f" and source.bits >= to.bits else ""
+    rounding = ", rounding='rzi'" if source.kind == "f" and to.kind != "f" else rounding
     return f"ptx.cvt({to}, {source}, dst, src{rounding})"
 
 

@@ -376,11 +376,8 @@ def _place_list(values: list[Any], formal: Wanted, trace: Trace) -> Operand | Co
         kinds = frozenset([v.__type_name__ for v in values])
         operand = VectorOperand(tuple([v.__node__ for v in values]))
         entry = trace.vectors[key] = operand, kinds, values
-    if entry is not None and formal.type is not None:
-        fitting = find_accepted_types(formal.type, formal.widenable)
-        if entry[1] <= fitting:
-            return entry[0]
-        return complain_type(formal, next(v for v in values if v.__type_name__ not in fitting))
+    if entry is not None and formal.type and entry[1] <= find_accepted_types(formal.type, formal.widenable):
+        return entry[0]
     scalar = formal.scalar()
     elements: list[Operand] = []
     for value in values:

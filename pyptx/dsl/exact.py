@@ -43,6 +43,7 @@ from pyptx.ir.operands import (
     ParenthesizedOperand,
     RegisterOperand,
     VectorOperand,
+    text_of,
 )
 from pyptx.isa.model import Kind
 from pyptx.isa.targets import Target, Version
@@ -228,9 +229,15 @@ class Exact:
             parts, offset = (offset, *extras), None
         coordinates = tuple([self.convert_operand(part) for part in parts])
         start = self.convert_operand(base)
-        if isinstance(start, AddressOperand):
+        if isinstance(start, AddressOperand) and offset is None and not coordinates:
             return start
         if not isinstance(start, RegisterOperand | LabelOperand | ImmediateOperand):
+            if offset is not None or isinstance(start, AddressOperand):
+                fail(
+                    rules.ARGUMENT,
+                    f"only a register, a symbol or a number takes an offset, found `{text_of(start)}`",
+                    help="write one expression: ptx.addr(ptx.op.binary('+', …))",
+                )
             return ConstantAddressOperand(start, coordinates)
         name = start.text if isinstance(start, ImmediateOperand) else start.name
         if offset is None:

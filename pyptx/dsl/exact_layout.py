@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from pyptx.emitter.spacing import BEGIN, END, Place, get_kind, list_files
 from pyptx.emitter.styles import Style
-from pyptx.ir.base import Node, tokens
+from pyptx.ir.base import tokens
 from pyptx.ir.directives import Section
 from pyptx.ir.layout import Layout, layout_of
 from pyptx.ir.nodes import Block, Function, Instruction, Statement
@@ -24,17 +24,11 @@ class Gap(Statement):
     after: str | None = None
     inner: tuple[tuple[int, str], ...] = ()
 
-    def parts(self) -> Sequence[str | Node]:
-        return ()
-
 
 class Mark(Statement):
     """Start ("asm") or end ("end") of inline assembly."""
 
     kind: str
-
-    def parts(self) -> Sequence[str | Node]:
-        return ()
 
 
 def apply_layout(statements: Sequence[Statement], style: Style, depth: int = 0) -> list[Statement]:

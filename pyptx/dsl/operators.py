@@ -8,7 +8,7 @@ from typing import Any, cast
 from pyptx.dsl import rules
 from pyptx.dsl.arithmetic import cast_hint, check_operand, find_common_type, to_unsigned, to_untyped
 from pyptx.dsl.creation import create_peer
-from pyptx.dsl.emit import Spelling, describe, emit, get_remedy, refuse_foreign, spell
+from pyptx.dsl.emit import Spelling, describe, emit, get_remedy, spell
 from pyptx.dsl.trace import Trace, fail, get_trace
 from pyptx.dsl.values import Negation, Register, is_pair, make_literal, unwrap_number
 from pyptx.ir.operands import ImmediateOperand
@@ -83,7 +83,7 @@ def _emit_with_number(operation: str, symbol: str, number: Any, right: Register)
 
 def emit_comparison(operation: str, symbol: str, left: Any, right: Any) -> Any:
     """Emit `setp`, typed by its registers, and return the predicate."""
-    if isinstance(right, Register) and right.dtype.kind == "pred" and _is_pred(left):
+    if _is_pred(left) and _is_pred(right):
         fail(rules.TYPES, f"`{symbol}` on predicates", help="use p ^ q, which is true where they differ")
     left, right, dtype = _convert_operands(operation, symbol, left, right)
     result = create_peer(_find_register(left, right), pred, get_trace())
@@ -174,9 +174,6 @@ def _convert_operands(
     operation: str, symbol: str, left: Any, right: Any, into: Register | None = None
 ) -> tuple[Any, Any, PtxType]:
     """Return both sides as instruction operands of one type."""
-    for side in (left, right):
-        if isinstance(side, Register) and side.__trace__ is not get_trace():
-            refuse_foreign(side)
     if isinstance(left, Register) and isinstance(right, Register):
         dtype = find_common_type(operation, left.dtype, right.dtype, symbol)
         _refuse_widening(into, dtype, right, symbol)

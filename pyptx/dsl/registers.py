@@ -283,6 +283,13 @@ class NegPred(Negation):
         return emit_logic("xor", "^", self, other)
 
     __rxor__ = __xor__
+    __hash__ = Negation.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return emit_comparison("eq", "==", self, other) if isinstance(other, Pred) else super().__eq__(other)
+
+    def __ne__(self, other: object) -> bool:
+        return emit_comparison("ne", "!=", self, other) if isinstance(other, Pred) else super().__ne__(other)
 
     def __bool__(self) -> NoReturn:
         bool(self.reg)

@@ -80,14 +80,12 @@ def _writes(instruction: Instruction, index: int) -> bool:
 
 def replace_register(operand: Operand, name: str, to: Operand) -> Operand:
     """Return a register or vector with one register replaced."""
-    if isinstance(operand, RegisterOperand):
-        return to if operand.name == name else operand
     if isinstance(operand, VectorOperand):
         elements = tuple(replace_register(element, name, to) for element in operand.elements)
         return (
             operand if all(a is b for a, b in zip(elements, operand.elements, strict=True)) else VectorOperand(elements)
         )
-    return operand
+    return to if operand == RegisterOperand(name) else operand
 
 
 def iterate_instructions(statements: Sequence[Statement]) -> Iterator[Instruction]:

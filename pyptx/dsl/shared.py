@@ -130,6 +130,7 @@ class SharedView(Value):
         return result
 
     def __ring_base__(self) -> tuple[str | Register, int]:
+        check_owner(self.__trace__, self.name)
         return (self.name, self.byte_offset) if self.register is None else (self.register, 0)
 
     def __remedy__(self) -> str | None:
@@ -373,10 +374,7 @@ def compute_strides(shape: tuple[int, ...], bits: int) -> tuple[int, ...]:
 
 def make_address(name: str, offset: int) -> AddressOperand:
     """Return `[name]` or `[name+offset]`."""
-    trace = CURRENT.get()
-    if trace is None:
-        return AddressOperand(name, str(offset) if offset else None)
-    return trace.intern_address(name, offset or None)
+    return get_trace().intern_address(name, offset or None)
 
 
 def make_symbol_value(name: str, offset: int) -> Operand:
@@ -388,6 +386,7 @@ def make_symbol_value(name: str, offset: int) -> Operand:
 
 def shift_address(view: SharedView, offset: Any) -> SharedAddress:
     """Return the address moved by this many bytes."""
+    check_owner(view.__trace__, view.name)
     if isinstance(offset, Reg):
         return SharedAddress(view.name, 0, view.address() + to_index32(offset))
     if isinstance(offset, bool) or not isinstance(offset, int):

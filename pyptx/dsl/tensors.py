@@ -67,10 +67,20 @@ class TensorSpec(Value):
         return len(self.shape)
 
     def __operand__(self) -> Operand:
+        self._refuse_foreign()
         return LabelOperand(self.name)
 
     def __address__(self) -> Operand:
+        self._refuse_foreign()
         return AddressOperand(self.name)
+
+    def _refuse_foreign(self) -> None:
+        if self._trace is not CURRENT.get():
+            fail(
+                rules.FOREIGN,
+                f"the tensor `{self.name}` belongs to another kernel",
+                help="use the parameters of this kernel",
+            )
 
     def __describe__(self) -> str:
         return f"the tensor `{self.name}`, which is in global memory"
@@ -102,12 +112,7 @@ class TensorSpec(Value):
         trace = CURRENT.get()
         if trace is None:
             return TmaDescriptorHandle(self)
-        if self._trace is not trace:
-            fail(
-                rules.FOREIGN,
-                f"the tensor `{self.name}` belongs to another kernel",
-                help="use the parameters of this kernel",
-            )
+        self._refuse_foreign()
         return get_map_address(trace, self.name)
 
     def __repr__(self) -> str:

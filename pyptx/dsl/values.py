@@ -58,7 +58,7 @@ class Value:
 
     def __describe__(self) -> str:
         """Return its description for messages."""
-        return f"`{self!r}`, which has no value while the kernel is traced"
+        raise NotImplementedError(type(self).__name__)
 
     def __alternative__(self) -> str | None:
         """Return what to write instead of a Python operation, or None if that depends on the operation."""

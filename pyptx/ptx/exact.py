@@ -90,7 +90,7 @@ class InlineAsm(Body):
 
     def begin(self) -> OpenBody:
         require_exact(self.title)
-        body = self.trace.push(self.title)
+        body = super().begin()
         self.trace.append(Mark("asm"))
         return body
 

@@ -13,8 +13,8 @@ from pyptx.dsl import rules
 from pyptx.dsl.emit import describe, emit, refuse_foreign, spell
 from pyptx.dsl.registers import Pred, Reg, create_register, move
 from pyptx.dsl.scopes import Named, intrinsic
-from pyptx.dsl.shared import make_symbol_value, to_index32
-from pyptx.dsl.trace import check_name, fail, get_trace
+from pyptx.dsl.shared import check_owner, make_symbol_value, to_index32
+from pyptx.dsl.trace import CURRENT, check_name, fail, get_trace
 from pyptx.dsl.values import Value, is_integer
 from pyptx.ir.operands import AddressOperand, Operand
 from pyptx.ptx import cluster
@@ -379,6 +379,7 @@ class BarrierArray:
 
     def __init__(self, base: str | Reg, byte_offset: int, count: int) -> None:
         self._base, self.byte_offset, self.count = base, byte_offset, count
+        self.__trace__ = CURRENT.get() if isinstance(base, str) else None
 
     @property
     def name(self) -> str:
@@ -392,8 +393,9 @@ class BarrierArray:
         return iter([self[index] for index in range(self.count)])
 
     def __getitem__(self, idx: int | Reg) -> BarrierSlot:
+        check_owner(self.__trace__, self.name)
         if isinstance(idx, Reg):
-            return self.at(idx)
+            return self._select(idx)
         if not is_integer(idx) or not -self.count <= idx < self.count:
             fail(rules.INDEX, f"the ring at `{self.name}` has barriers 0 to {self.count - 1}, found {describe(idx)}")
         offset = self.byte_offset + 8 * (idx % self.count)
@@ -402,8 +404,9 @@ class BarrierArray:
     def at(self, stage: int | Reg) -> BarrierSlot:
         """Return the barrier of a stage. A register stage emits a scope `barrier_at`: a `mad` on the base register,
         preceded by a `mov` if the base is a symbol."""
-        if not isinstance(stage, Reg):
-            return self[stage]
+        return self[stage]
+
+    def _select(self, stage: Reg) -> BarrierSlot:
         with Named("barrier_at", f"{self.name}, {stage.name}"):
             narrow, base, offset = to_index32(stage), self._base, self.byte_offset
             if isinstance(base, str):

@@ -33,7 +33,7 @@ def global_ptrs(*params: Any) -> tuple[Reg, ...]:
                 f"`ptx.global_ptrs` takes the kernel's tensors or parameter names, found {describe(param)}",
             )
         pointer = create_register(b64)
-        emit(spell("ld", "param", "u64"), (pointer, AddressOperand(param if isinstance(param, str) else param.name)))
+        emit(spell("ld", "param", "u64"), (pointer, AddressOperand(param) if isinstance(param, str) else param))
         emit(spell("cvta", "to", "global", "u64"), (pointer, pointer))
         pointers.append(pointer)
     return tuple(pointers)

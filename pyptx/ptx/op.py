@@ -116,19 +116,13 @@ def pipe(left: Any, right: Any) -> Operand:
 
 def index(name: Any, at: Any) -> Operand:
     """Return `a[2]`, an address without brackets."""
-    variable = operand(name)
-    if not isinstance(variable, RegisterOperand | LabelOperand):
-        fail(rules.OPERAND, f"only a variable or register can be indexed, found {describe(name)}")
-    return IndexedOperand(variable.name, operand(at))
+    return IndexedOperand(_get_name(name, "indexed"), operand(at))
 
 
 def address(base: Any, offset: Any = None, *rest: Any) -> Operand:
     """Return `[base+offset]` in an initializer. The offset is in bytes."""
-    base_operand = operand(base)
-    assert isinstance(base_operand, RegisterOperand | LabelOperand)
-    return AddressOperand(
-        base_operand.name, None, tuple(map(operand, rest)), None if offset is None else operand(offset)
-    )
+    name = _get_name(base, "the base of an address")
+    return AddressOperand(name, None, tuple(map(operand, rest)), None if offset is None else operand(offset))
 
 
 def generic(symbol: str) -> Operand:
@@ -147,6 +141,13 @@ def mask(bits: Any, value: Any) -> Operand:
 def field(name: str, value: Any) -> Operand:
     """Return `name = value`, in the initializer of a texture, sampler or surface."""
     return FieldOperand(check_symbol_name(name), operand(value))
+
+
+def _get_name(value: Any, place: str) -> str:
+    variable = operand(value)
+    if not isinstance(variable, RegisterOperand | LabelOperand):
+        fail(rules.OPERAND, f"only a variable or register can be {place}, found {describe(value)}")
+    return variable.name
 
 
 def _check_operator(operator: str, operators: frozenset[str]) -> str:

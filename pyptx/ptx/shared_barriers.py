@@ -58,6 +58,7 @@ class MbarrierRef(Barrier):
         return make_address(self.name, self.byte_offset)
 
     def __ring_base__(self) -> tuple[str | Register, int]:
+        check_owner(self.array.__trace__, self.name)
         return (self.name, self.byte_offset) if self.register is None else (self.register, 0)
 
     def addr_reg(self) -> Reg:
@@ -105,12 +106,15 @@ class MbarrierArray(Value):
         return MbarrierRef(self, idx % self.count)
 
     def __operand__(self) -> Operand:
+        check_owner(self.__trace__, self.name)
         return make_symbol_value(self.name, self.byte_offset)
 
     def __address__(self) -> Operand:
+        check_owner(self.__trace__, self.name)
         return make_address(self.name, self.byte_offset)
 
     def __ring_base__(self) -> tuple[str | Register, int]:
+        check_owner(self.__trace__, self.name)
         return self.name, self.byte_offset
 
     def address(self) -> Reg:

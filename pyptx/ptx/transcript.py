@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pyptx.check import check as check_module
-from pyptx.diagnostics import Diagnostic, PtxError
+from pyptx.diagnostics import Diagnostic, PtxError, PythonFrame
 from pyptx.dsl import exact_declarations, rules
 from pyptx.dsl.emit import describe
 from pyptx.dsl.exact import Exact, check_symbol_name
@@ -134,13 +134,14 @@ class ExactModule:
             )
         self._add(build_data(dtype, *values).replace(origin=place()))
 
-    @contextmanager
-    def section(self, name: Any) -> Generator[None, None, None]:
+    def section(self, name: Any) -> AbstractContextManager[None]:
         """Open `.section name { … }`."""
         if self.inner is not None:
             fail(rules.NESTING, f"a section is only allowed at module level, {_NOT_SECTION}")
-        name = exact_declarations.check_dotted(name, "a section such as '.debug_info'")
-        origin = place()
+        return self._open_section(exact_declarations.check_dotted(name, "a section such as '.debug_info'"), place())
+
+    @contextmanager
+    def _open_section(self, name: str, origin: PythonFrame | None) -> Generator[None, None, None]:
         inner: list[Any] = []
         self.inner = inner
         try:
@@ -256,7 +257,7 @@ def _make_head(
     every: tuple[Any, ...] = (*params, *(returns or ()))
     if unknown or not all(isinstance(param, Param) for param in every):
         problem = ", ".join(sorted(unknown)) or "a parameter that is not ptx.decl.param(…)"
-        fail(rules.ARGUMENT, f"`{describe(name)}` is declared with {problem}")
+        fail(rules.ARGUMENT, f"`{name}` is declared with {problem}")
     return Function(
         is_entry, check_symbol_name(name), tuple(params), None if returns is None else tuple(returns), (),
         exact_declarations.parse_linking(options.get("linking")),

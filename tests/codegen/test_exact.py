@@ -10,7 +10,9 @@ import pytest
 
 from pyptx import kernel, ptx, reg, smem
 from pyptx.diagnostics import PtxError
-from pyptx.types import b8, b32, b64, f32, pred, s32, s64, u32, u64
+from pyptx.ptx.transcript import ExactModule
+from pyptx.toolchain import sass
+from pyptx.types import b8, b32, b64, f32, f64, pred, s32, s64, u32, u64
 
 
 def body(write: Callable[[], object], **style: object) -> str:
@@ -149,6 +151,38 @@ def test_conditionals_have_the_forms_of_compilers() -> None:
     ]  # fmt: skip
 
 
+def test_labels_that_are_not_given_are_new() -> None:
+    def write() -> None:
+        p = ptx.decl.reg(pred, "%p<3>")
+        ptx.label("$fresh_if_2")
+        with ptx.names(labels=("A",)), ptx.if_(p[0]), ptx.if_(p[1]):
+            ptx.inst.trap()
+        with ptx.if_(p[2]):
+            ptx.inst.trap()
+
+    assert body(write).split("\n")[1:-1] == [
+        "$fresh_if_2:", "@!%p0 bra A;", "@!%p1 bra $fresh_if_1;", "trap;", "$fresh_if_1:", "A:",
+        "@!%p2 bra $fresh_if_3;", "trap;", "$fresh_if_3:",
+    ]  # fmt: skip
+
+
+def test_addresses_and_floats_become_operands() -> None:
+    def write() -> None:
+        r, f, d = ptx.decl.reg(b64, "%rd<3>"), ptx.decl.reg(f32, "%f<3>"), ptx.decl.reg(f64, "%d<3>")
+        inner = ptx.addr(r[1], 4)
+        assert ptx.addr(inner) is inner
+        ptx.inst.ld.global_.f32(f[0], inner)
+        ptx.inst.ld.global_.f32(f[0], ptx.addr(ptx.op.binary("+", "a", 4)))
+        ptx.inst.mov.f64(d[0], 1.5)
+        ptx.inst["made.up"](f[0], 1.5, unchecked=True)
+        ptx.inst.mov.b64(d[0], [1.5, f[1]])
+
+    assert body(write).split("\n")[3:-1] == [
+        "ld.global.f32 %f0, [%rd1+4];", "ld.global.f32 %f0, [a+4];", "mov.f64 %d0, 0d3FF8000000000000;",
+        "made.up %f0, 0f3FC00000;", "mov.b64 %d0, {0f3FC00000, %f1};",
+    ]  # fmt: skip
+
+
 def test_else_follows_its_if_directly() -> None:
     def write() -> None:
         p = ptx.decl.reg(pred, "%p<3>")
@@ -222,6 +256,14 @@ def test_layouts_of_statements_blocks_and_inline_assembly() -> None:
         "// one\nret; // two\n"
         "L\t:\n{\n\t// begin inline asm\n  mov.u32 %r1, { 1 };\n\n\t// end inline asm\n}\n{\nexit  ;\n}\n"
     )
+
+
+def test_a_layout_with_other_gaps_than_the_statement_sets_the_outer_ones() -> None:
+    def write() -> None:
+        ptx.layout(" ", "ignored", " // index\n")
+        ptx.inst.mov.u32("%r1", 2)
+
+    assert body(write) == " mov.u32 %r1, 2; // index\n"
 
 
 def test_styles_say_what_stands_before_statements() -> None:
@@ -337,6 +379,122 @@ def test_mistakes_are_refused_at_the_users_line(wrong: Callable[[], object]) -> 
     with pytest.raises(PtxError) as error:
         body(wrong)
     assert str(error.value.diagnostics[0].origin).startswith(__file__)
+
+
+def new_module() -> ExactModule:
+    """Return a module without functions."""
+    return ptx.module((8, 7), "sm_90a")
+
+
+EXACT: list[tuple[Callable[[], Any], str, str, str | None]] = [
+    (lambda: ptx.inst.mov.u32("%r1", object), "PTX0806",
+     "an operand cannot be <class 'object'> (type)",
+     "pass a register, a number, a name (str), a list, a tuple, ptx.addr(...) or a ptx.op value"),
+    (lambda: ptx.inst.mov.u32("%r1", {1}), "PTX0806",
+     "an operand cannot be {1} (set)",
+     "pass a register, a number, a name (str), a list, a tuple, ptx.addr(...) or a ptx.op value"),
+    (lambda: ptx.addr(ptx.addr("%r1", 4), 8), "PTX0818",
+     "only a register, a symbol or a number takes an offset, found `[%r1+4]`",
+     "write one expression: ptx.addr(ptx.op.binary('+', …))"),
+    (lambda: ptx.addr(ptx.addr("m"), [1, 2]), "PTX0818",
+     "only a register, a symbol or a number takes an offset, found `[m]`",
+     "write one expression: ptx.addr(ptx.op.binary('+', …))"),
+    (lambda: ptx.addr(ptx.op.binary("+", "a", 4), 8), "PTX0818",
+     "only a register, a symbol or a number takes an offset, found `a+4`",
+     "write one expression: ptx.addr(ptx.op.binary('+', …))"),
+    (lambda: (reg.scalar(u32), ptx.decl.reg(b32, "%fresh_r<3>")), "PTX0815",
+     "`%fresh_r` could collide with a generated register name", "rename it"),
+    (lambda: ptx.decl.reg(b32), "PTX0818", "`ptx.decl.reg` needs a name: ptx.decl.reg(b32, '%r<24>')", None),
+    (lambda: ptx.decl.reg(b32, cast(Any, 5)), "PTX0815",
+     "expected registers such as '%x' or '%r<24>', found 5 (int)", None),
+    (lambda: ptx.decl.reg(b32, "%r<1><2>"), "PTX0815",
+     "expected registers such as '%x' or '%r<24>', found '%r<1><2>' (str)", None),
+    (lambda: ptx.decl.var("shared", u32, "x", 1.5), "PTX0818", "expected an integer, found 1.5 (float)", None),
+    (lambda: ptx.decl.var("shared", u32, "x", True), "PTX0818", "expected an integer, found True (bool)", None),
+    (lambda: ptx.decl.var("shared", u32, "x", ptx.imm("1.5")), "PTX0818",
+     "expected an integer, found ImmediateOperand(text='1.5') (ImmediateOperand)", None),
+    (lambda: ptx.decl.var("shared", u32, "x", linking="public"), "PTX0818",
+     "expected 'visible', 'extern', 'weak' or 'common', found 'public' (str)", None),
+    (lambda: ptx.decl.var("global", u32, "x", attributes=["man aged"]), "PTX0815",
+     "expected an attribute such as 'managed', found '.man aged' (str)", None),
+    (lambda: ptx.directive("loc", 1, 2, 3, inlined_at=(1, 2)), "PTX0818",
+     "`inlined_at` must be (file, line, column), found (1, 2) (tuple)", None),
+    (lambda: ptx.mbarrier.wait("bar", 0, labels=("A", "B", "C")), "PTX0818",
+     "a wait loop has one or two labels, found 3", 'labels=("waitLoop",), or ("LAB_WAIT", "DONE")'),
+    (lambda: ptx.mbarrier.wait("bar", 0, labels=("A",), predicate=cast(Any, 5)), "PTX0818",
+     "the predicate of a wait loop must be a register, or the name of one to declare", None),
+    (lambda: ptx.op.index(1, 2), "PTX0806", "only a variable or register can be indexed, found 1 (int)", None),
+    (lambda: ptx.op.address(1, 2), "PTX0806",
+     "only a variable or register can be the base of an address, found 1 (int)", None),
+    (lambda: ptx.op.mask("x", 2), "PTX0806", "a mask must be a number, found 'x' (str)", None),
+    (lambda: new_module().entry("k", directives=[("Max ntid", 1)]), "PTX0818",
+     "expected the name of a directive such as 'maxntid', found 'Max ntid' (str)", None),
+    (lambda: new_module().entry("k", directives=[(5, 1)]), "PTX0818",
+     "expected the name of a directive such as 'maxntid', found 5 (int)", None),
+    (lambda: new_module().entry("k", linked="weak", named=1), "PTX0818", "`k` is declared with linked, named", None),
+    (lambda: new_module().entry("k", cast(Any, "x")), "PTX0818",
+     "`k` is declared with a parameter that is not ptx.decl.param(…)", None),
+    (lambda: new_module().func("f", returns=[cast(Any, "x")]), "PTX0818",
+     "`f` is declared with a parameter that is not ptx.decl.param(…)", None),
+    (lambda: new_module().label("L"), "PTX0810",
+     "a label is only allowed in a section here, a section can only contain labels and data", None),
+    (lambda: new_module().data(b8, 1), "PTX0810",
+     "data are only allowed in a section, a section can only contain labels and data",
+     'with module.section(".debug_info"):'),
+    (lambda: ptx.module((8, 7), []), "PTX0821", "a module needs a target, such as 'sm_90a'", None),
+    (lambda: ptx.module(cast(Any, (8, 7, 1)), "sm_90a"), "PTX0821",
+     "a version must be (8, 7) or '8.7', found (8, 7, 1) (tuple)", None),
+    (lambda: ptx.module("8.x", "sm_90a"), "PTX0821", "a version must be (8, 7) or '8.7', found '8.x' (str)", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("wrong", "rule", "message", "help"), EXACT, ids=[message for *_, message, _ in EXACT])
+def test_a_refusal_states_exactly(wrong: Callable[[], Any], rule: str, message: str, help: str | None) -> None:
+    with pytest.raises(PtxError) as error:
+        body(wrong)
+    (found,) = error.value.diagnostics
+    assert (found.code, found.message, found.help) == (rule, message, help)
+    assert (getattr(found.origin, "file", ""), found.line) == (__file__, wrong.__code__.co_firstlineno)
+
+
+def test_a_register_of_another_kernel_is_refused() -> None:
+    kept: list[Any] = []
+
+    @kernel
+    def other() -> None:
+        kept.append(reg.scalar(u32))
+
+    other.ptx()
+    with pytest.raises(PtxError, match=r"PTX0802\]: `%r0` belongs to the kernel `other`, not this one"):
+        body(lambda: ptx.inst.mov.u32("%r1", kept[0]))
+
+
+def test_a_section_is_in_no_section() -> None:
+    module = new_module()
+    message = "a section is only allowed at module level, a section can only contain labels and data"
+    for wrong in (lambda: module.section(".b").__enter__(), lambda: module.section_text(".section .b {}")):
+        with pytest.raises(PtxError) as error, module.section(".a"):
+            wrong()
+        (found,) = error.value.diagnostics
+        assert (found.code, found.message) == ("PTX0810", message)
+        assert str(found.origin).startswith(__file__)
+    with module.section(".a"):
+        module.label("L")
+    (section,) = module.module().directives
+    assert str(section.origin).startswith(__file__)
+    assert module.ptx() == ".version 8.7\n.target sm_90a\n.section .a\n{\n\tL:\n}\n"
+
+
+def test_a_module_is_assembled_and_described() -> None:
+    module = new_module()
+
+    @module.entry("k")
+    def made() -> None:
+        ptx.inst.exit()
+
+    assert (repr(module), repr(made)) == ("<exact module for sm_90a>", "<exact function k>")
+    assert module.sass() == sass(module.cubin())
+    assert "EXIT" in module.sass()
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from pyptx import PtxError, Tile, kernel, ptx, reg, smem
-from pyptx.types import bf16, f32, s32, s64, u8, u32, u64
+from pyptx.types import bf16, f16, f32, pred, s32, s64, u8, u32, u64
 
-from .tracing import code, refused, text_of
+from .tracing import code, refusal, refused, text_of
 
 WRONG_USE: Any = operator
 ORDERS: list[tuple[Callable[[], Any], str]] = [
@@ -69,6 +69,84 @@ def test_more_that_python_cannot_do_with_registers(use: Callable[[], Any], words
         kernel(body).ptx()
     assert words in text_of(caught.value)
     assert all(found.help for found in caught.value.diagnostics)
+
+
+EXACT: list[tuple[Callable[[], Any], str, str, str | None]] = [
+    (lambda: reg.scalar(u32) / 2, "PTX0804", "`/` on .u32", "use a // b, which truncates toward zero as PTX does"),
+    (lambda: 1 / reg.scalar(s32), "PTX0804", "`/` on .s32", "use a // b, which truncates toward zero as PTX does"),
+    (lambda: reg.scalar(f16) / reg.scalar(f16), "PTX0804",
+     "`/` on .f16: PTX divides only f32 and f64", "convert to f32 first"),
+    (lambda: reg.scalar(u32) << reg.scalar(u64), "PTX0804",
+     "`<<` by a 64-bit register", "convert it first: ptx.cvt(u32, u64, dst, src)"),
+    (lambda: reg.scalar(pred) == reg.scalar(pred), "PTX0804",
+     "`==` on predicates", "use p ^ q, which is true where they differ"),
+    (lambda: ~reg.scalar(pred) == reg.scalar(pred), "PTX0804",
+     "`==` on predicates", "use p ^ q, which is true where they differ"),
+    (lambda: ~reg.scalar(pred) != ~reg.scalar(pred), "PTX0804",
+     "`!=` on predicates", "use p ^ q, which is true where they differ"),
+    (lambda: reg.scalar(pred) != ~reg.scalar(pred), "PTX0804",
+     "`!=` on predicates", "use p ^ q, which is true where they differ"),
+    (lambda: ~reg.scalar(pred) == 1, "PTX0804",
+     "`==` of `~%p0`, a predicate and a number",
+     "predicates support & | ^ ~; ptx.if_ branches on one, ptx.selp converts one to a number"),
+    (lambda: reg.scalar(u32) == ~reg.scalar(pred), "PTX0804",
+     "`==` on a predicate", "predicates support & | ^ ~; ptx.selp converts one to a number"),
+    (lambda: reg.scalar(u32) + ~reg.scalar(pred), "PTX0804",
+     "`+` on a predicate", "predicates support & | ^ ~; ptx.selp converts one to a number"),
+    (lambda: reg.scalar(u32) & ~reg.scalar(pred), "PTX0804",
+     "`&` of a predicate and `%r0` of type .u32", "compare it first: x != 0"),
+    (lambda: 1 in reg.array(f32, 2), "PTX0803",
+     "`in` of `%v_1_`, a vector of 2 registers", "compare with each register: (x[0] == 1) | (x[1] == 1)"),
+    (lambda: reg.array(f32, 0), "PTX0818", "expected a count of at least 1, found 0 (int)", None),
+    (lambda: reg.array(f32, True), "PTX0818", "expected a count of at least 1, found True (bool)", None),
+    (lambda: reg.scalar(pred, 2), "PTX0805", "a predicate must be True or False, found 2", None),
+    (lambda: reg.scalar("b1"), "PTX0804", "no register can hold a value of type .b1", "use a type of 8 to 128 bits"),
+    (lambda: reg.scalar("s2f6", 1.0), "PTX0805",
+     "there are no literals of type .s2f6", "load the bits through a register of an integer type"),
+    (lambda: smem.alloc(f32, 4, align=3), "PTX0818",
+     "an alignment must be a power of two, found 3", "the alignment is in bytes: align=128"),
+    (lambda: smem.alloc(f32, 4, align=0), "PTX0818",
+     "an alignment must be a power of two, found 0", "the alignment is in bytes: align=128"),
+    (lambda: smem.alloc(f32, (4, 0)), "PTX0818", "a shape must be positive integers, found (4, 0)", None),
+    (lambda: smem.alloc(f32, 4, "256B"), "PTX0818", "a swizzle must be 32B, 64B, 128B or None, found '256B'", None),
+    (lambda: smem.apply_swizzle(reg.scalar(u32), "64"), "PTX0818",
+     "a swizzle must be 32B, 64B, 128B or None, found '64'", None),
+    (lambda: (smem.base("mine"), smem.base("yours")), "PTX0815",
+     "the dynamic shared memory of this kernel is named `mine`, found 'yours'",
+     "a kernel has one such symbol: use its name, or omit the name"),
+    (lambda: smem.alloc(f32, 4)[reg.scalar(f32)], "PTX0804",
+     "an index must be an integer register, found `%f0` of type .f32", None),
+    (lambda: smem.alloc(f32, 4) == 3, "PTX0804",
+     "`==` of `smem_1`, which is shared memory and a number",
+     "smem.load(f32, smem_1[0]) reads an element; `+` moves the address by a number of bytes"),
+    (lambda: smem.mbarrier(0), "PTX0818", "expected the number of barriers, found 0 (int)", None),
+    (lambda: smem.mbarrier(True), "PTX0818", "expected the number of barriers, found True (bool)", None),
+    (lambda: ptx.inst.bra(reg.scalar(u32)), "PTX0202", "`target` must be a label, found `%r0`, a register", None),
+    (lambda: ptx.inst.setp.lt.u32(reg.scalar(u32), 1, 2), "PTX0203",
+     "`p` is .pred, found `%r0` of type .u32", "use a register of type .pred"),
+    (lambda: ptx.inst.setp.lt.u32(reg.PipeRef(reg.scalar(u32), reg.scalar(pred)), 1, 2), "PTX0203",
+     "`p` is .pred, found `%r0` of type .u32", "use a register of type .pred"),
+    (lambda: ptx.inst.ld.global_.v2.f32([reg.scalar(u32), reg.scalar(u32)], 0), "PTX0203",
+     "`d` is .f32, found `%r0` of type .u32", "use a register of type .f32 or .b128 or .b32 or .b64"),
+    (lambda: ptx.inst.ld.global_.v2.f32([reg.scalar(f32), reg.scalar(u32)], 0), "PTX0203",
+     "`d` is .f32, found `%r0` of type .u32", "use a register of type .f32 or .b128 or .b32 or .b64"),
+    (lambda: ptx.inst.st.global_.v2.u32(reg.scalar(u64), [reg.scalar(u32), 1.5]), "PTX0203",
+     "`b` is .u32, found the number `1.5`", None),
+    (lambda: ptx.inst.ld.global_.v2.f32(reg.array(u32, 2), 0), "PTX0203",
+     "`d` is .f32, found `%v_1_0` of type .u32", "use a register of type .f32 or .b128 or .b32 or .b64"),
+    (lambda: ptx.inst.ld.global_.f32(reg.scalar(f32), ~reg.scalar(pred)), "PTX0202",
+     "`a` must be an address, found `!%p0`, a negated predicate", None),
+    (lambda: ptx.inst.ld.global_.f32(reg.scalar(f32), reg.array(u32, 2)), "PTX0202",
+     "`a` must be an address, found `{%v_1_0, %v_1_1}`, a vector",
+     "name one register, or add a vector modifier (`.v2`, `.v4`) to the instruction"),
+    (lambda: ptx.inst["tex.2d.v4.f32.f32"](reg.array(f32, 4), reg.scalar(u64)), "PTX0201",
+     "expected the address `[a:.texref, {c x2}:.f32]`, found 1 part", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("use", "rule", "message", "help"), EXACT, ids=[message for *_, message, _ in EXACT])
+def test_a_refusal_states_exactly(use: Callable[[], Any], rule: str, message: str, help: str | None) -> None:
+    assert refusal(use) == (rule, message, help)
 
 
 class Half:

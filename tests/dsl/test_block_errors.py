@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import linecache
+import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from pyptx import PtxError, intrinsic, kernel, ptx, reg
+from pyptx.dsl import returns
 from pyptx.types import pred, u32
 
 from .tracing import code, refused, traced
@@ -21,6 +23,17 @@ def test_a_block_that_is_never_closed_is_reported_where_it_was_opened() -> None:
         ptx.ret()
 
     refused(body, "PTX0811", "ptx.if_")
+
+
+def test_a_block_that_ends_before_one_inside_is_reported_where_that_was_opened() -> None:
+    def body() -> None:
+        with ptx.scope():  # here
+            ptx.if_(reg.scalar(pred, 1)).__enter__()
+
+    found = refused(body, "PTX0811", marker="# here")
+    assert found.message == "`ptx.scope()` ends here, but `ptx.if_` inside it is still open"
+    (note,) = found.notes
+    assert re.fullmatch(rf"`ptx.if_` was opened at {re.escape(__file__)}:{(found.line or 0) + 1}(:\d+)?", str(note))
 
 
 def test_return_inside_a_block_is_refused() -> None:
@@ -292,6 +305,32 @@ def test_return_inside_nested_blocks_is_refused(name: str) -> None:
 @pytest.mark.parametrize("name", ["stays", "ends", "ends_early", "goes_on", "ends_nested"])
 def test_a_function_that_ends_in_a_block_is_right(name: str) -> None:
     kernel(_without_file(name, source=True)).ptx()
+
+
+def test_a_cell_that_python_cannot_parse_refuses_no_return() -> None:
+    """A notebook keeps the text of a cell before its commands become Python."""
+    written: dict[str, Any] = {"ptx": ptx}
+    file = "<cell with a command>"
+    linecache.cache[file] = len(_RETURNS), None, ["%time\n", *(f"{line}\n" for line in _RETURNS.splitlines()[1:])], file
+    exec(compile(_RETURNS, file, "exec"), written)
+
+    def body() -> None:
+        written["leaves"](reg.scalar(u32, 0))
+
+    assert code(body) == code(_without_file("leaves", source=False))
+
+
+def test_what_is_known_of_functions_is_forgotten_in_time() -> None:
+    written: dict[str, Any] = {"ptx": ptx}
+
+    def body() -> None:
+        x = reg.scalar(u32, 0) == 0
+        for _ in range(1100):
+            exec("def helper(x):\n    with ptx.if_(x):\n        ptx.ret()\n    return x\n", written)
+            written["helper"](x)
+
+    traced(body).ptx()
+    assert 0 < len(returns._ANALYSES) <= 1024  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.mark.parametrize("name", ["leaves", "stays", "ends", "ends_early", "goes_on", "ends_nested"])

@@ -11,7 +11,7 @@ import pytest
 from pyptx import PtxError, Tile, kernel, ptx, reg, smem
 from pyptx.types import b32, bf16, f16, f32, f64, pred, s32, u8, u16, u32, u64
 
-from .tracing import code, refused, text_of, traced
+from .tracing import code, refusal, refused, text_of, traced
 
 
 def test_nothing_works_outside_a_kernel() -> None:
@@ -55,6 +55,29 @@ def test_a_register_of_another_kernel_is_refused() -> None:
 
     second.ptx()
     refused(guard, "PTX0802", "`second`")
+
+
+def test_registers_of_another_kernel_are_refused_in_every_place() -> None:
+    kept: list[Any] = []
+
+    @kernel
+    def other() -> None:
+        kept.extend([reg.array(f32, 4, name="acc"), reg.scalar(u32), reg.scalar(pred), reg.scalar(u64)])
+
+    other.ptx()
+    acc, number, flag, pointer = kept
+    uses: list[Callable[[], Any]] = [
+        lambda: ptx.ld(f32, acc, reg.scalar(u64)), lambda: ptx.st(f32, reg.scalar(u64), acc[1]),
+        lambda: ptx.selp(u32, 1, 0, ~flag), lambda: ptx.selp(u32, 1, 0, flag), lambda: ~flag & True,
+        lambda: number == 1, lambda: number & reg.scalar(u32), lambda: reg.scalar(u32) < number,
+        lambda: reg.array(f32, 4, name="acc").__setitem__(0, acc[0]), lambda: ptx.sel(number, "b0"),
+        lambda: ptx.addr(pointer, 4), lambda: ptx.addr(pointer, [1, 2]), lambda: ptx.addr(pointer, reg.scalar(u64)),
+        lambda: ptx.ld(u32, pointer), lambda: ptx.mbarrier.array(number, 0, 2), lambda: number.view(s32) + 1,
+    ]  # fmt: skip
+    for use in uses:
+        rule, message, help = refusal(use)
+        assert (rule, help) == ("PTX0802", "pass values between kernels through memory or parameters")
+        assert re.fullmatch(r"`%(acc\d|r0|p0|rd0)` belongs to the kernel `other`, not this one", message)
 
 
 def test_a_register_of_a_closed_block_is_refused() -> None:
@@ -241,18 +264,46 @@ def test_shared_memory_of_another_kernel_is_refused() -> None:
         kept.extend([smem.alloc(f32, (4, 4)), smem.mbarrier(2)])
         kept.append(kept[1][0])
 
+        kept.extend([ptx.mbarrier.array(kept[1], 0, 2), kept[0] + 4])
+
     other.ptx()
     for use in (
         lambda: smem.load(f32, kept[0]), lambda: kept[0][0], lambda: kept[0].address(), lambda: kept[1][0],
-        lambda: smem.load(u64, kept[2]), lambda: kept[0][reg.scalar(u32), 0],
+        lambda: smem.load(u64, kept[2]), lambda: kept[0][reg.scalar(u32), 0], lambda: kept[0] + 4,
+        lambda: kept[4] + 4, lambda: kept[0] + reg.scalar(u32), lambda: ptx.mbarrier.array(kept[0], 0, 1),
+        lambda: ptx.mbarrier.init(kept[1], 1), lambda: kept[1].address(), lambda: ptx.mbarrier.array(kept[1], 0, 2),
+        lambda: ptx.inst.mov.u32(reg.scalar(u32), kept[1]), lambda: ptx.inst.mov.u32(reg.scalar(u32), kept[2]),
+        lambda: ptx.mbarrier.array(kept[2], 0, 2), lambda: kept[3][0], lambda: kept[3].at(reg.scalar(u32)),
     ):  # fmt: skip
 
         def body() -> None:
             smem.alloc(f32, (4, 4))
+            smem.mbarrier(2)
             use()  # noqa: B023
 
-        with pytest.raises(PtxError, match=r"PTX0802.*`other`"):
+        with pytest.raises(PtxError, match=r"PTX0802\]: `(smem|mbar)_1` is shared memory of the kernel `other`"):
             traced(body).ptx()
+
+
+def test_a_tensor_of_another_kernel_is_refused() -> None:
+    kept: list[Any] = []
+
+    @kernel(in_specs=(Tile(64, f32),))
+    def other(x: Any) -> None:
+        kept.append(x)
+
+    other.ptx()
+    for use in (
+        lambda: kept[0].tma_desc(), lambda: ptx.global_ptrs(kept[0]),
+        lambda: ptx.inst.mov.u64(reg.scalar(u64), kept[0]), lambda: ptx.addr(kept[0]),
+    ):  # fmt: skip
+
+        @kernel(in_specs=(Tile(64, f32),))
+        def body(x: Any) -> None:
+            use()  # noqa: B023
+
+        with pytest.raises(PtxError, match=r"PTX0802\]: the tensor `x` belongs to another kernel[\s\S]*of this kernel"):
+            body.ptx()
 
 
 def test_an_operand_that_a_newer_target_takes_says_so() -> None:

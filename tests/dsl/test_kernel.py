@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import linecache
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from pyptx import PtxError, TensorSpec, Tile, detect_arch, intrinsic, kernel, ptx, reg, smem
+from pyptx.dsl.tensors import TmaDescriptorHandle
 from pyptx.ir import Function, Instruction
 from pyptx.toolchain import occupancy, sass
 from pyptx.types import bf16, f32, u32, u64
 
-from .tracing import accepted, code, traced
+from .tracing import accepted, code, refused, traced
 
 global_step = 3
 TABLE = [1, 2]
@@ -251,10 +254,10 @@ def test_messages_of_ptxas_point_at_the_python_line() -> None:
 
 def test_what_the_table_does_not_know_is_emitted_on_request_and_reported() -> None:
     def body() -> None:
-        ptx.inst["fresh.op.u32"](reg.scalar(u32), [reg.scalar(u32), None], ptx.addr("x"), 1, unchecked=True)
+        ptx.inst["fresh.op.u32"](reg.scalar(u32), [reg.scalar(u32), None], ptx.addr("x"), 1, 1.5, unchecked=True)
 
     made = traced(body)
-    assert "fresh.op.u32 %r0, {%r1, _}, [x], 1;" in made.ptx()
+    assert "fresh.op.u32 %r0, {%r1, _}, [x], 1, 0f3FC00000;" in made.ptx()
     (found,) = (d for d in made.check() if d.code == "PTX0101")
     assert found.severity == "warning"
 
@@ -320,6 +323,47 @@ def test_auto_arch_is_the_device_or_a_note_that_there_is_none() -> None:
     assert ".target sm_90a\n" in text
     with pytest.raises(PtxError, match=r"PTX0818\]: (no CUDA driver|the CUDA driver reports no device)[\s\S]*'sm_90a'"):
         detect_arch()
+
+
+def make_driver(*capability: int, status: int = 0) -> Any:
+    """Return CUDA's driver library with a device of this compute capability, or without one."""
+
+    def find_device(device: Any, ordinal: int) -> int:
+        assert ordinal == 0
+        device._obj.value = 7
+        return 0 if capability else 100
+
+    def read_attribute(value: Any, attribute: int, device: Any) -> None:
+        assert device.value == 7
+        value._obj.value = capability[attribute - 75]
+
+    def start(flags: int) -> int:
+        assert flags == 0
+        return status
+
+    return SimpleNamespace(cuInit=start, cuDeviceGet=find_device, cuDeviceGetAttribute=read_attribute)
+
+
+@pytest.mark.parametrize(
+    ("capability", "arch"),
+    [((9, 0), "sm_90a"), ((8, 0), "sm_80"), ((7, 5), "sm_75"), ((12, 1), "sm_121a")],
+)
+def test_the_target_of_a_device_has_the_suffix_a_where_there_is_one(
+    capability: tuple[int, int], arch: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ctypes, "CDLL", {"libcuda.so.1": make_driver(*capability)}.__getitem__)
+    assert detect_arch() == arch
+
+
+@pytest.mark.parametrize("driver", [make_driver(), make_driver(9, 0, status=100)])
+def test_a_driver_without_a_device_is_refused(driver: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ctypes, "CDLL", {"libcuda.so.1": driver}.__getitem__)
+    with pytest.raises(PtxError) as caught:
+        detect_arch()
+    (found,) = caught.value.diagnostics
+    assert (found.code, found.message, found.help) == (
+        "PTX0818", "the CUDA driver reports no device", "pass the architecture: 'sm_90a'",
+    )  # fmt: skip
 
 
 def test_one_kernel_may_trace_another() -> None:
@@ -402,6 +446,32 @@ def test_inlined_lines_raise_the_version_that_they_need() -> None:
     accepted(fixed.ptx(lineinfo=True))
 
 
+def test_a_special_register_needs_its_version() -> None:
+    def body() -> None:
+        ptx.sreg("%aggr_smem_size")  # here
+
+    found = refused(body, "PTX0301", arch="sm_90", version=(8, 0))
+    assert found.message == "`%aggr_smem_size` needs PTX 8.1 on sm_90, but the kernel requests version=(8, 0)"
+    assert found.help == "write version=(8, 1) or omit it"
+    assert traced(body, arch="sm_90").ptx().startswith(".version 8.1\n")
+    assert traced(body, arch="sm_90", version=(8, 1)).ptx().startswith(".version 8.1\n")
+
+
+def test_a_map_outside_a_kernel_is_its_name() -> None:
+    kept: list[Any] = []
+
+    @kernel(in_specs=(Tile("N", 8, f32),))
+    def body(x: Any) -> None:
+        kept.append(x)
+        assert len({x.shape, (4, 8)}) == 1
+
+    body.ptx(N=4)
+    handle = kept[0].tma_desc()
+    assert (repr(handle), handle.name) == ("TmaDescriptorHandle(TensorSpec('x', f32, (N, 8)))", "x_tma_desc")
+    assert handle.tensor is kept[0]
+    assert isinstance(handle, TmaDescriptorHandle)
+
+
 def test_clusters_need_their_target() -> None:
     def body() -> None: ...
 
@@ -438,6 +508,28 @@ def test_the_same_function_for_another_target() -> None:
     assert ".target sm_80\n" in body.ptx(N=2)
     with pytest.raises(PtxError, match="unknown arch 'sm_81'"):
         body.for_arch("sm_81")
+
+
+def test_what_lies_too_deep_and_members_of_sets_are_part_of_the_key_by_identity() -> None:
+    levels: list[list[Any]] = [[]]
+    for _ in range(70):
+        levels.append([])
+        levels[-2].append(levels[-1])
+    members, whole = {object(), 3}, levels[0]
+
+    @kernel
+    def body() -> None:
+        reg.scalar(u32, len(members) + len(whole))
+
+    first = body.ptx()
+    assert body.ptx() is first
+    levels[64].append(1)
+    assert body.ptx() is first
+    levels[63].append(1)
+    second = body.ptx()
+    assert second is not first
+    members.add(object())
+    assert body.ptx() == first.replace("3;", "4;") != second
 
 
 def test_a_list_that_contains_itself_is_part_of_the_key() -> None:

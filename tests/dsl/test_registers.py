@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pyptx import PtxError, Tile, kernel, ptx, reg
+from pyptx import PtxError, Tile, kernel, ptx, reg, smem
 from pyptx.dsl.values import encode_float
 from pyptx.reg import NegPred, PipeRef
 from pyptx.types import (
@@ -75,6 +75,22 @@ def _in_place() -> None:
     f += f
     p &= n < 3
     assert all(now is before for now, before in zip((n, b, s, f, p), first, strict=True))
+
+
+def test_numbers_and_negations_stand_on_either_side_of_an_operator() -> None:
+    def body() -> None:
+        n, s, h, f, p, q = (reg.alloc(dtype) for dtype in (u32, s32, u16, f32, pred, pred))
+        _ = 7 - n, 7 // n, 7 % s, 7 << n, 1 << h, 1.0 / f
+        _ = p & True, False | ~p, ~p ^ q, p ^ ~q, ~p ^ True
+        assert (repr(~p), f"{~p}", n.view(u32) is n) == ("~Reg('%p0', pred)", "~Reg('%p0', pred)", True)
+        assert ~p != "p"
+
+    assert code(body) == [
+        "sub.u32 %r2, 7, %r0;", "div.u32 %r3, 7, %r0;", "rem.s32 %r4, 7, %r1;", "shl.b32 %r5, 7, %r0;",
+        "cvt.u32.u16 %r6, %rs0;", "shl.b16 %rs1, 1, %r6;", "div.rn.f32 %f1, 0f3F800000, %f0;",
+        "and.pred %p2, %p0, 1;", "or.pred %p3, !%p0, 0;", "xor.pred %p4, !%p0, %p1;", "xor.pred %p5, %p0, !%p1;",
+        "xor.pred %p6, !%p0, 1;",
+    ]  # fmt: skip
 
 
 def test_operators_in_place_write_the_register_itself() -> None:
@@ -148,6 +164,22 @@ def test_a_copy_is_not_folded_past_a_guard_a_label_or_into_a_source() -> None:
     ]  # fmt: skip
 
 
+def test_a_copy_is_not_folded_if_a_negation_reads_the_value() -> None:
+    def body() -> None:
+        r, p, q = reg.array(pred, 3, name="acc"), reg.alloc(pred), reg.alloc(pred)
+        y = p & q
+        r[0] = y
+        _ = p & ~y
+        r[1] = p | q
+        ptx.inst.mov.b64([reg.alloc(f32), None], reg.alloc(u64))
+        r[2] = p
+
+    assert code(body) == [
+        "and.pred %p2, %p0, %p1;", "mov.pred %acc0, %p2;", "and.pred %p3, %p0, !%p2;", "or.pred %acc1, %p0, %p1;",
+        "mov.b64 {%f0, _}, %rd0;", "mov.pred %acc2, %p0;",
+    ]  # fmt: skip
+
+
 def test_a_loaded_vector_is_folded_and_scopes_are_looked_into() -> None:
     from pyptx import intrinsic
 
@@ -161,8 +193,13 @@ def test_a_loaded_vector_is_folded_and_scopes_are_looked_into() -> None:
         ptx.ld(f32, [x, y], a)
         r[0] = x
         r[1] = double(y)
+        low = reg.scalar(f32)
+        ptx.inst.mov.b64([low, None], a)
+        r[0] = low
 
-    assert code(body)[1:] == ["ld.global.v2.f32 {%acc0, %f1}, [%rd0];", "add.f32 %acc1, %f1, %f1;"]
+    assert code(body)[1:] == [
+        "ld.global.v2.f32 {%acc0, %f1}, [%rd0];", "add.f32 %acc1, %f1, %f1;", "mov.b64 {%acc0, _}, %rd0;",
+    ]  # fmt: skip
 
 
 def test_the_narrower_integer_is_widened_by_its_own_sign() -> None:
@@ -199,6 +236,13 @@ def test_registers_are_hashed_by_identity() -> None:
         x, y = reg.scalar(u32), reg.scalar(u32)
         assert {x: 1, y: 2}[x] == 1
         assert len({x, y, x}) == 2
+        pair, tile = reg.array(u32, 2), smem.alloc(u32, 2)
+        assert (pair[1] in pair, x in pair, f"{pair}") == (True, False, "RegArray('%v_1_', 2, u32)")
+        other: object = tile
+        assert tile == other
+        assert bool(tile)
+        assert [tile, pair].index(pair) == 1
+        assert len({~(x == 1), tile, tile}) == 2
 
     body.ptx()
 

@@ -53,3 +53,17 @@ def refused(body: Callable[..., Any], rule: str, *words: str, marker: str = "# h
         assert word in text_of(caught.value), caught.value
     assert found.help or found.notes, "an error says how to mend it"
     return found
+
+
+def refusal(use: Callable[[], Any], **options: Any) -> tuple[str, str, str | None]:
+    """Trace a kernel that calls a lambda, which must raise at its first line; return code, message and help."""
+
+    def body() -> None:
+        use()
+
+    with pytest.raises(PtxError) as caught:
+        traced(body, **options).ptx()
+    found = caught.value.diagnostics[0]
+    assert found.origin is not None, caught.value
+    assert (found.origin.file, found.line) == (use.__code__.co_filename, use.__code__.co_firstlineno), caught.value
+    return found.code, str(found.message), None if found.help is None else str(found.help)

@@ -1,4 +1,4 @@
-"""The state of a grid in a stream: its predecessor, the CTAs that let the next grid start, and waiting lanes."""
+"""The grid of a stream: its predecessor, the CTAs that let the next grid start, and waiting lanes. Runs nothing."""
 
 from __future__ import annotations
 

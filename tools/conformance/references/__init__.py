@@ -1,8 +1,7 @@
-"""What instructions compute, one operand tuple at a time, in exact integers and fractions. Written from the manual and
-independent of `pyptx.sim`, which they verify.
+"""What instructions compute, one operand tuple at a time, in exact integers and fractions.
 
-A scalar function takes the bits of the inputs as integers, in the order in which a case reads them, and returns the
-bits of each output.
+Written from the manual and independent of `pyptx.sim`, which is what they judge. A scalar function gets the bits of
+the inputs as integers, in the order in which a case reads them, and returns the bits of each output.
 """
 
 from __future__ import annotations
@@ -34,21 +33,21 @@ FAMILIES: tuple[dict[str, Builder], ...] = (
 
 WARPS: dict[str, warp.Builder] = {**warp.BUILDERS, "mma": matrices.product, **memory.WARPS}
 _SLOW = 256
-"""Tuples of a form whose reference is slow: four elements each."""
+"""Tuples of a form whose reference takes long: four elements each."""
 
 
 def scalar_of(case: Case) -> Scalar | None:
     """Return the function of a case, of the first family that has one."""
     for builders in FAMILIES:
         builder = builders.get(case.opcode)
-        scalar = builder(case.modifiers, case) if builder is not None else None
-        if scalar is not None:
-            return scalar
+        found = builder(case.modifiers, case) if builder is not None else None
+        if found is not None:
+            return found
     return None
 
 
 def reference(case: Case, operands: Array) -> Array | None:
-    """Return the results of a case as its kernel stores them, of the first tuples only where the reference is slow;
+    """Return the results of a case as its kernel stores them, of the first tuples only where the reference takes long;
     None where the spelling has no reference."""
     whole = WARPS.get(case.opcode)
     among = whole(case.modifiers, case) if whole is not None else None
@@ -62,12 +61,12 @@ def reference(case: Case, operands: Array) -> Array | None:
         columns.insert(0, [thread & 1 for thread in range(tuples)])
     rows = list(zip(*columns, strict=True)) if columns else [()] * tuples
     if among is not None:
-        answers = [result for start in range(0, tuples, 32) for result in among(rows[start : start + 32])]
+        made = [found for start in range(0, tuples, 32) for found in among(rows[start : start + 32])]
     else:
         assert scalar is not None
-        answers = [scalar(*row) for row in rows]
-    for row, result in enumerate(answers):
-        for position, bits in enumerate(result if isinstance(result, tuple) else (result,)):
+        made = [scalar(*row) for row in rows]
+    for row, found in enumerate(made):
+        for position, bits in enumerate(found if isinstance(found, tuple) else (found,)):
             results[position, row] = bits & 0xFFFFFFFFFFFFFFFF, bits >> 64
     return results
 
@@ -79,7 +78,7 @@ def _tuples(case: Case) -> int:
 
 
 def has_reference(case: Case) -> bool:
-    """Return whether a case has a reference or an error bound."""
+    """Tell whether something judges a case."""
     whole = WARPS.get(case.opcode)
     return (
         (whole is not None and whole(case.modifiers, case) is not None)

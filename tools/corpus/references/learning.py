@@ -1,4 +1,4 @@
-"""Clustering, neighbors, trees, quantization."""
+"""Clustering, neighbours, trees, quantisation."""
 
 from __future__ import annotations
 

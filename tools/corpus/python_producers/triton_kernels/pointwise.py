@@ -1,4 +1,4 @@
-"""Triton kernels without a reduction: activations, gathers, random numbers, atomics, stencils, optimizer steps."""
+"""Triton kernels without a reduction: activations, gathers, random numbers, atomics, stencils, optimiser steps."""
 
 from __future__ import annotations
 

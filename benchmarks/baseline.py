@@ -1,4 +1,4 @@
-"""Compares measured ratios with the committed ones, benchmarks/baseline.json. Knows no benchmark, measures nothing."""
+"""Compare measured ratios with the committed ones, benchmarks/baseline.json. Knows no benchmark, measures nothing."""
 
 from __future__ import annotations
 
@@ -13,46 +13,48 @@ from pathlib import Path
 
 PATH = Path(__file__).with_name("baseline.json")
 FACTOR = 2.0
-"""A ratio is worse when its median and its best both are more than so many times the committed ones.
+"""A ratio is worse if its median and its best value both exceed the committed ones by more than this factor.
 
-Two full runs on two processors with a load of 8 differ by at most 1.2 in this measure and typically by 1.03; their
-medians alone by up to 1.3. First calls beside second ones of a few milliseconds have differed by 1.6, in four runs."""
+Two full runs on two processors with a load of 8 differ by a factor of at most 1.2 in this measure and typically 1.03;
+their medians alone differ by up to 1.3. Ratios of first to second calls of a few milliseconds have differed by 1.6 in
+four runs."""
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """What ours takes over what its peer takes: the median of all rounds, and the best times."""
+    """Our time divided by the peer's: the median over all rounds, and the ratio of the best times."""
 
     median: float
     best: float
 
 
-def change(committed: Ratio, measured: Ratio) -> float:
-    """Return the factor of growth: the smaller of the median's and the best's, since noise rarely moves both."""
+def compute_growth(committed: Ratio, measured: Ratio) -> float:
+    """Return the factor by which a ratio grew: the smaller of the median's and the best's, as noise rarely changes
+    both."""
     return min(measured.median / committed.median, measured.best / committed.best)
 
 
-def worse(committed: Mapping[str, Ratio], measured: Mapping[str, Ratio]) -> list[str]:
-    """Return the names of the ratios that have grown by more than the factor that noise explains."""
+def find_worse(committed: Mapping[str, Ratio], measured: Mapping[str, Ratio]) -> list[str]:
+    """Return the names of the ratios that grew by more than `FACTOR`."""
     known = [name for name in measured if name in committed]
-    return [name for name in known if change(committed[name], measured[name]) > FACTOR]
+    return [name for name in known if compute_growth(committed[name], measured[name]) > FACTOR]
 
 
 def explain(committed: Ratio, measured: Ratio) -> str:
-    """Return what a worse ratio was and is, and what to do."""
+    """Return the committed and the measured value of a worse ratio, and the remedy."""
     return (
         f"expected a ratio of at most {FACTOR * committed.median:.3g} ({FACTOR} times {committed.median:.3g}), "
-        f"measured {measured.median:.3g}; find what became slower, or, if only its peer became faster, "
-        "rewrite the baseline: make bench UPDATE=1"
+        f"measured {measured.median:.3g}; find what became slower, or if only the peer became faster, rewrite the "
+        "baseline: make bench UPDATE=1"
     )
 
 
-def row(name: str, committed: Ratio | None, measured: Ratio) -> str:
-    """Return a line of the report."""
+def format_row(name: str, committed: Ratio | None, measured: Ratio) -> str:
+    """Format a line of the report."""
     start = f"{name:72} {measured.median:9.3g}"
     if committed is None:
         return f"{start}   not in the baseline"
-    factor = change(committed, measured)
+    factor = compute_growth(committed, measured)
     return f"{start} {committed.median:9.3g}   x {factor:4.2f}{'   WORSE' if factor > FACTOR else ''}"
 
 

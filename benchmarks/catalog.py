@@ -1,4 +1,4 @@
-"""Which benchmarks there are, and the pairs of each. Knows no measured ratio."""
+"""List the benchmarks and the pairs of each. Knows no measured ratio."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from benchmarks.baseline import Ratio
 
 NOT_BENCHMARKS = {"__main__", "baseline", "catalog", "ratios"}
 NEEDS = {"sim_peers": ("numba_cuda", "triton")}
-"""What the `bench` extra installs and a benchmark cannot run without."""
+"""The packages of the `bench` extra that a benchmark requires."""
 
 
-def benchmark_names() -> list[str]:
+def list_benchmarks() -> list[str]:
     """Return the names of all benchmarks, one per file."""
     return sorted({path.stem for path in Path(__file__).parent.glob("*.py")} - NOT_BENCHMARKS)
 
 
 @cache
-def load(name: str) -> ratios.Pairs:
+def load_pairs(name: str) -> ratios.Pairs:
     """Return the pairs of a benchmark."""
-    return import_module(f"benchmarks.{name}").pairs()
+    return import_module(f"benchmarks.{name}").list_pairs()
 
 
-def pair_names(name: str) -> list[str]:
+def list_pair_names(name: str) -> list[str]:
     """Return the names of a benchmark's pairs."""
-    return list(load(name))
+    return list(load_pairs(name))
 
 
-def ratio_names() -> set[str]:
+def list_ratio_names() -> set[str]:
     """Return the names of all ratios."""
-    return {f"{name}: {pair}" for name in benchmark_names() for pair in pair_names(name)}
+    return {f"{name}: {pair}" for name in list_benchmarks() for pair in list_pair_names(name)}
 
 
 def measure_pair(name: str, pair: str) -> Ratio:
     """Measure one pair of a benchmark."""
-    times = ratios.measure(load(name)[pair]())
+    times = ratios.measure(load_pairs(name)[pair]())
     return Ratio(times.median, times.best)

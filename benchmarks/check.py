@@ -1,9 +1,9 @@
-"""How fast PTX is checked on one core, in instructions per second and against the time that parsing takes.
+"""Measure how fast one core checks PTX, in instructions per second and relative to the parsing time.
 
     python benchmarks/check.py [--largest 20] [FILE.ptx ...]
 
-Without files: the largest of the test corpus. Times are processor times, the best of several rounds; the first round
-fills the memo tables of the instruction table and does not count.
+The default files are the largest of the test corpus. Times are processor times, the best of several rounds; the first
+round, which fills the caches of the instruction table, does not count.
 """
 
 from __future__ import annotations
@@ -24,39 +24,39 @@ from pyptx.parser import parse  # noqa: E402
 
 def main(arguments: Sequence[str]) -> int:
     """Print the table."""
-    options = _options(arguments)
-    paths: list[Path] = options.files or _largest(options.largest)
+    options = _parse_arguments(arguments)
+    paths: list[Path] = options.files or _find_largest(options.largest)
     texts = [path.read_bytes().decode("utf-8", "surrogateescape") for path in paths]
     modules = [parse(text) for text in texts]
-    instructions = sum(map(_instructions, modules))
+    instructions = sum(map(_count_instructions, modules))
     if not instructions:
         print("no instructions to check: name files", file=sys.stderr)
         return 2
     times = measure(interleave(lambda: [check(module) for module in modules], lambda: [parse(text) for text in texts]))
     print(f"{len(texts)} files, {instructions:,} instructions, {sum(map(len, texts)):,} bytes")
     print(f"check      {instructions / min(times.ours):9,.0f} instructions/s")
-    print(f"           {times.median:9.2f} x the time that parsing takes")
+    print(f"           {times.median:9.2f} x the parsing time")
     return 0
 
 
-def _options(arguments: Sequence[str]) -> argparse.Namespace:
+def _parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Time checking.")
-    parser.add_argument("files", nargs="*", type=Path, help="PTX files; without any, the largest of the test corpus")
-    parser.add_argument("--largest", type=int, default=20, help="how many files of the corpus")
+    parser.add_argument("files", nargs="*", type=Path, help="PTX files; default: the largest of the test corpus")
+    parser.add_argument("--largest", type=int, default=20, help="the number of corpus files")
     return parser.parse_args(arguments)
 
 
-def _largest(count: int) -> list[Path]:
+def _find_largest(count: int) -> list[Path]:
     return sorted((ROOT / "tests" / "corpus").rglob("*.ptx"), key=lambda path: path.stat().st_size)[-count:]
 
 
-def _instructions(module: Module) -> int:
+def _count_instructions(module: Module) -> int:
     return sum(isinstance(statement, Instruction) for statement in visit(module))
 
 
-def pairs() -> Pairs:
-    """Return checking against parsing."""
-    texts = [path.read_bytes().decode("utf-8", "surrogateescape") for path in _largest(5)]
+def list_pairs() -> Pairs:
+    """Compare checking with parsing."""
+    texts = [path.read_bytes().decode("utf-8", "surrogateescape") for path in _find_largest(5)]
 
     def check_all() -> Round:
         modules = [parse(text) for text in texts]

@@ -1,4 +1,4 @@
-"""What first calls cost beside second ones: every cache is cold, then warm. Each pair runs in fresh processes."""
+"""Compare first calls, with cold caches, with second calls. Each pair runs in new processes."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ CALLS = {
 }  # fmt: skip
 
 
-def pairs() -> Pairs:
-    """Return first calls against second ones."""
+def list_pairs() -> Pairs:
+    """Compare first calls with second calls."""
     return {f"{name}: first / second call": partial(first_and_second, *call) for name, call in CALLS.items()}
 
 
 if __name__ == "__main__":
-    show(pairs(), sys.argv[1:])
+    show(list_pairs(), sys.argv[1:])

@@ -1,4 +1,4 @@
-"""What hazard checking costs: lane accesses per second through the engine alone, by the shape of the access."""
+"""Measure the hazard engine alone: lane accesses per second, by the kind of access."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from benchmarks.ratios import Pairs, Round, best, interleave
+from benchmarks.ratios import Pairs, Round, interleave, measure_best
 from pyptx.diagnostics import Span
 from pyptx.sim.hazards import Access, Bytes, Group, Hazards, Place, Space, load, store
 from pyptx.sim.hazards.state import Grid
@@ -18,7 +18,7 @@ SHARED, REPEATS = 65536, 200
 def main() -> None:
     for title, make in CASES.items():
         event, lanes = make()
-        rate = lanes / best(lambda event=event: [event() for _ in range(REPEATS)]) * REPEATS
+        rate = lanes / measure_best(lambda event=event: [event() for _ in range(REPEATS)]) * REPEATS
         print(f"{title:<58} {rate / 1e6:8.1f} M lane-accesses/s")
 
 
@@ -34,35 +34,35 @@ def _place(line: int) -> Place:
     return Place(Span(line, 1), "")
 
 
-def exchange(threads: int, ctas: int, size: int, barriers: bool = True) -> tuple[Callable[[], None], int]:
-    """Store, barrier, load by other threads, barrier: what a tile in shared memory goes through."""
+def make_exchange(threads: int, ctas: int, size: int, barriers: bool = True) -> tuple[Callable[[], None], int]:
+    """Store, barrier, load by other threads, barrier: the life of a tile in shared memory."""
     engine, grid = _engine(threads, ctas)
     numbers = np.concatenate([grid.list_threads(slot) for slot in range(ctas)])
     base = np.repeat([grid.find_shared_base(slot) for slot in range(ctas)], threads)
     group = Group(numbers)
-    mine = base + np.tile(np.arange(threads), ctas) * size
-    other = base + np.tile((np.arange(threads) + 37) % threads, ctas) * size
+    own_cells = base + np.tile(np.arange(threads), ctas) * size
+    other_cells = base + np.tile((np.arange(threads) + 37) % threads, ctas) * size
     write, read = store(_place(1), Space.SHARED, size), load(_place(2), Space.SHARED, size)
     groups = [Group(grid.list_threads(slot)) for slot in range(ctas)]
 
     def event() -> None:
-        engine.access(write, group, mine)
-        for one in groups if barriers else ():
-            engine.barriers.bar(one, _place(3), 0, None, "sync")
-        engine.access(read, group, other if barriers else mine)
-        for one in groups if barriers else ():
-            engine.barriers.bar(one, _place(4), 0, None, "sync")
+        engine.access(write, group, own_cells)
+        for cta_group in groups if barriers else ():
+            engine.barriers.bar(cta_group, _place(3), 0, None, "sync")
+        engine.access(read, group, other_cells if barriers else own_cells)
+        for cta_group in groups if barriers else ():
+            engine.barriers.bar(cta_group, _place(4), 0, None, "sync")
 
-    engine.access(write, group, mine)
-    for one in groups:
-        engine.barriers.bar(one, _place(3), 0, None, "sync")
+    engine.access(write, group, own_cells)
+    for cta_group in groups:
+        engine.barriers.bar(cta_group, _place(3), 0, None, "sync")
     event()
     assert len(engine.findings) == 0
     return event, 2 * len(numbers)
 
 
-def tile(threads: int, size: int) -> tuple[Callable[[], None], int]:
-    """Stores of a tile by the same threads again and again: the access alone."""
+def make_stores(threads: int, size: int) -> tuple[Callable[[], None], int]:
+    """Store a tile repeatedly from the same threads: the access alone."""
     engine, grid = _engine(threads)
     group = Group(grid.list_threads(0))
     addresses = grid.find_shared_base(0) + np.arange(threads) * size
@@ -70,8 +70,8 @@ def tile(threads: int, size: int) -> tuple[Callable[[], None], int]:
     return lambda: engine.access(access, group, addresses), threads
 
 
-def read_tile(threads: int, size: int) -> tuple[Callable[[], None], int]:
-    """Loads of a tile that was written before a barrier."""
+def make_loads(threads: int, size: int) -> tuple[Callable[[], None], int]:
+    """Load a tile that was written before a barrier."""
     engine, grid = _engine(threads)
     group = Group(grid.list_threads(0))
     addresses = grid.find_shared_base(0) + np.arange(threads) * size
@@ -81,8 +81,8 @@ def read_tile(threads: int, size: int) -> tuple[Callable[[], None], int]:
     return lambda: engine.access(access, group, addresses), threads
 
 
-def global_reads(threads: int, ctas: int) -> tuple[Callable[[], None], int]:
-    """Coalesced loads of a buffer that nobody writes."""
+def make_global_loads(threads: int, ctas: int) -> tuple[Callable[[], None], int]:
+    """Load a read-only buffer, coalesced."""
     engine, grid = _engine(threads, ctas)
     numbers = np.concatenate([grid.list_threads(slot) for slot in range(ctas)])
     group = Group(numbers)
@@ -91,8 +91,8 @@ def global_reads(threads: int, ctas: int) -> tuple[Callable[[], None], int]:
     return lambda: engine.access(access, group, addresses), len(numbers)
 
 
-def copies() -> tuple[Callable[[], None], int]:
-    """A 16 KiB bulk load, observed by 128 threads, and read by a wgmma; counted in 16-byte granules."""
+def make_copies() -> tuple[Callable[[], None], int]:
+    """Load 16 KiB in bulk, wait for it in 128 threads, and read it by wgmma; count 16-byte granules."""
     engine, grid = _engine(160)
     thread, base = grid.find_thread(0, 128), grid.find_shared_base(0)
     engine.mbarriers.init(thread, _place(1), base, 1)
@@ -119,26 +119,26 @@ def copies() -> tuple[Callable[[], None], int]:
 
 
 CASES: dict[str, Callable[[], tuple[Callable[[], None], int]]] = {
-    "128 lanes, 16 bytes each: stores": lambda: tile(128, 16),
-    "128 lanes, 16 bytes each: loads": lambda: read_tile(128, 16),
-    "128 lanes, 4 bytes each: loads": lambda: read_tile(128, 4),
-    "1024 lanes, 16 bytes each: stores": lambda: tile(1024, 16),
-    "128 lanes, 16 bytes: store, bar, load, bar": lambda: exchange(128, 1, 16),
-    "32 CTAs of 128 lanes, 16 bytes: store, bar, load, bar": lambda: exchange(128, 32, 16),
-    "32 CTAs of 128 lanes, 4 bytes: store, bar, load, bar": lambda: exchange(128, 32, 4),
-    "4096 lanes, 16 bytes: store, load of their own": lambda: exchange(128, 32, 16, False),
-    "4096 lanes, 16 bytes each: global loads": lambda: global_reads(128, 32),
-    "16 KiB by bulk load and wgmma, in granules": copies,
+    "128 lanes, 16 bytes each: stores": lambda: make_stores(128, 16),
+    "128 lanes, 16 bytes each: loads": lambda: make_loads(128, 16),
+    "128 lanes, 4 bytes each: loads": lambda: make_loads(128, 4),
+    "1024 lanes, 16 bytes each: stores": lambda: make_stores(1024, 16),
+    "128 lanes, 16 bytes: store, bar, load, bar": lambda: make_exchange(128, 1, 16),
+    "32 CTAs of 128 lanes, 16 bytes: store, bar, load, bar": lambda: make_exchange(128, 32, 16),
+    "32 CTAs of 128 lanes, 4 bytes: store, bar, load, bar": lambda: make_exchange(128, 32, 4),
+    "4096 lanes, 16 bytes: store, load of their own": lambda: make_exchange(128, 32, 16, False),
+    "4096 lanes, 16 bytes each: global loads": lambda: make_global_loads(128, 32),
+    "16 KiB by bulk load and wgmma, in granules": make_copies,
 }
 
 
-def pairs() -> Pairs:
-    """Return the engine's accesses against NumPy's copy of as many lanes' bytes to scattered places."""
+def list_pairs() -> Pairs:
+    """Compare the engine's accesses with NumPy, which scatters the bytes of as many lanes."""
     return {f"{title} / NumPy's scatter": partial(compare, make) for title, make in CASES.items()}
 
 
 def compare(make: Callable[[], tuple[Callable[[], None], int]]) -> Round:
-    """Return an event, and what moves 16 bytes for each of its lane accesses."""
+    """Compare an event with moving 16 bytes per lane access."""
     event, lanes = make()
     memory, places = np.zeros((SHARED, 16), np.uint8), (np.arange(lanes) * 37) % SHARED
     values = np.ones((lanes, 16), np.uint8)

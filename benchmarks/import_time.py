@@ -1,6 +1,6 @@
-"""Print what `import pyptx` and the command line cost beside the bare interpreter, in fresh processes.
+"""Compare the start of `import pyptx` and the command line with that of the bare interpreter, in new processes.
 
-Compiled bytecode is in place, as it is from the second run on.
+The bytecode is already compiled, as in every run after the first.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ CASES = {
 }
 
 
-def pairs() -> Pairs:
-    """Return fresh interpreters that do something against one that does nothing."""
+def list_pairs() -> Pairs:
+    """Compare new interpreters that run each case with one that does nothing."""
     return {f"{name} / bare Python": partial(compare, arguments) for name, arguments in CASES.items()}
 
 
 def compare(arguments: list[str]) -> Round:
-    """Return an interpreter with these arguments, and a bare one."""
+    """Compare an interpreter with these arguments with a bare one."""
     return interleave(partial(start, arguments), partial(start, ["-c", "pass"]))
 
 
 def start(arguments: list[str]) -> None:
-    """Run a fresh interpreter, which may write bytecode."""
+    """Run a new interpreter, which may write bytecode."""
     env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     subprocess.run([sys.executable, *arguments], cwd=ROOT, check=True, stdout=subprocess.DEVNULL, env=env)
 
 
 if __name__ == "__main__":
-    show(pairs(), sys.argv[1:])
+    show(list_pairs(), sys.argv[1:])

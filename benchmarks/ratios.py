@@ -1,4 +1,4 @@
-"""Measures ours against peers: interleaved, equally often, in processor time. Knows no benchmark and no baseline."""
+"""Measure our code against peers: interleaved, equally often, in processor time. Knows no benchmark and no baseline."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 Work = Callable[[], object]
 Round = Callable[[], tuple[float, float]]
-"""Measures ours and its peer, as often; returns processor seconds."""
+"""Runs ours and its peer equally often; returns the processor seconds of each."""
 Pairs = dict[str, Callable[[], Round]]
-"""By name, `ours / peer`, what prepares the works. Only a ratio that grows can be a regression, so ours comes first."""
+"""Functions that prepare a round, by name: `ours / peer`. Ours comes first, so a growing ratio is a regression."""
 
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-"""The environment of a measurement: idle threads of BLAS spin after a product, which would count for what runs next."""
+"""The environment of a measurement: idle BLAS threads spin after a product, which would count for what runs next."""
 FEWEST, MOST, BUDGET = 3, 15, 0.4
-"""Rounds of a pair: more than the fewest only while they take less than the budget, in processor seconds."""
+"""The number of rounds of a pair: at least `FEWEST`, then up to `MOST` within a budget of processor seconds."""
 SHORTEST = 0.02
-"""Processor seconds of a round; works that take less are repeated, ours and its peer as often."""
+"""The processor seconds of a round; shorter work is repeated, ours and its peer equally often."""
 
 
 @dataclass(frozen=True)
 class Times:
-    """Processor seconds of ours and its peer, by round."""
+    """The processor seconds of ours and its peer in each round."""
 
     ours: tuple[float, ...]
     peer: tuple[float, ...]
 
     @property
     def median(self) -> float:
-        """Return the median of the rounds' ratios, which a load that slows both leaves alone."""
+        """Return the median of the rounds' ratios; a load that slows both does not change it."""
         return statistics.median([ours / peer for ours, peer in zip(self.ours, self.peer, strict=True)])
 
     @property
@@ -49,53 +49,53 @@ class Times:
         return min(self.ours) / min(self.peer)
 
 
-def processor() -> float:
-    """Return the processor seconds of this process and of its children that have ended."""
+def read_processor_time() -> float:
+    """Return the processor seconds of this process and of its children that have exited."""
     usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
-def seconds(work: Work, repeats: int = 1) -> float:
-    """Return the processor seconds of one of so many runs."""
+def measure_seconds(work: Work, repeats: int = 1) -> float:
+    """Return the processor seconds per run, averaged over `repeats` runs."""
     gc.collect()
-    start = processor()
+    start = read_processor_time()
     for _ in range(repeats):
         work()
-    return (processor() - start) / repeats
+    return (read_processor_time() - start) / repeats
 
 
-def best(work: Work, rounds: int = 3) -> float:
-    """Return the least processor seconds of several runs."""
-    return min(seconds(work) for _ in range(rounds))
+def measure_best(work: Work, rounds: int = 3) -> float:
+    """Return the fewest processor seconds of several runs."""
+    return min(measure_seconds(work) for _ in range(rounds))
 
 
 def interleave(ours: Work, peer: Work, *, confirm: Work | None = None) -> Round:
-    """Return what runs both by turns, each first every other time.
+    """Return a round that runs both, each first every other time.
 
-    Both have run once before, which fills their caches; then `confirm` checks the results of ours."""
+    First run each once to fill its caches; `confirm` checks the results of ours."""
     ours()
     if confirm:
         confirm()
     peer()
-    once = seconds(ours) + seconds(peer)
+    once = measure_seconds(ours) + measure_seconds(peer)
     repeats = math.ceil(SHORTEST / max(once, SHORTEST / 1000))
     turns = itertools.cycle((False, True))
 
     def measure() -> tuple[float, float]:
         if next(turns):
-            time = seconds(peer, repeats)
-            return seconds(ours, repeats), time
-        return seconds(ours, repeats), seconds(peer, repeats)
+            time = measure_seconds(peer, repeats)
+            return measure_seconds(ours, repeats), time
+        return measure_seconds(ours, repeats), measure_seconds(peer, repeats)
 
     return measure
 
 
 def first_and_second(prepare: str, call: str) -> Round:
-    """Return what measures the first and the second time of a call, in a fresh process after its imports."""
+    """Return a round that measures the first and the second run of a call, in a new process after its imports."""
     source = (
-        f"from benchmarks.ratios import seconds\n{prepare}\n"
+        f"from benchmarks.ratios import measure_seconds\n{prepare}\n"
         f"def call():\n    {call}\n"
-        "print(seconds(call), seconds(call))"
+        "print(measure_seconds(call), measure_seconds(call))"
     )
 
     def measure() -> tuple[float, float]:
@@ -103,15 +103,15 @@ def first_and_second(prepare: str, call: str) -> Round:
         first, second = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.split()
         return float(first), float(second)
 
-    measure()  # writes the bytecode, as any earlier use would have
+    measure()  # write the bytecode, as any earlier use would have
     return measure
 
 
 def measure(rounds: Round) -> Times:
     """Measure a pair until it has used its budget."""
     times: list[tuple[float, float]] = []
-    start = processor()
-    while len(times) < FEWEST or (len(times) < MOST and processor() - start < BUDGET):
+    start = read_processor_time()
+    while len(times) < FEWEST or (len(times) < MOST and read_processor_time() - start < BUDGET):
         times.append(rounds())
     ours, peer = zip(*times, strict=True)
     return Times(ours, peer)
@@ -120,7 +120,7 @@ def measure(rounds: Round) -> Times:
 def show(pairs: Pairs, words: Sequence[str] = ()) -> None:
     """Print the times and the ratio of each pair, or only of those whose name contains one of the words.
 
-    Starts the program again if NumPy, once loaded, has taken more than one thread."""
+    Restart the program if NumPy may use more than one thread."""
     if not ONE_THREAD.items() <= os.environ.items():
         os.execve(sys.executable, sys.orig_argv, os.environ | ONE_THREAD)
     for name, prepare in pairs.items():
@@ -134,11 +134,11 @@ def show(pairs: Pairs, words: Sequence[str] = ()) -> None:
 YARDSTICK = "value = table[index + 1] * scale  # a comment\n"
 
 
-def python_source(size: int) -> str:
-    """Return at least so many characters of Python, the same in every version: what `tokenize` reads as a yardstick."""
+def make_python_source(size: int) -> str:
+    """Return at least `size` characters of Python for `tokenize`, the same in every version."""
     return YARDSTICK * math.ceil(size / len(YARDSTICK))
 
 
 def tokenize_all(python: str) -> int:
-    """Return the number of tokens that the standard library reads: pure Python that does not change with us."""
+    """Count tokens with the standard library: pure Python that does not change with our code."""
     return sum(1 for _ in tokenize.generate_tokens(io.StringIO(python).readline))

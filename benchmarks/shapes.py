@@ -1,4 +1,4 @@
-"""CPU time per statement of parser, checker, emitter, transpiler on files of one shape: it must not grow with the file.
+"""Measure the CPU time per statement of parser, checker, emitter and transpiler: it must not grow with the file size.
 
 python benchmarks/shapes.py [--sizes 1000 10000 100000] [--shape labels] [--stage sugar]
 """
@@ -27,66 +27,66 @@ _HEAD = """\
 _REGISTERS = ".reg .pred %p<4>;\n.reg .b32 %r<9>;\n.reg .b64 %rd<9>;\nmov.u32 %r0, %tid.x;\nsetp.eq.u32 %p0, %r0, 0;\n"
 
 
-def _lines(line: str, count: int) -> str:
+def _repeat(line: str, count: int) -> str:
     return "".join([line.format(i) for i in range(count)])
 
 
 DEEPEST = 15_000
-"""The parser refuses more than 20,000 blocks inside each other."""
+"""The nesting depth of generated blocks; the parser rejects more than 20,000."""
 
 
-def _nested(line: str, count: int, innermost: str = "") -> str:
-    """Return so many blocks inside each other, beginning again at the greatest depth."""
+def _nest(line: str, count: int, innermost: str = "") -> str:
+    """Return `count` nested blocks; start over whenever they are `DEEPEST` deep."""
     depth = min(count, DEEPEST)
-    return (_lines(line, depth) + innermost + "}\n" * depth) * (count // depth)
+    return (_repeat(line, depth) + innermost + "}\n" * depth) * (count // depth)
 
 
 SHAPES: dict[str, Callable[[int], str]] = {
-    "instructions": lambda n: _lines("add.u32 %r1, %r1, {};\n", n),
-    "nested blocks": lambda n: _nested("{{\n", n // 2),
-    "redeclared": lambda n: _nested("{{ .reg .b32 %x; mov.b32 %x, {};\n", n // 4),
-    "declarations in depth": lambda n: _nested("{{ .reg .b32 %x;\n", n // 3),
-    "uses in depth": lambda n: _nested("{{\n", n // 2, "add.u32 %r1, %r1, 1;\n@%p0 bra E;\n") + "E:\n",
-    "specials in depth": lambda n: _nested("{{\nmov.u32 %r1, %tid.x;\n", n // 3),
-    "branches out": lambda n: _nested("{{\n@%p0 bra E;\n", n // 3) + "E:\n",
-    "blocks in a row": lambda n: _lines("{{ .reg .b32 %x; mov.b32 %x, {}; }}\n", n // 4),
-    "declarations": lambda n: _lines(".reg .b32 %x{};\n", n // 2) + _lines("mov.b32 %x{}, 1;\n", n // 2),
-    "ranges": lambda n: _lines(".reg .b32 %x{}_<4>;\n", n // 2) + _lines("mov.b32 %x{}_1, 1;\n", n // 2),
-    "late declarations": lambda n: _lines(".reg .b32 %x{0};\nmov.b32 %x{0}, 1;\n", n // 2),
-    "variables": lambda n: _lines(".shared .b32 s{};\n", n // 2) + _lines("mov.u32 %r1, s{};\n", n // 2),
-    "labels": lambda n: _lines("L{}:\n", n),
-    "loops": lambda n: _lines("L{0}:\nsetp.lt.u32 %p1, %r1, {0};\n@%p1 bra L{0};\n", n // 3),
-    "forward branches": lambda n: _lines("@%p0 bra L{};\n", n // 2) + _lines("L{}:\n", n // 2),
-    "branches in a row": lambda n: _lines("@%p0 bra L{0};\nadd.u32 %r1, %r1, 1;\nL{0}:\n", n // 3),
+    "instructions": lambda n: _repeat("add.u32 %r1, %r1, {};\n", n),
+    "nested blocks": lambda n: _nest("{{\n", n // 2),
+    "redeclared": lambda n: _nest("{{ .reg .b32 %x; mov.b32 %x, {};\n", n // 4),
+    "declarations in depth": lambda n: _nest("{{ .reg .b32 %x;\n", n // 3),
+    "uses in depth": lambda n: _nest("{{\n", n // 2, "add.u32 %r1, %r1, 1;\n@%p0 bra E;\n") + "E:\n",
+    "specials in depth": lambda n: _nest("{{\nmov.u32 %r1, %tid.x;\n", n // 3),
+    "branches out": lambda n: _nest("{{\n@%p0 bra E;\n", n // 3) + "E:\n",
+    "blocks in a row": lambda n: _repeat("{{ .reg .b32 %x; mov.b32 %x, {}; }}\n", n // 4),
+    "declarations": lambda n: _repeat(".reg .b32 %x{};\n", n // 2) + _repeat("mov.b32 %x{}, 1;\n", n // 2),
+    "ranges": lambda n: _repeat(".reg .b32 %x{}_<4>;\n", n // 2) + _repeat("mov.b32 %x{}_1, 1;\n", n // 2),
+    "late declarations": lambda n: _repeat(".reg .b32 %x{0};\nmov.b32 %x{0}, 1;\n", n // 2),
+    "variables": lambda n: _repeat(".shared .b32 s{};\n", n // 2) + _repeat("mov.u32 %r1, s{};\n", n // 2),
+    "labels": lambda n: _repeat("L{}:\n", n),
+    "loops": lambda n: _repeat("L{0}:\nsetp.lt.u32 %p1, %r1, {0};\n@%p1 bra L{0};\n", n // 3),
+    "forward branches": lambda n: _repeat("@%p0 bra L{};\n", n // 2) + _repeat("L{}:\n", n // 2),
+    "branches in a row": lambda n: _repeat("@%p0 bra L{0};\nadd.u32 %r1, %r1, 1;\nL{0}:\n", n // 3),
     "nested branches": lambda n: (
-        _lines("@%p0 bra L{};\n", n // 2) + "".join([f"L{i}:\n" for i in reversed(range(n // 2))])
+        _repeat("@%p0 bra L{};\n", n // 2) + "".join([f"L{i}:\n" for i in reversed(range(n // 2))])
     ),
-    "branches to one label": lambda n: _lines("@%p0 bra L;\nadd.u32 %r1, %r1, {};\n", n // 2) + "L:\n",
-    "predicates tested twice": lambda n: _lines(
+    "branches to one label": lambda n: _repeat("@%p0 bra L;\nadd.u32 %r1, %r1, {};\n", n // 2) + "L:\n",
+    "predicates tested twice": lambda n: _repeat(
         "{{ .reg .pred %q; .reg .b32 %y; setp.eq.u32 %q, %r1, {0};\n@%q bra A{0};\nmov.b32 %y, 1;\nA{0}:\n"
         "@%q bra B{0};\nadd.u32 %r1, %r1, %y;\nB{0}:\n}}\n", n // 10
     ),
-    "branches back": lambda n: "L:\n" + _lines("add.u32 %r1, %r1, {};\n@%p0 bra L;\n", n // 2),
+    "branches back": lambda n: "L:\n" + _repeat("add.u32 %r1, %r1, {};\n@%p0 bra L;\n", n // 2),
     "targets": lambda n: (
         "T: .branchtargets " + ", ".join([f"L{i}" for i in range(n // 2)]) + ";\nbrx.idx %r1, T;\n"
-        + _lines("L{}:\n", n // 2)
+        + _repeat("L{}:\n", n // 2)
     ),
-    "lists of targets": lambda n: _lines("T{0}: .branchtargets L{0};\nbrx.idx %r1, T{0};\nL{0}:\n", n // 3),
-    "guards": lambda n: _lines("@%p0 add.u32 %r1, %r1, {};\n", n),
-    "aligned": lambda n: _lines("@%p0 bra L{0};\nbar.sync 0;\nL{0}:\n", n // 3),
-    "constants": lambda n: _lines(
+    "lists of targets": lambda n: _repeat("T{0}: .branchtargets L{0};\nbrx.idx %r1, T{0};\nL{0}:\n", n // 3),
+    "guards": lambda n: _repeat("@%p0 add.u32 %r1, %r1, {};\n", n),
+    "aligned": lambda n: _repeat("@%p0 bra L{0};\nbar.sync 0;\nL{0}:\n", n // 3),
+    "constants": lambda n: _repeat(
         "mov.b32 %r5, {0};\n{{ .reg .b32 %y; .reg .pred %q; shfl.sync.idx.b32 %y, %r0, %r5, 31, -1;\n"
         "setp.eq.u32 %q, %y, 0;\n@%q bra L{0};\nbar.sync 0;\nL{0}:\n}}\n", n // 9
     ),
-    "constants across branches": lambda n: _lines(
+    "constants across branches": lambda n: _repeat(
         "{{ .reg .b32 %x, %y; .reg .pred %q; mov.b32 %x, 0;\n@%p0 bra K{0};\nK{0}:\n"
         "shfl.sync.idx.b32 %y, %r0, %x, 31, -1;\nsetp.eq.u32 %q, %y, 0;\n@%q bra L{0};\nbar.sync 0;\nL{0}:\n}}\n",
         n // 11
     ),
-    "calls": lambda n: _lines("call f, ({});\n", n),
+    "calls": lambda n: _repeat("call f, ({});\n", n),
 }  # fmt: skip
 NAMING = ("late declarations", "variables", "labels", "forward branches", "nested branches", "targets")
-"""Shapes full of names, which grew fastest when all were measured; `make bench` has no time for all."""
+"""The shapes with the most names, whose time grew fastest; `make bench` measures only these."""
 STAGES: dict[str, Callable[[str], object]] = {
     "parse": parse,
     "check": lambda text: check(parse(text), unused=True),
@@ -96,19 +96,19 @@ STAGES: dict[str, Callable[[str], object]] = {
 }
 
 
-def text_of(shape: str, size: int) -> str:
-    """Return a module of about so many statements of a shape."""
+def make_text(shape: str, size: int) -> str:
+    """Return a module of about `size` statements of a shape."""
     return _HEAD + _REGISTERS + SHAPES[shape](size) + "ret;\n}\n"
 
 
-def pairs() -> Pairs:
-    """Return all stages on a file of 4,000 statements against four files of 1,000, by shape."""
+def list_pairs() -> Pairs:
+    """Compare all stages on a file of 2,000 statements with four files of 500, by shape."""
     return {f"{shape}, 2,000 statements / four times 500": partial(compare, shape) for shape in NAMING}
 
 
 def compare(shape: str) -> Round:
-    """Return all stages on one large file, and on four smaller ones."""
-    large, small = text_of(shape, 2_000), text_of(shape, 500)
+    """Compare all stages on one large file with four small ones."""
+    large, small = make_text(shape, 2_000), make_text(shape, 500)
     return interleave(
         lambda: [stage(large) for stage in STAGES.values()],
         lambda: [stage(small) for stage in STAGES.values() for _ in range(4)],
@@ -117,20 +117,20 @@ def compare(shape: str) -> Round:
 
 def main() -> None:
     """Print microseconds per statement."""
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000])
-    options.add_argument("--shape", choices=SHAPES, action="append")
-    options.add_argument("--stage", choices=STAGES, action="append")
-    given = options.parse_args()
-    for shape in given.shape or SHAPES:
-        for stage in given.stage or STAGES:
-            spent: list[str] = []
-            for size in given.sizes:
-                text = text_of(shape, size)
-                begun = process_time()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000])
+    parser.add_argument("--shape", choices=SHAPES, action="append")
+    parser.add_argument("--stage", choices=STAGES, action="append")
+    options = parser.parse_args()
+    for shape in options.shape or SHAPES:
+        for stage in options.stage or STAGES:
+            times: list[str] = []
+            for size in options.sizes:
+                text = make_text(shape, size)
+                start = process_time()
                 STAGES[stage](text)
-                spent.append(f"{(process_time() - begun) / size * 1e6:9.1f}")
-            print(f"{shape:25} {stage:6} {' '.join(spent)} us", flush=True)
+                times.append(f"{(process_time() - start) / size * 1e6:9.1f}")
+            print(f"{shape:25} {stage:6} {' '.join(times)} us", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Times the simulator: `python benchmarks/sim.py`. Prints lane-instructions per second, the best of several runs.
+"""Time the simulator: `python benchmarks/sim.py`. Print lane-instructions per second, the best of several runs.
 
-GEMMs of 256³ to 2048³ on the tensor cores of Hopper and Blackwell, in processor seconds, and how much more checks, a
-random order and the sums of the hardware cost; a size as argument runs only these. Then three kernels, without and with
-every check: RMSNorm of 2048 rows of 8192 (many CTAs, vector loads, shuffles), lanes that all part, and one CTA of 128
-threads that works in shared memory with two barriers per round. All are compared with NumPy.
+First GEMMs of 256³ to 2048³ on the tensor cores of Hopper and Blackwell, in processor seconds, and the extra cost of
+checks, a random schedule and hardware sums; with a size as argument, only these. Then three kernels, unchecked and with
+every check: RMSNorm of 2048 rows of 8192 (many CTAs, vector loads, shuffles), a kernel whose lanes all diverge, and one
+CTA of 128 threads that uses shared memory with two barriers per round. All results are compared with NumPy.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.ratios import Pairs, Round, best, interleave
+from benchmarks.ratios import Pairs, Round, interleave, measure_best
 from pyptx import sim
 from pyptx.ir import Module
 from pyptx.parser import parse
@@ -31,7 +31,7 @@ ROUNDS = 3000
 WARP, STEPS, TURNS, WIDE = 32, 8, 64, 256
 SIZES = (256, 512, 1024, 2048)
 SLOWEST = 1024
-"""The largest size that is run in every way."""
+"""The largest size that runs with all options."""
 WAYS: dict[str, dict[str, Any]] = {
     "checked": {"check": "all"},
     "random order": {"check": "none", "schedule": "random", "seed": 1},
@@ -43,8 +43,8 @@ Gemm = tuple[Callable[..., object], Callable[[], None]]
 _HEAD = ".version 8.5\n.target sm_90\n.address_size 64\n"
 
 
-def rmsnorm() -> Module:
-    """Return y = x / sqrt(mean(x²) + 1e-5) * w, a row per CTA, four elements per thread and step."""
+def make_rmsnorm() -> Module:
+    """Return a kernel for y = x / sqrt(mean(x²) + 1e-5) * w: one row per CTA, four elements per thread and step."""
     steps = COLUMNS // (4 * THREADS)
     squares = "\n".join(f"fma.rn.f32 %f30, %f{n}, %f{n}, %f30;" for n in range(1, 5))
     fold = "\n".join(f"shfl.sync.bfly.b32 %f5, %f30, {n}, 31, -1;\nadd.f32 %f30, %f30, %f5;" for n in (16, 8, 4, 2, 1))
@@ -85,13 +85,13 @@ ret;
 }}""")
 
 
-def rmsnorm_in_numpy(x: NDArray[Any], w: NDArray[Any]) -> NDArray[Any]:
-    """Return what `rmsnorm` computes."""
+def compute_rmsnorm(x: NDArray[Any], w: NDArray[Any]) -> NDArray[Any]:
+    """Compute the result of `make_rmsnorm` in NumPy."""
     return x / np.sqrt((x.astype(np.float64) ** 2).mean(1, keepdims=True) + 1e-5) * w
 
 
-def one_cta() -> Module:
-    """Return x[t] = the result of rounds in which a thread writes its cell and reads the first one."""
+def make_rounds() -> Module:
+    """Return a kernel of rounds in which each thread writes its own cell and reads the first one."""
     return parse(f"""{_HEAD}.visible .entry rounds(.param .u64 x, .param .u32 n)
 {{
 .reg .b64 %rd<4>; .reg .b32 %r<12>; .reg .f32 %f<12>; .reg .pred %p<2>;
@@ -112,8 +112,8 @@ ret;
 }}""")
 
 
-def rounds_in_numpy(count: int) -> NDArray[Any]:
-    """Return what `one_cta` computes."""
+def compute_rounds(count: int) -> NDArray[Any]:
+    """Compute the result of `make_rounds` in NumPy."""
     thread = np.arange(128, dtype=np.int32)
     half, scale = np.float32(0.5), np.float32(2.0**-11)
     x = thread.astype(np.float32)
@@ -124,14 +124,14 @@ def rounds_in_numpy(count: int) -> NDArray[Any]:
     return x
 
 
-def parted() -> Module:
-    """Return a kernel in which every lane of a warp goes a way of its own, of 32, in every round, by its data."""
+def make_diverging() -> Module:
+    """Return a kernel in which each lane of a warp takes one of 32 branches in every round, depending on its data."""
     names = ", ".join(f"$way{n}" for n in range(WARP))
     step = "mad.lo.u32 %x, %x, {}, {};"
     ways = "\n".join(
         f"$way{n}: " + " ".join([step.format(2 * n + 3, n)] * STEPS) + " bra.uni $meet;" for n in range(WARP)
     )
-    return parse(f"""{_HEAD}.visible .entry parted(.param .u64 out)
+    return parse(f"""{_HEAD}.visible .entry diverging(.param .u64 out)
 {{
 .reg .b64 %o; .reg .b32 %r<8>, %x; .reg .pred %p;
 ld.param.u64 %o, [out];
@@ -149,8 +149,8 @@ ret;
 }}""")
 
 
-def parted_in_numpy(count: int) -> NDArray[Any]:
-    """Return what `parted` computes."""
+def compute_diverging(count: int) -> NDArray[Any]:
+    """Compute the result of `make_diverging` in NumPy."""
     x = np.arange(count, dtype=np.uint32)
     thread = x % 128
     for _ in range(TURNS):
@@ -160,83 +160,83 @@ def parted_in_numpy(count: int) -> NDArray[Any]:
     return x
 
 
-def timed(name: str, run: Callable[[], sim.Result]) -> None:
+def print_rate(name: str, run: Callable[[], sim.Result]) -> None:
     """Print the best rate of several runs."""
     least, lanes = float("inf"), 0
     for _ in range(RUNS):
-        started = time.perf_counter()
+        start = time.perf_counter()
         lanes = run().stats.lane_instructions
-        least = min(least, time.perf_counter() - started)
+        least = min(least, time.perf_counter() - start)
     print(f"{name:34}{lanes / 1e6:9.1f} M lane-instructions {least:8.3f} s {lanes / least / 1e6:8.0f} M/s")
 
 
-def gemm_from_ptx(size: int) -> Gemm:
-    """Return a run of the example in PTX, and what compares its result with NumPy."""
+def make_ptx_gemm(size: int) -> Gemm:
+    """Return functions that run the PTX example and compare its result with NumPy."""
     sys.path.insert(0, str(ROOT))
-    demo, (a, b) = import_module("examples.demo"), factors(size)
+    demo, (a, b) = import_module("examples.demo"), draw_factors(size)
     module, d = parse((ROOT / "examples" / "hopper_gemm.ptx").read_text("utf-8")), np.zeros((size, size), np.float32)
     launch: dict[str, Any] = {
         "grid": (size // 128, size // 128), "block": demo.THREADS, "shared": demo.DYNAMIC_SHARED,
-        "args": (sim.Tensor(a, demo.tiles_of(a)), sim.Tensor(b, demo.tiles_of(b)), d, size, size // 64),
+        "args": (sim.Tensor(a, demo.make_map(a)), sim.Tensor(b, demo.make_map(b)), d, size, size // 64),
     }  # fmt: skip
-    return partial(sim.run, module, **launch), lambda: np.testing.assert_allclose(d, product(a, b), atol=1e-2)
+    return partial(sim.run, module, **launch), lambda: np.testing.assert_allclose(d, multiply(a, b), atol=1e-2)
 
 
-def gemm_in_python(name: str, size: int) -> Gemm:
-    """Return a run of an example in Python, and what compares its result with NumPy."""
+def make_python_gemm(name: str, size: int) -> Gemm:
+    """Return functions that run a Python example and compare its result with NumPy."""
     sys.path.insert(0, str(ROOT))
     kernel, c = import_module(f"examples.kernels.{name}").make(), np.zeros((size, size), ml_dtypes.bfloat16)
-    a, b = factors(size)
+    a, b = draw_factors(size)
     return partial(kernel.simulate, a, b, out=c), lambda: np.testing.assert_allclose(
-        c.astype(np.float32), product(a, b), rtol=1e-2, atol=1e-2
+        c.astype(np.float32), multiply(a, b), rtol=1e-2, atol=1e-2
     )
 
 
 GEMMS: dict[str, Callable[[int], Gemm]] = {
-    "hopper_gemm.ptx": gemm_from_ptx,
-    "hopper_gemm.py": partial(gemm_in_python, "hopper_gemm"),
-    "tcgen05_gemm.py": partial(gemm_in_python, "tcgen05_gemm"),
+    "hopper_gemm.ptx": make_ptx_gemm,
+    "hopper_gemm.py": partial(make_python_gemm, "hopper_gemm"),
+    "tcgen05_gemm.py": partial(make_python_gemm, "tcgen05_gemm"),
 }
 
 
-def factors(size: int) -> list[NDArray[Any]]:
-    """Return two square matrices."""
+def draw_factors(size: int) -> list[NDArray[Any]]:
+    """Return two random square matrices."""
     random = np.random.default_rng(0)
     return [random.standard_normal((size, size)).astype(ml_dtypes.bfloat16) for _ in "ab"]
 
 
-def product(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+def multiply(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     """Return a bᵀ."""
     return a.astype(np.float32) @ b.astype(np.float32).T
 
 
-def gemms(size: int) -> None:
-    """Run and time every GEMM of the examples with tensor cores: unchecked, checked, and in ways that cost more."""
+def time_gemms(size: int) -> None:
+    """Run and time every tensor-core GEMM of the examples: unchecked, checked, and with costlier options."""
     for name, make in GEMMS.items():
         run, confirm = make(size)
-        compared(name, size, run)
+        print_times(name, size, run)
         confirm()
 
 
-def compared(name: str, size: int, run: Callable[..., object]) -> None:
-    """Print what a run without checks takes of the processor, and how much more the others do."""
-    plain = warm(partial(run, check="none"))
+def print_times(name: str, size: int, run: Callable[..., object]) -> None:
+    """Print the processor time of an unchecked run, and the times and ratios of the others."""
+    plain = time_warm(partial(run, check="none"))
     line = f"{name + ' ' + str(size):22}{plain * 1e3:7.0f} ms"
     for word, options in WAYS.items():
         if size <= SLOWEST or word == "checked":
-            taken = warm(partial(run, **options))
-            line += f"   {word} {taken * 1e3:6.0f} ms = {taken / plain:4.1f} x"
+            elapsed = time_warm(partial(run, **options))
+            line += f"   {word} {elapsed * 1e3:6.0f} ms = {elapsed / plain:4.1f} x"
     print(line, flush=True)
 
 
-def warm(run: Callable[[], object]) -> float:
-    """Return the least time of the processor in several runs, after one that prepares the kernel."""
+def time_warm(run: Callable[[], object]) -> float:
+    """Return the least processor time of several runs, after one that prepares the kernel."""
     run()
-    return best(run, RUNS)
+    return measure_best(run, RUNS)
 
 
-def pairs() -> Pairs:
-    """Return GEMMs of 256³ in ways that cost more against plain runs, and three kernels against the same in NumPy."""
+def list_pairs() -> Pairs:
+    """Compare GEMMs of 256³ with costlier options with plain runs, and three kernels with NumPy."""
     return {
         f"{name} 256, {way} / plain": partial(compare_ways, name, options)
         for name in GEMMS
@@ -244,72 +244,72 @@ def pairs() -> Pairs:
     } | {
         f"{name}, unchecked / NumPy": prepare
         for name, prepare in {
-            "RMSNorm of 256 rows": rmsnorm_and_numpy,
-            "one CTA, 300 rounds": rounds_and_numpy,
-            "32 ways, 16 CTAs": parted_and_numpy,
+            "RMSNorm of 256 rows": compare_rmsnorm,
+            "one CTA, 300 rounds": compare_rounds,
+            "32 ways, 16 CTAs": compare_diverging,
         }.items()
     }
 
 
 def compare_ways(name: str, options: dict[str, Any]) -> Round:
-    """Return a GEMM with options, and without."""
+    """Compare a GEMM with and without options."""
     run, confirm = GEMMS[name](256)
     return interleave(partial(run, **options), partial(run, check="none"), confirm=confirm)
 
 
-def rmsnorm_and_numpy() -> Round:
-    """Return RMSNorm in the simulator and in NumPy."""
+def compare_rmsnorm() -> Round:
+    """Compare RMSNorm in the simulator and in NumPy."""
     rng = np.random.default_rng(0)
     x, w = rng.standard_normal((256, COLUMNS), np.float32), rng.standard_normal(COLUMNS, np.float32)
-    y, module = np.zeros_like(x), rmsnorm()
+    y, module = np.zeros_like(x), make_rmsnorm()
     return interleave(
         lambda: sim.run(module, grid=256, block=THREADS, args=(x, w, y), check="none"),
-        lambda: rmsnorm_in_numpy(x, w),
-        confirm=lambda: np.testing.assert_allclose(y, rmsnorm_in_numpy(x, w), rtol=1e-5, atol=1e-6),
+        lambda: compute_rmsnorm(x, w),
+        confirm=lambda: np.testing.assert_allclose(y, compute_rmsnorm(x, w), rtol=1e-5, atol=1e-6),
     )
 
 
-def rounds_and_numpy() -> Round:
-    """Return the rounds of one CTA in the simulator and in NumPy."""
-    cells, module = np.zeros(128, np.float32), one_cta()
+def compare_rounds() -> Round:
+    """Compare the rounds of one CTA in the simulator and in NumPy."""
+    cells, module = np.zeros(128, np.float32), make_rounds()
     return interleave(
         lambda: sim.run(module, block=128, args=(cells, 300), check="none"),
-        lambda: rounds_in_numpy(300),
-        confirm=lambda: np.testing.assert_array_equal(cells, rounds_in_numpy(300)),
+        lambda: compute_rounds(300),
+        confirm=lambda: np.testing.assert_array_equal(cells, compute_rounds(300)),
     )
 
 
-def parted_and_numpy() -> Round:
-    """Return lanes that all part in the simulator, and their arithmetic in NumPy."""
-    out, module = np.zeros(16 * 128, np.uint32), parted()
+def compare_diverging() -> Round:
+    """Compare lanes that all diverge in the simulator with their arithmetic in NumPy."""
+    out, module = np.zeros(16 * 128, np.uint32), make_diverging()
     return interleave(
         lambda: sim.run(module, grid=16, block=128, args=(out,), check="none"),
-        lambda: parted_in_numpy(out.size),
-        confirm=lambda: np.testing.assert_array_equal(out, parted_in_numpy(out.size)),
+        lambda: compute_diverging(out.size),
+        confirm=lambda: np.testing.assert_array_equal(out, compute_diverging(out.size)),
     )
 
 
 def main() -> None:
     if len(sys.argv) > 1:
-        gemms(int(sys.argv[1]))
+        time_gemms(int(sys.argv[1]))
         return
     for size in SIZES:
-        gemms(size)
+        time_gemms(size)
     rng = np.random.default_rng(0)
     x, w = rng.standard_normal((ROWS, COLUMNS), np.float32), rng.standard_normal(COLUMNS, np.float32)
     y, cells = np.zeros_like(x), np.zeros(128, np.float32)
-    norm, rounds = rmsnorm(), one_cta()
+    norm, rounds = make_rmsnorm(), make_rounds()
     sim.run(norm, grid=8, block=THREADS, args=(x, w, y))
-    np.testing.assert_allclose(y[:8], rmsnorm_in_numpy(x[:8], w), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(y[:8], compute_rmsnorm(x[:8], w), rtol=1e-5, atol=1e-6)
     sim.run(rounds, block=128, args=(cells, 50))
-    np.testing.assert_array_equal(cells, rounds_in_numpy(50))
-    apart, out = parted(), np.zeros(WIDE * 128, np.uint32)
-    for check, said in (("none", ""), ("all", ", checked")):
+    np.testing.assert_array_equal(cells, compute_rounds(50))
+    diverging, out = make_diverging(), np.zeros(WIDE * 128, np.uint32)
+    for check, label in (("none", ""), ("all", ", checked")):
         run = partial(sim.run, check=check)
-        timed(f"32 ways, {WIDE} CTAs{said}", partial(run, apart, grid=WIDE, block=128, args=(out,)))
-        np.testing.assert_array_equal(out, parted_in_numpy(out.size))
-        timed(f"RMSNorm {ROWS} x {COLUMNS}{said}", partial(run, norm, grid=ROWS, block=THREADS, args=(x, w, y)))
-        timed(f"one CTA, {ROUNDS} rounds{said}", partial(run, rounds, block=128, args=(cells, ROUNDS)))
+        print_rate(f"32 ways, {WIDE} CTAs{label}", partial(run, diverging, grid=WIDE, block=128, args=(out,)))
+        np.testing.assert_array_equal(out, compute_diverging(out.size))
+        print_rate(f"RMSNorm {ROWS} x {COLUMNS}{label}", partial(run, norm, grid=ROWS, block=THREADS, args=(x, w, y)))
+        print_rate(f"one CTA, {ROUNDS} rounds{label}", partial(run, rounds, block=128, args=(cells, ROUNDS)))
 
 
 if __name__ == "__main__":

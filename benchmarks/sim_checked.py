@@ -1,7 +1,7 @@
-"""Times what checking costs: `python benchmarks/sim_checked.py [NAME…]`. Prints processor time with and without checks.
+"""Time the cost of checking: `python benchmarks/sim_checked.py [NAME…]`. Print processor times with and without checks.
 
-Kernels of many kinds: those of the examples, and some that Triton, Numba and nvcc made, launched with more data than
-the tests give them. Each result is compared with NumPy, and a kernel with a finding ends in an error.
+The kernels are the examples, and some that Triton, Numba and nvcc generated, launched with more data than in the tests.
+Each result is compared with NumPy, and a finding is an error.
 """
 
 from __future__ import annotations
@@ -27,75 +27,75 @@ Array = NDArray[Any]
 Shape = int | tuple[int, ...]
 Run = Callable[[str], object]
 Case = Callable[[], tuple[Run, Callable[[], None]]]
-"""Makes what runs a kernel, given what to check, and what compares its result with NumPy."""
+"""Returns functions that run a kernel with a choice of checks, and compare its result with NumPy."""
 SCRATCH = [np.zeros(0, np.uint8)] * 2
-"""Two pointers that Triton passes and none of these kernels uses."""
+"""Two pointers that Triton passes, unused by these kernels."""
 RANDOM = np.random.default_rng(0)
 
 
 @cache
-def corpus(name: str) -> Module:
+def read_corpus(name: str) -> Module:
     """Return a file of the corpus."""
     return parse((ROOT / "tests" / "corpus" / name).read_text("utf-8").rstrip("\0"))
 
 
-def close(got: Array, want: Array, tolerance: float = 1e-2) -> None:
-    np.testing.assert_allclose(got.astype(np.float64), want, rtol=tolerance, atol=tolerance)
+def assert_close(actual: Array, expected: Array, tolerance: float = 1e-2) -> None:
+    np.testing.assert_allclose(actual.astype(np.float64), expected, rtol=tolerance, atol=tolerance)
 
 
-def normal(*shape: int, dtype: object = np.float32) -> Array:
+def draw_normal(*shape: int, dtype: object = np.float32) -> Array:
     return RANDOM.standard_normal(shape).astype(np.dtype(cast("Any", dtype)))
 
 
-def numbers(count: int, below: int) -> Array:
+def draw_integers(count: int, below: int) -> Array:
     return RANDOM.integers(0, below, count).astype(np.int32)
 
 
-def example(name: str, out: tuple[int, ...], dtype: object, *given: Array, tolerance: float = 2e-2) -> Case:
-    """Return a kernel of the examples, which compares with its own reference."""
+def make_example(name: str, out: tuple[int, ...], dtype: object, *inputs: Array, tolerance: float = 2e-2) -> Case:
+    """Return the case of an example kernel, whose result is compared with the example's reference."""
 
-    def made() -> tuple[Run, Callable[[], None]]:
+    def prepare() -> tuple[Run, Callable[[], None]]:
         module = import_module(f"examples.kernels.{name}")
         kernel, result = module.make(), np.zeros(out, np.dtype(cast("Any", dtype)))
 
         def run(check: str) -> object:
             result.fill(0)
-            return kernel.simulate(*given, out=result, check=check)
+            return kernel.simulate(*inputs, out=result, check=check)
 
-        return run, lambda: close(result, np.asarray(module.reference(*given), np.float64), tolerance)
+        return run, lambda: assert_close(result, np.asarray(module.reference(*inputs), np.float64), tolerance)
 
-    return made
+    return prepare
 
 
-def numba(*arrays: Array) -> list[Any]:
-    """Return arrays as Numba passes them: owner, parent, size, size of an item, address, shape, strides."""
+def pack_arrays(*arrays: Array) -> list[Any]:
+    """Return arrays as Numba passes them: owner, parent, size, item size, address, shape, strides."""
     return [v for a in arrays for v in (0, 0, a.size, a.itemsize, a, *a.shape, *a.strides)]
 
 
-def launched(
-    file: str, grid: Shape, block: Shape, args: list[Any], output: Array, want: Callable[[], Array], shared: int = 0,
-    entry: str = "", tolerance: float = 1e-2,
+def make_corpus(
+    file: str, grid: Shape, block: Shape, args: list[Any], output: Array, compute_expected: Callable[[], Array],
+    shared: int = 0, entry: str = "", tolerance: float = 1e-2,
 ) -> Case:  # fmt: skip
-    """Return a kernel of the corpus, the first of its file or one by name."""
+    """Return the case of a corpus kernel: an entry by name, or the first of its file."""
 
-    def made() -> tuple[Run, Callable[[], None]]:
-        module, wanted = corpus(file), want()
-        arrays: list[Array] = [one for one in args if isinstance(one, np.ndarray)]
-        start = [one.copy() for one in arrays]
+    def prepare() -> tuple[Run, Callable[[], None]]:
+        module, expected = read_corpus(file), compute_expected()
+        arrays: list[Array] = [array for array in args if isinstance(array, np.ndarray)]
+        start = [array.copy() for array in arrays]
 
         def run(check: str) -> object:
-            for held, fresh in zip(arrays, start, strict=True):
-                held[...] = fresh
+            for array, initial in zip(arrays, start, strict=True):
+                array[...] = initial
             return sim.run(module, entry or None, grid=grid, block=block, args=args, shared=shared, check=check)
 
-        return run, lambda: close(output, wanted, tolerance)
+        return run, lambda: assert_close(output, expected, tolerance)
 
-    return made
+    return prepare
 
 
-def bitonic(count: int, threads: int) -> Case:
-    """Return a sort of as many keys as threads in each CTA: a barrier after each exchange in shared memory."""
-    steps = [(size, gap) for size in powers(threads) for gap in reversed(powers(size))]
+def make_sort_case(count: int, threads: int) -> Case:
+    """Return the case of a bitonic sort of one key per thread, with barriers around each exchange in shared memory."""
+    steps = [(size, gap) for size in list_powers(threads) for gap in reversed(list_powers(size))]
     body = "\n".join(
         f"""xor.b32 %r5, %r1, {gap // 2}; shl.b32 %r6, %r5, 2; add.s32 %r6, %r6, %r10;
         st.shared.s32 [%r4], %r3; bar.sync 0; ld.shared.s32 %r7, [%r6]; bar.sync 0;
@@ -114,122 +114,127 @@ mul.wide.u32 %rd2, %r2, 4; add.s64 %rd1, %rd1, %rd2; ld.global.s32 %r3, [%rd1];
 mov.u32 %r10, keys; shl.b32 %r4, %r1, 2; add.s32 %r4, %r4, %r10;
 {body}
 st.global.s32 [%rd1], %r3; ret; }}""")
-    start = numbers(count, 1 << 20)
+    start = draw_integers(count, 1 << 20)
     keys = start.copy()
 
     def run(check: str) -> object:
         keys[...] = start
         return sim.run(module, grid=count // threads, block=threads, args=[keys], check=check)
 
-    return lambda: (run, lambda: close(keys, np.sort(start.reshape(-1, threads)).reshape(-1)))
+    return lambda: (run, lambda: assert_close(keys, np.sort(start.reshape(-1, threads)).reshape(-1)))
 
 
-def powers(up_to: int) -> list[int]:
-    """Return the powers of two from 2 on."""
+def list_powers(up_to: int) -> list[int]:
+    """Return the powers of two from 2 to `up_to`."""
     return [1 << n for n in range(1, up_to.bit_length())]
 
 
-def rows() -> dict[str, Case]:
-    """Return kernels that go through vectors and rows."""
-    wide, tall, length = normal(1024, 1024), normal(2048, 200), 1 << 17
-    gain, shift, y = normal(200), normal(200), np.zeros((2048, 200), np.float32)
+def make_row_cases() -> dict[str, Case]:
+    """Return the cases that process vectors and rows."""
+    wide, tall, length = draw_normal(1024, 1024), draw_normal(2048, 200), 1 << 17
+    gain, shift, y = draw_normal(200), draw_normal(200), np.zeros((2048, 200), np.float32)
     mean, deviation = np.zeros(2048, np.float32), np.zeros(2048, np.float32)
     norm = (tall - tall.mean(1, keepdims=True)) / np.sqrt(tall.var(1, keepdims=True) + 1e-5) * gain + shift
-    x, sums, total = numbers(length, 100), np.zeros(length, np.int32), np.zeros(1, np.int32)
-    state, few, grid = np.zeros(length // 64, np.uint64), numbers(length, 64), normal(1024, 1024)
-    bins, relaxed, long = np.zeros(64, np.int32), np.zeros_like(grid), normal(2048, 256)
+    x, sums, total = draw_integers(length, 100), np.zeros(length, np.int32), np.zeros(1, np.int32)
+    state, few_keys, grid = np.zeros(length // 64, np.uint64), draw_integers(length, 64), draw_normal(1024, 1024)
+    bins, relaxed, long = np.zeros(64, np.int32), np.zeros_like(grid), draw_normal(2048, 256)
     running = np.zeros_like(long)
-    wanted = np.zeros_like(grid)
-    np.copyto(wanted[1:-1, 1:-1], (grid[:-2, 1:-1] + grid[2:, 1:-1] + grid[1:-1, :-2] + grid[1:-1, 2:]) / 4)
-    bytes_ = numbers(1 << 20, 256).astype(np.uint8)
+    expected = np.zeros_like(grid)
+    np.copyto(expected[1:-1, 1:-1], (grid[:-2, 1:-1] + grid[2:, 1:-1] + grid[1:-1, :-2] + grid[1:-1, 2:]) / 4)
+    bytes_ = draw_integers(1 << 20, 256).astype(np.uint8)
     return {
-        "vector add": example("vector_add", (1 << 20,), np.float32, normal(1 << 20), normal(1 << 20)),
-        "softmax": example("softmax", wide.shape, np.float32, wide),
-        "RMSNorm": example("rmsnorm", wide.shape, np.float32, wide, normal(1024)),
-        "transpose": example("transpose", wide.shape, np.float32, wide),
-        "histogram": example("histogram", (256,), np.uint32, bytes_),
-        "bitonic sort": bitonic(1 << 16, 256),
-        "layer norm (Triton)": launched(
+        "vector add": make_example("vector_add", (1 << 20,), np.float32, draw_normal(1 << 20), draw_normal(1 << 20)),
+        "softmax": make_example("softmax", wide.shape, np.float32, wide),
+        "RMSNorm": make_example("rmsnorm", wide.shape, np.float32, wide, draw_normal(1024)),
+        "transpose": make_example("transpose", wide.shape, np.float32, wide),
+        "histogram": make_example("histogram", (256,), np.uint32, bytes_),
+        "bitonic sort": make_sort_case(1 << 16, 256),
+        "layer norm (Triton)": make_corpus(
             "triton/layernorm.sm_75.ptx", 2048, 128, [tall, gain, shift, y, mean, deviation, 200, 1e-5, *SCRATCH], y,
             lambda: norm, 1024,
         ),
-        "scan of rows (Triton)": launched(
+        "scan of rows (Triton)": make_corpus(
             "triton/cumsum.sm_86.ptx", 2048, 128, [long, running, *SCRATCH], running, lambda: long.cumsum(1), 16
         ),
-        "scan by flags (nvcc)": launched(
+        "scan by flags (nvcc)": make_corpus(
             "nvcc/scan.sm_86.ptx", 512, 64, [x[: 512 * 64], sums[: 512 * 64], state[:512]], sums[: 512 * 64],
             lambda: x[: 512 * 64].cumsum(), entry="lookback_scan",
         ),
-        "reduction (Numba)": launched(
-            "numba/reduce_block.sm_75.ptx", length // 128, 128, numba(x, total), total, lambda: x.sum(keepdims=True)
+        "reduction (Numba)": make_corpus(
+            "numba/reduce_block.sm_75.ptx", length // 128, 128, pack_arrays(x, total), total,
+            lambda: x.sum(keepdims=True),
         ),
-        "histogram (Numba)": launched(
-            "numba/histogram_shared.sm_86.ptx", 32, 64, numba(few, bins), bins, lambda: np.bincount(few, minlength=64)
+        "histogram (Numba)": make_corpus(
+            "numba/histogram_shared.sm_86.ptx", 32, 64, pack_arrays(few_keys, bins), bins,
+            lambda: np.bincount(few_keys, minlength=64),
         ),
-        "stencil (Numba)": launched(
-            "numba/jacobi_step.sm_89.ptx", (128, 128), (8, 8), numba(grid, relaxed), relaxed, lambda: wanted
+        "stencil (Numba)": make_corpus(
+            "numba/jacobi_step.sm_89.ptx", (128, 128), (8, 8), pack_arrays(grid, relaxed), relaxed, lambda: expected
         ),
     }  # fmt: skip
 
 
-def matrices() -> dict[str, Case]:
-    """Return products of matrices and attention."""
-    a, b = (normal(512, 512, dtype=ml_dtypes.bfloat16) for _ in "ab")
-    left, right = (normal(512, 512, dtype=np.float16) for _ in "ab")
+def make_matrix_cases() -> dict[str, Case]:
+    """Return the cases of matrix products and attention."""
+    a, b = (draw_normal(512, 512, dtype=ml_dtypes.bfloat16) for _ in "ab")
+    left, right = (draw_normal(512, 512, dtype=np.float16) for _ in "ab")
     narrow, single = (
         np.zeros((512, 512), np.float32),
-        [normal(128, 128), normal(128, 128), np.zeros((128, 128), np.float32)],
+        [draw_normal(128, 128), draw_normal(128, 128), np.zeros((128, 128), np.float32)],
     )
-    q, k, v = (normal(4, 256, 32, dtype=np.float16) for _ in "qkv")
-    heads, out = [normal(2, 256, 128, dtype=ml_dtypes.bfloat16) for _ in "qkv"], np.zeros_like(q)
-    thin, deep = normal(256, 128, dtype=np.float16), normal(128, 256, dtype=np.float16)
+    q, k, v = (draw_normal(4, 256, 32, dtype=np.float16) for _ in "qkv")
+    heads, out = [draw_normal(2, 256, 128, dtype=ml_dtypes.bfloat16) for _ in "qkv"], np.zeros_like(q)
+    thin, deep = draw_normal(256, 128, dtype=np.float16), draw_normal(128, 256, dtype=np.float16)
     parts = np.zeros((256, 256), np.float32)
     return {
-        "mma.sync GEMM": example("mma_gemm", (512, 512), ml_dtypes.bfloat16, a, b, tolerance=0.3),
-        "wgmma GEMM": example("hopper_gemm", (512, 512), ml_dtypes.bfloat16, a, b, tolerance=0.3),
-        "tcgen05 GEMM": example("tcgen05_gemm", (512, 512), ml_dtypes.bfloat16, a, b, tolerance=0.3),
-        "wgmma attention": example("attention", heads[0].shape, ml_dtypes.bfloat16, *heads),
-        "cp.async GEMM (Triton)": launched(
+        "mma.sync GEMM": make_example("mma_gemm", (512, 512), ml_dtypes.bfloat16, a, b, tolerance=0.3),
+        "wgmma GEMM": make_example("hopper_gemm", (512, 512), ml_dtypes.bfloat16, a, b, tolerance=0.3),
+        "tcgen05 GEMM": make_example("tcgen05_gemm", (512, 512), ml_dtypes.bfloat16, a, b, tolerance=0.3),
+        "wgmma attention": make_example("attention", heads[0].shape, ml_dtypes.bfloat16, *heads),
+        "cp.async GEMM (Triton)": make_corpus(
             "triton/matmul_f16.sm_80.ptx", (16, 8), 128, [left, right, narrow, 512, 512, 512, *SCRATCH], narrow,
-            lambda: product(left, right), 12288,
+            lambda: multiply(left, right), 12288,
         ),
-        "GEMM by atomics (Triton)": launched(
+        "GEMM by atomics (Triton)": make_corpus(
             "triton/split_k.sm_86.ptx", (8, 8, 2), 128, [thin, deep, parts, 256, 128, *SCRATCH], parts,
-            lambda: product(thin, deep), 8192,
+            lambda: multiply(thin, deep), 8192,
         ),
-        "tiled GEMM (Numba)": launched(
-            "numba/matmul_tiled.sm_100.ptx", (16, 16), (8, 8), numba(*single), single[2],
-            lambda: product(single[0], single[1]),
+        "tiled GEMM (Numba)": make_corpus(
+            "numba/matmul_tiled.sm_100.ptx", (16, 16), (8, 8), pack_arrays(*single), single[2],
+            lambda: multiply(single[0], single[1]),
         ),
-        "attention (Triton)": launched(
+        "attention (Triton)": make_corpus(
             "triton/attention.sm_80.ptx", (8, 4), 128, [q, k, v, out, 256, 32**-0.5, *SCRATCH], out,
             lambda: attention(q, k, v), 10240,
         ),
     }  # fmt: skip
 
 
-def product(x: Array, y: Array) -> Array:
+def multiply(x: Array, y: Array) -> Array:
     return x.astype(np.float32) @ y.astype(np.float32)
 
 
 def attention(q: Array, k: Array, v: Array) -> Array:
-    """Return softmax(q kᵀ / √d) v of each head."""
+    """Compute softmax(q kᵀ / √d) v of each head."""
     q, k, v = (x.astype(np.float64) for x in (q, k, v))
     weights = np.exp(q @ k.transpose(0, 2, 1) * q.shape[2] ** -0.5)
     return weights / weights.sum(2, keepdims=True) @ v
 
 
-def pairs() -> Pairs:
-    """Return runs with every check against runs without any."""
-    return {f"{name}: checked / unchecked": partial(compare, case) for name, case in (rows() | matrices()).items()}
+def list_pairs() -> Pairs:
+    """Compare runs with every check with unchecked runs."""
+    return {
+        f"{name}: checked / unchecked": partial(compare, case)
+        for name, case in (make_row_cases() | make_matrix_cases()).items()
+    }
 
 
 def compare(case: Case) -> Round:
-    """Return both runs of a kernel."""
+    """Compare both runs of a kernel."""
     run, confirm = case()
     return interleave(lambda: run("all"), lambda: run("none"), confirm=confirm)
 
 
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
-    show(pairs(), sys.argv[1:])
+    show(list_pairs(), sys.argv[1:])

@@ -1,9 +1,9 @@
-"""How time and memory grow with the grid: `python benchmarks/sim_growth.py`.
+"""Measure how time and memory grow with the grid: `python benchmarks/sim_growth.py`.
 
-Every line is a process of its own: RMSNorm of so many rows, a Hopper GEMM of so many tiles with K = 256, without checks
-and with all of them. Memory is what the run needs beyond the process with its arrays, at most: a batch of CTAs, and
-a copy of the output, which callers' arrays get when the run has succeeded; of checks also what they know of each byte
-of global memory that was touched. Then what a first, small, checked run takes from the start of Python.
+Each line is a separate process: RMSNorm of a number of rows, or a Hopper GEMM of a number of tiles with K = 256, both
+unchecked and with all checks. Memory is the peak beyond the process with its arrays: a batch of CTAs, a copy of the
+output (written to the caller's arrays when the run succeeds), and with checks the state of each accessed byte of global
+memory. The last line is the time of a first, small, checked run including the start of Python.
 """
 
 from __future__ import annotations
@@ -35,50 +35,50 @@ np.testing.assert_allclose(c.astype("f4"), a.astype("f4") @ b.astype("f4").T, rt
 """
 
 
-def peak() -> float:
-    """Return the most memory that this process has had, in MB."""
+def read_peak_memory() -> float:
+    """Return the peak memory of this process in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def rmsnorm(rows: int, check: str) -> tuple[int, float, float]:
-    """Return the number of CTAs of a run over rows, the memory before it, and its time."""
+def run_rmsnorm(rows: int, check: str) -> tuple[int, float, float]:
+    """Run RMSNorm; return its number of CTAs, the memory before the run, and its time."""
     kernels = import_module("benchmarks.sim")
     rng = np.random.default_rng(0)
     columns: int = kernels.COLUMNS
     x, w = rng.standard_normal((rows, columns), np.float32), rng.standard_normal(columns, np.float32)
     y = np.full_like(x, np.nan)
-    before, started = peak(), time.process_time()
-    sim.run(kernels.rmsnorm(), grid=rows, block=kernels.THREADS, args=(x, w, y), check=check)
-    taken = time.process_time() - started
-    want = x[-8:] / np.sqrt((x[-8:].astype(np.float64) ** 2).mean(1, keepdims=True) + 1e-5) * w
-    np.testing.assert_allclose(y[-8:], want, rtol=1e-5, atol=1e-6)
-    return rows, before, taken
+    before, start = read_peak_memory(), time.process_time()
+    sim.run(kernels.make_rmsnorm(), grid=rows, block=kernels.THREADS, args=(x, w, y), check=check)
+    elapsed = time.process_time() - start
+    expected = x[-8:] / np.sqrt((x[-8:].astype(np.float64) ** 2).mean(1, keepdims=True) + 1e-5) * w
+    np.testing.assert_allclose(y[-8:], expected, rtol=1e-5, atol=1e-6)
+    return rows, before, elapsed
 
 
-def gemm(size: int, check: str) -> tuple[int, float, float]:
-    """Return the number of CTAs of a product of size x size, the memory before it, and its time."""
+def run_gemm(size: int, check: str) -> tuple[int, float, float]:
+    """Run a GEMM of size x size; return its number of CTAs, the memory before the run, and its time."""
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal((size, DEPTH), np.float32).astype(ml_dtypes.bfloat16) for _ in "ab")
     kernel, c = import_module("examples.kernels.hopper_gemm").make(), np.full((size, size), np.nan, ml_dtypes.bfloat16)
-    before, started = peak(), time.process_time()
+    before, start = read_peak_memory(), time.process_time()
     kernel.simulate(a, b, out=c, check=check)
-    taken = time.process_time() - started
-    want = a[-64:].astype(np.float32) @ b.astype(np.float32).T
-    np.testing.assert_allclose(c[-64:].astype(np.float32), want, rtol=1e-2, atol=1e-1)
-    return size * size // TILE, before, taken
+    elapsed = time.process_time() - start
+    expected = a[-64:].astype(np.float32) @ b.astype(np.float32).T
+    np.testing.assert_allclose(c[-64:].astype(np.float32), expected, rtol=1e-2, atol=1e-1)
+    return size * size // TILE, before, elapsed
 
 
-def alone(*given: str) -> str:
-    """Return what this file prints when it runs one point."""
-    made = subprocess.run([sys.executable, __file__, *given], check=True, capture_output=True, text=True)
-    return made.stdout
+def run_alone(*arguments: str) -> str:
+    """Run one measurement in a new process, and return its output."""
+    process = subprocess.run([sys.executable, __file__, *arguments], check=True, capture_output=True, text=True)
+    return process.stdout
 
 
-def pairs() -> Pairs:
-    """Return a grid against four grids of a quarter of its CTAs."""
+def list_pairs() -> Pairs:
+    """Compare a grid with four grids of a quarter of its CTAs."""
     runs = {
-        "RMSNorm of 512 rows / four times 128": (rmsnorm, 512, 128),
-        "GEMM of 1024² / four times 512²": (gemm, 1024, 512),
+        "RMSNorm of 512 rows / four times 128": (run_rmsnorm, 512, 128),
+        "GEMM of 1024² / four times 512²": (run_gemm, 1024, 512),
     }
     return {
         f"{name}, check={check}": partial(compare, *run, check)
@@ -88,7 +88,7 @@ def pairs() -> Pairs:
 
 
 def compare(run: Callable[[int, str], object], large: int, small: int, check: str) -> Round:
-    """Return a large run, and four small ones."""
+    """Compare a large run with four small ones."""
     return interleave(lambda: run(large, check), lambda: [run(small, check) for _ in range(4)])
 
 
@@ -96,19 +96,18 @@ def main() -> None:
     sys.path.insert(0, str(ROOT))
     if len(sys.argv) > 1:
         name, size, check = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-        ctas, before, taken = {"rmsnorm": rmsnorm, "gemm": gemm}[name](size, check)
-        print(
-            f"{name:8} {size:5} check={check:5}{ctas:6} CTAs {taken:8.3f} s {taken / ctas * 1e6:7.0f} us/CTA", end=" "
-        )
-        print(f"{peak() - before:6.0f} MB beyond {before:5.0f}")
+        ctas, before, elapsed = {"rmsnorm": run_rmsnorm, "gemm": run_gemm}[name](size, check)
+        time_text = f"{elapsed:8.3f} s {elapsed / ctas * 1e6:7.0f} us/CTA"
+        memory_text = f"{read_peak_memory() - before:6.0f} MB beyond {before:5.0f}"
+        print(f"{name:8} {size:5} check={check:5}{ctas:6} CTAs {time_text} {memory_text}")
         return
     for check in ("none", "all"):
         for name, sizes in GRIDS.items():
             for size in sizes:
-                print(alone(name, str(size), check), end="", flush=True)
-    started = time.perf_counter()
+                print(run_alone(name, str(size), check), end="", flush=True)
+    start = time.perf_counter()
     subprocess.run([sys.executable, "-c", FIRST], check=True, cwd=ROOT)
-    print(f"a Hopper GEMM of one tile, every check on, imports included: {time.perf_counter() - started:.2f} s")
+    print(f"a Hopper GEMM of one tile, every check on, imports included: {time.perf_counter() - start:.2f} s")
 
 
 if __name__ == "__main__":

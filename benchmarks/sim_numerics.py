@@ -1,4 +1,4 @@
-"""What bit-exact tensor-core sums cost against float32 ones, from codes to sums, on one 256x256x256 product."""
+"""Compare the time of bit-exact tensor-core sums and float32 sums on one 256x256x256 product, including decoding."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ CASES = (
 )
 
 
-def pairs() -> Pairs:
-    """Return the sums of the hardware against those in float32."""
+def list_pairs() -> Pairs:
+    """Compare hardware sums with float32 sums."""
     return {
-        f"{instruction} sm_{sm} {name}: hardware sums / float32 sums": partial(sums, instruction, sm, name)
+        f"{instruction} sm_{sm} {name}: hardware sums / float32 sums": partial(compare_sums, instruction, sm, name)
         for instruction, sm, name in CASES
     }
 
 
-def sums(instruction: str, sm: int, name: str) -> Round:
-    """Return both products of the same random codes."""
+def compare_sums(instruction: str, sm: int, name: str) -> Round:
+    """Compare both products of the same random values."""
     generator = np.random.default_rng(0)
     a, b = (encode(generator.standard_normal((SIZE, SIZE)), name) for _ in range(2))
-    c, how = np.zeros((SIZE, SIZE), np.float32), select_rule(instruction, sm, name)
+    c, rule = np.zeros((SIZE, SIZE), np.float32), select_rule(instruction, sm, name)
     return interleave(
-        lambda: dot(prepare_operand(decode(a, name), name), prepare_operand(decode(b, name), name), c, how),
+        lambda: dot(prepare_operand(decode(a, name), name), prepare_operand(decode(b, name), name), c, rule),
         lambda: fast_dot(decode(a, name).astype(np.float32), decode(b, name).astype(np.float32), c),
     )
 
 
 if __name__ == "__main__":
-    show(pairs(), sys.argv[1:])
+    show(list_pairs(), sys.argv[1:])

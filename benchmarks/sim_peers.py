@@ -1,7 +1,7 @@
-"""Times the simulator against what else runs GPU kernels on a CPU: `python benchmarks/sim_peers.py`.
+"""Time the simulator against others that run GPU kernels on a CPU: `python benchmarks/sim_peers.py`.
 
-Two peers, both in this process: Numba's CUDA simulator on a vector kernel, and Triton's interpreter on a tiled GEMM.
-The GEMM's PTX is what Triton itself makes of the very kernel that it interprets. Needs the `bench` extra.
+The peers are Numba's CUDA simulator on a vector kernel and Triton's interpreter on a tiled GEMM, both in this process.
+Triton compiles the PTX of the GEMM from the same kernel that it interprets. Needs the `bench` extra.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pyptx import sim
 from pyptx.parser import parse
 
 PEERS = Path(__file__).with_name("peers")
-"""Kernels in the peers' languages: peers/numba_saxpy.py and peers/triton_gemm.py."""
+"""The directory of the peers' kernels, peers/numba_saxpy.py and peers/triton_gemm.py."""
 LENGTH, THREADS = 4096, 128
 SIZE, TILE, DEPTH = 256, 64, 32
 
@@ -45,15 +45,17 @@ SAXPY = f"""\
 """
 
 
-def pairs() -> Pairs:
-    """Return runs of pyptx against the same kernels in the peers."""
-    return {f"saxpy of {LENGTH}, check={check} / Numba": partial(against_numba, check) for check in ("none", "all")} | {
-        f"GEMM of {SIZE}³, check={check} / Triton": partial(against_triton, check) for check in ("none", "all")
+def list_pairs() -> Pairs:
+    """Compare runs of pyptx with the same kernels in the peers."""
+    checks = ("none", "all")
+    return {
+        **{f"saxpy of {LENGTH}, check={check} / Numba": partial(compare_with_numba, check) for check in checks},
+        **{f"GEMM of {SIZE}³, check={check} / Triton": partial(compare_with_triton, check) for check in checks},
     }
 
 
-def against_numba(check: str) -> Round:
-    """y = a x + y on one array. Numba runs a Python thread per CUDA thread."""
+def compare_with_numba(check: str) -> Round:
+    """Compare y = a x + y with Numba, which runs a Python thread per CUDA thread."""
     saxpy = load_peer("numba_saxpy").saxpy
     x = np.random.default_rng(0).standard_normal(LENGTH, np.float32)
     module, y, peer = parse(SAXPY), np.ones(LENGTH, np.float32), np.ones(LENGTH, np.float32)
@@ -65,39 +67,39 @@ def against_numba(check: str) -> Round:
     )
 
 
-def against_triton(check: str) -> Round:
-    """C = A B of halves, a tile per CTA."""
+def compare_with_triton(check: str) -> Round:
+    """Compare C = A B in f16, one tile per CTA, with Triton."""
     torch, kernel = importlib.import_module("torch"), load_peer("triton_gemm").gemm
-    ptx = compiled(SIZE, TILE, DEPTH)
+    ptx = compile_gemm(SIZE, TILE, DEPTH)
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal((SIZE, SIZE)).astype(np.float16) for _ in range(2))
     ours, peer = np.zeros((SIZE, SIZE), np.float32), np.zeros((SIZE, SIZE), np.float32)
     tensors = [torch.from_numpy(array) for array in (a, b, peer)]
-    grid, want = (SIZE // TILE, SIZE // TILE), a.astype(np.float64) @ b.astype(np.float64)
+    grid, expected = (SIZE // TILE, SIZE // TILE), a.astype(np.float64) @ b.astype(np.float64)
     module, args = parse(ptx["ptx"]), [a, b, ours, *[np.zeros(0, np.uint8)] * 2]
     kernel[grid](*tensors, size=SIZE, tile=TILE, depth=DEPTH)
-    np.testing.assert_allclose(peer, want, rtol=1e-3, atol=1e-2)
+    np.testing.assert_allclose(peer, expected, rtol=1e-3, atol=1e-2)
     return interleave(
         lambda: sim.run(module, grid=grid, block=128, shared=ptx["shared"], args=args, check=check),
         lambda: kernel[grid](*tensors, size=SIZE, tile=TILE, depth=DEPTH),
-        confirm=lambda: np.testing.assert_allclose(ours, want, rtol=1e-3, atol=1e-2),
+        confirm=lambda: np.testing.assert_allclose(ours, expected, rtol=1e-3, atol=1e-2),
     )
 
 
 def load_peer(name: str) -> ModuleType:
-    """Return a file of kernels, which the peers interpret."""
+    """Import a file of kernels that a peer interprets."""
     os.environ |= {"NUMBA_ENABLE_CUDASIM": "1", "TRITON_INTERPRET": "1"}
     if str(PEERS) not in sys.path:
         sys.path.append(str(PEERS))
     return importlib.import_module(name)
 
 
-def compiled(*sizes: int) -> dict[str, Any]:
-    """Return the PTX that Triton makes of its GEMM, and the shared memory that it needs."""
+def compile_gemm(*sizes: int) -> dict[str, Any]:
+    """Return the PTX that Triton compiles from its GEMM, and its size of shared memory."""
     command = [sys.executable, str(PEERS / "triton_gemm.py"), *map(str, sizes)]
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     return json.loads(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
 
 
 if __name__ == "__main__":
-    show(pairs(), sys.argv[1:])
+    show(list_pairs(), sys.argv[1:])

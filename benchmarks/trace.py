@@ -1,4 +1,4 @@
-"""How long tracing and printing a kernel takes per instruction, and that it grows linearly.
+"""Measure the time per instruction to trace and print a kernel; it must not grow with the kernel.
 
     python benchmarks/trace.py [--most 200000]
 
@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.ratios import Pairs, Round, interleave, python_source, seconds, tokenize_all
+from benchmarks.ratios import Pairs, Round, interleave, make_python_source, measure_seconds, tokenize_all
 from pyptx import Kernel, TensorSpec, Tile, kernel, ptx, reg, smem
 from pyptx.dsl.scopes import intrinsic
 from pyptx.reg import Reg
@@ -38,7 +38,7 @@ def adds(count: int) -> Kernel:
 
 
 def operators(count: int) -> Kernel:
-    """Return a kernel of operators, each making a register."""
+    """Return a kernel of operators, each of which creates a register."""
 
     @kernel
     def expression() -> None:
@@ -63,7 +63,7 @@ def products(count: int) -> Kernel:
 
 
 def helpers(count: int) -> Kernel:
-    """Return a kernel whose instructions are written three helpers deep."""
+    """Return a kernel whose instructions are emitted three function calls deep."""
 
     def first(x: Reg) -> None:
         second(x)
@@ -100,7 +100,7 @@ def accesses(count: int) -> Kernel:
 
 
 def barriers(count: int) -> Kernel:
-    """Return a kernel of operations on barriers of a ring."""
+    """Return a kernel of operations on a ring of mbarriers."""
 
     @kernel
     def ring() -> None:
@@ -144,24 +144,24 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _least(make: Callable[[int], Kernel], size: int) -> float:
-    return min(seconds(make(size).ptx) for _ in range(3 if size < 100_000 else 1))
+    return min(measure_seconds(make(size).ptx) for _ in range(3 if size < 100_000 else 1))
 
 
-def pairs() -> Pairs:
-    """Return tracing against `tokenize`, and a kernel of ten times as many instructions against ten kernels."""
+def list_pairs() -> Pairs:
+    """Compare tracing with `tokenize`, and one kernel with ten kernels of a tenth of its size."""
     return {f"{make.__name__}, 1,000 instructions / tokenize of 50 kB": partial(compare, make) for make in KINDS} | {
         f"{make.__name__}, 5,000 instructions / ten times 500": partial(grow, make) for make in (operators, accesses)
     }
 
 
 def compare(make: Callable[[int], Kernel]) -> Round:
-    """Return tracing a kernel, and reading Python."""
-    python = python_source(50_000)
+    """Compare tracing a kernel with tokenizing Python."""
+    python = make_python_source(50_000)
     return interleave(lambda: make(1_000).ptx(), lambda: tokenize_all(python))
 
 
 def grow(make: Callable[[int], Kernel]) -> Round:
-    """Return tracing one large kernel, and ten smaller ones."""
+    """Compare tracing one large kernel with tracing ten small ones."""
     return interleave(lambda: make(5_000).ptx(), lambda: [make(500).ptx() for _ in range(10)])
 
 

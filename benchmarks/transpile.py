@@ -1,4 +1,4 @@
-"""How long it takes per instruction to turn PTX into Python, and to run that Python, and that both grow linearly.
+"""Measure the time per instruction to turn PTX into Python and to run that Python; both must not grow with the file.
 
     python benchmarks/transpile.py [--most 100000] [FILE.ptx]
 
@@ -17,7 +17,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.ratios import Pairs, Round, best, interleave
+from benchmarks.ratios import Pairs, Round, interleave, measure_best
 from pyptx.codegen import ptx_to_python
 from pyptx.ir import Instruction, visit
 from pyptx.parser import parse
@@ -52,8 +52,8 @@ HEAD = """\
 """
 
 
-def text(instructions: int) -> str:
-    """Return a module as nvcc spaces it, with about so many instructions."""
+def make_text(instructions: int) -> str:
+    """Return a module of about `instructions` instructions, formatted like nvcc's output."""
     rounds = instructions // 8
     return HEAD.format(max(rounds, 8)) + "".join([ROUND.format(i) for i in range(rounds)]) + "\tret;\n\n}\n"
 
@@ -61,24 +61,25 @@ def text(instructions: int) -> str:
 def measure(name: str, source: str) -> None:
     """Print the microseconds per instruction of every step."""
     count = sum(isinstance(node, Instruction) for node in visit(parse(source)))
-    ptx_to_python(source)  # the first time makes tables that stay
-    transpiled, python = best(lambda: ptx_to_python(source)), ptx_to_python(source)
-    compiled, code = best(lambda: compile(python, "generated.py", "exec")), compile(python, "generated.py", "exec")
-    run = best(lambda: trace(code))
+    ptx_to_python(source)  # the first call fills caches
+    transpiled, python = measure_best(lambda: ptx_to_python(source)), ptx_to_python(source)
+    compiled = measure_best(lambda: compile(python, "generated.py", "exec"))
+    code = compile(python, "generated.py", "exec")
+    run = measure_best(lambda: trace(code))
     assert trace(code) == source
-    each = [f"{1e6 * seconds / count:7.1f}" for seconds in (transpiled, compiled, run)]
-    print(f"{name:28} {count:8} {' '.join(each)}", flush=True)
+    times = [f"{1e6 * seconds / count:7.1f}" for seconds in (transpiled, compiled, run)]
+    print(f"{name:28} {count:8} {' '.join(times)}", flush=True)
 
 
 def trace(code: CodeType) -> str:
-    """Return the PTX that a compiled Python file writes."""
+    """Return the PTX that a compiled Python file generates."""
     scope: dict[str, Any] = {"__name__": "generated"}
     exec(code, scope)
     return scope["module"].ptx()
 
 
-def pairs() -> Pairs:
-    """Return the steps there and back against parsing, and a file of ten times the size against ten files."""
+def list_pairs() -> Pairs:
+    """Compare the steps to Python and back with parsing, and a file with ten files of a tenth of its size."""
     return {
         "to plain Python / parsing": partial(compare, ptx_to_python),
         "to idiomatic Python / parsing": partial(compare, idiomatic),
@@ -88,26 +89,26 @@ def pairs() -> Pairs:
 
 
 def compare(step: Callable[[str], object]) -> Round:
-    """Return a step of the transpiler, and parsing."""
-    source = text(500)
+    """Compare a step of the transpiler with parsing."""
+    source = make_text(500)
     return interleave(lambda: step(source), lambda: parse(source))
 
 
 def idiomatic(source: str) -> str:
-    """Return Python that reads as if it were written by hand."""
+    """Return idiomatic Python."""
     return ptx_to_python(source, sugar=True)
 
 
 def run_python() -> Round:
-    """Return running a Python file, and parsing the PTX that it writes."""
-    source = text(500)
+    """Compare running a Python file with parsing the PTX that it generates."""
+    source = make_text(500)
     code = compile(ptx_to_python(source), "generated.py", "exec")
     return interleave(lambda: trace(code), lambda: parse(source))
 
 
 def grow() -> Round:
-    """Return one large file, and ten smaller ones."""
-    small, large = text(500), text(5_000)
+    """Compare one large file with ten small ones."""
+    small, large = make_text(500), make_text(5_000)
     return interleave(lambda: idiomatic(large), lambda: [idiomatic(small) for _ in range(10)])
 
 
@@ -122,7 +123,7 @@ def main() -> None:
         return
     for size in SIZES:
         if size <= arguments.most:
-            measure(f"{size} instructions", text(size))
+            measure(f"{size} instructions", make_text(size))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import pytest
 from benchmarks import baseline
 from benchmarks.__main__ import judge, update
 from benchmarks.baseline import FACTOR, Ratio
-from benchmarks.catalog import ratio_names
+from benchmarks.catalog import list_ratio_names
 from benchmarks.ratios import Times, interleave
 
 COMMITTED = {"a: x / y": Ratio(2.0, 1.0), "a: y / z": Ratio(0.1, 0.1)}
@@ -33,16 +33,16 @@ def scaled(median: float, best: float) -> dict[str, Ratio]:
     ],
 )
 def test_a_ratio_is_worse_when_its_median_and_its_best_both_grow(median: float, best: float, names: list[str]) -> None:
-    assert baseline.worse(COMMITTED, scaled(median, best)) == names
+    assert baseline.find_worse(COMMITTED, scaled(median, best)) == names
 
 
 def test_a_new_ratio_and_one_that_was_not_measured_are_not_worse() -> None:
-    assert baseline.worse(COMMITTED, {"b: new": Ratio(1e9, 1e9)}) == []
-    assert "not in the baseline" in baseline.row("b: new", None, Ratio(1e9, 1e9))
+    assert baseline.find_worse(COMMITTED, {"b: new": Ratio(1e9, 1e9)}) == []
+    assert "not in the baseline" in baseline.format_row("b: new", None, Ratio(1e9, 1e9))
 
 
 def test_a_line_shows_both_ratios_and_their_quotient() -> None:
-    line = baseline.row("a: x / y", Ratio(2, 1), Ratio(5, 3))
+    line = baseline.format_row("a: x / y", Ratio(2, 1), Ratio(5, 3))
     assert line.split()[-5:] == ["5", "2", "x", "2.50", "WORSE"]
 
 
@@ -60,7 +60,7 @@ def test_a_rewritten_baseline_reads_back_and_holds_only_ratios(tmp_path: Path) -
 
 
 def test_the_baseline_names_exactly_what_the_benchmarks_measure() -> None:
-    assert set(baseline.read()) == ratio_names()
+    assert set(baseline.read()) == list_ratio_names()
 
 
 def test_a_run_that_cannot_measure_every_benchmark_keeps_the_baseline(capsys: pytest.CaptureFixture[str]) -> None:

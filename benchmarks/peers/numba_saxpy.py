@@ -1,9 +1,9 @@
-"""The kernel that sim_peers.py gives to Numba, whose simulator replaces the global `cuda` of a kernel's file."""
+"""The Numba kernel of sim_peers.py, in its own file because Numba's simulator replaces the module's global `cuda`."""
 
 from numba import cuda
 
 
 @cuda.jit
 def saxpy(x, y, a):
-    at = cuda.grid(1)
-    y[at] = a * x[at] + y[at]
+    index = cuda.grid(1)
+    y[index] = a * x[index] + y[index]

@@ -1,6 +1,6 @@
-"""The GEMM that sim_peers.py gives to Triton; run as a program, it prints the PTX that Triton makes of it, as JSON.
+"""The Triton GEMM of sim_peers.py. Run as a program, this file prints the PTX that Triton compiles from it as JSON.
 
-A file of its own because Triton reads the source of what it compiles, and cannot compile while it interprets.
+It is a separate file because Triton reads the source of a kernel, and one process cannot both compile and interpret.
 """
 
 import json
@@ -29,8 +29,8 @@ def main() -> None:
 
     constants = {name: int(value) for name, value in zip(("size", "tile", "depth"), sys.argv[1:], strict=True)}
     signature = {"a": "*fp16", "b": "*fp16", "c": "*fp32"} | dict.fromkeys(constants, "constexpr")
-    made = triton.compile(ASTSource(gemm, signature, constants), target=GPUTarget("cuda", 90, 32))
-    print(json.dumps({"ptx": made.asm["ptx"], "shared": made.metadata.shared}))
+    binary = triton.compile(ASTSource(gemm, signature, constants), target=GPUTarget("cuda", 90, 32))
+    print(json.dumps({"ptx": binary.asm["ptx"], "shared": binary.metadata.shared}))
 
 
 if __name__ == "__main__":

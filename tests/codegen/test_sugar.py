@@ -172,7 +172,7 @@ def test_time_is_linear_in_the_number_of_instructions() -> None:
 )
 def test_no_shape_of_a_file_costs_more_than_its_size(shape: str, stage: str, large: int) -> None:
     def cost(size: int) -> float:
-        text = shapes.text_of(shape, size)
+        text = shapes.make_text(shape, size)
         start = time.process_time()
         shapes.STAGES[stage](text)
         return (time.process_time() - start) / size
@@ -183,7 +183,7 @@ def test_no_shape_of_a_file_costs_more_than_its_size(shape: str, stage: str, lar
 
 def test_blocks_that_declare_but_never_use_a_register_cost_no_more_than_blocks_that_do() -> None:
     def cost(shape: str, size: int) -> float:
-        text = shapes.text_of(shape, size)
+        text = shapes.make_text(shape, size)
         start = time.process_time()
         ptx_to_python(text, sugar=True)
         return time.process_time() - start

@@ -21,10 +21,8 @@ from pyptx.sim.launch.verdicts import add_findings, cite_lines, judge_findings, 
 from pyptx.sim.observers import watching
 from pyptx.sim.observers.checks import Checks, parse_choice
 from pyptx.sim.observers.checks.choice import Check
-from pyptx.sim.program.blocks import Code
 from pyptx.sim.program.linking import combine_modules
 from pyptx.sim.program.python_names import find_python_names
-from pyptx.sim.program.registers import Row
 from pyptx.sim.reports.findings import group_by_cause
 from pyptx.sim.rules import faults
 from pyptx.sim.scheduling.places import Stand, list_groups, list_stands, number_ctas
@@ -149,8 +147,9 @@ class Machine:
         """Return the registers of the function in which a thread is, in the types that they are declared with: by their
         names in PTX, and by the variable of a kernel in Python if one register alone has it."""
         batch, lane = self._find_lane(cta, thread)
-        code = self._find_code(batch, lane)
-        values = {name: _read_value(batch, row, lane) for (name, _), row in sorted(code.rows.by_name.items())}
+        code = next(batch.blocks[pc].code for _, pc, _, lanes in list_groups(batch) if lane in lanes.index)
+        rows = sorted(code.rows.by_name.items())
+        values = {name: watching.read_register(batch.machine, row)[lane] for (name, _), row in rows}
         return values | {variable: values[name] for name, variable in self._variables.items() if name in values}
 
     @hide_frames
@@ -286,12 +285,6 @@ class Machine:
             raise faults.error(faults.ARGUMENTS, None, f"CTA {cta}, thread {thread}: {text}")
         return self._batch, thread * shape.ctas + [*map(int, numbers)].index(cta)
 
-    def _find_code(self, batch: Scheduler, lane: int) -> Code:
-        for _, pc, _, lanes in list_groups(batch):
-            if lane in lanes.index:
-                return batch.blocks[pc].code
-        return batch.program.entry
-
     def _find_address(self, at: str) -> int:
         name, _, offset = at.partition("+")
         places = self._launch.launch.shared_names.places
@@ -315,13 +308,3 @@ def _parse_dtype(dtype: Any) -> np.dtype[Any]:
     except TypeError:
         expectation = "a dtype of NumPy, or a type of PTX such as 'u32', is expected"
         raise faults.error(faults.ARGUMENTS, None, f"{dtype!r} is no type of elements: {expectation}") from None
-
-
-def _read_value(batch: Scheduler, row: Row, lane: int) -> Any:
-    """Return a register of a lane: a tuple for a vector, a Python integer for 128 bits."""
-    if row.type == "b128":
-        low, high = (int(watching.read_register(batch.machine, row, half)[lane]) for half in (0, 1))
-        return low | high << 64
-    if row.count > 1:
-        return tuple(watching.read_register(batch.machine, row, element)[lane] for element in range(row.count))
-    return watching.read_register(batch.machine, row)[lane]

@@ -78,7 +78,7 @@ class _Grid:
 
     def start(self) -> None:
         """Let the first CTAs run."""
-        self.flight.describe_places = lambda: [] if self.batch is None else describe_places(self.batch)
+        self.flight.describe_places = self._describe_places
         self.flight.count_unfinished = self.count_unfinished
         self.batches = self.launch.batches([] if self.checks is None else [self.checks], self.flight)
         self.batch = next(self.batches)
@@ -96,8 +96,6 @@ class _Grid:
 
     def count_unfinished(self) -> int:
         """Count the CTAs that have not ended."""
-        if self.batch is None:
-            return 0 if self.flight.has_ended else self.flight.ctas
         return self.launch.pending_clusters.remaining * self.launch.pending_clusters.size + int(self._find_live().sum())
 
     def lets_next_start(self) -> bool:
@@ -108,6 +106,10 @@ class _Grid:
             return False
         numbers = self.batch.machine.numbers[self._find_live()].tolist()
         return all(number in self.flight.trigger_ctas for number in numbers)
+
+    def _describe_places(self) -> list[str]:
+        assert self.batch is not None
+        return describe_places(self.batch)
 
     def _find_live(self) -> Any:
         assert self.batch is not None
@@ -160,16 +162,16 @@ class _Stream:
         """Make lanes runnable when none is in any grid."""
         progress = [batch.rouse() for batch in batches]
         progress += [retry(batch) for batch in batches if not batch.polling]
-        if any(progress) or any(batch.ready for batch in batches):
-            for batch in batches:
-                batch.stalls.reset()
-        else:
-            sleepers = [batch for batch in batches if batch.polling]
-            repeats = [batch.stalls.count_round(batch) for batch in sleepers]
+        has_progress = any(progress) or any(batch.ready for batch in batches)
+        if not has_progress:
+            repeats = [batch.stalls.count_round(batch) for batch in batches if batch.polling]
             timeouts = [time_out(batch) for batch in batches] if all(repeats) else []
-            if all(repeats) and not any(timeouts):
+            has_progress = any(timeouts)
+            if all(repeats) and not has_progress:
                 raise make_stream_deadlock(batches, [grid.flight.label for grid in self.queue])
         for batch in batches:
+            if has_progress:
+                batch.stalls.reset()
             batch.unpark()
 
 

@@ -70,7 +70,8 @@ class Watch(Observer):
         numbers = np.array(number_ctas(batch))
         for index, (name, row) in enumerate(self.rows):
             now, before = read_register(batch.machine, row), self._before[index]
-            lanes = np.flatnonzero(now.view(f"u{now.itemsize}") != before.view(f"u{now.itemsize}"))
+            bits = now.dtype if row.count > 1 else np.dtype(f"u{now.itemsize}")
+            lanes = np.flatnonzero(now.view(bits) != before.view(bits))
             if len(lanes):
                 block, shape = batch.running[0], batch.shape
                 place = make_place(block, block.steps[-1] if block.steps else None)
@@ -98,8 +99,11 @@ def watch(program: Program, names: Sequence[str]) -> Watch:
     return Watch(rows, variables)
 
 
-def read_register(machine: Batch, row: Row, element: int = 0) -> Array:
-    """Return a register's value in every lane, in its declared type if NumPy has it."""
+def read_register(machine: Batch, row: Row) -> Array:
+    """Return a register's value in every lane: in its declared type if NumPy has it, Python integers for 128 bits."""
+    if row.count > 1:
+        low, high = (machine.views[row.letter][row.index + half].astype(object) for half in (0, 1))
+        return low | high << 64
     dtype = dtype_of(row.type)
     is_native = dtype.itemsize == np.dtype(CLASSES[row.letter]).itemsize
-    return machine.views[row.letter + (suffix_of(dtype) if is_native else "")][row.index + element]
+    return machine.views[row.letter + (suffix_of(dtype) if is_native else "")][row.index]

@@ -172,8 +172,6 @@ class BatchKnowledge:
         )
         sources = self.reach.find_sources(match_arrival, state.program.variables.find_shared_symbol(address))
         missing = advice.describe_phase(phase, pending, count, tx, phase & 1)
-        if pending > count:
-            missing += f" ({count} by init, the rest by cp.async.mbarrier.arrive)"
         last_threads, init = self._find_history(wait.key)
         history = [f"{self._describe_last(source, last_threads)}" for source in sources]
         if not sources:

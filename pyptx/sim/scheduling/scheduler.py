@@ -178,11 +178,9 @@ class Scheduler(State):
         if len(set(afters)) == 1:
             return afters[0]
         for part, after in zip(parts, afters, strict=True):
-            if after < 0:
-                if leave(self, block, depth, part, after):
-                    continue
-                after = block.pc + 1
-            if after <= block.pc and block.polls:
+            if after < 0:  # The outcomes of parts differ only at a branch: lanes of this part take both ways.
+                leave(self, block, depth, part, after)
+            elif after <= block.pc and block.polls:
                 self.park(depth, after, part)
             else:
                 self.push(depth, after, part)

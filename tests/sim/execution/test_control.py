@@ -244,3 +244,20 @@ $end: mov.u32 %r0, 3;
 )
 def test_barriers_that_no_cta_has(body: str, code: str, words: str) -> None:
     reported(kernel(body), code, words, block=1, args=(np.zeros(1, "u4"),), check="none")
+
+
+def test_barriers_and_masks_may_be_constant_expressions() -> None:
+    """Warps 0 and 1 meet at barrier 3 without warps 2 and 3, which meet at another."""
+    body = """mov.u32 %r1, cells; mad.lo.u32 %r1, %t, 4, %r1; st.shared.u32 [%r1], %t; setp.ge.u32 %p0, %t, 64;
+@%p0 bra others;
+bar.sync 1+2, 32*2;
+bra both;
+others: bar.warp.sync 2-3;
+bar.sync 16/4, 64;
+both: xor.b32 %r2, %t, 32; mov.u32 %r1, cells; mad.lo.u32 %r1, %r2, 4, %r1; ld.shared.u32 %r0, [%r1];
+shfl.sync.bfly.b32 %r0, %r0, 1, 31, ~0;"""
+    found = results(f"{body}\n{STORE}", 128, module=".shared .u32 cells[128];", check="all")
+    assert found == [t ^ 33 for t in range(128)]
+    waits = body.replace("bar.sync 16/4, 64;", "bar.sync 5-1, 32*3;")
+    reported(kernel(waits, module=".shared .u32 cells[128];"), "PTX0990", "barrier 4 of CTA 0", "2 of 3 warps",
+             block=128, args=(np.zeros(128, np.int32),))  # fmt: skip

@@ -13,8 +13,9 @@ import pytest
 from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
+from pyptx.sim.launch import overlaps
 from pyptx.sim.state.unstarted import PendingClusters
-from pyptx.tensormap import ElementType, TensorMap
+from pyptx.tensormap import ElementType, TensorMap, encode
 from tests.sim.kernels import kernel, reported
 
 COPY = kernel(
@@ -275,3 +276,23 @@ def test_a_wrong_tensor_map_names_its_argument() -> None:
 
 def test_a_cluster_may_have_sixteen_ctas() -> None:
     sim.run(parse(NUMBER), args=[np.zeros(512, np.uint32), 1], block=32, grid=16, cluster=16)
+
+
+def test_a_tensor_map_alone_is_passed_as_its_bytes() -> None:
+    tensor_map = replace(MAP, address=1 << 20)
+    text = kernel(
+        "ld.param.u64 %rd1, [out]; mad.wide.u32 %o, %t, 4, %rd1; mov.b64 %rd2, s; cvta.param.u64 %rd2, %rd2;\n"
+        "mad.wide.u32 %rd2, %t, 4, %rd2; ld.u32 %r1, [%rd2]; st.global.u32 [%o], %r1;",
+        params=".param .align 64 .b8 s[128], .param .u64 out",
+    )
+    out = np.zeros(32, np.uint32)
+    sim.run(parse(text), block=32, args=[tensor_map, out])
+    assert out.tobytes() == encode(tensor_map)
+
+
+def test_views_whose_overlap_is_too_much_work_to_rule_out_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    buffer = np.zeros(1000, np.uint32)
+    views = [np.lib.stride_tricks.as_strided(buffer[first:], (4, 2, 3), (8, 60, 104)) for first in (0, 36)]
+    sim.run(parse(COPY), block=24, args=views)
+    monkeypatch.setattr(overlaps, "_MOST_WORK", 1)
+    reported(COPY, "PTX1102", "the arguments 0 and 1 share memory", block=24, args=views)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tqdm
 
 from pyptx import sim
 from pyptx.diagnostics import PtxError
@@ -92,6 +93,54 @@ def test_control_c_in_the_shell_prints_the_report(tmp_path: Path) -> None:
     assert "instructions; arrays are unchanged" in done.stderr
     assert "64 × " in done.stderr
     assert "Traceback" not in done.stderr
+
+
+STREAM = """
+import resource, signal
+from pathlib import Path
+import numpy as np
+from pyptx import sim
+from pyptx.diagnostics import PtxError
+from pyptx.parser import parse
+from tests.sim.kernels import kernel
+
+out = np.full(64, 9, np.int32)
+first = parse(kernel("mov.u32 %r0, 5; st.global.u32 [%o], %r0; griddepcontrol.launch_dependents; bar.sync 1, 96;"))
+second = parse(kernel("loop: add.u32 %r1, %r1, 1;\\nbra loop;"))
+sim.stream([sim.Launch(parse(kernel("")), args=[out])])
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
+signal.setitimer(signal.ITIMER_REAL, 0.5)
+launches = [
+    sim.Launch(first, block=64, args=[out]),
+    sim.Launch(second, block=32, args=[out], programmatic=True, label="again"),
+    sim.Launch(second, block=32, args=[out]),
+]
+try:
+    sim.stream(launches, max_steps=10**12, check="none")
+except KeyboardInterrupt as stopped:
+    print(type(stopped).__name__, stopped)
+assert out.tolist() == [9] * 64
+
+pages = int(Path("/proc/self/statm").read_text().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (100 << 20),) * 2)
+try:
+    sim.stream([sim.Launch(first, grid=1 << 17, block=256, args=[out])] * 2, batch_lanes=1 << 30, check="none")
+except PtxError as error:
+    print(error.diagnostics[0].code, error.diagnostics[0].line, error.diagnostics[0].message)
+"""
+
+
+def test_a_stream_that_is_interrupted_or_has_no_memory_says_so() -> None:
+    root = Path(__file__).parents[3]
+    done = subprocess.run([sys.executable, "-c", STREAM], cwd=root, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    stopped, *places, memory = done.stdout.splitlines()
+    assert re.fullmatch(r"Interrupted stopped after [1-9]\d* instructions; arrays are unchanged", stopped)
+    assert places[0] == "  64 × waiting at `bar.sync` at <module 1>:11:76: `k (launch 1)` CTA 0 warp 0 …"
+    assert re.fullmatch(r"  32 × \w+ at `\w+(.u32)?` at <module 2>:1[12]:\d+: `again` CTA 0 warp 0 …", places[1])
+    assert len(places) == 2
+    assert memory.startswith(f"PTX1107 5 no memory for grids of {1 << 26} threads: ")
 
 
 class Terminal(io.StringIO):
@@ -241,3 +290,50 @@ def test_the_step_limit_says_where_the_threads_are() -> None:
     assert found.code == "PTX1122"
     assert any(note.startswith("32 × waiting at `bar.sync`") for note in found.notes)
     assert found.help == "pass a higher `max_steps` if it should run longer"
+
+
+ENDED = [(5, 32), (9, 64), (14, 96), (18, 128), (23, 160), (27, 192)]
+
+
+def test_the_bar_counts_threads_that_have_ended_and_instructions(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[tuple[str, int]] = []
+
+    class Bar:
+        """A bar of tqdm that remembers what it shows."""
+
+        def __init__(self, **options: Any) -> None:
+            self.n, self.text = 0, ""
+            assert options["total"] == 3 * 64
+
+        def __enter__(self) -> Bar:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            shown.append(("end", self.n))
+
+        def set_postfix_str(self, text: str, refresh: bool) -> None:
+            assert not refresh
+            self.text = text
+
+        def update(self, count: int) -> None:
+            self.n += count
+            shown.append((self.text, self.n))
+
+    monkeypatch.setattr(tqdm, "tqdm", Bar)
+    monkeypatch.setattr(progress, "_EVERY", 1)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    text = kernel("setp.lt.u32 %p0, %t, 32;\n@%p0 exit;\nbar.sync 0;\nadd.u32 %r1, %t, 1;\nbar.sync 0;")
+    sim.run(parse(text), grid=3, block=64, args=(np.zeros(64 * 3, np.int32),), batch_lanes=64)
+    assert shown == [*((f"{count} instructions", ended) for count, ended in ENDED), ("end", 192)]
+
+
+def test_a_launch_says_so_within_its_first_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Terminal()
+    monkeypatch.setattr(progress, "_EVERY", 1)
+    monkeypatch.setattr(progress, "_SETTLED", 0)
+    monkeypatch.setattr(progress, "_VERY_LONG", 0)
+    monkeypatch.setattr(progress, "_FASTEST", float("inf"))
+    monkeypatch.setattr(sys, "stderr", stream)
+    sim.run(parse(LOOP), grid=40, block=64, args=(np.zeros(64 * 40, np.int32),), batch_lanes=64)
+    (note,) = [line for line in stream.getvalue().splitlines() if "note: " in line]
+    assert re.search(r"needs at least [\d.]+ \w+ more: 1 of 40 batches took", note)

@@ -10,6 +10,7 @@ import pytest
 
 from pyptx import sim
 from pyptx.parser import parse
+from pyptx.sim.launch import results
 from pyptx.sim.observers.checks.choice import CLASSES, OPTIONAL
 from pyptx.sim.observers.timeline import Stopped
 from tests.sim.kernels import kernel
@@ -73,3 +74,23 @@ def test_a_recorded_hang_is_a_hang() -> None:
     assert isinstance(caught.value, Stopped)
     assert caught.value.timeline.html()
     assert caught.value.report.guilty is not None
+
+
+def test_the_cell_shows_the_beginning_of_what_was_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = kernel(
+        "mov.u64 %rd1, text; mov.u64 %rd2, 0; { .param .b64 f; .param .b64 a; .param .b32 r;\n"
+        "st.param.b64 [f], %rd1; st.param.b64 [a], %rd2; call.uni (r), vprintf, (f, a); }",
+        module=".extern .func (.param .b32 r) vprintf (.param .b64 f, .param .b64 a);\n"
+        ".global .align 1 .b8 text[] = {60, 98, 62, 10, 0};",
+    )
+    result = sim.run(parse(text), block=2, args=[np.zeros(2, np.uint32)])
+    assert result.printed == "<b>\n<b>\n"
+
+    def cell() -> str:
+        return result._repr_html_().rpartition("<pre>")[2]  # pyright: ignore[reportPrivateUsage]
+
+    assert cell() == "&lt;b&gt;\n&lt;b&gt;\n</pre>"
+    monkeypatch.setattr(results, "_MOST_PRINTED", 8)
+    assert cell() == "&lt;b&gt;\n&lt;b&gt;\n</pre>"
+    monkeypatch.setattr(results, "_MOST_PRINTED", 5)
+    assert cell() == "&lt;b&gt;\n&lt;\n… 3 more characters</pre>"

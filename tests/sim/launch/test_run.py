@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
+from pyptx.sim.launch import room
 from tests.sim.kernels import HEAD, kernel, reported
 
 BODY = "mov.u32 %r0, %ctaid.x;\nst.global.u32 [%o], %r0;"
@@ -142,3 +145,16 @@ def test_ctas_have_one_name_everywhere(code: str, body: str, grid: int | tuple[i
         else:
             assert check == "none"
             assert code in ("PTX0901", "PTX0960")
+
+
+def test_the_memory_of_a_container_is_a_limit_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cgroup = tmp_path / "memory.max"
+    monkeypatch.setattr(room, "_CGROUP", cgroup)
+    machine = room.find_machine_memory()
+    assert machine == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    for text, memory in (("max\n", machine), (f"{3 << 20}\n", 3 << 20), (f"{machine + 1}\n", machine)):
+        cgroup.write_text(text)
+        assert room.find_machine_memory() == memory
+    cgroup.write_text(f"{1 << 20}\n")
+    words = "no memory for 2048 CTAs, 131072 threads, at once: their registers and shared memory take 0 GiB"
+    reported(kernel(BODY), "PTX1107", words, args=(OUT,), grid=2048, block=64, cooperative=True)

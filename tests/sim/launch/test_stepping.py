@@ -256,3 +256,53 @@ def test_machine_errors_stand_behind_what_may_have_caused_them() -> None:
     with pytest.raises(PtxError) as caught:
         m.run()
     assert [one.code for one in caught.value.diagnostics] == ["PTX0901", "PTX0911", "PTX1110"]
+
+
+def test_a_machine_says_how_far_it_is() -> None:
+    m, _ = machine()
+    m.run(until="loop")
+    assert repr(m) == "<machine of k: 9 instructions, 2 warps or parts of warps>"
+    m.run()
+    assert repr(m) == "<machine of k: 24 instructions, done>"
+
+
+def test_registers_of_128_bits_are_integers() -> None:
+    text = kernel(
+        ".reg .b128 %q; cvt.u64.u32 %rd1, %t; mov.b64 %rd2, -1; mov.b128 %q, {%rd1, %rd2};\n"
+        "mov.b64 %rd2, 7; mov.b128 %q, {%rd1, %rd2};\nhere: ret;"
+    )
+    m, _ = machine(text)
+    m.run(until="here")
+    assert m.registers(thread=33)["%q"] == 33 | 7 << 64
+    watched = sim.run(parse(text), block=64, args=[np.zeros(64, np.int32)], watch=["%q"]).watched
+    ones = [thread | (2**64 - 1) << 64 for thread in range(64)]
+    sevens = [thread | 7 << 64 for thread in range(64)]
+    assert [(change.before.tolist(), change.after.tolist()) for change in watched] == [([0] * 64, ones), (ones, sevens)]
+
+
+def test_a_place_has_the_origin_of_its_instruction() -> None:
+    m, _ = machine()
+    m.run(until="loop")
+    origins = {str(stand.origin) for stand in m.where()}
+    assert origins == {f"<ptx>:{LINE['loop:']}:7"}
+
+
+def test_lanes_that_poll_and_those_at_the_end_have_their_places() -> None:
+    body = """setp.ge.u32 %p0, %t, 32;
+@%p0 bra there;
+poll: ld.relaxed.gpu.global.u32 %r2, [%o];
+setp.eq.u32 %p1, %r2, 0;
+@%p1 bra poll;
+bra done;
+there: st.relaxed.gpu.global.u32 [%o+-128], 1;
+done:"""
+    m, _ = machine(kernel(body).replace("ret;\n}", "}"))
+    assert m.step(8)
+    polls, end = "CTA 0 warp 0 polls, now at `ld.relaxed.gpu.global.u32` at <ptx>:13:7", "`the end of k` at <ptx>:5:1"
+    assert [str(stand) for stand in m.where()] == [
+        polls, "CTA 0 warp 1 is at `st.relaxed.gpu.global.u32` at <ptx>:17:8",
+    ]  # fmt: skip
+    assert m.step()
+    assert [str(stand) for stand in m.where()] == [polls, f"CTA 0 warp 1 is at {end}"]
+    assert m.step(5)
+    assert [str(stand) for stand in m.where()] == [f"CTA 0 warp 0 is at {end}", f"CTA 0 warp 1 exited at {end}"]

@@ -101,6 +101,24 @@ VALUES = {
         (".global .u32 x = 1;\n.global .u64 p[] = {x};" + entry(READ, "k2"),
          ".global .u32 x = 2;\n.global .u64 p[] = {x, generic(x)};"
          + entry("ld.global.u64 %rd1, [p+8]; ld.u32 %r1, [%rd1];")), 2),
+    "a private name in the sum of an initial value": (
+        (".global .u32 x[2] = {1, 2};" + entry(READ, "k2"),
+         ".global .u32 x[2] = {3, 4};\n.global .u64 p = x+4;" + entry("ld.global.u64 %rd1, [p]; ld.u32 %r1, [%rd1];")),
+        4),
+    "private names declared behind another": (
+        (".global .u32 w = 1, x = 2;\n.global .u64 p = x;" + entry(READ, "k2"),
+         ".global .u32 w, x = 4, y;\n.global .u64 q, p = x;" + entry("ld.global.u64 %rd1, [p]; ld.u32 %r1, [%rd1];")),
+        4),
+    "a private function in a list of targets": (
+        (adds(1, "") + entry(CALL, "k2"),
+         adds(9, "") + entry("""{ .param .b32 a; .param .b32 b; mov.b32 %r2, 5; st.param.b32 [a], %r2; mov.u64 %rd1, f;
+T: .calltargets f; call (b), %rd1, (a), T; ld.param.b32 %r1, [b]; }""")), 14),
+    "a function of another module in a list of targets": (
+        (PROTO + entry("""{ .param .b32 a; .param .b32 b; mov.b32 %r2, 5; st.param.b32 [a], %r2; mov.u64 %rd1, f;
+T: .calltargets f; call (b), %rd1, (a), T; ld.param.b32 %r1, [b]; }"""), adds(2)), 7),
+    "an alias of a private function": (
+        (adds(1, "").replace(" f(", " g(") + entry(CALL.replace(" f,", " g,"), "k2"),
+         adds(3, "").replace(" f(", " g(") + PROTO.replace(".extern", ".visible") + "\n.alias f, g;" + entry(CALL)), 8),
     "an alias": (
         (PROTO + entry(CALL),
          adds(3).replace(" f(", " g(") + ".visible .func (.param .b32 r) f(.param .b32 a);\n.alias f, g;"), 8),
@@ -185,6 +203,14 @@ def test_a_private_name_gets_the_number_of_its_module() -> None:
     modules = [module(".global .u32 x = 1;" + entry(READ)), module(".global .u32 x = 2;" + entry(READ, "k2"))]
     machine = sim.Machine(modules, "k2", args=[np.zeros(1, np.uint32)])
     assert machine.memory("x$2").view(np.uint32).tolist() == [2]
+
+
+def test_a_new_name_that_there_is_already_gets_a_dollar() -> None:
+    first, second = ".global .u32 x = 1;", ".global .u32 x = 2;\n.global .u32 x$2 = 3;\n.global .u32 x$2$ = 4;"
+    body = "ld.global.u32 %r2, [x$2]; ld.global.u32 %r3, [x$2$];" + READ
+    machine = sim.Machine([module(first), module(second + entry(body))], args=[np.zeros(1, np.uint32)])
+    values = {name: int(machine.memory(name).view(np.uint32)[0]) for name in ("x$2", "x$2$", "x$2$$")}
+    assert values == {"x$2": 3, "x$2$": 4, "x$2$$": 2}
 
 
 def test_a_function_in_which_a_name_has_two_meanings_is_refused() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -65,3 +67,20 @@ def test_a_machine_shows_variables_beside_registers() -> None:
 def test_ptx_text_has_no_variables() -> None:
     machine = sim.Machine(parse(sums.ptx(n=32)), block=32, args=[X, X.copy()])
     assert all(name.startswith("%") for name in machine.registers())
+
+
+@kernel(in_specs=(Tile("n", u32),), out_specs=(Tile("n", u32),), grid=(1,), block=(32, 1, 1))
+def annotated(x: TensorSpec, y: TensorSpec) -> None:
+    _, py = ptx.global_ptrs(x, y)
+    thread = ptx.special.tid.x()
+    tripled: Any
+    doubled: Any = thread + thread
+    ptx.st(u32, ptx.addr(py, (offset := thread * 4)), (tripled := doubled + thread))
+    del tripled, offset
+
+
+def test_variables_with_an_annotation_and_in_an_expression_are_registers() -> None:
+    watched = annotated.simulate(X, watch=["doubled", "tripled", "offset"]).watched
+    assert [(change.variable, int(change.after[-1])) for change in watched] == [
+        ("doubled", 62), ("offset", 124), ("tripled", 93),
+    ]  # fmt: skip

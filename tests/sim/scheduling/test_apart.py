@@ -49,7 +49,7 @@ POLL = "@!%p2 bra late;\nwait: mbarrier.{}.parity.shared::cta.b64 %p5, [full], 0
 ZERO = """shl.b32 %r6, %t, 4; mov.u32 %r7, box; add.u32 %r6, %r6, %r7; st.shared.v4.u32 [%r6], {%r2, %r2, %r2, %r2};
 st.shared.v4.u32 [%r6+2048], {%r2, %r2, %r2, %r2}; fence.proxy.async.shared::cta; bar.sync 0;
 """
-FUNCTION = ".func meet(.reg .u32 x) { bar.sync 0; ret; }\n"
+FUNCTION = ".func meet(.reg .u32 x) { bar.sync 0; ret; }\n.func work(.reg .u32 x) { add.u32 x, x, 1; ret; }\n"
 LOOP = "add.u32 %r8, %r8, 1; setp.lt.u32 %p5, %r8, 4; @%p5 bra loop;"
 WRONG = {
     **{f"around {name}": ("PTX0960", AROUND.format(text)) for name, text in ALIGNED.items()},
@@ -93,6 +93,8 @@ RIGHT = {
     "cold: add.u32 %r7, %t, 1;\nbra back;",
     "overtaken by a jump to a lower block": "bra loop;\nlatch: add.u32 %r8, %r8, 1; setp.ge.u32 %p5, %r8, 4;\n"
     "@%p5 bra done;\nloop: bar.sync 0;\n@!%p1 bra latch;\nadd.u32 %r7, %t, 1;\nbra latch;\ndone:",
+    "a cold block with a call": "@%p1 bra cold;\nback: bar.sync 0;\nst.global.u32 [%o], %t;\nret;\n"
+    "cold: call work, (%t);\nbra back;",
     "an inner loop": "loop: mov.u32 %r7, %r10;\n"
     f"inner: add.u32 %r7, %r7, 1; setp.lt.u32 %p6, %r7, 40; @%p6 bra inner;\nbar.sync 0;\n{LOOP}",
 }  # fmt: skip

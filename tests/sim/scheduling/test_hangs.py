@@ -18,6 +18,7 @@ import pytest
 from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
+from pyptx.sim.scheduling import stalls
 from tests.examples.test_kernels import example
 from tests.sim.kernels import kernel
 
@@ -29,6 +30,24 @@ SHARED = """.shared .align 8 .b64 full[4];
 .global .u32 flag;
 .global .u32 lock;
 .global .align 16 .b8 source[1024];
+"""
+FUNCTIONS = """.func arrives() { mbarrier.arrive.shared::cta.b64 _, [full]; ret; }
+.func waits()
+{
+.reg .pred p;
+again: mbarrier.try_wait.parity.shared::cta.b64 p, [empty], 0; // here
+@!p bra again;
+ret;
+}
+.func spins()
+{
+.reg .pred p; .reg .u32 r; .local .u32 own[4];
+st.volatile.local.u32 [own+8], 5;
+again: ld.volatile.local.u32 r, [own+8]; // here
+setp.eq.u32 p, r, 5;
+@p bra again;
+ret;
+}
 """
 LEADER = "setp.eq.u32 %p0, %t, 0;\nsetp.ge.u32 %p1, %t, 32;\nsetp.eq.u32 %p7, %t, 32;\n"
 CONSUME = "wait: mbarrier.try_wait.parity.shared::cta.b64 %p2, [full], 0; // here\n@!%p2 bra wait;\n"
@@ -64,6 +83,19 @@ def roles(producer: str, consumer: str) -> str:
 
 
 ARRIVE = "@%p0 mbarrier.arrive.shared::cta.b64 _, [full];\n"
+
+
+def empty_first(signal: str) -> Hang:
+    """Return a producer that waits for an empty slot with the parity of consumers, and signals like this."""
+    slot = "slot: mbarrier.try_wait.parity.shared::cta.b64 %p3, [empty], 0; // here\n@!%p3 bra slot;\n"
+    consumer = CONSUME.replace("// here", "") + "@%p7 mbarrier.arrive.shared::cta.b64 _, [empty];"
+    return Hang(
+        init(1, "full", "empty") + roles(slot + signal, consumer), ("[empty], 0", "[empty], 1"),
+        "mbarrier `empty` of CTA 0, phase 0", "1 of 1 arrivals missing",
+        ("circular wait: mbarrier `empty`", "→ mbarrier `full` of CTA 0, phase 0"),
+    )  # fmt: skip
+
+
 HANGS: dict[str, Hang] = {
     "missing arrive": Hang(
         init(1) + roles("add.u32 %r1, %r1, 1;", CONSUME), ("add.u32 %r1, %r1, 1;", ARRIVE),
@@ -85,11 +117,15 @@ HANGS: dict[str, Hang] = {
         ("[full], 1; // here", "[full], 0;"),
         "mbarrier `full` of CTA 0, phase 1", "1 of 1 arrivals missing, phase 0 completed; phase 1 has not begun",
     ),
-    "producer starts with the parity of consumers": Hang(
-        init(1, "full", "empty") + roles(
-            "slot: mbarrier.try_wait.parity.shared::cta.b64 %p3, [empty], 0; // here\n@!%p3 bra slot;\n" + ARRIVE,
-            CONSUME.replace("// here", "") + "@%p7 mbarrier.arrive.shared::cta.b64 _, [empty];"),
-        ("[empty], 0", "[empty], 1"), "mbarrier `empty` of CTA 0, phase 0", "1 of 1 arrivals missing",
+    "producer starts with the parity of consumers": empty_first(ARRIVE),
+    "producer that would arrive in a function": empty_first("@%p0 call arrives;\n"),
+    "producer that would arrive behind a branch table": empty_first(
+        "labels: .branchtargets skip, signal;\nmov.u32 %r1, 1;\nbrx.idx %r1, labels;\nskip: trap;\nsignal: " + ARRIVE
+    ),
+    "producer that waits in a function": Hang(
+        init(1, "full", "empty") + roles("call waits;\n" + ARRIVE, CONSUME.replace("// here", "")
+                                         + "@%p7 mbarrier.arrive.shared::cta.b64 _, [empty];"),
+        ("call waits;", ""), "mbarrier `empty` of CTA 0, phase 0", "1 of 1 arrivals missing",
         ("circular wait: mbarrier `empty`", "→ mbarrier `full` of CTA 0, phase 0"),
     ),
     "too many bytes expected": Hang(
@@ -181,6 +217,12 @@ HANGS: dict[str, Hang] = {
         ("[full], 64", "[full], 32"), "mbarrier `full` of CTA 0", "32 of 64 arrivals missing",
         ("`cp.async.mbarrier.arrive.noinc.shared::cta.b64` at",),
     ),
+    "copies that count their own arrivals": Hang(
+        init(1) + roles("cp.async.ca.shared.global [box], [source], 16;\n"
+                        "cp.async.mbarrier.arrive.shared::cta.b64 [full];\n// arrive", CONSUME),
+        ("// arrive", ARRIVE), "mbarrier `full` of CTA 0, phase 0", "phase 0: 1 of 1 arrivals missing",
+        ("`cp.async.mbarrier.arrive.shared::cta.b64` at",),
+    ),
     "commit is missing": Hang(
         init(1, "done") + roles("// commit", CONSUME.replace("full", "done")),
         ("// commit", "@%p0 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [done];"),
@@ -263,6 +305,16 @@ HANGS: dict[str, Hang] = {
         ("aligned.u32 80", "aligned.u32 48"), "registers of CTA 0",
         "each warp that requests 160 per thread needs 1792 more, 1280 are free", (), threads=256, registers=104,
     ),
+    "registers that one warpgroup requests": Hang(
+        LEADER + "setp.ge.u32 %p4, %t, 128;\n@!%p4 setmaxnreg.dec.sync.aligned.u32 80;\n"
+        "@%p4 setmaxnreg.inc.sync.aligned.u32 160; // here\nbar.sync 1, 256;",
+        ("aligned.u32 80", "aligned.u32 48"), "registers of CTA 0",
+        "each warp that requests 160 per thread needs 1792 more, 1280 are free",
+        ("barrier 1 of CTA 0: 5 of 8 warps have arrived",), threads=256, registers=104,
+    ),
+    "local memory of a function": Hang(
+        "call spins;", ("call spins;", ""), "poll", "it holds 5", (), "PTX0991",
+    ),
     "flag that nobody sets": Hang(
         "poll: ld.acquire.gpu.global.u32 %r1, [flag]; // here\nsetp.eq.u32 %p0, %r1, 0;\n@%p0 bra poll;",
         ("poll:", "st.release.gpu.global.u32 [flag], 1;\npoll:"), "poll `flag`",
@@ -305,10 +357,11 @@ HANGS: dict[str, Hang] = {
 
 
 def text_of(case: Hang, body: str) -> str:
-    text = kernel(body, module=SHARED)
+    functions = FUNCTIONS if "call " in body else ""
+    text = kernel(body, module=SHARED + functions)
     if case.registers:
         text = text.replace("\n{\n.reg", f"\n.maxnreg {case.registers}\n{{\n.reg", 1)
-    return text.replace("sm_90a", case.target).replace(".version 8.7", ".version 9.0")
+    return text.replace("sm_90a", case.target).replace(".version 8.7", ".version 9.1")
 
 
 def launched(case: Hang, body: str, **options: Any) -> sim.Result:
@@ -423,6 +476,13 @@ wait: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r1+520], 0;
     assert "mbarrier `full`+8 of CTA 0" in said[1]
 
 
+def test_an_mbarrier_below_every_name_has_its_address() -> None:
+    body = "mbarrier.init.shared::cta.b64 [%r1], 2;\nwait: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r1], 0;\n"
+    with pytest.raises(sim.Hang) as caught:
+        sim.run(parse(kernel(f"mov.u32 %r1, 1024;\n{body}@!%p2 bra wait;")), args=(np.zeros(1, np.int32),), shared=64)
+    assert "mbarrier shared 0x400 of CTA 0, phase 0: 2 of 2 arrivals missing" in caught.value.diagnostics[0].message
+
+
 def test_a_hang_after_phases_that_nobody_saw_names_them_too() -> None:
     body = """@%p0 mbarrier.init.shared::cta.b64 [full], 4;
 bar.sync 0;
@@ -500,3 +560,56 @@ def test_a_loop_whose_guarded_exit_fires_at_last_ends(body: str) -> None:
     for schedule, seed in EVERY:
         sim.run(parse(_loop(body)), block=64, args=[np.zeros(64, "u4")], schedule=schedule, seed=seed,
                 max_steps=400_000, check="hangs")  # fmt: skip
+
+
+LATE = """setp.eq.u32 %p0, %t, 0; mov.u32 %r1, 0;
+@%p0 mbarrier.init.shared::cta.b64 [full], 1;
+bar.sync 0;
+look: ld.relaxed.gpu.global.u32 %r2, [flag]; add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 3000;
+@%p1 bra look;
+@%p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [box], [source], 64, [full];
+wait: ld.relaxed.gpu.global.u32 %r2, [flag]; setp.eq.u32 %p1, %r2, 0;
+@%p1 bra wait;
+"""
+GIVES_UP = """setp.eq.u32 %p0, %t, 0; setp.lt.u32 %p1, %t, 32; mov.u32 %r1, 0;
+@%p0 mbarrier.init.shared::cta.b64 [full], 1;
+bar.sync 0;
+@%p1 bra look;
+wait: mbarrier.try_wait.parity.shared::cta.b64 %p2, [full], 0; add.u32 %r1, %r1, 1; setp.lt.u32 %p3, %r1, 20;
+@%p3 bra wait;
+st.relaxed.gpu.global.u32 [flag], 1;
+bra end;
+look: ld.relaxed.gpu.global.u32 %r2, [flag]; setp.eq.u32 %p3, %r2, 0;
+@%p3 bra look;
+end:"""
+
+
+def ended(body: str, runs: str, max_steps: int) -> str:
+    """Return the code of the error of a kernel, empty if it ends."""
+    module, args = parse(kernel(body, module=SHARED)), [np.zeros(64, np.uint32)]
+    try:
+        if runs == "alone":
+            sim.run(module, block=64, args=args, max_steps=max_steps, check="none", schedule="lazy")
+        else:
+            sim.stream([sim.Launch(module, block=64, args=args)], max_steps=max_steps, check="none", schedule="lazy")
+    except PtxError as error:
+        return error.diagnostics[0].code
+    return ""
+
+
+@pytest.mark.parametrize("runs", ["alone", "stream"])
+def test_a_livelock_behind_progress_is_found_after_few_rounds(runs: str) -> None:
+    """Polls are counted from the last progress: the copy lands long after the first of the rounds."""
+    assert ended(LATE, runs, 15_500) == "PTX0991"
+
+
+@pytest.mark.parametrize("runs", ["alone", "stream"])
+def test_waits_that_time_out_while_others_poll_are_progress(runs: str) -> None:
+    assert ended(GIVES_UP, runs, 50_000) == ""
+
+
+def test_a_state_too_large_to_compare_is_no_livelock(monkeypatch: pytest.MonkeyPatch) -> None:
+    endless = HANGS["flag in shared memory"].body
+    assert ended(endless, "alone", 20_000) == "PTX0991"
+    monkeypatch.setattr(stalls, "_MOST_BYTES", 1000)
+    assert ended(endless, "alone", 20_000) == "PTX1122"

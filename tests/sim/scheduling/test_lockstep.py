@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from tests.sim.kernels import by_schedule, codes, kernel
+from pyptx import sim
+from pyptx.parser import parse
+from tests.sim.kernels import SCHEDULES, by_schedule, codes, kernel
 
 HEAD = """mov.u32 %r2, 0; setp.eq.u32 %p0, %t, 0; setp.eq.u32 %p1, %t, 1;
 @%p0 st.shared.u32 [flag], 0; @%p1 st.shared.u32 [word], 0;
@@ -46,6 +49,23 @@ end:""",
 def test_an_acquire_that_need_not_see_the_release_is_a_race_in_some_order(body: str) -> None:
     found = by_schedule(kernel(HEAD + body, module=SPACE), block=32)
     assert sum(any(one.rule.code == "PTX0902" for one in some) for some in found.values()) >= 2
+
+
+def test_lanes_of_a_warp_that_do_not_run_in_lockstep_go_their_own_ways() -> None:
+    """Each lane draws tickets in a block until it has one from 40 on: 40 draws go on, one of each lane is its last."""
+    body = """mov.u32 %r5, 0; st.shared.u32 [flag], 0; st.shared.u32 [word], 0; bar.warp.sync -1;
+again: add.u32 %r5, %r5, 1;
+atom.acq_rel.cta.shared.add.u32 %r1, [flag], 1; atom.acq_rel.cta.shared.add.u32 %r2, [word], 1;
+setp.lt.u32 %p1, %r2, 40; @%p1 bra again;
+st.global.u32 [%o], %r5;"""
+    module = parse(kernel(body, module=SPACE))
+    drawn: set[tuple[int, ...]] = set()
+    for schedule, seed in SCHEDULES:
+        out = np.zeros(32, np.uint32)
+        sim.run(module, block=32, args=[out], schedule=schedule, seed=seed, max_steps=100_000, check="none")
+        drawn.add(tuple(out.tolist()))
+    assert len(drawn) > 1
+    assert {sum(rounds) for rounds in drawn} == {40 + 32}
 
 
 @pytest.mark.parametrize(

@@ -120,3 +120,19 @@ def test_a_lane_that_its_mask_leaves_out_is_reported() -> None:
 def test_a_value_from_a_lane_at_the_other_place_counts_as_written() -> None:
     text = apart("shfl.sync.idx.b32 %r5, %r6, 0, 31, -1;", "mov.u32 %r6, 4;\nshfl.sync.idx.b32 %r5, %r6, 0, 31, -1;")
     assert outputs(text) == [[4] * 64]
+
+
+def test_lanes_of_two_masks_meet_others_at_two_more_places() -> None:
+    """The odd lanes wait with the masks of both halves; the even ones of the upper half come later and elsewhere."""
+    body = """and.b32 %r2, %t, 31; and.b32 %r3, %t, 1; mul.lo.u32 %r1, %t, 3;
+setp.eq.u32 %p1, %r3, 0; setp.ge.u32 %p2, %r2, 16; selp.b32 %r4, 0xffff0000, 0x0000ffff, %p2;
+@%p1 bra even;
+redux.sync.add.u32 %r5, %r1, %r4;
+bra.uni done;
+even: @%p2 bra late;
+redux.sync.add.u32 %r5, %t, %r4;
+bra.uni done;
+late: redux.sync.add.u32 %r5, 1000, %r4;
+done: st.global.u32 [%o], %r5;"""
+    brought = np.where(T % 2, 3 * T, np.where(T % 32 < 16, T, 1000))
+    assert outputs(kernel(body)) == [[int(brought[t // 16 * 16 : t // 16 * 16 + 16].sum()) for t in T]]

@@ -66,6 +66,35 @@ mov.b32 %r7, %f1; shr.u32 %r7, %r7, 24; add.s32 %r0, %r0, %r7;
     assert results(body, 1, module=module) == [0x04030201 - 1 + 3 + 2 + 0x12 + 0x3F]
 
 
+INITIAL: dict[str, tuple[str, list[int]]] = {
+    "a float of 32 bits": (".global .b32 g = 1.1;", [0x3F8CCCCD]),
+    "a float of 64 bits": (".global .b64 g = 1.5;", [0, 0x3FF80000]),
+    "the low bits of a double": (".global .align 4 .b16 g[2] = {1.1, 0d0000000000001234};", [0x1234999A]),
+    "the low byte of a double": (".global .align 4 .b8 g[4] = {1.1, 1, 0d0000000000001234, 2};", [0x0234019A]),
+    "vectors": (".global .v2 .u32 g[3] = {{1, 2}, {3, 4}};", [1, 2, 3, 4, 0, 0]),
+    "a vector": (".global .v4 .u32 g = {1, 2, 3, 4};", [1, 2, 3, 4]),
+    "expressions": (".global .u32 g[5] = {7-3, ~5, 1 ? 2 : 3, (6), 2 + 3};", [4, 0xFFFFFFFA, 2, 6, 5]),
+}
+
+
+@pytest.mark.parametrize("name", INITIAL)
+def test_initial_values_are_as_ptxas_writes_them(name: str) -> None:
+    module, words = INITIAL[name]
+    machine = sim.Machine(parse(kernel("mov.u64 %rd1, g;", module=module)), args=[np.zeros(1, np.uint32)])
+    found = machine.memory("g").view(np.uint32)
+    assert found.tolist() == words
+
+
+def test_initial_values_may_be_sums_of_addresses() -> None:
+    module = """.global .u32 %x[4];
+.global .u32 y[4];
+.global .u64 g[8] = {%x, %x+4, y, y+-4, generic(y)+12, y+8, y+1+2, y};"""
+    body = f"""mov.u64 %rd1, g; mad.wide.u32 %rd1, %t, 16, %rd1;
+ld.global.v2.u64 {{%rd2, %rd3}}, [%rd1]; sub.s64 %rd3, %rd3, %rd2; cvt.u32.u64 %r0, %rd3;
+{STORE}"""
+    assert results(body, 3, module=module) == [4, -4, -4]
+
+
 @pytest.mark.parametrize(
     ("module", "code", "words"),
     [

@@ -228,6 +228,52 @@ def test_an_operation_of_python_on_no_number_names_a_remedy(kind: str) -> None:
         assert remedy in found.help or name in ("[0]", "[0:1]", "[0] =", "in", "len", "format"), (name, found.help)
 
 
+MESSAGES = {
+    "predicate": (
+        "`round()` of `~%p0`, a predicate",
+        "predicates support & | ^ ~; ptx.if_ branches on one, ptx.selp converts one to a number",
+    ),
+    "array": (
+        "`round()` of `%v_1_`, a vector of 4 registers",
+        "operate on each element: [r + 1 for r in x]; `x[i] = value` writes one",
+    ),
+    "pair": (
+        "`round()` of `PipeRef(Reg('%r0', u32), Reg('%p0', pred))`, a pair of destinations",
+        "unpack the registers: d, p = pair",
+    ),
+    "allocation": (
+        "`round()` of `smem_1`, which is shared memory",
+        "smem.load(f32, smem_1[0]) reads an element; `+` moves the address by a number of bytes",
+    ),
+    "element": (
+        "`round()` of `smem_1 + 4`, an address in shared memory",
+        "smem.load(f32, smem_1 + 4) reads it into a register; `+` moves the address by a number of bytes",
+    ),
+    "barriers": ("`round()` of `mbar_1`, 2 barriers", "select one: mbar_1[0].wait(phase)"),
+    "tensor": (
+        "`round()` of the tensor `a`, which is in global memory",
+        "the parameter `a` holds the tensor's address: read it with (p,) = ptx.global_ptrs(a) and use p; "
+        "tensor copies take a.tma_desc()",
+    ),
+    "barrier": (
+        "`round()` of `MbarrierRef('mbar_1', 1)`, a barrier",
+        "its methods use it: arrive(), wait(phase), try_wait(phase)",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_message_says_what_the_value_is(kind: str) -> None:
+    @kernel(in_specs=[Tile(64, f32)])
+    def body(a: Any) -> None:
+        round(KINDS[kind][0](a))
+
+    with pytest.raises(PtxError) as caught:
+        body.ptx()
+    (found,) = caught.value.diagnostics
+    assert (found.message, found.help) == MESSAGES[kind]
+
+
 def test_a_pair_is_taken_apart() -> None:
     def body() -> None:
         pair = reg.PipeRef(reg.scalar(u32), reg.scalar(pred))

@@ -164,7 +164,7 @@ def test_an_allocation_off_the_pattern_takes_arithmetic() -> None:
         (lambda: smem.alloc(bf16, (8, 64), "128B").swizzled(8, 0), "PTX0816", "0 to 7"),
         (lambda: smem.wgmma_tile(bf16, (8, 128)).swizzled(0, 128), "PTX0816", "0 to 127"),
         (lambda: smem.wgmma_tile(bf16, (8, 128))[0].swizzled(0), "PTX0816", "2 stripes"),
-        (lambda: smem.wgmma_tile(e2m1, (8, 256)).swizzled(0, 0), "PTX0804", "no address of their own"),
+        (lambda: smem.wgmma_tile(e2m1, (8, 256)).swizzled(0, 0), "PTX0804", "not individually addressable"),
     ],
 )
 def test_a_wrong_index_is_an_error(wrong: Callable[[], Any], code: str, words: str) -> None:

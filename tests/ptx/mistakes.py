@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pyptx import PtxError
-from tests.dsl.tracing import traced
+from tests.dsl.tracing import text_of, traced
 
 
 def mistaken(body: Callable[[], Any], rule: str, words: str, **options: Any) -> None:
@@ -23,7 +23,7 @@ def mistaken(body: Callable[[], Any], rule: str, words: str, **options: Any) -> 
         traced(wrong, **options).ptx()
     found = caught.value.diagnostics[0]
     assert found.code == rule, caught.value
-    assert words in str(caught.value), caught.value
+    assert words in text_of(caught.value), caught.value
     # The checks of the table say what fits in the message itself.
     assert found.help or not found.code.startswith("PTX08"), f"no remedy: {caught.value}"
     assert found.origin is not None, caught.value

@@ -312,7 +312,10 @@ MISTAKES: list[tuple[str, Callable[[Any, Any, Any], Any], str, str]] = [
      "PTX0818", "no scalar type 'half'"),
     ("bits of a descriptor", lambda d, x, y: ptx.wgmma.masked_descriptor(x, const_bits=1 << 64), "PTX0818",
      "`const_bits`"),
-    ("mask of a descriptor", lambda d, x, y: ptx.wgmma.masked_descriptor(x, mask=x), "PTX0818", "`mask` is an integer"),
+    ("offset of a descriptor", lambda d, x, y: ptx.wgmma.masked_descriptor(x, byte_offset=x), "PTX0818",
+     "a byte offset must be an integer"),
+    ("mask of a descriptor", lambda d, x, y: ptx.wgmma.masked_descriptor(x, mask=x), "PTX0818",
+     "`mask` must be an integer"),
     ("no address", lambda d, x, y: ptx.wgmma.masked_descriptor(1.5), "PTX0818", "address in shared memory"),
     ("fragments have no offset", _wrong(a_k_offset=16, trans_a=0, a=[1, 2, 3, 4]), "PTX0818", "needs an allocation"),
 ]  # fmt: skip

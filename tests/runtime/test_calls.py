@@ -13,6 +13,7 @@ import pytest
 from pyptx import HazardWarning, Tile, kernel, ptx, reg, sim, smem
 from pyptx.diagnostics import PtxError
 from pyptx.types import f32, s32, u32, u64
+from tests.dsl.tracing import text_of
 
 A = np.arange(1000, dtype=np.float32)
 B = np.linspace(-4, 4, 1000, dtype=np.float32)
@@ -132,7 +133,7 @@ def test_a_tensor_map_is_made_of_the_array() -> None:
 def test_arrays_that_do_not_fit_are_named(arrays: tuple[Any, ...], message: str) -> None:
     with pytest.raises(PtxError) as caught:
         scaled_sum(*arrays, scale=1.0)
-    assert message in str(caught.value)
+    assert message in text_of(caught.value)
 
 
 def test_elements_that_are_not_aligned_are_refused() -> None:
@@ -220,7 +221,7 @@ def test_a_grid_is_positive_integers(grid: Any) -> None:
 def test_keywords_that_do_not_fit_are_named(keywords: dict[str, Any], message: str) -> None:
     with pytest.raises(PtxError) as caught:
         scaled_sum(A, B, **keywords)
-    assert message in str(caught.value)
+    assert message in text_of(caught.value)
 
 
 def test_a_kernel_without_a_grid_says_so() -> None:

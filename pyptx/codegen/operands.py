@@ -86,8 +86,8 @@ class Operands:
             expression = self.numbers[text] = parse_integer(text) or Call(IMM, (Literal(text),))
         return expression
 
-    def build_integer(self, number: int | None) -> Expr:
-        """Return the expression of an integer in a declaration; None for empty brackets."""
+    def build_integer(self, number: int | str | None) -> Expr:
+        """Return the expression of an integer or string in a declaration; None for empty brackets."""
         if not isinstance(number, Number):
             return Literal(number)
         return self.build_number(number.text) if number.text else NONE

@@ -195,7 +195,7 @@ class Statements:
     def _build_directives(self, nodes: Sequence[FunctionDirective]) -> Expr | None:
         directives: list[Expr] = []
         for item in nodes:
-            values = [Literal(v) if isinstance(v, str) else self.operands.build_integer(v) for v in item.values]
+            values = [self.operands.build_integer(v) for v in item.values]
             directives.append(Tuple((Literal(item.name), *values)) if values else Literal(item.name))
         return List(tuple(directives)) if directives else None
 

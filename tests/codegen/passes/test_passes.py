@@ -89,6 +89,12 @@ READS = {
         "st.shared.v2.b32 [%r9], {%r1, %r4};\n",
         ["frag = ptx.ldmatrix(dst=[b32] * 4, src=r[9])", "frag[1:3]", "[frag[0], frag[3]]"],
     ),
+    "fragments written again": (
+        "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r1, %r2}, [%r9];\nL:\nst.shared.v2.b32 [%r9], {%r1, %r2};\n"
+        "ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%r1, %r2}, [%r9];\nbra L;\n",
+        ['ptx.ldmatrix(dst=r[1:3], src=r[9], layout="x2")',
+         'ptx.ldmatrix(dst=r[1:3], src=r[9], layout="x2", trans=True)'],
+    ),
     "masks": (
         "and.b32 %r1, %r9, 8064;\nst.shared.b32 [%r1], %r9;\nst.shared.b32 [%r1], %r1;\nand.b32 %r2, %r9, 63;\n",
         ["r1 = r[9] & 0x1f80", "r[9] & 63"],

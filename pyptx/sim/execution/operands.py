@@ -21,6 +21,7 @@ from pyptx.ir import (
     Param,
     RegisterOperand,
     UnaryOperand,
+    VarDecl,
     VectorOperand,
     displacement,
     evaluate,
@@ -29,9 +30,11 @@ from pyptx.ir.operands import Operand as Actual
 from pyptx.isa.special import find_special_register
 from pyptx.sim.base.formats import CLASSES, Value, dtype_of, make_constant, suffix_of
 from pyptx.sim.program.blocks import Block, Program, resolve_name
+from pyptx.sim.program.frames import find_declarator, measure_declaration
 from pyptx.sim.program.registers import Row
 from pyptx.sim.program.variables import FUNCTION_BASE, FUNCTION_STEP
 from pyptx.sim.state.special import MOVING, explain_missing_value
+from pyptx.types import from_name
 
 _PAIR = "L.select_values('pair', L.shape.pair)"
 _PART = {"b": "u1", "h": "u2"}
@@ -215,10 +218,8 @@ class Operands:
         memory_space = "shared" if space and space.startswith("shared") else (space or "").partition("::")[0]
         if isinstance(operand, ConstantAddressOperand):
             return memory_space, str(_integer(evaluate(operand.expression)))
-        if isinstance(operand, LabelOperand | RegisterOperand):
-            return self._read_based(operand.name, 0, memory_space, step)
         if isinstance(operand, IndexedOperand):
-            return self._read_based(operand.name, _integer(evaluate(operand.index)), memory_space, step)
+            return self._read_indexed(operand, memory_space, step)
         if not isinstance(operand, AddressOperand):
             raise Unreadable(type(operand).__name__)
         offset = displacement(operand)
@@ -227,6 +228,21 @@ class Operands:
         if offset is None:
             raise Unreadable("displacement")
         return self._read_based(operand.base, offset, memory_space, step)
+
+    def _read_indexed(self, operand: IndexedOperand, space: str, step: Step) -> tuple[str, str]:
+        """Return the address of an element. As in ptxas 13.5, the index is taken and multiplied in 32 bits, and counts
+        bytes if the array has no size."""
+        symbol, _ = resolve_name(operand.name, step.scope)
+        if symbol is None or symbol.kind is not Means.VARIABLE:
+            raise Unreadable(operand.name)
+        size = from_name(symbol.type).bits // 8 if _has_size(operand.name, symbol) else 1
+        number = evaluate(operand.index)
+        if number is not None:
+            return self._read_based(operand.name, _integer(number) * size, space, step)
+        space, base = self._read_based(operand.name, 0, space, step)
+        index = f"({self.read(operand.index, 'u32', step.scope)} * {self.add_constant(make_constant(size, 'u32'))})"
+        target = {"shared": "u4", "local": "i8"}.get(space, "u8")
+        return space, f"({index}.astype('{target}') + ({base}))"
 
     def _read_based(self, name: str, offset: int, space: str, step: Step) -> tuple[str, str]:
         row = self.row(name, step.scope)
@@ -252,6 +268,14 @@ class Operands:
             return space, base
         width = "b32" if row.letter == "r" and space == "shared" else "b64"
         return space, f"({base} + {self.add_constant(make_constant(offset, width))})"
+
+
+def _has_size(name: str, symbol: Symbol) -> bool:
+    """Return whether the declaration of a variable gives its size."""
+    declaration = symbol.declaration
+    return isinstance(declaration, Param) or (
+        isinstance(declaration, VarDecl) and measure_declaration(declaration, find_declarator(name, declaration))[0] > 0
+    )
 
 
 def _integer(value: int | float | None) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pyptx import sim
+from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from tests.sim.lanes import compute
 
@@ -29,7 +30,7 @@ def test_a_number_is_added_to_the_bits_of_the_register_first(code: str, dtype: s
     np.testing.assert_array_equal(compute(code, {"a": N}, {"d": dtype})["d"], expected)
 
 
-def _run(code: str, functions: str = "", target: str = "sm_90a") -> list[int]:
+def _run(code: str, functions: str = "", target: str = "sm_90a", shared: int = 0) -> list[int]:
     module = parse(f""".version 8.7\n.target {target}\n.address_size 64\n{functions}
 .visible .entry k(.param .u64 out)
 {{
@@ -41,7 +42,7 @@ ret;
 }}
 """)
     out = np.zeros(32, "u4")
-    sim.run(module, block=32, args=[out])
+    sim.run(module, block=32, args=[out], shared=shared)
     return out.tolist()
 
 
@@ -76,3 +77,56 @@ def test_one_register_of_scales_may_stand_in_braces() -> None:
         target="sm_120a",
     )
     assert found == [0x3F800000] * 32
+
+
+_ARRAYS = """.global .u32 whole[40] = {%s}; .const .b16 half[40] = {%s}; .shared .align 8 .v2 .u32 pair[40];
+.shared .u32 box[40]; .extern .shared .align 16 .b32 more[];""" % ((", ".join(str(7 * n) for n in range(40)),) * 2)
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("ld.global.u32 %r2, whole[3];", 21 + 0 * N), ("ld.global.u32 %r2, whole[2*2+1];", 35 + 0 * N),
+        ("ld.u32 %r2, whole[%r1];", 7 * N), ("ld.global.u32 %r2, whole[%r1+4];", 7 * N + 28),
+        ("ld.const.u16 %h, half[%r1]; cvt.u32.u16 %r2, %h;", 7 * N),
+        ("cvt.u16.u32 %h, %r1; ld.const.u16 %h, half[%h]; cvt.u32.u16 %r2, %h;", 7 * N),
+        ("mov.b64 %rd2, {%r1, %r1}; ld.global.u32 %r2, whole[%rd2];", 7 * N),
+        ("add.u32 %r3, %r1, 0x40000000; ld.global.u32 %r2, whole[%r3];", 7 * N),
+        ("st.shared.u32 box[%r1], %r1; bar.sync 0; ld.shared.u32 %r3, [box+8]; ld.shared.u32 %r2, box[5];"
+         "add.u32 %r2, %r2, %r3;", 7 + 0 * N),
+        ("cvt.u64.u32 %rd2, %r1; add.u64 %rd2, %rd2, 0x100000000; st.shared.u32 box[%rd2], %r1; bar.sync 0;"
+         "shl.b32 %r3, %r1, 2; mov.u32 %r4, box; add.u32 %r3, %r3, %r4; ld.shared.u32 %r2, [%r3];", N),
+        ("st.shared.u32 pair[%r1], %r1; bar.sync 0; ld.shared.v2.u32 {%r3, %r4}, [pair+16];"
+         "mad.lo.u32 %r2, %r4, 99, %r3;", 5 * 99 + 4 + 0 * N),
+        ("shl.b32 %r3, %r1, 2; st.shared.u32 more[%r3], %r1; bar.sync 0; ld.shared.u32 %r2, more[12];", 3 + 0 * N),
+        (".local .u32 own[40]; st.local.u32 own[%r1], %r1; st.local.u32 own[33], 9; ld.local.u32 %r3, own[%r1];"
+         "ld.local.u32 %r4, [own+132]; add.u32 %r2, %r3, %r4;", N + 9),
+    ],
+)  # fmt: skip
+def test_an_index_counts_elements(code: str, expected: Any) -> None:
+    """ptxas multiplies, in 32 bits, by the size of the type, that of one element of a vector, and by 1 if the array has
+    no size."""
+    assert _run(code, _ARRAYS, shared=128) == expected.tolist()
+
+
+def test_an_index_counts_elements_of_a_functions_own_array() -> None:
+    function = """.func (.param .b32 y) f (.param .b32 x)
+{ .reg .b32 %a; .local .u32 own[40]; ld.param.u32 %a, [x]; st.local.u32 own[%a], %a; st.local.u32 own[39], 1;
+ld.local.u32 %a, own[%a]; st.param.b32 [y], %a; ret; }"""
+    call = "{ .param .b32 x; .param .b32 y; st.param.b32 [x], %r1; call (y), f, (x); ld.param.b32 %r2, [y]; }"
+    assert _run(call, function) == N.tolist()
+
+
+@pytest.mark.parametrize("address", ["[8]", "[4*2]", "[(8)]", "[16+-8]"])
+def test_an_absolute_address_is_one_of_local_memory(address: str) -> None:
+    code = f".local .align 16 .u32 own[4]; st.local.u32 {address}, %r1; ld.local.u32 %r2, [own+8];"
+    assert _run(code) == N.tolist()
+
+
+@pytest.mark.parametrize("address", ["box[1.5]", "%rd1[1]", "f[1]"])
+def test_an_index_that_is_no_integer_or_of_no_array_is_refused(address: str) -> None:
+    functions = f".shared .u32 box[4];\n{_F}"
+    with pytest.raises(PtxError) as caught:
+        _run(f"ld.shared.u32 %r2, {address};", functions)
+    [found] = caught.value.diagnostics
+    assert (found.code, found.message) == ("PTX1105", "`ld.shared.u32` is not simulated")

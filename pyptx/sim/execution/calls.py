@@ -9,12 +9,14 @@ from pyptx.check.body import Step
 from pyptx.check.symbols import Kind, Symbol
 from pyptx.ir import (
     CallPrototype,
+    CallTargets,
     Function,
     LabelOperand,
     Param,
     ParenthesizedOperand,
     RegisterOperand,
     VectorOperand,
+    opcode_span,
 )
 from pyptx.ir.operands import Operand
 from pyptx.sim.base.formats import dtype_of, suffix_of
@@ -23,6 +25,7 @@ from pyptx.sim.execution.text import BlockText
 from pyptx.sim.program.frames import lay_out
 from pyptx.sim.program.registers import Row
 from pyptx.sim.program.vectors import list_register_names
+from pyptx.sim.rules import faults
 from pyptx.sim.semantics.access import load, store
 from pyptx.sim.state.memory import Site
 
@@ -53,25 +56,26 @@ def callee_name(step: Step) -> str | None:
     return None
 
 
-def _lay_out_call(step: Step, writer: BlockText) -> tuple[Placed, Placed, int]:
+def _lay_out_call(step: Step) -> tuple[Placed, Placed, int]:
     """Return the places of results and arguments in the callee's frame, and the size of that part."""
     _, callee, _, last = split_call(step)
     for operand in (last, callee):
         symbol = step.scope.find(operand.name) if isinstance(operand, LabelOperand | RegisterOperand) else None
         declaration = symbol.declaration if symbol is not None else None
-        if symbol is not None and symbol.kind is Kind.TARGETS:
-            names = getattr(declaration, "targets", ())
-            declaration = writer.program.by_name[names[0]].function if names else None
+        if isinstance(declaration, CallTargets):
+            target = step.scope.find(declaration.targets[0])
+            declaration = target.declaration if target is not None else None
         if isinstance(declaration, Function | CallPrototype):
             returns = declaration.return_params or ()
             layout, end = lay_out((*returns, *(p for p in declaration.params if p.name != "...")))
             return layout[: len(returns)], layout[len(returns) :], end
-    return [], [], 0
+    text = "`call` through a register names no `.callprototype` or `.calltargets`"
+    raise faults.error(faults.ILLEGAL, opcode_span(step.instruction), text)
 
 
 def pass_arguments(writer: BlockText, step: Step) -> None:
     """Write the arguments of a call to the callee's frame."""
-    _, formals, end = _lay_out_call(step, writer)
+    _, formals, end = _lay_out_call(step)
     _, _, arguments, _ = split_call(step)
     writer.operands.uses_stack = True
     base = writer.block.code.frame.size
@@ -87,13 +91,16 @@ def pass_arguments(writer: BlockText, step: Step) -> None:
         elif isinstance(argument, RegisterOperand | LabelOperand):
             _store_row(writer, step, address, _find_row(writer, argument, step), param)
         else:
-            number = writer.operands.read(argument, param.type.ptx[1:], step.scope)
-            _write_access(writer, step, store, address, dtype_of(param.type.ptx[1:]), number)
+            name = param.type.ptx[1:]
+            number = writer.operands.read(argument, name, step.scope)
+            values = number.strip("()") if name == "b128" else number
+            _write_access(writer, step, store, address, dtype_of("b64" if name == "b128" else name), values)
 
 
 def take_results(writer: BlockText, step: Step) -> None:
-    """Read the results of a call from the callee's frame."""
-    formals, _, _ = _lay_out_call(step, writer)
+    """Read the results of a call from the callee's frame, in the lanes that made the call."""
+    formals, _, _ = _lay_out_call(step)
+    mask = writer.read_guard(step)
     results, _, _, _ = split_call(step)
     base = writer.block.code.frame.size
     for (param, offset, size), result in zip(formals, results, strict=False):
@@ -101,12 +108,12 @@ def take_results(writer: BlockText, step: Step) -> None:
         address = f"sp + {base + offset}"
         variable = _find_variable(result, step)
         if variable is not None:
-            _write_copy(writer, step, _write_address(writer, variable), address, size)
+            _write_copy(writer, step, _write_address(writer, variable), address, size, mask)
         elif isinstance(result, VectorOperand):
             for row, part in _list_members(writer, result, step, offset, size):
-                _load_row(writer, step, f"sp + {base + part}", row, param)
+                _load_row(writer, step, f"sp + {base + part}", row, param, mask)
         elif isinstance(result, RegisterOperand | LabelOperand) and result.name != "_":
-            _load_row(writer, step, address, _find_row(writer, result, step), param)
+            _load_row(writer, step, address, _find_row(writer, result, step), param, mask)
 
 
 def take_parameters(writer: BlockText) -> None:
@@ -166,43 +173,52 @@ def _find_row(writer: BlockText, operand: RegisterOperand | LabelOperand, step: 
 def _store_row(writer: BlockText, step: Step | None, address: str, row: Row, param: Param) -> None:
     name = param.type.ptx[1:]
     view = writer.operands.view(row, suffix_of(dtype_of(name)) if name in ("f32", "f64") else "")
+    if name == "b128":
+        view += ", " + writer.operands.view(row, "", 1)
     _write_access(writer, step, store, address, _choose_dtype(name), view)
 
 
-def _load_row(writer: BlockText, step: Step | None, address: str, row: Row, param: Param) -> None:
-    view = writer.operands.view(row, reads=False)
-    _write_access(writer, step, load, address, _choose_dtype(param.type.ptx[1:]), view)
-    writer.operands.record_write(view, False)
+def _load_row(
+    writer: BlockText, step: Step | None, address: str, row: Row, param: Param, mask: str | None = None
+) -> None:
+    name = param.type.ptx[1:]
+    views = [writer.operands.view(row, "", half, reads=False) for half in range(2 if name == "b128" else 1)]
+    _write_access(writer, step, load, address, _choose_dtype(name), ", ".join(views), mask)
+    for view in views:
+        writer.operands.record_write(view, mask is not None)
 
 
 def _choose_dtype(name: str) -> np.dtype[np.generic]:
-    dtype = dtype_of(name)
+    dtype = dtype_of("b64" if name == "b128" else name)
     return np.dtype(f"u{dtype.itemsize}") if dtype.kind == "f" else dtype
 
 
 def _write_access(
-    writer: BlockText, step: Step | None, operation: object, address: str, dtype: np.dtype[np.generic], value: str
-) -> None:
+    writer: BlockText, step: Step | None, operation: object, address: str, dtype: np.dtype[np.generic], value: str,
+    mask: str | None = None,
+) -> None:  # fmt: skip
     site = f"S{len(writer.sites)}"
     writer.sites[site] = step or writer.block.steps[0]
     value = (
         f"{value}.view('{dtype.str}')" if operation is store and dtype.kind == "u" and value.endswith("f") else value
     )
     function, kind = writer.operands.add_constant(operation), writer.operands.add_constant(dtype)
-    writer.lines.append(f"{function}({site}, L, None, 'local', {address}, {kind}, ({value},))")
+    writer.lines.append(f"{function}({site}, L, {mask}, 'local', {address}, {kind}, ({value},))")
 
 
-def _write_copy(writer: BlockText, step: Step, target: str, source: str, size: int) -> None:
+def _write_copy(writer: BlockText, step: Step, target: str, source: str, size: int, mask: str | None = None) -> None:
     site = f"S{len(writer.sites)}"
     writer.sites[site] = step
     function = writer.operands.add_constant(copy_bytes)
-    writer.lines.append(f"{function}({site}, L, {target}, {source}, {size})")
+    writer.lines.append(f"{function}({site}, L, {mask}, {target}, {source}, {size})")
 
 
-def copy_bytes(site: Site, lanes: Lanes, target: np.ndarray, source: np.ndarray, size: int) -> None:
+def copy_bytes(
+    site: Site, lanes: Lanes, mask: np.ndarray | None, target: np.ndarray, source: np.ndarray, size: int
+) -> None:
     """Copy bytes inside each thread's local memory."""
     step = 8 if not size % 8 else 4 if not size % 4 else 1
     scratch = (np.empty(lanes.n, f"u{step}"),)
     for offset in range(0, size, step):
-        load(site, lanes, None, "local", source + offset, scratch[0].dtype, scratch)
-        store(site, lanes, None, "local", target + offset, scratch[0].dtype, scratch)
+        load(site, lanes, mask, "local", source + offset, scratch[0].dtype, scratch)
+        store(site, lanes, mask, "local", target + offset, scratch[0].dtype, scratch)

@@ -95,8 +95,8 @@ class Operands:
             return None
         return self.code.rows.add((name, id(symbol)), symbol)
 
-    def read(self, operand: Actual, type_name: str | None, scope: Scope) -> str:
-        """Return an expression for an operand's value as a type; without one, as its register's bits."""
+    def read(self, operand: Actual, type_name: str, scope: Scope) -> str:
+        """Return an expression for an operand's value as a type. A number of 128 bits has an upper half of zeros."""
         if isinstance(operand, NegatedOperand):
             return f"(~{self.read(operand.operand, 'pred', scope)})"
         if isinstance(operand, RegisterOperand | LabelOperand):
@@ -108,17 +108,19 @@ class Operands:
         number = operand.value if isinstance(operand, ImmediateOperand) else evaluate(operand)
         if number is None and isinstance(operand, BinaryOperand):
             return self._read_symbol_sum(operand, type_name, scope)
-        if number is None or type_name == "b128":
-            raise Unreadable(f"a number of {type_name}" if type_name == "b128" else type(operand).__name__)
-        return self.add_constant(make_constant(number, type_name or "b64"))
+        if number is None:
+            raise Unreadable(type(operand).__name__)
+        if type_name == "b128":
+            return f"({self.add_constant(make_constant(number, 'b64'))}, {self.add_constant(make_constant(0, 'b64'))})"
+        return self.add_constant(make_constant(number, type_name))
 
-    def _read_name(self, name: str, type_name: str | None, scope: Scope) -> str:
+    def _read_name(self, name: str, type_name: str, scope: Scope) -> str:
         row = self.row(name, scope)
         if row is not None:
             return self._read_register(row, type_name)
         symbol, _ = resolve_name(name, scope)
         if symbol is not None and symbol.kind is not Means.REGISTER:
-            return self.address_of(name, symbol, type_name or "u64")
+            return self.address_of(name, symbol, type_name)
         special = find_special_register(name)
         if special is not None:
             return self._read_special(name, type_name)
@@ -126,11 +128,9 @@ class Operands:
         row = self.row(base, scope)
         if row is None or not part:
             raise Unreadable(name)
-        return self._read_part(row, part, type_name or "u32")
+        return self._read_part(row, part, type_name)
 
-    def _read_register(self, row: Row, type_name: str | None) -> str:
-        if type_name is None:
-            return self.view(row)
+    def _read_register(self, row: Row, type_name: str) -> str:
         dtype, own = dtype_of(type_name), np.dtype(CLASSES[row.letter])
         if dtype.itemsize == own.itemsize:
             return self.view(row, suffix_of(dtype))
@@ -149,7 +149,7 @@ class Operands:
         bits = 8 if kind == "b" else 16
         return f"({view} >> {bits * at}).astype('{unit}').astype('{dtype_of(type_name).str}')"
 
-    def _read_special(self, name: str, type_name: str | None) -> str:
+    def _read_special(self, name: str, type_name: str) -> str:
         reason = explain_missing_value(name, self.program.target)
         if reason is not None:
             raise Valueless(f"`{name}` has no value: {reason}")
@@ -157,7 +157,7 @@ class Operands:
             expression = f"M.clock({name!r}, {self.position})"
         else:
             expression = self.specials.setdefault(name, f"s{len(self.specials)}")
-        dtype = dtype_of(type_name or "u32")
+        dtype = dtype_of(type_name)
         return f"({expression} != 0)" if dtype.kind == "b" else f"{expression}.astype('{dtype.str}', copy=False)"
 
     def address_of(self, name: str, symbol: Symbol, type_name: str) -> str:
@@ -191,7 +191,7 @@ class Operands:
         self.uses_stack = True
         return f"sp + {offset}"
 
-    def _read_symbol_sum(self, operand: BinaryOperand, type_name: str | None, scope: Scope) -> str:
+    def _read_symbol_sum(self, operand: BinaryOperand, type_name: str, scope: Scope) -> str:
         extra = evaluate(operand.right)
         if not isinstance(extra, int) or operand.operator not in ("+", "-"):
             raise Unreadable("a constant expression without a value")
@@ -200,12 +200,12 @@ class Operands:
         if row is not None:
             return self._read_register_sum(row, extra, type_name)
         left = self.read(operand.left, type_name, scope)
-        return f"({left} + {self.add_constant(make_constant(extra, type_name or 'u64'))})"
+        return f"({left} + {self.add_constant(make_constant(extra, type_name))})"
 
-    def _read_register_sum(self, row: Row, extra: int, type_name: str | None) -> str:
+    def _read_register_sum(self, row: Row, extra: int, type_name: str) -> str:
         """Add a number to a register's bits, with wraparound, before they are read as a type."""
         own = np.dtype(CLASSES[row.letter])
-        dtype = dtype_of(type_name) if type_name is not None else own
+        dtype = dtype_of(type_name)
         widens = dtype.kind == "i" and dtype.itemsize > own.itemsize
         number = self.add_constant(make_constant(extra, f"{'s' if widens else 'b'}{8 * own.itemsize}"))
         total = f"({self.view(row, 'i' if widens else '')} + {number})"

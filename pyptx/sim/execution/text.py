@@ -20,8 +20,8 @@ class BlockText:
         self.temporaries = 0
 
     def read(self, operand: Actual, type_name: str | None, step: Step) -> str:
-        """Return the expression of a scalar input."""
-        return self.operands.read(operand, type_name, step.scope)
+        """Return the expression of a scalar input; one without a type is an immediate number."""
+        return self.operands.read(operand, type_name or "b64", step.scope)
 
     def add_temporary(self) -> str:
         """Return a fresh name."""
@@ -31,7 +31,7 @@ class BlockText:
     def read_guard(self, step: Step) -> str | None:
         """Return the mask of a guarded instruction."""
         predicate = step.instruction.predicate
-        if predicate is None or (step is self.block.steps[0] and self.block.converges):
+        if predicate is None or (self.block.converges and step is self.block.steps[0]):
             return None
         name = self.read(LabelOperand(predicate.register), "pred", step)
         return f"(~{name})" if predicate.negated else name

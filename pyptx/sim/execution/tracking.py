@@ -51,18 +51,12 @@ class Tracker:
         return cls({register: at for at, register in enumerate(sorted(registers))})
 
     def write_entry(self, writer: BlockText, block: Block) -> None:
-        """Write the flags at the start of a block: parameters in registers and results of calls are written."""
+        """Write the flags at the start of a function: its parameters in registers are written."""
         params = block.code.function.params if block.pc == block.code.entry else ()
         names = {name for param in params for name in list_register_names(param)}
-        registers = [register for register in self.rows if register[0] in names and _owns(block, register)]
-        if block.after_call is not None and block.after_call.instruction.operands:
-            step = block.after_call
-            registers += [
-                r for n in find_names(step.instruction.operands[0]) if (r := find_register(n, step)) in self.rows
-            ]
-        for register in registers:
-            writer.lines.append(f"{self._view_flags(writer, register)}[...] = {WRITTEN}")
-            writer.operands.record_write(f"w{self.rows[register]}", False)
+        for register in self.rows:
+            if register[0] in names and _owns(block, register):
+                self._write_flags(writer, register, str(WRITTEN), None)
 
     def write_reads(self, writer: BlockText, step: Step) -> None:
         """Write the check of the registers that a step uses, and the flags of those that it passes on."""
@@ -95,11 +89,12 @@ class Tracker:
         for register in dict.fromkeys(collect_accesses(step)[1]):
             if register not in self.rows:
                 continue
-            flags, mask = self._view_flags(writer, register), writer.read_guard(step)
-            value = self.flag_names.get(register, str(WRITTEN))
-            line = f"{flags}[...] = {value}" if mask is None else f"putmask({flags}, {mask}, {value})"
-            writer.lines.append(line)
-            writer.operands.record_write(flags, mask is not None)
+            self._write_flags(writer, register, self.flag_names.get(register, str(WRITTEN)), writer.read_guard(step))
+
+    def _write_flags(self, writer: BlockText, register: Register, value: str, mask: str | None) -> None:
+        flags = self._view_flags(writer, register)
+        writer.lines.append(f"{flags}[...] = {value}" if mask is None else f"putmask({flags}, {mask}, {value})")
+        writer.operands.record_write(flags, mask is not None)
 
     def _view_flags(self, writer: BlockText, register: Register) -> str:
         return writer.operands.view(Row("w", self.rows[register], 1, "pred"))

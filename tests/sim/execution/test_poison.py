@@ -121,6 +121,40 @@ def test_results_of_calls_and_parameters_are_written() -> None:
     assert poisoned(loop, module)[:3] == [0, 2, 4]
 
 
+_TWICE = ".func (.reg .u32 r) twice(.reg .u32 x) { add.u32 r, x, x; ret; }"
+_PASSED = """.func (.reg .u32 r) passed(.reg .u32 x)
+{ .reg .u32 %u; .reg .pred %q; setp.lt.u32 %q, x, 7; @%q mov.u32 x, %u; add.u32 r, x, 1; ret; }"""
+
+
+@pytest.mark.parametrize(
+    ("body", "module", "register", "lanes"),
+    [
+        (f"setp.lt.u32 %p0, %t, 5;\n@%p0 call (%r0), twice, (%t);\n{STORE}", _TWICE, "%r0", 59),
+        (f"setp.lt.u32 %p0, %t, 5;\n@!%p0 call (%r0), twice, (%t);\n{STORE}", _TWICE, "%r0", 5),
+        (f"call (%r0), passed, (%t);\n{STORE}", _PASSED, "x", 7),
+        (
+            f".reg .u32 x; add.u32 %r1, %t, 9; call (%r1), passed, (%r1); add.u32 %r0, x, %r1;\n{STORE}",
+            _PASSED,
+            "x",
+            64,
+        ),
+    ],
+)
+def test_lanes_that_made_no_call_have_no_result(body: str, module: str, register: str, lanes: int) -> None:
+    with pytest.raises(PtxError) as caught:
+        poisoned(body, module)
+    [found] = caught.value.diagnostics
+    assert found.code == "PTX0911"
+    assert f"reads {register}, which it has not written, as {lanes} threads do" in found.message
+
+
+def test_results_of_some_lanes_and_registers_passed_on_are_written() -> None:
+    body = f"setp.lt.u32 %p0, %t, 5;\n@%p0 call (%r0), twice, (%t);\n@!%p0 mov.u32 %r0, 1;\n{STORE}"
+    assert poisoned(body, _TWICE) == [0, 2, 4, 6, 8, *[1] * 59]
+    body = f"add.u32 %r1, %t, 7; call (%r0), passed, (%r1);\n{STORE}"
+    assert poisoned(body, _PASSED) == list(range(8, 72))
+
+
 @pytest.mark.parametrize(
     ("body", "module"),
     [

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from pyptx.diagnostics import Diagnostic, PythonFrame, Severity, Span, format_count, render
 
 FOUND = Diagnostic(Severity.ERROR, "PTX0101", Span(2, 5, 4, "k.ptx"), "unknown instruction `addd`", help="write `add`")
@@ -29,6 +31,13 @@ def test_a_long_line_is_cut_around_the_place() -> None:
     shown = render([FOUND.move_to(Span(1, 5001, 4))], text).splitlines()
     assert len(shown[1]) < 200
     assert shown[2].index("^") == shown[1].index("addd")
+
+
+@pytest.mark.parametrize(("length", "shown"), [(160, 160), (161, 159)])
+def test_a_line_of_160_characters_is_shown_whole(length: int, shown: int) -> None:
+    rows = render([FOUND.move_to(Span(1, 83, 4))], "x" * length).splitlines()
+    assert rows[1] == f"    1 | {'x' * shown}"
+    assert rows[2] == f"      | {' ' * (82 if shown == length else 80)}^^^^"
 
 
 def test_a_python_frame_resolves_its_line_when_asked() -> None:
@@ -68,3 +77,15 @@ def test_one_of_a_thing_is_singular() -> None:
     assert [format_count("operand", n) for n in (0, 1, 2)] == ["0 operands", "1 operand", "2 operands"]
     assert format_count("operand", 1, 2) == "1 or 2 operands"
     assert [format_count("index", n, plural="indices") for n in (1, 2)] == ["1 index", "2 indices"]
+
+
+def test_json_has_every_part() -> None:
+    whole = Diagnostic(
+        Severity.WARNING, "PTX0101", Span(2, 5, 4, "k.ptx"), "unknown", notes=("a note",), help="write `add`",
+        details=("a detail",),
+    )  # fmt: skip
+    place = {"file": "k.ptx", "line": 2, "col": 5, "length": 4}
+    text = {"message": "unknown", "notes": ["a note", "a detail"], "help": "write `add`"}
+    assert whole.as_json() == {"severity": "warning", "code": "PTX0101", **place, **text}
+    nowhere = whole.move_to(None).as_json()
+    assert [nowhere[name] for name in place] == [None, 0, 0, 0]

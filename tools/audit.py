@@ -57,67 +57,67 @@ def counts() -> dict[str, int]:
 
 def describe_coverage(name: str) -> str:
     """Return the counts for an audit's page."""
-    here = counts()
-    return ", ".join(f"{here[what]} {what}" for what, names in COVERAGE.items() if name in names)
+    values = counts()
+    return ", ".join(f"{values[noun]} {noun}" for noun, names in COVERAGE.items() if name in names)
 
 
 def commit() -> str:
     """Return the commit that is checked out, with a `+` if the tree has been changed."""
     git = ["git", "-C", str(ROOT)]
     try:
-        at = subprocess.run([*git, "rev-parse", "--short=9", "HEAD"], capture_output=True, text=True, check=True)
+        revision = subprocess.run([*git, "rev-parse", "--short=9", "HEAD"], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
-    changed = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", "pyptx", "tests", "tools"], check=False)
-    return at.stdout.strip() + ("+" if changed.returncode else "")
+    diff = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", "pyptx", "tests", "tools"], check=False)
+    return revision.stdout.strip() + ("+" if diff.returncode else "")
 
 
 def header(name: str) -> list[str]:
     """Return the first lines of an audit's page."""
     day = datetime.date.today().isoformat()
     lines = [f"{find_tool('ptxas')}, Python {platform.python_version()}, {day}, commit {commit()}"]
-    covered = describe_coverage(name)
-    return [*lines, f"covers {covered}"] if covered else lines
+    description = describe_coverage(name)
+    return [*lines, f"covers {description}"] if description else lines
 
 
 def audits() -> dict[str, str]:
     """Return the audits by name, with the modules to run."""
-    found = sorted([*(ROOT / "tools").glob("audit_*.py"), *(ROOT / "tools").glob("*/audit_*.py")])
-    others = {
+    paths = sorted([*(ROOT / "tools").glob("audit_*.py"), *(ROOT / "tools").glob("*/audit_*.py")])
+    special_audits = {
         "lossless": "tests.lossless", "conformance": "tools.conformance", "folding": "tools.conformance.folding",
         "headers": "tools.conformance.folding_headers", "sim_patterns": "tools.sim_patterns",
         "numerics": "tools.sim_numerics", "mutation": "tools.mutate",
     }  # fmt: skip
-    return others | {
-        path.stem.removeprefix("audit_"): ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in found
+    return special_audits | {
+        path.stem.removeprefix("audit_"): ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in paths
     }
 
 
 def run(name: str, module: str) -> bool:
     """Run one audit, write its page, and return whether it passed."""
-    lines, passed = header(name), True
+    lines, has_passed = header(name), True
     for arguments in ARGUMENTS.get(name, [[]]):
-        started = time.monotonic()
+        start = time.monotonic()
         command = [sys.executable, "-m", module, *arguments]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-        passed &= done.returncode == 0
-        lines += ["", f"$ python -m {module} {' '.join(arguments)}".rstrip(), done.stdout.rstrip()]
-        lines += [done.stderr.rstrip()] if done.returncode and done.stderr else []
-        verdict = "passed" if done.returncode == 0 else "FAILED"
-        print(f"{module} {' '.join(arguments)}: {verdict}, {time.monotonic() - started:.0f} s")
-        print("\n".join(done.stdout.rstrip().splitlines()[-8:]), flush=True)
+        process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        has_passed &= process.returncode == 0
+        lines += ["", f"$ python -m {module} {' '.join(arguments)}".rstrip(), process.stdout.rstrip()]
+        lines += [process.stderr.rstrip()] if process.returncode and process.stderr else []
+        verdict = "passed" if process.returncode == 0 else "FAILED"
+        print(f"{module} {' '.join(arguments)}: {verdict}, {time.monotonic() - start:.0f} s")
+        print("\n".join(process.stdout.rstrip().splitlines()[-8:]), flush=True)
     RESULTS.mkdir(parents=True, exist_ok=True)
     (RESULTS / f"{name}.txt").write_text("\n".join(lines) + "\n", "utf-8")
-    return passed
+    return has_passed
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run the named audits, or all of them; exit 1 if one fails."""
-    known = audits()
+    modules = audits()
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("names", nargs="*", choices=[*known, []], metavar="NAME", help=", ".join(known))
-    names = options.parse_args(argv).names or list(known)
-    results = [run(name, known[name]) for name in names]
+    options.add_argument("names", nargs="*", choices=[*modules, []], metavar="NAME", help=", ".join(modules))
+    names = options.parse_args(argv).names or list(modules)
+    results = [run(name, modules[name]) for name in names]
     return 0 if all(results) else 1
 
 

@@ -67,12 +67,12 @@ class Corruption:
 
 def corrupt(path: Path, text: str, stratum: str, draw: random.Random) -> Corruption | None:
     """Return the text with one edit of this kind, or None if the text has no place for it."""
-    found = _header(text, draw) if stratum == "header" else _edit(text, stratum, draw)
-    if found is None or found[1] == text:
+    edit = _header(text, draw) if stratum == "header" else _edit(text, stratum, draw)
+    if edit is None or edit[1] == text:
         return None
-    first = text.count("\n", 0, found[0]) + 1
-    last = first + text.count("\n", found[0], text.find(";", found[0])) if stratum != "header" else first
-    return Corruption(path, found[1], range(first, last + 1), stratum)
+    first = text.count("\n", 0, edit[0]) + 1
+    last = first + text.count("\n", edit[0], text.find(";", edit[0])) if stratum != "header" else first
+    return Corruption(path, edit[1], range(first, last + 1), stratum)
 
 
 def _header(text: str, draw: random.Random) -> tuple[int, str] | None:
@@ -137,8 +137,8 @@ def ptxas_lines(text: str) -> set[int] | None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "case.ptx"
         path.write_text(text, encoding="utf-8")
-        where = virtual_architecture(place[1] if place else "sm_75")
-        command = [ptxas_path(), "-arch", where, str(path), "-o", f"{folder}/o"]
+        target = virtual_architecture(place[1] if place else "sm_75")
+        command = [ptxas_path(), "-arch", target, str(path), "-o", f"{folder}/o"]
         run = subprocess.run(command, capture_output=True, text=True, timeout=120, errors="replace")
     if run.returncode == 0:
         return None
@@ -169,27 +169,31 @@ def false_errors(paths: list[Path], show: int) -> int:
     return wrong
 
 
-def corrupted(seed: int, largest: int) -> Iterator[tuple[Corruption, set[int]]]:
+def generate_rejections(seed: int, largest: int) -> Iterator[tuple[Corruption, set[int]]]:
     """Yield corruptions that ptxas rejects, cycling through the strata, each with the lines that ptxas names."""
     draw = random.Random(seed)
     small = [path for path in sorted(CORPUS.rglob("*.ptx")) if path.stat().st_size <= largest]
     for stratum in cycle(STRATA):
         path = draw.choice(small)
-        made = corrupt(path, path.read_text(encoding="utf-8").rstrip("\0"), stratum, draw)
-        theirs = ptxas_lines(made.text) if made else None
-        if made is not None and theirs is not None:
-            yield made, theirs
+        corruption = corrupt(path, path.read_text(encoding="utf-8").rstrip("\0"), stratum, draw)
+        theirs = ptxas_lines(corruption.text) if corruption else None
+        if corruption is not None and theirs is not None:
+            yield corruption, theirs
 
 
-def reported(made: Corruption, theirs: set[int]) -> bool:
+def is_reported(corruption: Corruption, theirs: set[int]) -> bool:
     """Return whether the parser or `check` reports an error in the edited statement, or on a line that ptxas names."""
-    right = theirs | set(made.lines) | (header_lines(made.text) if made.stratum == "header" else set[int]())
-    return bool(our_lines(made.text) & right)
+    right = (
+        theirs
+        | set(corruption.lines)
+        | (header_lines(corruption.text) if corruption.stratum == "header" else set[int]())
+    )
+    return bool(our_lines(corruption.text) & right)
 
 
-def missed(source: Iterator[tuple[Corruption, set[int]]], count: int) -> list[Corruption]:
-    """Return those of the next `count` corruptions that are not reported."""
-    return [made for made, theirs in islice(source, count) if not reported(made, theirs)]
+def list_unreported(source: Iterator[tuple[Corruption, set[int]]], count: int) -> list[Corruption]:
+    """Return the corruptions among the next `count` that are not reported."""
+    return [corruption for corruption, theirs in islice(source, count) if not is_reported(corruption, theirs)]
 
 
 def main() -> int:
@@ -203,19 +207,19 @@ def main() -> int:
     paths = sorted(CORPUS.rglob("*.ptx"))
     wrong = false_errors(paths, arguments.show)
     print(f"{len(paths)} corpus files, {wrong} false errors")
-    rejected, good = Counter[str](), Counter[str]()
-    for made, theirs in islice(corrupted(arguments.seed, arguments.largest), arguments.count):
-        rejected[made.stratum] += 1
-        if reported(made, theirs):
-            good[made.stratum] += 1
-        elif rejected.total() - good.total() <= arguments.show:
-            edited = made.text.splitlines()[made.line - 1].strip()[:120]
-            place = f"{made.path.relative_to(CORPUS)}:{made.line}"
-            print(f"missed {made.stratum}: {place}: {edited} (ptxas {sorted(theirs)[:3]})")
+    rejections, good = Counter[str](), Counter[str]()
+    for corruption, theirs in islice(generate_rejections(arguments.seed, arguments.largest), arguments.count):
+        rejections[corruption.stratum] += 1
+        if is_reported(corruption, theirs):
+            good[corruption.stratum] += 1
+        elif rejections.total() - good.total() <= arguments.show:
+            statement = corruption.text.splitlines()[corruption.line - 1].strip()[:120]
+            place = f"{corruption.path.relative_to(CORPUS)}:{corruption.line}"
+            print(f"missed {corruption.stratum}: {place}: {statement} (ptxas {sorted(theirs)[:3]})")
     for stratum in STRATA:
-        print(f"{stratum:10} {rejected[stratum]:6} rejected by ptxas, {good[stratum]:6} reported on the right line")
-    share = good.total() / rejected.total()
-    print(f"all        {rejected.total():6} rejected by ptxas, reported {share:.2%}")
+        print(f"{stratum:10} {rejections[stratum]:6} rejected by ptxas, {good[stratum]:6} reported on the right line")
+    share = good.total() / rejections.total()
+    print(f"all        {rejections.total():6} rejected by ptxas, reported {share:.2%}")
     return 0 if share >= 0.99 and not wrong else 1
 
 

@@ -37,49 +37,49 @@ def pieces(paths: list[Path], draw: random.Random) -> Iterator[str]:
         yield HEADER + ".entry k() {\n" + piece + "\n}\n" if draw.random() < 0.7 else piece
 
 
-def mutated(text: str, draw: random.Random) -> str:
+def mutate(text: str, draw: random.Random) -> str:
     """Return the text after a few edits."""
     for _ in range(draw.choice([1, 1, 1, 2, 3, 8])):
-        at = draw.randrange(len(text) + 1)
-        end = at + draw.choice([1, 1, 2, 5, 20, 100])
+        offset = draw.randrange(len(text) + 1)
+        end = offset + draw.choice([1, 1, 2, 5, 20, 100])
         kind = draw.randrange(5)
         if kind == 0:
-            text = text[:at] + text[end:]
+            text = text[:offset] + text[end:]
         elif kind == 1:
-            text = text[:at] + draw.choice(BITS) + text[at:]
+            text = text[:offset] + draw.choice(BITS) + text[offset:]
         elif kind == 2:
-            text = text[:at] + text[at:end] + text[at:]
+            text = text[:offset] + text[offset:end] + text[offset:]
         elif kind == 3:
-            text = text[:at] + chr(draw.randrange(0x250)) + text[at + 1 :]
+            text = text[:offset] + chr(draw.randrange(0x250)) + text[offset + 1 :]
         else:
-            text = text[:at]
+            text = text[:offset]
     return text
 
 
-def fuzz(count: int, checked: int, seed: int) -> None:
+def fuzz(count: int, check_count: int, seed: int) -> None:
     """Parse the mutated pieces and print the counts; any exception but PtxSyntaxError ends the run."""
     draw = random.Random(seed)
     source = pieces(sorted(CORPUS.rglob("*.ptx")), draw)
-    size, refused, slowest = 0, 0, (0.0, "")
-    started = time.process_time()
+    size, rejections, slowest = 0, 0, (0.0, "")
+    start = time.process_time()
     for number in range(count):
-        text = mutated(next(source), draw)
+        text = mutate(next(source), draw)
         size += len(text)
         before = time.process_time()
         try:
             parse(text)
         except PtxSyntaxError:
-            refused += 1
-        spent = time.process_time() - before
-        slowest = max(slowest, (spent / (len(text) + 200), text))
-        if number < checked:
+            rejections += 1
+        elapsed = time.process_time() - before
+        slowest = max(slowest, (elapsed / (len(text) + 200), text))
+        if number < check_count:
             module, _ = parse(text, recover=True)
             assert emit(module) == text, text
             check(module)
-    spent = time.process_time() - started
-    print(f"{count} mutated inputs, {size} bytes, {refused} rejected, {spent:.0f} s")
+    elapsed = time.process_time() - start
+    print(f"{count} mutated inputs, {size} bytes, {rejections} rejected, {elapsed:.0f} s")
     print(f"slowest: {slowest[0] * 1e6:.1f} µs per byte (of length + 200), {len(slowest[1])} bytes")
-    print(f"{checked} of them also parsed with recovery, emitted byte for byte and checked")
+    print(f"{check_count} of them also parsed with recovery, emitted byte for byte and checked")
 
 
 def shapes() -> Iterator[tuple[str, str, int]]:
@@ -87,8 +87,8 @@ def shapes() -> Iterator[tuple[str, str, int]]:
     for scale in (1, 4):
         size = 50_000 * scale
         yield "nested blocks", HEADER + ".entry k() {" + "{" * size + "}" * size + "}", scale
-        parenthesised = "(" * size + "1" + ")" * size
-        yield "nested parentheses", f"{HEADER}.entry k() {{ .reg .b32 a; mov.b32 a, {parenthesised}; }}", scale
+        nesting = "(" * size + "1" + ")" * size
+        yield "nested parentheses", f"{HEADER}.entry k() {{ .reg .b32 a; mov.b32 a, {nesting}; }}", scale
         yield "one long line", HEADER + ".entry k() {" + " add.s32 a, b, c;" * size + "}", scale
         yield "unclosed comment", HEADER + "/*" * size, scale
         yield "stars and slashes", HEADER + "/ *" * size, scale
@@ -101,12 +101,12 @@ def shapes() -> Iterator[tuple[str, str, int]]:
 
 def time_shapes() -> bool:
     """Print the time of each shape at one size and at four times that size; return whether all are linear."""
-    spent: dict[str, list[float]] = {}
+    times: dict[str, list[float]] = {}
     for name, text, _ in shapes():
         best = min(_time(text) for _ in range(3))
-        spent.setdefault(name, []).append(best)
+        times.setdefault(name, []).append(best)
     good = True
-    for name, (small, large) in spent.items():
+    for name, (small, large) in times.items():
         growth = large / max(small, 1e-3)
         linear = growth < 8
         good &= linear

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 
 from pyptx.diagnostics import Severity
-from tools.sim_corpus import Outcome, outcomes, tabulated
+from tools.sim_corpus import Outcome, outcomes, tabulate
 
 _RACE = (
     "plain accesses to a location that other threads update concurrently; any value read is acceptable "
@@ -49,19 +49,19 @@ EXPLAINED = (
 )  # fmt: skip
 
 
-def judged(found: Outcome) -> tuple[list[str], set[tuple[str, str, str]]]:
+def judge_outcome(outcome: Outcome) -> tuple[list[str], set[tuple[str, str, str]]]:
     """Return the errors of a kernel that the list does not explain, and the entries that explain the others."""
-    name = f"{found.file} {found.entry}"
-    known = [one for one in EXPLAINED if one.producer == found.producer and one.name in name]
+    name = f"{outcome.file} {outcome.entry}"
+    candidates = [entry for entry in EXPLAINED if entry.producer == outcome.producer and entry.name in name]
     wrong: list[str] = []
-    used: set[tuple[str, str, str]] = set()
-    for hazard in found.hazards:
+    matches: set[tuple[str, str, str]] = set()
+    for hazard in outcome.hazards:
         if hazard.severity is Severity.ERROR:
             code = hazard.rule.code
-            why = {(one.producer, one.name, code) for one in known if code in one.codes}
-            wrong += [] if why else [f"{found.producer}/{name}: {hazard}"]
-            used |= why
-    return wrong, used
+            why = {(entry.producer, entry.name, code) for entry in candidates if code in entry.codes}
+            wrong += [] if why else [f"{outcome.producer}/{name}: {hazard}"]
+            matches |= why
+    return wrong, matches
 
 
 def main() -> int:
@@ -71,26 +71,29 @@ def main() -> int:
     kernels: Counter[str] = Counter()
     hazards: dict[str, Counter[str]] = defaultdict(Counter)
     wrong: list[str] = []
-    used: set[tuple[str, str, str]] = set()
-    for found in outcomes(options.producers, "all"):
-        kernels[found.producer] += 1
-        hazards[found.producer] += Counter({hazard.rule.code for hazard in found.hazards})
-        errors, explained = judged(found)
-        wrong, used = wrong + errors, used | explained
-        if found.verdict != "pass":
-            wrong.append(f"{found.producer}/{found.file} {found.entry}: {found.why}")
-    each = ", ".join(f"{name} {count}" for name, count in sorted(kernels.items()))
-    print(f"{sum(kernels.values())} kernels: {each}")
-    for line in tabulated({name: made for name, made in hazards.items() if made}):
+    matches: set[tuple[str, str, str]] = set()
+    for outcome in outcomes(options.producers, "all"):
+        kernels[outcome.producer] += 1
+        hazards[outcome.producer] += Counter({hazard.rule.code for hazard in outcome.hazards})
+        errors, explanations = judge_outcome(outcome)
+        wrong, matches = wrong + errors, matches | explanations
+        if outcome.verdict != "pass":
+            wrong.append(f"{outcome.producer}/{outcome.file} {outcome.entry}: {outcome.why}")
+    counts = ", ".join(f"{name} {count}" for name, count in sorted(kernels.items()))
+    print(f"{sum(kernels.values())} kernels: {counts}")
+    for line in tabulate({name: codes for name, codes in hazards.items() if codes}):
         print(line)
     print("\nexplained errors")
-    for one in EXPLAINED:
-        print(f"  {one.producer} {one.name} ({', '.join(sorted(one.codes))}): {one.why}")
-    listed = [
-        (one.producer, one.name, code) for one in EXPLAINED for code in sorted(one.codes) if one.producer in kernels
+    for entry in EXPLAINED:
+        print(f"  {entry.producer} {entry.name} ({', '.join(sorted(entry.codes))}): {entry.why}")
+    entries = [
+        (entry.producer, entry.name, code)
+        for entry in EXPLAINED
+        for code in sorted(entry.codes)
+        if entry.producer in kernels
     ]
-    wrong += [f"{producer} {name}: {code} is listed but does not occur" for producer, name, code in listed
-              if (producer, name, code) not in used]  # fmt: skip
+    wrong += [f"{producer} {name}: {code} is listed but does not occur" for producer, name, code in entries
+              if (producer, name, code) not in matches]  # fmt: skip
     print(f"\n{len(wrong)} unexplained errors or failures")
     for line in wrong:
         print(f"  {line}")

@@ -50,13 +50,13 @@ class Report:
 
 def frames(origin: PythonFrame) -> list[PythonFrame]:
     """Return the callers, outermost first, then the place itself."""
-    found = [origin]
-    while found[-1].caller is not None:
-        found.append(found[-1].caller)
-    return found[::-1]
+    chain = [origin]
+    while chain[-1].caller is not None:
+        chain.append(chain[-1].caller)
+    return chain[::-1]
 
 
-def stated(statements: Sequence[Statement], holding: list[LocDirective]) -> Iterator[tuple[Instruction, Locs]]:
+def pair_with_locs(statements: Sequence[Statement], holding: list[LocDirective]) -> Iterator[tuple[Instruction, Locs]]:
     """Yield each instruction with the `.loc` directives that apply to it: its line and the lines it is inlined at.
     `holding` is the line before the first instruction, then the one after the last."""
     fresh = True
@@ -65,7 +65,7 @@ def stated(statements: Sequence[Statement], holding: list[LocDirective]) -> Iter
             holding[:] = [*([] if fresh else holding), statement]
             fresh = False
         elif isinstance(statement, Block | IntrinsicScope):
-            yield from stated(statement.body, holding)
+            yield from pair_with_locs(statement.body, holding)
             fresh = True
         elif isinstance(statement, Instruction):
             yield statement, tuple(holding)
@@ -78,23 +78,23 @@ def audit(kernel: Kernel, shape: dict[str, Any]) -> Report:
     module = kernel.module(lineinfo=True, **shape)
     files = {item.index: item.path for item in module.directives if isinstance(item, FileDirective)}
     for function in (item for item in module.directives if isinstance(item, Function)):
-        for node, locs in stated(function.body, []):
+        for node, locs in pair_with_locs(function.body, []):
             if isinstance(node.origin, PythonFrame):
                 _judge_locs(report, node, node.origin, locs, files)
-    written = {line: node for line, node in map_statements(module).items() if isinstance(node, Instruction)}
-    places = {(f.file, f.line) for node in written.values() if isinstance(node.origin, PythonFrame)
+    instruction_of_line = {line: node for line, node in map_statements(module).items() if isinstance(node, Instruction)}
+    places = {(f.file, f.line) for node in instruction_of_line.values() if isinstance(node.origin, PythonFrame)
               for f in frames(node.origin)}  # fmt: skip
-    found = disassemble(kernel.cubin(lineinfo=True, **shape))
-    _judge_accesses(report, found, written)
-    for one in found:
+    sass = disassemble(kernel.cubin(lineinfo=True, **shape))
+    _judge_accesses(report, sass, instruction_of_line)
+    for step in sass:
         report.counts["sass"] += 1
-        if one.file is None or one.line is None:
+        if step.file is None or step.line is None:
             continue
         report.counts["with a line"] += 1
-        if (one.file, one.line) not in places:
-            report.wrong.append(f"{one.text}: {one.file}:{one.line} is not the line of any instruction")
-        node = written.get(one.ptx_line or 0)
-        report.counts["exact"] += node is not None and place_of(node) == (one.file, one.line)
+        if (step.file, step.line) not in places:
+            report.wrong.append(f"{step.text}: {step.file}:{step.line} is not the line of any instruction")
+        node = instruction_of_line.get(step.ptx_line or 0)
+        report.counts["exact"] += node is not None and place_of(node) == (step.file, step.line)
     return report
 
 
@@ -108,34 +108,36 @@ def _judge_locs(report: Report, node: Instruction, origin: PythonFrame, locs: Lo
     chain = frames(origin)[-DEEPEST_CHAIN:]
     report.counts["loc"] += 1
     report.counts["inlined"] += len(chain) > 1
-    said = [(files[loc.file], loc.line, loc.column) for loc in locs]
-    if said[-len(chain) :] != [(f.file, f.line, f.col) for f in chain]:
-        report.wrong.append(f"{node.opcode} of {origin}: `.loc` says {said}")
+    locs_in_module = [(files[loc.file], loc.line, loc.column) for loc in locs]
+    if locs_in_module[-len(chain) :] != [(f.file, f.line, f.col) for f in chain]:
+        report.wrong.append(f"{node.opcode} of {origin}: `.loc` says {locs_in_module}")
     for outer, inner in zip(locs[-len(chain) :], locs[len(locs) - len(chain) + 1 :], strict=False):
         if inner.inlined_at != (outer.file, outer.line, outer.column):
             report.wrong.append(f"{node.opcode} of {origin}: inlined at {inner.inlined_at}, its caller is at {outer}")
 
 
-def _judge_accesses(report: Report, found: Sequence[SassInstruction], written: Mapping[int, Instruction]) -> None:
+def _judge_accesses(
+    report: Report, sass: Sequence[SassInstruction], instruction_of_line: Mapping[int, Instruction]
+) -> None:
     """Each access in the machine code names a Python line with that access, and none of these lines is missing."""
     lines: dict[str, set[Place | None]] = {}
-    for node in written.values():
+    for node in instruction_of_line.values():
         # Instructions read parameters directly from the constant bank.
         if node.opcode == "ld" and ".param" in node.modifiers:
             continue
         lines.setdefault(node.opcode, set()).add(place_of(node))
-    for one in found:
-        opcodes = EXACT.get(one.opcode.split(".")[0])
-        if opcodes is None or one.line is None or one.file is None or one.text == NOTHING:
+    for step in sass:
+        opcodes = EXACT.get(step.opcode.split(".")[0])
+        if opcodes is None or step.line is None or step.file is None or step.text == NOTHING:
             continue
         report.counts["accesses"] += 1
-        node = written.get(one.ptx_line or 0)
-        if node is None or node.opcode not in opcodes.split() or place_of(node) != (one.file, one.line):
-            report.wrong.append(f"{one.text}: line {one.line} of {one.file}, {node and node.opcode}")
-    named = {(one.file, one.line) for one in found}
+        node = instruction_of_line.get(step.ptx_line or 0)
+        if node is None or node.opcode not in opcodes.split() or place_of(node) != (step.file, step.line):
+            report.wrong.append(f"{step.text}: line {step.line} of {step.file}, {node and node.opcode}")
+    sass_places = {(step.file, step.line) for step in sass}
     for opcode in ACCESSES:
         for place in lines.get(opcode, ()):
-            if place is not None and place not in named:
+            if place is not None and place not in sass_places:
                 report.wrong.append(f"{opcode} of {place[0]}:{place[1]} is missing from the machine code")
 
 
@@ -143,11 +145,11 @@ def main(argv: list[str] | None = None) -> int:
     """Run the audit; print the errors and the counts of each kernel."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("names", nargs="*")
-    wanted = options.parse_args(argv).names
+    names = options.parse_args(argv).names
     total, wrong = Counter[str](), 0
     print(f"{'':24}" + "".join(f"{word:>13}" for word in COLUMNS) + f"{'exact lines':>13}")
     for case in CASES:
-        for target in case.targets if not wanted or case.name in wanted else ():
+        for target in case.targets if not names or case.name in names else ():
             report = audit(made(case, target), case.shape)
             total += report.counts
             wrong += len(report.wrong)

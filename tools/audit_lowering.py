@@ -54,7 +54,7 @@ class Form:
         types = tuple(part for part in parts[parts.index(shape) + 1 :] if re.fullmatch(r"[besuft]+\d+(m\d)?", part))
         if case.opcode == "wmma" and len(types) == 2:
             types = (types[0], "f16", "f16", types[1])
-        return cls(case.opcode, (m, n, k), types, any(part.startswith("sp") for part in parts), case.where.arch)
+        return cls(case.opcode, (m, n, k), types, any(part.startswith("sp") for part in parts), case.target.arch)
 
 
 @dataclass(frozen=True)
@@ -67,32 +67,34 @@ class Operation:
     @property
     def shape(self) -> tuple[int, int, int] | None:
         """The shape of a matrix instruction."""
-        found = _SHAPE.search(self.opcode)
-        if found is None or "MMA" not in self.opcode:
+        match = _SHAPE.search(self.opcode)
+        if match is None or "MMA" not in self.opcode:
             return None
-        if "x" in found[0]:
-            m, n, k = (int(number) for number in found[0].split("x"))
+        if "x" in match[0]:
+            m, n, k = (int(number) for number in match[0].split("x"))
             return m, n, k
-        rows = 16 if found[0].startswith("168") else 8
-        return rows, 8, int(found[0][len(str(rows)) + 1 :])
+        rows = 16 if match[0].startswith("168") else 8
+        return rows, 8, int(match[0][len(str(rows)) + 1 :])
 
 
 def operations(listing: str) -> dict[int, list[Operation]]:
     """Return the arithmetic of every entry `c<n>` of a disassembled module."""
-    found: dict[int, list[Operation]] = defaultdict(list)
+    by_entry: dict[int, list[Operation]] = defaultdict(list)
     entry = -1
     for text in listing.split("\n"):
         if start := _ENTRY.match(text):
             entry = int(start[1])
         elif (line := _LINE.match(text)) and not line["opcode"].startswith(_CONSTANT):
             operands = tuple(part.strip().removesuffix(".reuse") for part in line["rest"].split(","))
-            found[entry].append(Operation(line["opcode"], operands))
-    return found
+            by_entry[entry].append(Operation(line["opcode"], operands))
+    return by_entry
 
 
-def signature(made: Sequence[Operation]) -> str:
+def signature(arithmetic: Sequence[Operation]) -> str:
     """Return counts of the arithmetic, without factor types and wgmma widths, which `mismatch` compares."""
-    return " + ".join(f"{count}×{name}" for name, count in Counter(_family(one.opcode) for one in made).items())
+    return " + ".join(
+        f"{count}×{name}" for name, count in Counter(_family(operation.opcode) for operation in arithmetic).items()
+    )
 
 
 def _family(opcode: str) -> str:
@@ -103,72 +105,74 @@ def _family(opcode: str) -> str:
 
 
 def model(form: Form) -> str:
-    """Return what the simulator sums, in words."""
+    """Describe how the simulator sums."""
     dtype, name = form.types[0], form.types[1]
     if dtype == "s32":
         return "exact integers"
     if dtype == "f64":
         return "chain of fma"
-    way = select_lowering(form.instruction, form.sm, name, form.shape[2])
-    if way is Lowering.SCALAR:
-        return f"{way}: f32 per thread"
+    lowering = select_lowering(form.instruction, form.sm, name, form.shape[2])
+    if lowering is Lowering.SCALAR:
+        return f"{lowering}: f32 per thread"
     if form.types[-1].startswith("ue") and form.shape[2] >= (128 if form.sparse else 64):
-        return f"{way}: exact runs of {BLOCK_RUN}, {BLOCK_FRACTION} bits, {dtype}"
-    factor = "f16" if way is Lowering.UNPACKED else name
-    how = select_rule(form.instruction, form.sm, factor, _summed(form), sparse=form.sparse)
-    step = min(how.step, form.shape[2] // (2 if way is Lowering.UNPACKED else 1))
-    return f"{way}: {how.fraction} bits, steps of {step}, {how.output}"
+        return f"{lowering}: exact runs of {BLOCK_RUN}, {BLOCK_FRACTION} bits, {dtype}"
+    factor = "f16" if lowering is Lowering.UNPACKED else name
+    rule = select_rule(form.instruction, form.sm, factor, _find_sum_type(form), sparse=form.sparse)
+    step = min(rule.step, form.shape[2] // (2 if lowering is Lowering.UNPACKED else 1))
+    return f"{lowering}: {rule.fraction} bits, steps of {step}, {rule.output}"
 
 
-def _summed(form: Form) -> str:
+def _find_sum_type(form: Form) -> str:
     """Return the type of the sums; an f16 result with an f32 addend is rounded at the end."""
     return "f32" if form.types[0] == "f16" and form.types[3:] == ("f32",) else form.types[0]
 
 
-def mismatch(form: Form, made: Sequence[Operation]) -> str | None:
+def mismatch(form: Form, arithmetic: Sequence[Operation]) -> str | None:
     """Return how the machine code differs from the model, or None."""
-    matrix = [operation for operation in made if "MMA" in operation.opcode]
-    others = Counter(operation.opcode.split(".")[0] for operation in made if "MMA" not in operation.opcode)
+    matrix = [operation for operation in arithmetic if "MMA" in operation.opcode]
+    opcode_counts = Counter(operation.opcode.split(".")[0] for operation in arithmetic if "MMA" not in operation.opcode)
     dtype, name = form.types[0], form.types[1]
     if dtype in ("s32", "f64"):
-        wanted = ("DMMA",) if dtype == "f64" else ("IMMA", "BMMA", "IGMMA", "BGMMA")
-        exact = {operation.opcode.split(".")[0] for operation in made} <= set(wanted)
-        return None if exact and matrix else f"expected {' or '.join(wanted)} alone"
-    way = select_lowering(form.instruction, form.sm, name, form.shape[2])
-    if way is Lowering.SCALAR:
-        return _scalar_mismatch(form, matrix, others)
+        expectation = ("DMMA",) if dtype == "f64" else ("IMMA", "BMMA", "IGMMA", "BGMMA")
+        exact = {operation.opcode.split(".")[0] for operation in arithmetic} <= set(expectation)
+        return None if exact and matrix else f"expected {' or '.join(expectation)} alone"
+    lowering = select_lowering(form.instruction, form.sm, name, form.shape[2])
+    if lowering is Lowering.SCALAR:
+        return _scalar_mismatch(form, matrix, opcode_counts)
     if not matrix:
         return "expected matrix instructions"
     return (
-        _unpacked_mismatch(form, matrix, made) if way is Lowering.UNPACKED else _matrix_mismatch(form, matrix, others)
+        _find_unpacking_mismatch(form, matrix, arithmetic)
+        if lowering is Lowering.UNPACKED
+        else _matrix_mismatch(form, matrix, opcode_counts)
     )
 
 
-def _scalar_mismatch(form: Form, matrix: Sequence[Operation], others: Counter[str]) -> str | None:
+def _scalar_mismatch(form: Form, matrix: Sequence[Operation], opcode_counts: Counter[str]) -> str | None:
     """A thread computes eight elements of D, each from four products."""
-    wanted = {"FFMA": 32, "FADD": 8} if form.types[0] == "f32" else {"FMUL": 16, "FFMA": 16, "FADD": 16, "F2FP": 4}
-    found = {name: count for name, count in others.items() if name != "HADD2"}
-    return None if not matrix and found == wanted else f"expected {wanted} and conversions by HADD2.F32"
+    expectation = {"FFMA": 32, "FADD": 8} if form.types[0] == "f32" else {"FMUL": 16, "FFMA": 16, "FADD": 16, "F2FP": 4}
+    counts = {name: count for name, count in opcode_counts.items() if name != "HADD2"}
+    return None if not matrix and counts == expectation else f"expected {expectation} and conversions by HADD2.F32"
 
 
-def _unpacked_mismatch(form: Form, matrix: Sequence[Operation], made: Sequence[Operation]) -> str | None:
+def _find_unpacking_mismatch(form: Form, matrix: Sequence[Operation], arithmetic: Sequence[Operation]) -> str | None:
     dtype, depth = form.types[0], form.shape[2] // 2
     first, second = matrix if len(matrix) == 2 else (matrix[0], matrix[0])
     if first is second or {operation.shape for operation in matrix} != {(16, 8, depth)}:
         return f"expected two HMMA with K = {depth}"
     if first.operands[3] != "RZ" or second.operands[3] != first.operands[0]:
         return "expected C = 0 in the first HMMA, and its result in the second"
-    upper = [operation for operation in made if "UNPACK" in operation.opcode and ".H1" in operation.operands[1]]
-    unpacked = [operation for operation in made if "UNPACK" in operation.opcode]
-    added = "FADD" if dtype == "f32" else "HADD2"
-    sums = [operation for operation in made if operation.opcode == added]
-    if 2 * len(upper) != len(unpacked) or len(sums) != (4 if dtype == "f32" else 2):
-        return f"expected both halves of every register, and C added by {added}"
+    upper = [operation for operation in arithmetic if "UNPACK" in operation.opcode and ".H1" in operation.operands[1]]
+    unpacks = [operation for operation in arithmetic if "UNPACK" in operation.opcode]
+    opcode = "FADD" if dtype == "f32" else "HADD2"
+    sums = [operation for operation in arithmetic if operation.opcode == opcode]
+    if 2 * len(upper) != len(unpacks) or len(sums) != (4 if dtype == "f32" else 2):
+        return f"expected both halves of every register, and C added by {opcode}"
     return _type_mismatch(matrix, form.sparse, (dtype,))
 
 
-def _matrix_mismatch(form: Form, matrix: Sequence[Operation], others: Counter[str]) -> str | None:
-    dtype, name, summed = form.types[0], form.types[1], _summed(form)
+def _matrix_mismatch(form: Form, matrix: Sequence[Operation], opcode_counts: Counter[str]) -> str | None:
+    dtype, name, sum_type = form.types[0], form.types[1], _find_sum_type(form)
     m, n, k = form.shape
     # Volta computes four products in four steps of a quarter of D, or in two of a half.
     steps = len({operation.opcode for operation in matrix}) if ".STEP" in matrix[0].opcode else len(matrix)
@@ -177,17 +181,19 @@ def _matrix_mismatch(form: Form, matrix: Sequence[Operation], others: Counter[st
         return "expected matrix instructions of one shape"
     if ".STEP" not in matrix[0].opcode and steps * prod(shape) != volume:
         return f"expected matrix instructions that span {m} x {n} x {k}"
-    own = select_rule(
-        "mma" if form.instruction == "wmma" else form.instruction, form.sm, name, summed, sparse=form.sparse
+    machine_rule = select_rule(
+        "mma" if form.instruction == "wmma" else form.instruction, form.sm, name, sum_type, sparse=form.sparse
     )
-    used = select_rule(form.instruction, form.sm, name, summed, sparse=form.sparse)
-    if min(used.step, k) != min(own.step, shape[2]):
-        return f"expected steps of {min(used.step, k)} elements of K; machine code has {min(own.step, shape[2])}"
+    rule = select_rule(form.instruction, form.sm, name, sum_type, sparse=form.sparse)
+    if min(rule.step, k) != min(machine_rule.step, shape[2]):
+        return (
+            f"expected steps of {min(rule.step, k)} elements of K; machine code has {min(machine_rule.step, shape[2])}"
+        )
     converts = form.instruction == "wmma" and form.types[0] != form.types[3]
-    if set(others) - ({"F2F", "F2FP"} if dtype == "f16" and converts else {"HADD2"} if converts else set()):
+    if set(opcode_counts) - ({"F2F", "F2FP"} if dtype == "f16" and converts else {"HADD2"} if converts else set()):
         return "expected matrix instructions alone"
     kinds = form.types[1:3] if name in BYTES or name[:2] in ("e2", "e3") else () if name == "f16" else (name,)
-    return _type_mismatch(matrix, form.sparse, (summed, *kinds))
+    return _type_mismatch(matrix, form.sparse, (sum_type, *kinds))
 
 
 def _type_mismatch(matrix: Sequence[Operation], sparse: bool, types: Iterable[str]) -> str | None:
@@ -198,27 +204,27 @@ def _type_mismatch(matrix: Sequence[Operation], sparse: bool, types: Iterable[st
     return None
 
 
-def lowered(chosen: Iterable[Case]) -> Iterator[tuple[Case, list[Operation]]]:
+def lower_cases(selection: Iterable[Case]) -> Iterator[tuple[Case, list[Operation]]]:
     """Yield cases with their arithmetic. Modules that crash ptxas are halved."""
-    todo = [(where, version, together) for where, version, together in batches(chosen, TOGETHER)]
+    todo = [(target, version, batch) for target, version, batch in batches(selection, TOGETHER)]
     while todo:
-        where, version, together = todo.pop()
+        target, version, batch = todo.pop()
         try:
-            found = operations(sass(module(where, version, together), where.name))
+            by_entry = operations(sass(module(target, version, batch), target.name))
         except PtxError:
-            if len(together) == 1:
+            if len(batch) == 1:
                 raise
-            half = len(together) // 2
-            todo += [(where, version, together[:half]), (where, version, together[half:])]
+            half = len(batch) // 2
+            todo += [(target, version, batch[:half]), (target, version, batch[half:])]
             continue
-        for number, case in enumerate(together):
-            yield case, found[number]
+        for number, case in enumerate(batch):
+            yield case, by_entry[number]
 
 
 def all_cases(target: str, sections: Sequence[str] = SECTIONS) -> list[Case]:
     """Return the products of a target."""
-    found = [case for case in cases(sections, target) if case.where.name == target]
-    return [case for case in found if case.opcode != "wgmma" or "mma_async" in case.modifiers]
+    candidates = [case for case in cases(sections, target) if case.target.name == target]
+    return [case for case in candidates if case.opcode != "wgmma" or "mma_async" in case.modifiers]
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -232,19 +238,19 @@ def main(argv: list[str] | None = None) -> int:
     rows: dict[tuple[str, str], list[Case]] = defaultdict(list)
     wrong: list[str] = []
     for target in arguments.target or ASSEMBLED:
-        chosen = all_cases(target, arguments.section or SECTIONS)
-        if arguments.sample and arguments.sample < len(chosen):
-            chosen = random.Random(arguments.seed).sample(chosen, arguments.sample)
-        for case, made in lowered(chosen):
+        selection = all_cases(target, arguments.section or SECTIONS)
+        if arguments.sample and arguments.sample < len(selection):
+            selection = random.Random(arguments.seed).sample(selection, arguments.sample)
+        for case, arithmetic in lower_cases(selection):
             form = Form.of(case)
-            rows[model(form), signature(made)].append(case)
-            why = mismatch(form, made)
+            rows[model(form), signature(arithmetic)].append(case)
+            why = mismatch(form, arithmetic)
             if why is not None:
-                wrong.append(f"{target} {case.text.split(' ')[0]}: {why}; {signature(made)}")
-    for (summed, name), found in sorted(rows.items()):
-        targets = sorted({case.where.name for case in found}, key=ASSEMBLED.index)
-        shown = targets[0] if len(targets) == 1 else f"{len(targets)} targets from {targets[0]} to {targets[-1]}"
-        print(f"{summed} | {name} | {len(found)} on {shown} | {found[0].text.split(' ')[0]}")
+                wrong.append(f"{target} {case.text.split(' ')[0]}: {why}; {signature(arithmetic)}")
+    for (text, name), group in sorted(rows.items()):
+        targets = sorted({case.target.name for case in group}, key=ASSEMBLED.index)
+        targets_text = targets[0] if len(targets) == 1 else f"{len(targets)} targets from {targets[0]} to {targets[-1]}"
+        print(f"{text} | {name} | {len(group)} on {targets_text} | {group[0].text.split(' ')[0]}")
     print(*wrong, sep="\n", end="\n" * bool(wrong))
     print(
         f"{sum(map(len, rows.values()))} forms on their targets, {len(wrong)} whose machine code differs from the model"

@@ -35,10 +35,10 @@ def main() -> int:
         paths = random.Random(arguments.seed).sample(paths, arguments.sample)
     differing = 0
     for path in paths:
-        found = differences(path)
-        differing += bool(found)
-        if found:
-            print(f"{path.relative_to(CORPUS)}: {', '.join(found)[:200]}")
+        lines = differences(path)
+        differing += bool(lines)
+        if lines:
+            print(f"{path.relative_to(CORPUS)}: {', '.join(lines)[:200]}")
     print(f"{len(paths)} files, {differing} whose SASS differs after printing without layout")
     return 1 if differing else 0
 

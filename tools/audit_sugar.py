@@ -69,43 +69,47 @@ def stream(module: Module) -> list[str]:
     return module_tokens(replace_statements(module, bare))
 
 
-def traced(python: str) -> str:
+def trace_file(python: str) -> str:
     """Return the PTX that a generated file prints."""
-    made = types.ModuleType("generated")
-    exec(compile(python, "<generated>", "exec"), made.__dict__)
-    return made.__dict__["module"].ptx()
+    namespace = types.ModuleType("generated")
+    exec(compile(python, "<generated>", "exec"), namespace.__dict__)
+    return namespace.__dict__["module"].ptx()
 
 
-def difference(source: str, made: str) -> str | None:
+def difference(source: str, output: str) -> str | None:
     """Return where two texts differ, or None if they have the same tokens."""
-    before, after = stream(parse(source)), stream(parse(made))
+    before, after = stream(parse(source)), stream(parse(output))
     if before == after:
         return None
-    at = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(before), len(after)))
-    return f"token {at}: {' '.join(before[at - 8 : at + 6])!r} became {' '.join(after[at - 8 : at + 6])!r}"
+    index = next(
+        (i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(before), len(after))
+    )
+    return (
+        f"token {index}: {' '.join(before[index - 8 : index + 6])!r} became {' '.join(after[index - 8 : index + 6])!r}"
+    )
 
 
-def same_machine_code(source: str, made: str) -> str | None:
+def compare_machine_code(source: str, output: str) -> str | None:
     """Return how the machine code of two texts differs, or None."""
-    return None if sass(assemble(source)) == sass(assemble(made)) else "different machine code"
+    return None if sass(assemble(source)) == sass(assemble(output)) else "different machine code"
 
 
-def audited(path: Path, with_sass: bool) -> Result:
+def audit_file(path: Path, with_sass: bool) -> Result:
     """Transpile a file, run it, compare."""
     source = path.read_bytes().decode()
     count = max(sum(1 for token in stream(parse(source)) if token == ";"), 1)
     start = time.process_time()
     python = ptx_to_python(source, sugar=True)
-    spent = (time.process_time() - start) / count * 1e6
-    made = traced(python)
-    wrong = difference(source, made)
+    microseconds = (time.process_time() - start) / count * 1e6
+    output = trace_file(python)
+    wrong = difference(source, output)
     if wrong is None and with_sass:
         try:
-            wrong = same_machine_code(source, made)
+            wrong = compare_machine_code(source, output)
         except PtxError as error:
             # A file that must be linked with another does not assemble alone.
             wrong = None if EXTERNAL in str(error) else str(error)
-    return Result(path, source, python, count, spent, wrong)
+    return Result(path, source, python, count, microseconds, wrong)
 
 
 def by_producer(results: list[Result]) -> Iterator[str]:
@@ -113,13 +117,13 @@ def by_producer(results: list[Result]) -> Iterator[str]:
     yield f"{'producer':10}{'files':>6}{'same':>6}{'PTX lines':>11}{'Python':>8}{'ptx.inst':>10}{'labels':>8}{'us':>6}"
     names = sorted({result.path.parent.name for result in results})
     for name in [*names, "all"]:
-        chosen = [r for r in results if name in (r.path.parent.name, "all")]
-        total = sum(r.instructions for r in chosen)
-        lines, python = sum(r.ptx_lines for r in chosen), sum(r.python.count("\n") for r in chosen)
-        left, labels = sum(r.count(r"ptx\.inst\b") for r in chosen), sum(r.count(r"ptx\.label\(") for r in chosen)
-        spent = sum(r.microseconds * r.instructions for r in chosen) / total
-        same = sum(r.wrong is None for r in chosen)
-        yield f"{name:10}{len(chosen):6}{same:6}{lines:11}{python:8}{left / total:10.1%}{labels:8}{spent:6.0f}"
+        subset = [r for r in results if name in (r.path.parent.name, "all")]
+        total = sum(r.instructions for r in subset)
+        lines, python = sum(r.ptx_lines for r in subset), sum(r.python.count("\n") for r in subset)
+        left, labels = sum(r.count(r"ptx\.inst\b") for r in subset), sum(r.count(r"ptx\.label\(") for r in subset)
+        cost = sum(r.microseconds * r.instructions for r in subset) / total
+        equal_count = sum(r.wrong is None for r in subset)
+        yield f"{name:10}{len(subset):6}{equal_count:6}{lines:11}{python:8}{left / total:10.1%}{labels:8}{cost:6.0f}"
 
 
 def ten(results: list[Result]) -> Iterator[str]:
@@ -141,8 +145,8 @@ def structure(results: list[Result]) -> Iterator[str]:
         waits = len(re.findall(r"^\s*\$mbarrier_wait\w*(?<!_skip):", result.source, re.M))
         wide = len(re.findall(r"\{[^{}]*(?:,[^{},]*){15,}\}", result.source))
         lists = result.count(r"\[(?:[^\[\]]*(?:\[\w+\])?,){15,}")
-        found = result.count(r"ptx\.loop\("), result.count(r"ptx\.if_\("), result.count(r"ptx\.mbarrier\.wait\(")
-        pairs = [f"{a} of {b}" for a, b in zip(found, (loops, ifs, waits), strict=True)]
+        counts = result.count(r"ptx\.loop\("), result.count(r"ptx\.if_\("), result.count(r"ptx\.mbarrier\.wait\(")
+        pairs = [f"{a} of {b}" for a, b in zip(counts, (loops, ifs, waits), strict=True)]
         yield f"{result.path.stem:16}{pairs[0]:>12}{pairs[1]:>10}{pairs[2]:>10}{f'{wide - lists} of {wide}':>26}"
 
 
@@ -151,13 +155,15 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--tokens", action="store_true")
     options.add_argument("files", nargs="*", type=Path)
-    given = options.parse_args()
+    arguments = options.parse_args()
     ptx_to_python((GOLDENS / "vector_add.ptx").read_text(), sugar=True)
-    results = [audited(path, not given.tokens) for path in given.files or sorted(CORPUS.glob("*/*.ptx"))]
+    results = [audit_file(path, not arguments.tokens) for path in arguments.files or sorted(CORPUS.glob("*/*.ptx"))]
     print("\n".join(by_producer(results)))
-    examples = [] if given.files else [audited(path, not given.tokens) for path in sorted(GOLDENS.glob("*.ptx"))]
+    examples = (
+        [] if arguments.files else [audit_file(path, not arguments.tokens) for path in sorted(GOLDENS.glob("*.ptx"))]
+    )
     if examples:
-        print("\n" + "\n".join(ten([audited(ROOT / name, not given.tokens) for name in TEN])))
+        print("\n" + "\n".join(ten([audit_file(ROOT / name, not arguments.tokens) for name in TEN])))
         print("\n" + "\n".join(structure(examples)))
     wrong = [result for result in (*results, *examples) if result.wrong is not None]
     print("\n".join(["", *(f"{result.path}: {result.wrong}" for result in wrong), f"{len(wrong)} differ"]))

@@ -46,7 +46,7 @@ def corpus(files: Sequence[Path]) -> int:
     for path in files:
         text = path.read_bytes().decode()
         producer = path.parent.name
-        for key, value in _measured(text).items():
+        for key, value in _measure_file(text).items():
             counts[producer][key] += value
             counts["all"][key] += value
         why = problem(text)
@@ -58,60 +58,62 @@ def corpus(files: Sequence[Path]) -> int:
     print("producer   files  equal  statements  layouts   share  lines of Python  microseconds per instruction")
     for name, c in counts.items():
         share = 100 * c["layouts"] / max(c["statements"], 1)
-        each = [c[key] / max(c["instructions"], 1) / 1000 for key in ("transpiled", "traced")]
+        microseconds = [c[key] / max(c["instructions"], 1) / 1000 for key in ("transpiled", "traced")]
         print(
             f"{name:10} {c['files']:5} {c['files'] - c['wrong']:6} {c['statements']:11} {c['layouts']:8} {share:6.2f}% "
-            f"{c['lines']:15}  {each[0]:.0f} to transpile, {each[1]:.0f} to run"
+            f"{c['lines']:15}  {microseconds[0]:.0f} to transpile, {microseconds[1]:.0f} to run"
         )
     return counts["all"]["wrong"]
 
 
-def _measured(text: str) -> dict[str, int]:
+def _measure_file(text: str) -> dict[str, int]:
     statements = list(visit(parse(text)))
     start = time.process_time_ns()
-    made = ptx_to_python(text)
-    transpiled = time.process_time_ns() - start
+    python = ptx_to_python(text)
+    transpile_time = time.process_time_ns() - start
     start = time.process_time_ns()
-    module_of(made).ptx()
+    module_of(python).ptx()
     return {
         "statements": len(statements),
         "instructions": sum(isinstance(node, Instruction) for node in statements),
-        "layouts": made.count(".layout("),
-        "lines": made.count("\n"),
-        "transpiled": transpiled,
+        "layouts": python.count(".layout("),
+        "lines": python.count("\n"),
+        "transpiled": transpile_time,
         "traced": time.process_time_ns() - start,
     }
 
 
 def spellings(sample: int | None, seed: int) -> int:
     """Check legal spellings with all their operand lists; return how many modules differ."""
-    wrong = tried = 0
+    wrong = total = 0
     for source, count in modules(sample, seed):
-        tried += count
+        total += count
         why = problem(source)
         if why is None and "unchecked" in ptx_to_python(source):
             why = "an instruction that ptxas accepts is emitted unchecked"
         if why is not None:
             wrong += 1
             print(f"{source.splitlines()[:2]}: {why}")
-    print(f"{tried} instructions of the table with all their operand lists, {wrong} modules differ")
+    print(f"{total} instructions of the table with all their operand lists, {wrong} modules differ")
     return wrong
 
 
 def modules(sample: int | None, seed: int) -> Iterator[tuple[str, int]]:
     """Yield modules of legal instructions with their counts: all spellings, or a random sample."""
-    found = cases(table.list_all_rows(), below=False) if sample is None else _drawn(sample, random.Random(seed))
+    population = (
+        cases(table.list_all_rows(), below=False) if sample is None else _draw_cases(sample, random.Random(seed))
+    )
     groups: defaultdict[tuple[str, tuple[int, int]], list[Case]] = defaultdict(list)
-    for case in found:
+    for case in population:
         groups[case.target, case.version].append(case)
     for (target, version), group in sorted(groups.items()):
-        for at in range(0, len(group), _PER_MODULE):
-            part = group[at : at + _PER_MODULE]
+        for start in range(0, len(group), _PER_MODULE):
+            part = group[start : start + _PER_MODULE]
             head = f".version {version[0]}.{version[1]}\n.target {target}\n.address_size 64\n.entry k()\n{{\n"
             yield head + "".join([f"\t{case.text}\n" for case in part]) + "}\n", len(part)
 
 
-def _drawn(sample: int, draw: random.Random) -> Iterator[Case]:
+def _draw_cases(sample: int, draw: random.Random) -> Iterator[Case]:
     """Yield the cases of a number of spellings; all rows of the table are equally likely."""
     rows = table.list_all_rows()
     for _ in range(sample):

@@ -46,7 +46,7 @@ class Report:
 
     calls: Counter[str] = field(default_factory=Counter[str])
     names: Counter[str] = field(default_factory=Counter[str])
-    failed: list[str] = field(default_factory=list[str])
+    failures: list[str] = field(default_factory=list[str])
 
 
 class Watch:
@@ -54,29 +54,29 @@ class Watch:
 
     def __init__(self, names: dict[CodeType, str]) -> None:
         self.names = {id(code): (code, name) for code, name in names.items()}
-        self.seen: Counter[str] = Counter()
-        self.scoped = intrinsic(lambda: None).__code__
+        self.counts: Counter[str] = Counter()
+        self.scope_code = intrinsic(lambda: None).__code__
 
     def __enter__(self) -> Counter[str]:
-        self.seen = Counter[str]()
-        sys.setprofile(self._called)
-        return self.seen
+        self.counts = Counter[str]()
+        sys.setprofile(self._count_call)
+        return self.counts
 
     def __exit__(self, *exception: object) -> None:
         sys.setprofile(None)
 
-    def _called(self, frame: FrameType, event: str, argument: object) -> None:
-        known = self.names.get(id(frame.f_code)) if event == "call" else None
-        if known is None:
+    def _count_call(self, frame: FrameType, event: str, argument: object) -> None:
+        entry = self.names.get(id(frame.f_code)) if event == "call" else None
+        if entry is None:
             return
         caller = frame.f_back
-        while caller is not None and caller.f_code is self.scoped:
+        while caller is not None and caller.f_code is self.scope_code:
             caller = caller.f_back
         if caller is not None and not caller.f_code.co_filename.startswith(PACKAGE):
-            self.seen[_named(known[1], frame)] += 1
+            self.counts[_find_public_name(entry[1], frame)] += 1
 
 
-def _named(name: str, frame: FrameType) -> str:
+def _find_public_name(name: str, frame: FrameType) -> str:
     """Return the public name: one function serves all ranks of tensor copies and all special registers."""
     owner = frame.f_locals.get("self")
     if name.startswith("ptx.cp.async_.bulk.tensor"):
@@ -98,8 +98,8 @@ def public() -> tuple[dict[CodeType, str], dict[str, str]]:
             continue
         code = _code(value)
         if code is not None:
-            known = codes.setdefault(code, "ptx.special" if ".special." in name else name)
-            names[name] = name if ".special." in name or _RANK.search(name) else known
+            canonical = codes.setdefault(code, "ptx.special" if ".special." in name else name)
+            names[name] = name if ".special." in name or _RANK.search(name) else canonical
     return codes, names
 
 
@@ -115,17 +115,17 @@ def _code(value: Callable[..., object]) -> CodeType | None:
 def audit(sample: int | None, seed: int) -> Report:
     """Return the report of one call in `sample` of each group."""
     report, watch = Report(), Watch(public()[0])
-    chosen = random.Random(seed)
+    rng = random.Random(seed)
 
-    def some(values: Iterable[Any]) -> list[Any]:
-        return [value for value in values if sample is None or chosen.randrange(sample) == 0]
+    def sample_calls(values: Iterable[Any]) -> list[Any]:
+        return [value for value in values if sample is None or rng.randrange(sample) == 0]
 
     for group in async_calls.GROUPS:
-        _audit_async(report, watch, some(everything(group)))
-    _audit_tables(report, watch, some(tensor_calls.calls()), tensor_calls.Registers, "tensor cores", ASSEMBLED)
+        _audit_async(report, watch, sample_calls(everything(group)))
+    _audit_tables(report, watch, sample_calls(tensor_calls.calls()), tensor_calls.Registers, "tensor cores", ASSEMBLED)
     scalars = [call for call, _ in scalar_calls.calls() if call is not None]
-    _audit_tables(report, watch, some(scalars), scalar_calls.ScalarRegisters, "scalars", SCALAR_TARGETS)
-    _audit_bodies(report, watch, some(other_calls.bodies()))
+    _audit_tables(report, watch, sample_calls(scalars), scalar_calls.ScalarRegisters, "scalars", SCALAR_TARGETS)
+    _audit_bodies(report, watch, sample_calls(other_calls.bodies()))
     return report
 
 
@@ -133,15 +133,15 @@ def _audit_async(report: Report, watch: Watch, calls: Sequence[async_calls.Call]
     for arch in TARGETS:
         texts: dict[tuple[int, int], list[tuple[str, str, Counter[str]]]] = defaultdict(list)
         for call in calls:
-            with watch as seen:
-                made = written(call, arch)
-            if made is not None:
-                version, text = parts(made[0])
-                texts[version].append((text, f"{call} on {arch}", seen))
+            with watch as counts:
+                text_and_kernel = written(call, arch)
+            if text_and_kernel is not None:
+                version, text = parts(text_and_kernel[0])
+                texts[version].append((text, f"{call} on {arch}", counts))
         for version, group in texts.items():
             verdicts = judge([text for text, _, _ in group], target=arch, version=version)
-            for verdict, (_, name, seen) in zip(verdicts, group, strict=True):
-                _count(report, "synchronization, copies, atomics", name, 1, seen,
+            for verdict, (_, name, counts) in zip(verdicts, group, strict=True):
+                _count(report, "synchronization, copies, atomics", name, 1, counts,
                        [] if verdict.accepted else [str(verdict.diagnostics[0].message)])  # fmt: skip
 
 
@@ -164,19 +164,19 @@ def _audit_tables(
                 chunk = group[first : first + MOST_IN_A_KERNEL]
 
                 def body(chunk: Sequence[tensor_calls.Call] = chunk) -> None:
-                    made = registers()
+                    operands = registers()
                     for call in chunk:
-                        call.make(made)
+                        call.make(operands)
 
-                given = {"arch": arch, **options}
-                _assemble(report, watch, kind, f"{kind} on {arch}", body, len(chunk), given)
+                settings = {"arch": arch, **options}
+                _assemble(report, watch, kind, f"{kind} on {arch}", body, len(chunk), settings)
 
 
 def _audit_bodies(report: Report, watch: Watch, bodies: Iterable[other_calls.Body]) -> None:
-    for one in bodies:
-        for arch in one.targets:
+    for body in bodies:
+        for arch in body.targets:
             _assemble(
-                report, watch, "everything else", f"{one.name} on {arch}", one.make, 1, {"arch": arch, **one.options}
+                report, watch, "everything else", f"{body.name} on {arch}", body.make, 1, {"arch": arch, **body.options}
             )
 
 
@@ -195,28 +195,28 @@ def _assemble(
     def with_tensors(x: TensorSpec, y: TensorSpec) -> None:
         make(x, y)
 
-    traced: Kernel = kernel(**options)(with_tensors if options.get("in_specs") else body)
-    with watch as seen:
-        text = traced.ptx()
+    counts: Kernel = kernel(**options)(with_tensors if options.get("in_specs") else body)
+    with watch as sample_kernel:
+        text = counts.ptx()
     wrong = [str(d.message) for d in validate(text) if d.severity == "error"]
-    _count(report, kind, name, count, seen, wrong)
+    _count(report, kind, name, count, sample_kernel, wrong)
 
 
-def _count(report: Report, kind: str, name: str, count: int, seen: Counter[str], wrong: Sequence[str]) -> None:
+def _count(report: Report, kind: str, name: str, count: int, counts: Counter[str], wrong: Sequence[str]) -> None:
     report.calls[kind] += count
     if wrong:
-        report.failed.append(f"{name}: {wrong[0]}")
+        report.failures.append(f"{name}: {wrong[0]}")
     else:
-        report.names += seen
+        report.names += counts
 
 
 def lines(report: Report) -> Iterator[str]:
     """Yield the counts by group and by name, then the failures."""
     for kind, count in report.calls.items():
         yield f"{count:9,} calls: {kind}"
-    for name, counted in public()[1].items():
-        yield f"{report.names[counted]:9,} {name}"
-    yield from report.failed
+    for name, canonical in public()[1].items():
+        yield f"{report.names[canonical]:9,} {name}"
+    yield from report.failures
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -227,11 +227,11 @@ def main(argv: list[str] | None = None) -> int:
     arguments = options.parse_args(argv)
     report = audit(arguments.sample, arguments.seed)
     print("\n".join(lines(report)))
-    names, failed = public()[1], len(report.failed)
-    absent = [name for name, counted in names.items() if arguments.sample is None and not report.names[counted]]
-    print(f"{sum(report.calls.values()):,} calls, {failed} rejected by ptxas; {len(names)} public functions, "
+    names, failure_count = public()[1], len(report.failures)
+    absent = [name for name, canonical in names.items() if arguments.sample is None and not report.names[canonical]]
+    print(f"{sum(report.calls.values()):,} calls, {failure_count} rejected by ptxas; {len(names)} public functions, "
           f"{len(absent)} never called: {', '.join(absent) or 'none'}")  # fmt: skip
-    return 1 if report.failed or absent else 0
+    return 1 if report.failures or absent else 0
 
 
 if __name__ == "__main__":

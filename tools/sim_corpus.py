@@ -48,24 +48,24 @@ class Outcome:
 
 @cache
 def module_of(path: Path) -> Module:
-    """Return a corpus file parsed."""
+    """Parse a corpus file."""
     return parse(path.read_bytes().rstrip(b"\0").decode("utf-8", "surrogateescape"))
 
 
-def passed(run: Run, values: dict[str, Any]) -> list[Any]:
+def list_arguments(run: Run, values: dict[str, Any]) -> list[Any]:
     """Return the arguments of a launch."""
-    made: list[Any] = []
+    launch_arguments: list[Any] = []
     for argument in run.arguments:
         if isinstance(argument, TensorMap):
-            made.append(sim.Tensor(values[argument.array], tensor_map(argument)))
+            launch_arguments.append(sim.Tensor(values[argument.array], tensor_map(argument)))
         elif isinstance(argument, Array) and argument.hidden:
             continue
         elif isinstance(argument, Scalar | Array):
-            made.append(values[argument.name])
+            launch_arguments.append(values[argument.name])
         else:
             fields = [(field.offset, values[field.argument.name]) for field in argument.fields]
-            made.append(sim.Struct(argument.size, fields))
-    return made
+            launch_arguments.append(sim.Struct(argument.size, fields))
+    return launch_arguments
 
 
 def tensor_map(argument: TensorMap) -> tensormap.TensorMap:
@@ -85,18 +85,18 @@ def launch(
     assert run is not None
     values, before = inputs.arguments(run), inputs.arguments(run)
     result = sim.run(
-        module, entry.name, grid=run.grid, block=run.block, args=passed(run, values), cluster=run.cluster,
+        module, entry.name, grid=run.grid, block=run.block, args=list_arguments(run, values), cluster=run.cluster,
         shared=run.smem, cooperative=run.cooperative, max_steps=3_000_000, check=check, on_hazard="report",
         schedule=schedule, seed=seed,
     )  # fmt: skip
     place, _, name = run.reference.rpartition(".")
     with np.errstate(all="ignore"):
-        wanted = getattr(import_module(f"tools.corpus.{place}"), name)(before)
-    return result, [text for output in run.outputs for text in _differences(output, values, wanted)]
+        expectation = getattr(import_module(f"tools.corpus.{place}"), name)(before)
+    return result, [text for output in run.outputs for text in _differences(output, values, expectation)]
 
 
-def _differences(output: manifest.Output, values: dict[str, Any], wanted: dict[str, Any]) -> Iterator[str]:
-    got, want = values[output.argument], np.asarray(wanted[output.argument])
+def _differences(output: manifest.Output, values: dict[str, Any], expectation: dict[str, Any]) -> Iterator[str]:
+    got, want = values[output.argument], np.asarray(expectation[output.argument])
     if output.rtol == output.atol == 0 and got.tobytes() == want.astype(got.dtype).tobytes():
         return
     with np.errstate(all="ignore"):
@@ -104,14 +104,14 @@ def _differences(output: manifest.Output, values: dict[str, Any], wanted: dict[s
         x, y = got.astype(wide), want.astype(wide).reshape(got.shape)
         close = (np.abs(x - y) <= output.atol + output.rtol * np.abs(y)) | (x == y) | (np.isnan(x) & np.isnan(y))
     if not close.all():
-        at = np.argwhere(~close)[0]
-        first = f"first at {at}: {x[tuple(at)]} for {y[tuple(at)]}"
+        index = np.argwhere(~close)[0]
+        first = f"first at {index}: {x[tuple(index)]} for {y[tuple(index)]}"
         yield f"{output.argument}: {(~close).sum()} of {close.size} differ, {first}"
 
 
 def outcome(producer: str, directory: Path, item: File, entry: Entry, check: str = "none") -> Outcome:
     """Run one entry and return its outcome."""
-    started = time.perf_counter()
+    start = time.perf_counter()
     lanes, hazards = 0, ()
     try:
         result, wrong = launch(module_of(directory / item.path), entry, check)
@@ -119,42 +119,42 @@ def outcome(producer: str, directory: Path, item: File, entry: Entry, check: str
         lanes = result.stats.lane_instructions
         verdict, why = ("fail", "; ".join(wrong)) if wrong else ("pass", "")
     except PtxError as error:
-        unsupported = any(d.code == UNSUPPORTED.code for d in error.diagnostics)
-        verdict, why = ("unsupported" if unsupported else "error"), str(error).replace("\n", " ")
+        is_unsupported = any(d.code == UNSUPPORTED.code for d in error.diagnostics)
+        verdict, why = ("unsupported" if is_unsupported else "error"), str(error).replace("\n", " ")
     except NotImplementedError as error:
         verdict, why = "unsupported", str(error)
-    return Outcome(producer, item.path, entry.name, verdict, why, time.perf_counter() - started, lanes, hazards)
+    return Outcome(producer, item.path, entry.name, verdict, why, time.perf_counter() - start, lanes, hazards)
 
 
-def outcomes(producers: list[str], check: str = "none", every: int = 1) -> Iterator[Outcome]:
+def outcomes(producers: list[str], check: str = "none", stride: int = 1) -> Iterator[Outcome]:
     """Run every n-th runnable entry of the named producers, or of all."""
     number = 0
     for directory in manifest.producers():
-        made = manifest.load(directory)
-        if producers and made.producer not in producers:
+        corpus = manifest.load(directory)
+        if producers and corpus.producer not in producers:
             continue
-        for item in made.files:
+        for item in corpus.files:
             for entry in item.entries:
                 if entry.run is not None:
                     number += 1
-                    if number % every == 0:
-                        yield outcome(made.producer, directory, item, entry, check)
+                    if number % stride == 0:
+                        yield outcome(corpus.producer, directory, item, entry, check)
 
 
-def described(hazard: Finding) -> str:
+def describe_finding(hazard: Finding) -> str:
     """Return a finding with both places on one line."""
-    other = f"; the other place: {hazard.other}" if hazard.other is not None else ""
-    return f"{hazard}{other}"
+    place_text = f"; the other place: {hazard.other}" if hazard.other is not None else ""
+    return f"{hazard}{place_text}"
 
 
-def tabulated(hazards: dict[str, Counter[str]]) -> Iterator[str]:
+def tabulate(hazards: dict[str, Counter[str]]) -> Iterator[str]:
     """Yield the table of kernels with a finding, by producer and code."""
-    codes = sorted({code for made in hazards.values() for code in made})
+    codes = sorted({code for counter in hazards.values() for code in counter})
     severity = {rule.code: rule.severity.value[0].upper() for rule in RULES}
     yield "kernels with findings (E error, W warning)"
     yield f"{'producer':10}" + "".join(f"{severity[code]} {code}".rjust(12) for code in codes)
-    for producer, made in sorted(hazards.items()):
-        yield f"{producer:10}" + "".join(f"{made[code]:12}" for code in codes)
+    for producer, counter in sorted(hazards.items()):
+        yield f"{producer:10}" + "".join(f"{counter[code]:12}" for code in codes)
 
 
 def main() -> int:
@@ -166,27 +166,27 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=1, help="run only every n-th entry")
     options = parser.parse_args()
     counts: dict[str, Counter[str]] = defaultdict(Counter)
-    started = time.perf_counter()
+    start = time.perf_counter()
     hazards: dict[str, Counter[str]] = defaultdict(Counter)
-    for found in outcomes(options.producers, "all" if options.check else "none", options.every):
-        counts[found.producer][found.verdict] += 1
-        hazards[found.producer] += Counter({f.rule.code for f in found.hazards})
+    for result in outcomes(options.producers, "all" if options.check else "none", options.every):
+        counts[result.producer][result.verdict] += 1
+        hazards[result.producer] += Counter({f.rule.code for f in result.hazards})
         if options.why:
-            for hazard in found.hazards:
-                print(f"{found.producer}/{found.file} {found.entry}: {described(hazard)}", flush=True)
-        if options.why and found.verdict != "pass":
-            print(f"{found.verdict:11} {found.producer}/{found.file} {found.entry}: {found.why[:300]}", flush=True)
-        if options.slow and found.seconds > options.slow:
-            print(f"{found.seconds:6.2f} s {found.producer}/{found.file} {found.entry} {found.lane_instructions}")
+            for hazard in result.hazards:
+                print(f"{result.producer}/{result.file} {result.entry}: {describe_finding(hazard)}", flush=True)
+        if options.why and result.verdict != "pass":
+            print(f"{result.verdict:11} {result.producer}/{result.file} {result.entry}: {result.why[:300]}", flush=True)
+        if options.slow and result.seconds > options.slow:
+            print(f"{result.seconds:6.2f} s {result.producer}/{result.file} {result.entry} {result.lane_instructions}")
     verdicts = ("pass", "fail", "error", "unsupported")
     print(f"{'producer':10}" + "".join(f"{v:>12}" for v in verdicts))
-    for producer, made in sorted(counts.items()):
-        print(f"{producer:10}" + "".join(f"{made[v]:12}" for v in verdicts))
+    for producer, counter in sorted(counts.items()):
+        print(f"{producer:10}" + "".join(f"{counter[v]:12}" for v in verdicts))
     total = sum(counts.values(), Counter[str]())
     if options.check:
-        for line in tabulated(hazards):
+        for line in tabulate(hazards):
             print(line)
-    print(f"{'all':10}" + "".join(f"{total[v]:12}" for v in verdicts) + f"   {time.perf_counter() - started:.1f} s")
+    print(f"{'all':10}" + "".join(f"{total[v]:12}" for v in verdicts) + f"   {time.perf_counter() - start:.1f} s")
     return 0
 
 

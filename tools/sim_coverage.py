@@ -20,8 +20,8 @@ from pyptx.sim.semantics.registry import find_operation, find_section
 
 def missing(row: Form) -> Iterator[Match]:
     """Yield the spellings of a row that have no operation."""
-    for bound in spellings(row):
-        match = match_of(row, bound)
+    for binding in spellings(row):
+        match = match_of(row, binding)
         if any(find_operation(match, signature) is None for signature in match.signatures):
             yield match
 
@@ -39,17 +39,17 @@ def reason(match: Match) -> Reason | None:
     """Return why a spelling has no semantics: the reason with the most words in common."""
     words = {match.form.opcode, *match.modifiers}
     targets = {str(feature) for need in match.needs for feature, _ in need.since}
-    fits = [one for one in REASONS if one.target in targets and set(one.words.split(".")) <= words]
-    return max(fits, key=lambda one: one.words.count("."), default=None)
+    fits = [entry for entry in REASONS if entry.target in targets and set(entry.words.split(".")) <= words]
+    return max(fits, key=lambda entry: entry.words.count("."), default=None)
 
 
-def miscounted(excused: Iterable[Reason | None]) -> list[str]:
+def list_miscounts(reasons: Iterable[Reason | None]) -> list[str]:
     """Return the reasons whose number of rows is wrong."""
-    rows = Counter(excused)
+    rows = Counter(reasons)
     return [
-        f"`{one.words}` on {one.target} covers {rows[one]} rows, not {one.rows}"
-        for one in REASONS
-        if rows[one] != one.rows
+        f"`{entry.words}` on {entry.target} covers {rows[entry]} rows, not {entry.rows}"
+        for entry in REASONS
+        if rows[entry] != entry.rows
     ]
 
 
@@ -70,14 +70,14 @@ def main() -> int:
         print(f"{name:22}{rows[name]:6}{rows[name] - bad[name]:16}")
     total = sum(rows.values())
     print(f"{'all':22}{total:6}{total - bad.total():16}  {100 * (total - bad.total()) / total:.1f} %")
-    for why, count in Counter(one.why if one else "NO REASON" for _, one in lacking).most_common():
+    for why, count in Counter(entry.why if entry else "NO REASON" for _, entry in lacking).most_common():
         print(f"{count:5} rows: {why}")
-    wrong = miscounted(one for _, one in lacking)
+    wrong = list_miscounts(entry for _, entry in lacking)
     print("".join(f"{line}\n" for line in wrong), end="")
     if options.list:
-        for match, one in lacking:
-            print(f"{find_section(match.form)}: {spelling(match)}: {one.why if one else 'NO REASON'}")
-    return 1 if wrong or not all(one for _, one in lacking) else 0
+        for match, entry in lacking:
+            print(f"{find_section(match.form)}: {spelling(match)}: {entry.why if entry else 'NO REASON'}")
+    return 1 if wrong or not all(entry for _, entry in lacking) else 0
 
 
 if __name__ == "__main__":

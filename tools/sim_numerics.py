@@ -46,33 +46,38 @@ def main(argv: list[str]) -> int:
     return 1 if differing else 0
 
 
-def encodings(every: int) -> Iterator[Row]:
-    """Every finite f16 and bf16 number (or every n-th) to every small format, in every rounding direction."""
+def encodings(stride: int) -> Iterator[Row]:
+    """Yield conversions of every finite f16 and bf16 number (or every n-th) to every small format, in every
+    direction."""
     halves = np.arange(1 << 16, dtype=np.uint16)
     with quiet():
         values = np.concatenate([decode(halves, name).astype(np.float64) for name in ("f16", "bf16")])
-    values = np.unique(values[np.isfinite(values)])[::every] + 0.0
+    values = np.unique(values[np.isfinite(values)])[::stride] + 0.0
     fractions = [Fraction(value) for value in values.tolist()]
     for name in SMALL:
         for rounding in (*DIRECTIONS, "rna"):
             got = encode(values, name, rounding, satfinite=True).tolist()
-            wanted = [exact.encode(value, name, rounding, satfinite=True) for value in fractions]
-            yield f"cvt.{rounding}.satfinite.{name}", len(got), sum(x != y for x, y in zip(got, wanted, strict=True))
+            expectations = [exact.encode(value, name, rounding, satfinite=True) for value in fractions]
+            yield (
+                f"cvt.{rounding}.satfinite.{name}",
+                len(got),
+                sum(x != y for x, y in zip(got, expectations, strict=True)),
+            )
     for name, dtype in (("f16", np.float16), ("bf16", ml_dtypes.bfloat16)):
-        same = np.array_equal(decode(halves, name), halves.view(dtype).astype(np.float32), equal_nan=True)
-        yield f"decode {name}", len(halves), 0 if same else len(halves)
+        is_equal = np.array_equal(decode(halves, name), halves.view(dtype).astype(np.float32), equal_nan=True)
+        yield f"decode {name}", len(halves), 0 if is_equal else len(halves)
 
 
 def operations(cases: int) -> Iterator[Row]:
-    """Sums, products, quotients and fused multiply-adds of random operands of all exponents."""
+    """Yield sums, products, quotients and fused multiply-adds of random operands of all exponents."""
     terms: dict[str, Callable[..., Fraction]] = {"add": _add, "mul": _mul, "div": _div, "fma": _fma}
     for name in ("f32", "f64"):
-        given = [_draw(name, cases, seed) for seed in (1, 2, 3)]
-        columns = [[Fraction(x) for x in decode(x, name).astype(np.float64).tolist()] for x in given]
+        operands = [_draw(name, cases, seed) for seed in (1, 2, 3)]
+        columns = [[Fraction(x) for x in decode(x, name).astype(np.float64).tolist()] for x in operands]
         for operation, term in terms.items():
             count = 3 if operation == "fma" else 2
             for rounding in DIRECTIONS:
-                got = _apply(name, operation, given[:count], rounding)
+                got = _apply(name, operation, operands[:count], rounding)
                 wrong = total = 0
                 for code, values in zip(got, zip(*columns[:count], strict=True), strict=True):
                     if (operation == "div" and values[1] == 0) or (value := term(*values)) == 0:
@@ -103,20 +108,20 @@ def _draw(name: str, cases: int, seed: int) -> Array:
     return np.concatenate([draw(cases // 2, seed), draw(cases - cases // 2, seed + 9, narrow=True)])
 
 
-def _apply(name: str, operation: str, given: list[Array], rounding: str) -> list[int]:
+def _apply(name: str, operation: str, operands: list[Array], rounding: str) -> list[int]:
     function = getattr(double, operation) if name == "f64" else getattr(single, f"{operation}32")
     with quiet():
-        return function(*given, rounding).view(code_dtype(FORMATS[name])).tolist()
+        return function(*operands, rounding).view(code_dtype(FORMATS[name])).tolist()
 
 
 def functions(cases: int) -> Iterator[Row]:
-    """The approximate functions of f32: correctly rounded."""
+    """Yield the approximate functions of f32, which must be correctly rounded."""
     generator = np.random.default_rng(7)
     for function in ("ex2", "lg2", "sin", "cos", "tanh", "sqrt", "rsqrt", "rcp"):
         x = generator.uniform(0.001, 100.0, cases).astype(np.float32)
         got = compute(f"{function}.approx.f32 %d, %a;", {"a": x}, {"d": np.uint32})["d"].tolist()
-        wanted = [exact.encode(precise.evaluate(function, value), "f32", "rn") for value in x.tolist()]
-        yield f"{function}.approx.f32", cases, sum(a != b for a, b in zip(got, wanted, strict=True))
+        expectations = [exact.encode(precise.evaluate(function, value), "f32", "rn") for value in x.tolist()]
+        yield f"{function}.approx.f32", cases, sum(a != b for a, b in zip(got, expectations, strict=True))
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ class Row:
     mistake: Mistake
     column: str
     trouble: str
-    found: str
+    finding_names: str
     runs: int
 
 
@@ -52,35 +52,41 @@ def column(pattern: Pattern, mistake: Mistake) -> str:
     return next(name for name, start in COLUMNS.items() if re.match(start, text.split(" ")[0]))
 
 
-def planted(pattern: Pattern, mistake: Mistake) -> Row:
+def hunt_mistake(pattern: Pattern, mistake: Mistake) -> Row:
     """Run one mistake until it is reported."""
     runs = hunt(mistake.text, CASES[pattern.name], mistake.expected)
-    every = Counter(
-        f"{one.code}{SEVERITY.get(one.code, 'E')} {pattern.names(one.lines)}" for made in runs for one in made.seen
+    counts = Counter(
+        f"{report.code}{SEVERITY.get(report.code, 'E')} {pattern.names(report.lines)}"
+        for execution in runs
+        for report in execution.seen
     )
     trouble = wrong(mistake.expected, runs)
-    wanted = {f"{code}{SEVERITY.get(code, 'E')} {pattern.names(lines)}" for code, lines in mistake.expected.reports}
-    first = [text for text in every if text in wanted] or list(every)
-    return Row(mistake, column(pattern, mistake), trouble, "; ".join(first if not trouble else every), len(runs))
+    expectation = {
+        f"{code}{SEVERITY.get(code, 'E')} {pattern.names(lines)}" for code, lines in mistake.expected.reports
+    }
+    first = [text for text in counts if text in expectation] or list(counts)
+    return Row(mistake, column(pattern, mistake), trouble, "; ".join(first if not trouble else counts), len(runs))
 
 
 def clean(pattern: Pattern) -> list[str]:
     """Return the schedules under which the correct version has findings or wrong results."""
-    module, found = parse(pattern.text), list[str]()
+    module, failures = parse(pattern.text), list[str]()
     for schedule, seed in EVERY:
-        made = run(module, CASES[pattern.name], schedule, seed)
-        if made.seen or not made.right:
-            found.append(f"{schedule} {seed}: {sorted(one.code for one in made.seen)}, right: {made.right}")
-    return found
+        execution = run(module, CASES[pattern.name], schedule, seed)
+        if execution.seen or not execution.right:
+            failures.append(
+                f"{schedule} {seed}: {sorted(report.code for report in execution.seen)}, right: {execution.right}"
+            )
+    return failures
 
 
 def table(rows: dict[str, list[Row]]) -> list[str]:
-    """Return the matrix: reported of planted mistakes, by the kind of line changed."""
+    """Return the matrix: how many of the planted mistakes are reported, by the kind of line changed."""
     lines = [f"{'':18}" + "".join(f"{name:>9}" for name in COLUMNS) + f"{'all':>9}"]
     total: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-    for name, made in rows.items():
+    for name, pattern_rows in rows.items():
         cells: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-        for row in made:
+        for row in pattern_rows:
             for key in (row.column, "all"):
                 for counts in (cells[key], total[key]):
                     counts[0] += not row.trouble
@@ -90,62 +96,68 @@ def table(rows: dict[str, list[Row]]) -> list[str]:
 
 
 def _line(name: str, cells: dict[str, list[int]]) -> str:
-    shown = (f"{cells[key][0]}/{cells[key][1]}" if key in cells else "" for key in (*COLUMNS, "all"))
-    return f"{name:18}" + "".join(f"{cell:>9}" for cell in shown)
+    texts = (f"{cells[key][0]}/{cells[key][1]}" if key in cells else "" for key in (*COLUMNS, "all"))
+    return f"{name:18}" + "".join(f"{cell:>9}" for cell in texts)
 
 
-def listed(pattern: Pattern, rows: list[Row]) -> list[str]:
+def list_mistakes(pattern: Pattern, rows: list[Row]) -> list[str]:
     """Return a line per mistake."""
     lines: list[str] = []
     for row in rows:
         mistake, mark = row.mistake, "MISSED" if row.trouble else "ok"
         lines.append(f"  {mark:6} {mistake.name}: {mistake.change}")
         if row.trouble:
-            wanted = " and ".join(f"{code} {pattern.names(at)}" for code, at in mistake.expected.reports) or "nothing"
-            lines.append(f"         {row.trouble}; expected {wanted}; found {row.found or 'nothing'}")
+            expectation = (
+                " and ".join(f"{code} {pattern.names(place)}" for code, place in mistake.expected.reports) or "nothing"
+            )
+            lines.append(f"         {row.trouble}; expected {expectation}; found {row.finding_names or 'nothing'}")
         elif not mistake.expected.reports:
             lines.append(f"         nothing to report: {mistake.expected.reason}")
         else:
             reason = f" ({mistake.expected.reason})" if mistake.expected.reason else ""
-            lines.append(f"         {row.found}{reason}" + (f" [run {row.runs}]" if row.runs > len(PLAIN) else ""))
+            lines.append(
+                f"         {row.finding_names}{reason}" + (f" [run {row.runs}]" if row.runs > len(PLAIN) else "")
+            )
     return lines
 
 
-def taken_out(subject: kernels.Subject) -> tuple[list[str], int, int]:
+def remove_statements(subject: kernels.Subject) -> tuple[list[str], int, int]:
     """Remove each statement of a kernel; return lines, the number of changes, and the number missed."""
     schedules = EVERY if subject.ours else kernels.SCHEDULES
-    known, wrong = kernels.baseline(subject, schedules)
+    baseline, wrong = kernels.baseline(subject, schedules)
     # Published kernels may have warnings, since they omit fences, but no errors. Our examples may have neither.
-    alarms = [one for one in sorted(known) if subject.ours or SEVERITY.get(one[0], "E") == "E"]
+    alarms = [alarm for alarm in sorted(baseline) if subject.ours or SEVERITY.get(alarm[0], "E") == "E"]
     left = Counter[tuple[str, str, str]]()
-    lines, total, missed = list[str](), 0, 0
+    lines, total, misses = list[str](), 0, 0
     for change in subject.changes():
-        verdict, total = kernels.judged(subject, change.text, known), total + 1
-        name, said = (subject.name, change.statement, change.change), f"{verdict.said} [{verdict.schedule}]"
+        verdict, total = kernels.judged(subject, change.text, baseline), total + 1
+        name, text = (subject.name, change.statement, change.change), f"{verdict.said} [{verdict.schedule}]"
         if not verdict.reported:
             left[name] += 1
             needless = left[name] <= NEEDLESS.get(name, (0, ""))[0]
-            missed += not needless
-            said = f"needless: {NEEDLESS[name][1]}" if needless else f"MISSED: {verdict.said}"
-        lines.append(f"    {change.line:4} {change.statement}  {change.change}: {said}")
+            misses += not needless
+            text = f"needless: {NEEDLESS[name][1]}" if needless else f"MISSED: {verdict.said}"
+        lines.append(f"    {change.line:4} {change.statement}  {change.change}: {text}")
     stale = [f"    no longer needless: {key[1]} {key[2]}" for key in NEEDLESS
              if key[0] == subject.name and left[key] < NEEDLESS[key][0]]  # fmt: skip
-    title = f"{subject.name}: unchanged, {len(known)} findings and {len(wrong)} wrong results in {len(schedules)} runs"
-    title += f"; {total} changes, {sum(left.values()) - missed} needless, {missed} missed"
-    warnings = [f"    unchanged, it has {code} {one} {two}" for code, one, two in sorted(known)]
+    title = (
+        f"{subject.name}: unchanged, {len(baseline)} findings and {len(wrong)} wrong results in {len(schedules)} runs"
+    )
+    title += f"; {total} changes, {sum(left.values()) - misses} needless, {misses} missed"
+    warnings = [f"    unchanged, it has {code} {alarm} {two}" for code, alarm, two in sorted(baseline)]
     warnings += [f"    unchanged, its results are wrong under {schedule}" for schedule in wrong]
-    return [title, *warnings, *stale, *lines], total, missed + len(stale) + len(alarms) + len(wrong)
+    return [title, *warnings, *stale, *lines], total, misses + len(stale) + len(alarms) + len(wrong)
 
 
 def without_statements() -> int:
     """Print the results for the kernels of the examples and of the corpus without each of their statements."""
     subjects = chain(map(kernels.ours, kernels.RUNS), *(kernels.theirs(producer) for producer in kernels.CORPUS))
-    made = [taken_out(subject) for subject in subjects]
-    for lines, _, _ in made:
+    results = [remove_statements(subject) for subject in subjects]
+    for lines, _, _ in results:
         print("\n".join(lines))
-    total, missed = sum(changes for _, changes, _ in made), sum(count for _, _, count in made)
-    print(f"{len(made)} kernels, {total} changes: {missed} missed, stale or false")
-    return 1 if missed else 0
+    total, misses = sum(changes for _, changes, _ in results), sum(count for _, _, count in results)
+    print(f"{len(results)} kernels, {total} changes: {misses} missed, stale or false")
+    return 1 if misses else 0
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -153,27 +165,30 @@ def main(argv: list[str] | None = None) -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("names", nargs="*", metavar="PATTERN", help=", ".join(sorted(CASES)))
     options.add_argument("--kernels", action="store_true", help="use kernels of the examples and the corpus")
-    given = options.parse_args(argv)
-    if given.kernels:
+    arguments = options.parse_args(argv)
+    if arguments.kernels:
         return without_statements()
-    names = given.names or sorted(CASES)
-    started, rows, alarms, text = time.perf_counter(), dict[str, list[Row]](), 0, list[str]()
+    names = arguments.names or sorted(CASES)
+    start, rows, alarms, text = time.perf_counter(), dict[str, list[Row]](), 0, list[str]()
     for name in names:
         pattern = patterns()[name]
         noise = clean(pattern)
         alarms += len(noise)
-        rows[name] = [planted(pattern, mistake) for mistake in pattern.mistakes]
+        rows[name] = [hunt_mistake(pattern, mistake) for mistake in pattern.mistakes]
         title = next(line for line in pattern.text.splitlines() if line).removeprefix("// ")
-        text += ["", f"{name}: {title}", *(f"  NOISE  {line}" for line in noise), *listed(pattern, rows[name])]
-    every = [row for made in rows.values() for row in made]
-    bugs, missed = sum(bool(row.mistake.expected.reports) for row in every), sum(bool(row.trouble) for row in every)
+        text += ["", f"{name}: {title}", *(f"  NOISE  {line}" for line in noise), *list_mistakes(pattern, rows[name])]
+    all_rows = [row for pattern_rows in rows.values() for row in pattern_rows]
+    bugs, misses = (
+        sum(bool(row.mistake.expected.reports) for row in all_rows),
+        sum(bool(row.trouble) for row in all_rows),
+    )
     print("\n".join([*table(rows), *text, ""]))
     print(
         f"{len(names)} correct patterns under {len(EVERY)} schedules each: {alarms} runs with findings or wrong results"
     )
-    print(f"{len(every)} changes, {bugs} of them mistakes: {missed} missed, misattributed or with false reports")
-    print(f"{time.perf_counter() - started:.0f} s", file=sys.stderr)
-    return 1 if missed or alarms else 0
+    print(f"{len(all_rows)} changes, {bugs} of them mistakes: {misses} missed, misattributed or with false reports")
+    print(f"{time.perf_counter() - start:.0f} s", file=sys.stderr)
+    return 1 if misses or alarms else 0
 
 
 if __name__ == "__main__":

@@ -46,17 +46,17 @@ def products(cases: int) -> Iterator[Row]:
     for instruction, sm, name in SPARSE:
         yield _sparse(side, instruction, sm, name)
     for name, scale, blocks in SCALED:
-        yield _scaled(side, name, scale, blocks)
+        yield _check_block_scales(side, name, scale, blocks)
     yield from _plain(side)
 
 
 def codes(random: np.random.Generator, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
     """Return numbers with every finite code of a format."""
     form = FORMATS[name]
-    made = random.integers(0, form.largest + 1, shape) | random.integers(0, 2, shape) * form.sign
+    magnitudes = random.integers(0, form.largest + 1, shape) | random.integers(0, 2, shape) * form.sign
     if name == "tf32":
-        return (made.astype(np.uint32) << 13).view(np.float32)
-    return decode(made.astype(code_dtype(form)), name).astype(np.float32)
+        return (magnitudes.astype(np.uint32) << 13).view(np.float32)
+    return decode(magnitudes.astype(code_dtype(form)), name).astype(np.float32)
 
 
 def addend(random: np.random.Generator, side: int, output: str) -> NDArray[np.float32]:
@@ -65,52 +65,52 @@ def addend(random: np.random.Generator, side: int, output: str) -> NDArray[np.fl
     return c.astype(np.float16).astype(np.float32) if output == "f16" else c
 
 
-def _wrong(got: Array, wanted: list[list[float]]) -> int:
-    made = np.array(wanted, np.float64)
-    return int(np.count_nonzero((got != made) & ~(np.isnan(got) & np.isnan(made))))
+def _wrong(got: Array, expectation: list[list[float]]) -> int:
+    values = np.array(expectation, np.float64)
+    return int(np.count_nonzero((got != values) & ~(np.isnan(got) & np.isnan(values))))
 
 
 def _sums(side: int, instruction: str, sm: int, name: str, output: str) -> Row:
-    random, how = np.random.default_rng(sm), select_rule(instruction, sm, name, output)
-    depth = 2 * how.step
+    random, rule = np.random.default_rng(sm), select_rule(instruction, sm, name, output)
+    depth = 2 * rule.step
     a, b, c = codes(random, name, (side, depth)), codes(random, name, (depth, side)), addend(random, side, output)
     got = multiply_matrices(a, b, c, (output, name, name), instruction=instruction, sm=sm)
-    wanted = _wanted(a, b, c, (instruction, sm, name, output), sparse=False)
-    return f"{instruction} sm_{sm} {output}.{name}", side * side, _wrong(got, wanted)
+    expectation = _compute_sums(a, b, c, (instruction, sm, name, output), sparse=False)
+    return f"{instruction} sm_{sm} {output}.{name}", side * side, _wrong(got, expectation)
 
 
-def _wanted(a: Array, b: Array, c: Array, form: tuple[str, int, str, str], *, sparse: bool) -> list[list[float]]:
+def _compute_sums(a: Array, b: Array, c: Array, form: tuple[str, int, str, str], *, sparse: bool) -> list[list[float]]:
     """Return every element, computed with fractions."""
     instruction, sm, name, output = form
-    unpacked = select_lowering(instruction, sm, name, a.shape[-1]) is Lowering.UNPACKED
-    how = select_rule(instruction, sm, "f16" if unpacked else name, output, sparse=sparse)
-    made: list[list[float]] = []
+    is_unpacked = select_lowering(instruction, sm, name, a.shape[-1]) is Lowering.UNPACKED
+    rule = select_rule(instruction, sm, "f16" if is_unpacked else name, output, sparse=sparse)
+    rows: list[list[float]] = []
     for i, row in enumerate(a.tolist()):
-        made.append([])
+        rows.append([])
         for j, column in enumerate(b.T.tolist()):
             start = float(c[i, j])
-            if unpacked:
+            if is_unpacked:
                 span = 8 if sparse else 4
-                total = slow_dot.unpacked(row, column, start, span, how.fraction, how.step, how.output)
+                total = slow_dot.unpacked(row, column, start, span, rule.fraction, rule.step, rule.output)
             else:
-                total = slow_dot.chain(row, column, start, (name, name), how.fraction, how.step, how.output)
-            made[-1].append(total)
-    return made
+                total = slow_dot.chain(row, column, start, (name, name), rule.fraction, rule.step, rule.output)
+            rows[-1].append(total)
+    return rows
 
 
 def _sparse(side: int, instruction: str, sm: int, name: str) -> Row:
     """A sparse A: one step spans twice the K."""
-    random, how = np.random.default_rng(sm + 1), select_rule(instruction, sm, name, "f32", sparse=True)
-    depth = how.step
+    random, rule = np.random.default_rng(sm + 1), select_rule(instruction, sm, name, "f32", sparse=True)
+    depth = rule.step
     meta = random.choice((0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b1110), (side, depth // 4)).astype(np.uint8)
     a = expand(codes(random, name, (side, depth // 2)), meta, "2:4")
     b, c = codes(random, name, (depth, side)), addend(random, side, "f32")
     got = multiply_matrices(a, b, c, ("f32", name, name), instruction=instruction, sm=sm, sparse=True)
-    wanted = _wanted(a, b, c, (instruction, sm, name, "f32"), sparse=True)
-    return f"{instruction}.sp sm_{sm} f32.{name}", side * side, _wrong(got, wanted)
+    expectation = _compute_sums(a, b, c, (instruction, sm, name, "f32"), sparse=True)
+    return f"{instruction}.sp sm_{sm} f32.{name}", side * side, _wrong(got, expectation)
 
 
-def _scaled(side: int, name: str, scale: str, blocks: int) -> Row:
+def _check_block_scales(side: int, name: str, scale: str, blocks: int) -> Row:
     random, depth = np.random.default_rng(blocks), 32 if blocks == 1 else 64
     a, b, c = codes(random, name, (side, depth)), codes(random, name, (depth, side)), addend(random, side, "f32")
     low, high = (0, 0x7F) if scale == "ue4m3" else (118, 138)
@@ -118,17 +118,17 @@ def _scaled(side: int, name: str, scale: str, blocks: int) -> Row:
     for_a, for_b = (value_table(scale)[raw.astype(np.uint8)].astype(np.float64) for raw in (raw_a, raw_b))
     got = multiply_scaled_matrices(a, b, (for_a, for_b), c, (name, name), instruction="tcgen05", sm=100)
     least = -6 if scale == "ue4m3" else -127
-    wanted: list[list[float]] = []
+    expectation: list[list[float]] = []
     for i, row in enumerate(a.tolist()):
-        wanted.append([])
+        expectation.append([])
         for j, column in enumerate(b.T.tolist()):
             if blocks == 1:
                 power = int(raw_a[i, 0]) + int(raw_b[0, j]) - 254
-                made = slow_dot.chain(row, column, float(c[i, j]), (name, name), 25, 32, "f32", [power])
+                element = slow_dot.chain(row, column, float(c[i, j]), (name, name), 25, 32, "f32", [power])
             else:
-                made = slow_dot.block(row, column, for_a[i].tolist(), for_b[:, j].tolist(), float(c[i, j]), least)
-            wanted[-1].append(made)
-    return f"block-scaled {name} x {scale} of {blocks}", side * side, _wrong(got, wanted)
+                element = slow_dot.block(row, column, for_a[i].tolist(), for_b[:, j].tolist(), float(c[i, j]), least)
+            expectation[-1].append(element)
+    return f"block-scaled {name} x {scale} of {blocks}", side * side, _wrong(got, expectation)
 
 
 def _plain(side: int) -> Iterator[Row]:
@@ -139,15 +139,19 @@ def _plain(side: int) -> Iterator[Row]:
         a, b = (random.integers(0, 256, shape).astype(np.uint8).view(dtype) for shape in ((side, depth), (depth, side)))
         c = random.integers(-(1 << 31), 1 << 31, (side, side)).astype(np.int32)
         whole = a.astype(object) @ b.astype(object) + c.astype(object)
-        wrapped = ((whole + (1 << 31)) % (1 << 32) - (1 << 31)).astype(np.int64)
-        held = np.clip(whole, -(1 << 31), (1 << 31) - 1).astype(np.int64)
-        yield f"s32.{name}", side * side, int(np.count_nonzero(integer_dot(a, b, c) != wrapped))
-        yield f"satfinite s32.{name}", side * side, int(np.count_nonzero(integer_dot(a, b, c, satfinite=True) != held))
+        modular = ((whole + (1 << 31)) % (1 << 32) - (1 << 31)).astype(np.int64)
+        clipped = np.clip(whole, -(1 << 31), (1 << 31) - 1).astype(np.int64)
+        yield f"s32.{name}", side * side, int(np.count_nonzero(integer_dot(a, b, c) != modular))
+        yield (
+            f"satfinite s32.{name}",
+            side * side,
+            int(np.count_nonzero(integer_dot(a, b, c, satfinite=True) != clipped)),
+        )
     x, y = random.integers(0, 2, (side, 256)), random.integers(0, 2, (256, side))
     zero = np.zeros((side, side), np.int32)
-    for operation, each in (("and", x[:, :, None] & y[None]), ("xor", x[:, :, None] ^ y[None])):
+    for operation, terms in (("and", x[:, :, None] & y[None]), ("xor", x[:, :, None] ^ y[None])):
         got = binary_dot(x.astype(np.uint8), y.astype(np.uint8), zero, operation)
-        yield f"{operation}.popc s32.b1", side * side, int(np.count_nonzero(got != each.sum(1)))
+        yield f"{operation}.popc s32.b1", side * side, int(np.count_nonzero(got != terms.sum(1)))
     yield _double(side, random)
 
 

@@ -113,7 +113,7 @@ class State:
     next: tuple[tuple[str, str, State], ...]
 
 
-Rest = tuple[tuple[str, ...], tuple[Slot, ...]]
+Tail = tuple[tuple[str, ...], tuple[Slot, ...]]
 """The rest of one sequence of a row: the rest of the current choice, then positions."""
 
 
@@ -121,13 +121,15 @@ def stub() -> str:
     """Return pyptx/ptx/chain.pyi."""
     root = automaton()
     names = class_names(root)
-    roots = (_ROOT, *_attributes(root, names, "Any"), _PIPE_ROOT, *_attributes(piped(root), names, "Pipe"))
+    roots = (_ROOT, *_attributes(root, names, "Any"), _PIPE_ROOT, *_attributes(select_piped(root), names, "Pipe"))
     return "".join((_HEAD, *roots, *_classes(names), _TAIL))
 
 
-def piped(root: State) -> State:
+def select_piped(root: State) -> State:
     """Return the state before the opcodes that a pipe offers."""
-    return State(False, tuple(one for one in root.next if any(pipes(row) for row in table.find_rows(one[0]))))
+    return State(
+        False, tuple(successor for successor in root.next if any(pipes(row) for row in table.find_rows(successor[0])))
+    )
 
 
 def special_stub() -> str:
@@ -145,8 +147,10 @@ def _special(register: SpecialRegister) -> str:
 
 def arithmetic_stub() -> str:
     """Return pyptx/ptx/arithmetic.pyi."""
-    spelled = ((name, computations().get(name.rstrip("_"))) for name in pyptx.ptx.__all__)
-    functions = [_overloads(name, known) for name, known in spelled if known and name not in _BY_HAND]
+    candidates = ((name, computations().get(name.rstrip("_"))) for name in pyptx.ptx.__all__)
+    functions = [
+        _overloads(name, computation) for name, computation in candidates if computation and name not in _BY_HAND
+    ]
     return "".join((_ARITHMETIC_HEAD, *functions))
 
 
@@ -154,13 +158,13 @@ _BY_HAND = ("mad", "not_")
 """Functions with arguments of their own."""
 
 
-def _overloads(name: str, known: Computation) -> str:
+def _overloads(name: str, computation: Computation) -> str:
     """Return the overloads of a function: sources only, and a destination with sources."""
-    options = [f"{position}: str | None = None" for position in known.positions]
-    options += [f"{flag}: bool = False" for flag in known.flags]
+    options = [f"{position}: str | None = None" for position in computation.positions]
+    options += [f"{flag}: bool = False" for flag in computation.flags]
     tail = ", ".join(("*", *options, "pred: Pred | None = None"))
-    text = f'"""{table.meanings()[known.opcode]} Writes `dst` or a fresh register, and returns it."""'
-    lists = [known.sources[0], *(("dst", *sources) for sources in known.sources)]
+    text = f'"""{table.meanings()[computation.opcode]} Writes `dst` or a fresh register, and returns it."""'
+    lists = [computation.sources[0], *(("dst", *sources) for sources in computation.sources)]
     return "".join(
         f"\n@overload\ndef {name}(dtype: Dtype, {', '.join(f'{n}: Any' for n in names)}, {tail}) -> Reg:\n    {text}\n"
         for names in lists
@@ -195,35 +199,35 @@ def automaton() -> State:
     All spellings are finite, so merging equal states from the end backward minimizes it.
     """
     shared: dict[tuple[bool, tuple[tuple[str, str, State], ...]], State] = {}
-    known: dict[tuple[frozenset[Rest], str], State] = {}
+    states: dict[tuple[frozenset[Tail], str], State] = {}
 
-    def state(rests: frozenset[Rest], path: str) -> State:
-        if (rests, path) not in known:
+    def state(rests: frozenset[Tail], path: str) -> State:
+        if (rests, path) not in states:
             following: list[tuple[str, str, State]] = []
             for word, behind in sorted(_after(rests).items()):
                 name = f"{path}.{word}" if f"{path}.{word}" in _names() else ""
                 following.append((word, meaning(name), state(frozenset(behind), name)))
-            complete = any(not begun and not slots for begun, slots in rests)
-            made = State(complete, tuple(following))
-            known[rests, path] = shared.setdefault((complete, made.next), made)
-        return known[rests, path]
+            complete = any(not words and not slots for words, slots in rests)
+            candidate = State(complete, tuple(following))
+            states[rests, path] = shared.setdefault((complete, candidate.next), candidate)
+        return states[rests, path]
 
     starts = {
-        opcode: frozenset[Rest](((), slots) for row in table.find_rows(opcode) for slots in list_sequences(row))
+        opcode: frozenset[Tail](((), slots) for row in table.find_rows(opcode) for slots in list_sequences(row))
         for opcode in sorted(table.list_opcodes())
     }
     return State(False, tuple((op, meaning(op), state(rests, op)) for op, rests in starts.items() if rests))
 
 
-def _after(rests: frozenset[Rest]) -> dict[str, set[Rest]]:
-    found: dict[str, set[Rest]] = {}
-    for begun, slots in rests:
-        if begun:
-            found.setdefault(begun[0], set()).add((begun[1:], slots))
+def _after(rests: frozenset[Tail]) -> dict[str, set[Tail]]:
+    successors: dict[str, set[Tail]] = {}
+    for words, slots in rests:
+        if words:
+            successors.setdefault(words[0], set()).add((words[1:], slots))
         elif slots:
             for choice in slots[0].choices:
-                found.setdefault(choice.modifiers[0], set()).add((choice.modifiers[1:], slots[1:]))
-    return found
+                successors.setdefault(choice.modifiers[0], set()).add((choice.modifiers[1:], slots[1:]))
+    return successors
 
 
 @cache
@@ -239,7 +243,9 @@ def meaning(name: str) -> str:
     if name not in _names():
         return ""
     meanings = table.meanings()
-    longer = [f"`{other}`: {text}" for other, text in meanings.items() if other.startswith(f"{name}.")]
+    longer = [
+        f"`{longer_name}`: {text}" for longer_name, text in meanings.items() if longer_name.startswith(f"{name}.")
+    ]
     return "\n\n".join([meanings[name], *longer] if name in meanings else longer)
 
 
@@ -256,10 +262,10 @@ def _attributes(state: State, names: dict[State, str], result: str) -> Iterator[
         if python_name(word).isidentifier():
             yield f"    {python_name(word)}: {names[after]}[{result}]\n"
             yield indent(f'"""{text}"""\n', "    ") if text else ""
-    bracketed = [(word, names[after]) for word, _, after in state.next if not python_name(word).isidentifier()]
-    for word, name in bracketed:
+    subscripts = [(word, names[after]) for word, _, after in state.next if not python_name(word).isidentifier()]
+    for word, name in subscripts:
         yield f'    @overload\n    def __getitem__(self, part: Literal["{word}"]) -> {name}[{result}]: ...\n'
-    if bracketed:
+    if subscripts:
         yield "    @overload\n    def __getitem__(self, part: PtxType | str) -> Chain: ...\n"
 
 
@@ -281,10 +287,10 @@ def class_names(root: State) -> dict[State, str]:
 
 def _class_name(state: State, digests: dict[State, str]) -> str:
     words = [re.sub(r"\W+", "_", word.replace("::", "__")) for word, _, _ in state.next]
-    shown = words if len(words) <= _SHOWN + 1 else words[:_SHOWN]
+    listing = words if len(words) <= _SHOWN + 1 else words[:_SHOWN]
     start = ["complete"] * state.complete + ["or"] * bool(state.complete and words) or ["expects"]
-    says_all = shown == words and all(not after.next and not text for _, text, after in state.next)
-    return "_".join((*start, *shown, *([] if says_all else [_digest(state, digests)[:_DIGITS]])))
+    says_all = listing == words and all(not after.next and not text for _, text, after in state.next)
+    return "_".join((*start, *listing, *([] if says_all else [_digest(state, digests)[:_DIGITS]])))
 
 
 def _digest(state: State, digests: dict[State, str]) -> str:

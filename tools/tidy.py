@@ -43,14 +43,14 @@ ESCAPES = {
 
 def main(argv: list[str]) -> int:
     root = Path(argv[1] if len(argv) > 1 else ".")
-    files = {path: (root / path).read_text("utf-8") for path in listed(root) if _is_text(root / path)}
+    files = {path: (root / path).read_text("utf-8") for path in list_files(root) if _is_text(root / path)}
     for line in (*outliers(files), *_escape_counts(files)):
         print(line)
-    found = sorted(violations(files))
-    for line in found:
+    errors = sorted(violations(files))
+    for line in errors:
         print(line, file=sys.stderr)
-    print(f"tidy: {len(files)} files, {len(found)} violations")
-    return 1 if found else 0
+    print(f"tidy: {len(files)} files, {len(errors)} violations")
+    return 1 if errors else 0
 
 
 def violations(files: dict[str, str]) -> Iterator[str]:
@@ -93,19 +93,19 @@ def _escape_counts(files: dict[str, str]) -> Iterator[str]:
     for name, pattern in ESCAPES.items():
         counts = {path: len(pattern.findall(text)) for path, text in code.items()}
         most = sorted(((n, path) for path, n in counts.items() if n), reverse=True)[:3]
-        where = ", ".join(f"{path} {n}" for n, path in most)
-        print_where = f" (most: {where})" if where else ""
+        places = ", ".join(f"{path} {n}" for n, path in most)
+        print_where = f" (most: {places})" if places else ""
         yield f"{name}: {sum(counts.values())}{print_where}"
 
 
-def listed(root: Path) -> list[str]:
-    """The files that git tracks or would track; without git, all files that are not hidden."""
+def list_files(root: Path) -> list[str]:
+    """Return the files that git tracks or would track; without git, all files that are not hidden."""
     command = ["git", "-C", str(root), "ls-files", "-co", "--exclude-standard", "."]
     git = subprocess.run(command, capture_output=True, text=True)
     if git.returncode == 0:
         return sorted(path for path in git.stdout.splitlines() if (root / path).is_file())
-    found = (path.relative_to(root) for path in root.rglob("*") if path.is_file())
-    return sorted(path.as_posix() for path in found if not any(part.startswith(".") for part in path.parts))
+    paths = (path.relative_to(root) for path in root.rglob("*") if path.is_file())
+    return sorted(path.as_posix() for path in paths if not any(part.startswith(".") for part in path.parts))
 
 
 def _is_text(path: Path) -> bool:

@@ -22,9 +22,9 @@ def gemm() -> Timeline:
     """Return the timeline of one cluster of the GEMM."""
     random = np.random.default_rng(0)
     a, b = (random.standard_normal((rows, _DEPTH)).astype(ml_dtypes.bfloat16) for rows in (_ROWS, _COLUMNS))
-    found = hopper_gemm.make().simulate(a, b, schedule="lazy", timeline=True, statistics=True).timeline
-    assert found is not None
-    return found
+    timeline = hopper_gemm.make().simulate(a, b, schedule="lazy", timeline=True, statistics=True).timeline
+    assert timeline is not None
+    return timeline
 
 
 def main(path: Path) -> int:

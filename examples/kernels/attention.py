@@ -1,13 +1,13 @@
 """Attention forward on Hopper: o = softmax(q @ k.T / sqrt(128)) @ v for every head, bf16 with f32 sums.
 
-The idea: the scores never leave the registers. A warpgroup multiplies 64 queries with 128 keys, and the accumulator
-layout of that product is, packed to bf16, the register-A layout of the next one. A row of scores lies in four lanes, so
-its largest value costs two shuffles. The running form of softmax scales the sums down when a larger score comes. One
-warpgroup is the producer of keys and values; two consumers, each with its own queries, are in different phases by
-themselves, so that one's exponentials overlap the other's products.
+The idea: keep the scores in registers. A warpgroup multiplies 64 queries by 128 keys; packed to bf16, the accumulator
+layout of that product is the register layout of A in the next one. A row of scores is in four lanes, so its maximum
+takes two shuffles. Online softmax rescales the sums when a larger score appears. One warpgroup is the producer of keys
+and values. The two consumers, each with its own queries, drift into different phases, so the exponentials of one
+overlap the products of the other.
 
-The protocol of a stage, for keys and values alike: `full` completes with the producer's arrival and the bytes, `empty`
-with one arrival of each consumer warp, after its `wgmma.wait_group`. Sequences are multiples of 128 long.
+The protocol of a stage is the same for keys and values: `full` completes with the producer's arrival and the bytes,
+`empty` with one arrival per consumer warp after its `wgmma.wait_group`. The sequence length is a multiple of 128.
 """
 
 from __future__ import annotations
@@ -21,61 +21,61 @@ from pyptx import Kernel, Layout, TensorSpec, Tile, intrinsic, kernel, ptx, reg,
 from pyptx.types import bf16, bf16x2, f32
 
 HEAD, QUERIES, KEYS, STEP = 128, 64, 128, 16
-"""Width of a head, queries of a warpgroup, keys of a stage, K of one wgmma."""
+"""Head dimension, queries per warpgroup, keys per stage, K of one wgmma."""
 SPAN = 64
 """Columns of a TMA box: 128 bytes, the widest swizzle."""
 STAGES, CONSUMERS, WARPS = 2, 2, 4
 THREADS = 128 * (1 + CONSUMERS)
-# 168 registers at entry: 128 * 24 + 256 * 240 = 384 * 168.
+# The kernel starts with 168 registers per thread: 128 * 24 + 256 * 240 = 384 * 168.
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 24, 240
 SCALE = math.log2(math.e) / math.sqrt(HEAD)
 """exp(x / sqrt(128)) = 2 ** (x SCALE)."""
-LEAST = -1.0e30
+LOWEST = -1.0e30
 Array = np.ndarray[Any, Any]
 
 
 def grid(h: int, s: int) -> tuple[int, int, int]:
-    """Return how many CTAs a shape takes."""
+    """Return the grid for this shape."""
     if s % (QUERIES * CONSUMERS) or s % KEYS:
-        raise ValueError(f"sequences are multiples of {KEYS} long, found {s}")
+        raise ValueError(f"the sequence length must be a multiple of {KEYS}, found {s}")
     return (s // (QUERIES * CONSUMERS), h, 1)
 
 
 def power_of_two(exponent: reg.Reg) -> reg.Reg:
     """Return 2 ** exponent."""
-    made = reg.scalar(f32)
-    ptx.inst.ex2.approx.ftz.f32(made, exponent)
-    return made
+    power = reg.scalar(f32)
+    ptx.inst.ex2.approx.ftz.f32(power, exponent)
+    return power
 
 
 @intrinsic
 def softmax_step(scores: reg.RegArray, peaks: reg.RegArray, totals: reg.RegArray, sums: reg.RegArray) -> None:
-    """Turn scores into weights, and bring what was summed so far to the new largest score.
+    """Replace scores by weights, and rescale the previous sums to the new maximum score.
 
-    Registers 4 j + 2 h + e of an accumulator are row h of the lane's two rows: `peaks` (times SCALE) and `totals` have
-    one register for each; a total is the lane's own share until the end.
+    Registers 4 j + 2 h + e of an accumulator are row h of the lane's two rows. `peaks` (maxima times SCALE) and
+    `totals` have one register per row; a total is only the lane's share until the final reduction.
     """
     for half in range(2):
-        mine = [scores[i] for i in range(scores.count) if i // 2 % 2 == half]
-        largest = reg.from_(mine[0], f32)
-        for score in mine[1:]:
+        row_scores = [scores[i] for i in range(scores.count) if i // 2 % 2 == half]
+        largest = reg.from_(row_scores[0], f32)
+        for score in row_scores[1:]:
             ptx.inst.max.f32(largest, largest, score)
         ptx.warp.reduce_max(largest, width=4)
-        now = peaks[half].max(largest * SCALE)
-        shrink = power_of_two(peaks[half] - now)
-        ptx.mov(f32, peaks[half], now)
-        ptx.mul(f32, totals[half], totals[half], shrink)
-        below = -now
-        for score in mine:
-            ptx.mov(f32, score, power_of_two(ptx.mad(score, SCALE, below)))
+        new_peak = peaks[half].max(largest * SCALE)
+        factor = power_of_two(peaks[half] - new_peak)
+        ptx.mov(f32, peaks[half], new_peak)
+        ptx.mul(f32, totals[half], totals[half], factor)
+        bias = -new_peak
+        for score in row_scores:
+            ptx.mov(f32, score, power_of_two(ptx.mad(score, SCALE, bias)))
             ptx.add(f32, totals[half], totals[half], score)
         for i in range(sums.count):
             if i // 2 % 2 == half:
-                ptx.mul(f32, sums[i], sums[i], shrink)
+                ptx.mul(f32, sums[i], sums[i], factor)
 
 
 def make(arch: str = "sm_90a") -> Kernel:
-    """Return the kernel for a target: sm_90a, the only one with wgmma.
+    """Return the kernel for sm_90a, the only target with wgmma.
 
     Long: the phases of a kernel share its registers and barriers.
     """
@@ -111,7 +111,7 @@ def make(arch: str = "sm_90a") -> Kernel:
         with ptx.if_(group == 0):
             ptx.setmaxnreg_dec(PRODUCER_REGISTERS)
             with ptx.if_(thread == 0):
-                # The queries, once. A tile wider than the swizzle lies in stripes of 64 columns, one box for each.
+                # Load the queries once. A tile wider than the swizzle is split into 64-column stripes, one box each.
                 ptx.mbarrier.arrive_expect_tx(ready[0], sq.size)
                 for consumer in range(CONSUMERS):
                     for left in range(0, HEAD, SPAN):
@@ -123,18 +123,18 @@ def make(arch: str = "sm_90a") -> Kernel:
                 for row in ptx.range_(0, length, KEYS):
                     for source, tile, full, empty in ((k, sk, full_k, empty_k), (v, sv, full_v, empty_v)):
                         ptx.mbarrier.wait(empty[ring.stage], ring.phase ^ 1)
-                        arrived, to = full[ring.stage], tile[ring.stage].address()
-                        ptx.mbarrier.arrive_expect_tx(arrived, KEYS * HEAD * 2)
+                        mbar, target = full[ring.stage], tile[ring.stage].address()
+                        ptx.mbarrier.arrive_expect_tx(mbar, KEYS * HEAD * 2)
                         for left in range(0, HEAD, SPAN):
                             ptx.cp.async_.bulk.tensor_3d(
-                                dst=to + left * KEYS * 2 if left else to, src=source, coord=(left, row, head),
-                                mbar=arrived,
+                                dst=target + left * KEYS * 2 if left else target, src=source, coord=(left, row, head),
+                                mbar=mbar,
                             )  # fmt: skip
                     ring.advance()
 
         with ptx.else_():
             ptx.setmaxnreg_inc(CONSUMER_REGISTERS)
-            consumer, speaks = group - 1, lane == 0
+            consumer, leader = group - 1, lane == 0
             scores = reg.wgmma_frag(m=QUERIES, n=KEYS, dtype=f32, name="score")
             sums = reg.wgmma_frag(m=QUERIES, n=HEAD, dtype=f32, name="sum")
             peaks, totals = reg.array(f32, 2, name="peak"), reg.array(f32, 2, name="total")
@@ -142,12 +142,12 @@ def make(arch: str = "sm_90a") -> Kernel:
             for register in (*sums, *totals):
                 ptx.mov(f32, register, 0)
             for register in peaks:
-                ptx.mov(f32, register, LEAST)
+                ptx.mov(f32, register, LOWEST)
 
             ptx.mbarrier.wait(ready[0], 0)
             ring = ptx.pipeline(STAGES)
             for _ in ptx.range_(0, length, KEYS):
-                # Phase 1: scores. Nobody else may touch the registers from the fence to the wait.
+                # Phase 1: compute the scores. No other instruction may access the registers from the fence to the wait.
                 ptx.mbarrier.wait(full_k[ring.stage], ring.phase)
                 ptx.wgmma.fence()
                 for step in range(0, HEAD, STEP):
@@ -158,14 +158,14 @@ def make(arch: str = "sm_90a") -> Kernel:
                     )  # fmt: skip
                 ptx.wgmma.commit_group()
                 ptx.wgmma.wait_group(0)
-                ptx.mbarrier.arrive(empty_k[ring.stage], pred=speaks)
+                ptx.mbarrier.arrive(empty_k[ring.stage], pred=leader)
 
-                # Phase 2: weights, packed as the next product reads them.
+                # Phase 2: compute the weights, and pack them for the next product.
                 softmax_step(scores, peaks, totals, sums)
                 for i, pair in enumerate(weights):
                     ptx.cvt(bf16x2, f32, pair, [scores[2 * i + 1], scores[2 * i]], rounding="rn")
 
-                # Phase 3: add the weighted values. The fence hands over the sums and weights just written.
+                # Phase 3: accumulate the weighted values. The fence orders the writes of sums and weights before wgmma.
                 ptx.mbarrier.wait(full_v[ring.stage], ring.phase)
                 ptx.wgmma.fence()
                 for step in range(0, KEYS, STEP):
@@ -176,10 +176,10 @@ def make(arch: str = "sm_90a") -> Kernel:
                     )  # fmt: skip
                 ptx.wgmma.commit_group()
                 ptx.wgmma.wait_group(0)
-                ptx.mbarrier.arrive(empty_v[ring.stage], pred=speaks)
+                ptx.mbarrier.arrive(empty_v[ring.stage], pred=leader)
                 ring.advance()
 
-            # Phase 4: divide and write. Four lanes share a row.
+            # Phase 4: divide by the totals and write the result. Four lanes share a row.
             first = top + consumer * QUERIES + ((thread >> 5) & 3) * 16 + (lane >> 2)
             corner = ptx.mad(head * length + first, HEAD * 2, po, mode="wide") + (lane & 3) * 4
             for half in range(2):
@@ -196,7 +196,7 @@ def make(arch: str = "sm_90a") -> Kernel:
 
 
 def reference(q: Array, k: Array, v: Array) -> Array:
-    """Return what the kernel computes, in f64."""
+    """Return the expected result, in f64."""
     q, k, v = (x.astype(np.float64) for x in (q, k, v))
     scores = q @ k.transpose(0, 2, 1) / math.sqrt(HEAD)
     weights = np.exp(scores - scores.max(axis=2, keepdims=True))

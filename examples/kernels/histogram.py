@@ -1,8 +1,8 @@
-"""Histogram: counts[v] += how often the byte v stands in the input.
+"""Histogram: counts[v] += the number of bytes v in the input.
 
-The idea: atomics where they are cheap. Each CTA counts into its own 256 counters in shared memory and adds them to the
-result once, at its end; global memory sees 256 atomics of a CTA instead of one for each byte. Threads read four bytes
-at a time and go on by the size of the grid, so any grid will do. The caller zeroes the counters.
+The idea: use atomics where they are cheap. Each CTA counts in its own 256 bins in shared memory and adds them to the
+result once at the end: 256 global atomics per CTA instead of one per byte. Threads read four bytes at a time in a
+grid-stride loop, so any grid size works. The caller zeroes the counters.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 
 def grid(n: int) -> tuple[int, int, int]:
-    """Return how many CTAs count: no more than there are words for, no more than fit on the device at once."""
+    """Return the grid: no more CTAs than there is data for, and no more than fit on the device at once."""
     return (min(CTAS, -(-n // (THREADS * 4))), 1, 1)
 
 
@@ -33,11 +33,11 @@ def make(arch: str = "sm_80") -> Kernel:
         bins = smem.alloc(u32, BINS, name="bins")
         thread = ptx.special.tid.x()
 
-        # Phase 1: one thread for each counter sets it to 0, and the barrier shows it to all.
+        # Phase 1: each thread zeroes one bin; the barrier makes the zeros visible to all.
         bins[thread] = 0
         ptx.bar.sync(0)
 
-        # Phase 2: count. `red` returns nothing, so nobody waits for it.
+        # Phase 2: count. `red` returns no value, so no thread waits for it.
         first = ptx.special.ctaid.x() * THREADS + thread
         word, byte = reg.scalar(u32), reg.scalar(u32)
         for i in ptx.range_(first * 4, n, ptx.special.nctaid.x() * (THREADS * 4)):
@@ -46,7 +46,7 @@ def make(arch: str = "sm_80") -> Kernel:
                 ptx.inst.bfe.u32(byte, word, shift, 8)
                 ptx.red.add(u32, bins[byte], 1, space="shared")
 
-        # Phase 3: all have counted; each thread hands one counter over.
+        # Phase 3: after all threads have counted, each thread adds one bin to the result.
         ptx.bar.sync(0)
         ptx.red.add(u32, ptx.addr(target, thread * 4), smem.load(u32, bins[thread]))
 
@@ -54,5 +54,5 @@ def make(arch: str = "sm_80") -> Kernel:
 
 
 def reference(data: Array) -> Array:
-    """Return what the kernel computes."""
+    """Return the expected result."""
     return np.bincount(data, minlength=BINS).astype(np.uint32)

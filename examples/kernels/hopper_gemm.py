@@ -1,16 +1,16 @@
 """Hopper GEMM: c = a @ b.T in bf16 with f32 sums, `a` (M, K), `b` (N, K), any M and N; rows a multiple of 16 bytes.
 
-The idea: whoever moves data does nothing else. One warpgroup is the producer: one thread of it fills a ring of shared
-memory stages by TMA and hands its registers to the two consumer warpgroups, which multiply 64 x 256 each. Two CTAs form
-a cluster: they have different rows of `a` and the same rows of `b`, so each loads half of the `b` tile and multicasts
-it to both. The result leaves in slices of 64 columns through a swizzled buffer and TMA stores, which clip the edges.
+The idea: warp specialization. The producer warpgroup only moves data: one of its threads fills a ring of shared memory
+stages by TMA, and it gives up registers to the two consumer warpgroups, which multiply 64 x 256 each. Two CTAs form a
+cluster. They need different rows of `a` but the same rows of `b`, so each loads half of the `b` tile and multicasts it
+to both. The result is written in slices of 64 columns through a swizzled buffer by TMA stores, which clip the edges.
 
-The protocol of a stage, both barriers being used in turn for ever:
+The protocol of a stage, with two mbarriers:
 
-- `full`: one arrival, of the CTA's own producer, and the bytes of the stage. The halves of `b` come from both CTAs; the
-  peer's may come before this CTA's producer has named the bytes, which is no harm: the arrival is still pending.
-- `empty`: an arrival of every consumer warp of BOTH CTAs, because a multicast writes into both. Producers begin with
-  the parity of "the phase before", which a fresh barrier counts as complete.
+- `full`: one arrival, from the CTA's own producer, and the bytes of the stage. Both CTAs load halves of `b`. The peer's
+  bytes may arrive before this CTA's producer expects them: the pending arrival keeps the phase from completing.
+- `empty`: one arrival from every consumer warp of BOTH CTAs, because a multicast writes to both. Producers first wait
+  for the parity of the preceding phase, which counts as complete on a new mbarrier.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ BM, BN, BK, STEP = 128, 256, 64, 16
 STAGES, CTAS, CONSUMERS, WARPS = 4, 2, 2, 4
 STAGE_BYTES = (BM + BN) * BK * 2
 THREADS = 128 * (1 + CONSUMERS)
-# 168 registers at entry: 128 * 40 + 256 * 232 = 384 * 168.
+# The kernel starts with 168 registers per thread: 128 * 40 + 256 * 232 = 384 * 168.
 PRODUCER_REGISTERS, CONSUMER_REGISTERS = 40, 232
 SLICE = 64
 Array = np.ndarray[Any, Any]
 
 
 def grid(m: int, n: int, k: int) -> tuple[int, int, int]:
-    """Return how many CTAs a shape takes: along M a multiple of the cluster."""
+    """Return the grid for this shape; its size along M is a multiple of the cluster size."""
     del k
     return (-(-m // (BM * CTAS)) * CTAS, -(-n // BN), 1)
 
 
 @intrinsic
-def release(empty: smem.MbarrierArray, stage: reg.Reg, lane: reg.Reg, useful: reg.Reg) -> None:
-    """Tell both CTAs' producers that this warp has read a stage: lane 0 the first CTA's, lane 1 the second's."""
-    mine = useful & (lane < CTAS)
-    remote = ptx.cluster.map_shared_u32(empty[stage].address(), lane, pred=mine)
-    ptx.mbarrier.arrive_mapped(remote, pred=mine)
+def release(empty: smem.MbarrierArray, stage: reg.Reg, lane: reg.Reg, valid: reg.Reg) -> None:
+    """Signal the producers of both CTAs that this warp has read a stage: lane 0 signals CTA 0, lane 1 CTA 1."""
+    signals = valid & (lane < CTAS)
+    remote = ptx.cluster.map_shared_u32(empty[stage].address(), lane, pred=signals)
+    ptx.mbarrier.arrive_mapped(remote, pred=signals)
 
 
 @intrinsic
@@ -54,12 +54,12 @@ def store_slice(sums: list[reg.Reg], origin: reg.Reg) -> None:
         for i, pair in enumerate(packed):
             low, high = sums[8 * j + 2 * i : 8 * j + 2 * i + 2]
             ptx.cvt(bf16x2, f32, pair, [high, low], rounding="rn")
-        # 16 columns are 32 bytes; the swizzle is an XOR of these bits, so a step along the row is one too.
+        # 16 columns are 32 bytes. The swizzle XORs these address bits, so XOR also steps along the row.
         ptx.stmatrix(smem=origin ^ (32 * j) if j else origin, regs=packed)
 
 
 def make(arch: str = "sm_90a") -> Kernel:
-    """Return the kernel for a target: sm_90a, the only one with wgmma.
+    """Return the kernel for sm_90a, the only target with wgmma.
 
     Long: the phases of a kernel share its registers and barriers.
     """
@@ -83,7 +83,7 @@ def make(arch: str = "sm_90a") -> Kernel:
         group, lane = thread >> 7, thread & 31
         top, left = ptx.special.ctaid.x() * BM, ptx.special.ctaid.y() * BN
 
-        # Barriers are made by one thread and signaled by the other CTA: the cluster's barrier shows them to both.
+        # One thread initializes the mbarriers, which the other CTA signals; `cluster.sync` makes them visible to both.
         with ptx.if_(thread == 0):
             for stage in range(STAGES):
                 ptx.mbarrier.init(full[stage], 1)
@@ -95,13 +95,13 @@ def make(arch: str = "sm_90a") -> Kernel:
             with ptx.if_(thread == 0):
                 ring = ptx.pipeline(STAGES)
                 for k in ptx.range_(0, depth, BK):
-                    # Until the consumers of both CTAs have read what is there.
+                    # Wait until the consumers of both CTAs have read the stage.
                     ptx.mbarrier.wait(empty[ring.stage], ring.phase ^ 1)
-                    arrived = full[ring.stage]
-                    ptx.mbarrier.arrive_expect_tx(arrived, STAGE_BYTES)
-                    ptx.cp.async_.bulk.tensor_2d(dst=sa[ring.stage], src=a, coord=(k, top), mbar=arrived)
+                    mbar = full[ring.stage]
+                    ptx.mbarrier.arrive_expect_tx(mbar, STAGE_BYTES)
+                    ptx.cp.async_.bulk.tensor_2d(dst=sa[ring.stage], src=a, coord=(k, top), mbar=mbar)
                     ptx.cp.async_.bulk.tensor_2d(
-                        dst=sb[ring.stage, rank], src=b, coord=(k, left + rank * (BN // CTAS)), mbar=arrived,
+                        dst=sb[ring.stage, rank], src=b, coord=(k, left + rank * (BN // CTAS)), mbar=mbar,
                         multicast_mask=(1 << CTAS) - 1,
                     )  # fmt: skip
                     ring.advance()
@@ -113,16 +113,16 @@ def make(arch: str = "sm_90a") -> Kernel:
             for register in sums:
                 ptx.mov(f32, register, 0)
 
-            # Phase 1: multiply. One group of products stays in flight while the next stage is waited for.
-            ring, before = ptx.pipeline(STAGES), reg.scalar(u32, 0, name="before")
+            # Phase 1: multiply. One group of products stays in flight during the wait for the next stage.
+            ring, previous = ptx.pipeline(STAGES), reg.scalar(u32, 0, name="previous")
             for k in ptx.range_(0, depth, BK):
                 ptx.mbarrier.wait(full[ring.stage], ring.phase)
                 da = ptx.wgmma.auto_descriptor(
                     sa[ring.stage, consumer], dtype=bf16, shape=(BM // CONSUMERS, BK), major="K"
                 )
-                # Eight rows and the next eight are as far apart inside the halves as from one to the other: one tile.
+                # Groups of eight rows have the same stride within and across the halves, so both are one tile.
                 db = ptx.wgmma.auto_descriptor(sb[ring.stage], dtype=bf16, shape=(BN, BK), major="K")
-                # Whatever touched the sums before is done when the tensor cores take them.
+                # Order earlier accesses to the sums before the products.
                 ptx.wgmma.fence()
                 for step in range(0, BK, STEP):
                     ptx.wgmma.mma_async(
@@ -130,39 +130,39 @@ def make(arch: str = "sm_90a") -> Kernel:
                         scale_d=True, a_k_offset=2 * step, b_k_offset=2 * step,
                     )  # fmt: skip
                 ptx.wgmma.commit_group()
-                # All but this group are done, so the stage before has been read.
+                # All groups but this one are complete, so the previous stage has been read.
                 ptx.wgmma.wait_group(1)
-                release(empty, before, lane, k != 0)
-                ptx.mov(u32, before, ring.stage)
+                release(empty, previous, lane, k != 0)
+                ptx.mov(u32, previous, ring.stage)
                 ring.advance()
             ptx.wgmma.wait_group(0)
 
-            # Phase 2: the result in slices, two buffers for each consumer in turn.
-            together = ptx.named_barrier(group, count=128)
+            # Phase 2: write the result in slices; each consumer alternates between two buffers.
+            barrier = ptx.named_barrier(group, count=128)
             leader = thread & 127 == 0
             row = ((thread >> 5) & 3) * 16 + (lane & 15)
-            inside = smem.apply_swizzle(row * 128 + (lane >> 4) * 16, "128B")
+            offset = smem.apply_swizzle(row * 128 + (lane >> 4) * 16, "128B")
             for part in range(BN // SLICE):
                 buffer = sc[consumer, part % 2]
                 if part >= 2:
-                    # The store two slices ago must have read this buffer; only the thread that committed can wait.
+                    # Wait until the store of two slices ago has read this buffer. Only the committing thread can wait.
                     ptx.cp.async_.bulk.wait_group(1, read=True, pred=leader)
-                    together.sync()
-                store_slice(sums[part * SLICE // 2 : (part + 1) * SLICE // 2], buffer.address() + inside)
-                # Each writer's fence, then the barrier: now the leader's asynchronous store sees all that was written.
+                    barrier.sync()
+                store_slice(sums[part * SLICE // 2 : (part + 1) * SLICE // 2], buffer.address() + offset)
+                # The fence in each writing thread and then the barrier make all writes visible to the leader's store.
                 ptx.fence.proxy_async_shared_cta()
-                together.sync()
+                barrier.sync()
                 corner = (left + part * SLICE, top + consumer * (BM // CONSUMERS))
                 ptx.cp.async_.bulk.tensor_2d.store(dst=c, src=buffer, coord=corner, pred=leader)
                 ptx.cp.async_.bulk.commit_group(pred=leader)
             ptx.cp.async_.bulk.wait_group(0, pred=leader)
 
-        # Neither CTA may end while the other still multicasts to it or arrives at its barriers.
+        # A CTA must not exit while its peer still multicasts to it or arrives at its mbarriers.
         ptx.cluster.sync()
 
     return hopper_gemm
 
 
 def reference(a: Array, b: Array) -> Array:
-    """Return what the kernel computes, before the rounding to bf16."""
+    """Return the expected result before rounding to bf16."""
     return a.astype(np.float32) @ b.astype(np.float32).T

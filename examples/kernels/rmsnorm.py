@@ -1,8 +1,8 @@
-"""RMSNorm: y[r, :] = x[r, :] / sqrt(mean(x[r, :] ** 2) + eps) * w, one CTA for each row.
+"""RMSNorm: y[r, :] = x[r, :] / sqrt(mean(x[r, :] ** 2) + eps) * w, one CTA per row.
 
-The idea: the row is read twice, first for its sum of squares, then to be scaled; the second time it comes from the
-cache. All accesses are 16 bytes wide. The sum crosses the CTA once: butterflies inside the warps, then eight values in
-shared memory. The code does not grow with the row.
+The idea: read each row twice, first to sum its squares, then to scale it; the second read hits the cache. All accesses
+are 16 bytes wide. The CTA reduces the sum once: butterfly shuffles within each warp, then eight values through shared
+memory. The code size does not depend on the row length.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Array = np.ndarray[Any, Any]
 
 
 def grid(m: int, n: int) -> tuple[int, int, int]:
-    """Return how many CTAs a shape takes."""
+    """Return the grid for this shape."""
     return (m, 1, 1)
 
 
 def make(arch: str = "sm_80") -> Kernel:
-    """Return the kernel for a target. Rows are a multiple of 4 long."""
+    """Return the kernel for a target. The row length is a multiple of 4."""
 
     @kernel(
         arch=arch, in_specs=(Tile("m", "n", f32), Tile("n", f32)), out_specs=(Tile("m", "n", f32),),
@@ -39,7 +39,7 @@ def make(arch: str = "sm_80") -> Kernel:
         source, target = (ptx.mad(row, n * 4, p, mode="wide") for p in (px, py))
         value = reg.array(f32, WIDTH)
 
-        # Phase 1: the sum of squares, first of the thread's own share, then of all.
+        # Phase 1: sum the squares, first within the thread, then over the CTA.
         squares = reg.scalar(f32, 0)
         for i in ptx.range_(thread * WIDTH, n, THREADS * WIDTH):
             ptx.ld(f32, value, ptx.addr(source, i * 4))
@@ -47,7 +47,7 @@ def make(arch: str = "sm_80") -> Kernel:
                 ptx.mad(f32, squares, lane, lane, squares)
         total = cta_reduce("sum", squares, thread, THREADS)
 
-        # Phase 2: scale. `rsqrt.approx` has an error of 2 ** -22.9 at most.
+        # Phase 2: scale. `rsqrt.approx` has a maximum relative error of 2 ** -22.9.
         scale = reg.scalar(f32)
         ptx.inst.rsqrt.approx.f32(scale, ptx.mad(total, 1 / n, EPSILON))
         weight = reg.array(f32, WIDTH)
@@ -63,6 +63,6 @@ def make(arch: str = "sm_80") -> Kernel:
 
 
 def reference(x: Array, w: Array) -> Array:
-    """Return what the kernel computes, in f64."""
+    """Return the expected result, in f64."""
     wide = x.astype(np.float64)
     return wide / np.sqrt((wide**2).mean(axis=1, keepdims=True) + EPSILON) * w

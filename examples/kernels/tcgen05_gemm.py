@@ -1,18 +1,18 @@
-"""Blackwell GEMM over two SMs: c = a @ b.T in bf16 with f32 sums, `a` (M, K), `b` (N, K), any M and N; rows a multiple
-of 16 bytes.
+"""Blackwell GEMM on two SMs: c = a @ b.T in bf16 with f32 sums, `a` (M, K), `b` (N, K), any M and N; rows a multiple of
+16 bytes.
 
-The idea: a pair of CTAs multiplies one 256 x 256 tile together. Each holds its own 128 rows of `a` and one half of the
-rows of `b`; the tensor cores of both read both halves, so every byte of `b` is loaded once for two SMs. One thread of
-the leading CTA orders the products of the pair. The sums lie in tensor memory, 128 rows in each CTA, and leave it in
-slices of 64 columns through a swizzled buffer and TMA stores.
+The idea: a CTA pair computes a 256 x 256 tile. Each CTA holds its own 128 rows of `a` and half of the rows of `b`; the
+tensor cores of both read both halves, so each byte of `b` is loaded once for two SMs. One thread of the leader CTA
+issues the products of the pair. The sums are in tensor memory, 128 rows in each CTA, and are written in slices of 64
+columns through a swizzled buffer by TMA stores.
 
 The protocol of a stage:
 
-- `full`, of the leading CTA only: one arrival, of the leader's producer, and the bytes of BOTH CTAs. The peer's copies
-  signal the leader's barrier, which `cta_group::2` permits.
-- `empty`, one in each CTA: `tcgen05.commit` arrives at both when the products that read the stage are complete. The
-  peer asks for new bytes only after that, hence after the phase of `full` that it must not disturb.
-- `done`, one in each CTA: the same commit, after the last product.
+- `full`, in the leader CTA only: one arrival, from the leader's producer, and the bytes of BOTH CTAs. The peer's copies
+  signal the leader's mbarrier, which `cta_group::2` permits.
+- `empty`, one in each CTA: `tcgen05.commit` arrives at both when the products that read the stage are complete. Only
+  then does the peer load new bytes, so they cannot arrive in an earlier phase of `full`.
+- `done`, one in each CTA: the same commit after the last product.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pyptx import Kernel, Layout, TensorSpec, Tile, intrinsic, kernel, ptx, reg,
 from pyptx.types import bf16, bf16x2, f32, u32
 
 ROWS, COLUMNS, BK, STEP = 128, 256, 64, 16
-"""Rows of a CTA, columns of a pair."""
+"""Rows per CTA, columns per pair, K per stage, K of one tcgen05.mma."""
 CTAS, STAGES, THREADS = 2, 6, 128
 STAGE_BYTES = (ROWS + COLUMNS // CTAS) * BK * 2
 SLICE, PIECE = 64, 32
@@ -34,15 +34,15 @@ Array = np.ndarray[Any, Any]
 
 
 def grid(m: int, n: int, k: int) -> tuple[int, int, int]:
-    """Return how many CTAs a shape takes: along M a multiple of the pair."""
+    """Return the grid for this shape; its size along M is a multiple of 2."""
     del k
     return (-(-m // (ROWS * CTAS)) * CTAS, -(-n // COLUMNS), 1)
 
 
 @intrinsic
 def store_row(columns: reg.Reg, first: int, origin: reg.Reg) -> None:
-    """Bring a thread's row of a slice from tensor memory to shared memory, as bf16. `origin` is the swizzled address of
-    its first 16 bytes; the place of the others is an XOR away."""
+    """Copy a thread's row of a slice from tensor memory to shared memory as bf16. `origin` is the swizzled address of
+    its first 16 bytes; XOR gives the addresses of the others."""
     for left in range(0, SLICE, PIECE):
         sums = reg.array(f32, PIECE)
         ptx.tcgen05.ld(sums, columns + (first + left) if first + left else columns, shape="32x32b", count=PIECE)
@@ -77,10 +77,11 @@ def make(arch: str = "sm_100a") -> Kernel:
         full, empty = smem.mbarrier(STAGES, name="full"), smem.mbarrier(STAGES, name="empty")
         done, slot = smem.mbarrier(1, name="done"), smem.alloc(u32, 1, name="slot")
         thread, rank = ptx.special.tid.x(), ptx.special.cluster_ctarank()
-        first_warp, first_thread, leads = thread < 32, thread == 0, rank == 0
+        first_warp, first_thread, is_leader = thread < 32, thread == 0, rank == 0
         top, left = ptx.special.ctaid.x() * ROWS, ptx.special.ctaid.y() * COLUMNS
 
-        # Phase 1: a warp of each CTA allocates, thread 0 makes the barriers; the cluster's barrier shows them to both.
+        # Phase 1: one warp of each CTA allocates tensor memory, thread 0 initializes the mbarriers, and `cluster.sync`
+        # makes them visible to both CTAs.
         with ptx.if_(first_warp):
             ptx.tcgen05.alloc(slot, COLUMNS, cta_group=2)
             ptx.tcgen05.relinquish_alloc_permit(cta_group=2)
@@ -94,57 +95,58 @@ def make(arch: str = "sm_100a") -> Kernel:
         ptx.tcgen05.fence_after_thread_sync()
         sums = smem.load(u32, slot)
 
-        # Phase 2, thread 0 of each CTA: fill the ring with the CTA's own rows of `a` and its half of `b`.
+        # Phase 2, thread 0 of each CTA: fill the ring with the CTA's rows of `a` and its half of `b`.
         with ptx.if_(first_thread):
             ring = ptx.pipeline(STAGES)
             for k in ptx.range_(0, depth, BK):
-                # A fresh barrier counts the phase before its first as complete.
+                # On a new mbarrier, the phase that precedes the first one counts as complete.
                 ptx.mbarrier.wait(empty[ring.stage], ring.phase ^ 1)
-                ptx.mbarrier.arrive_expect_tx(full[ring.stage], CTAS * STAGE_BYTES, pred=leads)
-                arrived = ptx.cluster.map_shared_u32(full[ring.stage].address(), 0)
+                ptx.mbarrier.arrive_expect_tx(full[ring.stage], CTAS * STAGE_BYTES, pred=is_leader)
+                mbar = ptx.cluster.map_shared_u32(full[ring.stage].address(), 0)
                 half = left + rank * (COLUMNS // CTAS)
                 for tile, source, row in ((sa, a, top), (sb, b, half)):
                     ptx.cp.async_.bulk.tensor_2d(
-                        dst=tile[ring.stage], src=source, coord=(k, row), mbar=arrived, cta_group=2
+                        dst=tile[ring.stage], src=source, coord=(k, row), mbar=mbar, cta_group=2
                     )
                 ring.advance()
 
-        # Phase 2, thread 32 of the leading CTA: multiply for both.
-        with ptx.if_((thread == 32) & leads):
+        # Phase 2, thread 32 of the leader CTA: issue the products of both CTAs.
+        with ptx.if_((thread == 32) & is_leader):
             ring = ptx.pipeline(STAGES)
             shape = ptx.tcgen05.make_instr_desc_f16bf16_f32(m=ROWS * CTAS, n=COLUMNS)
             for k in ptx.range_(0, depth, BK):
                 ptx.mbarrier.wait(full[ring.stage], ring.phase)
                 ptx.tcgen05.fence_after_thread_sync()
                 starts = [tile[ring.stage].address() for tile in (sa, sb)]
-                later = k != 0
+                accumulates = k != 0
                 for step in range(0, BK, STEP):
-                    # Eight rows of 128 bytes are 1024; 16 further along K are 32 bytes further inside the rows. The
-                    # same places are meant in the peer's shared memory.
+                    # Eight rows of 128 bytes are 1024 bytes; a step of 16 along K is 32 bytes within the rows. The
+                    # descriptor names the same offsets in the peer's shared memory.
                     da, db = (
                         ptx.tcgen05.descriptor(start, byte_offset=2 * step, stride_bytes=1024, swizzle="128B")
                         for start in starts
                     )
-                    ptx.tcgen05.mma.async_2sm(sums, da, db, shape, enable_input_d=True if step else later)
-                # When these products are complete both CTAs may overwrite the stage.
+                    ptx.tcgen05.mma.async_2sm(sums, da, db, shape, enable_input_d=True if step else accumulates)
+                # When these products are complete, both CTAs may overwrite the stage.
                 ptx.tcgen05.commit(empty[ring.stage], cta_group=2, multicast_mask=BOTH)
                 ring.advance()
             ptx.tcgen05.commit(done[0], cta_group=2, multicast_mask=BOTH)
 
-        # Phase 3: the result in slices, two buffers in turn. Lane l of warp w has row 32 w + l, so thread t has row t.
+        # Phase 3: write the result in slices through two buffers. Lane l of warp w has row 32 w + l, so thread t has
+        # row t.
         ptx.warp.sync()
         ptx.mbarrier.wait(done[0], 0)
         ptx.tcgen05.fence_after_thread_sync()
-        mine = sums + ((thread >> 5) << 21)
-        inside = smem.apply_swizzle(thread * 128, "128B")
+        warp_sums = sums + ((thread >> 5) << 21)
+        offset = smem.apply_swizzle(thread * 128, "128B")
         for part in range(COLUMNS // SLICE):
             buffer = sc[part % 2]
             if part >= 2:
-                # The store two slices ago must have read this buffer; only the thread that committed can wait.
+                # Wait until the store of two slices ago has read this buffer. Only the committing thread can wait.
                 ptx.cp.async_.bulk.wait_group(1, read=True, pred=first_thread)
                 ptx.bar.sync(0)
-            store_row(mine, part * SLICE, buffer.address() + inside)
-            # Each writer's fence, then the barrier: now the asynchronous store sees all that was written.
+            store_row(warp_sums, part * SLICE, buffer.address() + offset)
+            # The fence in each writing thread and then the barrier make all writes visible to the TMA store.
             ptx.fence.proxy_async_shared_cta()
             ptx.bar.sync(0)
             corner = (left + part * SLICE, top)
@@ -152,7 +154,8 @@ def make(arch: str = "sm_100a") -> Kernel:
             ptx.cp.async_.bulk.commit_group(pred=first_thread)
         ptx.cp.async_.bulk.wait_group(0, pred=first_thread)
 
-        # Phase 4: both CTAs have read their sums, and neither ends while the other still signals its barriers.
+        # Phase 4: free tensor memory after both CTAs have read their sums. `cluster.sync` also keeps each CTA from
+        # exiting while its peer still signals its mbarriers.
         ptx.tcgen05.fence_before_thread_sync()
         ptx.cluster.sync()
         ptx.tcgen05.fence_after_thread_sync()
@@ -163,5 +166,5 @@ def make(arch: str = "sm_100a") -> Kernel:
 
 
 def reference(a: Array, b: Array) -> Array:
-    """Return what the kernel computes, before the rounding to bf16."""
+    """Return the expected result before rounding to bf16."""
     return a.astype(np.float32) @ b.astype(np.float32).T

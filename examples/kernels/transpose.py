@@ -1,9 +1,9 @@
 """Transpose: out = a.T, through swizzled shared memory.
 
-The idea: rows of the input are read and rows of the output written, 32 neighboring floats for a warp, so that both
-sides of global memory are coalesced; the turn happens in a 32 x 32 tile of shared memory. Read by columns, a plain tile
-would put all 32 lanes on one bank. Here element (y, x) stands in column x ^ y of its row: for a fixed x the banks x ^ y
-are all different, and for a fixed y too. No padding, no conflict.
+The idea: each warp reads 32 adjacent floats of an input row and writes 32 adjacent floats of an output row, so both
+global accesses are coalesced; a 32 x 32 tile of shared memory transposes them. Reading a column of a plain tile would
+access one bank from all 32 lanes. Here element (y, x) is stored in column x ^ y of its row: for a fixed x all banks
+x ^ y differ, and for a fixed y, too. There are no bank conflicts and no padding.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 
 def grid(m: int, n: int) -> tuple[int, int, int]:
-    """Return how many CTAs a shape takes."""
+    """Return the grid for this shape."""
     return (-(-n // SIDE), -(-m // SIDE), 1)
 
 
@@ -38,7 +38,7 @@ def make(arch: str = "sm_80") -> Kernel:
         x, y = ptx.special.tid.x(), ptx.special.tid.y()
         left, top = ptx.special.ctaid.x() * SIDE, ptx.special.ctaid.y() * SIDE
 
-        # Phase 1: rows of the input to rows of the tile. A warp holds one y: its banks are x ^ y.
+        # Phase 1: copy input rows to tile rows. A warp has one y: its banks are x ^ y.
         for step in range(0, SIDE, ROWS):
             row, column = top + y + step, left + x
             with ptx.if_((row < rows) & (column < columns)):
@@ -46,10 +46,10 @@ def make(arch: str = "sm_80") -> Kernel:
                 ptx.ld(f32, value, ptx.mad(row * columns + column, 4, pa, mode="wide"))
                 tile[y + step, x ^ (y + step)] = value
 
-        # Every row of the tile is there before any column is read.
+        # Write all rows of the tile before reading any column.
         ptx.bar.sync(0)
 
-        # Phase 2: columns of the tile to rows of the output. Now the lanes' x walks down the tile.
+        # Phase 2: copy tile columns to output rows. Now x is the row in the tile.
         for step in range(0, SIDE, ROWS):
             row, column = left + y + step, top + x
             with ptx.if_((row < columns) & (column < rows)):
@@ -60,5 +60,5 @@ def make(arch: str = "sm_80") -> Kernel:
 
 
 def reference(a: Array) -> Array:
-    """Return what the kernel computes."""
+    """Return the expected result."""
     return np.ascontiguousarray(a.T)

@@ -1,7 +1,7 @@
 """Vector add: c = a + b, for any length.
 
-The idea: a kernel that only moves memory is as fast as its loads are wide. Each thread takes four neighboring floats
-with one 16-byte load from each input; the one thread at the end that has fewer goes through them one by one.
+The idea: a memory-bound kernel needs wide loads. Each thread reads four adjacent floats of each input with one 16-byte
+load; the last thread, which may have fewer, processes them one by one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 
 
 def grid(n: int) -> tuple[int, int, int]:
-    """Return how many CTAs a shape takes."""
+    """Return the grid for this shape."""
     return (-(-n // (THREADS * WIDTH)), 1, 1)
 
 
@@ -34,7 +34,7 @@ def make(arch: str = "sm_80") -> Kernel:
         pa, pb, pc = ptx.global_ptrs(a, b, c)
         first = (ptx.special.ctaid.x() * THREADS + ptx.special.tid.x()) * WIDTH
 
-        # Whole vectors: the first element lies on a multiple of 16 bytes because every tensor begins on one.
+        # Full vectors: every tensor is 16-byte aligned, so the first element of each vector is, too.
         with ptx.if_(first + WIDTH <= n):
             x, y, z = (reg.array(f32, WIDTH) for _ in range(3))
             ptx.ld(f32, x, ptx.addr(pa, first * 4))
@@ -43,7 +43,7 @@ def make(arch: str = "sm_80") -> Kernel:
                 ptx.add(f32, z[i], x[i], y[i])
             ptx.st(f32, ptx.addr(pc, first * 4), z)
 
-        # The last N modulo 4 elements.
+        # The last n mod 4 elements.
         with ptx.else_():
             for i in ptx.range_(first, n):
                 u, v = reg.scalar(f32), reg.scalar(f32)
@@ -55,5 +55,5 @@ def make(arch: str = "sm_80") -> Kernel:
 
 
 def reference(a: Array, b: Array) -> Array:
-    """Return what the kernel computes."""
+    """Return the expected result."""
     return a + b

@@ -1,8 +1,8 @@
-"""One tile with wgmma: c = a @ b for a 64 x 64 bf16 `a`, a 64 x 64 bf16 `b`, f32 `c`: the smallest Hopper product.
+"""One wgmma tile: c = a @ b with 64 x 64 bf16 `a` and `b` and f32 `c`, a minimal Hopper product.
 
-The idea: the four warps of a warpgroup multiply together, straight from shared memory, and the sum stays in registers.
-TMA brings both operands in the swizzled layout that wgmma reads; `smem.wgmma_tile` knows that layout, and the product
-takes the allocation as its operand. `a` has K contiguous, `b` has N contiguous, as NumPy stores them.
+The idea: the four warps of a warpgroup multiply together, directly from shared memory, and accumulate in registers. TMA
+loads both operands in the swizzled layout that wgmma reads; `smem.wgmma_tile` allocates that layout, and `mma_async`
+takes the allocation as its operand. `a` is contiguous along K, `b` along N, as NumPy stores them.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Array = np.ndarray[Any, Any]
 
 
 def grid() -> tuple[int, int, int]:
-    """Return how many CTAs there are."""
+    """Return the grid: one CTA."""
     return (1, 1, 1)
 
 
 def make(arch: str = "sm_90a") -> Kernel:
-    """Return the kernel for a target: sm_90a, the only one with wgmma."""
+    """Return the kernel for sm_90a, the only target with wgmma."""
 
     @kernel(
         arch=arch, in_specs=(Tile.wgmma_a(M, K, bf16), Tile.wgmma_b(K, N, bf16)), out_specs=(Tile(M, N, f32),),
@@ -38,18 +38,19 @@ def make(arch: str = "sm_90a") -> Kernel:
         full = smem.mbarrier(1, name="full")
         thread = ptx.special.tid.x()
 
-        # Phase 1: thread 0 initializes the barrier, then asks for both tiles.
+        # Phase 1: thread 0 initializes the mbarrier, then loads both tiles.
         with ptx.if_(thread == 0):
             ptx.mbarrier.init(full[0], 1)
             ptx.mbarrier.arrive_expect_tx(full[0], sa.size + sb.size)
             ptx.cp.async_.bulk.tensor_2d(dst=sa, src=a, coord=(0, 0), mbar=full[0])
             ptx.cp.async_.bulk.tensor_2d(dst=sb, src=b, coord=(0, 0), mbar=full[0])
-        # The others must not look at the barrier before it is initialized.
+        # The other threads must not wait on the mbarrier before it is initialized.
         ptx.bar.sync(0)
-        # Observing the phase makes the bytes visible; wgmma reads by the same proxy, so no fence.
+        # Waiting for the phase makes the bytes visible; wgmma also reads through the async proxy, so no fence.
         ptx.mbarrier.wait(full[0], 0)
 
-        # Phase 2: four products of K 16 into one sum; the first begins it. `wgmma.fence` hands the registers over.
+        # Phase 2: accumulate four products of K = 16; the first one overwrites the registers. `wgmma.fence` orders
+        # earlier register accesses before wgmma's.
         sums = reg.wgmma_frag(m=M, n=N, dtype=f32, name="sum")
         ptx.wgmma.fence()
         for k in range(0, K, STEP):
@@ -60,8 +61,8 @@ def make(arch: str = "sm_90a") -> Kernel:
         ptx.wgmma.commit_group()
         ptx.wgmma.wait_group(0)
 
-        # Phase 3: write. Warp w has rows 16 w to 16 w + 15; registers 4 j + 2 h + e of a lane are row lane / 4 + 8 h,
-        # column 8 j + 2 (lane mod 4) + e.
+        # Phase 3: write the result. Warp w has rows 16 w to 16 w + 15; register 4 j + 2 h + e of a lane is row
+        # lane / 4 + 8 h, column 8 j + 2 (lane mod 4) + e.
         lane = thread & 31
         row, column = (thread >> 5) * 16 + (lane >> 2), (lane & 3) * 2
         corner = ptx.mad(row * N + column, 4, pc, mode="wide")
@@ -74,5 +75,5 @@ def make(arch: str = "sm_90a") -> Kernel:
 
 
 def reference(a: Array, b: Array) -> Array:
-    """Return what the kernel computes."""
+    """Return the expected result."""
     return a.astype(np.float32) @ b.astype(np.float32)

@@ -1,4 +1,4 @@
-"""Reductions over a CTA: butterflies inside the warps, then one value of each warp through shared memory."""
+"""Reductions over a CTA: butterfly shuffles within each warp, then one value per warp through shared memory."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from pyptx.types import f32
 
 @intrinsic
 def cta_reduce(op: str, value: reg.Reg, thread: reg.Reg, threads: int) -> reg.Reg:
-    """Return the sum ("sum") or the largest ("max") of every thread's f32, in all threads of the CTA.
+    """Return the sum ("sum") or maximum ("max") of all threads' f32 values, in every thread of the CTA.
 
-    `threads` is the size of the CTA: 64 to 1024, a power of two. Each call has shared memory of its own, so that a
-    second call needs no barrier against the first.
+    `threads` is the size of the CTA: a power of two from 64 to 1024. Each call allocates its own shared memory, so
+    consecutive calls need no barrier between them.
     """
     warps = threads // 32
     parts = smem.alloc(f32, warps)
     ptx.warp.reduce(op, value)
     with ptx.if_(thread & 31 == 0):
         parts[thread >> 5] = value
-    # All parts are written before any is read.
+    # Write all parts before reading any.
     ptx.bar.sync(0)
-    mine = smem.load(f32, parts[thread & (warps - 1)])
-    return ptx.warp.reduce(op, mine, width=warps)
+    part = smem.load(f32, parts[thread & (warps - 1)])
+    return ptx.warp.reduce(op, part, width=warps)

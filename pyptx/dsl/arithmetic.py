@@ -76,8 +76,9 @@ def _suggest_integer_form(operation: str, dtype: PtxType) -> str:
 
 def cast_hint(source: PtxType, to: PtxType) -> str:
     """Return the call that converts a register."""
-    rounding = ", rounding='rn'" if to.kind == "f" and source.bits >= to.bits else ""
-    rounding = ", rounding='rzi'" if source.kind == "f" and to.kind != "f" else rounding
+    rounding = ", rounding='rzi'" if source.kind == "f" else ""
+    if to.kind == "f":
+        rounding = "" if source.kind == "f" and source.bits < to.bits else ", rounding='rn'"
     return f"ptx.cvt({to}, {source}, dst, src{rounding})"
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from pyptx.check import check
 from pyptx.parser import parse
-from tools.audit_fuzz import CORPUS, mutated, pieces
+from tools.audit_fuzz import CORPUS, mutate, pieces
 
 REGISTERS = ".reg .b32 %r<64>;\n.reg .pred %p<4>;\n.reg .b64 %rd<8>;\n"
 ROUNDS = 1000
@@ -96,4 +96,4 @@ def test_mutated_pieces_of_the_corpus_raise_nothing(seed: int) -> None:
     draw = random.Random(seed)
     source = pieces(draw.sample(sorted(CORPUS.rglob("*.ptx")), 20), draw)
     for _ in range(ROUNDS):
-        check(parse(mutated(next(source), draw), recover=True)[0], unused=True)
+        check(parse(mutate(next(source), draw), recover=True)[0], unused=True)

@@ -278,6 +278,14 @@ def test_info_counts_what_is_there() -> None:
     assert info["variables"][0]["name"] == "ring"
 
 
+def test_info_reports_syntax_errors_and_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "a.ptx").write_text(UNPARSED)
+    done = pyptx("info", "--json", "--ptx-only", "a.ptx", GEMM, cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith("a.ptx:13:")
+    assert [info["file"] for info in json.loads(done.stdout)] == [GEMM]
+
+
 def test_info_of_no_file_prints_nothing() -> None:
     done = pyptx("info", "none.ptx")
     assert (done.returncode, done.stdout) == (2, "")

@@ -177,6 +177,25 @@ def test_an_unexpected_result_is_named_with_its_place(pyptx: Command, tmp_path: 
     assert pyptx(*words, "--tolerance", "0.02").status == 0
 
 
+@pytest.mark.parametrize(
+    ("kind", "right", "status"),
+    [
+        ("bf16[8]=arange", np.arange(8).astype(ml_dtypes.bfloat16), 0),
+        ("bf16[8]=ones", np.arange(8).astype(ml_dtypes.bfloat16), 1),
+        ("f32[4]=arange", np.arange(4, dtype="u4"), 0),
+        ("u32[4]=1", np.ones(4, "f4"), 0),
+        ("u32[4]=1", np.ones(4, "f4").view("u4"), 1),
+    ],
+)  # fmt: skip
+def test_expected_files_hold_numbers_or_the_bits_of_small_floats(
+    pyptx: Command, tmp_path: Path, kind: str, right: Array, status: int
+) -> None:
+    """NumPy stores a dtype that it does not know as bytes."""
+    np.save(tmp_path / "ref.npy", right)
+    words = ("copy.ptx", "--block", "4", "--arg", kind, "--arg", f"{kind.partition('=')[0]}=zeros")
+    assert pyptx(*words, "--expect", "to=ref.npy").status == status
+
+
 def test_hazards_are_reported_with_both_places(pyptx: Command) -> None:
     done = pyptx("racy.ptx", "--block", "64", "--arg", "u32[4]=zeros")
     assert done.status == 1

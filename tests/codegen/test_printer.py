@@ -149,6 +149,15 @@ def test_a_long_call_breaks_before_its_attribute() -> None:
     assert text == f'{"d" * 20} = f(\n    {"a" * 60}, {"b" * 40} + "c",\n).s32\n'
 
 
+@pytest.mark.parametrize(("dense", "sizes"), [(False, [80, 80]), (True, [60, 100])])
+def test_a_long_text_becomes_adjacent_literals_without_an_empty_one(dense: bool, sizes: list[int]) -> None:
+    text = "".join("0123456789"[i % 10] for i in range(160))
+    lines = print_plan(Plan((Line(Literal(text, dense=dense)),))).splitlines()
+    literals = [ast.literal_eval(line) for line in lines[1:-1]]
+    assert [lines[0], lines[-1], "".join(literals)] == ["(", ")", text]
+    assert [len(literal) for literal in literals] == sizes
+
+
 def test_blocks_that_fill_each_other_are_one_with() -> None:
     inner = Block(call(Name("b")), (Line(call(Name("c"))),), target=Name("x"))
     assert print_plan(Plan((Block(call(Name("a")), (inner,)),))) == "with a(), b() as x:\n    c()\n"

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from pyptx import PtxError, Tile, kernel, ptx, reg, smem
-from pyptx.types import f32, pred, s32, u16, u32, u64
+from pyptx.types import f32, from_name, pred, s32, u16, u32, u64
 
 from .tracing import code, refused, text_of, traced
 
@@ -66,6 +66,35 @@ def test_an_operator_in_place_keeps_the_type_of_its_register(have: Any, other: A
     refused(body, "PTX0804", words)
     if have.kind == "u":
         refused(bits, "PTX0804")
+
+
+_NUMERIC = ("u16", "s16", "u32", "s32", "u64", "s64", "f16", "bf16", "f32", "f64")
+
+
+@pytest.mark.parametrize("right", _NUMERIC)
+def test_the_conversion_that_a_message_names_is_legal(right: str) -> None:
+    """For every pair of types that `+` refuses."""
+    conversions: list[str] = []
+    for left in _NUMERIC:
+
+        def add(*, left: str = left) -> None:
+            _ = reg.scalar(left) + reg.scalar(right)
+
+        try:
+            traced(add, arch="sm_100a").ptx()
+        except PtxError as error:
+            (finding,) = error.diagnostics
+            advice, _, conversion = (finding.help or "").partition(": ")
+            assert advice == "convert one operand first"
+            conversions.append(conversion)
+
+    def convert() -> None:
+        names: dict[str, Any] = {name: from_name(name) for name in _NUMERIC}
+        for text in conversions:
+            to, source = (from_name(name.strip()) for name in text.removeprefix("ptx.cvt(").split(",")[:2])
+            eval(text, {"ptx": ptx, "dst": reg.scalar(to), "src": reg.scalar(source), **names})
+
+    assert len(code(convert, arch="sm_100a")) >= len(conversions) > 0
 
 
 def test_a_view_is_no_variable() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import re
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -117,11 +116,3 @@ def test_any_gaps_between_tokens(gaps: list[list[str]]) -> None:
     words = ".version 8.0 .target sm_90 .func f ( ) { .reg .b32 a , b ; L : @ p add .s32 a , a , b ; { } } .func g ;"
     text = "".join(f"{word} {''.join(gap)}" for word, gap in zip(words.split(" "), [*gaps, [], []], strict=False))
     assert_canonical(text)
-
-
-def test_comments_on_lines_behind_a_statement_stay_when_its_layout_has_them() -> None:
-    """The parser gives such lines to the next statement; a tool may not."""
-    module = parse(".version 8.0\n.target sm_90\n")
-    gaps = cast("Any", module.version.layout)
-    moved = module.version.replace(layout=(*gaps[:-1], " // a\n// b\n"))
-    assert formatted(module.replace(version=moved)) == ".version 8.0  // a\n// b\n.target sm_90\n"

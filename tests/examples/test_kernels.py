@@ -182,7 +182,7 @@ def test_a_kernel_computes_its_reference(run: Run, schedule: str) -> None:
 
 
 def test_mma_gemm_refuses_shapes_that_its_tiles_do_not_fill() -> None:
-    with pytest.raises(ValueError, match="M and N are multiples of 128, K of 64; found 128, 128, 100"):
+    with pytest.raises(ValueError, match="M and N must be multiples of 128, K of 64; found 128, 128, 100"):
         example("mma_gemm").grid(128, 128, 100)
 
 

@@ -90,3 +90,4 @@ def test_operators_of_floats(name: str) -> None:
 def test_displacements() -> None:
     assert displacement(AddressOperand("%rd1")) == 0
     assert displacement(AddressOperand("%rd1", "-0x10")) == -16
+    assert displacement(AddressOperand("%rd1", "1.5")) is None

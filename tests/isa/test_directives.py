@@ -7,7 +7,7 @@ import pytest
 from pyptx.isa.directives import DIRECTIVES, PRAGMAS, Directive, Place, find_directive, find_pragma
 from pyptx.isa.targets import PTX_VERSIONS, Availability, Version
 from tools.isa import audit_spellings
-from tools.isa.audit_spellings import own_places, places_below
+from tools.isa.audit_spellings import list_first_places, places_below
 from tools.isa.ptxas import module_error
 
 KERNEL = ".visible .entry k() { ret; }\n"
@@ -66,13 +66,13 @@ PRAGMA_ARGUMENTS = {"used_bytes_mask": " 1", "frequency": " 3", "mma_throughput"
 
 def error(probe: str, place: audit_spellings.Place) -> str | None:
     version = f"{place.version[0]}.{place.version[1]}"
-    text = f".version {version}\n.target {place.where.name}\n.address_size 64\n{probe}"
-    return module_error(text, place.where.name)
+    text = f".version {version}\n.target {place.target.name}\n.address_size 64\n{probe}"
+    return module_error(text, place.target.name)
 
 
 def assert_available(probe: str, available: Availability, removed: Version | None) -> None:
     """ptxas reads the probe where the row says, and only there."""
-    for own in own_places([available]):
+    for own in list_first_places([available]):
         if removed:
             assert own.version >= removed, "ptxas reads no module as old as this directive"
             assert error(probe, own) is not None

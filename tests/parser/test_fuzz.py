@@ -9,7 +9,7 @@ from pyptx.emitter import emit
 from pyptx.ir import module_tokens
 from pyptx.parser import tokenize
 from pyptx.parser.parser import Parsing, parse
-from tools.audit_fuzz import mutated
+from tools.audit_fuzz import mutate
 
 SAMPLES = [
     path.read_bytes().decode("utf-8", "surrogateescape")
@@ -21,7 +21,7 @@ ROUNDS = 1000
 def test_mutated_samples(seed: int) -> None:
     chance = random.Random(seed)
     for _ in range(ROUNDS):
-        text = mutated(chance.choice(SAMPLES), chance)
+        text = mutate(chance.choice(SAMPLES), chance)
         module, diagnostics = parse(text, recover=True)
         assert emit(module) == text
         grammar = Parsing(text, fast=False)

@@ -331,6 +331,7 @@ def test_kernels_overlap_in_a_stream(schedule: str) -> None:
 
     def launches(waits: bool) -> list[sim.Launch]:
         first = scaled_sum.stream_launch(A, B, out=y, scale=2.0, label="sum")
+        assert (first.programmatic, first.label) == (False, "sum")
         return [first, plus_one.stream_launch(y, out=z, waits=waits, programmatic=True)]
 
     results = sim.stream(launches(waits=True), schedule=schedule)

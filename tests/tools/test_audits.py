@@ -10,12 +10,11 @@ from pyptx.isa import lookup, table
 from pyptx.isa.model import Form
 from tests.examples.test_kernels import CASES, made
 from tools import audit_corruptions, audit_fuzz, audit_lines, audit_sass, audit_wrappers
-from tools.isa import audit_availability, audit_coverage, audit_mutants, audit_special, audit_spellings
+from tools.isa import audit_coverage, audit_mutants, audit_special, audit_spellings
 from tools.isa.mutants import STRATA, Source, split
 from tools.isa.ptxas import Case, verdicts
 
 ROWS = 60
-VECTORS = 30
 SPELLINGS_OF_A_ROW = 12
 
 
@@ -53,24 +52,6 @@ def test_legal_spellings_do_not_assemble_below(seed: int) -> None:
     assert [(case.text, case.target, case.version) for case, why in verdicts(cases) if why is None] == []
 
 
-@pytest.mark.parametrize("part", [0, 1])
-def test_every_row_is_available_where_ptxas_has_it(seed: int, part: int) -> None:
-    targets = audit_availability.TARGETS[part::2]
-    expected = audit_availability.placed(table.list_all_rows(), random.Random(seed), targets)
-    assert len(set(expected.values())) == 2
-    assert audit_availability.disagreements(expected) == []
-
-
-def test_vectors_have_the_widths_that_ptxas_takes(seed: int) -> None:
-    draw = random.Random(seed)
-    vectors = [row for row in table.list_all_rows() if audit_availability.has_vectors(row)]
-    # Most are textures, which are alike.
-    kinds = [[row for row in vectors if (row.opcode == "tex") == texture] for texture in (False, True)]
-    expected = audit_availability.resized([row for kind in kinds for row in draw.sample(kind, VECTORS)], draw)
-    assert len(set(expected.values())) == 2
-    assert audit_availability.disagreements(expected) == []
-
-
 def test_an_impossible_spelling_is_seen_by_the_audit() -> None:
     wrong = Case("add.wide.f32 q_f32_0, q_f32_1, q_f32_2;", "sm_90a", (8, 5))
     right = Case("add.f32 q_f32_0, q_f32_1, q_f32_2;", "sm_90a", (8, 5))
@@ -93,7 +74,7 @@ def test_a_mutant_is_taken_apart_and_put_together() -> None:
 
 
 def test_corruptions_that_ptxas_rejects_are_reported(seed: int) -> None:
-    missed = audit_corruptions.missed(audit_corruptions.corrupted(seed, 60_000), 160)
+    missed = audit_corruptions.list_unreported(audit_corruptions.generate_rejections(seed, 60_000), 160)
     assert len(missed) <= 1, [f"{made.path.name}:{made.line} {made.stratum}" for made in missed]
 
 
@@ -123,5 +104,5 @@ def test_profilers_show_the_python_line_of_every_access(seed: int) -> None:
 
 def test_wrappers_with_values_of_their_options_assemble(seed: int) -> None:
     report = audit_wrappers.audit(150, seed)
-    assert report.failed == []
+    assert report.failures == []
     assert len(report.names) > 25

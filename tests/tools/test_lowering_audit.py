@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-from tools.audit_lowering import Form, Operation, all_cases, lowered, mismatch, model, signature
+from tools.audit_lowering import Form, Operation, all_cases, lower_cases, mismatch, model, signature
 
 CHOSEN = (
     "mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e5m2.f32",
@@ -25,7 +25,7 @@ CHOSEN = (
 def _chosen() -> dict[str, tuple[Form, list[Operation]]]:
     """Return the machine code of products that sm_90 has no instruction for."""
     wanted = [case for case in all_cases("sm_90", ("mma", "wmma")) if case.text.split(" ")[0] in CHOSEN]
-    return {case.text.split(" ")[0]: (Form.of(case), made) for case, made in lowered(wanted)}
+    return {case.text.split(" ")[0]: (Form.of(case), made) for case, made in lower_cases(wanted)}
 
 
 @pytest.mark.parametrize("name", CHOSEN)
@@ -36,7 +36,7 @@ def test_products_that_hopper_makes_of_other_instructions(name: str) -> None:
 @pytest.mark.parametrize(("target", "section"), [("sm_75", "mma"), ("sm_90a", "wgmma"), ("sm_120a", "mma")])
 def test_a_sample(target: str, section: str, seed: int) -> None:
     chosen = random.Random(seed).sample(all_cases(target, (section,)), 4)
-    found = [(case.text, mismatch(Form.of(case), made)) for case, made in lowered(chosen)]
+    found = [(case.text, mismatch(Form.of(case), made)) for case, made in lower_cases(chosen)]
     assert [why for _, why in found] == [None] * len(chosen), found
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tools.mutate import ROOT, Limits, confirm, draw, judge_all, listed_equivalents, main
+from tools.mutate import ROOT, Limits, confirm, draw, judge_all, main, read_equivalents
 from tools.mutation import coverage
+from tools.mutation.coverage import FileRecord
 from tools.mutation.mutants import mutants
 from tools.mutation.trees import Point, Tree, copy_tree
 
@@ -198,13 +200,13 @@ def test_what_no_test_runs_is_told_apart(verdicts: dict[str, tuple[str, str]]) -
 def test_the_map_outlives_edits(
     measured: tuple[list[Tree], coverage.Coverage], function: str, text: str, tests: list[str]
 ) -> None:
-    found = [test.name for test in measured[1].ranked(Point("pkg/sums.py", function, text))]
+    found = [test.name for test in measured[1].rank_tests(Point("pkg/sums.py", function, text))]
     assert [name for name in tests if f"tests/test_sums.py::{name}" not in found] == []
     assert bool(found) == bool(tests)
 
 
 def test_listed_equivalents_are_changes_of_this_tree() -> None:
-    listed = listed_equivalents(ROOT / "tools" / "mutation" / "equivalent.toml")
+    listed = read_equivalents(ROOT / "tools" / "mutation" / "equivalent.toml")
     assert listed
     paths = {item.path for item in listed}
     every = [m for path in paths for m in mutants(path, (ROOT / path).read_text("utf-8"))]
@@ -223,6 +225,22 @@ def test_listed_equivalents_are_changes_of_this_tree() -> None:
 )
 def test_tests_of_a_package_come_before_others(test: str, module: str, expected: bool) -> None:
     assert coverage.is_of_package(test, module) == expected
+
+
+def test_cases_of_a_test_take_turns_with_other_tests() -> None:
+    point = Point("pkg/far/sums.py", "larger", "return a")
+    bits = zlib.compress(bytes([128]))
+
+    def record(**seconds: float) -> FileRecord:
+        return FileRecord("", 0, zlib.compress(bytes(1)), {name: (time, bits, True) for name, time in seconds.items()})
+
+    cases = {f"cases[{number}]": number / 10 for number in range(5)}
+    files = {"tests/near/test_a.py": record(**cases), "tests/near/test_b.py": record(slow=9.0)}
+    known = coverage.Coverage(coverage.TestMap([point], [bits], files))
+    assert [test.name for test in known.rank_tests(point)] == ["cases[0]", "slow", *list(cases)[1:]]
+    near = coverage.TestMap([point], [bits], {"tests/far/test_sums.py": record(**cases), **files})
+    ranked = coverage.Coverage(near).rank_tests(point)
+    assert [test.file for test in ranked[:7]] == [*["tests/far/test_sums.py"] * 5, *list(files)]
 
 
 def test_a_test_that_always_fails_kills_nothing(tmp_path: Path) -> None:

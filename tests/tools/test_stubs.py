@@ -90,7 +90,7 @@ def test_states_with_the_same_future_are_one_class() -> None:
 
 
 def test_a_pipe_offers_what_has_a_destination_and_a_source() -> None:
-    start = {word for word, _, _ in stubs.piped(stubs.automaton()).next}
+    start = {word for word, _, _ in stubs.select_piped(stubs.automaton()).next}
     assert start >= {"add", "cvt", "ld", "mov", "setp", "atom"}
     assert not start & {"bra", "ret", "trap", "fence"}
 

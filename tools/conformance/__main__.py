@@ -1,8 +1,8 @@
 """Runs every form that works on registers and compares the bits: `python -m tools.conformance [--gpu] [--opcode add]`.
 
 Compares the simulator with the scalar `references` beside this file, where a form has one, or with `--gpu` with the GPU
-of this machine. Approximations must be within the manual's error bound (`bounded`). Prints a line per opcode and exits
-1 if anything differs.
+of this machine. Approximations must be within the manual's error bound. Prints a line per opcode and exits 1 if
+anything differs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 from tools.conformance import device, memory_forms, simulated
-from tools.conformance.agreement import Agreement, compare, judged
+from tools.conformance.agreement import Agreement, compare, summarize_judgments
 from tools.conformance.forms import SECTIONS, Case, cases
 from tools.conformance.memory_forms import memory_cases
 from tools.conformance.references import reference
@@ -29,9 +29,9 @@ def main(argv: list[str] | None = None) -> int:
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--gpu", action="store_true", help="compare with the GPU of this machine")
     options.add_argument("--show", type=int, default=20, help="how many of the forms that differ to print")
-    given = options.parse_args(argv)
+    arguments = options.parse_args(argv)
     gpu = None
-    if given.gpu:
+    if arguments.gpu:
         try:
             gpu = device.Gpu()
         except device.NoGpuError as why:
@@ -39,63 +39,64 @@ def main(argv: list[str] | None = None) -> int:
             return 1
         print(gpu.describe())
     arch = gpu.target if gpu else "sm_90a"
-    chosen = given.section or [*SECTIONS, *memory_forms.SECTIONS]
-    tried = [*cases([name for name in SECTIONS if name in chosen], arch),
-             *memory_cases([name for name in memory_forms.SECTIONS if name in chosen], arch)]  # fmt: skip
-    tried = [case for case in tried if not given.opcode or case.opcode in given.opcode]
-    if given.sample and given.sample < len(tried):
-        tried = random.Random(given.seed).sample(tried, given.sample)
+    sections = arguments.section or [*SECTIONS, *memory_forms.SECTIONS]
+    selection = [*cases([name for name in SECTIONS if name in sections], arch),
+             *memory_cases([name for name in memory_forms.SECTIONS if name in sections], arch)]  # fmt: skip
+    selection = [case for case in selection if not arguments.opcode or case.opcode in arguments.opcode]
+    if arguments.sample and arguments.sample < len(selection):
+        selection = random.Random(arguments.seed).sample(selection, arguments.sample)
     if gpu:
-        compared = list(_with_device(gpu, tried, given.seed))
+        agreements = list(_with_device(gpu, selection, arguments.seed))
     else:
-        compared = list(_with_references(tried, given.seed))
-    return report(tried, compared, given.show)
+        agreements = list(_with_references(selection, arguments.seed))
+    return report(selection, agreements, arguments.show)
 
 
-def _with_device(gpu: device.Gpu, tried: list[Case], seed: int) -> Iterable[tuple[Case, Agreement]]:
-    found = dict(device.run(gpu, tried, seed))
-    mine = [case for case in tried if case in found]
+def _with_device(gpu: device.Gpu, selection: list[Case], seed: int) -> Iterable[tuple[Case, Agreement]]:
+    answers = dict(device.run(gpu, selection, seed))
+    mine = [case for case in selection if case in answers]
     for case, operands, results in simulated.run(mine, seed):
-        right = judge(case, operands, found[case])
+        right = judge(case, operands, answers[case])
         if right is not None and not isinstance(results, Exception):
-            yield case, judged(case, operands, found[case], right)
+            yield case, summarize_judgments(case, operands, answers[case], right)
         else:
-            yield case, compare(case, operands, results, found[case])
+            yield case, compare(case, operands, results, answers[case])
 
 
-def _with_references(tried: list[Case], seed: int) -> Iterable[tuple[Case, Agreement]]:
-    for case, operands, results in simulated.run(tried, seed):
+def _with_references(selection: list[Case], seed: int) -> Iterable[tuple[Case, Agreement]]:
+    for case, operands, results in simulated.run(selection, seed):
         right = None if isinstance(results, Exception) else judge(case, operands, results)
         if right is not None and not isinstance(results, Exception):
-            yield case, judged(case, operands, results, right)
+            yield case, summarize_judgments(case, operands, results, right)
             continue
-        wanted = reference(case, operands)
-        if wanted is not None or isinstance(results, Exception):
-            yield case, compare(case, operands, results, wanted)
+        expectation = reference(case, operands)
+        if expectation is not None or isinstance(results, Exception):
+            yield case, compare(case, operands, results, expectation)
 
 
-def report(tried: list[Case], compared: list[tuple[Case, Agreement]], show: int) -> int:
+def report(selection: list[Case], agreements: list[tuple[Case, Agreement]], show: int) -> int:
     """Print counts per opcode and examples of differences."""
-    forms = Counter(case.opcode for case in tried)
+    forms = Counter(case.opcode for case in selection)
     by_opcode: defaultdict[str, list[Agreement]] = defaultdict(list)
-    for case, agreement in compared:
+    for case, agreement in agreements:
         by_opcode[case.opcode].append(agreement)
     heads = ("forms", "missing", "compared", "bounded", "tuples", "differing", "payloads")
     print(f"{'opcode':<14}" + "".join(f"{head:>10}" for head in heads))
     for opcode, count in sorted(forms.items()):
         lacking = sum(a.lacking for a in by_opcode[opcode])
-        found = [a for a in by_opcode[opcode] if not a.lacking]
-        sums = [sum(getattr(a, name) for a in found) for name in ("tuples", "differing", "payloads")]
-        columns = (count, lacking, len(found), sum(a.bounded for a in found), *sums)
+        answers = [a for a in by_opcode[opcode] if not a.lacking]
+        sums = [sum(getattr(a, name) for a in answers) for name in ("tuples", "differing", "payloads")]
+        columns = (count, lacking, len(answers), sum(a.has_bound for a in answers), *sums)
         print(f"{opcode:<14}" + "".join(f"{number:>10}" for number in columns))
-    everything = [a for found in by_opcode.values() for a in found if not a.lacking]
-    differing = sum(a.differing for a in everything)
-    tuples = sum(a.tuples for a in everything)
-    bounded = sum(a.bounded for a in everything)
+    all_answers = [a for answers in by_opcode.values() for a in answers if not a.lacking]
+    differing = sum(a.differing for a in all_answers)
+    tuples = sum(a.tuples for a in all_answers)
+    bound_count = sum(a.has_bound for a in all_answers)
     print(
-        f"{len(tried)} forms, {len(everything)} compared, {bounded} with a bound, {tuples} tuples, {differing} differ"
+        f"{len(selection)} forms, {len(all_answers)} compared, {bound_count} with a bound, {tuples} tuples, "
+        f"{differing} differ"
     )
-    for agreement in [a for a in everything if a.differing][:show]:
+    for agreement in [a for a in all_answers if a.differing][:show]:
         print(f"  {agreement.differing} of {agreement.tuples}: {agreement.example}")
     return 1 if differing else 0
 

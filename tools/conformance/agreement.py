@@ -21,7 +21,7 @@ class Agreement:
     differing: int = 0
     payloads: int = 0
     example: str = ""
-    bounded: bool = False
+    has_bound: bool = False
     """Results are compared with an error bound, not bit for bit."""
     lacking: bool = False
     """The simulator has no semantics for the form."""
@@ -38,26 +38,26 @@ def compare(case: Case, operands: Array, mine: Array | Exception, theirs: Array 
     for position in range(mine.shape[0]):
         unequal = (mine[position] != theirs[position]).any(axis=1)
         kind = case.outputs[position].type if position < len(case.outputs) else None
-        both = _numberless(mine[position, :, 0], kind) & _numberless(theirs[position, :, 0], kind)
-        payloads |= unequal & both
-        different |= unequal & ~both
-    made = Agreement(mine.shape[1], int(different.sum()), int((payloads & ~different).sum()))
-    if made.differing:
-        at = int(np.flatnonzero(different)[0])
-        shown = ", ".join(hex(int(column[at, 0])) for column in operands[: len(case.inputs)])
-        results = ", ".join(f"{int(m[at, 0]):#x} / {int(t[at, 0]):#x}" for m, t in zip(mine, theirs, strict=True))
-        made.example = f"{case.text}  ({shown}) -> {results}"
-    return made
+        are_nan = _numberless(mine[position, :, 0], kind) & _numberless(theirs[position, :, 0], kind)
+        payloads |= unequal & are_nan
+        different |= unequal & ~are_nan
+    agreement = Agreement(mine.shape[1], int(different.sum()), int((payloads & ~different).sum()))
+    if agreement.differing:
+        index = int(np.flatnonzero(different)[0])
+        inputs = ", ".join(hex(int(column[index, 0])) for column in operands[: len(case.inputs)])
+        results = ", ".join(f"{int(m[index, 0]):#x} / {int(t[index, 0]):#x}" for m, t in zip(mine, theirs, strict=True))
+        agreement.example = f"{case.text}  ({inputs}) -> {results}"
+    return agreement
 
 
-def judged(case: Case, operands: Array, results: Array, right: list[bool]) -> Agreement:
+def summarize_judgments(case: Case, operands: Array, results: Array, right: list[bool]) -> Agreement:
     """Return the agreement of a case whose results were compared one by one."""
-    made = Agreement(len(right), right.count(False), bounded=True)
-    if made.differing:
-        at = right.index(False)
-        shown = ", ".join(hex(int(column[at, 0])) for column in operands[: len(case.inputs)])
-        made.example = f"{case.text}  ({shown}) -> {int(results[0, at, 0]):#x}, beyond the bound"
-    return made
+    agreement = Agreement(len(right), right.count(False), has_bound=True)
+    if agreement.differing:
+        index = right.index(False)
+        inputs = ", ".join(hex(int(column[index, 0])) for column in operands[: len(case.inputs)])
+        agreement.example = f"{case.text}  ({inputs}) -> {int(results[0, index, 0]):#x}, beyond the bound"
+    return agreement
 
 
 def failure(case: Case, why: Exception) -> Agreement:
@@ -73,7 +73,7 @@ def _numberless(words: Array, kind: str | None) -> Array:
     lane = split_packed(kind or "")[0]
     if not is_float(lane) or FORMATS[lane].bits < 16:
         return np.zeros(len(words), bool)
-    # The bits of a tf32 below its code count as a part of the fraction.
+    # The bits of a tf32 below its code count as part of the fraction.
     form = FORMATS[lane]
     width, mask, infinity = form.width, (1 << form.width) - 1, form.exponent_mask << form.shift
     result = np.zeros(len(words), bool)

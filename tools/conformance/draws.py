@@ -30,14 +30,14 @@ def draw(case: Case, count: int, seed: int) -> list[Array]:
     rng = np.random.default_rng(seed)
     if case.opcode == "mma":
         return [_of_matrix(case, column, count, rng) for column in case.inputs]
-    made = [column_of(column, count, rng) for column in case.inputs]
+    columns = [column_of(column, count, rng) for column in case.inputs]
     if "cas" in case.modifiers:
         # Half of the comparisons are true.
-        made[1][::2] = made[0][::2]
-    for column, values in zip(case.inputs, made, strict=True):
+        columns[1][::2] = columns[0][::2]
+    for column, values in zip(case.inputs, columns, strict=True):
         if case.opcode in ("div", "rem") and column.name == "b" and from_name(column.type or "u32").kind in "us":
             values[values == 0] = 3
-    return made
+    return columns
 
 
 def column_of(column: Column, count: int, rng: np.random.Generator) -> Array:
@@ -86,15 +86,15 @@ def _of_matrix(case: Case, column: Column, count: int, rng: np.random.Generator)
     form = FORMATS[name]
     if not is_float(name) or form.width < 8:
         fours = "mxf4" in case.text
-        unused = {"e2m1": 0 if fours else 0xC3C3C3C3, "e2m3": 0xC0C0C0C0, "e3m2": 0xC0C0C0C0}.get(name, 0)
-        return whole & np.uint64(0xFFFFFFFFFFFFFFFF ^ unused)
+        padding = {"e2m1": 0 if fours else 0xC3C3C3C3, "e2m3": 0xC0C0C0C0, "e3m2": 0xC0C0C0C0}.get(name, 0)
+        return whole & np.uint64(0xFFFFFFFFFFFFFFFF ^ padding)
     width = form.width
     near = np.arange(count) // 32 % 2 == 0
-    made = np.zeros(count, np.uint64)
+    words = np.zeros(count, np.uint64)
     for part in range(from_name(column.kind).bits // width):
         bits = whole >> np.uint64(part * width) & np.uint64((1 << width) - 1)
-        made |= _mostly_finite(bits, name, near, rng) << np.uint64(part * width)
-    return made
+        words |= _mostly_finite(bits, name, near, rng) << np.uint64(part * width)
+    return words
 
 
 def _mostly_finite(bits: Array, name: str, near: Array, rng: np.random.Generator) -> Array:
@@ -106,21 +106,21 @@ def _mostly_finite(bits: Array, name: str, near: Array, rng: np.random.Generator
     spread = min(bias - 1, 6)
     exponent = np.where(near, bias + rng.integers(-spread, spread + 1, len(bits)), exponent)
     exponent = np.where((exponent == top) & (rng.integers(0, 8, len(bits)) > 0), bias, exponent)
-    kept = bits & np.uint64((1 << width) - 1 ^ top << fraction) | exponent.astype(np.uint64) << np.uint64(fraction)
-    return kept >> np.uint64(form.shift) << np.uint64(form.shift)
+    word = bits & np.uint64((1 << width) - 1 ^ top << fraction) | exponent.astype(np.uint64) << np.uint64(fraction)
+    return word >> np.uint64(form.shift) << np.uint64(form.shift)
 
 
 def _numbers(lane: str, bits: int, count: int, rng: np.random.Generator) -> Array:
     """Return numbers of a type: a quarter boundaries, a quarter small, the rest random bits or random exponents."""
     full = np.uint64((1 << bits) - 1)
-    anything = rng.integers(0, 1 << 64, count, np.uint64, endpoint=False) & full
+    arbitrary = rng.integers(0, 1 << 64, count, np.uint64, endpoint=False) & full
     edges = [(1 << k) + d for k in range(bits) for d in (-1, 0, 1)] + [(1 << bits) - 1 - d for d in range(3)]
     special = np.array([v & int(full) for v in _SPECIAL.get(lane, tuple(edges))], np.uint64)
     near = rng.integers(0, 300, count, np.uint64)
     if lane in _SPECIAL:
-        exponent, one = FORMATS[lane].mantissa, FORMATS[lane].one
+        exponent, code_of_one = FORMATS[lane].mantissa, FORMATS[lane].one
         spread = rng.integers(-(8 << exponent), 8 << exponent, count)
-        near = (np.uint64(one) + spread.astype(np.uint64)) & full
+        near = (np.uint64(code_of_one) + spread.astype(np.uint64)) & full
         near |= rng.integers(0, 2, count, np.uint64) << np.uint64(bits - 1)
     choice = rng.integers(0, 4, count)
-    return np.select([choice == 0, choice == 1], [rng.choice(special, count), near], anything)
+    return np.select([choice == 0, choice == 1], [rng.choice(special, count), near], arbitrary)

@@ -21,7 +21,7 @@ from pyptx.numbers import FORMATS
 from pyptx.toolchain import find_tool
 from pyptx.toolchain.process import create_private_folder
 from tools.conformance.agreement import compare
-from tools.conformance.folding import asked, given, simulated
+from tools.conformance.folding import draw_operands, select_cases, simulate
 from tools.conformance.forms import Array, Case
 from tools.conformance.modules import THREADS
 
@@ -76,7 +76,7 @@ class Plan:
 
     expression: str
     width: int
-    made: int
+    result_width: int
     lanes: int
 
 
@@ -104,108 +104,115 @@ def plan(case: Case) -> Plan | None:
 
 
 def _conversion(case: Case) -> Plan | None:
-    made, source = case.modifiers[-2:]
+    result, source = case.modifiers[-2:]
     flags = set(case.modifiers[:-2])
-    one = _unsigned(made, source, flags - {"relu"})
-    if one is None or "relu" not in flags:
-        return one
-    # Of negative numbers `.relu` makes zero: the expression takes the sign bit and the greatest code of a number.
+    unsigned = _unsigned(result, source, flags - {"relu"})
+    if unsigned is None or "relu" not in flags:
+        return unsigned
+    # `.relu` turns negative numbers into zero: the expression takes the sign bit and the largest code of a number.
     form = FORMATS[source.removesuffix("x2")]
-    return replace(one, expression=f"a = P(a, {form.sign:#x}, {form.infinity or form.largest:#x}), {one.expression}")
+    return replace(
+        unsigned, expression=f"a = P(a, {form.sign:#x}, {form.infinity or form.largest:#x}), {unsigned.expression}"
+    )
 
 
-def _unsigned(made: str, source: str, flags: set[str]) -> Plan | None:
+def _unsigned(result: str, source: str, flags: set[str]) -> Plan | None:
     """Return how a conversion without `.relu` is computed."""
-    lanes = 2 if made.endswith("x2") else 1
-    made, source = made.removesuffix("x2"), source.removesuffix("x2")
+    lanes = 2 if result.endswith("x2") else 1
+    result, source = result.removesuffix("x2"), source.removesuffix("x2")
     rounding = next((r for r in _ROUNDINGS if r in flags), "")
     if not flags <= {*_ROUNDINGS, "rzi", "satfinite"} or (lanes == 1) != (
-        source not in _NARROW and made not in _NARROW
+        source not in _NARROW and result not in _NARROW
     ):
-        return _pair(made, source, rounding) if lanes == 2 and flags <= set(_ROUNDINGS) and source == "f32" else None
-    if made in _NARROW:
-        call = _to_narrow(made, source, rounding, "satfinite" in flags)
-        return Plan(call, FORMATS[source].width, FORMATS[made].lane, lanes) if call else None
+        return _pair(result, source, rounding) if lanes == 2 and flags <= set(_ROUNDINGS) and source == "f32" else None
+    if result in _NARROW:
+        call = _to_narrow(result, source, rounding, "satfinite" in flags)
+        return Plan(call, FORMATS[source].width, FORMATS[result].lane, lanes) if call else None
     if source in _NARROW:
-        if made not in ("f16", "bf16") or "satfinite" in flags:
+        if result not in ("f16", "bf16") or "satfinite" in flags:
             return None
         family = _NARROW[source]
-        raw, kind = "bf16raw" if made == "bf16" else "halfraw", "" if family == "e8m0" else f", __NV_{source.upper()}"
+        raw, kind = "bf16raw" if result == "bf16" else "halfraw", "" if family == "e8m0" else f", __NV_{source.upper()}"
         return Plan(f"__nv_cvt_{family}_to_{raw}(a{kind}).x", FORMATS[source].lane, 16, lanes)
-    return _scalar(made, source, rounding, flags)
+    return _scalar(result, source, rounding, flags)
 
 
-def _to_narrow(made: str, source: str, rounding: str, saturates: bool) -> str:
+def _to_narrow(result: str, source: str, rounding: str, saturates: bool) -> str:
     """Return the call that converts to a narrow format; the headers round to nearest, powers of two as requested."""
-    if source not in _RAW or (made != "ue8m0" and rounding != "rn"):
+    if source not in _RAW or (result != "ue8m0" and rounding != "rn"):
         return ""
-    family, (name, read) = _NARROW[made], _RAW[source]
+    family, (name, read) = _NARROW[result], _RAW[source]
     limit = "__NV_SATFINITE" if saturates else "__NV_NOSAT"
     if family == "e8m0":
         return f"__nv_cvt_{name}_to_e8m0({read}, {limit}, {'cudaRoundZero' if rounding == 'rz' else 'cudaRoundPosInf'})"
-    last = f"{limit}, __NV_{made.upper()}" if family == "fp8" else f"__NV_{made.upper()}, cudaRoundNearest"
+    last = f"{limit}, __NV_{result.upper()}" if family == "fp8" else f"__NV_{result.upper()}, cudaRoundNearest"
     return f"__nv_cvt_{name}_to_{family}({read}, {last})"
 
 
-def _pair(made: str, source: str, rounding: str) -> Plan | None:
+def _pair(result: str, source: str, rounding: str) -> Plan | None:
     """Return the conversion of two numbers to a pair of halves."""
-    if made not in ("f16", "bf16"):
+    if result not in ("f16", "bf16"):
         return None
-    return Plan(_MADE[made] % f"__float2{_NAMES[made]}_{_ROUNDINGS[rounding]}(F(a))", 32, 16, 2)
+    return Plan(_MADE[result] % f"__float2{_NAMES[result]}_{_ROUNDINGS[rounding]}(F(a))", 32, 16, 2)
 
 
-def _scalar(made: str, source: str, rounding: str, flags: set[str]) -> Plan | None:
+def _scalar(result: str, source: str, rounding: str, flags: set[str]) -> Plan | None:
     if "satfinite" in flags:
         return None
-    if made in ("f16", "bf16") and source == "f32" and rounding:
-        call = f"__float2{_NAMES[made]}_{_ROUNDINGS[rounding]}(F(a))"
-    elif made in ("f16", "bf16") and source == "f64" and rounding == "rn":
-        call = f"__double2{_NAMES[made]}(D(a))"
-    elif made == "f32" and source in ("f16", "bf16") and not flags:
+    if result in ("f16", "bf16") and source == "f32" and rounding:
+        call = f"__float2{_NAMES[result]}_{_ROUNDINGS[rounding]}(F(a))"
+    elif result in ("f16", "bf16") and source == "f64" and rounding == "rn":
+        call = f"__double2{_NAMES[result]}(D(a))"
+    elif result == "f32" and source in ("f16", "bf16") and not flags:
         call = f"__{_NAMES[source]}2float({_READ[source]})"
-    elif made in _WHOLE and source in ("f16", "bf16") and flags == {"rzi"}:
-        return Plan(f"(W)__{_NAMES[source]}2{_WHOLE[made]}_rz({_READ[source]})", 16, max(int(made[1:]), 16), 1)
-    elif source in _WHOLE and source[1:] != "8" and rounding and (made == "f16" or (made, rounding) == ("bf16", "rn")):
-        call = f"__{_WHOLE[source]}2{_NAMES[made]}_{_ROUNDINGS[rounding]}(a)"
-        return Plan(_MADE[made] % call, int(source[1:]), 16, 1)
+    elif result in _WHOLE and source in ("f16", "bf16") and flags == {"rzi"}:
+        return Plan(f"(W)__{_NAMES[source]}2{_WHOLE[result]}_rz({_READ[source]})", 16, max(int(result[1:]), 16), 1)
+    elif (
+        source in _WHOLE
+        and source[1:] != "8"
+        and rounding
+        and (result == "f16" or (result, rounding) == ("bf16", "rn"))
+    ):
+        call = f"__{_WHOLE[source]}2{_NAMES[result]}_{_ROUNDINGS[rounding]}(a)"
+        return Plan(_MADE[result] % call, int(source[1:]), 16, 1)
     else:
         return None
-    return Plan(_MADE[made] % call, FORMATS[source].width, FORMATS[made].width, 1)
+    return Plan(_MADE[result] % call, FORMATS[source].width, FORMATS[result].width, 1)
 
 
-def lanes(case: Case, one: Plan, operands: Array) -> Iterator[tuple[Array, Array]]:
+def lanes(case: Case, host_plan: Plan, operands: Array) -> Iterator[tuple[Array, Array]]:
     """Yield the operands of each lane, lowest first; among several registers, the last is the lowest."""
-    mask = np.uint64((1 << one.width) - 1)
+    mask = np.uint64((1 << host_plan.width) - 1)
     words = [operands[n, :, 0] for n in range(len(case.inputs))]
-    for lane in range(one.lanes):
+    for lane in range(host_plan.lanes):
         if case.opcode == "cvt" and len(words) == 2:
             yield words[1 - lane] & mask, words[0]
         else:
-            taken = [word >> np.uint64(lane * one.width) & mask for word in words]
-            yield taken[0], taken[-1]
+            elements = [word >> np.uint64(lane * host_plan.width) & mask for word in words]
+            yield elements[0], elements[-1]
 
 
 def host(plans: dict[Case, Plan], operands: dict[Case, Array]) -> dict[Case, Array]:
     """Return the results of the headers for every case: `[1, tuple, 2]`."""
     rows = list[Array]()
-    for number, (case, one) in enumerate(plans.items()):
-        for first, second in lanes(case, one, operands[case]):
+    for number, (case, host_plan) in enumerate(plans.items()):
+        for first, second in lanes(case, host_plan, operands[case]):
             rows.append(np.stack([np.full_like(first, number), first, second], 1))
-    answers = _run([one.expression for one in plans.values()], np.concatenate(rows).tobytes())
+    answers = _run([host_plan.expression for host_plan in plans.values()], np.concatenate(rows).tobytes())
     results: dict[Case, Array] = {}
-    at = 0
-    for case, one in plans.items():
+    offset = 0
+    for case, host_plan in plans.items():
         count = operands[case].shape[1]
-        made = np.zeros((1, count, 2), np.uint64)
-        for lane in range(one.lanes):
-            part = answers[at : at + count] & np.uint64((1 << one.made) - 1)
-            made[0, :, 0] |= part << np.uint64(lane * one.made)
-            at += count
-        results[case] = made & np.uint64(0xFF) if case.outputs[0].kind == "b8" else made
+        columns = np.zeros((1, count, 2), np.uint64)
+        for lane in range(host_plan.lanes):
+            part = answers[offset : offset + count] & np.uint64((1 << host_plan.result_width) - 1)
+            columns[0, :, 0] |= part << np.uint64(lane * host_plan.result_width)
+            offset += count
+        results[case] = columns & np.uint64(0xFF) if case.outputs[0].kind == "b8" else columns
     return results
 
 
-def _run(expressions: list[str], given_: bytes) -> Array:
+def _run(expressions: list[str], stdin: bytes) -> Array:
     table = ",\n".join(f"    [](W a, W b) -> W {{ return {text}; }}" for text in expressions)
     include = Path(find_tool("ptxas").path).parents[1] / "include"
     with create_private_folder() as folder:
@@ -214,25 +221,27 @@ def _run(expressions: list[str], given_: bytes) -> Array:
         (folder / "host.cpp").write_text(_PROGRAM % table)
         command = ["g++", "-std=c++17", "-w", f"-I{include}", "-I.", "host.cpp", "-o", "host"]
         subprocess.run(command, cwd=folder, check=True)
-        done = subprocess.run([str(folder / "host")], input=given_, capture_output=True, check=True)
-    return np.frombuffer(done.stdout, np.uint64)
+        process = subprocess.run([str(folder / "host")], input=stdin, capture_output=True, check=True)
+    return np.frombuffer(process.stdout, np.uint64)
 
 
 def main() -> int:
     if not shutil.which("g++"):
         print("g++ not found; it compiles NVIDIA's headers", file=sys.stderr)
         return 1
-    chosen = asked(["floating_point", "half_precision", "comparison", "conversion"])
-    planned = {pairs[-1][1]: plan(pairs[-1][1]) for pairs in chosen.values() if pairs}
-    plans = {case: one for case, one in planned.items() if one is not None}
-    operands = {case: given(case, THREADS) for case in plans}
+    selection = select_cases(["floating_point", "half_precision", "comparison", "conversion"])
+    plan_of_case = {pairs[-1][1]: plan(pairs[-1][1]) for pairs in selection.values() if pairs}
+    plans = {case: host_plan for case, host_plan in plan_of_case.items() if host_plan is not None}
+    operands = {case: draw_operands(case, THREADS) for case in plans}
     theirs = host(plans, {case: words[:, :THREADS] for case, words in operands.items()})
     forms, tuples, payloads, differing = Counter[str](), 0, 0, list[str]()
     for case in plans:
-        found = compare(case, operands[case], simulated(case, operands[case], THREADS), theirs[case])
+        agreement = compare(case, operands[case], simulate(case, operands[case], THREADS), theirs[case])
         forms[case.opcode] += 1
-        tuples, payloads = tuples + found.tuples, payloads + found.payloads
-        differing += [f"{found.differing} of {found.tuples}: {found.example}"] if found.differing else []
+        tuples, payloads = tuples + agreement.tuples, payloads + agreement.payloads
+        differing += (
+            [f"{agreement.differing} of {agreement.tuples}: {agreement.example}"] if agreement.differing else []
+        )
     print(", ".join(f"{name} {count}" for name, count in sorted(forms.items())))
     print(f"{len(plans)} forms, {tuples} tuples, {payloads} differ in NaN payloads, {len(differing)} forms differ")
     print("\n".join(f"  {line}" for line in differing))

@@ -1,6 +1,5 @@
 """What the integer instructions of SASS compute, one function each. Instructions that the audit is to verify (a dot
-product, a half-precision comparison) are omitted on purpose.
-"""
+product, a half-precision comparison) are omitted on purpose."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ class Known(NamedTuple):
     """A word, whether ptxas computed it itself (only moves led here), and which of its bits are known."""
 
     bits: int
-    folded: bool
+    is_folded: bool
     mask: int = WORD
 
 
@@ -33,11 +32,11 @@ class Operand:
     name: str
     value: int | None = None
     sign: str = ""
-    inverted: bool = False
+    is_inverted: bool = False
     absolute: bool = False
     lane: str = ""
     real: bool = False
-    """A number with a point: its bits are in the encoding."""
+    """A floating-point constant: its bits are in the encoding."""
 
     @property
     def is_predicate(self) -> bool:
@@ -58,34 +57,34 @@ class Inputs:
         self, name: str, modifiers: tuple[str, ...], operands: list[Operand], state: dict[str, Known], immediate: int
     ) -> None:
         self.name, self.modifiers, self.state, self.immediate = name, modifiers, state, immediate
-        self.folded, self.mask = True, WORD
-        rest = list(operands)
-        self.before = _leading(rest, 2)
-        self.destination = rest.pop(0) if rest and name not in _ONLY_PREDICATES else None
-        self.after = _leading(rest, 2 if self.destination else 0)
+        self.is_folded, self.mask = True, WORD
+        remaining = list(operands)
+        self.before = _leading(remaining, 2)
+        self.destination = remaining.pop(0) if remaining and name not in _ONLY_PREDICATES else None
+        self.after = _leading(remaining, 2 if self.destination else 0)
         self.conditions: list[Operand] = []
-        while rest and rest[-1].is_predicate:
-            self.conditions.insert(0, rest.pop())
-        self.values = rest
+        while remaining and remaining[-1].is_predicate:
+            self.conditions.insert(0, remaining.pop())
+        self.values = remaining
 
-    def known(self, name: str) -> int:
+    def read_register(self, name: str) -> int:
         """Return the word of a register."""
-        found = self.state.get(name)
-        if found is None or found.mask != WORD:
+        value = self.state.get(name)
+        if value is None or value.mask != WORD:
             raise UnknownError(name)
-        self.folded &= found.folded
-        return found.bits
+        self.is_folded &= value.is_folded
+        return value.bits
 
     def partial(self, position: int) -> tuple[int, int]:
         """Return the bits of a register or a constant without a sign, and which of them are known."""
         o = self.values[position]
-        found = self.state.get(o.name)
-        if o.value is not None or o.real or o.sign or o.absolute or o.lane or (found and found.mask == WORD):
+        value = self.state.get(o.name)
+        if o.value is not None or o.real or o.sign or o.absolute or o.lane or (value and value.mask == WORD):
             return self.word(position), WORD
-        if found is None:
+        if value is None:
             return 0, 0
-        self.folded &= found.folded
-        return found.bits, found.mask
+        self.is_folded &= value.is_folded
+        return value.bits, value.mask
 
     def plain(self, position: int, count: int = 1) -> int:
         """Return the bits of an operand of `count` words, without its sign."""
@@ -98,7 +97,7 @@ class Inputs:
             return o.value & ((1 << 32 * count) - 1)
         if o.name[:1] not in ("R", "U") or not o.name[-1].isdigit():
             raise UnknownError
-        return sum(self.known(name) << 32 * n for n, name in enumerate(o.words(count)))
+        return sum(self.read_register(name) << 32 * n for n, name in enumerate(o.words(count)))
 
     def word(self, position: int, count: int = 1) -> int:
         """Return the bits of an integer operand of `count` words."""
@@ -129,17 +128,17 @@ class Inputs:
         if position >= len(self.conditions):
             return 1
         o = self.conditions[position]
-        return (self.known(o.name) if o.value is None else o.value) ^ o.inverted
+        return (self.read_register(o.name) if o.value is None else o.value) ^ o.is_inverted
 
     def result(self, bits: int, count: int = 1, predicates: tuple[int, ...] = ()) -> list[tuple[str, int]]:
         """Return the registers written: the words of the destination, and the predicates before and after it."""
         targets = [*self.before, *self.after]
         if len(targets) > len(predicates) and any(o.value is None for o in targets[len(predicates) :]):
             raise UnknownError
-        made = [(o.name, value) for o, value in zip(targets, predicates, strict=False)]
+        results = [(o.name, value) for o, value in zip(targets, predicates, strict=False)]
         if self.destination is not None:
-            made += [(name, bits >> 32 * n & WORD) for n, name in enumerate(self.destination.words(count))]
-        return made
+            results += [(name, bits >> 32 * n & WORD) for n, name in enumerate(self.destination.words(count))]
+        return results
 
 
 Result = list[tuple[str, int]]
@@ -152,10 +151,10 @@ def signed(bits: int, width: int) -> int:
 
 
 def _leading(operands: list[Operand], most: int) -> list[Operand]:
-    taken: list[Operand] = []
-    while operands and operands[0].is_predicate and len(taken) < most:
-        taken.append(operands.pop(0))
-    return taken
+    predicates: list[Operand] = []
+    while operands and operands[0].is_predicate and len(predicates) < most:
+        predicates.append(operands.pop(0))
+    return predicates
 
 
 def _move(i: Inputs) -> Result:
@@ -174,7 +173,7 @@ def _half_move(i: Inputs) -> Result:
     """Minus zero times zero plus two constants: loads a constant on the other pipe."""
     if [o.name for o in i.values] != ["RZ", "RZ", "", ""] or i.modifiers not in ((), ("MMA",), ("BF16_V2",)):
         raise UnknownError
-    if i.modifiers == ("BF16_V2",) and any(i.immediate >> at & 0x7FFF > 0x7F80 for at in (0, 16)):
+    if i.modifiers == ("BF16_V2",) and any(i.immediate >> bit & 0x7FFF > 0x7F80 for bit in (0, 16)):
         raise UnknownError
     return i.result(i.immediate)
 
@@ -197,17 +196,17 @@ def _permute(i: Inputs) -> Result:
     if i.modifiers:
         raise UnknownError
     (low, below), (high, above) = i.partial(0), i.partial(2)
-    both, known, selectors = low | high << 32, below | above << 32, i.word(1)
-    made = mask = 0
+    pair, known_bits, selectors = low | high << 32, below | above << 32, i.word(1)
+    result = mask = 0
     for n in range(4):
         selector = selectors >> 4 * n & 15
-        byte = both >> 8 * (selector & 7) & 255
-        made |= (255 * (byte >> 7) if selector & 8 else byte) << 8 * n
-        mask |= (known >> 8 * (selector & 7) & 255) << 8 * n
+        byte = pair >> 8 * (selector & 7) & 255
+        result |= (255 * (byte >> 7) if selector & 8 else byte) << 8 * n
+        mask |= (known_bits >> 8 * (selector & 7) & 255) << 8 * n
     if not mask:
         raise UnknownError("bytes")
     i.mask = mask
-    return i.result(made & mask)
+    return i.result(result & mask)
 
 
 def _half_constant(i: Inputs) -> Result:
@@ -245,11 +244,11 @@ def _lanes_added(i: Inputs) -> Result:
     if width is None:
         return _add(i)
     mask = (1 << width) - 1
-    made = 0
-    for at in range(0, 32, width):
-        parts = [i.plain(n) >> at & mask for n in range(2)]
-        made |= (sum(-p if i.values[n].sign == "-" else p for n, p in enumerate(parts)) & mask) << at
-    return i.result(made)
+    result = 0
+    for bit in range(0, 32, width):
+        parts = [i.plain(n) >> bit & mask for n in range(2)]
+        result |= (sum(-p if i.values[n].sign == "-" else p for n, p in enumerate(parts)) & mask) << bit
+    return i.result(result)
 
 
 def _multiply(i: Inputs) -> Result:
@@ -277,43 +276,44 @@ _ORDERS: dict[str, Callable[[int, int], bool]] = {
 
 
 def _compare(i: Inputs) -> Result:
-    order, joined = i.modifiers[0], next(m for m in i.modifiers if m in ("AND", "OR", "XOR"))
+    order, connective = i.modifiers[0], next(m for m in i.modifiers if m in ("AND", "OR", "XOR"))
     wide = 2 if {"U64", "S64"} & set(i.modifiers) else 1
     a, b = i.signed(0, wide), i.signed(1, wide)
-    found = int(_ORDERS[order](a, b))
+    holds = int(_ORDERS[order](a, b))
     if "EX" in i.modifiers:
         low = i.condition(1)
-        found = (found | low) if order == "NE" else low if a == b else found
-    other = i.condition(0)
+        holds = (holds | low) if order == "NE" else low if a == b else holds
+    condition = i.condition(0)
     results = [
-        {"AND": value & other, "OR": value | other, "XOR": value ^ other}[joined] for value in (found, 1 - found)
+        {"AND": value & condition, "OR": value | condition, "XOR": value ^ condition}[connective]
+        for value in (holds, 1 - holds)
     ]
     return i.result(0, 0, (results[0], results[1]))
 
 
 def _table(bits: list[int], table: int, width: int) -> int:
-    made = 0
+    result = 0
     full = (1 << width) - 1
     for row in range(8):
         if table >> row & 1:
             terms = [b if row >> (2 - n) & 1 else b ^ full for n, b in enumerate(bits)]
-            made |= terms[0] & terms[1] & terms[2]
-    return made & full
+            result |= terms[0] & terms[1] & terms[2]
+    return result & full
 
 
 def _logic(i: Inputs) -> Result:
     if not {*i.modifiers} <= {"LUT", "PAND"}:
         raise UnknownError
-    made = _table([i.word(0), i.word(1), i.word(2)], i.word(3), 32)
+    result = _table([i.word(0), i.word(1), i.word(2)], i.word(3), 32)
     condition = i.condition(0) if i.conditions else 0
-    truth = int(made != 0)
-    return i.result(made, 1, (truth & condition if "PAND" in i.modifiers else truth | condition,))
+    truth = int(result != 0)
+    return i.result(result, 1, (truth & condition if "PAND" in i.modifiers else truth | condition,))
 
 
 def _predicate_logic(i: Inputs) -> Result:
     """Two tables over three predicates; the tables come last."""
     values = [o for o in i.values if o.is_predicate] + i.conditions
-    bits = [(i.known(o.name) if o.value is None else o.value) ^ o.inverted for o in values]
+    bits = [(i.read_register(o.name) if o.value is None else o.value) ^ o.is_inverted for o in values]
     tables = [o.value for o in i.values if not o.name]
     if len(bits) != 3 or len(tables) != 2 or i.modifiers != ("LUT",):
         raise UnknownError
@@ -326,15 +326,15 @@ def _shift(i: Inputs) -> Result:
     kind = next((m for m in i.modifiers if m in ("U32", "S32", "U64", "S64")), "U32")
     most = 64 if kind.endswith("64") else 32
     amount = amount % most if "W" in i.modifiers else min(amount, most)
-    both = low | high << 32
+    pair = low | high << 32
     if "R" in i.modifiers:
-        made = (signed(both, 64) if kind[0] == "S" else both) >> amount
+        result = (signed(pair, 64) if kind[0] == "S" else pair) >> amount
     else:
-        made = both << amount
-    return i.result(made >> 32 if "HI" in i.modifiers else made)
+        result = pair << amount
+    return i.result(result >> 32 if "HI" in i.modifiers else result)
 
 
-def _scaled(i: Inputs) -> Result:
+def _shift_and_add(i: Inputs) -> Result:
     """`LEA`: shift the first operand and add the second; `.HI` adds to the upper word of the shifted pair."""
     kinds = set(i.modifiers)
     amount = i.word(len(i.values) - 1)
@@ -347,8 +347,8 @@ def _scaled(i: Inputs) -> Result:
     if "HI" not in kinds:
         part = (i.word(0) << amount) & WORD
     else:
-        both = signed(i.word(0), 32) if "SX32" in kinds else i.word(0) | i.word(2) << 32
-        part = both << amount >> 32 & WORD
+        pair = signed(i.word(0), 32) if "SX32" in kinds else i.word(0) | i.word(2) << 32
+        part = pair << amount >> 32 & WORD
     total = part + i.addend(1) + carry
     return i.result(total, 1, (total >> 32,))
 
@@ -358,8 +358,8 @@ def _extreme(i: Inputs) -> Result:
     wide = 2 if {"U64", "S64"} & set(i.modifiers) else 1
     if not {*i.modifiers} <= {"U32", "S32", "U64", "S64"}:
         raise UnknownError
-    chosen = (min if i.condition(0) else max)(i.signed(0, wide), i.signed(1, wide))
-    return i.result(chosen, wide)
+    extreme = (min if i.condition(0) else max)(i.signed(0, wide), i.signed(1, wide))
+    return i.result(extreme, wide)
 
 
 def _sum_extreme(i: Inputs) -> Result:
@@ -384,12 +384,12 @@ def _clamp(i: Inputs) -> Result:
     return i.result(min(max(value, low), high))
 
 
-def _packed_predicates(i: Inputs) -> Result:
+def _pack_predicates(i: Inputs) -> Result:
     if i.values[0].name != "PR" or i.modifiers:
         raise UnknownError
     mask = i.word(2)
-    made = sum(i.known(f"P{n}") << n for n in range(7) if mask >> n & 1)
-    return i.result(made | i.word(1) & ~mask)
+    word = sum(i.read_register(f"P{n}") << n for n in range(7) if mask >> n & 1)
+    return i.result(word | i.word(1) & ~mask)
 
 
 _MOVES = frozenset(("MOV", "R2UR", "CS2R", "HFMA2", "HADD2", "SEL"))
@@ -409,8 +409,9 @@ def moves(i: Inputs) -> bool:
 OPERATIONS: dict[str, Callable[[Inputs], Result]] = {
     "MOV": _move, "R2UR": _move, "CS2R": _zeros, "HFMA2": _half_move, "HADD2": _half_constant, "SEL": _select,
     "FSEL": _float_select, "PRMT": _permute, "IADD3": _add, "IADD": _add, "VIADD": _lanes_added,
-    "IMAD": _multiply, "ISETP": _compare, "LOP3": _logic, "PLOP3": _predicate_logic, "SHF": _shift, "LEA": _scaled,
+    "IMAD": _multiply, "ISETP": _compare, "LOP3": _logic, "PLOP3": _predicate_logic, "SHF": _shift,
+    "LEA": _shift_and_add,
     "IMNMX": _extreme, "VIMNMX": _extreme, "VIADDMNMX": _sum_extreme, "IABS": _absolute, "I2I": _clamp,
-    "P2R": _packed_predicates,
+    "P2R": _pack_predicates,
 }  # fmt: skip
 """By name, without the `U` of the uniform pipe."""

@@ -35,7 +35,7 @@ class Instruction(NamedTuple):
 
     address: int
     guard: str
-    negated: bool
+    is_negated: bool
     opcode: str
     modifiers: tuple[str, ...]
     operands: tuple[str, ...]
@@ -45,16 +45,16 @@ class Instruction(NamedTuple):
 def functions(cubin: Cubin) -> dict[str, list[Instruction]]:
     """Return the functions of a cubin by name."""
     bytes_of = {s.name: s.data for s in read_elf(cubin.data).sections}
-    found: dict[str, list[Instruction]] = {}
-    data, bank, here = b"", b"", list[Instruction]()
+    code_of: dict[str, list[Instruction]] = {}
+    data, bank, code = b"", b"", list[Instruction]()
     for line in sass(cubin).split("\n"):
-        if made := instruction(line, data, bank):
-            here.append(made)
-        elif named := _FUNCTION.match(line):
-            data, bank = bytes_of[f".text.{named[1]}"], bytes_of.get(f".nv.constant2.{named[1]}", b"")
-            here = list[Instruction]()
-            found[named[1]] = here
-    return found
+        if parsed_line := instruction(line, data, bank):
+            code.append(parsed_line)
+        elif heading := _FUNCTION.match(line):
+            data, bank = bytes_of[f".text.{heading[1]}"], bytes_of.get(f".nv.constant2.{heading[1]}", b"")
+            code = list[Instruction]()
+            code_of[heading[1]] = code
+    return code_of
 
 
 def instruction(line: str, data: bytes = b"", bank: bytes = b"") -> Instruction | None:
@@ -62,14 +62,14 @@ def instruction(line: str, data: bytes = b"", bank: bytes = b"") -> Instruction 
     bank."""
     size = 8 if "WIDE" in line or "IMAD.HI" in line else 4
     line = _BANK.sub(lambda m: hex(int.from_bytes(bank[int(m[1], 16) :][:size], "little")), line)
-    made = _INSTRUCTION.match(line)
-    if made is None:
+    match = _INSTRUCTION.match(line)
+    if match is None:
         return None
-    at = int(made[1], 16)
-    operands = tuple(_BETWEEN.split(made[6])) if made[6] else ()
-    immediate = int.from_bytes(data[at + 4 : at + 8], "little")
-    modifiers = tuple(made[5].split(".")[1:])
-    return Instruction(at, made[3] or "PT", bool(made[2]), made[4], modifiers, operands, immediate)
+    offset = int(match[1], 16)
+    operands = tuple(_BETWEEN.split(match[6])) if match[6] else ()
+    immediate = int.from_bytes(data[offset + 4 : offset + 8], "little")
+    modifiers = tuple(match[5].split(".")[1:])
+    return Instruction(offset, match[3] or "PT", bool(match[2]), match[4], modifiers, operands, immediate)
 
 
 class Store(NamedTuple):
@@ -82,36 +82,36 @@ class Store(NamedTuple):
     def value(self) -> Known | None:
         """Return the whole value if every word is known."""
         full = (1 << 8 * self.size) - 1
-        known = [word for word in self.words if word is not None and not ~word.mask & WORD & full]
-        if len(known) < len(self.words):
+        words = [word for word in self.words if word is not None and not ~word.mask & WORD & full]
+        if len(words) < len(self.words):
             return None
-        bits = sum(word.bits << 32 * n for n, word in enumerate(known)) & full
-        return Known(bits, all(word.folded for word in known))
+        bits = sum(word.bits << 32 * n for n, word in enumerate(words)) & full
+        return Known(bits, all(word.is_folded for word in words))
 
 
-def stores(code: list[Instruction], unknown: dict[str, int] | None = None) -> Iterator[Store]:
-    """Yield the stores of a function up to its first branch; count instructions without a value in `unknown`."""
+def stores(code: list[Instruction], unmodeled: dict[str, int] | None = None) -> Iterator[Store]:
+    """Yield the stores of a function up to its first branch; count instructions without a value in `unmodeled`."""
     state: dict[str, Known] = {}
-    for one in code:
-        guard = _guard(one, state)
-        if guard == 0 or one.opcode in ("NOP", "BSSY", "BSYNC"):
+    for step in code:
+        guard = _guard(step, state)
+        if guard == 0 or step.opcode in ("NOP", "BSSY", "BSYNC"):
             continue
-        if one.opcode in _ENDS:
+        if step.opcode in _ENDS:
             return
-        if one.opcode == "STG":
+        if step.opcode == "STG":
             if guard:
-                yield _store(one, state)
-        elif not execute(one, state, bool(guard)) and unknown is not None:
-            name = ".".join((one.opcode, *one.modifiers))
-            unknown[name] = unknown.get(name, 0) + 1
+                yield _store(step, state)
+        elif not execute(step, state, bool(guard)) and unmodeled is not None:
+            name = ".".join((step.opcode, *step.modifiers))
+            unmodeled[name] = unmodeled.get(name, 0) + 1
 
 
 def _guard(instruction: Instruction, state: dict[str, Known]) -> int | None:
     """Return whether an instruction executes, or None if unknown."""
     if instruction.guard in _CONSTANT:
-        return 1 ^ instruction.negated
-    known = state.get(instruction.guard)
-    return None if known is None else known.bits ^ instruction.negated
+        return 1 ^ instruction.is_negated
+    value = state.get(instruction.guard)
+    return None if value is None else value.bits ^ instruction.is_negated
 
 
 def execute(instruction: Instruction, state: dict[str, Known], certain: bool = True) -> bool:
@@ -124,33 +124,33 @@ def execute(instruction: Instruction, state: dict[str, Known], certain: bool = T
     try:
         if operation is None or not certain:
             raise UnknownError
-        made = operation(inputs)
+        results = operation(inputs)
     except UnknownError as why:
         _forget(inputs, state, wide)
         return bool(why.args) or instruction.opcode in _SKIPPED
-    folded = inputs.folded and moves(inputs)
-    for register, bits in made:
+    is_folded = inputs.is_folded and moves(inputs)
+    for register, bits in results:
         if register not in _CONSTANT:
-            state[register] = Known(bits, folded, inputs.mask)
+            state[register] = Known(bits, is_folded, inputs.mask)
     return True
 
 
 def _forget(inputs: Inputs, state: dict[str, Known], wide: bool) -> None:
     """Forget the values of everything that an instruction may write."""
-    written = [o.name for o in (*inputs.before, *inputs.after)]
+    names = [o.name for o in (*inputs.before, *inputs.after)]
     if inputs.destination is not None:
         name = inputs.destination.name
-        written.append(name)
+        names.append(name)
         if wide and _REGISTER.fullmatch(name):
-            written += inputs.destination.words(4 if "128" in inputs.modifiers else 2)
-    for name in written:
+            names += inputs.destination.words(4 if "128" in inputs.modifiers else 2)
+    for name in names:
         state.pop(name, None)
 
 
 def _store(instruction: Instruction, state: dict[str, Known]) -> Store:
-    where = _ADDRESS.fullmatch(instruction.operands[0])
-    assert where, instruction
-    offset = int(where[1] or "0", 16)
+    address = _ADDRESS.fullmatch(instruction.operands[0])
+    assert address, instruction
+    offset = int(address[1] or "0", 16)
     size = next(
         (int(m.lstrip("US")) // 8 for m in instruction.modifiers if m.lstrip("US") in ("8", "16", "64", "128")), 4
     )
@@ -163,15 +163,15 @@ def _store(instruction: Instruction, state: dict[str, Known]) -> Store:
 def operand(text: str) -> Operand:
     """Return an operand of SASS; a constant that is not an integer comes from the encoding."""
     text = text.strip()
-    made = _OPERAND.fullmatch(text)
-    if made is None:
+    match = _OPERAND.fullmatch(text)
+    if match is None:
         return Operand(text)
-    inverted, sign, bars, name, lane, _ = made.groups()
+    inversion, sign, bars, name, lane, _ = match.groups()
     lane = lane.replace(".reuse", "").removeprefix(".")
     if name in _CONSTANT:
-        return Operand(name, _CONSTANT[name], sign, bool(inverted), bool(bars), lane)
+        return Operand(name, _CONSTANT[name], sign, bool(inversion), bool(bars), lane)
     if _REGISTER.fullmatch(name):
-        return Operand(name, None, sign, bool(inverted), bool(bars), lane)
+        return Operand(name, None, sign, bool(inversion), bool(bars), lane)
     if re.fullmatch(r"0x[0-9a-f]+", name):
         value = int(name, 16)
         return Operand(

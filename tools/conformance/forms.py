@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pyptx.isa import lookup
 from pyptx.isa.model import Form, Kind, Match, Operand
 from pyptx.isa.targets import FIRST_PTX, Target, Version, find_target
-from tools.isa.audit_spellings import own_places
+from tools.isa.audit_spellings import list_first_places
 from tools.isa.synthesize import Registers, operand, register_class
 
 Array = NDArray[Any]
@@ -45,17 +45,17 @@ class Column:
     kind: str
     """The class of the register."""
     type: str | None
-    """The type as which the instruction reads it."""
+    """The type the instruction reads it as."""
     name: str
 
 
 @dataclass(frozen=True)
 class Case:
-    """One instruction: its text, a place where it is legal, and its operands."""
+    """One instruction: its text, a target and version where it is legal, and its operands."""
 
     opcode: str
     text: str
-    where: Target
+    target: Target
     version: Version
     inputs: tuple[Column, ...]
     outputs: tuple[Column, ...]
@@ -83,12 +83,12 @@ def cases(sections: Iterable[str] = SECTIONS, arch: str = "sm_90a") -> Iterator[
                 yield from _of_row(row, find_target(arch))
 
 
-def _of_row(row: Form, wanted: Target) -> Iterator[Case]:
-    for bound in islice(lookup.spellings(row), 100_000):
-        match = lookup.match_of(row, bound)
-        made = next((_case(match, s, wanted) for s in match.signatures if _plain(s)), None)
-        if made is not None:
-            yield from _tables(made) if made.opcode == "lop3" else [made]
+def _of_row(row: Form, preference: Target) -> Iterator[Case]:
+    for bindings in islice(lookup.spellings(row), 100_000):
+        match = lookup.match_of(row, bindings)
+        case = next((_case(match, s, preference) for s in match.signatures if _plain(s)), None)
+        if case is not None:
+            yield from _tables(case) if case.opcode == "lop3" else [case]
 
 
 def _tables(case: Case) -> Iterator[Case]:
@@ -101,31 +101,31 @@ def _plain(signature: tuple[Operand, ...]) -> bool:
     return all(o.kind in _PLAIN and all(p.kind in _PLAIN for p in o.parts) for o in signature)
 
 
-def _case(match: Match, signature: tuple[Operand, ...], wanted: Target) -> Case | None:
-    place = place_of(match, wanted)
+def _case(match: Match, signature: tuple[Operand, ...], preference: Target) -> Case | None:
+    place = place_of(match, preference)
     if place is None:
         return None
-    where, version = place
+    target, version = place
     registers, inputs, outputs = Registers(), list[Column](), list[Column]()
     texts = [_operand(o, registers, inputs, outputs) for o in signature]
     head = ".".join((match.form.opcode, *match.modifiers))
     reads, writes = tuple(_unique(inputs)), tuple(_unique(outputs))
     if not writes:
         return None
-    return Case(match.form.opcode, f"{head} {', '.join(texts)};", where, version, reads, writes)
+    return Case(match.form.opcode, f"{head} {', '.join(texts)};", target, version, reads, writes)
 
 
-def place_of(match: Match, wanted: Target) -> tuple[Target, Version] | None:
-    """Return a target for a spelling: the wanted one if legal, or else one that has it, or None."""
-    firsts = [need.find_first_version(wanted) for need in match.needs]
-    removed = match.form.removed
-    version = max([FIRST_PTX[wanted.name], (7, 0), *(first for first in firsts if first)])
-    if None in firsts or (removed and removed.on(wanted, version)):
-        places = own_places(match.needs, removed)
+def place_of(match: Match, preference: Target) -> tuple[Target, Version] | None:
+    """Return a target for a spelling: the preferred one if legal, or else one that has it, or None."""
+    firsts = [need.find_first_version(preference) for need in match.needs]
+    removal = match.form.removed
+    version = max([FIRST_PTX[preference.name], (7, 0), *(first for first in firsts if first)])
+    if None in firsts or (removal and removal.on(preference, version)):
+        places = list_first_places(match.needs, removal)
         if not places:
             return None
-        return places[0].where, places[0].version
-    return wanted, version
+        return places[0].target, places[0].version
+    return preference, version
 
 
 def _operand(o: Operand, registers: Registers, inputs: list[Column], outputs: list[Column]) -> str:

@@ -35,53 +35,53 @@ def memory_cases(sections: Iterable[str] = SECTIONS, arch: str = "sm_90a") -> It
         if section == "data_movement":
             yield from _addresses(find_target(arch))
             continue
-        seen, made = set[tuple[str, ...]](), dict[Case, None]()
+        spellings, cases_in_order = set[tuple[str, ...]](), dict[Case, None]()
         for row in import_module(f"pyptx.isa.table.{section}").FORMS:
             if row.opcode not in _OPCODES:
                 continue
-            for bound in islice(lookup.spellings(row), 200_000):
-                match = lookup.match_of(row, bound)
-                kept = (row.opcode, *(m for m in match.modifiers if m not in _WITHOUT_VALUE))
-                if kept in seen:
+            for bindings in islice(lookup.spellings(row), 200_000):
+                match = lookup.match_of(row, bindings)
+                words = (row.opcode, *(m for m in match.modifiers if m not in _WITHOUT_VALUE))
+                if words in spellings:
                     continue
-                seen.add(kept)
-                made.update(dict.fromkeys(_of_match(match, kept, find_target(arch))))
-        yield from made
+                spellings.add(words)
+                cases_in_order.update(dict.fromkeys(_of_match(match, words, find_target(arch))))
+        yield from cases_in_order
 
 
-def _of_match(match: Match, kept: tuple[str, ...], wanted: Target) -> Iterator[Case]:
-    space = next((m for m in kept if m.split("::")[0] in ("const", "param", "global", "local", "shared")), "")
-    plain = [m for m in kept[1:] if m != space]
+def _of_match(match: Match, words: tuple[str, ...], preference: Target) -> Iterator[Case]:
+    space = next((m for m in words if m.split("::")[0] in ("const", "param", "global", "local", "shared")), "")
+    plain = [m for m in words[1:] if m != space]
     if space not in _SPACES or not _means_values(match.form.opcode, plain):
         return
-    place = place_of(match, wanted)
+    place = place_of(match, preference)
     signature = next((s for s in match.signatures if all(o.kind is not Kind.IMMEDIATE for o in s)), None)
     if place is None or signature is None:
         return
-    where = "shared" if match.form.opcode.endswith("matrix") else _SPACES[space]
-    made = Case(match.form.opcode, "", *place, (), ())
+    space_name = "shared" if match.form.opcode.endswith("matrix") else _SPACES[space]
+    case = Case(match.form.opcode, "", *place, (), ())
     if match.form.opcode in ("ldmatrix", "stmatrix"):
         if "m8n8" in match.modifiers:
-            yield _filled(made, match, signature, where, ["b64"] * 2)
+            yield _fill_cell(case, match, signature, space_name, ["b64"] * 2)
     elif match.form.opcode in ("ld", "st"):
-        yield _filled(made, match, signature, where, ["b64"] * 4)
+        yield _fill_cell(case, match, signature, space_name, ["b64"] * 4)
         if match.form.opcode == "ld" and match.modifiers[-1][1:] in ("8", "16", "32") and "v" not in "".join(plain[:1]):
-            yield _filled(made, match, signature, where, ["b64"] * 4, wide=True)
+            yield _fill_cell(case, match, signature, space_name, ["b64"] * 4, wide=True)
     else:
         values = next(o for o in signature if o.name == "b")
         memory = [values.type or "b32"] * max(values.count, 1)
-        yield _filled(made, match, signature, where, memory)
+        yield _fill_cell(case, match, signature, space_name, memory)
         whole = memory[0][0] in "usb" and memory[0][1:].isdigit()
         if match.form.opcode == "red" and whole and _ORDERLESS & set(match.modifiers):
-            yield _filled(made, match, signature, where, memory, together=True)
+            yield _fill_cell(case, match, signature, space_name, memory, shares_cell=True)
 
 
 def _means_values(opcode: str, plain: list[str]) -> bool:
     """Return whether the modifiers are only those of the operation, its types and vectors."""
     if opcode.endswith("matrix"):
         return True
-    allowed = {*_ORDERLESS, "exch", "inc", "dec", "cas", "noftz", "v2", "v4", "v8"}
-    return all(m in allowed or _is_type(m) for m in plain)
+    allowlist = {*_ORDERLESS, "exch", "inc", "dec", "cas", "noftz", "v2", "v4", "v8"}
+    return all(m in allowlist or _is_type(m) for m in plain)
 
 
 def _is_type(name: str) -> bool:
@@ -91,13 +91,13 @@ def _is_type(name: str) -> bool:
         return False
 
 
-def _filled(
-    made: Case, match: Match, signature: tuple[Operand, ...], where: str, memory: list[str], *, together: bool = False,
-    wide: bool = False,
+def _fill_cell(
+    case: Case, match: Match, signature: tuple[Operand, ...], space_name: str, memory: list[str], *,
+    shares_cell: bool = False, wide: bool = False,
 ) -> Case:  # fmt: skip
     """Return the case of an instruction on a cell filled from registers of these types."""
     registers, inputs, outputs = Registers(), list[Column](), list[Column]()
-    held = [_column(name, registers, f"m{n}") for n, name in enumerate(memory)]
+    contents = [_column(name, registers, f"m{n}") for n, name in enumerate(memory)]
     texts: list[str] = []
     for o in signature:
         if o.kind is Kind.ADDRESS:
@@ -105,23 +105,23 @@ def _filled(
             continue
         name = "b64" if wide and o.name == "d" else o.type
         columns = [_column(name, registers, o.name) for _ in range(max(o.count, 1))]
-        listed = ", ".join(column.register for column in columns)
-        texts.append(f"{{{listed}}}" if o.count else listed)
+        registers_text = ", ".join(column.register for column in columns)
+        texts.append(f"{{{registers_text}}}" if o.count else registers_text)
         (outputs if "w" in o.access else inputs).extend(columns)
-    back = [_column(name, registers, f"after{n}") for n, name in enumerate(memory)]
+    final = [_column(name, registers, f"after{n}") for n, name in enumerate(memory)]
     reads = match.form.opcode in ("ld", "ldmatrix")
-    real = "global" if where == "generic" else where
-    before = [*_cell(real, together), *_moves("st", real, memory, held)]
-    if together:
-        held, before = [], [*_cell(real, together), f"st.{real}.b64 [cell], 0;"]
-    before += ["cvta.global.u64 cell, cell;"] if where == "generic" else []
-    before += ["bar.warp.sync -1;"] if together or match.form.opcode.endswith("matrix") else []
-    after = ["bar.warp.sync -1;"] if together or match.form.opcode == "stmatrix" else []
-    after += [] if reads else _moves("ld", "" if where == "generic" else real, memory, back)
+    real = "global" if space_name == "generic" else space_name
+    before = [*_cell(real, shares_cell), *_moves("st", real, memory, contents)]
+    if shares_cell:
+        contents, before = [], [*_cell(real, shares_cell), f"st.{real}.b64 [cell], 0;"]
+    before += ["cvta.global.u64 cell, cell;"] if space_name == "generic" else []
+    before += ["bar.warp.sync -1;"] if shares_cell or match.form.opcode.endswith("matrix") else []
+    after = ["bar.warp.sync -1;"] if shares_cell or match.form.opcode == "stmatrix" else []
+    after += [] if reads else _moves("ld", "" if space_name == "generic" else real, memory, final)
     head = ".".join((match.form.opcode, *match.modifiers))
     return Case(
-        made.opcode, f"{head} {', '.join(texts)};", made.where, made.version, (*held, *inputs),
-        (*outputs, *([] if reads else back)), tuple(before), tuple(after),
+        case.opcode, f"{head} {', '.join(texts)};", case.target, case.version, (*contents, *inputs),
+        (*outputs, *([] if reads else final)), tuple(before), tuple(after),
     )  # fmt: skip
 
 
@@ -132,40 +132,40 @@ def _column(type_name: str | None, registers: Registers, name: str) -> Column:
     return Column(registers.fresh("b16" if kind == "b16" else type_name), kind, type_name, name)
 
 
-def _cell(where: str, together: bool) -> list[str]:
+def _cell(space: str, shares_cell: bool) -> list[str]:
     """Return instructions that set `cell` to the address of the thread's cell; `tid` counts the threads of all CTAs."""
-    number = ["and.b32 cta, tid, -32;" if together else "mov.b32 cta, tid;"]
-    if where == "local":
+    number = ["and.b32 cta, tid, -32;" if shares_cell else "mov.b32 cta, tid;"]
+    if space == "local":
         return ["mov.u64 cell, stack;"]
-    number += ["and.b32 cta, cta, 127;"] if where == "shared" else []
-    base = "rows" if where == "shared" else "cells"
+    number += ["and.b32 cta, cta, 127;"] if space == "shared" else []
+    base = "rows" if space == "shared" else "cells"
     return [f"mov.u64 cell, {base};", *number, f"mad.wide.u32 cell, cta, {CELL}, cell;"]
 
 
-def _moves(how: str, where: str, memory: list[str], columns: list[Column]) -> list[str]:
+def _moves(opcode: str, space_name: str, memory: list[str], columns: list[Column]) -> list[str]:
     """Return the loads or stores of the registers of a cell."""
     lines: list[str] = []
-    at = 0
+    offset = 0
     for name, column in zip(memory, columns, strict=True):
         bits = from_name(name).bits
-        address = f"[cell+{at}]" if at else "[cell]"
-        space = f".{where}" if where else ""
-        order = [column.register, address] if how == "ld" else [address, column.register]
-        lines.append(f"{how}{space}.b{bits} {', '.join(order)};")
-        at += bits // 8
+        address = f"[cell+{offset}]" if offset else "[cell]"
+        space = f".{space_name}" if space_name else ""
+        order = [column.register, address] if opcode == "ld" else [address, column.register]
+        lines.append(f"{opcode}{space}.b{bits} {', '.join(order)};")
+        offset += bits // 8
     return lines
 
 
-def _addresses(wanted: Target) -> Iterator[Case]:
+def _addresses(target: Target) -> Iterator[Case]:
     """Yield cases that test the space of an address in each space, and that convert it there and back."""
     for kind in _KINDS:
         take = [f"mov.u64 cell, {_variable(kind)};", f"cvta.{kind}.u64 cell, cell;"]
-        for asked in _KINDS:
+        for space in _KINDS:
             answer = Column("q_pred_0", "pred", "pred", kind)
-            yield Case("isspacep", f"isspacep.{asked} q_pred_0, cell;", wanted, (8, 0), (), (answer,), tuple(take))
-        back = Column("q_b64_0", "b64", "b64", "d")
+            yield Case("isspacep", f"isspacep.{space} q_pred_0, cell;", target, (8, 0), (), (answer,), tuple(take))
+        pointer = Column("q_b64_0", "b64", "b64", "d")
         after = (f"mov.u64 q_b64_1, {_variable(kind)};", "sub.u64 q_b64_0, q_b64_0, q_b64_1;")
-        yield Case("cvta", f"cvta.to.{kind}.u64 q_b64_0, cell;", wanted, (8, 0), (), (back,), tuple(take), after)
+        yield Case("cvta", f"cvta.to.{kind}.u64 q_b64_0, cell;", target, (8, 0), (), (pointer,), tuple(take), after)
 
 
 def _variable(kind: str) -> str:

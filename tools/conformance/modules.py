@@ -25,18 +25,18 @@ WIDTH = {"pred": "b32", "b8": "b8", "f16": "b16", "f16x2": "b32", "f32": "b32", 
 
 def batches(cases: Iterable[Case], most: int = 64) -> Iterator[tuple[Target, Version, list[Case]]]:
     """Yield groups of cases that can share a module."""
-    ordered = sorted(cases, key=lambda case: (case.where.name, case.version))
-    for (_, version), group in groupby(ordered, key=lambda case: (case.where.name, case.version)):
-        together = list(group)
-        for start in range(0, len(together), most):
-            yield together[0].where, version, together[start : start + most]
+    by_header = sorted(cases, key=lambda case: (case.target.name, case.version))
+    for (_, version), group in groupby(by_header, key=lambda case: (case.target.name, case.version)):
+        batch = list(group)
+        for start in range(0, len(batch), most):
+            yield batch[0].target, version, batch[start : start + most]
 
 
-def module(where: Target, version: Version, cases: list[Case]) -> str:
+def module(target: Target, version: Version, cases: list[Case]) -> str:
     """Return a module whose entry `c<n>` runs the n-th case."""
-    header = f".version {version[0]}.{version[1]}\n.target {where.name}\n.address_size 64\n"
+    header = f".version {version[0]}.{version[1]}\n.target {target.name}\n.address_size 64\n"
     variables = _VARIABLES * any(case.before for case in cases)
-    return header + variables + "\n".join(_entry(n, case, version, where.arch) for n, case in enumerate(cases))
+    return header + variables + "\n".join(_entry(n, case, version, target.arch) for n, case in enumerate(cases))
 
 
 def _entry(number: int, case: Case, version: Version, arch: int) -> str:

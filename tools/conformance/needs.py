@@ -13,10 +13,10 @@ PACKAGES = {
 
 def missing() -> list[str]:
     """Return the packages that are not installed."""
-    return [package for module, package in PACKAGES.items() if not _found(module)]
+    return [package for module, package in PACKAGES.items() if not _is_installed(module)]
 
 
-def _found(module: str) -> bool:
+def _is_installed(module: str) -> bool:
     try:
         return find_spec(module) is not None
     except ModuleNotFoundError:

@@ -14,15 +14,15 @@ from tools.conformance.forms import Array, Case
 from tools.conformance.modules import CTAS, THREADS, TUPLES, batches, module
 
 
-def given(case: Case, seed: int) -> Array:
+def draw_operands(case: Case, seed: int) -> Array:
     """Return the operands of a case as its kernel reads them: `[column, thread, 2]` words of 64 bits."""
-    made = np.zeros((max(1, len(case.inputs)), TUPLES, 2), np.uint64)
+    words = np.zeros((max(1, len(case.inputs)), TUPLES, 2), np.uint64)
     for position, values in enumerate(draw(case, TUPLES, seed)):
         if values.ndim == 2:
-            made[position] = values
+            words[position] = values
         else:
-            made[position, :, 0] = values
-    return made
+            words[position, :, 0] = values
+    return words
 
 
 def empty(case: Case) -> Array:
@@ -33,12 +33,12 @@ def empty(case: Case) -> Array:
 def run(cases: list[Case], seed: int) -> Iterator[tuple[Case, Array, Array | Exception]]:
     """Yield each case with its operands and the results of the simulator, or its exception. Each case has its own
     module, because a run prepares the whole module."""
-    for where, version, together in batches(cases):
-        for case in together:
-            operands, results = given(case, seed), empty(case)
+    for target, version, batch in batches(cases):
+        for case in batch:
+            operands, results = draw_operands(case, seed), empty(case)
             try:
                 sim.run(
-                    parse(module(where, version, [case])), "c0", grid=CTAS, block=THREADS, args=[operands, results],
+                    parse(module(target, version, [case])), "c0", grid=CTAS, block=THREADS, args=[operands, results],
                     check="none", precision="hardware",
                 )  # fmt: skip
             except (PtxError, ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as why:

@@ -42,8 +42,10 @@ def emulate(source: Source, defines: list[str]) -> int:
     """Run one source's kernels with some macro definitions; print a line, and one per difference."""
     text = re.sub(r"#include <(cuda|cooperative|mma|cub|cute|cutlass).*", "", source.path.read_text(encoding="utf-8"))
     text = '#include "emulate.h"\n' + POOL.sub(r"\1 *\2 = (\1 *)emu_dynamic_shared;", text)
-    expanded = subprocess.run([*COMPILE, *defines, "-E", "-"], input=text, capture_output=True, text=True, check=False)
-    kernels = [entry for entry in source.kernels if entry.run and f"void {entry.name}(" in expanded.stdout]
+    preprocessor = subprocess.run(
+        [*COMPILE, *defines, "-E", "-"], input=text, capture_output=True, text=True, check=False
+    )
+    kernels = [entry for entry in source.kernels if entry.run and f"void {entry.name}(" in preprocessor.stdout]
     for entry in kernels:
         launch = f"emu_launch({entry.name}, arguments, dims);"
         text += f'\nextern "C" void run_{entry.name}(void **arguments, const int *dims) {{ {launch} }}'
@@ -53,8 +55,8 @@ def emulate(source: Source, defines: list[str]) -> int:
         if subprocess.run(command, input=text, capture_output=True, text=True, check=False).returncode:
             print(f"{source.path.name}: not plain C++")
             return 0
-        loaded = ctypes.CDLL(str(library))
-        faults = [fault for entry in kernels for fault in differences(loaded, entry)]
+        functions = ctypes.CDLL(str(library))
+        faults = [fault for entry in kernels for fault in differences(functions, entry)]
     print(
         f"{source.path.name} {' '.join(defines)}: {len(kernels)} kernels, {len(faults)} wrong outputs",
         *faults,

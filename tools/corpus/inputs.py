@@ -45,7 +45,7 @@ def _zeros(_rng: np.random.Generator, size: int) -> Values:
     return np.zeros(size)
 
 
-def _ones(_rng: np.random.Generator, size: int) -> Values:
+def _make_ones(_rng: np.random.Generator, size: int) -> Values:
     return np.ones(size)
 
 
@@ -65,7 +65,7 @@ def _permutation(rng: np.random.Generator, size: int) -> Values:
     return rng.permutation(size)
 
 
-def _sorted(rng: np.random.Generator, size: int, low: int = 0, high: int = 100) -> Values:
+def _draw_sorted(rng: np.random.Generator, size: int, low: int = 0, high: int = 100) -> Values:
     return np.sort(_integers(rng, size, low, high))
 
 
@@ -96,7 +96,7 @@ def _values(_rng: np.random.Generator, size: int, values: list[float]) -> Values
 
 INITIALISERS: dict[str, Initialiser] = {
     "zeros": _zeros,
-    "ones": _ones,
+    "ones": _make_ones,
     "fill": _fill,
     "arange": _arange,
     "normal": _normal,
@@ -104,7 +104,7 @@ INITIALISERS: dict[str, Initialiser] = {
     "integers": _integers,
     "bits": _zeros,
     "permutation": _permutation,
-    "sorted": _sorted,
+    "sorted": _draw_sorted,
     "offsets": _offsets,
     "positive_definite": _positive_definite,
     "values": _values,

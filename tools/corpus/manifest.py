@@ -137,7 +137,7 @@ class Manifest:
     files: tuple[File, ...]
 
 
-def described(text: bytes) -> tuple[str, str, list[str]]:
+def read_declarations(text: bytes) -> tuple[str, str, list[str]]:
     """Return the target, the PTX version and the entry names that a PTX text declares."""
     version = re.search(rb"^\s*\.version\s+([\d.]+)", text, re.M)
     target = re.search(rb"^\s*\.target\s+(\w+)", text, re.M)
@@ -175,20 +175,20 @@ def save(manifest: Manifest, directory: Path) -> None:
 
 def problems(manifest: Manifest, directory: Path) -> list[str]:
     """Return the mismatches between a manifest and the files beside it; empty if it is valid."""
-    found: list[str] = []
-    listed = {item.path for item in manifest.files}
-    found += [f"{path.name}: not in the manifest" for path in directory.glob("*.ptx") if path.name not in listed]
+    mismatches: list[str] = []
+    names = {item.path for item in manifest.files}
+    mismatches += [f"{path.name}: not in the manifest" for path in directory.glob("*.ptx") if path.name not in names]
     for item in manifest.files:
         path = directory / item.path
         if not path.exists():
-            found.append(f"{item.path}: missing")
+            mismatches.append(f"{item.path}: missing")
             continue
-        found += [f"{item.path}: {text}" for text in _file_problems(item, path.read_bytes())]
-    return found
+        mismatches += [f"{item.path}: {text}" for text in _file_problems(item, path.read_bytes())]
+    return mismatches
 
 
 def _file_problems(item: File, data: bytes) -> Iterator[str]:
-    target, version, names = described(data)
+    target, version, names = read_declarations(data)
     if digest(data) != item.sha256:
         yield "sha256 differs"
     if (target, version) != (item.target, item.ptx):

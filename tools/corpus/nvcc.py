@@ -12,7 +12,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from tools.corpus.manifest import CORPUS, File, Manifest, described, digest, save
+from tools.corpus.manifest import CORPUS, File, Manifest, digest, read_declarations, save
 from tools.corpus.packages import headers, install
 from tools.corpus.source import Build, Source, read
 
@@ -33,7 +33,7 @@ def main() -> None:
         build_producer(producer, sources, options.cache.resolve(), options.only)
 
 
-def build_producer(producer: str, sources: list[Source], cache: Path, only: str) -> None:
+def build_producer(producer: str, sources: list[Source], cache: Path, substring: str) -> None:
     """Write one producer's files and manifest; files whose source is not in `only` stay unchanged."""
     directory = CORPUS / producer
     directory.mkdir(parents=True, exist_ok=True)
@@ -42,7 +42,7 @@ def build_producer(producer: str, sources: list[Source], cache: Path, only: str)
         for build in source.builds:
             if build.producer == producer:
                 path = directory / file_name(source, build)
-                if only in source.path.name or not path.exists():
+                if substring in source.path.name or not path.exists():
                     path.write_bytes(relative(compile_ptx(source, build, cache), cache))
                 files.append(record(source, build, path))
     save(Manifest(producer, "tools.corpus.nvcc", tuple(files)), directory)
@@ -58,7 +58,7 @@ def file_name(source: Source, build: Build) -> str:
 def record(source: Source, build: Build, path: Path) -> File:
     """Return the manifest's record of a file that was built."""
     data = path.read_bytes()
-    target, version, names = described(data)
+    target, version, names = read_declarations(data)
     notes = ["absolute paths in .file lines made relative"] if b".file" in data else []
     notes += ["hashes of paths in internal names zeroed"] if b"_INTERNAL_00000000" in data else []
     note = "; ".join(notes) or None

@@ -43,19 +43,19 @@ def compile_ptx(source: Source, build: Build, cache: Path) -> bytes:
     library.nvrtcCreateProgram(ctypes.byref(program), text, source.path.name.encode(), 0, None, None)
     architecture = f"--gpu-architecture={build.target.replace('sm_', 'compute_')}"
     options = [architecture, "-std=c++17", *build.flags, *(f"-I{path}" for path in headers(directory))]
-    encoded = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
+    c_options = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
     with contextlib.chdir("/"):  # debug information contains the working directory
-        status = library.nvrtcCompileProgram(program, len(options), encoded)
+        status = library.nvrtcCompileProgram(program, len(options), c_options)
     if status != 0:
         raise RuntimeError(f"{source.path.name}: {_text(library, 'ProgramLog', program).decode(errors='replace')}")
     return _text(library, "PTX", program)
 
 
-def _text(library: ctypes.CDLL, what: str, program: ctypes.c_void_p) -> bytes:
+def _text(library: ctypes.CDLL, item: str, program: ctypes.c_void_p) -> bytes:
     size = ctypes.c_size_t()
-    getattr(library, f"nvrtcGet{what}Size")(program, ctypes.byref(size))
+    getattr(library, f"nvrtcGet{item}Size")(program, ctypes.byref(size))
     buffer = ctypes.create_string_buffer(size.value)
-    getattr(library, f"nvrtcGet{what}")(program, buffer)
+    getattr(library, f"nvrtcGet{item}")(program, buffer)
     return buffer.value
 
 

@@ -60,5 +60,7 @@ def install(compiler: str, cache: Path) -> Path:
 
 def headers(directory: Path) -> list[str]:
     """Return the include directories of an installed compiler; wheels of CUDA 12 and 13 differ in layout."""
-    found = [path for path in sorted(directory.glob("nvidia/*/include")) if any(path.iterdir())]
-    return [str(path) for path in found] + [str(path / "cccl") for path in found if (path / "cccl").exists()]
+    directories = [path for path in sorted(directory.glob("nvidia/*/include")) if any(path.iterdir())]
+    return [str(path) for path in directories] + [
+        str(path / "cccl") for path in directories if (path / "cccl").exists()
+    ]

@@ -67,15 +67,15 @@ def read(path: Path) -> Source:
     for line in path.read_text(encoding="utf-8").splitlines():
         if not line.startswith("//! "):
             continue
-        word, _, rest = line[4:].partition(" ")
+        word, _, arguments_text = line[4:].partition(" ")
         if word == "build":
-            builds.append(_build(rest.split()))
+            builds.append(_build(arguments_text.split()))
         elif word == "kernel":
-            name, algorithm = rest.split()
+            name, algorithm = arguments_text.split()
             kernels.append((name, algorithm, {}))
         else:
             clauses = kernels[-1][2]
-            clauses[word] = f"{clauses[word]} {rest}" if word in clauses else rest
+            clauses[word] = f"{clauses[word]} {arguments_text}" if word in clauses else arguments_text
     return Source(path, tuple(builds), tuple(_kernel(*kernel) for kernel in kernels))
 
 
@@ -106,15 +106,15 @@ def _kernel(name: str, algorithm: str, clauses: dict[str, str]) -> Entry:
 
 
 def _argument(word: str) -> Argument:
-    name, _, rest = word.partition("=")
-    if rest.startswith("map("):
-        array, *options = rest[4:-1].split(",")
+    name, _, arguments_text = word.partition("=")
+    if arguments_text.startswith("map("):
+        array, *options = arguments_text[4:-1].split(",")
         pairs = dict(option.split("=") for option in options)
         dims, box = (tuple(int(n) for n in pairs[key].split("x")) for key in ("dims", "box"))
         return TensorMap(name, array, DTYPES[pairs.get("type", "f32")], dims, box, pairs.get("swizzle", "none"))
-    match = re.fullmatch(r"(\w+)\[([\d,]+)\]:(\w+)(?:\((.*)\))?(!?)", rest)
+    match = re.fullmatch(r"(\w+)\[([\d,]+)\]:(\w+)(?:\((.*)\))?(!?)", arguments_text)
     if match is None:
-        kind, _, value = rest.partition(":")
+        kind, _, value = arguments_text.partition(":")
         return Scalar(name, DTYPES[kind], ast.literal_eval(value))
     shape = tuple(int(n) for n in match[2].split(","))
     return Array(name, DTYPES[match[1]], shape, match[3], _parameters(match[4]), match[5] == "!")

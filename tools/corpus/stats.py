@@ -46,25 +46,25 @@ def files() -> Iterator[tuple[Path, File]]:
 
 def counts() -> Iterator[str]:
     """Yield one line per measure, then one per producer."""
-    listed = list(files())
-    entries = [entry for _, item in listed for entry in item.entries]
-    texts = [path.read_text(encoding="latin-1") for path, _ in listed]
-    yield f"files       {len(listed)}"
+    items = list(files())
+    entries = [entry for _, item in items for entry in item.entries]
+    texts = [path.read_text(encoding="latin-1") for path, _ in items]
+    yield f"files       {len(items)}"
     yield f"bytes       {sum(len(text) for text in texts)}"
     runnable = sum(entry.run is not None for entry in entries)
     yield f"kernels     {len(entries)}, {runnable} of them with a launch and a reference"
     yield f"algorithms  {len({entry.algorithm for entry in entries})}"
     yield f"opcodes     {len({opcode for text in texts for opcode in opcodes(text)})}"
-    yield f"targets     {' '.join(sorted({item.target for _, item in listed}))}"
-    yield f"ptx         {' '.join(sorted({item.ptx for _, item in listed}))}"
-    for name, count in sorted(Counter(path.parent.name for path, _ in listed).items()):
-        versions = sorted({item.version for path, item in listed if path.parent.name == name})
-        kernels = sum(len(item.entries) for path, item in listed if path.parent.name == name)
-        size = sum(path.stat().st_size for path, _ in listed if path.parent.name == name)
+    yield f"targets     {' '.join(sorted({item.target for _, item in items}))}"
+    yield f"ptx         {' '.join(sorted({item.ptx for _, item in items}))}"
+    for name, count in sorted(Counter(path.parent.name for path, _ in items).items()):
+        versions = sorted({item.version for path, item in items if path.parent.name == name})
+        kernels = sum(len(item.entries) for path, item in items if path.parent.name == name)
+        size = sum(path.stat().st_size for path, _ in items if path.parent.name == name)
         yield f"  {name:10} {count:4} files {kernels:4} kernels {size:8} bytes, {' '.join(versions)}"
 
 
-def stripped(text: str) -> str:
+def strip_text(text: str) -> str:
     """Return the text without comments, strings, trailing NUL and line information."""
     text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", text.rstrip("\0"), flags=re.S)
     return re.sub(r'"[^"\n]*"|^\s*\.(loc|file)\s[^\n]*', " ", text, flags=re.M)
@@ -72,7 +72,7 @@ def stripped(text: str) -> str:
 
 def statements(text: str) -> Iterator[tuple[str, str]]:
     """Yield the opcode with modifiers, and the operands, of every instruction."""
-    for statement in re.split(r"[;{}]", re.sub(r"^\s*[\w$]+:", ";", stripped(text), flags=re.M)):
+    for statement in re.split(r"[;{}]", re.sub(r"^\s*[\w$]+:", ";", strip_text(text), flags=re.M)):
         match = re.fullmatch(r"(?:@!?\s*[%\w$]+\s+)?([a-z]\w*(?:[.:]+\w+)*)(?:\s(.*))?", statement.strip(), re.S)
         if match is not None:
             yield match[1], match[2] or ""
@@ -85,7 +85,7 @@ def opcodes(text: str) -> set[str]:
 
 def bodies(text: str) -> Iterator[tuple[str, str]]:
     """Yield the name and body of every entry."""
-    text = stripped(text)
+    text = strip_text(text)
     for match in re.finditer(r"\.entry\s+([\w$.]+)", text):
         start = text.find("{", match.end())
         depth, end = 1, start + 1
@@ -122,8 +122,8 @@ def ptxas() -> Path | None:
     spec = importlib.util.find_spec("nvidia")
     roots = list(spec.submodule_search_locations or []) if spec else []
     wheels = [path for root in roots for path in sorted(Path(root).glob("cu*/bin/ptxas"))]
-    found = shutil.which("ptxas")
-    return wheels[-1] if wheels else Path(found) if found else None
+    on_path = shutil.which("ptxas")
+    return wheels[-1] if wheels else Path(on_path) if on_path else None
 
 
 def refusal(path: Path, item: File) -> str | None:

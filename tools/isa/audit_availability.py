@@ -1,4 +1,4 @@
-"""Audits the availability and vector widths of rows against ptxas: exactly as the table says.
+"""Audits the availability and vector widths of rows against ptxas: both must agree exactly.
 
     python -m tools.isa.audit_availability [--opcode ld] [--seed 1] [--show 40]
 
@@ -19,7 +19,7 @@ from pyptx.isa import lookup, table
 from pyptx.isa.model import Choice, Form, Match, Slot
 from pyptx.isa.targets import NEWEST_PTX, find_target
 from tools.isa.audit_mutants import our_verdicts
-from tools.isa.audit_spellings import TARGETS, Place, own_places, places_below
+from tools.isa.audit_spellings import TARGETS, Place, list_first_places, places_below
 from tools.isa.ptxas import Case, verdicts
 from tools.isa.synthesize import instruction
 
@@ -32,55 +32,57 @@ _BYTES = frozenset("b8 u8 s8 b16 u16 s16".split())
 def bindings(row: Form, draw: random.Random) -> Iterator[lookup.Bindings]:
     """Yield one spelling with only the row's requirements, and one per choice with further requirements."""
     sequences = lookup.list_sequences(row)
-    plain = [sequence for sequence in sequences if all(_undated(slot) for slot in sequence)]
-    yield _filled(draw.choice(plain or sequences), None, draw)
-    dated = {(slot.name, choice): sequence for sequence in sequences for slot in sequence for choice in slot.choices
-             if choice.available}  # fmt: skip
-    for (name, choice), sequence in dated.items():
-        yield _filled(sequence, (name, choice), draw)
+    plain = [sequence for sequence in sequences if all(_list_choices_without_requirement(slot) for slot in sequence)]
+    yield _bind_slots(draw.choice(plain or sequences), None, draw)
+    sequence_of = {
+        (slot.name, choice): sequence
+        for sequence in sequences for slot in sequence for choice in slot.choices if choice.available
+    }  # fmt: skip
+    for (name, choice), sequence in sequence_of.items():
+        yield _bind_slots(sequence, (name, choice), draw)
 
 
-def _undated(slot: Slot) -> list[Choice]:
+def _list_choices_without_requirement(slot: Slot) -> list[Choice]:
     return [choice for choice in slot.choices if choice.available is None]
 
 
-def _filled(
-    sequence: tuple[Slot, ...], fixed: tuple[str, Choice] | None, draw: random.Random
+def _bind_slots(
+    sequence: tuple[Slot, ...], pin: tuple[str, Choice] | None, draw: random.Random
 ) -> lookup.Bindings:  # fmt: skip
     """Return a spelling with one position fixed and the fewest requirements in the others."""
     return tuple(
-        fixed if fixed is not None and slot.name == fixed[0] and fixed[1] in slot.choices
-        else (slot.name, draw.choice(_undated(slot) or slot.choices))
+        pin if pin is not None and slot.name == pin[0] and pin[1] in slot.choices
+        else (slot.name, draw.choice(_list_choices_without_requirement(slot) or slot.choices))
         for slot in sequence
     )  # fmt: skip
 
 
 def places(match: Match) -> Iterator[Place]:
     """Yield every target of the newest PTX version, the first places that have a spelling, and those just below."""
-    removed = match.form.removed
+    removal = match.form.removed
     for name in TARGETS:
         yield Place(find_target(name), NEWEST_PTX)
-    for own in own_places(match.needs, removed):
-        yield own
-        yield from places_below(match.needs, own, removed)
+    for place in list_first_places(match.needs, removal):
+        yield place
+        yield from places_below(match.needs, place, removal)
 
 
 def offers(match: Match, place: Place) -> bool:
     """Return whether the table offers a spelling at a place."""
-    removed = match.form.removed
-    gone = removed is not None and removed.on(place.where, place.version)
-    return not gone and all(need.on(place.where, place.version) for need in match.needs)
+    removal = match.form.removed
+    is_removed = removal is not None and removal.on(place.target, place.version)
+    return not is_removed and all(need.on(place.target, place.version) for need in match.needs)
 
 
-def placed(rows: Sequence[Form], draw: random.Random, targets: Sequence[str] = TARGETS) -> dict[Case, bool]:
+def expect_offers(rows: Sequence[Form], draw: random.Random, targets: Sequence[str] = TARGETS) -> dict[Case, bool]:
     """Return spellings of rows at each of their places, and whether the table offers them there."""
     expected: dict[Case, bool] = {}
     for row in rows:
-        for bound in bindings(row, draw):
-            match = lookup.match_of(row, bound)
+        for binding in bindings(row, draw):
+            match = lookup.match_of(row, binding)
             text = instruction(match, match.signatures[0])
             for place in places(match):
-                if place.where.name not in targets:
+                if place.target.name not in targets:
                     continue
                 expected[_case(text, match, place)] = offers(match, place)
     return expected
@@ -88,55 +90,57 @@ def placed(rows: Sequence[Form], draw: random.Random, targets: Sequence[str] = T
 
 def _case(text: str, match: Match, place: Place) -> Case:
     group = f"{match.form.opcode}{match.chosen.get('cta_group', '')}"
-    return Case(text, place.where.name, place.version, group)
+    return Case(text, place.target.name, place.version, group)
 
 
-def resized(rows: Sequence[Form], draw: random.Random) -> dict[Case, bool]:
+def expect_acceptance(rows: Sequence[Form], draw: random.Random) -> dict[Case, bool]:
     """Return a spelling of every vector of every row, in every width, and whether `check` accepts it."""
-    found: dict[Case, None] = {}
+    cases: dict[Case, None] = {}
     for row in rows:
-        for bound in _vectors(row, draw):
-            match = lookup.match_of(row, bound)
+        for binding in _vectors(row, draw):
+            match = lookup.match_of(row, binding)
             text = instruction(match, match.signatures[0])
-            own = Place(own_places(match.needs, row.removed)[0].where, NEWEST_PTX)
-            if offers(match, own):
-                found |= dict.fromkeys(_case(other, match, own) for other in _resized(text))
-    return {case: why is None for case, why in our_verdicts(list(found)).items()}
+            place = Place(list_first_places(match.needs, row.removed)[0].target, NEWEST_PTX)
+            if offers(match, place):
+                cases |= dict.fromkeys(_case(variant, match, place) for variant in _vary_width(text))
+    return {case: why is None for case, why in our_verdicts(list(cases)).items()}
 
 
 def has_vectors(row: Form) -> bool:
     """Return whether a row has a vector whose width is one of its modifiers."""
-    return any(_sized(slot) for sequence in lookup.list_sequences(row) for slot in sequence)
+    return any(_has_width(slot) for sequence in lookup.list_sequences(row) for slot in sequence)
 
 
-def _sized(slot: Slot) -> bool:
+def _has_width(slot: Slot) -> bool:
     return any(_VECTOR.fullmatch(choice.modifiers[0]) for choice in slot.choices)
 
 
 def _vectors(row: Form, draw: random.Random) -> Iterator[lookup.Bindings]:
     sequence = draw.choice(lookup.list_sequences(row))
     for slot in sequence:
-        if not _sized(slot):
+        if not _has_width(slot):
             continue
-        types = next((other for other in sequence if other.name == "type"), slot)
+        types = next((type_slot for type_slot in sequence if type_slot.name == "type"), slot)
         for choice in slot.choices:
             for type in types.choices if types is not slot else [choice]:
-                fixed = {slot: choice, types: type}
-                filled = _filled(sequence, None, draw)
-                yield tuple((name, fixed.get(at, made)) for at, (name, made) in zip(sequence, filled, strict=True))
+                pins = {slot: choice, types: type}
+                binding = _bind_slots(sequence, None, draw)
+                yield tuple(
+                    (name, pins.get(part, default)) for part, (name, default) in zip(sequence, binding, strict=True)
+                )
 
 
-def _resized(text: str) -> Iterator[str]:
+def _vary_width(text: str) -> Iterator[str]:
     width, vector = re.search(r"\.v([248])\b", text), _BRACES.search(text)
     if width is None or vector is None or vector[0].count(",") + 1 != int(width[1]):
         return
     opcode, byte = text.split(".")[0], any(modifier in _BYTES for modifier in text.split(" ")[0].split("."))
     if opcode == "mov":
         return  # A special register of several elements is a vector under one name.
-    for other in WIDTHS:
-        if other < 8 or not byte:  # ptxas parses these, and corrupts its own memory when it compiles them.
-            elements = "{" + ", ".join(f"{vector[1]}{at}" for at in range(other)) + "}"
-            yield text.replace(vector[0], elements, 1).replace(width[0], f".v{other}", 1)
+    for size in WIDTHS:
+        if size < 8 or not byte:  # ptxas parses these, and corrupts its own memory when it compiles them.
+            elements = "{" + ", ".join(f"{vector[1]}{index}" for index in range(size)) + "}"
+            yield text.replace(vector[0], elements, 1).replace(width[0], f".v{size}", 1)
     if opcode != "sust":  # ptxas accepts one register in place of a vector.
         yield text.replace(vector[0], f"{vector[1]}0", 1).replace(width[0], "", 1)
 
@@ -156,12 +160,12 @@ def main(argv: list[str] | None = None) -> int:
     options.add_argument("--opcode")
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--show", type=int, default=40, help="how many disagreements to print")
-    given = options.parse_args(argv)
-    rows = [row for row in table.list_all_rows() if given.opcode in (None, row.opcode)]
-    draw = random.Random(given.seed)
-    expected = placed(rows, draw) | resized(rows, draw)
+    arguments = options.parse_args(argv)
+    rows = [row for row in table.list_all_rows() if arguments.opcode in (None, row.opcode)]
+    draw = random.Random(arguments.seed)
+    expected = expect_offers(rows, draw) | expect_acceptance(rows, draw)
     wrong = disagreements(expected)
-    for line in wrong[: given.show]:
+    for line in wrong[: arguments.show]:
         print(line)
     print(f"{len(rows)} rows, {len(expected)} cases, {len(wrong)} disagreements with ptxas")
     return 1 if wrong else 0

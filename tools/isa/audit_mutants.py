@@ -26,45 +26,45 @@ def our_verdicts(cases: Sequence[Case]) -> dict[Case, str | None]:
     by_header: defaultdict[tuple[str, tuple[int, int], bool], list[Case]] = defaultdict(list)
     for case in cases:
         by_header[case.target, case.version, "q_samplerref" in case.text].append(case)
-    found: dict[Case, str | None] = {}
-    for (where, version, _), same in by_header.items():
-        same.sort(key=lambda case: case.group)
-        for start in range(0, len(same), _CHUNK):
-            found |= _ours(same[start : start + _CHUNK], where, version)
-    return found
+    reasons: dict[Case, str | None] = {}
+    for (target, version, _), group in by_header.items():
+        group.sort(key=lambda case: case.group)
+        for start in range(0, len(group), _CHUNK):
+            reasons |= _ours(group[start : start + _CHUNK], target, version)
+    return reasons
 
 
-def _ours(cases: list[Case], where: str, version: tuple[int, int]) -> dict[Case, str | None]:
-    text, at_line = module_text(cases, where, version)
+def _ours(cases: list[Case], target: str, version: tuple[int, int]) -> dict[Case, str | None]:
+    text, case_of_line = module_text(cases, target, version)
     module, problems = parse(text, recover=True)
     why: dict[int, str] = {}
     for diagnostic in (*problems, *check(module)):
-        if diagnostic.severity is Severity.ERROR and diagnostic.line in at_line:
-            why.setdefault(at_line[diagnostic.line], f"{diagnostic.code} {diagnostic.message}")
+        if diagnostic.severity is Severity.ERROR and diagnostic.line in case_of_line:
+            why.setdefault(case_of_line[diagnostic.line], f"{diagnostic.code} {diagnostic.message}")
     return {case: why.get(index) for index, case in enumerate(cases)}
 
 
-def report(wanted: Sequence[Mutant], show: int, least: float = 0.99, least_in_stratum: float = 0.95) -> bool:
+def report(mutants: Sequence[Mutant], show: int, least: float = 0.99, least_in_stratum: float = 0.95) -> bool:
     """Print the agreement; return whether it suffices."""
-    ours = our_verdicts([mutant.case for mutant in wanted])
-    theirs = dict(verdicts([mutant.case for mutant in wanted]))
-    tried, differing, rejected = Counter[str](), Counter[str](), 0
-    for mutant in wanted:
-        tried[mutant.stratum] += 1
+    ours = our_verdicts([mutant.case for mutant in mutants])
+    theirs = dict(verdicts([mutant.case for mutant in mutants]))
+    totals, differing, rejections = Counter[str](), Counter[str](), 0
+    for mutant in mutants:
+        totals[mutant.stratum] += 1
         mine, judge = ours[mutant.case], theirs[mutant.case]
-        rejected += judge is not None
+        rejections += judge is not None
         if (mine is None) != (judge is None):
             differing[mutant.stratum] += 1
             if sum(differing.values()) <= show:
                 header = f"{mutant.case.target} {mutant.case.version[0]}.{mutant.case.version[1]}"
                 print(f"{mutant.stratum:9} {mutant.case.text[:140]}  [{header}]\n    ptxas: {judge}\n    check: {mine}")
     good = True
-    for stratum in tried:
-        share = 1 - differing[stratum] / tried[stratum]
+    for stratum in totals:
+        share = 1 - differing[stratum] / totals[stratum]
         good &= share >= least_in_stratum
-        print(f"{stratum:10} {tried[stratum]:6} mutants, {differing[stratum]:5} disagreements, agreement {share:.2%}")
-    share = 1 - sum(differing.values()) / sum(tried.values())
-    print(f"{'all':10} {sum(tried.values()):6} mutants, ptxas rejects {rejected}, agreement {share:.2%}")
+        print(f"{stratum:10} {totals[stratum]:6} mutants, {differing[stratum]:5} disagreements, agreement {share:.2%}")
+    share = 1 - sum(differing.values()) / sum(totals.values())
+    print(f"{'all':10} {sum(totals.values()):6} mutants, ptxas rejects {rejections}, agreement {share:.2%}")
     return good and share >= least
 
 
@@ -80,9 +80,9 @@ def main() -> int:
     source = Source(arguments.seed, arguments.opcode)
     strata = [arguments.stratum] if arguments.stratum else list(STRATA)
     mutants: dict[Case, Mutant] = {}
-    for tried in range(20 * arguments.count):
-        made = source.mutant(strata[tried % len(strata)])
-        mutants.setdefault(made.case, made)
+    for attempt in range(20 * arguments.count):
+        mutant = source.mutant(strata[attempt % len(strata)])
+        mutants.setdefault(mutant.case, mutant)
         if len(mutants) == arguments.count:
             break
     return 0 if report(list(mutants.values()), arguments.show) else 1

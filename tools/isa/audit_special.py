@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 
 from pyptx.isa.special import COMPONENTS, SPECIAL_REGISTERS, SpecialRegister
-from tools.isa.audit_spellings import Place, own_places, places_below
+from tools.isa.audit_spellings import Place, list_first_places, places_below
 from tools.isa.ptxas import module_error
 
 
@@ -30,7 +30,7 @@ def module(register: SpecialRegister, declaration: str, instruction: str, place:
     directive = f"{register.requires} 16" if register.requires else ""
     version = f"{place.version[0]}.{place.version[1]}"
     return (
-        f".version {version}\n.target {place.where.name}\n.address_size 64\n"
+        f".version {version}\n.target {place.target.name}\n.address_size 64\n"
         f".visible .entry k() {directive} {{ {declaration} {instruction} ret; }}\n"
     )
 
@@ -38,13 +38,13 @@ def module(register: SpecialRegister, declaration: str, instruction: str, place:
 def disagreements() -> Iterator[str | None]:
     """Yield, for each read at each place, None or how ptxas contradicts the table."""
     for register in SPECIAL_REGISTERS:
-        for own in own_places([register.available]):
+        for place in list_first_places([register.available]):
             for declaration, instruction in reads(register):
-                error = module_error(module(register, declaration, instruction, own), own.where.name)
-                yield f"{instruction} {own}: {error}" if error else None
+                error = module_error(module(register, declaration, instruction, place), place.target.name)
+                yield f"{instruction} {place}: {error}" if error else None
             declaration, instruction = next(iter(reads(register)))
-            for below in places_below([register.available], own):
-                error = module_error(module(register, declaration, instruction, below), below.where.name)
+            for below in places_below([register.available], place):
+                error = module_error(module(register, declaration, instruction, below), below.target.name)
                 yield None if error else f"{instruction} {below}: accepted"
 
 

@@ -28,70 +28,72 @@ TARGETS = tuple(name for name in FIRST_PTX if find_target(name).arch >= 20 and f
 class Place:
     """A module header: a target and a PTX version."""
 
-    where: Target
+    target: Target
     version: Version
 
 
-def own_places(needs: Iterable[Availability], removed: Availability | None = None) -> list[Place]:
+def list_first_places(needs: Iterable[Availability], removal: Availability | None = None) -> list[Place]:
     """Return the first place that meets the requirements, for each of their alternatives: lowest version, then lowest
     target. There is one place per suffix and family, so that every alternative of a row is tried. A form that was
     removed before the oldest version tried here is tried at an older one."""
     best: dict[tuple[str, int], Place] = {}
     for name in TARGETS:
-        where = find_target(name)
-        firsts = [n.find_first_version(where) for n in needs]
+        target = find_target(name)
+        firsts = [n.find_first_version(target) for n in needs]
         if None in firsts:
             continue
         version = max([OLDEST_PTX, FIRST_PTX[name], *(f for f in firsts if f)])
-        if removed and removed.on(where, version):
+        if removal and removal.on(target, version):
             continue
-        key = (where.suffix, where.arch // 10 if where.suffix else 0)
+        key = (target.suffix, target.arch // 10 if target.suffix else 0)
         if key not in best or version < best[key].version:
-            best[key] = Place(where, version)
+            best[key] = Place(target, version)
     plain = [p for (suffix, _), p in best.items() if not suffix]
-    return plain or list(best.values()) or _places_of_old(needs, removed)
+    return plain or list(best.values()) or _places_of_old(needs, removal)
 
 
-def _places_of_old(needs: Iterable[Availability], removed: Availability | None) -> list[Place]:
-    where = find_target("sm_13")
+def _places_of_old(needs: Iterable[Availability], removal: Availability | None) -> list[Place]:
+    target = find_target("sm_13")
     versions = [
-        v for v in PTX_VERSIONS if FIRST_PTX["sm_13"] <= v < OLDEST_PTX and not (removed and removed.on(where, v))
+        v for v in PTX_VERSIONS if FIRST_PTX["sm_13"] <= v < OLDEST_PTX and not (removal and removal.on(target, v))
     ]
-    return [Place(where, v) for v in versions if all(n.on(where, v) for n in needs)][:1]
+    return [Place(target, v) for v in versions if all(n.on(target, v) for n in needs)][:1]
 
 
-def places_below(needs: Iterable[Availability], own: Place, removed: Availability | None = None) -> list[Place]:
+def places_below(needs: Iterable[Availability], place: Place, removal: Availability | None = None) -> list[Place]:
     """Return the nearest places that lack the form: one PTX version lower, one target lower, and after its removal."""
-    gone = [Place(own.where, v) for v in PTX_VERSIONS if v > own.version and removed and removed.on(own.where, v)]
-    below = gone[:1]
-    lower_versions = [v for v in PTX_VERSIONS if max(OLDEST_PTX, FIRST_PTX[own.where.name]) <= v < own.version]
+    places_of_removal = [
+        Place(place.target, v) for v in PTX_VERSIONS if v > place.version and removal and removal.on(place.target, v)
+    ]
+    below = places_of_removal[:1]
+    lower_versions = [v for v in PTX_VERSIONS if max(OLDEST_PTX, FIRST_PTX[place.target.name]) <= v < place.version]
     if lower_versions:
-        below.append(Place(own.where, lower_versions[-1]))
+        below.append(Place(place.target, lower_versions[-1]))
     lacking = [
         find_target(name)
         for name in TARGETS
-        if FIRST_PTX[name] <= own.version and any(n.find_first_version(find_target(name)) is None for n in needs)
+        if FIRST_PTX[name] <= place.version and any(n.find_first_version(find_target(name)) is None for n in needs)
     ]
-    older = [t for t in lacking if t.arch <= own.where.arch]
+    older = [t for t in lacking if t.arch <= place.target.arch]
     if older:
-        below.append(Place(max(older, key=lambda t: (t.arch, t.suffix != "")), own.version))
+        below.append(Place(max(older, key=lambda t: (t.arch, t.suffix != "")), place.version))
     return below
 
 
 def cases(rows: Iterable[Form], below: bool) -> Iterator[Case]:
     """Yield every spelling with every operand list, at its first places or at the places below."""
     for row in rows:
-        for bound in lookup.spellings(row):
-            yield from cases_of(row, bound, below)
+        for binding in lookup.spellings(row):
+            yield from cases_of(row, binding, below)
 
 
-def cases_of(row: Form, bound: lookup.Bindings, below: bool) -> Iterator[Case]:
+def cases_of(row: Form, binding: lookup.Bindings, below: bool) -> Iterator[Case]:
     """Yield the cases of one spelling."""
-    match = lookup.match_of(row, bound)
-    own = own_places(match.needs, row.removed)
-    for place in [b for o in own for b in places_below(match.needs, o, row.removed)] if below else own:
+    match = lookup.match_of(row, binding)
+    firsts = list_first_places(match.needs, row.removed)
+    for place in [b for o in firsts for b in places_below(match.needs, o, row.removed)] if below else firsts:
         for text in list(instructions(match))[: 1 if below else None]:
-            yield Case(text, place.where.name, place.version, f"{row.opcode}{match.chosen.get('cta_group', '')}")
+            yield Case(text, place.target.name, place.version, f"{row.opcode}{match.chosen.get('cta_group', '')}")
 
 
 def rows_of(section: str | None, opcode: str | None) -> tuple[Form, ...]:
@@ -112,17 +114,17 @@ def main() -> int:
     )
     options.add_argument("--show", type=int, default=40, help="how many disagreements to print")
     arguments = options.parse_args()
-    tried = list(cases(rows_of(arguments.section, arguments.opcode), arguments.below))
-    spelled = len({case.text.split(" ")[0] for case in tried})
-    if arguments.sample and arguments.sample < len(tried):
-        tried = random.Random(arguments.seed).sample(tried, arguments.sample)
-    disagreements = [(case, why) for case, why in verdicts(tried) if (why is None) == arguments.below]
+    attempts = list(cases(rows_of(arguments.section, arguments.opcode), arguments.below))
+    spelling_count = len({case.text.split(" ")[0] for case in attempts})
+    if arguments.sample and arguments.sample < len(attempts):
+        attempts = random.Random(arguments.seed).sample(attempts, arguments.sample)
+    disagreements = [(case, why) for case, why in verdicts(attempts) if (why is None) == arguments.below]
     for case, why in disagreements[: arguments.show]:
         print(f"{case.text[:150]}   PTX {case.version[0]}.{case.version[1]} {case.target}: {why or 'accepted'}")
     reasons = Counter(why.split("'")[0] if why else "accepted" for _, why in disagreements)
     for reason, count in reasons.most_common(12):
         print(f"{count:8} {reason}")
-    print(f"{spelled} spellings, {len(tried)} cases, {len(disagreements)} disagreements with ptxas")
+    print(f"{spelling_count} spellings, {len(attempts)} cases, {len(disagreements)} disagreements with ptxas")
     return 1 if disagreements else 0
 
 

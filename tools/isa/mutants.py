@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pyptx.isa import lookup, table
 from pyptx.isa.targets import FIRST_PTX, PTX_VERSIONS, find_target
 from pyptx.types import ALL
-from tools.isa.audit_spellings import OLDEST_PTX, TARGETS, own_places
+from tools.isa.audit_spellings import OLDEST_PTX, TARGETS, list_first_places
 from tools.isa.ptxas import Case
 from tools.isa.synthesize import instruction
 
@@ -43,10 +43,10 @@ class _Text:
 
 def split(text: str) -> _Text:
     """Split a synthesized instruction; commas inside brackets do not separate operands."""
-    head, _, rest = text.rstrip(";").partition(" ")
+    head, _, operand_text = text.rstrip(";").partition(" ")
     operands: list[str] = []
     depth = 0
-    for piece in rest.split(", ") if rest else ():
+    for piece in operand_text.split(", ") if operand_text else ():
         if depth:
             operands[-1] += ", " + piece
         else:
@@ -68,23 +68,23 @@ class Source:
         opcode = self.random.choice(self.opcodes)
         row = self.random.choice(table.find_rows(opcode))
         sequence = self.random.choice(lookup.list_sequences(row))
-        bound = tuple((slot.name, self.random.choice(slot.choices)) for slot in sequence)
-        match = lookup.match_of(row, bound)
-        places = own_places([*match.needs], row.removed)
+        binding = tuple((slot.name, self.random.choice(slot.choices)) for slot in sequence)
+        match = lookup.match_of(row, binding)
+        places = list_first_places([*match.needs], row.removed)
         if not places or not match.signatures:
             return self.legal()
         place = self.random.choice(places)
         text = instruction(match, self.random.choice(match.signatures))
-        return Case(text, place.where.name, place.version, f"{opcode}{match.chosen.get('cta_group', '')}")
+        return Case(text, place.target.name, place.version, f"{opcode}{match.chosen.get('cta_group', '')}")
 
     def mutant(self, stratum: str) -> Mutant:
         """Return a mutant of this stratum."""
         while True:
             case = self.legal()
-            made = _MUTATIONS[stratum](self, case)
-            if made is not None and made != case:
-                group = f"{made.group}{'.cta_group::2' * ('cta_group::2' in made.text)}"
-                return Mutant(replace(made, group=group), stratum, case.text)
+            mutation = _MUTATIONS[stratum](self, case)
+            if mutation is not None and mutation != case:
+                group = f"{mutation.group}{'.cta_group::2' * ('cta_group::2' in mutation.text)}"
+                return Mutant(replace(mutation, group=group), stratum, case.text)
 
     def modifier(self, case: Case) -> Case | None:
         """Replace, remove, insert or swap a modifier that is not a type."""
@@ -111,8 +111,8 @@ class Source:
         places = [i for i, m in enumerate(text.head) if i and m in _TYPES]
         if not places:
             return None
-        known = [m for m in self.families[text.head[0]] if m in _TYPES]
-        text.head[self.random.choice(places)] = self.random.choice(known if self.random.random() < 0.7 else _TYPES)
+        types = [m for m in self.families[text.head[0]] if m in _TYPES]
+        text.head[self.random.choice(places)] = self.random.choice(types if self.random.random() < 0.7 else _TYPES)
         return replace(case, text=str(text))
 
     def count(self, case: Case) -> Case | None:
@@ -140,8 +140,8 @@ class Source:
         """Move it to another legal header."""
         name = self.random.choice(TARGETS)
         versions = [v for v in PTX_VERSIONS if v >= max(OLDEST_PTX, FIRST_PTX[name])]
-        moved = replace(case, target=name, version=self.random.choice(versions))
-        return moved if _declarable(moved) else None
+        candidate = replace(case, target=name, version=self.random.choice(versions))
+        return candidate if _declarable(candidate) else None
 
 
 def _declarable(case: Case) -> bool:

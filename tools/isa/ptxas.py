@@ -54,21 +54,21 @@ def verdicts(cases: Iterable[Case]) -> Iterator[tuple[Case, str | None]]:
     by_header: defaultdict[tuple[str, Version, bool], list[Case]] = defaultdict(list)
     for case in cases:
         by_header[case.target, case.version, "q_samplerref" in case.text].append(case)
-    for (target, version, _), same_header in by_header.items():
-        same_header.sort(key=lambda case: case.group)
-        for start in range(0, len(same_header), _CHUNK):
-            yield from _judge(same_header[start : start + _CHUNK], target, version)
+    for (target, version, _), group in by_header.items():
+        group.sort(key=lambda case: case.group)
+        for start in range(0, len(group), _CHUNK):
+            yield from _judge(group[start : start + _CHUNK], target, version)
 
 
 def _judge(cases: Sequence[Case], target: str, version: Version) -> Iterator[tuple[Case, str | None]]:
     left = list(cases)
     while left:
-        rejected = _run(left, target, version)
-        for index, why in rejected.items():
+        rejections = _run(left, target, version)
+        for index, why in rejections.items():
             yield left[index], why
-        if not rejected:
+        if not rejections:
             break
-        left = [case for index, case in enumerate(left) if index not in rejected]
+        left = [case for index, case in enumerate(left) if index not in rejections]
     for case in left:
         yield case, None
 
@@ -80,34 +80,34 @@ def module_text(cases: Sequence[Case], target: str, version: Version) -> tuple[s
     lines = [f".version {version[0]}.{version[1]}", f".target {target}{mode}"]
     if version >= OLDEST_PTX:
         lines += [".address_size 64", *module_variables(sampler=sampler)]
-    at_line: dict[int, int] = {}
+    case_of_line: dict[int, int] = {}
     group: str | None = None
     for index, case in enumerate(cases):
         if case.group != group:
             lines += _function(len(lines), version, target, closing=group is not None)
             group = case.group
         lines.append(case.text)
-        at_line[len(lines)] = index
+        case_of_line[len(lines)] = index
     lines += ["q_label:", "ret;", "}"]
-    return "\n".join(lines) + "\n", at_line
+    return "\n".join(lines) + "\n", case_of_line
 
 
 def _run(cases: Sequence[Case], target: str, version: Version) -> dict[int, str]:
     """Return the rejected cases of one run, by index."""
-    text, at_line = module_text(cases, target, version)
+    text, case_of_line = module_text(cases, target, version)
     run = _parse(text, target)
-    found = {int(m[1]): m[2] for m in _PLACE.finditer(run.stderr + run.stdout)}
-    rejected = {at_line[line]: why for line, why in found.items() if line in at_line}
-    if run.returncode and not found:
+    errors = {int(m[1]): m[2] for m in _PLACE.finditer(run.stderr + run.stdout)}
+    rejections = {case_of_line[line]: why for line, why in errors.items() if line in case_of_line}
+    if run.returncode and not errors:
         # An error inside one of ptxas's own macros, or a crash, names no line: halve until one case is left.
         if len(cases) == 1:
             return {0: (run.stderr + run.stdout).partition("\n")[0] or f"exit status {run.returncode}"}
         half = len(cases) // 2
         second = _run(cases[half:], target, version)
         return _run(cases[:half], target, version) | {half + index: why for index, why in second.items()}
-    if run.returncode and (not rejected or found.keys() - at_line.keys()):
+    if run.returncode and (not rejections or errors.keys() - case_of_line.keys()):
         raise RuntimeError(f"ptxas rejects the frame of the cases: {(run.stderr + run.stdout)[:2000]}")
-    return rejected
+    return rejections
 
 
 def module_error(text: str, target: str) -> str | None:
@@ -115,8 +115,8 @@ def module_error(text: str, target: str) -> str | None:
     run = _parse(text, target)
     if not run.returncode:
         return None
-    said = _PLACE.search(run.stderr + run.stdout)
-    return said[2] if said else (run.stderr + run.stdout).strip() or f"exit status {run.returncode}"
+    error = _PLACE.search(run.stderr + run.stdout)
+    return error[2] if error else (run.stderr + run.stdout).strip() or f"exit status {run.returncode}"
 
 
 def _parse(text: str, target: str) -> subprocess.CompletedProcess[str]:

@@ -19,8 +19,8 @@ def declarations(version: tuple[int, int], arch: int) -> list[str]:
     """Return a function's register declarations for a module of this PTX version and architecture."""
     classes = ["pred", "b8", "b16", "b32", "b64", "f32", "f64"]
     classes += ["b128"] if version >= (8, 3) and arch >= 70 else []
-    own = version >= (4, 2) and arch >= 53
-    halves = [("f16", "f16" if own else "b16"), ("f16x2", "f16x2" if own else "b32")]
+    is_native = version >= (4, 2) and arch >= 53
+    halves = [("f16", "f16" if is_native else "b16"), ("f16x2", "f16x2" if is_native else "b32")]
     return [f".reg .{of} q_{name}_<{REGISTERS}>;" for name, of in [*((c, c) for c in classes), *halves]]
 
 
@@ -64,18 +64,18 @@ def register_class(type_name: str | None) -> str:
 class Registers:
     """Allocates registers; destinations never repeat, so ptxas cannot reject overlapping vectors."""
 
-    used: dict[str, int] = field(default_factory=dict[str, int])
+    counts: dict[str, int] = field(default_factory=dict[str, int])
 
     def fresh(self, type_name: str | None) -> str:
         name = register_class(type_name)
-        number = self.used.get(name, 0)
-        self.used[name] = number + 1
+        number = self.counts.get(name, 0)
+        self.counts[name] = number + 1
         return f"q_{name}_{number}"
 
     def fresh_byte(self) -> str:
         """Return an 8-bit register, for operands that need exactly eight bits."""
-        self.used["b8"] = self.used.get("b8", 0) + 1
-        return f"q_b8_{self.used['b8']}"
+        self.counts["b8"] = self.counts.get("b8", 0) + 1
+        return f"q_b8_{self.counts['b8']}"
 
 
 def instruction(match: Match, signature: tuple[Operand, ...], guard: str = "") -> str:

@@ -12,6 +12,7 @@ import queue
 import sys
 import threading
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,16 +24,19 @@ from tools.mutation.trees import Point, Tree, compile_counting, compile_plain
 
 Bits = np.ndarray[Any, np.dtype[np.uint8]]
 FILE_SECONDS = 3600.0
+_AHEAD = (0, 2)
+"""How many turns the cases of a test are ahead of others if its file is named after the module, or is of its
+package."""
 
 
 @dataclass(frozen=True)
-class Measured:
-    """One test: its file, its time in seconds while being measured, and whether it passed."""
+class Measurement:
+    """One test: its file, its time in seconds during the measurement, and whether it passed."""
 
     file: str
     name: str
     seconds: float
-    passed: bool
+    has_passed: bool
 
 
 @dataclass
@@ -60,11 +64,11 @@ def load(path: Path) -> TestMap:
     return pickle.loads(path.read_bytes()) if path.exists() else TestMap()
 
 
-def save(known: TestMap, path: Path) -> None:
+def save(test_map: TestMap, path: Path) -> None:
     """Store a map atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_suffix(".new")
-    beside.write_bytes(pickle.dumps(known))
+    beside.write_bytes(pickle.dumps(test_map))
     beside.replace(path)
 
 
@@ -73,14 +77,16 @@ def test_files(root: Path) -> list[str]:
     return sorted(path.relative_to(root).as_posix() for path in (root / "tests").rglob("test_*.py"))
 
 
-def stale(known: TestMap, root: Path) -> list[str]:
+def stale(test_map: TestMap, root: Path) -> list[str]:
     """Return the test files that changed since they were measured, and forget deleted ones."""
     present = test_files(root)
-    known.files = {name: record for name, record in known.files.items() if name in set(present)}
-    return [name for name in present if name not in known.files or known.files[name].digest != _digest(root / name)]
+    test_map.files = {name: record for name, record in test_map.files.items() if name in set(present)}
+    return [
+        name for name in present if name not in test_map.files or test_map.files[name].digest != _digest(root / name)
+    ]
 
 
-def measure(known: TestMap, files: Sequence[str], trees: Sequence[Tree], kept: Path) -> None:
+def measure(test_map: TestMap, files: Sequence[str], trees: Sequence[Tree], store: Path) -> None:
     """Run the files in the trees, one file per tree at a time, and record in the map what their tests execute."""
     waiting = queue.SimpleQueue[str]()
     for name in files:
@@ -88,25 +94,25 @@ def measure(known: TestMap, files: Sequence[str], trees: Sequence[Tree], kept: P
     points: list[Point] = []
     for tree in trees:
         points = compile_counting(tree)
-    known.points = list(dict.fromkeys([*known.points, *points]))
-    place = {point: number for number, point in enumerate(known.points)}
+    test_map.points = list(dict.fromkeys([*test_map.points, *points]))
+    place = {point: number for number, point in enumerate(test_map.points)}
     places = np.array([place[point] for point in points])
-    known.versions.append(_packed(places, len(known.points)))
+    test_map.versions.append(_pack_bits(places, len(test_map.points)))
     lock, errors = threading.Lock(), list[BaseException]()
 
     def drain(tree: Tree) -> None:
         try:
             while True:
                 name = waiting.get_nowait()
-                record = _record(tree, name, places, known)
+                record = _record(tree, name, places, test_map)
                 with lock:
-                    known.files[name] = record
-                    save(known, kept)
-                    bad = sum(not passed for *_, passed in record.tests.values())
-                    done = (
+                    test_map.files[name] = record
+                    save(test_map, store)
+                    bad = sum(not has_passed for *_, has_passed in record.tests.values())
+                    message = (
                         f"measured {name}: {len(record.tests)} tests, {bad} not passed, {waiting.qsize()} files to go"
                     )
-                    print(done, file=sys.stderr, flush=True)
+                    print(message, file=sys.stderr, flush=True)
         except queue.Empty:
             return
         except OSError as error:
@@ -124,25 +130,25 @@ def measure(known: TestMap, files: Sequence[str], trees: Sequence[Tree], kept: P
         raise errors[0]
 
 
-def _record(tree: Tree, name: str, places: Bits, known: TestMap) -> FileRecord:
+def _record(tree: Tree, name: str, places: Bits, test_map: TestMap) -> FileRecord:
     output = tree.folder / "record.pickle"
     output.unlink(missing_ok=True)
     (tree.root / "mutation_hits.bin").write_bytes(bytes(len(places)))
     status = tree.run([name], {"MUTATION_RECORD": str(output)}, FILE_SECONDS)
     if not output.exists():
         raise OSError(f"pytest {name} ended with {status} and no record:\n{(tree.folder / 'output.txt').read_text()}")
-    collected, tests = pickle.loads(output.read_bytes())
+    records, tests = pickle.loads(output.read_bytes())
 
-    def packed(hits: bytes) -> bytes:
-        return _packed(places[np.frombuffer(zlib.decompress(hits), np.uint8) != 0], len(known.points))
+    def pack(hits: bytes) -> bytes:
+        return _pack_bits(places[np.frombuffer(zlib.decompress(hits), np.uint8) != 0], len(test_map.points))
 
     return FileRecord(
-        _digest(tree.root / name), len(known.versions) - 1, packed(collected),
-        {test: (seconds, packed(hits), outcome == "passed") for test, (seconds, hits, outcome) in tests.items()},
+        _digest(tree.root / name), len(test_map.versions) - 1, pack(records),
+        {test: (seconds, pack(hits), outcome == "passed") for test, (seconds, hits, outcome) in tests.items()},
     )  # fmt: skip
 
 
-def _packed(places: Bits, size: int) -> bytes:
+def _pack_bits(places: Bits, size: int) -> bytes:
     bits = np.zeros(size, np.uint8)
     bits[places] = 1
     return zlib.compress(np.packbits(bits).tobytes())
@@ -155,68 +161,83 @@ def _digest(path: Path) -> str:
 class Coverage:
     """Finds the tests that execute a statement, without those that failed or were skipped while being measured."""
 
-    def __init__(self, known: TestMap) -> None:
-        self.place = {point: number for number, point in enumerate(known.points)}
+    def __init__(self, test_map: TestMap) -> None:
+        self.place = {point: number for number, point in enumerate(test_map.points)}
         self.of_path: dict[str, list[tuple[Point, int]]] = {}
         for point, number in self.place.items():
             self.of_path.setdefault(point.path, []).append((point, number))
-        width = (len(known.points) + 7) // 8
+        width = (len(test_map.points) + 7) // 8
         self.tests = [
-            Measured(file, name, seconds, passed)
-            for file, record in sorted(known.files.items())
-            for name, (seconds, _, passed) in record.tests.items()
+            Measurement(file, name, seconds, has_passed)
+            for file, record in sorted(test_map.files.items())
+            for name, (seconds, _, has_passed) in record.tests.items()
         ]
         self.all_names = [test.name for test in self.tests]
-        self.broken = set[str]()
+        self.failures = set[str]()
         """Tests that fail on the unmodified tree, and so detect nothing."""
         self.matrix = np.zeros((len(self.tests), width), np.uint8)
-        rows = (hits for _, record in sorted(known.files.items()) for _, hits, _ in record.tests.values())
+        rows = (hits for _, record in sorted(test_map.files.items()) for _, hits, _ in record.tests.values())
         for row, hits in enumerate(rows):
-            self.matrix[row] = _filled(hits, width)
-        self.collected = {file: _filled(record.collected, width) for file, record in known.files.items()}
+            self.matrix[row] = _expand(hits, width)
+        self.import_bits = {file: _expand(record.collected, width) for file, record in test_map.files.items()}
         self.by_file: dict[str, list[int]] = {}
         for number, test in enumerate(self.tests):
             self.by_file.setdefault(test.file, []).append(number)
-        versions = {record.version for record in known.files.values()}
-        self.present = {version: _filled(known.versions[version], width) for version in versions}
+        versions = {record.version for record in test_map.files.values()}
+        self.present = {version: _expand(test_map.versions[version], width) for version in versions}
         self.files = {
-            version: [file for file, record in known.files.items() if record.version == version] for version in versions
+            version: [file for file, record in test_map.files.items() if record.version == version]
+            for version in versions
         }
 
-    def ranked(self, point: Point) -> list[Measured]:
-        """Return the tests that may detect a change to a statement, likeliest and fastest first: of the file named
-        after the module, of its package, those that executed the statement, then the others of a file with such a test,
-        because tests may share results."""
+    def rank_tests(self, point: Point) -> list[Measurement]:
+        """Return the tests that may detect a change to a statement, likeliest first: those that execute it, then the
+        others of a file with such a test, because tests may share results. The cases of a parametrized test take turns
+        with other tests, because they resemble each other; those near the module in the tree are some turns ahead."""
         hit = np.zeros(len(self.tests), bool)
-        imported = set[str]()
+        importers = set[str]()
         for version, files in self.files.items():
             mask = self._mask(point, self.present[version])
             rows = [number for file in files for number in self.by_file.get(file, ())]
             hit[rows] = (self.matrix[rows] & mask).any(axis=1)
-            imported |= {file for file in files if (self.collected[file] & mask).any()}
-        near = {self.tests[number].file for number in np.flatnonzero(hit)} | imported
-        affinity = self._affinity(point.path) if imported else hit
-        ranks: list[tuple[tuple[bool, bool, bool, bool, float], Measured]] = []
+            importers |= {file for file in files if (self.import_bits[file] & mask).any()}
+        near = {self.tests[number].file for number in np.flatnonzero(hit)} | importers
+        affinity = self._affinity(point.path) if importers else hit
+        ranks: list[tuple[tuple[bool, int, bool, bool, bool, float], Measurement]] = []
         for file in near:
             mirrors, of_package = _mirrors(file, point.path), is_of_package(file, point.path)
-            for number in self.by_file.get(file, ()):
+            ahead = _AHEAD[mirrors] + _AHEAD[of_package]
+            rounds = Counter[str]()
+            for number in sorted(self.by_file.get(file, ()), key=lambda number: self.tests[number].seconds):
                 test = self.tests[number]
-                runs = hit[number] or file in imported
-                key = (not (mirrors and runs), not (of_package and runs), not hit[number], not affinity[number])
-                if test.passed and test.name not in self.broken:
+                runs = bool(hit[number]) or file in importers
+                if test.has_passed and test.name not in self.failures:
+                    function = test.name.partition("[")[0] if runs else file
+                    key = (
+                        not runs,
+                        max(0, rounds[function] - ahead),
+                        not mirrors,
+                        not of_package,
+                        not affinity[number],
+                    )
                     ranks.append(((*key, test.seconds), test))
+                    rounds[function] += 1
         return [test for _, test in sorted(ranks, key=lambda rank: rank[0])]
 
     def _mask(self, point: Point, present: Bits) -> Bits:
         """Return the measured statements that stand for a statement: itself, or those of its function, or of its
         file."""
-        there = np.unpackbits(present)
-        own = self.place.get(point)
-        file = [(other.function, number) for other, number in self.of_path.get(point.path, ()) if there[number]]
+        presence = np.unpackbits(present)
+        exact = self.place.get(point)
+        file = [
+            (candidate.function, number) for candidate, number in self.of_path.get(point.path, ()) if presence[number]
+        ]
         function = [number for name, number in file if name == point.function]
-        chosen = [own] if own is not None and there[own] else function or [number for name, number in file if name]
-        mask = np.zeros(len(there), np.uint8)
-        mask[chosen] = 1
+        numbers = (
+            [exact] if exact is not None and presence[exact] else function or [number for name, number in file if name]
+        )
+        mask = np.zeros(len(presence), np.uint8)
+        mask[numbers] = 1
         return np.packbits(mask)
 
     def _affinity(self, path: str) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -226,8 +247,8 @@ class Coverage:
         return np.asarray((self.matrix & np.packbits(mask)).any(axis=1))
 
 
-def _filled(packed: bytes, width: int) -> Bits:
-    bits = np.frombuffer(zlib.decompress(packed), np.uint8)
+def _expand(data: bytes, width: int) -> Bits:
+    bits = np.frombuffer(zlib.decompress(data), np.uint8)
     return np.concatenate([bits, np.zeros(width - len(bits), np.uint8)])
 
 
@@ -240,6 +261,6 @@ def _mirrors(test: str, module: str) -> bool:
 
 
 def is_of_package(test: str, module: str) -> bool:
-    """Return whether a test file lies where the tests of a module's package do, or of the package around it."""
-    own, others = Path(module).parts[1:-1], Path(test).parts[1:-1]
-    return bool(others) and own[: len(others)] == others
+    """Return whether a test file lies in the folder for tests of a module's package, or of an enclosing package."""
+    module_folders, test_folders = Path(module).parts[1:-1], Path(test).parts[1:-1]
+    return bool(test_folders) and module_folders[: len(test_folders)] == test_folders

@@ -66,16 +66,16 @@ class _File:
         self.starts = [0]
         for line in self.lines:
             self.starts.append(self.starts[-1] + len(line))
-        self.found: list[Mutant] = []
+        self.mutants: list[Mutant] = []
         self.scope: _Scope
 
     def collect(self) -> list[Mutant]:
         for node in ast.parse(self.source).body:
             self._visit_statement(node, "")
-        return sorted(dict.fromkeys(self.found), key=lambda mutant: (mutant.start, mutant.end, mutant.text))
+        return sorted(dict.fromkeys(self.mutants), key=lambda mutant: (mutant.start, mutant.end, mutant.text))
 
     def _visit_statement(self, node: ast.stmt, function: str) -> None:
-        if _unseen(node):
+        if _is_skippable(node):
             return
         self.scope = _Scope(function, node)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -145,9 +145,9 @@ class _File:
             case ast.IfExp():
                 self._force(node.test)
             case ast.Slice():
-                for bound, offset in ((node.lower, " + 1"), (node.upper, " - 1")):
-                    if bound is not None and not isinstance(bound, ast.Constant):
-                        self._replace(bound, f"({self._text(bound)}){offset}", "slice")
+                for limit, offset in ((node.lower, " + 1"), (node.upper, " - 1")):
+                    if limit is not None and not isinstance(limit, ast.Constant):
+                        self._replace(limit, f"({self._text(limit)}){offset}", "slice")
             case ast.Set():
                 self._drop_members(node.elts)
             case ast.Dict():
@@ -193,9 +193,9 @@ class _File:
 
     def _drop_words(self, node: ast.Constant) -> None:
         start, end = self._span(node)
-        quoted = self.source[start:end]
-        body = re.fullmatch(r"[a-z]*(\"\"\"|\"|')(.*)\1", quoted, re.DOTALL)
-        if body is None or "\\" in quoted or len(body.group(2).split()) < 2:
+        literal = self.source[start:end]
+        body = re.fullmatch(r"[a-z]*(\"\"\"|\"|')(.*)\1", literal, re.DOTALL)
+        if body is None or "\\" in literal or len(body.group(2).split()) < 2:
             return
         start += body.start(2)
         for word in re.finditer(r"\S+\s*", body.group(2)):
@@ -205,14 +205,14 @@ class _File:
         """Replace the operator between two operands; parentheses and comments may surround it."""
         start, end = self._span(left)[1], self._span(right)[0]
         pattern = r"\s+".join(rf"\b{word}\b" if word.isalpha() else re.escape(word) for word in old.split())
-        blanked = re.sub(r"#[^\n]*", lambda comment: " " * len(comment.group()), self.source[start:end])
-        operator = re.search(pattern, blanked)
+        code = re.sub(r"#[^\n]*", lambda comment: " " * len(comment.group()), self.source[start:end])
+        operator = re.search(pattern, code)
         if operator:
             self._edit(start + operator.start(), start + operator.end(), new, change)
 
     def _number(self, value: object, step: int) -> str:
-        changed = value + step if isinstance(value, int | float) else value
-        return f"({changed!r})" if str(changed).startswith("-") else repr(changed)
+        number = value + step if isinstance(value, int | float) else value
+        return f"({number!r})" if str(number).startswith("-") else repr(number)
 
     def _replace(self, node: ast.expr | ast.stmt, text: str, change: str) -> None:
         self._edit(*self._span(node), text, change)
@@ -224,7 +224,7 @@ class _File:
         statement = self.scope.statement
         point = Point(self.path, self.scope.function, self.lines[statement.lineno - 1].strip())
         before, after = " ".join(before.split()), " ".join(after.split())
-        self.found.append(Mutant(self.path, start, end, text, first + 1, change, before, after, point))
+        self.mutants.append(Mutant(self.path, start, end, text, first + 1, change, before, after, point))
 
     def _line_of(self, offset: int) -> int:
         low, high = 0, len(self.lines)
@@ -247,7 +247,7 @@ class _File:
         return self.source[slice(*self._span(node))]
 
 
-def _unseen(node: ast.stmt) -> bool:
+def _is_skippable(node: ast.stmt) -> bool:
     """Return whether a statement is for type checkers, for `import *`, or for running the file as a program."""
     if isinstance(node, ast.If):
         return any(_name(part) in {"TYPE_CHECKING", "__name__"} for part in ast.walk(node.test))

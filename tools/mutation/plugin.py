@@ -33,18 +33,18 @@ class Recorder:
         # It exists only in instrumented copies.
         self.hits: Any = importlib.import_module("mutation_hits").hits
         self.output = output
-        self.collected: bytes | None = None
+        self.import_hits: bytes | None = None
         self.outcomes: dict[str, str] = {}
         self.tests: dict[str, tuple[float, bytes]] = {}
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        if self.collected is None:
-            self.collected = zlib.compress(self.hits[:])
+        if self.import_hits is None:
+            self.import_hits = zlib.compress(self.hits[:])
         self.hits[:] = bytes(len(self.hits))
-        started = time.perf_counter()
+        start = time.perf_counter()
         result = yield
-        self.tests[item.nodeid] = (time.perf_counter() - started, zlib.compress(self.hits[:]))
+        self.tests[item.nodeid] = (time.perf_counter() - start, zlib.compress(self.hits[:]))
         return result
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -52,9 +52,9 @@ class Recorder:
             self.outcomes[report.nodeid] = report.outcome
 
     def pytest_sessionfinish(self) -> None:
-        collected = self.collected or zlib.compress(self.hits[:])
-        tests = {name: (*rest, self.outcomes.get(name, "passed")) for name, rest in self.tests.items()}
-        self.output.write_bytes(pickle.dumps((collected, tests)))
+        import_hits = self.import_hits or zlib.compress(self.hits[:])
+        tests = {name: (*timings, self.outcomes.get(name, "passed")) for name, timings in self.tests.items()}
+        self.output.write_bytes(pickle.dumps((import_hits, tests)))
 
 
 class Selector:
@@ -64,17 +64,17 @@ class Selector:
     def __init__(self, path: Path) -> None:
         self.failures = path.with_suffix(".failed")
         self.failures.write_text("", "utf-8")
-        wanted = json.loads(path.read_text("utf-8"))
-        self.limits: dict[str, float] = dict(wanted["limits"])
-        self.known: set[str] = set(wanted["known"])
+        selection = json.loads(path.read_text("utf-8"))
+        self.limits: dict[str, float] = dict(selection["limits"])
+        self.names: set[str] = set(selection["known"])
         self.longest = max(self.limits.values(), default=60.0)
         self.watchdog = _watchdog(COLLECTION_SECONDS)
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         order = {name: place for place, name in enumerate(self.limits)}
-        kept = [item for item in items if item.nodeid in order or item.nodeid not in self.known]
-        items[:] = sorted(kept, key=lambda item: order.get(item.nodeid, len(order)))
+        selection = [item for item in items if item.nodeid in order or item.nodeid not in self.names]
+        items[:] = sorted(selection, key=lambda item: order.get(item.nodeid, len(order)))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:

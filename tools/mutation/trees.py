@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.tidy import listed
+from tools.tidy import list_files
 
 PLUGIN = Path(__file__).with_name("plugin.py")
 HUNG = 124
@@ -74,7 +74,7 @@ class Tree:
 
 def copy_tree(root: Path, folder: Path, package: str) -> Tree:
     """Copy the files that git tracks or would track into `folder`, and compile them."""
-    for name in listed(root):
+    for name in list_files(root):
         target = folder / "tree" / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(root / name, target)
@@ -99,9 +99,9 @@ def compile_counting(tree: Tree) -> list[Point]:
         name = path.relative_to(tree.root).as_posix()
         code = compile(_counting(name, source.decode(), points), str(path), "exec", dont_inherit=True)
         head = importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little") + importlib.util.source_hash(source)
-        compiled = Path(importlib.util.cache_from_source(str(path)))
-        compiled.parent.mkdir(exist_ok=True)
-        compiled.write_bytes(head + marshal.dumps(code))
+        bytecode_path = Path(importlib.util.cache_from_source(str(path)))
+        bytecode_path.parent.mkdir(exist_ok=True)
+        bytecode_path.write_bytes(head + marshal.dumps(code))
     (tree.root / "mutation_hits.py").write_text(HITS, "utf-8")
     (tree.root / "mutation_hits.bin").write_bytes(bytes(len(points)))
     return points
@@ -111,16 +111,16 @@ def _counting(path: str, source: str, points: list[Point]) -> ast.Module:
     tree = ast.parse(source)
     lines = source.splitlines()
     for owner, body in list(_bodies(tree)):
-        counted: list[ast.stmt] = []
+        statements: list[ast.stmt] = []
         for place, node in enumerate(body):
             if not _silent(node, place):
                 hit = ast.parse(f"__hit__[{len(points)}] = 1").body[0]
                 for part in ast.walk(hit):
                     ast.copy_location(part, node)
-                counted.append(hit)
+                statements.append(hit)
                 points.append(Point(path, owner, lines[node.lineno - 1].strip()))
-            counted.append(node)
-        body[:] = counted
+            statements.append(node)
+        body[:] = statements
     start = sum(_silent(node, place) for place, node in enumerate(tree.body[:2]))
     tree.body.insert(start, ast.parse(_HEADER).body[0])
     return tree

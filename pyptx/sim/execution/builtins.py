@@ -103,7 +103,7 @@ def _print_lanes(machine: Batch, site: Site, lanes: Lanes, base: Value, origin: 
 def _group_by_format(
     machine: Batch, site: Site, lanes: Lanes, address: Array, origin: Origin | None
 ) -> list[tuple[Parts, list[int]]]:
-    """Return the formats and the lanes that print each; a null address is no format."""
+    """Return the formats and the lanes that print each; lanes with a null address print nothing."""
     formats: dict[bytes, tuple[Parts, list[int]]] = {}
     member = 0
     try:
@@ -125,13 +125,13 @@ def _describe_thread(machine: Batch, lanes: Lanes, at: int) -> str:
 
 
 def _read_string(site: Site, lane: Lanes, address: int, limit: int | None = None) -> bytes:
-    """Return the bytes at an address up to a NUL, or `most` of them, as one lane reads them."""
+    """Return the bytes that one lane reads at an address, up to a NUL or at most `limit` of them."""
     return _read_strings(site, lane, np.array([address], np.uint64), limit)[0]
 
 
 def _read_strings(site: Site, lanes: Lanes, address: Array, limit: int | None = None) -> dict[int, bytes]:
-    """Return the string of each lane except those with a null address: lanes of different CTAs may read different
-    strings at one address."""
+    """Return the string of each lane with a nonzero address. Lanes of different CTAs may read different strings at the
+    same address."""
     columns: list[Array] = []
     readers = active = np.flatnonzero(address)
     while len(active) and len(columns) != limit:

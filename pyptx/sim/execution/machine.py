@@ -1,6 +1,6 @@
 """The registers, memory and special registers of one batch of CTAs, and the functions that run its blocks.
 
-What runs when is the scheduler's; what an instruction computes is in `semantics`.
+The scheduler decides what runs when; `semantics` computes instructions.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Dim3 = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What stays the same during a launch."""
+    """The properties of a launch that do not change while it runs."""
 
     program: Program
     shared_names: SharedNames
@@ -53,14 +53,14 @@ class Launch:
     dynamic: int
     max_steps: int
     workspace: int = 0
-    """The address of the memory by which a cooperative grid synchronizes, 0 for others."""
+    """The address of the memory through which a cooperative grid synchronizes, 0 for other grids."""
     schedule: str = "eager"
     seed: int = 0
     poison: bool = False
     tracker: Tracker | None = None
     images: Images = field(default_factory=Images)
     label: str = ""
-    """What a grid of a stream is called, empty for one that runs alone."""
+    """The label of a grid in a stream, empty for one that runs alone."""
     number: int = 0
     """The grid's place in its stream."""
 
@@ -77,7 +77,7 @@ class Launch:
 
 @dataclass(slots=True)
 class Counts:
-    """What a run did: instructions issued (once per group of lanes), and by how many lanes."""
+    """The counts of a run: instructions issued, once per group of lanes and once per lane."""
 
     instructions: int = 0
     lane_instructions: int = 0
@@ -90,8 +90,8 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What the batches of a launch share: memory that outlives them, compiled blocks, counts, and who is told what
-    happens."""
+    """What the batches of a launch share: memory that outlives them, compiled blocks, counts, and the listener to
+    events."""
 
     space: AddressSpace
     params: Region
@@ -101,11 +101,11 @@ class Resources:
     pending_clusters: PendingClusters
     multicasts: Multicasts
     exact: int = 0
-    """The target whose tensor cores' sums are imitated bit for bit, 0 to sum quickly."""
+    """The target whose tensor core sums are reproduced bit for bit, 0 to sum quickly."""
     sink: Sink[Site] | None = None
     instrument: Instrument | None = None
     flight: Flight | None = None
-    """What other grids of a stream have to know."""
+    """The state of the grid in its stream, None if it runs alone."""
 
 
 class Batch:
@@ -149,18 +149,18 @@ class Batch:
         self.numbers: Array = np.zeros(ctas, np.int64)
         """The number of each CTA in the grid."""
         self.meetings: list[Meeting] = []
-        """Lanes that execute a warp-wide instruction together from several places, of which some have yet to run."""
+        """Warp-wide instructions that lanes execute together from several places, some of which have yet to run."""
         self.accumulators = accumulators.number_accumulators(launch.program)
 
     @property
     def registers(self) -> dict[str, Array]:
-        """All registers by class, for who does not run a block."""
+        """All registers by class, for code that does not run as part of a block."""
         settle_all(self.memory.accumulators)
         return self._registers
 
     @property
     def views(self) -> dict[str, Array]:
-        """All registers by class and type, for who does not run a block."""
+        """All registers by class and type, for code that does not run as part of a block."""
         settle_all(self.memory.accumulators)
         return self._views
 
@@ -171,7 +171,7 @@ class Batch:
         return self._registers[letter][index]
 
     def begin(self, numbers: Array) -> None:
-        """Make the state fresh for a batch of CTAs with these numbers."""
+        """Reset the state for a batch of CTAs with these numbers."""
         for matrix in self._registers.values():
             matrix.fill(0)
         if self.launch.poison:
@@ -199,7 +199,8 @@ class Batch:
             self.sink.on_begin(numbers)
 
     def report_unwritten(self, step: Step, name: str, lanes: Lanes, mask: Array | None, unwritten: Array) -> None:
-        """Report lanes that read a register which they have not written; PtxError unless somebody listens."""
+        """Report lanes that read a register that they have not written. Raise PtxError if no listener takes the
+        report."""
         readers = lanes.subset(unwritten if mask is None else mask & unwritten)
         if readers is None or (self.sink is not None and self.sink.on_unwritten_register(step, readers, name)):
             return
@@ -211,12 +212,12 @@ class Batch:
         raise PtxError([Finding(rules.UNINITIALISED_REGISTER, place, agent, text).diagnostic()])
 
     def special(self, name: str, lanes: Lanes) -> Array:
-        """Return a special register in some lanes."""
+        """Return the value of a special register in some lanes."""
         own = self._own.get(name)
         return np.array(self._equal[name], np.uint64) if own is None else own[lanes.sel]
 
     def clock(self, name: str, position: int) -> Array:
-        """Return a clock as the instruction at a position of the block that runs reads it."""
+        """Return the value of a clock for the instruction at a position of the running block."""
         instructions = self.stats.instructions if self.flight is None else self.flight.count_instructions()
         return np.array(special.read_clock(name, instructions + position), np.uint64)
 
@@ -237,7 +238,7 @@ class Batch:
     def _make(self, pc: int) -> tuple[Any, Any]:
         block = self.program.blocks[pc]
         instrument, sources = self.resources.instrument, self.resources.sources
-        # Blocks that look at values have their own text, kept beside the other.
+        # Code that checks values is compiled and cached separately.
         key = -1 - pc if instrument is not None and instrument.numerics else pc
         source = sources.get(key)
         if source is None:

@@ -1,4 +1,4 @@
-"""Instructions that move values without using them: an unwritten value does no harm before its first use.
+"""Instructions that move values without using them: an unwritten value is harmless until its first use.
 
 `mov`, also of parts of registers, `selp` and `slct`, which drop one of two values, `prmt`, which drops bytes, and
 `shfl`: of the values that a warp shuffles, often only one is used.
@@ -79,7 +79,7 @@ def write_flags(writer: BlockText, step: Step, transfer: Transfer, flags: list[s
 
 
 def _shuffle_flags(mode: str, machine: Meeter, group: Lanes, flags: Array | int, offset: Array, limit: Array) -> Array:
-    """Return which bytes that `shfl` returns are written; lanes that execute it at another place are unknown."""
+    """Return which bytes that `shfl` returns are written; treat those of lanes at another place as written."""
     together = add_met_lanes(machine, group)
     if together is group:
         return shuffle(mode, machine, group, np.asarray(flags), offset, limit)[0]

@@ -176,8 +176,6 @@ class Barriers:
         clocks = self.state.clocks
         threads = barrier_round.waiters[0] if len(barrier_round.waiters) == 1 else np.concatenate(barrier_round.waiters)
         threads = threads[self.state.live[threads]]
-        if not len(threads):
-            return []
         if barrier_round.stamp is None:
             clocks.synchronize(threads, CTA if len(threads) == int(live.sum()) else None)
         else:

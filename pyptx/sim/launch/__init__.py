@@ -1,1 +1,1 @@
-"""Launches: arguments in, batches through the scheduler, results out; step by step and in streams."""
+"""Launch kernels: encode arguments, run batches of CTAs, and return results; also step by step and in streams."""

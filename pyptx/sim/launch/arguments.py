@@ -1,4 +1,4 @@
-"""Turns Python arguments into parameter bytes and global buffers, and copies the buffers back. Knows no lanes."""
+"""Encode Python arguments as parameter bytes and global buffers, and copy the buffers back. Knows no lanes."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ from pyptx.sim.state.regions import Region
 from pyptx.tensormap import TensorMap, encode, validate
 
 _TENSOR_MAP = 128
-_STRUCTURE = "for a structure pass sim.Struct(…), or its bytes"
+_STRUCTURE = "for a structure, pass sim.Struct(…) or its bytes"
 _FLOATS = {2: "<e", 4: "<f", 8: "<d"}
 
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """A structure passed by value: its size and what stands at which byte offset; arrays become addresses."""
+    """A structure passed by value: its size, and its fields as pairs of byte offset and value; arrays become
+    addresses."""
 
     size: int
     fields: Sequence[tuple[int, Any]]
@@ -47,7 +48,7 @@ class Struct:
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A tensor map of an array, passed by value. The map's address counts from the array's first byte."""
+    """A tensor map of an array, passed by value. The map's address is an offset from the array's first byte."""
 
     array: Array
     map: TensorMap
@@ -55,21 +56,20 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """The address of what lies in device memory: a tensor map (`sim.Tensor`), a structure, or a table of these, of
-    arrays, of which it holds the addresses, and of NumPy's numbers, one behind the other. The same object is placed
-    once."""
+    """A pointer to data in device memory: a tensor map (`sim.Tensor`), a structure, or a table. The entries of a table
+    are packed tensor maps, structures, NumPy numbers, and addresses of arrays. Each `Pointer` is placed once."""
 
     target: Any
 
     def items(self) -> list[Any]:
-        """Return what lies there, one behind the other."""
+        """Return the entries in the order of their addresses."""
         target = cast("object", self.target)
         return list(cast("Sequence[Any]", target)) if isinstance(target, list | tuple) else [target]
 
 
 @dataclass(slots=True)
 class Buffers:
-    """The arrays of a launch in global memory, each once however often it is passed."""
+    """The arrays of a launch in global memory; an array that is passed several times is placed once."""
 
     space: AddressSpace
     arrays: list[tuple[Array, int]] = field(default_factory=list["tuple[Array, int]"])
@@ -78,16 +78,17 @@ class Buffers:
     multicasts: Multicasts = field(default_factory=Multicasts)
     _spans: dict[int, Region] = field(default_factory=dict[int, Region])
     _targets: dict[int, tuple[Pointer, int]] = field(default_factory=dict[int, "tuple[Pointer, int]"])
-    """Where what a pointer leads to lies, by the pointer's identity; holding it keeps that from another."""
+    """The address of each pointer's target, by the pointer's identity. The reference to the pointer keeps its id from
+    being reused."""
 
     def place_target(self, value: Pointer, name: str, origin: Origin | None) -> int:
-        """Return where what a pointer leads to lies, placing it on first sight."""
+        """Return the address of a pointer's target; place the target on first use."""
         entry = self._targets.get(id(value))
         if entry is None:
             parts = [_encode_item(item, self, f"{name}[{at}]", origin) for at, item in enumerate(value.items())]
             if not parts or isinstance(value.target, np.ndarray):
                 text = f"`{name}`: a sim.Pointer to {_describe_target(value)}"
-                help = "pass an array itself, for its address; a pointer leads to a list of arrays or a sim.Tensor"
+                help = "for an array's address, pass the array; a sim.Pointer takes a sim.Tensor or a list of arrays"
                 raise faults.error(faults.ARGUMENTS, origin, text, help=help)
             data = b"".join(parts)
             region = self.space.allocate(name, np.frombuffer(bytearray(data), np.uint8))
@@ -95,11 +96,11 @@ class Buffers:
         return entry[1]
 
     def place_multicast(self, value: Multicast, name: str) -> int:
-        """Return the multimem address of an object, placing its arrays."""
+        """Return the multimem address of a multicast object; place its arrays."""
         sizes = {array.nbytes for array in value.arrays}
         if len(sizes) != 1:
             raise faults.error(
-                faults.ARGUMENTS, None, f"`{name}`: replicas of {sorted(sizes)} bytes, one size is needed"
+                faults.ARGUMENTS, None, f"`{name}`: replicas of {sorted(sizes)} bytes; all must have the same size"
             )
         replicas = tuple(self.find_address(array, f"{name}[{at}]") for at, array in enumerate(value.arrays))
         (size,) = sizes
@@ -108,7 +109,7 @@ class Buffers:
         return address
 
     def find_address(self, array: Array, name: str) -> int:
-        """Return where an array lies, placing it on first sight."""
+        """Return the address of an array; place it on first use."""
         previous = self.find(array)
         if previous is not None:
             return previous
@@ -118,11 +119,11 @@ class Buffers:
         return address
 
     def _place(self, array: Array, name: str) -> int:
-        """Return where the bytes of an array that shares them with no other are placed."""
+        """Place an array that shares no bytes with another, and return its address."""
         try:
             data = np.ascontiguousarray(array)
         except MemoryError:
-            text = f"`{name}`: no memory for a contiguous copy of {array.nbytes} bytes"
+            text = f"`{name}`: not enough memory for a contiguous copy of {array.nbytes} bytes"
             raise faults.error(
                 faults.OUT_OF_MEMORY, None, text, help="pass a smaller array, or a contiguous one"
             ) from None
@@ -132,7 +133,7 @@ class Buffers:
         return self.space.allocate(name, flat, writable=writable, lent=lent).low
 
     def _place_span(self, span: Span, name: str) -> int:
-        """Return where bytes that several arrays share are placed, once for all of them."""
+        """Place the bytes that several arrays share, once for all of them, and return their address."""
         region = self._spans.get(span.low)
         if region is None:
             region = self.space.allocate(name, span.data, writable=span.writable, lent=True)
@@ -142,14 +143,14 @@ class Buffers:
         return region.low
 
     def find(self, array: Array) -> int | None:
-        """Return where an array lies, None for one that the launch was not given."""
+        """Return the address of an array, None if it is not an argument of the launch."""
         for other_array, address in self.arrays:
             if other_array is array or _same_bytes(other_array, array):
                 return address
         return None
 
     def mark_fresh(self, array: Array) -> None:
-        """Make the bytes of an array uninitialized until the kernel writes them."""
+        """Mark the bytes of an array as uninitialized until the kernel writes them."""
         address = self.find(array)
         if address is None:
             raise faults.error(faults.ARGUMENTS, None, "`fresh` names an array that is not among the arguments")
@@ -158,7 +159,7 @@ class Buffers:
             region.fresh = True
 
     def write_back(self) -> None:
-        """Copy what the launch wrote back to the arrays."""
+        """Copy the results of the launch back to the arrays."""
         for array, address in self.arrays:
             region = self.space.find_region(address)
             if region is not None and region.writable and not region.lent and region.size and array.flags.writeable:
@@ -171,13 +172,13 @@ def _start(array: Array) -> int:
 
 
 def _holds(span: Span, array: Array) -> bool:
-    """Say whether an array lies in a span."""
+    """Return whether an array lies in a span."""
     contiguous = bool(array.size and array.flags.c_contiguous)
     return contiguous and span.low <= _start(array) and _start(array) + array.nbytes <= span.low + span.data.nbytes
 
 
 def _same_bytes(first: Array, second: Array) -> bool:
-    """Say whether two arrays are views of the same bytes, whole and in order."""
+    """Return whether two arrays are views of exactly the same bytes in the same order."""
     return bool(
         first.nbytes == second.nbytes > 0
         and first.ctypes.data == second.ctypes.data
@@ -190,7 +191,7 @@ def _same_bytes(first: Array, second: Array) -> bool:
 def encode_parameters(
     params: Iterable[Param], args: Sequence[Any] | Mapping[str, Any], buffers: Buffers, origin: Origin | None
 ) -> tuple[bytearray, dict[str, Array]]:
-    """Return the bytes of the parameter space, and the arrays by their parameter's name."""
+    """Return the bytes of the parameter space, and the arrays by parameter name."""
     layout, end = lay_out(params)
     names = [param.name for param, _, _ in layout]
     if isinstance(args, Mapping):
@@ -203,7 +204,7 @@ def encode_parameters(
     elif isinstance(args, Sequence) and not isinstance(args, str | bytes):  # pyright: ignore[reportUnnecessaryIsInstance]
         values = list(args)
     else:
-        text = f"args is of type {type(args).__name__}: a list of arguments, or a mapping by names, is expected"
+        text = f"args: expected a list of arguments, or a mapping from names to arguments, found {type(args).__name__}"
         raise faults.error(faults.ARGUMENTS, origin, text)
     if len(values) != len(layout):
         parameter_list = ", ".join(
@@ -223,7 +224,7 @@ def encode_parameters(
 
 
 def arrays_in(value: Any) -> Iterator[Array]:
-    """Yield the arrays whose addresses an argument passes."""
+    """Yield the arrays whose addresses an argument contains."""
     if isinstance(value, np.ndarray) and value.ndim:
         yield cast("Array", value)
     elif isinstance(value, Tensor):
@@ -258,21 +259,21 @@ def _encode_structure(value: Struct, buffers: Buffers, name: str, origin: Origin
     data = bytearray(value.size)
     for offset, item in value.fields:
         if isinstance(item, int | float) and not isinstance(item, np.generic):
-            text = f"`{name}`: the field at byte {offset} is {format_number(item)}, whose size nobody knows"
+            text = f"`{name}`: the field at byte {offset} is {format_number(item)}, a number without a type"
             help = f"give it a type: np.int32({format_number(item)}), np.float32({format_number(item)})"
             raise faults.error(faults.ARGUMENTS, origin, text, help=help)
         part = _encode_plain(item, buffers, name, origin)
         if not 0 <= offset <= value.size - len(part):
-            text = f"`{name}`: the field at byte {offset} is not inside of a structure of {value.size} bytes"
+            text = f"`{name}`: the field at byte {offset} lies outside a structure of {value.size} bytes"
             raise faults.error(faults.ARGUMENTS, origin, text)
         data[offset : offset + len(part)] = part
     return bytes(data)
 
 
 def _encode_item(value: Value, buffers: Buffers, name: str, origin: Origin | None) -> bytes:
-    """Return the bytes of one item of a table in device memory."""
+    """Return the bytes of an entry of a table in device memory."""
     if isinstance(value, int | float) and not isinstance(value, np.generic):
-        text = f"`{name}` is {format_number(value)}, whose size nobody knows"
+        text = f"`{name}` is {format_number(value)}, a number without a type"
         help = f"give it a type: np.int32({format_number(value)}), np.float32({format_number(value)})"
         raise faults.error(faults.ARGUMENTS, origin, text, help=help)
     return (
@@ -288,22 +289,23 @@ def _describe_target(pointer: Pointer) -> str:
 
 def _make_size_error(param: Param, size: int, argument_size: int, value: Value, origin: Origin | None) -> PtxError:
     declaration = f"{param.type.ptx}{f'[{param.array_size}]' if param.array_size else ''}"
-    text = f"`{param.name}` is {declaration} of {size} bytes, the argument has {format_number(argument_size)}"
+    text = f"`{param.name}` is {declaration} of {size} bytes, but the argument has {format_number(argument_size)}"
     return faults.error(faults.ARGUMENTS, origin, text, help=_suggest_argument(value, size))
 
 
 def _suggest_argument(value: Any, size: int) -> str | None:
-    """Return what to pass instead of a value of another size."""
+    """Return what to pass instead of a value of the wrong size."""
     if isinstance(value, np.generic):
         return "a plain Python number takes the size of the parameter"
     if isinstance(value, np.ndarray) and not value.ndim:
         return (
-            "an array without dimensions is a number: for its address pass one of shape (1,), for its value `.item()`"
+            "an array without dimensions is a number: pass `.item()` for its value, or an array of shape (1,) for its "
+            "address"
         )
     if isinstance(value, np.ndarray) and size == _TENSOR_MAP:
-        return "for a tensor map pass sim.Tensor(array, TensorMap(…)); the map says which box a copy takes"
+        return "for a tensor map, pass sim.Tensor(array, TensorMap(…)); the map describes the box of a copy"
     if isinstance(value, np.ndarray):
-        return "an array is passed by its address, of 8 bytes; for a value pass a number, for a structure sim.Struct(…)"
+        return "an array is passed by its address (8 bytes); for a value, pass a number, for a structure sim.Struct(…)"
     return None
 
 
@@ -320,7 +322,7 @@ def _encode_plain(value: Value, buffers: Buffers, name: str, origin: Origin | No
         return buffers.images.get_handle(value).to_bytes(8, "little")
     if isinstance(value, Tensor):
         if not isinstance(value.array, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance]
-            text = f"`{name}`: a tensor map of a {type(value.array).__name__}; sim.Tensor takes an array of NumPy"
+            text = f"`{name}`: a tensor map of a {type(value.array).__name__}; sim.Tensor takes a NumPy array"
             raise faults.error(faults.ARGUMENTS, origin, text)
         if not isinstance(value.map, TensorMap):  # pyright: ignore[reportUnnecessaryIsInstance]
             text = f"`{name}`: a tensor whose map is a {type(value.map).__name__}; sim.Tensor takes a TensorMap"
@@ -329,7 +331,7 @@ def _encode_plain(value: Value, buffers: Buffers, name: str, origin: Origin | No
         try:
             return encode(validate(replace(value.map, address=address)))
         except PtxError as why:
-            note = f"in the tensor map that is passed as `{name}`"
+            note = f"in the tensor map passed as `{name}`"
             raise PtxError(replace(d.move_to(origin), notes=(*d.notes, note)) for d in why.diagnostics) from None
     if isinstance(value, TensorMap):
         return encode(value)
@@ -338,19 +340,19 @@ def _encode_plain(value: Value, buffers: Buffers, name: str, origin: Origin | No
     if isinstance(value, np.generic | np.ndarray):
         _check_array(np.asarray(cast("Array", value)), name, origin)
         return cast("Array", value).tobytes()
-    text = f"`{name}`: a {type(value).__name__} cannot be passed; arrays of NumPy and numbers can"
+    text = f"`{name}`: a {type(value).__name__} cannot be passed; pass a NumPy array or a number"
     raise faults.error(faults.ARGUMENTS, origin, text)
 
 
 def _check_array(array: Array, name: str, origin: Origin | None) -> None:
-    """Refuse an array that means nothing to a GPU."""
+    """Reject an array whose elements a GPU cannot represent."""
     dtype = array.dtype
     if isinstance(array, np.ma.MaskedArray):
-        text = f"`{name}`: a masked array cannot be passed: kernels see its data, never its mask"
+        text = f"`{name}`: a masked array cannot be passed: kernels see its data but not its mask"
         help = "pass `x.filled(value)`, or `x.data` and the mask as another array"
         raise faults.error(faults.ARGUMENTS, origin, text, help=help)
     if dtype.hasobject or dtype.kind in "SUmMT":
-        text = f"`{name}`: an array of {dtype} cannot be passed; arrays of numbers can"
+        text = f"`{name}`: an array of {dtype} cannot be passed; pass an array of numbers"
         raise faults.error(faults.ARGUMENTS, origin, text)
     if not dtype.isnative:
         text = f"`{name}`: {dtype.str} is big-endian, GPUs are little-endian"
@@ -360,20 +362,24 @@ def _check_array(array: Array, name: str, origin: Origin | None) -> None:
 def _encode_number(param: Param, value: float, size: int, origin: Origin | None) -> bytes:
     kind = param.type.ptx[1:]
     if isinstance(value, float) and kind[0] in "us":
-        help = "pass an int; a NumPy number, np.float32(x) say, is passed by its bits"
-        raise faults.error(faults.ARGUMENTS, origin, f"`{param.name}` is .{kind}, {value} is no integer", help=help)
+        help = "pass an int; to pass the bits of a float, pass a NumPy number such as np.float32(x)"
+        text = f"`{param.name}` is .{kind}, {value} is not an integer"
+        raise faults.error(faults.ARGUMENTS, origin, text, help=help)
     try:
         if size in _FLOATS and (kind[0] == "f" or isinstance(value, float)):
             data = struct.pack(_FLOATS[size], value)
             (nearest,) = struct.unpack(_FLOATS[size], data)
             if isinstance(value, int) and nearest != value:
-                text = f"`{param.name}` is .{kind}, the nearest to {format_number(value)} is {nearest:.0f}"
+                text = (
+                    f"`{param.name}` is .{kind}, which cannot represent {format_number(value)}; the nearest value is "
+                    f"{nearest:.0f}"
+                )
                 raise faults.error(
                     faults.ARGUMENTS, origin, text, help=f"pass float({format_number(value)}) to round it"
                 )
             return data
         wide = 8 * size
-        # Compilers declare signed parameters as `.u32`, so unsigned ones take negative numbers too.
+        # Compilers declare signed parameters as `.u32`, so unsigned parameters also take negative numbers.
         low, high = -(1 << (wide - 1)), 1 << (wide - (kind[0] == "s"))
         if low <= value < high:
             return (int(value) & ((1 << wide) - 1)).to_bytes(size, "little")

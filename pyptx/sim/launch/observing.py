@@ -1,4 +1,4 @@
-"""Who observes a run, as its options ask, and what they show of it."""
+"""The observers that the options of a run request, and their results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pyptx.sim.reports.findings import Finding, group_by_cause
 
 @dataclass(frozen=True, slots=True)
 class Observers:
-    """Who observes a run."""
+    """The observers of a run."""
 
     checks: Checks | None
     recorder: Recorder | None
@@ -33,7 +33,7 @@ class Observers:
         cls, launch: Launch, selection: Selection | None, schedule: str, timeline: bool | int, statistics: bool,
         watch: Sequence[str],
     ) -> Observers:  # fmt: skip
-        """Return what somebody asked for."""
+        """Return the requested observers."""
         register_watch = watching.watch(launch.program, watch) if watch else None
         checks = Checks(selection) if selection is not None else None
         findings = None if checks is None else checks.engine.findings
@@ -41,11 +41,11 @@ class Observers:
         return cls(checks, recorder, Tally() if statistics else None, register_watch)
 
     def list_listeners(self) -> list[Observer]:
-        """Return all that hear events."""
+        """Return the observers that receive events."""
         return [listener for listener in (self.recorder, self.tally, self.checks) if listener is not None]
 
     def make_stop(self, why: PtxError) -> PtxError:
-        """Return the error that ended the run, with the timeline up to there if one was asked for."""
+        """Return the error that ended the run, with the timeline up to that point if one was requested."""
         if self.recorder is None:
             return why
         checks = self.checks
@@ -53,7 +53,7 @@ class Observers:
         return self.recorder.make_stop(why, hazards)
 
     def draw(self, stats: Stats, hazards: Sequence[Finding]) -> Timeline | None:
-        """Return the timeline, and put what was counted into the run's statistics."""
+        """Return the timeline, and add the counts to the run's statistics."""
         if self.recorder is None:
             return None
         recording = self.recorder.finish()

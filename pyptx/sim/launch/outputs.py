@@ -1,4 +1,4 @@
-"""Which arrays of a launch are looked through for elements that nobody has written."""
+"""Choose the arrays of a launch that are searched for elements that no thread has written."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _COVER = "let the grid cover the whole output, tail included"
 def report_unwritten(
     checks: Session, buffers: Buffers, outputs: Sequence[Array] | None, fresh: Iterable[tuple[Session, Array]]
 ) -> None:
-    """Report elements of `outputs`, None for all arrays of the launch, and of uninitialized arrays, each with the
-    checks of its grid."""
+    """Report unwritten elements of `outputs` (None: all arrays of the launch) and of `fresh` arrays, each paired with
+    the checks of its grid."""
     requests = [(owner, array, "") for owner, array in fresh]
     if "outputs" in checks.selection.optional:
         every = [array for array, _ in buffers.arrays] if outputs is None else outputs
         requests += [(checks, array, _COVER) for array in every]
     if not all(isinstance(array, np.ndarray) for _, array, _ in requests):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise faults.error(faults.ARGUMENTS, None, "`outputs` takes arrays that are among the arguments, as a list")
+        raise faults.error(faults.ARGUMENTS, None, "`outputs` takes a list of arrays that are among the arguments")
     places: dict[int | None, tuple[Session, Array, str]] = {}
     for owner, array, help in requests:
         places.setdefault(buffers.find(array), (owner, array, help))
     for address, (owner, array, help) in places.items():
         if address is None:
-            raise faults.error(faults.ARGUMENTS, None, "one of `outputs` is no array among the arguments")
+            raise faults.error(faults.ARGUMENTS, None, "`outputs` contains an array that is not among the arguments")
         if array.size:
             home = buffers.space.find_region(address)
             assert home is not None

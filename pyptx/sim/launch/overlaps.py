@@ -1,5 +1,5 @@
-"""Arrays of one launch that share bytes of the caller's memory, such as views of one workspace: they share them in the
-kernel's memory too. Knows where arrays lie, and no launch."""
+"""Arrays of a launch that share bytes of the caller's memory, such as views of one workspace, also share them in the
+kernel's memory. Knows the addresses of arrays, not launches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_WORK = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Bytes of the caller's memory that several arrays lie in, in one piece."""
+    """A contiguous range of the caller's memory that contains several arrays."""
 
     low: int
     data: Array
@@ -24,7 +24,8 @@ class Span:
 
 
 def find_spans(arrays: Sequence[Array]) -> list[Span]:
-    """Return the pieces of memory in which contiguous arrays overlap, or in which some may be written and some not."""
+    """Return the ranges of memory in which contiguous arrays overlap; arrays with equal bounds count only if they
+    differ in being writable."""
     ordered_arrays = sorted((array for array in arrays if array.size and array.flags.c_contiguous), key=_find_bounds)
     groups: list[list[Array]] = []
     end = 0
@@ -43,7 +44,8 @@ def find_spans(arrays: Sequence[Array]) -> list[Span]:
 
 
 def find_entangled(arrays: Sequence[Array]) -> tuple[int, int] | None:
-    """Return the places of two arrays that share bytes in another way than spans tell, of which one may be written."""
+    """Return the positions of two arrays that share bytes, one of them writable, if spans cannot describe how; None if
+    there are none."""
     for position, array in enumerate(arrays):
         for earlier in range(position):
             if _is_entangled(arrays[earlier], array):
@@ -52,7 +54,7 @@ def find_entangled(arrays: Sequence[Array]) -> tuple[int, int] | None:
 
 
 def has_unique_elements(array: Array) -> bool:
-    """Say whether every element has its own bytes: those of a sliding window do not."""
+    """Return whether every element has its own bytes; elements of a sliding window do not."""
     sides = sorted((abs(stride), size) for stride, size in zip(array.strides, array.shape, strict=True) if size > 1)
     reach = [(stride, stride * (size - 1)) for stride, size in sides]
     return all(wide > inner for (_, inner), (wide, _) in pairwise(reach)) and all(s >= array.itemsize for s, _ in reach)
@@ -84,5 +86,5 @@ def _find_bounds(array: Array) -> tuple[int, int]:
 
 
 def _view_bytes(first: Array, size: int) -> Array:
-    """Return bytes from the first one of an array on, also behind its end: overlapping arrays lie there."""
+    """Return `size` bytes from the start of an array, possibly past its end, where overlapping arrays lie."""
     return np.lib.stride_tricks.as_strided(first.reshape(-1).view(np.uint8), (size,), (1,), writeable=False)

@@ -1,6 +1,6 @@
-"""Makes a launch ready: checked dimensions, arguments as bytes and buffers, the program; and its batches of CTAs.
+"""Prepare a launch: check dimensions, encode arguments, compile the program, and make the batches of CTAs.
 
-What runs them, at once or step by step, is in `launch` and `stepping`.
+`run`, `stepping` and `streams` run the batches.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Options:
 
 @dataclass(slots=True)
 class Prepared:
-    """A launch that can begin. Callers' arrays are written by `write_back` only."""
+    """A launch that is ready to run. Only `write_back` writes the caller's arrays."""
 
     launch: Launch
     space: AddressSpace
@@ -81,17 +81,16 @@ class Prepared:
 
     @property
     def ctas(self) -> int:
-        """How many CTAs the grid has."""
+        """The number of CTAs of the grid."""
         return self.launch.grid[0] * self.launch.grid[1] * self.launch.grid[2]
 
     @property
     def threads(self) -> int:
-        """How many threads a CTA has."""
+        """The number of threads of a CTA."""
         return self.launch.block[0] * self.launch.block[1] * self.launch.block[2]
 
     def batches(self, observers: Sequence[Observer] = (), flight: Flight | None = None) -> Iterator[Scheduler]:
-        """Yield the batches of the grid one after the other, each ready to run. `flight` is the grid's part in a stream
-        of several."""
+        """Yield the batches of the grid in turn, each ready to run. `flight` is the grid's state in a stream."""
         machine: Batch | None = None
         require_memory(self.launch, self.at_once)
         size = self.launch.cluster_size
@@ -120,7 +119,7 @@ class Prepared:
         self.stats.lanes = self.ctas * self.threads
 
     def write_back(self) -> None:
-        """Give the callers what the launch wrote."""
+        """Copy the results of the launch to the caller's arrays and images."""
         self.buffers.write_back()
         self.buffers.images.write_back()
 
@@ -128,7 +127,7 @@ class Prepared:
 def prepare_launch(
     module: Module, entry: str | None, options: Options, *, is_checked: bool = False, single: bool = False
 ) -> Prepared:
-    """Return a launch that can begin; `single`: every instruction is a block of its own."""
+    """Return a launch that is ready to run; with `single`, every instruction is its own block."""
     return prepare_launches([(module, entry, options, None)], is_checked=is_checked, single=single)[0]
 
 
@@ -138,8 +137,8 @@ def prepare_launches(
     is_checked: bool = False,
     single: bool = False,
 ) -> list[Prepared]:
-    """Return launches on one memory, each with what it is called: an empty name becomes the entry's, None is for one
-    that runs alone. An array that several are given lies there once."""
+    """Return launches that share one memory. The last item of each is its label: empty for the entry's name, None for a
+    launch that runs alone. An array that several launches take is placed once."""
     for _, entry, options, _ in launches:
         _require_types(entry, options)
     poison = any(options.poison for _, _, options, _ in launches)
@@ -158,16 +157,17 @@ def prepare_launches(
 
 
 def _require_types(entry: Any, options: Options) -> None:
-    """Refuse a name or images of another type."""
+    """Reject an entry name or images of the wrong type."""
     if entry is not None and not isinstance(entry, str):
-        raise faults.error(faults.MISSING_ENTRY, None, f"the entry is {entry!r}: its name is expected, or None")
+        raise faults.error(faults.MISSING_ENTRY, None, f"entry: expected a name or None, found {entry!r}")
     if options.images is not None and not isinstance(options.images, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-        text = f"images is {options.images!r}: names and images expected, {{'name': sim.Texture(array)}}"
+        text = f"images: expected {{'name': sim.Texture(array)}}, found {options.images!r}"
         raise faults.error(faults.ARGUMENTS, None, text)
 
 
 def _find_overlaps(launches: Sequence[Options]) -> list[Span]:
-    """Return the bytes that several of the launches' arrays share; PtxError where these do not lie in one order."""
+    """Return the ranges of memory that several arrays of the launches share. Raise PtxError for overlapping arrays that
+    are not contiguous."""
     arrays: dict[int, tuple[str, Array]] = {}
     for options in launches:
         for name, value in _name_arguments(options.args):
@@ -177,13 +177,13 @@ def _find_overlaps(launches: Sequence[Options]) -> list[Span]:
     if pair is not None:
         first, second = (entries[at][0] for at in pair)
         text = f"the arguments {first} and {second} share memory, and one of them is not contiguous"
-        help = "pass a copy of one, or contiguous arrays, which may overlap"
+        help = "pass a copy of one of them, or contiguous arrays, which may overlap"
         raise faults.error(faults.ARGUMENTS, None, text, help=help)
     return find_spans([array for _, array in entries])
 
 
 def _name_arguments(args: Any) -> list[tuple[str, Any]]:
-    """Return arguments with their names, or numbers; what is none is refused later."""
+    """Return arguments with their names or positions. `encode_parameters` rejects `args` of other types."""
     if isinstance(args, Mapping):
         return list(cast("Mapping[str, Any]", args).items())
     values = cast("Sequence[Any]", args) if isinstance(args, Sequence) else ()
@@ -191,7 +191,7 @@ def _name_arguments(args: Any) -> list[tuple[str, Any]]:
 
 
 def _make_labels(labels: Sequence[str | None], programs: Sequence[Program]) -> list[str]:
-    """Return the names of launches, with their numbers where a name comes again."""
+    """Return the names of launches; add the launch number to a name that several have."""
     names = [
         "" if label is None else label or program.entry.function.name
         for label, program in zip(labels, programs, strict=True)
@@ -202,7 +202,7 @@ def _make_labels(labels: Sequence[str | None], programs: Sequence[Program]) -> l
 def _make_prepared(
     artifacts: _Made, module: Module, options: Options, buffers: Buffers, label: str, number: int
 ) -> Prepared:
-    """Return a launch that can begin."""
+    """Return a launch that is ready to run."""
     program, sources, tracker = artifacts
     grid, block, cluster = (parse_dim3(getattr(options, name), name) for name in ("grid", "block", "cluster"))
     shape = check_shape(program, grid, block, cluster, check_integer(options.shared, "shared", 0))
@@ -210,7 +210,7 @@ def _make_prepared(
         choices = ", ".join(SCHEDULES)
         raise faults.error(faults.LAUNCH_SHAPE, None, f"no schedule {options.schedule!r}; there are {choices}")
     if options.precision not in ("float32", "hardware"):
-        text = f"precision {options.precision!r} is not there; `float32` and `hardware` are"
+        text = f"no precision {options.precision!r}; there are float32, hardware"
         raise faults.error(faults.LAUNCH_SHAPE, None, text)
     check_integer(options.seed, "seed", 0)
     check_integer(options.max_steps, "max_steps", 1)
@@ -237,8 +237,8 @@ def _make_prepared(
 
 
 def _at_once(launch: Launch, options: Options, shared_memory: bool) -> int:
-    """Return how many CTAs run at a time: all of them where they may wait for one another, more than else where other
-    grids start when the last of them have said so, and run beside those."""
+    """Return the number of CTAs per batch: all if they may wait for one another. A grid whose CTAs let the next grid
+    start gets larger batches: only its last batch overlaps with that grid."""
     program, size = launch.program, launch.cluster_size
     total, threads = (
         launch.grid[0] * launch.grid[1] * launch.grid[2],
@@ -249,7 +249,7 @@ def _at_once(launch: Launch, options: Options, shared_memory: bool) -> int:
     lanes = options.batch_lanes * (_OVERLAPPED if shared_memory and program.triggers else 1)
     at_once = max(1, lanes // (threads * size)) * size
     if program.cancels:
-        # A grid larger than the machine, which such kernels are for: three quarters of the clusters wait.
+        # Kernels that cancel clusters are made for grids larger than the machine: three quarters of the clusters wait.
         at_once = min(at_once, -(-total // (_WAITING * size)) * size)
     return min(at_once, total)
 
@@ -258,14 +258,15 @@ _MOST_PREPARED = 16
 _Made = tuple[Program, dict[int, Source], Tracker | None]
 _Key = tuple[tuple[tuple[int, str | None], ...], bool, bool, bool]
 _PREPARED: dict[_Key, tuple[list[Module], list[_Made]]] = {}
-"""The programs of the last modules, each with the modules, which its key names by identity, and its blocks' sources."""
+"""The most recent programs and the sources of their blocks. The key contains the ids of the modules, which the value
+keeps alive so that their ids stay valid."""
 
 
 def _prepare_programs(
     entries: Sequence[tuple[Module, str | None]], is_checked: bool, single: bool, poison: bool
 ) -> list[_Made]:
-    """Return the programs of entries that run on one memory, with their blocks' sources, made once for modules that run
-    again and again, and what tracks their registers."""
+    """Return the programs of entries that share one memory, with the sources of their blocks and their register
+    trackers. Modules that run repeatedly are prepared once."""
     key = tuple((id(module), entry) for module, entry in entries), is_checked, single, poison
     programs = _PREPARED.pop(key, None)
     if programs is None:
@@ -283,9 +284,9 @@ def _prepare_programs(
 
 
 def _check_parts(parts: Mapping[str, int] | None) -> dict[str, int]:
-    """Return the names of pieces of dynamic shared memory and their offsets."""
+    """Return the names and offsets of the parts of dynamic shared memory."""
     if parts is not None and not isinstance(parts, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise faults.error(faults.ARGUMENTS, None, f"parts is {parts!r}: names and offsets expected, {{'ring': 1024}}")
+        raise faults.error(faults.ARGUMENTS, None, f"parts: expected {{'name': offset}}, found {parts!r}")
     return {
         str(name): check_integer(offset, f"the offset of the part {name!r}", 0)
         for name, offset in (parts or {}).items()

@@ -1,5 +1,5 @@
-"""A bar that shows how far a long run is, on a terminal only; a note when it takes very long; and what an error says of
-a run that it ended."""
+"""Show the progress of a long run (on a terminal only), warn if it will take very long, and describe a run that was
+interrupted."""
 
 from __future__ import annotations
 
@@ -22,49 +22,49 @@ _DELAY = 1.0
 """Seconds after which the bar appears."""
 _EVERY = 64
 _SETTLED = 2.0
-"""Seconds after which the rate of a run says something."""
+"""Seconds after which the rate of a run is meaningful."""
 _VERY_LONG = 600.0
-"""Seconds that a run may take without a note."""
+"""Seconds that a run may take without a warning."""
 _FASTEST = 1e9
-"""Thread-instructions in a second, more than which no run reaches (benchmarks/sim.py)."""
+"""An upper limit of thread-instructions per second, above every rate that benchmarks/sim.py measures."""
 Tell = Callable[[State], None]
 
 
 class Interrupted(UserTraceback, KeyboardInterrupt):
-    """Control-C stopped a run. The message says where its threads were; the callers' arrays are as they were."""
+    """Control-C stopped a run. The message says where its threads were; the caller's arrays are unchanged."""
 
     printed = ""
 
 
 def make_interrupt(states: Sequence[State], instructions: int) -> Interrupted:
-    """Return what to raise when a run was interrupted in these batches."""
+    """Return the exception for a run that was interrupted in these batches."""
     rows = [row for state in states for row in describe_places(state)]
     return Interrupted("\n  ".join([f"stopped after {instructions} instructions; arrays are unchanged", *rows]))
 
 
 class Pace:
-    """How long a launch of many batches will take, as its first batches show: said once, when it is very long."""
+    """Estimates how long a launch of many batches will take, and warns once if that is very long."""
 
     def __init__(self, batches: int, launch: str, is_checked: bool, least: int) -> None:
-        """`least`: the thread-instructions that the launch executes at the least."""
+        """Start the clock. `least` is a lower bound of the thread-instructions that the launch executes."""
         self._batches, self._launch = batches, launch
         self._remedy = 'a smaller grid, or check="none" (--check none)' if is_checked else "a smaller grid"
         self._begun, self._ended, self._said, self._least = time.monotonic(), 0, False, least
 
     def begin_batch(self) -> None:
-        """Say so before the first batch runs if the fastest run would take very long."""
+        """Warn before the first batch if even the fastest run would take very long."""
         seconds, self._least = self._least / _FASTEST, 0
         if seconds > _VERY_LONG:
-            rate = f"at {_FASTEST:.0e} thread-instructions a second, more than which no run reaches"
-            self._say(f"{format_duration(seconds)} or more {rate}")
+            rate = f"even at {_FASTEST:.0e} thread-instructions per second, faster than any run"
+            self._say(f"at least {format_duration(seconds)}, {rate}")
 
     def end_batch(self) -> None:
-        """Count a batch that has ended."""
+        """Count a completed batch."""
         self._ended += 1
         self.look()
 
     def look(self) -> None:
-        """Say so if the batches that are left take very long; while the first one runs, they take longer still."""
+        """Warn if the remaining batches will take very long. During the first batch the estimate is a lower bound."""
         seconds, complete = time.monotonic() - self._begun, max(1, self._ended)
         remaining = seconds / complete * (self._batches - complete)
         if self._said or seconds < _SETTLED or remaining <= _VERY_LONG:
@@ -95,7 +95,8 @@ def make_pace(launches: Sequence[Prepared], is_checked: bool) -> Pace:
 
 
 def count_least_instructions(program: Program) -> int:
-    """Return the instructions on the shortest way through an entry, calls not counted; 0 where none leads out."""
+    """Return the number of instructions on the shortest path through an entry, without called functions; 0 if no path
+    exits."""
     ways, blocks_done = [(0, program.entry.entry)], set[int]()
     while ways:
         count, pc = heappop(ways)
@@ -113,7 +114,7 @@ def count_least_instructions(program: Program) -> int:
 
 
 def format_duration(seconds: float) -> str:
-    """Return a time in the largest unit of which there are at least two: `3 hours`."""
+    """Format a time in the largest unit that fits at least twice: `3 hours`."""
     for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"
@@ -122,11 +123,11 @@ def format_duration(seconds: float) -> str:
 
 @contextmanager
 def show_progress(threads: int, pace: Pace) -> Generator[Tell | None]:
-    """Show how many of a launch's threads have ended while the block runs; None where nobody looks."""
+    """Show how many threads of a launch have exited while the block runs. Yield None if stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
-    from tqdm import tqdm  # only runs on a terminal need it
+    from tqdm import tqdm  # needed only on a terminal
 
     with tqdm(total=threads, unit=" threads", unit_scale=True, delay=_DELAY, leave=False, file=sys.stderr) as bar:
         current: State | None = None
@@ -148,7 +149,7 @@ def show_progress(threads: int, pace: Pace) -> Generator[Tell | None]:
 
 @contextmanager
 def attach(outputs: Iterable[Printed]) -> Generator[None]:
-    """Let an error that ends a run carry what the run has printed."""
+    """Attach the printed text to an error that ends the run."""
     try:
         yield
     except (PtxError, Interrupted) as why:

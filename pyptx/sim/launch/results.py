@@ -1,4 +1,4 @@
-"""What a launch left, and how it is shown: in a line, in words, and as a cell of a notebook."""
+"""The result of a launch, shown as a line, as text, or as a notebook cell."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _MOST_NAMED = 3
 
 @dataclass(slots=True)
 class Stats(Counts):
-    """The counts of a run, and its statistics if somebody asked for them."""
+    """The counts of a run, and its statistics if requested."""
 
     statistics: Statistics | None = None
-    """What `sim.run(statistics=True)` counted besides."""
+    """The additional counts of `sim.run(statistics=True)`."""
 
     def __str__(self) -> str:
-        counts = f"{self.lanes} threads, {self.instructions} instructions of groups, {self.lane_instructions} of lanes"
+        counts = f"{self.lanes} threads, {self.instructions} group instructions, {self.lane_instructions} of threads"
         about = f"approximate: {', '.join(sorted(self.approximate))}" if self.approximate else ""
         return "\n".join(part for part in (counts, about, str(self.statistics or "")) if part)
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain values."""
+        """Return values for JSON."""
         return {
             "instructions": self.instructions, "lane_instructions": self.lane_instructions, "lanes": self.lanes,
             "approximate": sorted(self.approximate),
@@ -44,8 +44,8 @@ class Stats(Counts):
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What a run says something about: one input, one order of its threads, the classes of hazards that were checked.
-    `inexact` are instructions whose results may differ from the hardware's in their last bits."""
+    """What a run covers: one input, one order of threads, and the checked classes of hazards. `inexact` names the
+    instructions whose results may differ from the hardware's in the last bits."""
 
     schedule: str
     seed: int
@@ -63,8 +63,8 @@ class Coverage:
         outputs: Sequence[Array] | None = None,
         fresh: Sequence[Array] = (),
     ) -> Coverage:
-        """Return the coverage of a run; `selected` is None for one that was not checked. Of its `outputs`, those that
-        are `fresh` were checked for elements that nobody wrote, whatever was selected."""
+        """Return the coverage of a run; `selection` is None for an unchecked run. Arrays of `outputs` that are `fresh`
+        are always checked for unwritten elements."""
         checks_fresh = bool(fresh) and selection is not None and selection.codes is None
         covers_outputs = (
             checks_fresh and outputs is not None and all(any(output is array for array in fresh) for output in outputs)
@@ -77,7 +77,7 @@ class Coverage:
         return cls(schedule, seed, classes_checked, classes_unchecked, tuple(sorted(stats.approximate)))
 
     def describe(self, orders: str = "") -> str:
-        """Return the coverage in a line; `orders` names those of several runs."""
+        """Return the coverage in a line; `orders` describes the orders of several runs."""
         seed = f", seed {self.seed}" if self.schedule in SEEDED else ""
         inexact = ", ".join(self.inexact[:_MOST_NAMED])
         inexact += f" and {len(self.inexact) - _MOST_NAMED} more" if len(self.inexact) > _MOST_NAMED else ""
@@ -88,7 +88,7 @@ class Coverage:
         return "; ".join(parts)
 
     def hazards(self) -> str:
-        """Say which hazards were checked."""
+        """Return which hazards were not checked, as text."""
         if not self.checked:
             return "hazards not checked"
         return f"hazards not checked: {', '.join(self.unchecked)}" if self.unchecked else "all hazards checked"
@@ -99,7 +99,7 @@ class Coverage:
 
 @dataclass(slots=True, repr=False)
 class Result:
-    """What a launch left: the arrays it was given (updated in place), what it printed, and counts."""
+    """The result of a launch: its array arguments (updated in place), its printed text, findings and counts."""
 
     outputs: dict[str, Array]
     stats: Stats
@@ -113,12 +113,12 @@ class Result:
         return f"<{', '.join(self._parts())}>"
 
     def __str__(self) -> str:
-        """Return counts and arrays in a line, the findings as the command line prints them, and the coverage."""
+        """Return a line of counts and arrays, the findings as the command line prints them, and the coverage."""
         coverage = [] if self.coverage is None else [str(self.coverage)]
         return "\n".join([", ".join(self._parts()), *map(str, group_by_cause(self.hazards)), *coverage])
 
     def _repr_html_(self) -> str:
-        """Return the cell of a notebook: the findings, what was printed, and the timeline if one was recorded."""
+        """Return a notebook cell: the findings, the printed text, and the timeline if one was recorded."""
         parts = [f"<p>{html.escape(', '.join(self._parts()))}</p>"]
         parts += [f"<pre>{html.escape(str(finding))}</pre>" for finding in group_by_cause(self.hazards)]
         if self.coverage is not None:

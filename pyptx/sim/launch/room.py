@@ -1,5 +1,5 @@
-"""Whether the CTAs that have to run at once fit into this machine, asked before anything is allocated: Linux grants
-memory that it does not have, and ends the process when it is touched."""
+"""Check, before allocating, that the CTAs that run at once fit into memory: Linux overcommits memory and kills the
+process that touches too much."""
 
 from __future__ import annotations
 
@@ -16,20 +16,22 @@ _CGROUP = Path("/sys/fs/cgroup/memory.max")
 
 
 def require_memory(launch: Launch, ctas: int) -> None:
-    """Refuse a batch of CTAs that does not fit into memory."""
+    """Reject a batch of CTAs that does not fit into memory."""
     size, available = _estimate_size(launch, ctas), find_machine_memory()
     if size > available:
         threads = ctas * launch.block[0] * launch.block[1] * launch.block[2]
         text = (
-            f"no memory for {ctas} CTAs, {threads} threads, at once: their registers and shared memory take "
-            f"{size >> 30} GiB, this machine has {available >> 30}"
+            f"not enough memory to run {ctas} CTAs ({threads} threads) at once: their registers and shared memory take "
+            f"{size >> 30} GiB, this machine has {available >> 30} GiB"
         )
-        help = "CTAs of cooperative grids, and of kernels that poll global memory, all run at once: take a smaller grid"
+        help = (
+            "use a smaller grid: all CTAs of a cooperative grid, or of a kernel that polls global memory, run at once"
+        )
         raise faults.error(faults.OUT_OF_MEMORY, launch.program.entry.function.origin, text, help=help)
 
 
 def _estimate_size(launch: Launch, ctas: int) -> int:
-    """Return about how many bytes the registers and shared memory of CTAs take."""
+    """Estimate the bytes of the registers and shared memory of these CTAs."""
     used, variables = launch.program.entry.rows.used, launch.program.variables
     per_thread = sum(used[letter] * np.dtype(kind).itemsize for letter, kind in CLASSES.items())
     shared = variables.find_dynamic_base() + launch.dynamic - variables.shared_base
@@ -37,7 +39,7 @@ def _estimate_size(launch: Launch, ctas: int) -> int:
 
 
 def find_machine_memory() -> int:
-    """Return the memory of this machine, or of the container."""
+    """Return the memory of this machine in bytes, or the limit of the container if that is lower."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     try:
         limit = _CGROUP.read_text().strip()

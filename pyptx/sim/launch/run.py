@@ -1,4 +1,4 @@
-"""Runs an entry of a module over a grid: arguments in, batches of CTAs, results out. The public entry point."""
+"""Run an entry of a module over a grid and return its results: the public entry point of the simulator."""
 
 from __future__ import annotations
 
@@ -51,24 +51,24 @@ def run(
     outputs: Sequence[Array] | None = None,
     fresh: Sequence[Array] = (),
 ) -> Result:
-    """Run a kernel and return what it did. Arrays among `args` are passed by address and written back when the whole
-    launch succeeded. PtxError says what was wrong with the launch or the kernel. Several modules are linked.
+    """Run a kernel and return its result. Arrays in `args` are passed by address and written back if the whole launch
+    succeeds. Several modules are linked. Raises PtxError for an invalid launch or a fault of the kernel.
 
-    `check` is `all`, `none`, `strict` (warnings are errors) or classes of hazards: `races,proxies`. Errors among the
-    findings end in a PtxError unless `on_hazard="report"`; all of them are the result's `hazards`. Only `all,numerics`
-    looks at values, only `all,outputs` for parts of `outputs`, which are arrays among `args`, that were not written,
-    only `all,unused` for copies and accumulators that nobody reads, only `all,dependents` for accesses before
-    `griddepcontrol.wait`.
-    Arrays of `args` that are also `fresh` are uninitialized: reading an element before the kernel writes it is an
-    error, and an element that nobody writes is a warning.
+    `check` is `all`, `none`, `strict` (warnings are errors) or classes of hazards: `races,proxies`. Findings that are
+    errors raise PtxError unless `on_hazard="report"`; the result's `hazards` has all findings. Some classes run only on
+    request: `all,numerics` checks values, `all,outputs` reports elements of `outputs` (arrays in `args`) that are never
+    written, `all,unused` reports copies and accumulators that are never read, and `all,dependents` reports accesses
+    before `griddepcontrol.wait`.
+    Arrays in both `args` and `fresh` are uninitialized: reading an element before the kernel writes it is an error, and
+    an element that is never written is a warning.
 
-    With `precision="hardware"` products
-    of matrices are summed bit for bit as the tensor cores of the module's target do, else quickly in float32.
-    `images` binds the module's textures, samplers and surfaces: `{"name": sim.Texture(array)}`.
+    `precision="hardware"` sums matrix products bit for bit like the tensor cores of the module's target; the default
+    sums them quickly in float32. `images` binds the module's textures, samplers and surfaces:
+    `{"name": sim.Texture(array)}`.
 
-    With `poison=True` registers, shared, local and tensor memory start as 0x7ffda5a5, a NaN, and a register that is
-    read before it was written is reported. `watch` names registers; their changes are the result's `watched`.
-    Control-C says where the threads were. `parts` names pieces of dynamic shared memory, by their offset."""
+    `poison=True` fills registers and shared, local and tensor memory with 0x7ffda5a5, a NaN, and reports reads of
+    unwritten registers. `watch` names registers; the result's `watched` lists their changes. Control-C reports where
+    the threads were. `parts` names parts of dynamic shared memory by their offset."""
     selection, module = parse_choice(check, on_hazard), combine_modules(module)
     options = Options(
         grid=grid, block=block, args=args, cluster=cluster, shared=shared, schedule=schedule, seed=seed,
@@ -113,7 +113,7 @@ def _run(launch: Prepared, observers: Observers) -> None:
                     batch.run(tell)
                 pace.end_batch()
     except MemoryError as why:
-        text = f"no memory for a grid of {launch.ctas * launch.threads} threads: {why}"
+        text = f"not enough memory for a grid of {launch.ctas * launch.threads} threads: {why}"
         raise faults.error(faults.OUT_OF_MEMORY, launch.launch.program.entry.function.origin, text) from None
     except KeyboardInterrupt:
         raise make_interrupt([] if batch is None else [batch], launch.stats.instructions) from None

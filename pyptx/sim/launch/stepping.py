@@ -1,4 +1,4 @@
-"""A launch that runs step by step: stops at labels, lines and conditions, and shows registers, memory and barriers."""
+"""Run a launch step by step: stop at labels, lines and conditions, and inspect registers, memory and barriers."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from pyptx.sim.scheduling.places import Stand, list_groups, list_stands, number_
 from pyptx.sim.scheduling.scheduler import Scheduler
 
 Until = str | int | Callable[["Machine"], bool]
-"""Where to stop: a label, a line, or what is true of a machine."""
+"""Where to stop: a label, a line, or a condition on the machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class MBarrier:
-    """An mbarrier as it is: phases that have ended, arrivals the running one waits for and starts with, bytes under
-    way."""
+    """The state of an mbarrier: the number of completed phases, the pending and expected arrival counts of the current
+    phase, and its tx-count in bytes."""
 
     name: str
     address: int
@@ -47,7 +47,7 @@ class MBarrier:
 
 @dataclass(frozen=True, slots=True)
 class Barrier:
-    """A barrier of a CTA at which somebody has arrived: how many threads have, and how many it needs."""
+    """A barrier of a CTA with arrivals: how many threads have arrived, and how many it needs."""
 
     number: int
     arrived: int
@@ -55,11 +55,10 @@ class Barrier:
 
 
 class Machine:
-    """A kernel that runs when told to. Takes the keywords of `sim.run` that say how to launch, and `watch`; `outputs`
-    are looked at when it has finished.
+    """A kernel that runs step by step. Takes the launch options of `sim.run`, and `watch`; `finish` checks `outputs`.
 
-    `check` is `none` unless given. An error that is found is raised at the step at which it comes to light, once, and
-    the machine shows what led to it; with `on_hazard="report"` it is one of `hazards` only."""
+    `check` is `none` by default. A finding that is an error is raised once, at the step that reveals it, and the
+    machine still shows the state that led to it; with `on_hazard="report"` it is only added to `hazards`."""
 
     @hide_frames
     def __init__(
@@ -69,7 +68,7 @@ class Machine:
         self._module = combine_modules(module)
         unknown = sorted(options.keys() - {item.name for item in fields(Options)})
         if unknown:
-            text = f"`{unknown[0]}` is not there for a machine, which takes what says how to launch; sim.run has more"
+            text = f"sim.Machine has no option `{unknown[0]}`; it takes the launch options of sim.run"
             raise faults.error(faults.LAUNCH_SHAPE, None, text)
         self._options, selection = Options(**options), parse_choice(check, on_hazard)
         self._launch = prepare_launch(self._module, entry, self._options, is_checked=selection is not None, single=True)
@@ -86,17 +85,17 @@ class Machine:
 
     @property
     def done(self) -> bool:
-        """Whether every thread of the grid has ended."""
+        """Whether every thread of the grid has exited."""
         return not self._batch
 
     @property
     def hazards(self) -> list[Finding]:
-        """What has been found so far of what `check` asks for."""
+        """The findings so far of the selected checks."""
         return [] if self._checks is None else self._checks.selection.select(self._checks.engine.findings)
 
     @hide_frames
     def step(self, count: int = 1) -> bool:
-        """Run instructions, each of one group of lanes; say whether any is left."""
+        """Run `count` instructions, each of one group of lanes; return whether any are left."""
         for _ in range(count):
             if self._batch is None:
                 return False
@@ -105,8 +104,8 @@ class Machine:
 
     @hide_frames
     def run(self, until: Until | None = None) -> bool:
-        """Run until a group of lanes is about to execute a label's or a line's first instruction, or until a condition
-        holds; say whether it stopped there, False at the end."""
+        """Run until a group of lanes is about to execute the first instruction of a label or a line, or until a
+        condition holds. Return True if the run stopped there, False if the kernel has ended."""
         pcs, pace = self._find_blocks(until), None
         if until is None and not self._launch.stats.instructions:
             pace = make_pace([self._launch], self._checks is not None)
@@ -121,7 +120,7 @@ class Machine:
 
     @hide_frames
     def finish(self) -> Result:
-        """Run to the end and give the callers what the kernel wrote, unless there was an error among the findings."""
+        """Run to the end and write the results back to the caller's arrays, unless a finding is an error."""
         self.run()
         launch, checks = self._launch, self._checks
         if checks is not None and not self._looked:
@@ -139,13 +138,13 @@ class Machine:
         return Result(launch.outputs, launch.stats, str(launch.printed), hazards, watched=changes, coverage=coverage)
 
     def where(self) -> list[Stand]:
-        """Return where each warp of the CTAs that run now is."""
+        """Return the place of each warp of the running CTAs."""
         return [] if self._batch is None else list_stands(self._batch)
 
     @hide_frames
     def registers(self, cta: int = 0, thread: int | tuple[int, ...] = 0) -> dict[str, Any]:
-        """Return the registers of the function in which a thread is, in the types that they are declared with: by their
-        names in PTX, and by the variable of a kernel in Python if one register alone has it."""
+        """Return the registers of the function that a thread executes, in their declared types: by their PTX names, and
+        by the variable of a Python kernel if it names only one register."""
         batch, lane = self._find_lane(cta, thread)
         code = next(batch.blocks[pc].code for _, pc, _, lanes in list_groups(batch) if lane in lanes.index)
         rows = sorted(code.rows.by_name.items())
@@ -156,8 +155,8 @@ class Machine:
     def shared(
         self, cta: int = 0, at: str | int | None = None, dtype: Any = "u1", count: int | None = None
     ) -> Array:  # fmt: skip
-        """Return a copy of elements of a CTA's shared memory, from a variable, `name+offset` or an address on; a dtype
-        is NumPy's, or a type as PTX names it."""
+        """Return a copy of elements of a CTA's shared memory, starting at a variable, `name+offset` or an address. The
+        dtype is a NumPy dtype or a PTX type."""
         batch, lane = self._find_lane(cta, 0)
         memory, kind = batch.machine.memory, _parse_dtype(dtype)
         low = memory.shared_base
@@ -165,14 +164,14 @@ class Machine:
         room = low + memory.shared_size - begin
         size = room // kind.itemsize if count is None else count
         if begin < low or size < 0 or size * kind.itemsize > room:
-            text = f"shared memory is {low:#x} … {low + memory.shared_size:#x}, asked for {size} × {kind} at {begin:#x}"
+            text = f"{size} × {kind} at {begin:#x} is outside shared memory, {low:#x} … {low + memory.shared_size:#x}"
             raise faults.error(faults.ARGUMENTS, None, text)
         first = int(batch.shape.shared_base[lane]) + begin - low
         return memory.shared.data[first : first + size * kind.itemsize].copy().view(kind)
 
     @hide_frames
     def memory(self, name: str) -> Array:
-        """Return a copy of an array argument or a variable of global memory as the kernel sees it now."""
+        """Return a copy of the current contents of an array argument or a variable in global memory."""
         array = self._launch.outputs.get(name)
         address = None if array is None else self._launch.buffers.find(array)
         for region in self._launch.space.regions:
@@ -182,11 +181,11 @@ class Machine:
             if array is None and region.name == name:
                 return region.data.copy()
         names = ", ".join(region.name for region in self._launch.space.regions)
-        raise faults.error(faults.ARGUMENTS, None, f"no memory `{name}`; there are {names}")
+        raise faults.error(faults.ARGUMENTS, None, f"no array or global variable `{name}`; there are {names}")
 
     @hide_frames
     def barriers(self, cta: int = 0) -> list[MBarrier | Barrier]:
-        """Return the live mbarriers of a CTA, and its barriers at which somebody waits."""
+        """Return the live mbarriers of a CTA, and its barriers with arrivals."""
         batch, lane = self._find_lane(cta, 0)
         place, shape = int(batch.shape.cta[lane]), batch.shape
         memory = batch.machine.memory
@@ -218,7 +217,7 @@ class Machine:
         return batch
 
     def _advance(self, batch: Scheduler) -> None:
-        """Run one instruction of one group; an error carries what was printed."""
+        """Run one instruction of one group; attach the printed text to an error."""
         with attach([self._launch.printed]):
             self._run_instruction(batch)
 
@@ -249,7 +248,7 @@ class Machine:
         return until(self) if callable(until) else abs(key[2]) in pcs
 
     def _find_blocks(self, until: Until | None) -> set[int]:
-        """Return the blocks that a label or a line begins with."""
+        """Return the blocks at which a label or a line begins."""
         blocks = self._launch.launch.program.blocks
         if until is None or callable(until):
             return set()
@@ -261,19 +260,20 @@ class Machine:
             lines = {b.pc: origin.line for b in blocks if b.steps and (origin := b.steps[0].instruction.origin)}
             pcs = {pc for pc, line in lines.items() if line == until}
             problem = (
-                f"no instruction at line {until}; there are some from {min(lines.values())} to {max(lines.values())}"
+                f"no instruction at line {until}; instructions are at lines {min(lines.values())} to "
+                f"{max(lines.values())}"
             )
         if not pcs:
             raise faults.error(faults.ARGUMENTS, None, problem)
         return pcs
 
     def _find_lane(self, cta: int, thread: int | tuple[int, ...]) -> tuple[Scheduler, int]:
-        """Return the batch of a CTA and a lane of it."""
+        """Return the batch of a CTA and the lane of a thread."""
         if self._batch is None:
             raise faults.error(faults.ARGUMENTS, None, "the kernel has ended: there is nothing to show")
         numbers, shape = number_ctas(self._batch), self._batch.shape
         if not isinstance(cta, int | np.integer) or not isinstance(thread, int | np.integer | Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
-            text = f"CTA {cta!r}, thread {thread!r}: a CTA is its number in the grid, a thread a number or coordinates"
+            text = f"CTA {cta!r}, thread {thread!r}: a CTA is a number in the grid, a thread a number or coordinates"
             raise faults.error(faults.ARGUMENTS, None, text)
         if isinstance(thread, Sequence):
             thread = sum(
@@ -281,7 +281,7 @@ class Machine:
                 for t, stride in zip(thread, (1, shape.block[0], shape.block[0] * shape.block[1]), strict=False)
             )
         if cta not in numbers or not 0 <= thread < shape.threads:
-            text = f"CTAs {min(numbers)} … {max(numbers)} run now, with threads 0 … {shape.threads - 1}"
+            text = f"CTAs {min(numbers)} … {max(numbers)} are running, with threads 0 … {shape.threads - 1}"
             raise faults.error(faults.ARGUMENTS, None, f"CTA {cta}, thread {thread}: {text}")
         return self._batch, thread * shape.ctas + [*map(int, numbers)].index(cta)
 
@@ -295,7 +295,7 @@ class Machine:
         try:
             return starts[0] + int(offset or "0", 0)
         except ValueError:
-            text = f"`{at}`: the offset behind `{name}+` is a number of bytes, found `{offset}`"
+            text = f"`{at}`: expected a number of bytes after `{name}+`, found `{offset}`"
             raise faults.error(faults.ARGUMENTS, None, text) from None
 
 
@@ -306,5 +306,5 @@ def _parse_dtype(dtype: Any) -> np.dtype[Any]:
     try:
         return np.dtype(text)
     except TypeError:
-        expectation = "a dtype of NumPy, or a type of PTX such as 'u32', is expected"
-        raise faults.error(faults.ARGUMENTS, None, f"{dtype!r} is no type of elements: {expectation}") from None
+        text = f"expected a NumPy dtype, or a PTX type such as 'u32', found {dtype!r}"
+        raise faults.error(faults.ARGUMENTS, None, text) from None

@@ -1,7 +1,7 @@
-"""Several launches on one memory, one after the other or, by programmatic dependent launch, overlapping.
+"""Run several launches on one memory: in sequence, or overlapping by programmatic dependent launch.
 
-Grids that overlap run group by group in turns; `turns` chooses whose turn it is. What a grid computes is `machine`'s,
-who waits for whom `flights`'.
+Grids that overlap take turns, one group of lanes at a time, in the order that `turns` chooses. `machine` runs the
+instructions of a grid; `flights` holds its state in the stream.
 """
 
 from __future__ import annotations
@@ -37,8 +37,7 @@ from pyptx.sim.state.flights import Flight
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Launch:
-    """A launch of a stream: a module, or several, the entry in it, and the keywords of `sim.run` that say how it is
-    launched."""
+    """A launch of a stream: one or several modules, the entry, and the launch options of `sim.run`."""
 
     module: Module | Sequence[Module]
     entry: str | None = None
@@ -52,17 +51,17 @@ class Launch:
     images: Mapping[str, Any] | None = None
     parts: Mapping[str, int] | None = None
     fresh: Sequence[Array] = ()
-    """Arrays of `args` that are uninitialized until a launch writes them."""
+    """Arrays in `args` that are uninitialized until a launch writes them."""
     programmatic: bool = False
-    """Whether the grid may start before the one before it has ended, as with the launch attribute
+    """Whether the grid may start before the previous one has completed, as with the launch attribute
     programmaticStreamSerialization."""
     label: str = ""
-    """What findings call the grid; the entry's name if empty."""
+    """The name of the grid in findings; the entry's name if empty."""
 
 
 @dataclass(slots=True, eq=False)
 class _Grid:
-    """A grid of a stream and how far it is. `batches` makes the CTAs that run next, `batch` are those that run now."""
+    """A grid of a stream and its progress. `batches` yields the next batches of CTAs; `batch` is the running one."""
 
     launch: Prepared
     flight: Flight
@@ -73,18 +72,18 @@ class _Grid:
 
     @property
     def runs(self) -> bool:
-        """Whether it has started and not ended."""
+        """Whether it has started but not completed."""
         return self.batch is not None
 
     def start(self) -> None:
-        """Let the first CTAs run."""
+        """Start the first batch of CTAs."""
         self.flight.describe_places = self._describe_places
         self.flight.count_unfinished = self.count_unfinished
         self.batches = self.launch.batches([] if self.checks is None else [self.checks], self.flight)
         self.batch = next(self.batches)
 
     def step(self) -> bool:
-        """Run a group; say whether the grid has ended with it."""
+        """Run a group of lanes; return whether the grid has completed."""
         assert self.batch is not None
         assert self.batches is not None
         self.batch.step()
@@ -95,11 +94,11 @@ class _Grid:
         return self.flight.has_ended
 
     def count_unfinished(self) -> int:
-        """Count the CTAs that have not ended."""
+        """Count the CTAs that have not completed."""
         return self.launch.pending_clusters.remaining * self.launch.pending_clusters.size + int(self._find_live().sum())
 
     def lets_next_start(self) -> bool:
-        """Say whether the grid behind it may start: every CTA has said so, or has ended."""
+        """Return whether the next grid may start: every CTA has executed `launch_dependents` or has completed."""
         if self.flight.has_ended:
             return True
         if self.batch is None or self.launch.pending_clusters.remaining:
@@ -118,14 +117,14 @@ class _Grid:
 
 @dataclass(slots=True)
 class _Stream:
-    """The grids of a stream, in the order of their launches."""
+    """The grids of a stream in launch order."""
 
     grids: list[_Grid]
     turns: Turns
     queue: list[_Grid] = field(default_factory=list[_Grid])
 
     def run(self) -> None:
-        """Run until every grid has ended."""
+        """Run until every grid has completed."""
         self.queue = list(self.grids)
         self.grids[0].pace.begin_batch()
         while self.queue or any(grid.runs for grid in self.grids):
@@ -140,7 +139,7 @@ class _Stream:
                 self._stir([grid.batch for grid in running if grid.batch is not None])
 
     def _may_start(self) -> bool:
-        """Say whether the next grid may start now."""
+        """Return whether the next grid may start now."""
         if not self.queue:
             return False
         at = len(self.grids) - len(self.queue)
@@ -159,7 +158,7 @@ class _Stream:
                     resume_waiting(dependent.batch)
 
     def _stir(self, batches: Sequence[Scheduler]) -> None:
-        """Make lanes runnable when none is in any grid."""
+        """Make lanes runnable when no grid has a runnable one."""
         progress = [batch.rouse() for batch in batches]
         progress += [retry(batch) for batch in batches if not batch.polling]
         has_progress = any(progress) or any(batch.ready for batch in batches)
@@ -190,16 +189,16 @@ def stream(
     poison: bool = False,
     **unknown_options: Any,
 ) -> list[Result]:
-    """Run launches on one memory and return what each did. An array that several are given is the same memory for all;
-    arrays are written back when the whole stream has succeeded.
+    """Run launches on one memory and return the result of each. Launches that take the same array share its memory;
+    arrays are written back if the whole stream succeeds.
 
-    A launch starts when those before it have ended; with `programmatic=True` as soon as every CTA of the one before has
-    executed `griddepcontrol.launch_dependents` or ended: `eager` then, `lazy` when that one has ended, the other
-    schedules now so, now so. The other keywords are those of `sim.run`; hazards of two grids are among the `hazards` of
-    both results."""
+    A launch starts when all previous ones have completed. With `programmatic=True` it may start as soon as every CTA of
+    the previous launch has executed `griddepcontrol.launch_dependents` or completed: schedule `eager` starts it then,
+    `lazy` when the previous launch has completed, and the other schedules vary. The other keywords are those of
+    `sim.run`. A hazard between two grids is in the `hazards` of both results."""
     if unknown_options:
         option = next(iter(unknown_options))
-        text = f"`{option}` is not there for a stream; run the launch alone, with sim.run or sim.Machine"
+        text = f"sim.stream has no option `{option}`; run the launch alone, with sim.run or sim.Machine"
         raise faults.error(faults.LAUNCH_SHAPE, None, text)
     if not isinstance(launches, Sequence) or not all(isinstance(launch, Launch) for launch in launches):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise faults.error(faults.ARGUMENTS, None, "sim.stream takes a list of sim.Launch(module, entry, …)")
@@ -238,7 +237,7 @@ def stream(
 
 
 def _list_fresh(grids: Sequence[_Grid], launches: Sequence[Launch]) -> Iterator[tuple[Checks, Array]]:
-    """Yield the uninitialized arrays, each with the checks of the grid that is to write it."""
+    """Yield the uninitialized arrays, each with the checks of the grid that must write it."""
     for grid, launch in zip(grids, launches, strict=True):
         for array in launch.fresh:
             assert grid.checks is not None
@@ -246,7 +245,7 @@ def _list_fresh(grids: Sequence[_Grid], launches: Sequence[Launch]) -> Iterator[
 
 
 def _get_options(launch: Launch) -> dict[str, Any]:
-    """Return how a launch alone would be launched."""
+    """Return the launch options of a launch, without those that only streams have."""
     own = ("module", "entry", "programmatic", "label")
     return {item.name: getattr(launch, item.name) for item in fields(Launch) if item.name not in own}
 
@@ -254,7 +253,7 @@ def _get_options(launch: Launch) -> dict[str, Any]:
 def _make_grids(
     launches: Sequence[Launch], ready_launches: Sequence[Prepared], selection: Selection | None
 ) -> list[_Grid]:
-    """Return the grids of a stream: who may overlap whom."""
+    """Return the grids of a stream, each with the predecessor that it may overlap."""
     grids: list[_Grid] = []
     pace = make_pace(ready_launches, selection is not None)
     for description, launch in zip(launches, ready_launches, strict=True):
@@ -269,7 +268,7 @@ def _make_grids(
 
 
 def _run(stream: _Stream) -> None:
-    """Run a stream; PtxError, Interrupted and their reasons as of a launch alone."""
+    """Run a stream. Errors are reported as for a single launch."""
     grids = stream.grids
     threads = sum(grid.launch.ctas * grid.launch.threads for grid in grids)
     try:
@@ -279,7 +278,7 @@ def _run(stream: _Stream) -> None:
         first, *other_modules = _drop_duplicates([grid.launch.launch.program.module for grid in grids])
         raise cite_lines(first, add_findings(why, grids[-1].checks), *other_modules) from None
     except MemoryError as why:
-        text = f"no memory for grids of {threads} threads: {why}"
+        text = f"not enough memory for grids of {threads} threads: {why}"
         raise faults.error(faults.OUT_OF_MEMORY, grids[0].launch.launch.program.entry.function.origin, text) from None
     except KeyboardInterrupt:
         running = [grid.batch for grid in grids if grid.batch is not None]
@@ -291,7 +290,7 @@ def _drop_duplicates(modules: Sequence[Module]) -> list[Module]:
 
 
 def _make_result(grid: _Grid, hazards: Sequence[Finding], coverage: Coverage) -> Result:
-    """Return what one launch did, with the hazards that its threads have a part in."""
+    """Return the result of a launch, with the hazards that involve its threads."""
     launch, label = grid.launch, grid.flight.label
     agents = [(finding, [agent for agent in (finding.agent, finding.other_agent) if agent]) for finding in hazards]
     own = [

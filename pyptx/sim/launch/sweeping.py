@@ -1,4 +1,4 @@
-"""Many orders of one run: each schedule, and several seeds of those that have them."""
+"""Run a function in many orders: every schedule, with several seeds for those that take one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SEEDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One run of a sweep: its order, and what it returned or why it failed."""
+    """A run of a sweep: its order, and its result or error."""
 
     schedule: str
     seed: int
@@ -41,16 +41,17 @@ class Trial:
 
 
 def list_orders(seeds: int, first: int = 0) -> Iterator[tuple[str, int]]:
-    """Yield each schedule with its seeds; those that have no order by seed come once."""
+    """Yield each schedule with its seeds; schedules that ignore the seed appear once."""
     for schedule in SCHEDULES:
         for seed in range(first, first + seeds) if schedule in SEEDED else (first,):
             yield schedule, seed
 
 
 def sweep(run: Callable[..., Any], seeds: int = SEEDS) -> list[Trial]:
-    """Call a function with `schedule=` and `seed=` of every order: `eager`, `lazy`, and `seeds` seeds of `random` and
-    `adversarial`. It makes its arrays, runs a kernel, and may assert what it computed; PtxError and AssertionError are
-    kept, everything else ends the sweep. `[trial for trial in … if not trial.ok]` are the orders that failed."""
+    """Call a function with `schedule=` and `seed=` for every order: `eager`, `lazy`, and `seeds` seeds each of `random`
+    and `adversarial`. The function makes its arrays, runs a kernel, and may assert results. PtxError and AssertionError
+    are recorded in the trial; other exceptions end the sweep. `[trial for trial in sweep(run) if not trial.ok]` lists
+    the orders that failed."""
     trials: list[Trial] = []
     for schedule, seed in list_orders(seeds):
         try:

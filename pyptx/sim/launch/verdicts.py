@@ -1,4 +1,4 @@
-"""What the findings of a run become: a list, or the error that ends it, with the lines that its places come from."""
+"""Turn the findings of a run into a list, or into the error that ends it, and add the source lines of their places."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WRAPPED = (ADDRESS_OVERFLOW, NARROWED)
 
 
 def note_seed(why: PtxError, schedule: str, seed: int) -> PtxError:
-    """Return an error that says how to run the schedule again that led to it."""
+    """Return the error with a note that says how to repeat its schedule."""
     if schedule not in SEEDED or not why.diagnostics:
         return why
     first = why.diagnostics[0]
@@ -35,7 +35,7 @@ def _rebuild(why: PtxError, diagnostics: list[Diagnostic]) -> PtxError:
 
 
 def judge_findings(modules: Sequence[Module], selection: Selection, checks: Checks) -> list[Finding]:
-    """Return what was found; PtxError when something of it is an error."""
+    """Return the findings; raise PtxError if any of them is an error."""
     findings = selection.select(checks.engine.findings)
     text = None
     if findings:
@@ -49,7 +49,7 @@ def judge_findings(modules: Sequence[Module], selection: Selection, checks: Chec
             finding.source = text
     fatal = selection.select_fatal(findings)
     if fatal:
-        # Phases that ended early lead to errors of all kinds; the finding says which count is too low.
+        # A phase that completes early causes all kinds of errors; PHASE_UNOBSERVED says which count is too low.
         fatal_ids = {id(finding) for finding in fatal}
         causes = [finding for finding in findings if id(finding) in fatal_ids or finding.rule is PHASE_UNOBSERVED]
         raise PtxError((finding.diagnostic() for finding in group_by_cause(causes)), text)
@@ -57,7 +57,7 @@ def judge_findings(modules: Sequence[Module], selection: Selection, checks: Chec
 
 
 def cite_lines(module: Module, why: PtxError, *other_modules: Module) -> PtxError:
-    """Return an error that says which lines of the kernel's source its places come from."""
+    """Return the error with the source lines of its places."""
     lines = read_source_lines(module, *other_modules)
     error = _rebuild(why, [lines.cite_diagnostic(diagnostic) for diagnostic in why.diagnostics])
     error.source = find_module_text([module, *other_modules], [d.origin for d in error.diagnostics])
@@ -65,8 +65,8 @@ def cite_lines(module: Module, why: PtxError, *other_modules: Module) -> PtxErro
 
 
 def add_findings(why: PtxError, checks: Checks | None) -> PtxError:
-    """Return the error that ended a run, behind the hazards that may have caused it, wrapped addresses among them;
-    behind a hang stand the phases that nobody observed, which often are its beginning."""
+    """Return the error that ended a run, preceded by the hazards that may have caused it, including wrapped addresses.
+    A hang is followed by the phases that no thread observed, which often cause it."""
     findings = [] if checks is None else group_by_cause(checks.selection.select(checks.engine.findings))
     causes = [finding for finding in findings if finding.severity is Severity.ERROR or finding.rule in _WRAPPED]
     errors = [finding.diagnostic() for finding in causes]
@@ -74,14 +74,14 @@ def add_findings(why: PtxError, checks: Checks | None) -> PtxError:
     if isinstance(why, Hang):
         why = _accuse_barrier(why, phase_findings)
     elif any(d.code == NOT_A_BARRIER.code and d.origin == why.diagnostics[0].origin for d in errors):
-        # The machine stops at the instruction for what the finding says of it.
+        # The finding already reports the fault at which the machine stopped.
         why = _rebuild(why, [d for d in why.diagnostics if d.code != faults.MBARRIER.code])
     phase_errors = [finding.diagnostic() for finding in phase_findings]
     return _rebuild(why, [*errors, *why.diagnostics, *phase_errors]) if errors or phase_errors else why
 
 
 def _accuse_barrier(why: Hang, phase_findings: Sequence[Finding]) -> Hang:
-    """Return a deadlock that names the barrier whose phases ended early, if it is one of those that are waited for."""
+    """Return the deadlock, naming the barrier whose phases completed early if lanes wait for it."""
     inits = {finding.other for finding in phase_findings}
     node = next((node for node in why.report.order_nodes() if node.place is not None and node.place in inits), None)
     if node is None or why.diagnostics[0].code != DEADLOCK.code:

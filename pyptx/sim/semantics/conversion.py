@@ -150,10 +150,9 @@ def _convert_to_packed(match: Match, target: str) -> Operation:
     flags = set(match.modifiers)
     name, count = split_packed(target)
     mode = next((m for m in match.modifiers if m in ("rn", "rz", "rs")), "rn")
-    source = match.modifiers[-1]
 
     def convert(*values: Value) -> Array:
-        parts, noise = _order_operands(values, source, mode, count, name)
+        parts, noise = _order_operands(values, mode, count, name)
         results = [
             _clamp(round_to_format(x, name, mode, satfinite="satfinite" in flags, noise=n), flags)
             for x, n in zip(parts, noise, strict=True)
@@ -163,14 +162,10 @@ def _convert_to_packed(match: Match, target: str) -> Operation:
     return value(convert)
 
 
-def _order_operands(
-    values: Value, source: str, mode: str, count: int, name: str
-) -> tuple[list[Array], list[Array | None]]:
+def _order_operands(values: Value, mode: str, count: int, name: str) -> tuple[list[Array], list[Array | None]]:
     """Return the elements as f64, the lowest first, and the random bits of each: the last operand is the lowest."""
     rbits = values[-1] if mode == "rs" else None
     sources = values[:-1] if mode == "rs" else values
-    if source.endswith("x2"):
-        return unpack(sources[0], source), [None] * count
     elements = sources[0] if isinstance(sources[0], tuple) else sources
     parts = [v.astype(np.float64) for v in reversed(elements)]
     if rbits is None:

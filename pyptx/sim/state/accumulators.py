@@ -1,4 +1,4 @@
-"""Accumulators of warpgroups as matrices: products continue with them, and registers get them on demand.
+"""Accumulators of warpgroups as matrices: products read and update them, and registers receive them on demand.
 
 Generated code calls `settle` before another instruction reads or writes the registers. `settle_all` writes all of them
 before anything else reads registers.

@@ -47,7 +47,7 @@ class CtaBarriers:
     def arrive(self, lanes: Lanes, number: int, count: int | None, predicate: Array | None) -> None:
         """Count the arrival of lanes, and their predicates for a reduction."""
         self.pending.add(number)
-        # Arrivals count lanes; if the last warp is not full, a CTA has fewer lanes than a count of whole warps.
+        # Arrivals count lanes. If the last warp is not full, the CTA has fewer lanes than whole warps would.
         whole_warps = -(-self.shape.threads // 32) * 32 if self.shape.threads % 32 else None
         self.arrivals[:, number] += np.bincount(lanes.cta, minlength=self.shape.ctas)
         ctas = np.unique(lanes.cta)

@@ -1,8 +1,8 @@
-"""The queue of effects: what an asynchronous engine was told to do and has not done yet.
+"""The queue of effects: work that asynchronous engines have been issued but have not completed.
 
-An engine issues an effect when its instruction runs. The schedule says when effects land: `eager` at once, `lazy` when
-a wait asks for them or nothing else can run. Groups are counted per lane and agent, as `commit_group` makes them. What
-one thread gives to an agent of `IN_ORDER` lands in the order of issue.
+An instruction issues an effect when it runs. The schedule decides when the effect lands: `eager` at once, `lazy` when a
+wait needs it or nothing else can run. `commit_group` numbers groups per lane and agent. Effects that one thread issues
+to an agent of `IN_ORDER` land in the order of issue.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from pyptx.sim.base.formats import Array
 from pyptx.sim.state.sink import Sink
 
 WGMMA, TCGEN05, TENSOR_STORES = "wgmma", "tcgen05", "tcgen05.st"
-"""The agents of products of warpgroups, of what a thread does with tensor memory, and of its stores by warps."""
+"""The agents of warpgroup products, of tcgen05 operations that one thread issues, and of warp-wide tcgen05 stores."""
 BULK, COPIES, STORES = "bulk", "cp.async", "store"
-"""The agents of bulk and tensor copies, of copies by lanes, and of stores that an mbarrier tells of."""
+"""The agents of bulk and tensor copies, of per-lane copies, and of stores whose completion an mbarrier signals."""
 IN_ORDER = frozenset((WGMMA, TCGEN05, TENSOR_STORES))
 _MOST_TOGETHER = 8
-"""How many products, copies and arrivals of a thread of `tcgen05` land at random together."""
+"""The most `tcgen05` operations of a thread that land together at random."""
 _SOON = 0.25
-"""How often a product lands at once at random, where none is before it."""
+"""The probability that a product lands at once if no other is pending."""
 _APART, _CTAS = 0.01, 8
-"""How often every CTA's effects land at random by themselves, where so many CTAs run; more CTAs part less often: who
-meets whom is in a cluster, and parts of many CTAs run several times slower."""
+"""The probability that effects land separately in each CTA, for up to this many CTAs; more CTAs diverge less often.
+CTAs interact only within a cluster, and diverged batches of many CTAs run several times slower."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The grid of a stream: its predecessor, the CTAs that let the next grid start, and waiting lanes. Runs nothing."""
+"""The state of a grid in a stream: its predecessor, the CTAs that let the next grid start, and waiting lanes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""mbarrier objects of a batch of CTAs: pending arrivals, bytes under way, phases (manual: mbarrier).
+"""mbarrier objects of a batch of CTAs: pending counts, tx-counts, phases (manual: mbarrier).
 
-An object is named by its place in the batch's shared memory. Which lanes wait for one is the scheduler's; here stands
-which phases have ended since it last looked, and which lanes a `try_wait` refused.
+An object is identified by its offset in the batch's shared memory. The scheduler knows which lanes wait; this module
+records the phases that completed since the scheduler last looked, and the lanes whose `try_wait` returned false.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from pyptx.sim.base.formats import Array
 from pyptx.sim.state.sink import Sink
 
 MOST = (1 << 20) - 1
-"""The greatest count and the greatest number of bytes."""
+"""The largest arrival count and the largest tx-count."""
 MOST_REPORTING = 511
-"""The greatest count of `.layout::v1`."""
+"""The largest arrival count of `.layout::v1`."""
 _PENDING_BITS = 20
 _ROWS = ("expected", "pending", "tx", "phase", "places", "good", "reporting", "reported", "reports")
 
 
 class Misuse(Exception):
-    """An operation that the object's state does not allow; the caller knows which thread did it."""
+    """An operation that the object's state does not allow, by the lane at position `at`; callers name the thread."""
 
     def __init__(self, at: int, why: str) -> None:
         super().__init__(why)
@@ -33,16 +33,17 @@ class Misuse(Exception):
 
 @dataclass(slots=True)
 class Refused:
-    """Lanes whose wait found its phase running, and the row of the barrier that each waits for."""
+    """Lanes whose phase had not completed when they tested it, and the row of the mbarrier that each waits for."""
 
     lanes: Array
     rows: Array
 
 
 class MBarriers:
-    """The live objects. A row holds the count that every phase starts with, what the running one still waits for, and
-    the number of phases that have ended; for copies that report on their bytes, whether one did so in the running phase
-    and in the last one, and the number of phases that ended without a report (conditional phases)."""
+    """The mbarrier objects, one row each: the expected arrival count of a phase, the pending count and tx-count of the
+    current phase, and the number of completed phases. For copies that report on their bytes, a row also records whether
+    one reported in the current phase and in the previous one, and the number of phases that completed without a report
+    (conditional phases)."""
 
     def __init__(self, size: int, sink: Sink[Any] | None = None) -> None:
         self._sink = sink
@@ -55,12 +56,13 @@ class MBarriers:
         self.refusal: Refused | None = None
         self.changes = 0
         self.doubt: Callable[[Any], Array | None] | None = None
-        """Which lanes a `try_wait` refuses although their phase has ended, as hardware may: the schedule sets it."""
+        """Returns the lanes whose `try_wait` returns false although their phase has completed, as hardware may. The
+        schedule sets it."""
         self.history: dict[tuple[Any, int], tuple[Any, Array]] = {}
-        """The lanes that executed an instruction last, by its site and the first of its places: reports tell it."""
+        """The lanes that last executed an instruction, by its site and its first mbarrier's offset; used in reports."""
 
     def reset(self) -> None:
-        """Forget every object."""
+        """Remove every object."""
         if self._used:
             self._row.fill(-1)
         self._used = self.changes = 0
@@ -68,12 +70,12 @@ class MBarriers:
         self.completions, self.refusal = [], None
 
     def init(self, offsets: Array, counts: Array, reports: bool = False) -> None:
-        """Make objects at these places of shared memory, in a phase that waits for so many arrivals; of the layout that
-        takes reports, `.layout::v1`, or not."""
+        """Initialize objects at these offsets in shared memory with these arrival counts. With `reports`, they have
+        `.layout::v1`, which copies can report to."""
         limit = MOST_REPORTING if reports else MOST
         bad = np.flatnonzero((counts < 1) | (counts > limit))
         if len(bad):
-            raise Misuse(int(bad[0]), f"a count of {int(counts[bad[0]])}; 1 to {limit} are possible")
+            raise Misuse(int(bad[0]), f"a count of {int(counts[bad[0]])}; it must be 1 to {limit}")
         slots = offsets >> 3
         fresh = np.unique(slots[self._row[slots] < 0])
         while self._used + len(fresh) > len(self.expected):
@@ -92,7 +94,7 @@ class MBarriers:
             self._sink.on_mbarrier_init(rows)
 
     def inval(self, offsets: Array) -> None:
-        """End the life of objects."""
+        """Invalidate objects."""
         self.find_rows(offsets)
         self._row[offsets >> 3] = -1
 
@@ -104,18 +106,19 @@ class MBarriers:
         return rows
 
     def find_row(self, offset: int) -> int:
-        """Return the row of the object at a place, -1 if there never was one."""
+        """Return the row of the live object at an offset, -1 if there is none."""
         return int(self._row[offset >> 3])
 
     def find_live(self, low: int, high: int) -> Array:
-        """Return the rows of the live objects in a part of shared memory, in the order of their places."""
+        """Return the rows of the live objects in a range of shared memory, in the order of their offsets."""
         rows = np.arange(self._used)
         places = self.places[rows]
         rows = rows[(places >= low) & (places < high) & (self._row[places >> 3] == rows)]
         return rows[np.argsort(self.places[rows])]
 
     def arrive(self, rows: Array, counts: Array, drop: bool = False) -> Array:
-        """Arrive with a count in each lane and return the states before; with `drop`, leave later phases too."""
+        """Arrive with a count in each lane and return the previous states; with `drop`, also lower the expected count
+        of later phases."""
         if self._sink is not None:
             self._sink.on_mbarrier_arrive(rows, None)
         phase, pending = self.phase[rows], self.pending[rows]
@@ -135,9 +138,9 @@ class MBarriers:
         return phase.astype(np.uint64) << np.uint64(_PENDING_BITS) | pending.astype(np.uint64)
 
     def _arrive_one(self, at: int, row: int, count: int, drop: bool) -> int:
-        """Arrive in one lane, several of which end more than one phase together."""
+        """Arrive in one lane; used when the lanes together complete more than one phase."""
         if count > self.pending[row]:
-            text = f"{count} arrivals, the running phase waits for {self.pending[row]}"
+            text = f"{count} arrivals, but the current phase waits for only {self.pending[row]}"
             raise Misuse(at, text + (f" and {self.tx[row]} bytes" if self.tx[row] else ""))
         state = int(self.phase[row]) << _PENDING_BITS | int(self.pending[row])
         self.pending[row] -= count
@@ -150,28 +153,28 @@ class MBarriers:
         np.subtract.at(self.expected, rows, counts)
 
     def transfer(self, rows: Array, amounts: Array) -> None:
-        """Expect more bytes (positive) or take them as arrived (negative)."""
+        """Add to the tx-count: positive amounts are expected bytes, negative ones have arrived."""
         if self._sink is not None:
             self._sink.on_mbarrier_arrive(rows, amounts)
         np.add.at(self.tx, rows, amounts)
         over = np.flatnonzero(np.abs(self.tx[rows]) > MOST)
         if len(over):
-            raise Misuse(int(over[0]), f"{self.tx[rows[over[0]]]} bytes expected; at most {MOST} are possible")
+            raise Misuse(int(over[0]), f"a tx-count of {self.tx[rows[over[0]]]}; it must be at most {MOST}")
         self._complete_phases(np.unique(rows))
 
     def report(self, rows: Array) -> None:
-        """Note that a copy has found what it looked for in its bytes."""
+        """Record that a copy has reported on its bytes in the current phase."""
         if not self.reports[rows].all():
             at = int(np.flatnonzero(~self.reports[rows])[0])
-            raise Misuse(at, "a copy reports on its bytes, the mbarrier was not initialized with `.layout::v1`")
+            raise Misuse(at, "a copy reports on its bytes, but the mbarrier was not initialized with `.layout::v1`")
         self.reporting[rows] = True
 
     def add_pending(self, rows: Array) -> None:
-        """Add one to what the running phase waits for."""
+        """Add one to the pending count of the current phase."""
         np.add.at(self.pending, rows, 1)
 
     def _complete_phases(self, rows: Array) -> None:
-        """Start the next phase where nothing is pending."""
+        """Complete the phases whose pending count and tx-count are zero."""
         self.changes += 1
         complete_rows = rows[(self.pending[rows] == 0) & (self.tx[rows] == 0)]
         if len(complete_rows):
@@ -184,8 +187,9 @@ class MBarriers:
                 self._sink.on_mbarrier_phase(complete_rows, self.phase[complete_rows] - 1)
 
     def test_phases(self, rows: Array, tokens: Array, parity: bool, conditional: bool = False) -> Array:
-        """Tell which lanes' phase has ended: the one of a state, or the last one with a parity, the operand's lowest
-        bit: compilers pass -1 for an odd phase. Of conditional phases only those without a report count."""
+        """Return which lanes' phase has completed: the phase of a state, or with `parity` the latest phase of that
+        parity, the operand's lowest bit (compilers pass -1 for an odd phase). With `conditional`, count only phases
+        without a report."""
         if conditional:
             is_complete = (self.good[rows] & 1) != (tokens & 1)
         elif parity:
@@ -198,5 +202,5 @@ class MBarriers:
 
 
 def extract_pending_count(states: Array) -> Array:
-    """Return the arrivals that a state says were pending."""
+    """Return the pending counts in these states (manual: mbarrier.pending_count)."""
     return (states & np.uint64(MOST)).astype(np.uint32)

@@ -1,6 +1,6 @@
-"""Lanes that execute a warp-wide instruction together from several places: what it gives to each.
+"""Lanes that execute one warp-wide instruction from several places in the code, and its results for each lane.
 
-Knows no schedule: whoever brings lanes together computes the results, and each place takes its part when it runs.
+Knows no schedule: the code that brings lanes together computes the results, and each place takes its part when it runs.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from pyptx.sim.base.lanes import Lanes
 
 @dataclass(slots=True, eq=False)
 class Meeting:
-    """The lanes of an instruction, its result (or results) for each, and which lanes of the batch still want theirs."""
+    """The lanes of an instruction, its result or results for each, and which lanes of the batch have yet to take
+    theirs."""
 
     lanes: Lanes
     result: Array | tuple[Array, ...]
     pending: Array
 
     def take(self, index: Array) -> tuple[Array, ...]:
-        """Return the results of lanes that waited for them."""
+        """Return the results of lanes, which then no longer wait for them."""
         self.pending[index] = False
         positions = np.searchsorted(self.lanes.index, index)
         return tuple(array[positions] for array in _as_tuple(self.result))
@@ -38,12 +39,13 @@ class Meeter(Protocol):
 
 
 def wrap_warp_wide(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of lanes that gives those of a meeting what this gives to all of it."""
+    """Return a function that computes a warp-wide instruction. Lanes of a meeting get the results that the meeting
+    stored for them."""
     return partial(_run_at_place, function)
 
 
 def find_pending(machine: Meeter, lanes: Lanes) -> Array:
-    """Tell which lanes have met others and still want their results."""
+    """Return which lanes are in a meeting and have yet to take their results."""
     pending = np.zeros(lanes.n, np.bool_)
     for meeting in machine.meetings:
         pending |= meeting.pending[lanes.sel]
@@ -51,7 +53,7 @@ def find_pending(machine: Meeter, lanes: Lanes) -> Array:
 
 
 def add_met_lanes(machine: Meeter, lanes: Lanes) -> Lanes:
-    """Return lanes with those that they have met."""
+    """Return lanes together with the other lanes of their meetings."""
     indices = [meeting.lanes.index for meeting in machine.meetings if meeting.pending[lanes.sel].any()]
     return lanes.shape.select_index(np.unique(np.concatenate([lanes.index, *indices]))) if indices else lanes
 

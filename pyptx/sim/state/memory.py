@@ -1,7 +1,7 @@
-"""The state spaces of a launch: where bytes lie, and which access to them is in bounds, aligned and allowed.
+"""The state spaces of a launch: find the bytes of an access, and check that it is in bounds, aligned and allowed.
 
-An access resolves to a region and byte offsets in it, one per lane. The sink is told of every access, before it takes
-place. Knows no instruction but the place (`Site`) that errors name.
+An access resolves to a region and byte offsets in it, one per lane. The sink is notified before each access. Knows
+instructions only as the places (`Site`) that errors name.
 """
 
 from __future__ import annotations
@@ -32,19 +32,20 @@ from pyptx.sim.state.tracing import Trace
 from pyptx.sim.state.unstarted import PendingClusters
 
 RANK_SHIFT = 24
+"""The position of the rank field in addresses of the shared::cluster window."""
 REMOTE = 16
-"""What the rank of another CTA is counted from, in the bits above its offset; none stand there for the own CTA."""
-"""In the shared::cluster window, the rank of the CTA plus one stands above this many bits; 0 is the own CTA."""
+"""The rank field of another CTA's address is its rank plus this number; that of the own CTA is 0."""
 _LOWEST = 1 << 16
-"""Below this lies no memory: such addresses are offsets from a null pointer."""
-_POINTER = "pass an array for the parameter that is the pointer, and check the offset that is added to it"
+"""The lowest address of memory: addresses below it are offsets from a null pointer."""
+_POINTER = "pass an array for the pointer parameter, and check the offset that is added to it"
 _GUARD = "compare the index with the size of the array, or guard the access"
-_LIFETIME = "free memory when the last launch that uses it has ended"
+_LIFETIME = "free memory after the last launch that uses it has completed"
 _WINDOW = {PARAM_BASE >> 32: "param", SHARED_WINDOW >> 32: "shared", LOCAL_WINDOW >> 32: "local"}
 
 
 _ONLY_OWN = ((".init",), (".inval",), (".test_wait",), (".try_wait",))
-"""Operations on mbarriers that may name another CTA's in no spelling: the checks report those that do (PTX0958)."""
+"""mbarrier operations that must not access another CTA's mbarrier, whatever their state space; the checks report those
+that do (PTX0958)."""
 
 
 class Site:
@@ -58,13 +59,13 @@ class Site:
     ) -> None:  # fmt: skip
         self.memory, self.instruction, self.function = memory, instruction, function
         self.number, self.rows = number, rows
-        """Which accumulators a product goes on with, -1 for other instructions, and the rows of its registers: of D and
-        of A."""
+        """The number of a product's accumulators, -1 for other instructions, and the rows of the registers of its D and
+        A."""
         self.region = memory.empty_region
         spaces = [modifier for modifier in instruction.modifiers if modifier.startswith(".shared")]
         elsewhere = any("::cluster" in space for space in spaces) or instruction.modifiers[:1] in _ONLY_OWN
         self.own_cta = bool(spaces) and not elsewhere
-        """Whether a shared address has to lie in the window of the executing CTA."""
+        """Whether a shared address must lie in the window of the executing CTA."""
 
     @property
     def origin(self) -> Origin | None:
@@ -73,7 +74,7 @@ class Site:
 
 @dataclass(slots=True)
 class Memory:
-    """All memory of a launch; shared and local memory belong to the batch of CTAs that runs."""
+    """All memory of a launch; shared and local memory belong to the running batch of CTAs."""
 
     shape: Shape
     space: AddressSpace
@@ -83,33 +84,33 @@ class Memory:
     shared_base: int = 0
     cluster: int = 1
     pairs: bool = False
-    """Whether addresses of a CTA's own shared memory show its rank in its pair, for kernels that mask it off."""
+    """Whether addresses of a CTA's own shared memory contain its rank in its pair, for kernels that mask it off."""
     sink: Sink[Site] | None = None
-    """Who is told what happens."""
+    """The listener to events."""
     trace: Trace | None = None
-    """What shows the accesses of an operation of tcgen05, while somebody follows one."""
+    """Records the accesses of a tcgen05 operation while it is traced."""
     effects: Effects = field(default_factory=Effects)
     names: Callable[[int], str] = "shared {:#x}".format
-    """Names a place of shared memory."""
+    """Formats an address in shared memory."""
     grid: str = ""
-    """What the grid is called, empty where it runs alone."""
+    """The label of the grid, empty if it runs alone."""
     grid_shape: tuple[int, int, int] = (1, 1, 1)
     fresh: int = 0
-    """What every word of shared and local memory starts as."""
+    """The initial value of every word of shared and local memory."""
     images: Images = field(default_factory=Images)
     words: Array = field(default_factory=lambda: np.zeros((1, 0), np.uint32))
-    """The 32-bit registers of all lanes, which products of warpgroups read and write late."""
+    """The 32-bit registers of all lanes, which warpgroup products read and write asynchronously."""
     accumulators: HeldOf = field(default_factory=dict[int, dict[Lanes, Accumulator]])
-    """Accumulators that registers do not have yet."""
+    """Accumulators that have not been written to their registers."""
     dynamic: Array = field(default_factory=lambda: np.zeros(0, np.int64))
-    """The bytes of local memory that each lane holds by `alloca`, from `dynamic_base` on."""
+    """The bytes of local memory that each lane has allocated by `alloca`, starting at `dynamic_base`."""
     dynamic_base: int = 0
     exact: int = 0
-    """The target whose tensor cores' sums are imitated bit for bit, 90 for sm_90; 0 sums quickly."""
+    """The target whose tensor core sums are reproduced bit for bit, such as 90 for sm_90; 0 sums quickly."""
     pending_clusters: PendingClusters = field(default_factory=PendingClusters)
     multicasts: Multicasts = field(default_factory=Multicasts)
     empty_region: Region = field(init=False)
-    """Where no access hits."""
+    """A region that no access hits."""
     mbarriers: MBarriers = field(init=False)
     tensor: TensorMemory = field(init=False)
     shared: Region = field(init=False)
@@ -129,7 +130,7 @@ class Memory:
         self.local = Region("local memory", "local", 0, 0, np.zeros(0, np.uint8))
 
     def reset_batch(self) -> None:
-        """Clear what belongs to a batch of CTAs."""
+        """Reset the memory of a batch of CTAs."""
         self.shared.data.view(np.uint32).fill(self.fresh)
         self.local.data.view(np.uint32).fill(self.fresh)
         self.mbarriers.reset()
@@ -138,12 +139,12 @@ class Memory:
         self.effects.reset()
 
     def ensure_local(self, size: int, origin: Origin | None) -> None:
-        """Make local memory of at least this size per thread, keeping what is there."""
+        """Grow local memory to at least this size per thread; keep its contents."""
         if size <= self.local.size:
             return
         if size > 512 * 1024:
             text = f"a thread needs {size} bytes of local memory, the limit is 524288"
-            help = "is it a function that calls itself without end, or a `.local` array too large?"
+            help = "check for unbounded recursion or a `.local` array that is too large"
             raise faults.error(faults.STACK, origin, text, help=help)
         size = -(-max(size, 2 * self.local.size) // 64) * 64
         lanes = self.shape.lanes
@@ -154,7 +155,8 @@ class Memory:
     def resolve(
         self, site: Site, space: str, lanes: Lanes, address: Value, size: int, kind: str
     ) -> tuple[Region, Array]:
-        """Return the region that an access of `size` bytes hits and the offsets in it; PtxError if it is not legal."""
+        """Return the region that an access of `size` bytes hits and the offsets in it. Raise PtxError if the access is
+        not legal."""
         if space == "":
             region, offsets = self._resolve_generic(site, lanes, address, size)
         elif space == "shared":
@@ -189,7 +191,7 @@ class Memory:
         if bits > region.size - size and (size > region.size or offsets.max() > region.size - size):
             region, offsets = self._search(site, lanes, address, size)
             if space == "const" and region.space != "const":
-                raise self._make_fault(faults.WRONG_SPACE, site, lanes, 0, address, size, "that is no constant memory")
+                raise self._make_fault(faults.WRONG_SPACE, site, lanes, 0, address, size, "not in constant memory")
         return region, offsets.view(np.int64)
 
     def _check_alignment(self, site: Site, lanes: Lanes, offsets: Array, address: Value, size: int) -> Array:
@@ -199,7 +201,7 @@ class Memory:
         return offsets
 
     def _search(self, site: Site, lanes: Lanes, address: Array, size: int) -> tuple[Region, Array]:
-        """Find the one region that all lanes hit, or check every lane by itself."""
+        """Find the region that all lanes hit, or check each lane separately."""
         region = self.space.find_region(int(address[0]))
         if region is not None:
             offsets = np.subtract(address, region.low, dtype=np.uint64)
@@ -261,8 +263,8 @@ class Memory:
         if site.own_cta and (rank != own_rank).any():
             position = int(np.flatnonzero(rank != own_rank)[0])
             text = (
-                f"the shared memory of rank {rank[position]} of the cluster; from rank {own_rank[position]}, "
-                "`.shared::cluster` reaches it, `.shared` and `.shared::cta` do not"
+                f"the shared memory of rank {rank[position]} of the cluster; from rank {own_rank[position]}, only "
+                "`.shared::cluster` reaches it, not `.shared` or `.shared::cta`"
             )
             raise self._make_fault(faults.OUT_OF_BOUNDS, site, lanes, position, address, size, text)
         cta = lanes.cta // self.cluster * self.cluster + rank
@@ -312,7 +314,7 @@ class Memory:
         lane_address = int(np.broadcast_to(np.asarray(address), lanes.n)[position])
         text = self._describe_nearest(lane_address, space)
         if lane_address < self.params.size and ".tensor" in site.instruction.modifiers:
-            text += ", or a tensor map's address in the parameters, which `cvta.param` makes generic"
+            text += ", or the parameter address of a tensor map, which `cvta.param` converts to a generic address"
         help = _POINTER if lane_address < _LOWEST else _GUARD if lane_address >= GLOBAL_BASE else None
         help = help if self.space.find_freed(lane_address) is None else _LIFETIME
         return self._make_fault(
@@ -332,7 +334,7 @@ class Memory:
         if address < _LOWEST:
             low, description = self.shared.low, "a null pointer"
             if address:
-                description = "no array lies so low: an offset from a null pointer, or a number passed as a pointer"
+                description = "below all arrays: an offset from a null pointer, or a number passed as a pointer"
             if low <= address < low + self.shared.size:
                 return f"{description}, or an address in shared memory, where it is {self.names(address)}"
             return description
@@ -343,10 +345,10 @@ class Memory:
             return f"`{allocation.name}`, {allocation.size} bytes at {allocation.low:#x}, was freed"
         region = self.space.find_nearest(address)
         if region is None:
-            return "the launch has no global memory: no argument is an array, and the module has no variables there"
+            return "the launch has no global memory: no argument is an array, and the module has no global variables"
         after = address - (region.low + region.size)
         distance = f"{after} bytes after its end" if after >= 0 else f"{region.low - address} bytes before its start"
-        distance = distance if after >= 0 or address < region.low else "reaching over its end"
+        distance = distance if after >= 0 or address < region.low else "the access crosses its end"
         return f"the nearest allocation is `{region.name}`, {region.size} bytes at {region.low:#x}: {distance}"
 
     def _make_fault(
@@ -363,7 +365,7 @@ class Memory:
         )
 
     def describe_thread(self, lanes: Lanes, position: int, function: str) -> str:
-        """Say which thread the n-th of these lanes is."""
+        """Describe the thread at a position of these lanes."""
         lane = int(lanes.index[position])
         thread, cta = divmod(lane, self.shape.ctas)
         x, y, _ = self.shape.block
@@ -374,7 +376,7 @@ class Memory:
 
 
 _joined = np.bitwise_or.reduce
-"""All the bits of offsets: at least as great as each, and aligned where all are."""
+"""The bitwise OR of offsets: at least as large as each of them, and aligned only if all are."""
 
 
 class Mixed(Exception):

@@ -1,4 +1,4 @@
-"""Formats what a kernel prints, as C's `printf` does, from arguments as CUDA packs them, and shows it.
+"""Format and print the output of a kernel like C's `printf`, from arguments in CUDA's packing.
 
 Knows no memory.
 """
@@ -15,13 +15,13 @@ from pyptx.isa.printf import FLOATS, SIGNED, Field, Parts, check_within
 from pyptx.numbers import FORMATS
 
 MOST_PRINTED = 1 << 24
-"""Characters of one launch."""
+"""The most characters that a launch may print."""
 String = Callable[[int, int | None], bytes]
-"""Reads the string at an address, up to its NUL or to so many bytes."""
+"""Reads the string at an address, up to its NUL or a number of bytes."""
 
 
 def format_output(parts: Parts, arguments: list[Any], string: String) -> str:
-    """Return the output of a format with these arguments; bytes that are not UTF-8 become `\\xff`."""
+    """Format these arguments; bytes that are not UTF-8 become `\\xff`."""
     output, remaining = bytearray(), iter(arguments)
     for part in parts:
         output += part if isinstance(part, bytes) else _convert(part, [next(remaining) for _ in part.dtypes], string)
@@ -69,7 +69,7 @@ def _format_sign(flags: str, negative: bool) -> str:
 
 
 def _format_integer(field: Field, flags: str, precision: int | None, value: int) -> tuple[str, str]:
-    """Return what stands before the zeros that fill a field, and the digits."""
+    """Return the prefix, which precedes zeros that fill the field, and the digits."""
     if field.kind == "p":
         return "0x", f"{value:x}".rjust(precision or 0, "0")
     bits = field.bits
@@ -89,7 +89,7 @@ def _format_integer(field: Field, flags: str, precision: int | None, value: int)
 
 
 def _format_float(kind: str, flags: str, precision: int | None, value: float) -> tuple[str, str]:
-    """Return what stands before the zeros that fill a field, and the digits."""
+    """Return the prefix, which precedes zeros that fill the field, and the digits."""
     sign = _format_sign(flags, math.copysign(1, value) < 0)
     exact = "#" if "#" in flags else ""
     if not math.isfinite(value):
@@ -102,7 +102,7 @@ def _format_float(kind: str, flags: str, precision: int | None, value: float) ->
 
 
 def _format_hexadecimal(value: float, precision: int | None, point: bool) -> str:
-    """Return a number as `1.8p+1`, rounded to the nearest even digit."""
+    """Format a number as `1.8p+1`, rounded to nearest even."""
     form = FORMATS["f64"]
     exponent = max(math.frexp(value)[1] - 1, form.least_exponent) if value else 0
     fraction = int(math.ldexp(value, form.mantissa - exponent))
@@ -121,13 +121,13 @@ def _format_hexadecimal(value: float, precision: int | None, point: bool) -> str
 
 
 class Printed:
-    """The text that a launch has printed; control characters are never sent to a terminal."""
+    """The text that a launch has printed. Control characters are not sent to a terminal."""
 
     def __init__(self) -> None:
         self._texts: list[str] = []
 
     def show(self, texts: Sequence[str]) -> None:
-        """Print texts and keep them. `contextlib.redirect_stdout` sends them elsewhere, to None for silence."""
+        """Print texts and keep them. `contextlib.redirect_stdout` redirects them, or silences them with None."""
         self._texts += texts
         if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
             return

@@ -1,7 +1,7 @@
-"""The events of a run: what the machine reports to listeners, not what they do with it.
+"""The events that a machine reports to its listeners during a run.
 
-A machine has one sink or none. `fan_out` puts several listeners behind one. A listener overrides the events that it
-wants; those whose name begins with `wrap_` return what runs in place of what they are given.
+A machine has one sink or none; `fan_out` combines several listeners into one. A listener overrides the events that it
+needs. An event whose name starts with `wrap_` returns a replacement for its argument.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from pyptx.sim.state.regions import Region
 from pyptx.tensormap import TensorMap
 
 S = TypeVar("S")
-"""The type of `site`: an instruction that runs, in the machine's own terms."""
+"""The type of `site`, which represents the running instruction."""
 T = TypeVar("T")
 Landing = Callable[[], None]
 LandingOf = Callable[[Array], None]
-"""Takes the positions of the lanes for which something lands."""
+"""Takes the positions of the lanes for which an effect lands."""
 
 
 class Sink(Generic[S]):
-    """A listener that ignores everything."""
+    """A listener that ignores every event."""
 
     detailed = False
-    """Whether each copy and arrival is reported separately, even if the machine could process many at once."""
+    """Whether the machine must report each copy and arrival separately, even if it could process many at once."""
     compares_values = False
-    """Whether copies that add numbers keep the old values for `on_sum`."""
+    """Whether reducing copies keep the old values for `on_sum`."""
     continues = False
     """Whether a run continues after an error that the listener reports."""
     hasty: frozenset[str] = frozenset()
-    """Agents whose effects have to land at once."""
+    """Agents whose effects must land at once."""
 
     def find_listener(self, kind: type[T]) -> T:
         """Return the listener of a type."""
@@ -54,17 +54,17 @@ class Sink(Generic[S]):
         """Lanes have run a block."""
 
     def wrap_calls(self, constants: dict[str, Any]) -> dict[str, Any]:
-        """Return what the source of a block names, with functions that the listener looks into replaced."""
+        """Return the constants of a compiled block, with the functions that the listener intercepts replaced."""
         return constants
 
     # Lanes and memory
 
     def on_access(self, site: S, lanes: Lanes, region: Region, offsets: Array, size: int, kind: str) -> None:
-        """Lanes are about to access `size` bytes each, which are read (`r`), written (`w`) or both. Other kinds are
-        accesses of engines, which have events of their own."""
+        """Lanes are about to access `size` bytes each: `kind` is `r`, `w` or both. Other kinds are accesses of engines,
+        which have their own events."""
 
     def on_store(self, lanes: Lanes, values: tuple[Value | None, ...]) -> None:
-        """The next access of these lanes stores these values."""
+        """The next access of these lanes will store these values."""
 
     def on_unwritten_register(self, step: Step, lanes: Lanes, name: str) -> bool:
         """Lanes read a register that they have not written. Return whether that is reported."""
@@ -73,46 +73,46 @@ class Sink(Generic[S]):
     # Warps, barriers, grids
 
     def on_come(self, block: Block, depth: int, lanes: Lanes) -> None:
-        """Lanes come to the barrier that ends a block, at a depth of calls."""
+        """Lanes reach the barrier that ends a block, at a call depth."""
 
     def on_stuck(self) -> None:
-        """Nothing can run: lanes that came to barriers alone stay alone."""
+        """Nothing can run: lanes that wait at barriers without the others cannot be joined by them."""
 
     def on_split(self, step: Step, lanes: Lanes, passing_lanes: Lanes) -> None:
-        """The guard of a barrier lets some lanes come to it and others pass."""
+        """The guard of a barrier is true for some lanes and false for others, which pass it."""
 
     def on_exit(self, step: Step, lanes: Lanes) -> None:
-        """Lanes end."""
+        """Lanes exit."""
 
     def on_warp_barrier(self, step: Step, lanes: Lanes, masks: Array) -> None:
-        """Lanes continue behind a `bar.warp.sync`."""
+        """Lanes continue after a `bar.warp.sync`."""
 
     def on_warp_barriers(self, parts: list[tuple[Step, Lanes, Array]]) -> None:
-        """Lanes continue behind the several `bar.warp.sync` at which they met."""
+        """Lanes continue after different `bar.warp.sync` instructions at which they met."""
 
     def on_barrier_arrive(self, step: Step, lanes: Lanes, number: int, count: int | None) -> None:
         """Lanes arrive at a barrier of their CTA."""
 
     def on_barrier_numbers(self, step: Step, lanes: Lanes, numbers: Array) -> None:
-        """Lanes of one instruction arrive at barriers of different numbers."""
+        """Lanes of one instruction arrive at barriers with different numbers."""
 
     def on_barrier_wait(self, step: Step, lanes: Lanes, number: int) -> None:
-        """Lanes continue behind a barrier of their CTA."""
+        """Lanes continue after a barrier of their CTA."""
 
     def on_barrier_complete(self, number: int, ctas: Array) -> None:
-        """A round of a barrier has ended in these CTAs of the batch."""
+        """A barrier has completed in these CTAs of the batch."""
 
     def on_cluster_arrive(self, step: Step, lanes: Lanes, phases: Array) -> None:
         """Lanes arrive at the barrier of their cluster; `phases` are those of all clusters."""
 
     def on_cluster_wait(self, step: Step, lanes: Lanes, phases: Array) -> None:
-        """Lanes continue behind the barrier of their cluster."""
+        """Lanes continue after the barrier of their cluster."""
 
     def on_grid_wait(self, lanes: Lanes) -> None:
-        """Lanes continue behind the end of the grids before theirs."""
+        """Lanes continue after the previous grids have completed."""
 
     def on_grid_launch(self, lanes: Lanes, first: Sequence[bool]) -> None:
-        """Lanes let dependent grids start; `first` says of each CTA whether these are its first lanes to do so."""
+        """Lanes let dependent grids start; `first` says per CTA whether these are its first lanes to do so."""
 
     # mbarrier objects, by row
 
@@ -120,45 +120,45 @@ class Sink(Generic[S]):
         """Objects were initialized."""
 
     def on_mbarrier_arrive(self, rows: Array, amounts: Array | None) -> None:
-        """Arrivals are about to be counted; with `amounts`, bytes that are expected (positive) or have arrived."""
+        """Arrivals are about to be counted, or with `amounts`, bytes: expected (positive) or arrived (negative)."""
 
     def on_mbarrier_phase(self, rows: Array, phases: Array) -> None:
-        """These phases of objects have ended."""
+        """These phases of objects have completed."""
 
     def on_mbarrier_test(self, rows: Array, tokens: Array, parity: bool, is_complete: Array) -> None:
-        """Lanes test whether phases have ended."""
+        """Lanes test whether phases have completed."""
 
     # Engines
 
     def wrap_effect(self, agent: str, lanes: Array, land: Landing, in_group: bool, size: int) -> Landing:
-        """Lanes give an engine work, `size` bytes of it for all of them. Return what lands it."""
+        """Lanes issue work to an engine, `size` bytes for all of them together. Return the function that lands it."""
         return land
 
     def wrap_effects(self, land: LandingOf) -> LandingOf:
-        """Lanes give an engine work that lands lane by lane. Return what lands it."""
+        """Lanes issue work to an engine that lands lane by lane. Return the function that lands it."""
         return land
 
     def on_commit(self, agent: str, lanes: Array) -> None:
-        """Lanes end a group of work."""
+        """Lanes commit a group of work."""
 
     def on_wait(self, agent: str, lanes: Array, newest: int | None) -> None:
-        """Lanes wait for all but their newest groups; None: for everything."""
+        """Lanes wait for all but their `newest` groups, or for all work if it is None."""
 
     def on_peer_copy(self, site: S, lane: Lanes, target: int) -> None:
-        """A lane copies shared memory to that of another CTA, at an offset in the batch's."""
+        """A lane copies shared memory to another CTA's, at an offset in the batch's shared memory."""
 
     def on_load(
         self, site: S, lane: Lanes, source: Bytes, targets: list[tuple[Bytes, int]], tensor_map: Any
     ) -> Landing:
-        """A lane issues a bulk copy to shared memory, each target with its mbarrier. Return what to call when it has
-        landed."""
+        """A lane issues a bulk copy to shared memory; each target has an mbarrier. Return a function to call when the
+        copy has landed."""
         return _ignore
 
     def on_loads(
         self, site: S, lanes: Lanes, source: Runs, targets: Array, barriers: Array, size: int, tensor_map: Any
     ) -> LandingOf | None:
-        """Lanes issue a bulk copy to shared memory each. Return what to call when copies have landed; None to be told
-        of each by `on_load`."""
+        """Lanes each issue a bulk copy to shared memory. Return a function to call when copies have landed, or None to
+        receive an `on_load` event for each."""
         return _ignore_lanes
 
     def on_write_back(
@@ -171,16 +171,16 @@ class Sink(Generic[S]):
         earlier_copies: set[bytes],
         tensor_map: Any,
     ) -> None:
-        """A lane issues a bulk copy to global memory. `reduces` is the size of an element to reduce, 0 for a copy.
-        `earlier_copies` is shared by the lanes of one instruction."""
+        """A lane issues a bulk copy to global memory. `reduces` is the element size of a reduction, 0 for a copy. The
+        lanes of one instruction share `earlier_copies`."""
 
     def on_write_backs(self, site: S, lanes: Lanes, sources: Array, size: int, target: Runs, tensor_map: Any) -> bool:
-        """Lanes issue a bulk copy to global memory each. Return False to be told of each by `on_write_back`."""
+        """Lanes each issue a bulk copy to global memory. Return False to receive an `on_write_back` event for each."""
         return True
 
     def on_box(self, site: S, lanes: Lanes, tensor: TensorMap, at: Sequence[Any], inside: Array | None) -> None:
-        """Lanes copy boxes of a tensor at these coordinates; `inside` are the units of a single box that lie in the
-        tensor, None where all do."""
+        """Lanes copy boxes of a tensor at these coordinates. `inside` are the units of a single box that lie in the
+        tensor, None if all do."""
 
     def on_fill(self, site: S, starts: list[int], size: int, tensor: TensorMap) -> None:
         """Boxes of a tensor fill shared memory at these offsets."""
@@ -189,17 +189,17 @@ class Sink(Generic[S]):
         """A copy of `size` bytes writes these bytes of shared memory."""
 
     def on_bring_box(self, site: S, lane: Lanes, units: Array, unit: int, ends: list[int], size: int) -> None:
-        """A copy of a box writes these units of `unit` bytes, at several ends."""
+        """A copy of a box writes these units of `unit` bytes to several destinations."""
 
     def on_bring_boxes(self, site: S, lanes: Lanes, units: Array, unit: int, ends: list[Array], size: int) -> None:
-        """Lanes copy a box each, to one or several ends."""
+        """Lanes each copy a box to one or several destinations."""
 
     def on_sum(self, site: S, lane: Lanes, kind: str, old: Array, new: Array, total: Array) -> None:
-        """A copy has added floating-point numbers of a kind."""
+        """A reducing copy has added floating-point numbers of a kind."""
 
 
 class _FanOut(Sink[Any]):
-    """Several listeners as listener."""
+    """Forwards events to several listeners."""
 
     def __init__(self, listeners: Sequence[Sink[Any]]) -> None:
         self._listeners = listeners
@@ -249,7 +249,7 @@ class _FanOut(Sink[Any]):
 
 
 SILENT: Sink[Any] = Sink()
-"""Listens to nothing."""
+"""A sink that ignores all events."""
 
 
 def fan_out(listeners: Sequence[Sink[S]]) -> Sink[S] | None:
@@ -258,7 +258,7 @@ def fan_out(listeners: Sequence[Sink[S]]) -> Sink[S] | None:
 
 
 _NOTICES = tuple(name for name in vars(Sink) if name.startswith("on_") and name not in vars(_FanOut))
-"""The events that return nothing."""
+"""The names of the events that return nothing."""
 
 
 def _overrides(listener: Sink[Any], name: str) -> bool:

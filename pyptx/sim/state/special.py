@@ -12,16 +12,16 @@ from pyptx.sim.base.lanes import Shape
 Dim3 = tuple[int, int, int]
 
 MOVING = frozenset(("%clock", "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi"))
-"""Those that change while lanes run."""
+"""The special registers that change while lanes run."""
 WORKSPACE = ("%envreg1", "%envreg2")
 """The upper and lower half of the address by which a cooperative grid synchronizes, 0 for other grids."""
 _AXES = "xyz"
 _LACKING = (
     ("%pm", "a performance counter counts what a profiler has configured"),
-    ("%envreg", "the driver sets it, and no CUDA launch does"),
+    ("%envreg", "the driver sets it, but CUDA launches do not use it"),
     ("%reserved_smem_offset_1", "the driver chooses it"),
     ("%percta", "the driver places this memory"),
-    ("%locality_domain", "the simulator models one SM, and no locality domains"),
+    ("%locality_domain", "the simulator models one SM without locality domains"),
 )
 _OF_MACHINE = ("%nwarpid", "%total_smem_size", "%aggr_smem_size")
 
@@ -39,8 +39,8 @@ def explain_missing_value(name: str, target: Target) -> str | None:
 def compute_launch_values(
     grid: Dim3, block: Dim3, cluster: Dim3, explicit: bool, shared: int, dynamic: int, target: Target
 ) -> dict[str, int]:
-    """Return the special registers that are equal in all lanes of a launch. `explicit`: clusters were asked for;
-    `shared`: bytes of shared memory, `dynamic` of them dynamic."""
+    """Return the special registers that are equal in all lanes of a launch. `explicit`: the launch or the kernel
+    requests clusters; `shared`: bytes of shared memory, `dynamic` of them dynamic."""
     vectors = ("tid", "ntid", "ctaid", "nctaid", "clusterid", "nclusterid", "cluster_ctaid", "cluster_nctaid")
     values = {
         "%nsmid": 1, "%smid": 0, "%is_explicit_cluster": int(explicit), "%dynamic_smem_size": dynamic,
@@ -56,8 +56,8 @@ def compute_launch_values(
 
 
 def _compute_machine_values(target: Target, shared: int) -> dict[str, int]:
-    """Return what depends on the machine; nothing for a target whose limits are not known. Where the reserved shared
-    memory lies is what ptxas 13.5 computes: behind the kernel's own before sm_90, in front of it since."""
+    """Return the values that depend on the machine; none for a target with unknown limits. Reserved shared memory is
+    placed as by ptxas 13.5: after the kernel's own before sm_90, in front of it from sm_90 on."""
     try:
         limits = sm_limits(target.name)
     except ValueError:
@@ -100,7 +100,7 @@ def compute_coordinates(numbers: Array, grid: Dim3, cluster: Dim3) -> tuple[Arra
 
 
 def read_clock(name: str, instructions: int) -> int:
-    """Return a clock's value: an instruction takes a cycle, a cycle a nanosecond, so that a run repeats."""
+    """Return the value of a clock: an instruction takes one cycle, and a cycle one nanosecond, so that runs repeat."""
     return (
         instructions >> 32
         if name.endswith("hi")

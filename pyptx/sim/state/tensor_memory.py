@@ -1,6 +1,6 @@
-"""Tensor memory of a batch of CTAs: 128 lanes of 512 columns of 32 bits each, and who has allocated which columns.
+"""The tensor memory of a batch of CTAs, 128 lanes of 512 32-bit columns per CTA, and its allocations.
 
-Manual: Tensor Memory Addressing, Allocation. An address is the lane in the upper 16 bits and the column in the lower.
+Manual: Tensor Memory Addressing, Allocation. An address has the lane in its upper 16 bits and the column in the lower.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _UNIT = 32
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """Columns that are allocated: from which on, how many, by a lane at an instruction."""
+    """An allocation: the first column, the number of columns, and the lane and instruction that allocated them."""
 
     first: int
     columns: int
@@ -27,15 +27,16 @@ class Holding:
 
 
 class TensorMemory:
-    """The columns of every CTA, `[cta, lane, column]`, made when the first is allocated. `exact` is the target whose
-    tensor cores' sums are imitated bit for bit, 90 for sm_90; 0 sums quickly. `fresh` is what every cell starts as."""
+    """The columns of every CTA, `[cta, lane, column]`, created at the first allocation. `exact` is the target whose
+    tensor core sums are reproduced bit for bit, such as 90 for sm_90; 0 sums quickly. `fresh` is the initial value of
+    every cell."""
 
     def __init__(self, ctas: int, exact: int = 0, fresh: int = 0) -> None:
         self.ctas, self.exact, self.fresh = ctas, exact, fresh
         self.frees = 0
         """The number of times that columns were freed."""
         self.assumes_allocated = False
-        """Whether all columns count as allocated: the operation that runs was issued before some were freed."""
+        """Whether all columns count as allocated because the running operation was issued before some were freed."""
         self._cells: Array | None = None
         self._in_use = np.zeros((ctas, COLUMNS // _UNIT), np.bool_)
         self._partner_runs: dict[int, list[tuple[int, int]]] = {}
@@ -50,7 +51,7 @@ class TensorMemory:
         return self._cells
 
     def reset(self) -> None:
-        """Free everything: a batch begins."""
+        """Free all columns for a new batch."""
         self._in_use.fill(False)
         self._partner_runs.clear()
         self._holdings.clear()
@@ -60,14 +61,14 @@ class TensorMemory:
             self._cells.fill(self.fresh)
 
     def allocate(self, cta: int, columns: int, pair: bool = False) -> int | None:
-        """Return the first column of a free run, now taken; None when there is none. The two CTAs of a pair get the
-        same columns: the second one those that the first one's allocation kept for it."""
+        """Allocate consecutive columns and return the first, or None if there are not enough. Both CTAs of a pair get
+        the same columns: the first allocation reserves them for the second CTA."""
         ctas = [cta & ~1, cta | 1] if pair else [cta]
         partner_runs = self._partner_runs.get(cta)
         if pair and partner_runs:
             first, count = partner_runs.pop(0)
             if count != columns:
-                raise ValueError(f"{columns} columns, the other CTA of the pair has allocated {count}")
+                raise ValueError(f"{columns} columns, but the other CTA of the pair has allocated {count}")
             return first
         count = columns // _UNIT
         for first in range(COLUMNS // _UNIT - count + 1):

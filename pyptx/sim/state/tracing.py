@@ -1,5 +1,5 @@
-"""The memory that a product or copy of tcgen05 accesses: granules of shared memory, and of tensor memory, where each is
-a column of 16 lanes."""
+"""The memory that a tcgen05 product or copy accesses: granules of shared memory and of tensor memory. A granule of
+tensor memory is 16 lanes of a column."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Matrix:
 
 
 def may_run_together(trace: Trace | None) -> bool:
-    """Return whether an instruction may run for many lanes at once: without a trace, or with one for all lanes."""
+    """Return whether an instruction may run for many lanes at once: it has no trace, or a trace for all lanes."""
     return trace is None or trace.for_all_lanes
 
 
@@ -63,8 +63,8 @@ def is_only_traced(trace: Trace | None) -> bool:
 
 @dataclass(slots=True)
 class Trace:
-    """The granules that an operation accesses. `for_all_lanes`: of all lanes that issue it, unless it turns out that
-    these differ. `is_deferred`: the operation takes effect later."""
+    """The granules that an operation accesses. `for_all_lanes`: they are the same for all lanes that issue it, unless
+    tracing shows that they differ. `is_deferred`: the operation takes effect later."""
 
     for_all_lanes: bool = False
     is_deferred: bool = False

@@ -1,4 +1,4 @@
-"""The clusters of a grid that have not started: batches take the next ones, and CTAs that run may cancel one."""
+"""The clusters of a grid that have not started: batches start the next ones, and running CTAs may cancel one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyptx.sim.state.special import Dim3, compute_coordinates
 
 @dataclass(slots=True)
 class PendingClusters:
-    """Counts the clusters of a grid that have started; numbers are computed on demand, as a grid may have 2^47."""
+    """Counts the started clusters of a grid; computes their numbers on demand, as a grid may have 2^47."""
 
     cluster: Dim3 = (1, 1, 1)
     grid: Dim3 = (0, 0, 0)

@@ -1,7 +1,7 @@
 """Matrices of whole warpgroups: accumulators and A operands in registers, operands in shared memory by descriptor.
 
-Manual: Register Fragments and Shared Memory Matrix Layout of wgmma. Matrices come as `[group, row, column]`, one group
-for each warpgroup of each CTA.
+Manual: Register Fragments and Shared Memory Matrix Layout of wgmma. Matrices are `[group, row, column]`, one group per
+warpgroup of each CTA.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pyptx.tensormap import Swizzle
 THREADS = 128
 _CORE = 16
 _KEPT = 1 << 25
-"""Bytes of places of operands that are kept for warpgroups."""
+"""The most bytes of cached operand places per set of warpgroups."""
 _LINE = 128
 """Bytes of a row of a core matrix."""
 
@@ -37,7 +37,7 @@ class Groups:
         self.count = lanes.n // THREADS
         ctas = shape.ctas if self.plain else 1
         self.grid = (self.count // ctas, 4, 8, 4, ctas)
-        """Warpgroups, warps of each, rows of eight, quads, CTAs: how lanes lie."""
+        """The dimensions of the lanes: warpgroups, warps, rows, quads, CTAs."""
         if self.plain:
             first = np.arange(self.count // ctas)[:, None] * THREADS * ctas + np.arange(ctas)
             self.first = first.reshape(-1)
@@ -48,7 +48,7 @@ class Groups:
             self.first = self.order[::THREADS]
         self.cta: Array = lanes.cta[self.first]
         self.places: dict[Any, tuple[Array, str]] = {}
-        """Where operands lie, by descriptors and sizes; a ring of stages has the same ones again and again."""
+        """The places of operands by descriptors and sizes; a ring of stages uses the same ones repeatedly."""
 
     def gather(self, registers: tuple[Array, ...], dtype: str) -> Array:
         """Return registers as `[register, warpgroup, warp, row, quad, cta, element of the register]`."""
@@ -58,7 +58,7 @@ class Groups:
         return array.view(dtype).reshape(len(registers), *self.grid, 4 // np.dtype(dtype).itemsize)
 
     def scatter(self, matrix: Array) -> Array:
-        """Return the rows of registers that `gathered` would give this for."""
+        """Return the rows of registers of a matrix: the inverse of `gather`."""
         flat = np.ascontiguousarray(matrix).view(np.uint32).reshape(matrix.shape[0], -1)
         if self.plain:
             return flat
@@ -91,7 +91,7 @@ def split_registers(groups: Groups, matrix: Array, dtype: str) -> Array:
 
 
 def load_register_operand(groups: Groups, registers: tuple[Array, ...], dtype: str) -> Array:
-    """Return A, 64 rows of it, from four registers per lane; single bits come as bytes."""
+    """Return 64 rows of A from four registers per lane; single bits are returned as bytes."""
     raw = groups.gather(registers, dtype)
     blocks = raw.reshape(2, 2, *raw.shape[1:])
     return blocks.transpose(2, 6, 3, 1, 4, 0, 5, 7).reshape(groups.count, 64, -1)
@@ -112,7 +112,7 @@ def compute_addresses(descriptor: Descriptor, rows: int, columns: int, size: int
     else:
         inner = byte
     if isinstance(descriptor, Tcgen05Descriptor) and descriptor.lbo_mode:
-        # What reaches over the end of the line of 128 bytes lies where the leading address says.
+        # Bytes past the end of the 128-byte line start at the leading-dimension address.
         room = _LINE - descriptor.address % _LINE
         inner = np.where(byte < room, byte, descriptor.leading_byte_offset - descriptor.address + byte - room)
     return _swizzle(descriptor, row // 8 * descriptor.stride_byte_offset + row % 8 * chunks * _CORE + inner)
@@ -129,7 +129,7 @@ def _compute_across(descriptor: Descriptor, row: Array, k: Array, size: int, chu
 
 
 def _swizzle(descriptor: Descriptor, offset: Array) -> Array:
-    """Return addresses with the pattern applied, which goes by address bits from the base offset on."""
+    """Apply the swizzle to addresses. Its pattern depends on the address bits, relative to the base offset."""
     address = offset + descriptor.address
     for mask, shift in xor_terms(descriptor.swizzle):
         address = address ^ (((address - (descriptor.base_offset << 7)) & mask) >> shift)
@@ -137,7 +137,7 @@ def _swizzle(descriptor: Descriptor, offset: Array) -> Array:
 
 
 def load_shared_operand(memory: Any, places: tuple[Array, str], dtype: str) -> Array:
-    """Return the operands at places of `operand_places`."""
+    """Return the operands at places that `find_operand_places` returned."""
     array: Array = memory.shared.data.view(places[1]).take(places[0])
     return array.view(dtype)
 
@@ -152,8 +152,9 @@ def find_operand_places(
     is_transposed: bool,
     per_cta: bool,
 ) -> tuple[Array, str]:
-    """Return where operands lie that descriptors name, `[group, row, column]`, or, with `once`, `[cta, row, column]`
-    if all warpgroups of a CTA name the same, and in units of which dtype; IndexError with an address outside."""
+    """Return the places of the elements that descriptors name, `[group, row, column]`, in units of a dtype, and that
+    dtype. With `per_cta`, return `[cta, row, column]` if all warpgroups of a CTA have the same descriptor. Raise
+    IndexError for an address out of bounds."""
     group_descriptors = descriptors[groups.first]
     ctas = groups.grid[-1]
     if (
@@ -176,7 +177,7 @@ def find_operand_places(
 def _compute_places(
     memory: Any, groups: Groups, group_descriptors: Array, rows: int, columns: int, dtype: str, is_transposed: bool
 ) -> tuple[Array, str]:
-    """Return where the elements lie in the shared memory of all CTAs, in units of a dtype, and that dtype."""
+    """Return the places of the elements in the shared memory of all CTAs, in units of a dtype, and that dtype."""
     offsets: Array | None = None
     unit = dtype
     for value in np.unique(group_descriptors):
@@ -194,8 +195,8 @@ def _compute_places(
 def _compute_units(
     memory: Any, descriptor: Descriptor, rows: int, columns: int, dtype: str, is_transposed: bool
 ) -> tuple[Array, str]:
-    """Return where the elements of a matrix lie in a CTA's shared memory, in units of a dtype, and that dtype. Rows
-    along K are taken in pieces of 16 bytes, which every swizzle of descriptors keeps together."""
+    """Return the places of a matrix's elements in a CTA's shared memory, in units of a dtype, and that dtype. Rows
+    along K are read in 16-byte pieces, which no swizzle splits."""
     size, unit = np.dtype(dtype).itemsize, dtype
     if not is_transposed and columns * size % _CORE == 0:
         columns, size, unit = columns * size // _CORE, _CORE, "c16"
@@ -211,8 +212,8 @@ def load_shared_matrix(
     memory: Any, cta: Any, descriptor: Descriptor, rows: int, columns: int, dtype: str, is_transposed: bool,
     used_bytes: int = _CORE, operand: tuple[str, str] = ("the source", ""),
 ) -> Array:  # fmt: skip
-    """Return the matrix that a descriptor names in the shared memory of some CTAs. The hardware reads `used` of every
-    16 bytes, the rest is padding. `operand` is its name and the type of its elements, for checks."""
+    """Return the matrix that a descriptor names in the shared memory of some CTAs. The hardware reads `used_bytes` of
+    every 16 bytes; the rest is padding. `operand` is its name and the type of its elements, for checks."""
     inside, unit = _compute_units(memory, descriptor, rows, columns, dtype, is_transposed)
     shared = memory.shared
     if memory.trace is not None:

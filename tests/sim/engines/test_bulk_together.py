@@ -118,3 +118,31 @@ def test_copies_of_two_ctas_to_one_barrier_may_end_a_phase_each() -> None:
     source = TensorMap(ElementType.F32, 0, (512, 40), (2048,), (16, 8))
     made, _ = copied(given, source, BOTH, (16, 0, 0), phases=2)
     np.testing.assert_array_equal(made[:24, :64], given[:24, :64])
+
+
+@pytest.mark.parametrize("schedule", ["eager", "lazy"])
+def test_lanes_of_one_cta_complete_the_bytes_of_one_barrier(schedule: str) -> None:
+    given = np.arange(4 * 8 * 16, dtype=np.uint32).reshape(32, 16)
+    source = TensorMap(ElementType.U32, 0, (16, 32), (64,), (16, 8))
+    module = parse(f""".version 8.6
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .align 64 .b8 a[128], .param .u64 out)
+{{
+.reg .b32 %t, %x, %y, %own, %word, %r; .reg .b64 %a, %out, %bytes; .reg .pred %first, %four, %done;
+.shared .align 1024 .b8 box[2048]; .shared .align 8 .b64 bar;
+mov.u32 %t, %tid.x; setp.eq.u32 %first, %t, 0; setp.lt.u32 %four, %t, 4;
+mov.b64 %a, a; cvta.param.u64 %a, %a; ld.param.u64 %out, [out];
+@%first mbarrier.init.shared::cta.b64 [bar], 1;
+@%first mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 2048;
+bar.sync 0;
+mov.u32 %x, 0; shl.b32 %y, %t, 3; mov.u32 %own, box; mad.lo.u32 %own, %t, 512, %own;
+@%four {TILE} [%own], [%a, {{%x, %y}}], [bar];
+w: mbarrier.try_wait.parity.shared::cta.b64 %done, [bar], 0; @!%done bra w;
+mov.u32 %word, box; shl.b32 %r, %t, 2; add.u32 %word, %word, %r; cvt.u64.u32 %bytes, %r; add.s64 %out, %out, %bytes;
+{"".join(f"ld.shared.b32 %r, [%word+{at}]; st.global.b32 [%out+{at}], %r;" for at in range(0, 2048, 128))}
+ret;
+}}""")
+    out = np.zeros_like(given)
+    sim.run(module, "k", block=32, args=[sim.Tensor(given, source), out], schedule=schedule, check="none")
+    np.testing.assert_array_equal(out, given)

@@ -25,7 +25,7 @@ OUT = np.zeros(4, np.int32)
         ({"args": ()}, "PTX1102", "the kernel has 1 parameter, found 0 arguments; the parameters are: "),
         ({"args": (OUT, 1)}, "PTX1102", "found 2"),
         ({"args": (np.float32(1),)}, "PTX1102", "8 bytes"),
-        ({"args": ("text",)}, "PTX1102", "a str cannot be passed; arrays of NumPy and numbers can"),
+        ({"args": ("text",)}, "PTX1102", "a str cannot be passed; pass a NumPy array or a number"),
         ({"args": {"in": OUT}}, "PTX1102", "missing ['out']"),
         ({"args": (OUT,), "grid": 0}, "PTX1103", "grid"),
         ({"args": (OUT,), "block": (2000,)}, "PTX1103", "1024"),
@@ -113,7 +113,7 @@ st.global.u32 [%o], %r0;"""
 
 def test_a_resident_grid_that_does_not_fit() -> None:
     text = kernel("st.global.u32 [%o], %r0;")
-    reported(text, "PTX1107", "no memory", args=(OUT,), grid=(1 << 30, 1 << 10), block=1024, cooperative=True)
+    reported(text, "PTX1107", "not enough memory", args=(OUT,), grid=(1 << 30, 1 << 10), block=1024, cooperative=True)
 
 
 NAMED = {
@@ -156,5 +156,5 @@ def test_the_memory_of_a_container_is_a_limit_too(tmp_path: Path, monkeypatch: p
         cgroup.write_text(text)
         assert room.find_machine_memory() == memory
     cgroup.write_text(f"{1 << 20}\n")
-    words = "no memory for 2048 CTAs, 131072 threads, at once: their registers and shared memory take 0 GiB"
+    words = "not enough memory to run 2048 CTAs (131072 threads) at once: their registers and shared memory take 0 GiB"
     reported(kernel(BODY), "PTX1107", words, args=(OUT,), grid=2048, block=64, cooperative=True)

@@ -150,11 +150,11 @@ def no_array(m: sim.Machine) -> None:
     ("ask", "words"),
     [
         (nowhere, "no label `nowhere`; there are loop"),
-        (first_line, "no instruction at line 1; there are some from"),
-        (ninth_cta, "CTA 9, thread 0: CTAs 0 … 0 run now, with threads 0 … 63"),
+        (first_line, "no instruction at line 1; instructions are at lines"),
+        (ninth_cta, "CTA 9, thread 0: CTAs 0 … 0 are running, with threads 0 … 63"),
         (no_variable, "no shared variable `nothing`; there are bar, cells"),
-        (too_much, "asked for 5000"),
-        (no_array, "no memory `nothing`; there are out"),
+        (too_much, "5000 × uint32 at "),
+        (no_array, "no array or global variable `nothing`; there are out"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_shown_is_said(ask: Any, words: str) -> None:

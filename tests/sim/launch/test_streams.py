@@ -345,7 +345,7 @@ def test_what_a_stream_does_not_take() -> None:
     made = module(producer=STEP)
     assert sim.stream([]) == []
     x, y = arrays(2)
-    with pytest.raises(PtxError, match=r"PTX1103.*`timeline` is not there for a stream"):
+    with pytest.raises(PtxError, match=r"PTX1103.*sim\.stream has no option `timeline`"):
         launched(made, (x, y), timeline=True)
     with pytest.raises(PtxError, match="schedule='random', seed=4 repeats this run"):
         launched(module(producer="trap;"), (x, y), schedule="random", seed=4)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,35 @@ def test_a_sample_agrees(seed: int, capsys: pytest.CaptureFixture[str]) -> None:
     assert conformance.main(["--sample", "150", "--seed", str(seed)]) == 0, capsys.readouterr().out
 
 
+@cache
+def _cases_of(section: str, arch: str) -> dict[str, forms.Case]:
+    return {case.text.partition(" ")[0]: case for case in forms.cases([section], arch)}
+
+
+@pytest.mark.parametrize(
+    ("section", "spelling"),
+    [("conversion", f"cvt.{spelling}") for spelling in (
+        "rs.relu.f16x2.f32", "rs.satfinite.bf16x2.f32", "rs.relu.satfinite.e4m3x4.f32", "rs.satfinite.e3m2x4.f32",
+        "rs.satfinite.e2m1x4.f32", "rn.relu.satfinite.f16x2.f32", "rz.relu.bf16x2.f32", "rn.relu.bf16.f32",
+        "rn.satfinite.relu.e4m3x2.f16x2", "rn.satfinite.e2m1x2.bf16x2", "rn.relu.f16x2.e5m2x2",
+        "rn.satfinite.relu.scaled::n2::ue8m0.bf16x2.e4m3x2", "rn.scaled::n2::ue8m0.bf16x2.s2f6x2",
+        "rn.relu.bf16x2.e2m1x2", "rn.satfinite.relu.s2f6x2.f32", "rn.satfinite.scaled::n2::ue8m0.s2f6x2.bf16x2",
+        "rp.satfinite.ue8m0x2.bf16x2", "pack.sat.s16.s32", "pack.sat.u2.s32.b32", "pack.sat.s4.s32.b32",
+        "pack.sat.s8.s32.b32",
+    )] + [("floating_point", f"sub.{mode}.f64") for mode in ("rn", "rz", "rm", "rp")]
+    + [("mma", f"mma.sync.aligned.m8n8k4.{spelling}") for spelling in (
+        "row.col.f32.f16.f16.f32", "col.row.f32.f16.f16.f16", "row.row.f16.f16.f16.f16", "col.col.f16.f16.f16.f16",
+    )],
+)  # fmt: skip
+def test_rare_forms_agree_with_every_seed(section: str, spelling: str, seed: int) -> None:
+    """A sample seldom has one of these forms, each of which takes a way of its own."""
+    case = _cases_of(section, "sm_70" if section == "mma" else "sm_90a")[spelling]
+    ((_, operands, results),) = simulated.run([case], seed)
+    wanted = reference(case, operands)
+    agreement = compare(case, operands, results, wanted)
+    assert agreement.differing == 0, agreement.example
+
+
 def test_a_wrong_result_is_seen() -> None:
     case = next(case for case in forms.cases(["integer"]) if case.text.startswith("add.s32 "))
     ((_, operands, results),) = simulated.run([case], 0)
@@ -34,7 +64,7 @@ def test_a_wrong_result_is_seen() -> None:
 
 def test_a_failure_is_seen() -> None:
     case = next(case for case in forms.cases(["integer"]) if case.text.startswith("add.s32 "))
-    found = compare(case, simulated.given(case, 0), KeyError("a table"), None)
+    found = compare(case, simulated.draw_operands(case, 0), KeyError("a table"), None)
     assert found.differing == found.tuples
     assert "KeyError" in found.example
 

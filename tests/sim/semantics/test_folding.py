@@ -23,29 +23,29 @@ def test_a_sample_is_what_ptxas_computes(seed: int, capsys: pytest.CaptureFixtur
     [("integer", ["brev", "bfind", "bfe"]), ("logic", ["lop3", "shf"]), ("video", ["vabsdiff2"])],
 )
 def test_every_form_of_an_opcode_has_an_answer(section: str, opcodes: list[str]) -> None:
-    chosen = folding.asked([section], opcodes)
+    chosen = folding.select_cases([section], opcodes)
     found = list(folding.examine([pairs[0][1] for pairs in chosen.values()], 4, Counter()))
-    assert {one.case.text for one in found if one.folded + one.lowered > 0} == set(chosen)
+    assert {one.case.text for one in found if one.fold_count + one.lowering_count > 0} == set(chosen)
     assert sum(one.agreement.differing for one in found) == 0
 
 
 def test_a_wrong_result_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    true = folding.simulated
+    true = folding.simulate
 
     def wrong(*given: Any) -> Any:
         made = true(*given)
         made[0, 3, 0] ^= 1
         return made
 
-    monkeypatch.setattr(folding, "simulated", wrong)
-    ((_, case),) = folding.asked(["integer"], ["popc"])["popc.b32 q_b32_0, q_b32_1;"][:1]
+    monkeypatch.setattr(folding, "simulate", wrong)
+    ((_, case),) = folding.select_cases(["integer"], ["popc"])["popc.b32 q_b32_0, q_b32_1;"][:1]
     (found,) = folding.examine([case], 8, Counter())
-    assert (found.folded, found.agreement.differing) == (8, 1)
+    assert (found.fold_count, found.agreement.differing) == (8, 1)
 
 
 def test_only_a_tie_excuses_a_sum() -> None:
-    (text,) = (text for text in folding.asked(["floating_point"], ["sub"]) if text.startswith("sub.f32 "))
-    ((_, case), *_) = folding.asked(["floating_point"], ["sub"])[text]
+    (text,) = (text for text in folding.select_cases(["floating_point"], ["sub"]) if text.startswith("sub.f32 "))
+    ((_, case), *_) = folding.select_cases(["floating_point"], ["sub"])[text]
     even, odd = 0x41116788, 0x41116787
     assert folding.excuse(case, [0xC0D8879F, 0xC17DAB57], even, odd) == "ptxas folds a tie to odd"
     assert folding.excuse(case, [0xC0D8879F, 0xC17DAB57], even, odd - 1) == ""

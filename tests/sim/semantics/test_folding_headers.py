@@ -7,14 +7,14 @@ from functools import cache
 import numpy as np
 import pytest
 
-from tools.conformance.folding import asked
+from tools.conformance.folding import select_cases
 from tools.conformance.folding_headers import Plan, lanes, plan
 from tools.conformance.forms import Case
 
 
 @cache
 def _cases() -> dict[str, Case]:
-    chosen = asked(["half_precision", "conversion"])
+    chosen = select_cases(["half_precision", "conversion"])
     return {text.split(" ")[0]: pairs[-1][1] for text, pairs in chosen.items() if pairs}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -73,6 +74,33 @@ def test_vectors_of_floats_and_bytes() -> None:
     least = np.zeros(LANES, "u4")
     run("multimem.ld_reduce.global.max.e4m3x4 %r1, [%m]; st.global.u32 [%o], %r1;", codes, least, 4)
     np.testing.assert_array_equal(least.view("u1"), np.maximum(*codes))
+
+
+@pytest.mark.parametrize("op", ["min", "max"])
+@pytest.mark.parametrize("kind", ["f16x2", "bf16x2"])
+def test_extremes_of_halves_ignore_nan_and_order_zeros(kind: str, op: str) -> None:
+    random = np.random.default_rng(4)
+    half: Any = np.float16 if kind == "f16x2" else ml_dtypes.bfloat16
+    replicas = [random.standard_normal(2 * LANES).astype(half) for _ in range(3)]
+    replicas[0][:5] = [np.nan, 0.0, -0.0, np.inf, np.nan]
+    replicas[1][:5] = [np.nan, -0.0, 0.0, -np.inf, 1.5]
+    replicas[2][:5] = [np.nan, -0.0, 0.0, 2.0, -2.5]
+    out = np.zeros(LANES, "u4")
+    run(f"multimem.ld_reduce.global.{op}.{kind} %r1, [%m]; st.global.u32 [%o], %r1;",
+        [replica.view("u4") for replica in replicas], out, 4)  # fmt: skip
+    fold: Any = np.fmin if op == "min" else np.fmax
+    want = fold.reduce(np.stack(replicas).astype("f8")).astype(half)
+    want[1:3] = -0.0 if op == "min" else 0.0
+    want.view("u2")[0] = 0x7FFF
+    np.testing.assert_array_equal(out.view("u2"), want.view("u2"))
+
+
+def test_doubles_are_summed_in_the_order_of_the_replicas() -> None:
+    random = np.random.default_rng(5)
+    replicas = [random.standard_normal(LANES) * 10.0 ** random.integers(-20, 20, LANES) for _ in range(4)]
+    out = np.zeros(LANES)
+    run("multimem.ld_reduce.global.add.f64 %d, [%m]; st.global.b64 [%o], %d;", replicas, out, 8)
+    np.testing.assert_array_equal(out, ((replicas[0] + replicas[1]) + replicas[2]) + replicas[3])
 
 
 def test_stores_and_reductions_reach_every_replica() -> None:

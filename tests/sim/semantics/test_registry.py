@@ -8,7 +8,7 @@ from pyptx.isa.lookup import match_of, spellings
 from pyptx.isa.notation import form
 from pyptx.sim.semantics.reasons import REASONS
 from pyptx.sim.semantics.registry import find_section
-from tools.sim_coverage import miscounted, reason, spelling, without
+from tools.sim_coverage import list_miscounts, reason, spelling, without
 
 COMPLETE = (
     "integer extended_precision floating_point half_precision mixed_precision comparison logic data_movement load "
@@ -20,7 +20,7 @@ def test_rows_without_semantics_have_a_reason() -> None:
     lacking = list(without())
     assert [spelling(match) for match, why in lacking if why is None] == []
     assert [spelling(match) for match, _ in lacking if find_section(match.form) in COMPLETE] == []
-    assert miscounted(why for _, why in lacking) == []
+    assert list_miscounts(why for _, why in lacking) == []
 
 
 @pytest.mark.parametrize(
@@ -41,5 +41,5 @@ def test_a_new_row_is_not_excused_by_its_prefix(line: str, sm: str, excused: boo
     if why is not None:
         # Its words and its target are excused, but one row more than there are.
         every = [one for one in REASONS for _ in range(one.rows)]
-        assert miscounted(every) == []
-        assert len(miscounted([*every, why])) == 1
+        assert list_miscounts(every) == []
+        assert len(list_miscounts([*every, why])) == 1

@@ -92,7 +92,7 @@ def test_an_access_to_freed_memory_says_so() -> None:
     (error,) = caught.value.diagnostics
     assert error.code == "PTX1110"
     assert "`out`, 16 bytes at 0x7f00000000, was freed" in error.message
-    assert error.help == "free memory when the last launch that uses it has ended"
+    assert error.help == "free memory after the last launch that uses it has completed"
 
 
 def test_a_region_that_an_instruction_hit_before_is_not_hit_after_it_was_freed() -> None:

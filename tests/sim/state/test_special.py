@@ -9,7 +9,7 @@ from pyptx import sim
 from pyptx.isa.special import COMPONENTS, SPECIAL_REGISTERS, SpecialRegister
 from pyptx.parser import parse
 from tests.sim.kernels import reported, results
-from tools.isa.audit_spellings import own_places
+from tools.isa.audit_spellings import list_first_places
 
 LACKING = ("%pm", "%envreg", "%reserved_smem_offset_1", "%percta", "%locality_domain")
 CTAS, THREADS = 8, 64
@@ -53,10 +53,10 @@ def _values(register: str, type_name: str = "u32", target: str = "sm_90", versio
 
 @pytest.mark.parametrize("register", SPECIAL_REGISTERS, ids=lambda register: register.name)
 def test_every_register_has_a_value_or_says_why_not(register: SpecialRegister) -> None:
-    place = own_places([register.available])[0]
+    place = list_first_places([register.available])[0]
     names = [f"{register.name}.{part}" for part in COMPONENTS] if register.vector else [register.name]
     version = max((3, 1), place.version)
-    target = max("sm_75", place.where.name, key=lambda name: int(name[3:]))
+    target = max("sm_75", place.target.name, key=lambda name: int(name[3:]))
     directive = f"{register.requires} 16" if register.requires else ""
     lacks = register.name.startswith(LACKING) and register.name not in ("%envreg1", "%envreg2")
     for name in names:

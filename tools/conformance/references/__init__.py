@@ -1,7 +1,8 @@
-"""What instructions compute, one operand tuple at a time, in exact integers and fractions.
+"""What instructions compute, one operand tuple at a time, in exact integers and fractions. Written from the manual and
+independent of `pyptx.sim`, which they verify.
 
-Written from the manual and independent of `pyptx.sim`, which is what they judge. A scalar function gets the bits of
-the inputs as integers, in the order in which a case reads them, and returns the bits of each output.
+A scalar function takes the bits of the inputs as integers, in the order in which a case reads them, and returns the
+bits of each output.
 """
 
 from __future__ import annotations
@@ -33,21 +34,21 @@ FAMILIES: tuple[dict[str, Builder], ...] = (
 
 WARPS: dict[str, warp.Builder] = {**warp.BUILDERS, "mma": matrices.product, **memory.WARPS}
 _SLOW = 256
-"""Tuples of a form whose reference takes long: four elements each."""
+"""Tuples of a form whose reference is slow: four elements each."""
 
 
 def scalar_of(case: Case) -> Scalar | None:
     """Return the function of a case, of the first family that has one."""
     for builders in FAMILIES:
         builder = builders.get(case.opcode)
-        found = builder(case.modifiers, case) if builder is not None else None
-        if found is not None:
-            return found
+        scalar = builder(case.modifiers, case) if builder is not None else None
+        if scalar is not None:
+            return scalar
     return None
 
 
 def reference(case: Case, operands: Array) -> Array | None:
-    """Return the results of a case as its kernel stores them, of the first tuples only where the reference takes long;
+    """Return the results of a case as its kernel stores them, of the first tuples only where the reference is slow;
     None where the spelling has no reference."""
     whole = WARPS.get(case.opcode)
     among = whole(case.modifiers, case) if whole is not None else None
@@ -61,12 +62,12 @@ def reference(case: Case, operands: Array) -> Array | None:
         columns.insert(0, [thread & 1 for thread in range(tuples)])
     rows = list(zip(*columns, strict=True)) if columns else [()] * tuples
     if among is not None:
-        made = [found for start in range(0, tuples, 32) for found in among(rows[start : start + 32])]
+        answers = [result for start in range(0, tuples, 32) for result in among(rows[start : start + 32])]
     else:
         assert scalar is not None
-        made = [scalar(*row) for row in rows]
-    for row, found in enumerate(made):
-        for position, bits in enumerate(found if isinstance(found, tuple) else (found,)):
+        answers = [scalar(*row) for row in rows]
+    for row, result in enumerate(answers):
+        for position, bits in enumerate(result if isinstance(result, tuple) else (result,)):
             results[position, row] = bits & 0xFFFFFFFFFFFFFFFF, bits >> 64
     return results
 
@@ -78,7 +79,7 @@ def _tuples(case: Case) -> int:
 
 
 def has_reference(case: Case) -> bool:
-    """Tell whether something judges a case."""
+    """Return whether a case has a reference or an error bound."""
     whole = WARPS.get(case.opcode)
     return (
         (whole is not None and whole(case.modifiers, case) is not None)

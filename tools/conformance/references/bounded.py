@@ -1,7 +1,7 @@
-"""Approximations: no bits to equal, but a bound on the error, which the manual gives. A function judges a result.
+"""Approximations: the manual bounds their error and does not specify their bits. A function judges a result.
 
-Where the manual gives no bound it is inferred, and marked so: a bound for `.f64`, which it calls gross, and `.ftz` next
-to the smallest normal number. Outside of a range with a bound every number is right.
+Where the manual gives no bound, it is inferred and marked as such: a bound for `.f64`, which the manual calls gross,
+and for `.ftz` near the smallest normal number. Outside the range of the bound, every number is accepted.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from tools.conformance.references import floats as f
 from tools.conformance.references.floating_point import lanes_of
 
 Within = Callable[..., bool]
-"""Takes the bits of the inputs and those of the result."""
+"""Takes the bits of the inputs and of the result."""
 _TURN = Fraction(6283185307179586, 10**15)
 _NO_BOUND = Fraction(10) ** 400
 _LIMITS = {"ex2": 1100, "tanh": 200}
-"""Sizes of operands beyond which the result is that of the limit."""
+"""Operands of a larger magnitude have the same result as infinity."""
 _ONE = f.Number(False, Fraction(1))
 _ULPS = {("ex2", "f32"): 2, ("rcp", "f32"): 1, ("rsqrt", "f64"): 2}
-"""Errors in units of the last place; of rsqrt.approx.f64 it is inferred."""
+"""Errors in units of the last place; the one of rsqrt.approx.f64 is inferred."""
 _RELATIVE = {
     ("tanh", "f32"): 2.0**-11, ("sqrt", "f32"): 2.0**-23, ("rsqrt", "f32"): 2.0**-22.9, ("ex2", "f16"): 2.0**-9.9,
     ("ex2", "bf16"): 2.0**-7, ("lg2", "f32"): 2.0**-22,
@@ -37,7 +37,7 @@ _KNOWN = ("ex2", "lg2", "sin", "cos", "tanh", "rcp", "rsqrt", "sqrt")
 
 
 def judge(case: Case, operands: Array, results: Array) -> list[bool] | None:
-    """Tell of every tuple whether its result is within the bound; None for a form that is no approximation."""
+    """Return for every tuple whether its result is within the bound, or None if the form is not an approximation."""
     within = within_of(case)
     if within is None:
         return None
@@ -46,9 +46,9 @@ def judge(case: Case, operands: Array, results: Array) -> list[bool] | None:
 
 
 def within_of(case: Case) -> Within | None:
-    """Return the judgement of a case. Before PTX 1.4 these functions say nothing and flush."""
+    """Return the function that judges a case. Before PTX 1.4 these functions have no modifiers and flush."""
     modifiers = case.modifiers
-    old = case.where.arch < 20 and modifiers == ("f32",)
+    old = case.target.arch < 20 and modifiers == ("f32",)
     if modifiers[0] not in ("approx", "full") and not old and (case.opcode, *modifiers) != ("rsqrt", "f64"):
         return None
     name, count = lanes_of(modifiers[-1])
@@ -63,29 +63,31 @@ def within_of(case: Case) -> Within | None:
     mask = (1 << width) - 1
 
     def within(a: int, d: int) -> bool:
-        return all(_one(case.opcode, name, flush, a >> n * width & mask, d >> n * width & mask) for n in range(count))
+        return all(
+            _is_within(case.opcode, name, flush, a >> n * width & mask, d >> n * width & mask) for n in range(count)
+        )
 
     return within
 
 
-def _one(function: str, name: str, flush: bool, a: int, d: int) -> bool:
-    x, made = f.decode(a, name, flush), f.decode(d, name)
+def _is_within(function: str, name: str, flush: bool, a: int, d: int) -> bool:
+    x, result = f.decode(a, name, flush), f.decode(d, name)
     special = _special(function, x)
     if special is not None:
-        return made.missing if special.missing else d == f.code(special, name)
-    exact = _evaluated(function, x.value)
-    if exact is None or made.missing:
+        return result.missing if special.missing else d == f.code(special, name)
+    exact = _evaluate(function, x.value)
+    if exact is None or result.missing:
         return exact is None and d == f.code(_limit(function, x), name)
     if flush and d in (0, 1 << SIGN[name]) and abs(exact) < _least_normal(name):
         return True
     if (function, name) in _ULPS:
-        return abs(_ordered(f.code(_number(exact), name), name) - _ordered(d, name)) <= _ULPS[function, name]
-    if made.infinite:
+        return abs(_rank(f.code(_number(exact), name), name) - _rank(d, name)) <= _ULPS[function, name]
+    if result.infinite:
         return d == f.code(_number(exact), name)
-    return abs(made.value - exact) <= _allowed(function, name, x.value, exact)
+    return abs(result.value - exact) <= _find_tolerance(function, name, x.value, exact)
 
 
-def _allowed(function: str, name: str, x: Fraction, exact: Fraction) -> Fraction:
+def _find_tolerance(function: str, name: str, x: Fraction, exact: Fraction) -> Fraction:
     """Return the error that the manual allows; a subnormal result may be off by its unit whatever its size."""
     if function in ("sin", "cos"):
         size = abs(x)
@@ -106,15 +108,15 @@ def _number(value: Fraction) -> f.Number:
     return f.Number(value < 0, abs(value))
 
 
-def _ordered(code: int, name: str) -> int:
-    """Return a whole number whose neighbors are the codes of the neighbors."""
+def _rank(code: int, name: str) -> int:
+    """Return an integer such that neighboring codes have neighboring integers."""
     size = code & ((1 << SIGN[name]) - 1)
     return -size if code >> SIGN[name] else size
 
 
 @lru_cache(maxsize=16384)
-def _evaluated(function: str, x: Fraction) -> Fraction | None:
-    """Return the function of a number, None where only its limit is of interest."""
+def _evaluate(function: str, x: Fraction) -> Fraction | None:
+    """Return the function of a number, or None where only its limit matters."""
     if abs(x) > _LIMITS.get(function, inf):
         return None
     return precise.evaluate(function, float(x))
@@ -127,7 +129,7 @@ def _limit(function: str, x: f.Number) -> f.Number:
 
 
 def _special(function: str, x: f.Number) -> f.Number | None:
-    """Return the result of an operand that the manual lists by name, None for the others."""
+    """Return the result for an operand that the manual lists by name, or None for others."""
     if x.missing or (function in ("sqrt", "rsqrt", "lg2") and x.negative and x.size):
         return f.NAN
     if x.infinite:
@@ -144,22 +146,22 @@ def _special(function: str, x: f.Number) -> f.Number | None:
 
 
 def _gross(function: str, a: int, d: int) -> bool:
-    """Judge rcp and rsqrt of the upper word of an f64; the lower word of the result is empty."""
-    x, made = f.decode(a >> 32 << 32, "f64", flush=True), f.decode(d, "f64")
+    """Judge rcp and rsqrt on the upper word of an f64; the lower word of the result is zero."""
+    x, result = f.decode(a >> 32 << 32, "f64", flush=True), f.decode(d, "f64")
     special = _special(function, x)
     if special is not None:
-        return made.missing if special.missing else d == f.code(special, "f64")
+        return result.missing if special.missing else d == f.code(special, "f64")
     exact = precise.evaluate(function, float(x.value))
-    if made.size == 0:
+    if result.size == 0:
         return abs(exact) < _least_normal("f64") * 2
-    return not d & 0xFFFFFFFF and not made.missing and abs(made.value - exact) <= abs(exact) * _GROSS
+    return not d & 0xFFFFFFFF and not result.missing and abs(result.value - exact) <= abs(exact) * _GROSS
 
 
 def _quotient(full: bool, flush: bool) -> Within:
-    """Judge div.full, within 2 ulp everywhere, and div.approx: a zero, or NaN of infinity, beyond 2**126."""
+    """Judge div.full, within 2 ulp everywhere, and div.approx: zero, or NaN for infinity, beyond 2**126."""
 
     def within(a: int, b: int, d: int) -> bool:
-        x, y, made = f.decode(a, "f32", flush), f.decode(b, "f32", flush), f.decode(d, "f32")
+        x, y, result = f.decode(a, "f32", flush), f.decode(b, "f32", flush), f.decode(d, "f32")
         exact = f.divide(x, y)
         if not full and not y.missing and not y.infinite and y.size:
             size = abs(y.value)
@@ -167,13 +169,13 @@ def _quotient(full: bool, flush: bool) -> Within:
                 exact = f.NAN if x.missing or x.infinite else f.Number(exact.negative, f.ZERO)
             elif size < _least_normal("f32"):
                 return True
-        if exact.missing or made.missing:
-            return exact.missing and made.missing
-        if flush and made.size == 0 and not exact.infinite and abs(exact.value) < _least_normal("f32"):
-            return made.negative == exact.negative
-        wanted = f.code(exact, "f32")
+        if exact.missing or result.missing:
+            return exact.missing and result.missing
+        if flush and result.size == 0 and not exact.infinite and abs(exact.value) < _least_normal("f32"):
+            return result.negative == exact.negative
+        nearest = f.code(exact, "f32")
         if exact.infinite or not exact.size:
-            return d == wanted
-        return made.negative == exact.negative and abs(_ordered(wanted, "f32") - _ordered(d, "f32")) <= 2
+            return d == nearest
+        return result.negative == exact.negative and abs(_rank(nearest, "f32") - _rank(d, "f32")) <= 2
 
     return within

@@ -22,7 +22,7 @@ _BOOLEANS: dict[str, Callable[[int, int], int]] = {
 }
 
 
-def _compared(relation: str, name: str, flush: bool) -> Callable[[int, int], bool]:
+def _make_comparison(relation: str, name: str, flush: bool) -> Callable[[int, int], bool]:
     """Return the comparison of two codes of a type."""
     if name not in f.WIDTHS:
         kind = name.replace("b", "u") if relation not in ("lo", "ls", "hi", "hs") else f"u{bits_of(name)}"
@@ -34,9 +34,9 @@ def _compared(relation: str, name: str, flush: bool) -> Callable[[int, int], boo
         missing = left.missing or right.missing
         if relation in ("num", "nan"):
             return missing == (relation == "nan")
-        unordered = relation.endswith("u") and len(relation) == 3
+        accepts_nan = relation.endswith("u") and len(relation) == 3
         if missing:
-            return unordered
+            return accepts_nan
         return _ORDERED[relation[:2]](left.rank, right.rank)
 
     return floats
@@ -49,16 +49,16 @@ def _parts(modifiers: tuple[str, ...]) -> tuple[str, str | None, bool]:
 def _setp(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
     relation, boolean, flush = _parts(modifiers)
     name, count = lanes_of(modifiers[-1])
-    test = _compared(relation, name, flush)
+    test = _make_comparison(relation, name, flush)
     two = len(case.outputs) == 2
 
     def whole(a: int, b: int, c: int = 1) -> int | tuple[int, ...]:
         join = _BOOLEANS[boolean or "and"]
         if count == 2:
             return tuple(int(join(test(a >> n * 16 & 0xFFFF, b >> n * 16 & 0xFFFF), c)) for n in (0, 1))
-        found = test(a, b)
-        made = int(join(found, c)), int(join(not found, c))
-        return made if two else made[0]
+        holds = test(a, b)
+        results = int(join(holds, c)), int(join(not holds, c))
+        return results if two else results[0]
 
     return whole
 
@@ -66,22 +66,22 @@ def _setp(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
 def _set(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
     relation, boolean, flush = _parts(modifiers)
     result, (name, count) = modifiers[-2], lanes_of(modifiers[-1])
-    test = _compared(relation, name, flush)
-    one = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80, "f16x2": 0x3C00, "bf16x2": 0x3F80}.get(
+    test = _make_comparison(relation, name, flush)
+    true_code = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80, "f16x2": 0x3C00, "bf16x2": 0x3F80}.get(
         result, (1 << bits_of(result)) - 1
     )
     width = 16 if count == 2 else bits_of(result)
     if count == 2 and result in ("u32", "s32"):
-        one = 0xFFFF
+        true_code = 0xFFFF
     if count == 2 and result[-2:] != "x2" and result not in ("u32", "s32"):
         return None
 
     def whole(a: int, b: int, c: int = 1) -> int:
-        made = 0
+        result = 0
         for lane in range(count):
             left, right = (v >> lane * 16 & 0xFFFF if count == 2 else v for v in (a, b))
-            made |= (one if _BOOLEANS[boolean or "and"](test(left, right), c) else 0) << lane * width
-        return made
+            result |= (true_code if _BOOLEANS[boolean or "and"](test(left, right), c) else 0) << lane * width
+        return result
 
     return whole
 

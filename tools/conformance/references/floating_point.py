@@ -11,10 +11,10 @@ from tools.conformance.references import floats as f
 from tools.conformance.references.words import Builder, Scalar
 
 Exact = Callable[..., f.Number]
-"""A function of numbers and, last, of the direction of rounding."""
+"""Takes numbers and, last, the rounding direction."""
 _OOB_NAN = 0x7FFF
-"""The NaN that marks a factor out of bounds. The manual names it without its code; that it is the canonical one, which
-tensor copies fill in, is inferred."""
+"""The NaN that marks a factor out of bounds. The manual names it without its code; it is inferred to be the canonical
+one, which tensor copies fill in."""
 _LANES = {"f16x2": ("f16", 2), "bf16x2": ("bf16", 2), "f32x2": ("f32", 2)}
 
 
@@ -23,39 +23,39 @@ def lanes_of(name: str) -> tuple[str, int]:
     return _LANES.get(name, (name, 1))
 
 
-def _known(modifiers: tuple[str, ...]) -> bool:
-    """Tell whether a spelling is of the plain formats, and says nothing that only it understands."""
-    allowed = {*f.ROUNDINGS, "ftz", "sat", "relu", "oob", *f.WIDTHS, *_LANES}
-    return set(modifiers) <= allowed and modifiers[-1] != "tf32"
+def _is_plain(modifiers: tuple[str, ...]) -> bool:
+    """Return whether a spelling has only the basic formats and modifiers."""
+    plain_modifiers = {*f.ROUNDINGS, "ftz", "sat", "relu", "oob", *f.WIDTHS, *_LANES}
+    return set(modifiers) <= plain_modifiers and modifiers[-1] != "tf32"
 
 
-def _rounded(function: Exact) -> Builder:
-    """Return the builder of an operation that is rounded once; operands of `.f32.f16` are halves, the last is not.
-    What ptxas makes of `.ftz.f64` is what it makes without `.ftz`."""
+def _build_rounded(function: Exact) -> Builder:
+    """Return the builder of an operation that is rounded once; operands of `.f32.f16` are halves, except the last.
+    ptxas ignores `.ftz` on f64."""
 
     def build(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
-        if not _known(modifiers) or (case.where.arch < 20 and modifiers[-1] != "f64"):
+        if not _is_plain(modifiers) or (case.target.arch < 20 and modifiers[-1] != "f64"):
             return None
         types = [m for m in modifiers if m in f.WIDTHS or m in _LANES]
         result, count = lanes_of(types[0])
-        given, rounding = lanes_of(types[-1])[0], next((m for m in modifiers if m in f.ROUNDINGS), "rn")
+        source, rounding = lanes_of(types[-1])[0], next((m for m in modifiers if m in f.ROUNDINGS), "rn")
         flush, width = "ftz" in modifiers and result != "f64", f.WIDTHS[result]
-        mixed = len(types) > 1
+        has_wide_addend = len(types) > 1
 
         def whole(*bits: int) -> int:
-            made = 0
+            word = 0
             for lane in range(count):
                 shift = lane * width
-                names = [given] * (len(bits) - mixed) + [result] * mixed
+                names = [source] * (len(bits) - has_wide_addend) + [result] * has_wide_addend
                 wide = [(1 << f.WIDTHS[name]) - 1 for name in names]
                 parts = [b >> shift & mask for b, mask in zip(bits, wide, strict=True)]
                 if "oob" in modifiers and _OOB_NAN in parts[:2]:
                     continue
                 number = function(*(f.decode(p, n, flush) for p, n in zip(parts, names, strict=True)), rounding)
                 number = f.clamp_to_one(number) if "sat" in modifiers else number
-                number = f.rectified(number) if "relu" in modifiers else number
-                made |= f.code(number, result, rounding, flush=flush) << shift
-            return made
+                number = f.rectify(number) if "relu" in modifiers else number
+                word |= f.code(number, result, rounding, flush=flush) << shift
+            return word
 
         return whole
 
@@ -74,7 +74,7 @@ def _product(a: f.Number, b: f.Number, rounding: str) -> f.Number:
     return f.multiply(a, b)
 
 
-def _fused(a: f.Number, b: f.Number, c: f.Number, rounding: str) -> f.Number:
+def _fuse(a: f.Number, b: f.Number, c: f.Number, rounding: str) -> f.Number:
     return f.add(f.multiply(a, b), c, rounding)
 
 
@@ -86,14 +86,14 @@ def _reciprocal(a: f.Number, rounding: str) -> f.Number:
     return f.divide(f.Number(False, Fraction(1)), a)
 
 
-def _directed(function: Exact) -> Builder:
-    """Return the builder of an operation that is exact only where it names a direction, or where old PTX means one:
+def _build_directed(function: Exact) -> Builder:
+    """Return the builder of an operation that is exact only where it names a direction, or where old PTX implies one:
     mad on sm_20, and every f64."""
-    inner = _rounded(function)
+    inner = _build_rounded(function)
 
     def build(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
-        implied = modifiers[-1] == "f64" or (case.opcode == "mad" and case.where.arch >= 20)
-        exact = modifiers[0] in f.ROUNDINGS or (implied and "approx" not in modifiers)
+        is_exact_by_default = modifiers[-1] == "f64" or (case.opcode == "mad" and case.target.arch >= 20)
+        exact = modifiers[0] in f.ROUNDINGS or (is_exact_by_default and "approx" not in modifiers)
         return inner(modifiers, case) if exact else None
 
     return build
@@ -117,7 +117,7 @@ def _sqrt(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
 
 
 def _signs(change: Callable[[f.Number], bool]) -> Builder:
-    """Return the builder of `abs` and `neg`, which touch the sign alone and flush where they are told to."""
+    """Return the builder of `abs` and `neg`, which change only the sign, and flush only with `.ftz`."""
 
     def build(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
         name, count = lanes_of(modifiers[-1])
@@ -126,13 +126,13 @@ def _signs(change: Callable[[f.Number], bool]) -> Builder:
         width = f.WIDTHS[name]
 
         def whole(a: int) -> int:
-            made = 0
+            word = 0
             for lane in range(count):
                 bits = a >> lane * width & ((1 << width) - 1)
                 number = f.decode(bits, name, "ftz" in modifiers)
-                kept = bits & ((1 << width - 1) - 1) if number.size is None or number.size else 0
-                made |= (change(number) << width - 1 | kept) << lane * width
-            return made
+                magnitude = bits & ((1 << width - 1) - 1) if number.size is None or number.size else 0
+                word |= (change(number) << width - 1 | magnitude) << lane * width
+            return word
 
         return whole
 
@@ -148,7 +148,7 @@ def _extreme(greatest: bool) -> Builder:
             return None
         width, flush = f.WIDTHS[name], "ftz" in modifiers
 
-        def one(bits: list[int]) -> int:
+        def select(bits: list[int]) -> int:
             numbers = [f.decode(b, name, flush) for b in bits]
             sign = sum(b >> width - 1 for b in bits) & 1
             if "abs" in modifiers:
@@ -162,7 +162,7 @@ def _extreme(greatest: bool) -> Builder:
 
         def whole(*bits: int) -> int:
             mask = (1 << width) - 1
-            return sum(one([b >> n * width & mask for b in bits]) << n * width for n in range(count))
+            return sum(select([b >> n * width & mask for b in bits]) << n * width for n in range(count))
 
         return whole
 
@@ -198,13 +198,13 @@ def _copysign(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
 
 
 BUILDERS: dict[str, Builder] = {
-    "add": _rounded(_sum),
-    "sub": _rounded(_difference),
-    "mul": _rounded(_product),
-    "fma": _directed(_fused),
-    "mad": _directed(_fused),
-    "div": _directed(_quotient),
-    "rcp": _directed(_reciprocal),
+    "add": _build_rounded(_sum),
+    "sub": _build_rounded(_difference),
+    "mul": _build_rounded(_product),
+    "fma": _build_directed(_fuse),
+    "mad": _build_directed(_fuse),
+    "div": _build_directed(_quotient),
+    "rcp": _build_directed(_reciprocal),
     "sqrt": _sqrt,
     "abs": _signs(lambda number: False),
     "neg": _signs(lambda number: not number.negative),

@@ -1,4 +1,4 @@
-"""Floating-point numbers as fractions: what the references of all floating-point families share."""
+"""Floating-point numbers as fractions, for the references of all floating-point families."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ ROUNDINGS = ("rn", "rz", "rm", "rp", "rna")
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A sign and a size; a size of infinity is one, no size at all is no number."""
+    """A sign and a magnitude: a fraction, infinity, or None for NaN."""
 
     negative: bool
     size: Fraction | float | None
 
     @property
     def missing(self) -> bool:
-        """Tell whether this is no number."""
+        """Return whether this is a NaN."""
         return self.size is None
 
     @property
     def infinite(self) -> bool:
-        """Tell whether this is infinite."""
+        """Return whether this is infinite."""
         return self.size == math.inf
 
     @property
@@ -41,7 +41,7 @@ class Number:
 
     @property
     def rank(self) -> Fraction | float:
-        """The value, infinite ones included, for comparisons."""
+        """The value, which may be infinite, for comparisons."""
         assert self.size is not None
         return -self.size if self.negative else self.size
 
@@ -51,7 +51,7 @@ ZERO = Fraction(0)
 
 
 def decode(bits: int, name: str, flush: bool = False) -> Number:
-    """Return the number of a code; `flush` makes subnormal ones zeros of their sign."""
+    """Return the number of a code; `flush` turns subnormal numbers into zeros of the same sign."""
     mantissa, bias, _ = SHAPES[name]
     if name == "tf32":
         bits >>= 13
@@ -74,13 +74,13 @@ def code(number: Number, name: str, rounding: str = "rn", *, flush: bool = False
         return NAN_CODES.get(name, SHAPES[name][2])
     sign = number.negative << SIGN[name]
     if number.size == math.inf:
-        made = sign | (SHAPES[name][2] if finite else BEYOND.get(name, NAN_CODES.get(name, SHAPES[name][2])))
+        result = sign | (SHAPES[name][2] if finite else BEYOND.get(name, NAN_CODES.get(name, SHAPES[name][2])))
     else:
-        made = encode(number.value, name, rounding, satfinite=finite, zero_sign=number.negative)
+        result = encode(number.value, name, rounding, satfinite=finite, zero_sign=number.negative)
     mantissa = SHAPES[name][0]
-    if flush and not made >> mantissa & ((1 << SIGN[name] - mantissa) - 1):
-        made = sign
-    return made << 13 if name == "tf32" else made
+    if flush and not result >> mantissa & ((1 << SIGN[name] - mantissa) - 1):
+        result = sign
+    return result << 13 if name == "tf32" else result
 
 
 def add(a: Number, b: Number, rounding: str) -> Number:
@@ -92,8 +92,8 @@ def add(a: Number, b: Number, rounding: str) -> Number:
     total = a.value + b.value
     if total == 0:
         negative = (a.negative and b.negative) or (a.negative != b.negative and rounding == "rm")
-        both = a.size == 0 and b.size == 0
-        return Number(negative if both or rounding == "rm" else False, ZERO)
+        are_zero = a.size == 0 and b.size == 0
+        return Number(negative if are_zero or rounding == "rm" else False, ZERO)
     return Number(total < 0, abs(total))
 
 
@@ -122,18 +122,18 @@ def divide(a: Number, b: Number) -> Number:
 
 
 def negate(a: Number) -> Number:
-    """Return the number of the other sign."""
+    """Return the number with the opposite sign."""
     return Number(not a.negative, a.size)
 
 
 def clamp_to_one(a: Number) -> Number:
-    """Return what `.sat` makes of a result: 0 to 1, and +0 for no number."""
+    """Return the result of `.sat`: clamped to [0, 1], and +0 for NaN."""
     if a.missing or a.negative or a.size == 0:
         return Number(False, ZERO)
     assert a.size is not None
     return Number(False, Fraction(1) if a.size > 1 else a.size)
 
 
-def rectified(a: Number) -> Number:
-    """Return what `.relu` makes of a result: no negative one."""
+def rectify(a: Number) -> Number:
+    """Return the result of `.relu`: zero for a negative number."""
     return a if a.missing or not a.negative else Number(False, ZERO)

@@ -6,39 +6,39 @@ from collections.abc import Callable
 
 from tools.conformance.forms import Case
 from tools.conformance.references.words import (
+    Binary,
     Builder,
-    Few,
+    Function,
     Scalar,
-    Two,
     bits_of,
-    clamped,
+    clamp,
     read,
     signed,
 )  # fmt: skip
 
 
 def _lanewise(name: str, function: Callable[..., int], saturate: bool) -> Scalar:
-    """Apply a function of numbers to each lane of operands of a type, `u16x2` has two."""
+    """Apply a function of numbers to each lane of operands of a type: `u16x2` has two."""
     element, _, count = name.partition("x")
     width, lanes = bits_of(element), int(count or 1)
     mask = (1 << width) - 1
 
-    def whole(*given: int) -> int:
-        made = 0
+    def whole(*operands: int) -> int:
+        word = 0
         for lane in range(lanes):
-            value = function(*(read(v >> lane * width, element) for v in given))
-            made |= ((clamped(value, element) if saturate else value) & mask) << lane * width
-        return made
+            value = function(*(read(v >> lane * width, element) for v in operands))
+            word |= ((clamp(value, element) if saturate else value) & mask) << lane * width
+        return word
 
     return whole
 
 
-def _positive(function: Few) -> Callable[..., int]:
+def _positive(function: Function) -> Callable[..., int]:
     whole: Callable[..., int] = function
-    return lambda *given: max(whole(*given), 0)
+    return lambda *operands: max(whole(*operands), 0)
 
 
-def _simple(function: Few) -> Builder:
+def _simple(function: Function) -> Builder:
     def build(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
         name = "b1" if modifiers[-1] == "pred" else modifiers[-1]
         if name[0] not in "usb" or not name[1].isdigit():
@@ -50,7 +50,7 @@ def _simple(function: Few) -> Builder:
     return build
 
 
-def _divided(a: int, b: int) -> int:
+def _divide(a: int, b: int) -> int:
     quotient = abs(a) // abs(b)
     return quotient if (a < 0) == (b < 0) else -quotient
 
@@ -66,10 +66,10 @@ def _mad(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
     name = modifiers[-1]
     if modifiers[0] not in ("lo", "hi", "wide") or name[0] not in "us":
         return None
-    return _product(modifiers[0], name, clamped if "sat" in modifiers else _kept)
+    return _product(modifiers[0], name, clamp if "sat" in modifiers else _keep)
 
 
-def _kept(value: int, name: str) -> int:
+def _keep(value: int, name: str) -> int:
     return value
 
 
@@ -94,7 +94,7 @@ def _mad24(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
         value = read(product if half == "lo" else product >> 16, name)
         if c is not None:
             value += read(c, name)
-            value = clamped(value, name) if "sat" in modifiers else value
+            value = clamp(value, name) if "sat" in modifiers else value
         return value & 0xFFFFFFFF
 
     return whole
@@ -140,7 +140,7 @@ def _funnel(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
     return whole
 
 
-def _count(function: Two) -> Builder:
+def _count(function: Binary) -> Builder:
     def build(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
         bits = bits_of(modifiers[-1])
 
@@ -165,46 +165,46 @@ def _bfind(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
         value = ~value if value < 0 else value
         if not value:
             return 0xFFFFFFFF
-        at = value.bit_length() - 1
-        return bits - 1 - at if "shiftamt" in modifiers else at
+        position = value.bit_length() - 1
+        return bits - 1 - position if "shiftamt" in modifiers else position
 
     return whole
 
 
 def _places(bits: int) -> int:
-    """Return the bits of a place or a length that count: ptxas reduces those of fields of 32 bits alone."""
+    """Return the mask for a position or length: ptxas reduces those of 32-bit fields only."""
     return 0xFF if bits == 32 else 0xFFFFFFFF
 
 
 def _extract(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
     name = modifiers[-1]
     bits = bits_of(name)
-    kept = _places(bits)
+    mask = _places(bits)
 
     def whole(a: int, b: int, c: int) -> int:
-        start, length = b & kept, c & kept
+        start, length = b & mask, c & mask
         if not length:
             return 0
         sign = name[0] == "s" and a >> min(start + length - 1, bits - 1) & 1
-        made = 0
-        for at in range(bits):
-            source = start + at
-            taken = a >> source & 1 if at < length and source < bits else sign
-            made |= taken << at
-        return made
+        result = 0
+        for position in range(bits):
+            source = start + position
+            bit = a >> source & 1 if position < length and source < bits else sign
+            result |= bit << position
+        return result
 
     return whole
 
 
 def _insert(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
     bits = bits_of(modifiers[-1])
-    kept = _places(bits)
+    mask = _places(bits)
 
     def whole(a: int, b: int, c: int, d: int) -> int:
-        start, length = c & kept, d & kept
-        for at in range(min(length, bits)):
-            if start + at < bits:
-                b = b & ~(1 << start + at) | (a >> at & 1) << start + at
+        start, length = c & mask, d & mask
+        for position in range(min(length, bits)):
+            if start + position < bits:
+                b = b & ~(1 << start + position) | (a >> position & 1) << start + position
         return b
 
     return whole
@@ -215,7 +215,7 @@ def _mask(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
 
     def whole(a: int, b: int) -> int:
         start, length = (a & 31, b & 31) if mode == "wrap" else (min(a, 32), min(b, 32))
-        return sum(1 << at for at in range(start, min(start + length, 32)))
+        return sum(1 << position for position in range(start, min(start + length, 32)))
 
     return whole
 
@@ -254,27 +254,27 @@ def _dot(sizes: tuple[int, int]) -> Builder:
 
 def _logic3(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
     table = int(case.text.rstrip(";").split(", ")[4 if len(case.inputs) == 4 else -1])
-    either = modifiers[0] == "or"
+    uses_or = modifiers[0] == "or"
 
     def logic(a: int, b: int, c: int) -> int:
         return sum((table >> (4 * (a >> n & 1) + 2 * (b >> n & 1) + (c >> n & 1)) & 1) << n for n in range(32))
 
     def whole(a: int, b: int, c: int, q: int | None = None) -> int | tuple[int, ...]:
-        made = logic(a, b, c)
+        result = logic(a, b, c)
         if q is None:
-            return made
-        return made, (made != 0) | q if either else (made != 0) & q
+            return result
+        return result, (result != 0) | q if uses_or else (result != 0) & q
 
     return whole
 
 
 def _carryless(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
-    """The half of the product of polynomials over one bit; a sign means nothing to it."""
+    """Half of the product of polynomials over GF(2); signedness has no effect on it."""
 
     def whole(a: int, b: int, c: int) -> int:
         product = 0
-        for at in range(64):
-            product ^= (a << at) * (b >> at & 1)
+        for position in range(64):
+            product ^= (a << position) * (b >> position & 1)
         return ((product >> 64 if modifiers[0] == "hi" else product) ^ c) & ((1 << 64) - 1)
 
     return whole
@@ -286,11 +286,11 @@ def _permute(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
     def whole(a: int, b: int, c: int) -> int:
         source = [(b << 32 | a) >> 8 * n & 0xFF for n in range(8)]
         if mode:
-            chosen = [source[n] for n in _SELECTIONS[mode](c & 3)]
+            selection = [source[n] for n in _SELECTIONS[mode](c & 3)]
         else:
             picks = [c >> 4 * n & 0xF for n in range(4)]
-            chosen = [(0xFF if source[p & 7] & 0x80 else 0) if p & 8 else source[p & 7] for p in picks]
-        return sum(byte << 8 * n for n, byte in enumerate(chosen))
+            selection = [(0xFF if source[p & 7] & 0x80 else 0) if p & 8 else source[p & 7] for p in picks]
+        return sum(byte << 8 * n for n, byte in enumerate(selection))
 
     return whole
 
@@ -311,8 +311,8 @@ BUILDERS: dict[str, Builder] = {
     "max": _simple(lambda a, b: max(a, b)),
     "neg": _simple(lambda a: -a),
     "abs": _simple(lambda a: abs(a)),
-    "div": _simple(_divided),
-    "rem": _simple(lambda a, b: a - b * _divided(a, b)),
+    "div": _simple(_divide),
+    "rem": _simple(lambda a, b: a - b * _divide(a, b)),
     "and": _simple(lambda a, b: a & b),
     "or": _simple(lambda a, b: a | b),
     "xor": _simple(lambda a, b: a ^ b),

@@ -1,8 +1,9 @@
-"""Formats of one byte and less: packed arithmetic, stochastic rounding, scales and fixed point.
+"""Formats of one byte or less: packed arithmetic, stochastic rounding, scales and fixed point. Manual: cvt, cvt.pack,
+and the alternate floating-point instructions.
 
-Manual: cvt, cvt.pack, and the alternate floating-point instructions. Where the manual shows a figure only (the random
-bits of `.rs`) or says nothing (results that are subnormal under `.rs`, what a negative number is as a power of two,
-the half of a byte that holds e2m1p4, the sign of a NaN) the rule here is inferred, and no hardware has confirmed it.
+Where the manual has only a figure (the random bits of `.rs`) or is silent (results that are subnormal under `.rs`, the
+power of two for a negative number, the half of a byte that holds e2m1p4, the sign of a NaN), the rule here is inferred,
+and no hardware has confirmed it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from fractions import Fraction
 from tests.sim.numerics.exact import SHAPES, SIGN, binade
 from tools.conformance.forms import Case
 from tools.conformance.references import floats as f
-from tools.conformance.references.words import Builder, Scalar, clamped, read
+from tools.conformance.references.words import Builder, Scalar, clamp, read
 
 _LEAST = {name: 1 - bias for name, (_, bias, _) in SHAPES.items()}
 _FULL = {"e2m1": 4, "f16": 16, "bf16": 16}
@@ -38,14 +39,14 @@ def _elements(bits: int, kind: str) -> list[f.Number]:
     return [element(bits >> n * width & ((1 << width) - 1), name) for n in range(int(count))]
 
 
-def _packed(codes: list[int], name: str) -> int:
+def _join_codes(codes: list[int], name: str) -> int:
     return sum(code << n * _FULL.get(name, 8) for n, code in enumerate(codes))
 
 
 def _narrow(number: f.Number, name: str, modifiers: tuple[str, ...]) -> int:
-    number = f.rectified(number) if "relu" in modifiers else number
-    made = f.code(number, name, finite="satfinite" in modifiers)
-    return 0x7F if name == "e4m3" and made & 0x7F == 0x7F else made
+    number = f.rectify(number) if "relu" in modifiers else number
+    code = f.code(number, name, finite="satfinite" in modifiers)
+    return 0x7F if name == "e4m3" and code & 0x7F == 0x7F else code
 
 
 def arithmetic(function: Callable[..., f.Number]) -> Builder:
@@ -58,10 +59,10 @@ def arithmetic(function: Callable[..., f.Number]) -> Builder:
         result = types[0]
         operands = types[1:] if case.opcode == "mul" else [*types[1:], result]
 
-        def whole(*given: int) -> int:
-            columns = [_elements(bits, kind) for bits, kind in zip(given, operands, strict=True)]
-            found = [function(*each) for each in zip(*columns, strict=True)]
-            return _packed([_narrow(number, result[:-2], modifiers) for number in found], result[:-2])
+        def whole(*words: int) -> int:
+            columns = [_elements(bits, kind) for bits, kind in zip(words, operands, strict=True)]
+            numbers = [function(*elements) for elements in zip(*columns, strict=True)]
+            return _join_codes([_narrow(number, result[:-2], modifiers) for number in numbers], result[:-2])
 
         return whole
 
@@ -76,7 +77,7 @@ def _difference(a: f.Number, c: f.Number) -> f.Number:
     return f.add(a, f.negate(c), "rn")
 
 
-def _fused(a: f.Number, b: f.Number, c: f.Number) -> f.Number:
+def _fuse(a: f.Number, b: f.Number, c: f.Number) -> f.Number:
     return f.add(f.multiply(a, b), c, "rn")
 
 
@@ -84,9 +85,9 @@ def _stochastic(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
     name, _, count = modifiers[-2].rpartition("x")
     finite = "satfinite" in modifiers
 
-    def one(bits: int, noise: Fraction) -> int:
+    def convert(bits: int, noise: Fraction) -> int:
         number = f.decode(bits, "f32")
-        number = f.rectified(number) if "relu" in modifiers else number
+        number = f.rectify(number) if "relu" in modifiers else number
         if number.missing or number.infinite or not number.size:
             return f.code(number, name, finite=finite)
         assert isinstance(number.size, Fraction)
@@ -94,30 +95,30 @@ def _stochastic(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
         size = math.floor(number.size / unit + noise) * unit
         return f.code(f.Number(number.negative, size), name, finite=finite)
 
-    def whole(*given: int) -> int:
-        *values, random = given
-        return _packed(
-            [one(bits, _noise(random, n, int(count), name)) for n, bits in enumerate(reversed(values))], name
+    def whole(*words: int) -> int:
+        *values, random = words
+        return _join_codes(
+            [convert(bits, _noise(random, n, int(count), name)) for n, bits in enumerate(reversed(values))], name
         )
 
     return whole
 
 
-def _noise(random: int, at: int, count: int, name: str) -> Fraction:
-    """Return the random fraction of a unit for one element, the lowest element being the first."""
+def _noise(random: int, position: int, count: int, name: str) -> Fraction:
+    """Return the random fraction of a unit for one element, starting with the lowest."""
     if count == 2:
         bits = 13 if name == "f16" else 16
-        return Fraction(random >> 16 * at & ((1 << bits) - 1), 1 << bits)
+        return Fraction(random >> 16 * position & ((1 << bits) - 1), 1 << bits)
     if name == "e2m1":
-        shift = 8 * (at // 2)
+        shift = 8 * (position // 2)
         return Fraction((random >> shift & 0xFF) | (random >> 16 + shift & 0xFF) << 8, 1 << 16)
-    return Fraction(random >> 16 * (at // 2) & 0xFFFF, 1 << 16)
+    return Fraction(random >> 16 * (position // 2) & 0xFFFF, 1 << 16)
 
 
 def _to_power(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
     most = 0xFE if "satfinite" in modifiers else 0xFF
 
-    def one(number: f.Number) -> int:
+    def convert(number: f.Number) -> int:
         if number.missing:
             return 0xFF
         if number.infinite:
@@ -129,23 +130,23 @@ def _to_power(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
         power += "rp" in modifiers and number.size != Fraction(2) ** power
         return min(max(power + 127, 0), most)
 
-    def whole(*given: int) -> int:
-        return _packed([one(number) for number in _given(given, modifiers[-1])], "ue8m0")
+    def whole(*words: int) -> int:
+        return _join_codes([convert(number) for number in _read_pair(words, modifiers[-1])], "ue8m0")
 
     return whole
 
 
-def _given(given: tuple[int, ...], kind: str) -> list[f.Number]:
+def _read_pair(words: tuple[int, ...], kind: str) -> list[f.Number]:
     """Return the two numbers of a conversion, the one for the lower half first."""
     if kind == "f32":
-        return [f.decode(bits, "f32") for bits in (given[1], given[0])]
-    return _elements(given[0], kind)
+        return [f.decode(bits, "f32") for bits in (words[1], words[0])]
+    return _elements(words[0], kind)
 
 
 def _to_fixed(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
-    scaled, count = any(m.startswith("scaled") for m in modifiers), 2 if modifiers[-1] == "f32" else 1
+    has_scale, count = any(m.startswith("scaled") for m in modifiers), 2 if modifiers[-1] == "f32" else 1
 
-    def one(number: f.Number, scale: f.Number | None) -> int:
+    def convert(number: f.Number, scale: f.Number | None) -> int:
         number = number if scale is None else f.divide(number, scale)
         if number.missing:
             return 0x7F
@@ -153,12 +154,14 @@ def _to_fixed(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
             value = -128 if number.negative else 127
         else:
             value = round(number.value * 64) if "rn" in modifiers else math.trunc(number.value * 64)
-        value = clamped(value, "s8")
+        value = clamp(value, "s8")
         return (max(value, 0) if "relu" in modifiers else value) & 0xFF
 
-    def whole(*given: int) -> int:
-        scales = _elements(given[count], "ue8m0x2") if scaled else [None, None]
-        return _packed([one(n, s) for n, s in zip(_given(given, modifiers[-1]), scales, strict=True)], "s2f6")
+    def whole(*words: int) -> int:
+        scales = _elements(words[count], "ue8m0x2") if has_scale else [None, None]
+        return _join_codes(
+            [convert(n, s) for n, s in zip(_read_pair(words, modifiers[-1]), scales, strict=True)], "s2f6"
+        )
 
     return whole
 
@@ -170,7 +173,7 @@ def _from_packed(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
         numbers = _elements(a, modifiers[-1])
         if scale is not None:
             numbers = [f.multiply(n, s) for n, s in zip(numbers, _elements(scale, "ue8m0x2"), strict=True)]
-        return _packed([_narrow(number, "bf16", modifiers) for number in numbers], "bf16")
+        return _join_codes([_narrow(number, "bf16", modifiers) for number in numbers], "bf16")
 
     return whole
 
@@ -180,7 +183,7 @@ def _pack(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
     bits = int(kind[1:])
 
     def whole(a: int, b: int, c: int = 0) -> int:
-        high, low = (clamped(read(v, "s32"), kind) & ((1 << bits) - 1) for v in (a, b))
+        high, low = (clamp(read(v, "s32"), kind) & ((1 << bits) - 1) for v in (a, b))
         return (low | high << bits | c << 2 * bits) & 0xFFFFFFFF
 
     return whole
@@ -191,12 +194,12 @@ def _cvt(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
         return _pack(modifiers, case)
     if modifiers[0] == "rs":
         return _stochastic(modifiers, case)
-    result, given = modifiers[-2], modifiers[-1]
+    result, source = modifiers[-2], modifiers[-1]
     if result == "ue8m0x2":
         return _to_power(modifiers, case)
     if result == "s2f6x2":
         return _to_fixed(modifiers, case)
-    if result == "bf16x2" and given != "f32":
+    if result == "bf16x2" and source != "f32":
         return _from_packed(modifiers, case)
     return None
 
@@ -205,6 +208,6 @@ BUILDERS: dict[str, Builder] = {
     "add": arithmetic(_sum),
     "sub": arithmetic(_difference),
     "mul": arithmetic(f.multiply),
-    "fma": arithmetic(_fused),
+    "fma": arithmetic(_fuse),
     "cvt": _cvt,
 }

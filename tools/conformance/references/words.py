@@ -1,4 +1,4 @@
-"""Words as numbers: what the references of all families share."""
+"""Words as numbers, for the references of all families."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from tools.conformance.forms import Case
 Scalar = Callable[..., "int | tuple[int, ...]"]
 """A function of the bits of the inputs; it returns the bits of each output."""
 Builder = Callable[[tuple[str, ...], Case], Scalar | None]
-"""Returns the function of a spelling's modifiers, None for one that has no reference."""
-One = Callable[[int], int]
-Two = Callable[[int, int], int]
-Few = One | Two
+"""Takes the modifiers of a spelling; returns its function, or None if it has no reference."""
+Unary = Callable[[int], int]
+Binary = Callable[[int, int], int]
+Function = Unary | Binary
 
 
 def bits_of(name: str) -> int:
@@ -32,8 +32,8 @@ def read(value: int, name: str) -> int:
     return signed(value, bits) if name[0] == "s" else value & ((1 << bits) - 1)
 
 
-def clamped(value: int, name: str) -> int:
-    """Return the nearest value that a type has."""
+def clamp(value: int, name: str) -> int:
+    """Return the nearest value of a type."""
     bits = bits_of(name)
     low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if name[0] == "s" else (0, (1 << bits) - 1)
     return min(max(value, low), high)

@@ -72,7 +72,7 @@ def main() -> None:
         out = Path(scratch)
         compile_all(arguments.producer, arguments.cache, out)
         manifest = load(out)
-        failures = [*problems(manifest, out), *rejected(manifest, out, arguments.ptxas)]
+        failures = [*problems(manifest, out), *find_rejections(manifest, out, arguments.ptxas)]
         if failures:
             sys.exit("\n".join(failures))
         replace(CORPUS / arguments.producer, out)
@@ -112,7 +112,7 @@ def compile_all(name: str, cache: Path, out: Path) -> None:
         subprocess.run(command, check=True, env=environment, cwd=scratch)
 
 
-def rejected(manifest: Manifest, out: Path, ptxas: str) -> Iterator[str]:
+def find_rejections(manifest: Manifest, out: Path, ptxas: str) -> Iterator[str]:
     """The files whose entries take other parameters, or that ptxas does not assemble, with its first message."""
     for file in manifest.files:
         # Warp writes the NUL that ends the string it hands to the driver; ptxas takes no NUL.

@@ -36,7 +36,7 @@ def _parts(value: int, bits: int, signed: bool) -> list[int]:
     return [_signed(part, bits) for part in parts] if signed else parts
 
 
-def _joined(parts: Iterable[int], bits: int) -> int:
+def _join_parts(parts: Iterable[int], bits: int) -> int:
     return sum((part & (1 << bits) - 1) << i * bits for i, part in enumerate(parts))
 
 
@@ -75,14 +75,14 @@ def video_simd(args: Args) -> Results:
         pairs, halves = list(zip(ua, ub, strict=True)), list(zip(ha, hb, strict=True))
         signed_pairs, signed_halves = list(zip(sa, sb, strict=True)), list(zip(wa, wb, strict=True))
         return [
-            _joined((x + y for x, y in pairs), 8),
-            _joined((_clamp(x - y, -128, 127) for x, y in signed_pairs), 8),
-            _joined(((x + y + 1) >> 1 for x, y in pairs), 8),
+            _join_parts((x + y for x, y in pairs), 8),
+            _join_parts((_clamp(x - y, -128, 127) for x, y in signed_pairs), 8),
+            _join_parts(((x + y + 1) >> 1 for x, y in pairs), 8),
             sum(abs(x - y) for x, y in pairs) + 100,
-            _joined((min(pair) for pair in signed_halves), 16),
-            _joined((max(pair) for pair in halves), 16),
-            _joined((int(x < y) for x, y in pairs), 8),
-            _joined((_clamp(x + y, -32768, 32767) for x, y in signed_halves), 16),
+            _join_parts((min(pair) for pair in signed_halves), 16),
+            _join_parts((max(pair) for pair in halves), 16),
+            _join_parts((int(x < y) for x, y in pairs), 8),
+            _join_parts((_clamp(x + y, -32768, 32767) for x, y in signed_halves), 16),
         ]
 
     return {"y": _per_thread(args, "ab", values)}
@@ -92,27 +92,27 @@ def bit_fields(args: Args) -> Results:
     def values(a: int, b: int) -> list[int]:
         position, length = b & 31, b >> 5 & 31
         unsigned, field = a & MASK, (1 << length) - 1
-        inserted = (b & ~(field << position)) | ((unsigned & field) << position)
+        insertion = (b & ~(field << position)) | ((unsigned & field) << position)
         top = min(position + length - 1, 31)
         sign = (unsigned >> top & 1) if length else 0
-        taken = unsigned >> position & field
+        field_bits = unsigned >> position & field
         fill = -1 << length if sign else 0
-        kept = (1 << (32 - position)) - 1
-        signed_field = taken | fill if position + length <= 32 else _signed(unsigned) >> position
+        low_bits = (1 << (32 - position)) - 1
+        signed_field = field_bits | fill if position + length <= 32 else _signed(unsigned) >> position
         mask = (((1 << length) - 1) << position) & MASK
-        wrapped = (((1 << (b >> 8 & 31)) - 1) << (b & 31)) & MASK
-        extended = _signed(unsigned, length) if length else 0
+        window = (((1 << (b >> 8 & 31)) - 1) << (b & 31)) & MASK
+        extension = _signed(unsigned, length) if length else 0
         magnitude = a if a >= 0 else ~a
         return [
-            inserted,
-            taken & kept,
+            insertion,
+            field_bits & low_bits,
             signed_field if length else 0,
             unsigned.bit_length() - 1,
             magnitude.bit_length() - 1,
             32 - (unsigned | 1).bit_length(),
             mask,
-            wrapped,
-            extended,
+            window,
+            extension,
             unsigned & field,
         ]
 
@@ -135,8 +135,8 @@ def three_input_logic(args: Args) -> Results:
 def permute_modes(args: Args) -> Results:
     def pick(a: int, b: int, selectors: Iterable[int]) -> int:
         pool = ((b & MASK) << 32 | a & MASK).to_bytes(8, "little")
-        chosen = [(pool[s & 7] >> 7) * 255 if s & 8 else pool[s & 7] for s in selectors]
-        return int.from_bytes(bytes(chosen), "little")
+        picks = [(pool[s & 7] >> 7) * 255 if s & 8 else pool[s & 7] for s in selectors]
+        return int.from_bytes(bytes(picks), "little")
 
     def values(a: int, b: int, s: int) -> list[int]:
         modes = [
@@ -217,13 +217,13 @@ def float_corners(args: Args) -> Results:
 def predicates(args: Args) -> Results:
     a, b, c = args["a"], args["b"], args["c"]
     low = c.view(np.uint32) < 2
-    both = low & ((c.view(np.uint32) >= 1) ^ low)
+    are_true = low & ((c.view(np.uint32) >= 1) ^ low)
     rows = [
         -(a < b).astype(int),
         a > b,
         (a > b) & (c < 0),
         (a == b) | (c != 1),
-        np.where(both, 4, 3),
+        np.where(are_true, 4, 3),
         -(c == 1).astype(int),
     ]
     return {"y": np.stack([np.asarray(row).astype(np.int32) for row in rows])}

@@ -24,9 +24,9 @@ def half_functions(args: Args) -> Results:
 
 def half_compare(args: Args) -> Results:
     a, b = args["a"].reshape(-1, 2), args["b"].reshape(-1, 2)
-    less = np.where(a < b, 0xFFFF, 0) @ [1, 1 << 16]
+    is_less = np.where(a < b, 0xFFFF, 0) @ [1, 1 << 16]
     top = np.maximum(a, b).view(np.uint32)[:, 0]
-    return {"y": np.stack([less, (a >= b).all(1), top], axis=1).astype(np.uint32)}
+    return {"y": np.stack([is_less, (a >= b).all(1), top], axis=1).astype(np.uint32)}
 
 
 def _toward_zero(x: NDArray[Any], kind: type[Any]) -> NDArray[Any]:
@@ -74,8 +74,8 @@ def packed(args: Args) -> Results:
     relu = np.maximum(x, 0).astype(np.float16).view(np.uint32)[:, 0]
     brain = _toward_zero(x, ml_dtypes.bfloat16).view(np.uint32)[:, 0]
     bits = x[:, 0].copy().view(np.uint32)
-    rounded = (bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
-    return {"h": relu, "b": brain, "t": rounded.view(np.float32)}
+    tf32_bits = (bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
+    return {"h": relu, "b": brain, "t": tf32_bits.view(np.float32)}
 
 
 def packed_single(args: Args) -> Results:

@@ -12,8 +12,8 @@ def bfs_levels(args: Args) -> Results:
     level[0], frontier, depth = 0, [0], 0
     while frontier:
         depth += 1
-        reached = {int(w) for v in frontier for w in edge[start[v] : start[v + 1]] if level[w] < 0}
-        frontier = sorted(reached)
+        frontier_set = {int(w) for v in frontier for w in edge[start[v] : start[v + 1]] if level[w] < 0}
+        frontier = sorted(frontier_set)
         level[frontier] = depth
     return {"level": level}
 
@@ -63,17 +63,17 @@ def closure(args: Args) -> Results:
 def list_ranks(args: Args) -> Results:
     rank = np.zeros(64, np.int32)
     for v in range(64):
-        at = v
-        while args["next"][at] != at:
-            at = args["next"][at]
+        node = v
+        while args["next"][node] != node:
+            node = args["next"][node]
             rank[v] += 1
     return {"rank": rank}
 
 
 def local_maxima(args: Args) -> Results:
-    chosen = 0
+    maxima = 0
     for v in range(32):
         neighbours = [w for w in range(32) if int(args["row"][v]) >> w & 1]
         if all(args["weight"][v] > args["weight"][w] for w in neighbours):
-            chosen |= 1 << v
-    return {"chosen": np.array([chosen], np.uint32)}
+            maxima |= 1 << v
+    return {"chosen": np.array([maxima], np.uint32)}

@@ -101,9 +101,9 @@ def chacha_block(args: Args) -> Results:
     for row in _words(args["x"]):
         s = list(row)
         for a, b, c, d in (columns + diagonals) * 10:
-            for target, other, rotated, amount in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
-                s[target] = (s[target] + s[other]) & MASK
-                s[rotated] = _rotl(s[rotated] ^ s[target], amount)
+            for target, addend, word, amount in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
+                s[target] = (s[target] + s[addend]) & MASK
+                s[word] = _rotl(s[word] ^ s[target], amount)
         blocks.append([(a + b) & MASK for a, b in zip(s, row, strict=True)])
     return {"y": np.array(blocks, np.uint32)}
 

@@ -1,4 +1,4 @@
-"""Images: filters, colours, geometry."""
+"""Images: filters, colors, geometry."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def sobel(args: Args) -> Results:
 
 
 def gaussian_rows(args: Args) -> Results:
-    padded = np.pad(args["x"].astype(float), ((0, 0), (2, 2)), mode="edge")
-    windows = np.lib.stride_tricks.sliding_window_view(padded, 5, 1)
+    padding = np.pad(args["x"].astype(float), ((0, 0), (2, 2)), mode="edge")
+    windows = np.lib.stride_tricks.sliding_window_view(padding, 5, 1)
     return {"y": (windows @ [1 / 16, 1 / 4, 3 / 8, 1 / 4, 1 / 16]).astype(np.float32)}
 
 
@@ -49,15 +49,15 @@ def bilateral(args: Args) -> Results:
 
 
 def resize(args: Args) -> Results:
-    at, grid = np.linspace(0, 7, 16), np.arange(8)
-    spread = np.stack([np.interp(at, grid, corner) for corner in np.eye(8)], axis=1)
+    positions, grid = np.linspace(0, 7, 16), np.arange(8)
+    spread = np.stack([np.interp(positions, grid, corner) for corner in np.eye(8)], axis=1)
     return {"y": (spread @ args["x"].astype(float) @ spread.T).astype(np.float32)}
 
 
 def erode(args: Args) -> Results:
     cells = np.pad((args["x"][:, None].astype(np.int64) >> np.arange(32)) & 1, 1)
-    kept = cells[1:-1, 1:-1] & cells[1:-1, :-2] & cells[1:-1, 2:] & cells[:-2, 1:-1] & cells[2:, 1:-1]
-    return {"y": (kept << np.arange(32)).sum(1).astype(np.uint32)}
+    survivors = cells[1:-1, 1:-1] & cells[1:-1, :-2] & cells[1:-1, 2:] & cells[:-2, 1:-1] & cells[2:, 1:-1]
+    return {"y": (survivors << np.arange(32)).sum(1).astype(np.uint32)}
 
 
 def blend(args: Args) -> Results:

@@ -160,5 +160,5 @@ def _nth(mask: int, base: int, offset: int) -> int:
     if offset == 0:
         return base if mask >> base & 1 else MASK
     places = range(base, 32) if offset > 0 else range(base, -1, -1)
-    found = [place for place in places if mask >> place & 1]
-    return found[abs(offset) - 1] if len(found) >= abs(offset) else MASK
+    places_in_mask = [place for place in places if mask >> place & 1]
+    return places_in_mask[abs(offset) - 1] if len(places_in_mask) >= abs(offset) else MASK

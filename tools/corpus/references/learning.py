@@ -1,4 +1,4 @@
-"""Clustering, neighbours, trees, quantisation."""
+"""Clustering, neighbors, trees, quantization."""
 
 from __future__ import annotations
 

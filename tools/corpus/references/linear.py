@@ -1,4 +1,4 @@
-"""Matrix products, factorisations, solvers, sparse products."""
+"""Matrix products, factorizations, solvers, sparse products."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ def spmv_coo(args: Args) -> Results:
 
 
 def spmm_ell(args: Args) -> Results:
-    gathered = args["b"].astype(float)[args["column"]]
-    return {"c": (args["value"][:, :, None] * gathered).sum(1).astype(np.float32)}
+    rows = args["b"].astype(float)[args["column"]]
+    return {"c": (args["value"][:, :, None] * rows).sum(1).astype(np.float32)}
 
 
 def symmetric_2x2(args: Args) -> Results:

@@ -24,8 +24,8 @@ def atomic_integers(args: Args) -> Results:
 
 def atomic_wide(args: Args) -> Results:
     x = args["x"]
-    folded = [x.sum(), x.min(), x.max(), np.bitwise_xor.reduce(x), np.bitwise_or.reduce(x)]
-    return {"y": np.array(folded, np.uint64), "d": np.array([x.astype(float).sum()])}
+    totals = [x.sum(), x.min(), x.max(), np.bitwise_xor.reduce(x), np.bitwise_or.reduce(x)]
+    return {"y": np.array(totals, np.uint64), "d": np.array([x.astype(float).sum()])}
 
 
 def float_maximum(args: Args) -> Results:

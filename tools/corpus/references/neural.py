@@ -99,8 +99,8 @@ def dropout(args: Args) -> Results:
     h = (np.arange(128, dtype=np.uint32) + args["seed"]) * np.uint32(0x9E3779B9)
     h = (h ^ (h >> np.uint32(16))) * np.uint32(0x85EBCA6B)
     h ^= h >> np.uint32(13)
-    kept = (h >> np.uint32(8)) / 2**24 < args["keep"]
-    return {"y": np.where(kept, args["x"] / args["keep"], 0).astype(np.float32)}
+    survival = (h >> np.uint32(8)) / 2**24 < args["keep"]
+    return {"y": np.where(survival, args["x"] / args["keep"], 0).astype(np.float32)}
 
 
 def route(args: Args) -> Results:

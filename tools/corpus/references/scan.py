@@ -32,10 +32,10 @@ def segmented(args: Args) -> Results:
 
 
 def compact_positive(args: Args) -> Results:
-    kept = args["x"][args["x"] > 0]
+    positives = args["x"][args["x"] > 0]
     y = np.zeros_like(args["y"])
-    y[: len(kept)] = kept
-    return {"y": y, "count": np.array([len(kept)], np.int32)}
+    y[: len(positives)] = positives
+    return {"y": y, "count": np.array([len(positives)], np.int32)}
 
 
 def run_lengths(args: Args) -> Results:

@@ -71,6 +71,6 @@ def autocorrelation(args: Args) -> Results:
 
 
 def resample(args: Args) -> Results:
-    at = np.arange(64) * float(args["ratio"])
+    times = np.arange(64) * float(args["ratio"])
     x: NDArray[np.float64] = args["x"].astype(float)
-    return {"y": np.interp(at, np.arange(32), x).astype(np.float32)}
+    return {"y": np.interp(times, np.arange(32), x).astype(np.float32)}

@@ -80,10 +80,10 @@ def _normal_cdf(d: float) -> float:
 def black_scholes(args: Args) -> Results:
     s, k, t = (args[name].astype(float) for name in "skt")
     cdf = np.vectorize(_normal_cdf)
-    sigma, discounted = 0.3 * np.sqrt(t), k * np.exp(-0.02 * t)
+    sigma, strike = 0.3 * np.sqrt(t), k * np.exp(-0.02 * t)
     d1 = (np.log(s / k) + 0.065 * t) / sigma
-    call = s * cdf(d1) - discounted * cdf(d1 - sigma)
-    put = discounted * cdf(sigma - d1) - s * cdf(-d1)
+    call = s * cdf(d1) - strike * cdf(d1 - sigma)
+    put = strike * cdf(sigma - d1) - s * cdf(-d1)
     return {"call": call.astype(np.float32), "put": put.astype(np.float32)}
 
 
@@ -119,12 +119,12 @@ def pendulum(args: Args) -> Results:
 
 
 def verlet(args: Args) -> Results:
-    now, old = args["x"].astype(float), args["before"].astype(float)
+    current, old = args["x"].astype(float), args["before"].astype(float)
     for _ in range(4):
-        stretch = np.diff(now)
+        stretch = np.diff(current)
         force = np.append(stretch, 0) - np.insert(stretch, 0, 0)
-        now, old = 2 * now - old + 0.1 * force, now
-    return {"out": now.astype(np.float32)}
+        current, old = 2 * current - old + 0.1 * force, current
+    return {"out": current.astype(np.float32)}
 
 
 def ray_march(args: Args) -> Results:

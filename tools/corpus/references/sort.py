@@ -26,8 +26,8 @@ def merged(args: Args) -> Results:
 
 def lower_bound(args: Args) -> Results:
     table: NDArray[np.float32] = args["table"][: args["n"]]
-    wanted: NDArray[np.float32] = args["q"]
-    return {"where": np.searchsorted(table, wanted).astype(np.int32)}
+    queries: NDArray[np.float32] = args["q"]
+    return {"where": np.searchsorted(table, queries).astype(np.int32)}
 
 
 def kth(args: Args) -> Results:

@@ -1,4 +1,4 @@
-"""What the kernels of `globals.cu` read from initialised symbols."""
+"""What the kernels of `globals.cu` read from initialized symbols."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def globals_read(_args: Args) -> Results:
 
 
 def globals_written(_args: Args) -> Results:
-    hidden = np.array([8, 17, 34, 67])
-    return {"y": (hidden[::-1] + 200 + (np.arange(4) ^ 1)).astype(np.int32)}
+    contents = np.array([8, 17, 34, 67])
+    return {"y": (contents[::-1] + 200 + (np.arange(4) ^ 1)).astype(np.int32)}
 
 
 def shared_pool(args: Args) -> Results:

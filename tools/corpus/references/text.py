@@ -69,9 +69,9 @@ def decimals(args: Args) -> Results:
 def knapsack(args: Args) -> Results:
     best = np.zeros(64, np.int32)
     for weight, value in zip(args["weight"], args["value"], strict=True):
-        taken = best.copy()
-        taken[weight:] = best[: 64 - weight] + value
-        best = np.maximum(best, taken)
+        candidates = best.copy()
+        candidates[weight:] = best[: 64 - weight] + value
+        best = np.maximum(best, candidates)
     return {"best": best}
 
 

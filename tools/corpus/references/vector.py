@@ -84,8 +84,8 @@ def complex_multiply(args: Args) -> Results:
 def quaternion_rotate(args: Args) -> Results:
     q, v = args["q"].astype(float), args["v"].astype(float)
     axis, w = q[:, :3], q[:, 3:]
-    twice = 2 * np.cross(axis, v)
-    return {"r": (v + (w * twice + np.cross(axis, twice)) / (q**2).sum(1, keepdims=True)).astype(np.float32)}
+    double = 2 * np.cross(axis, v)
+    return {"r": (v + (w * double + np.cross(axis, double)) / (q**2).sum(1, keepdims=True)).astype(np.float32)}
 
 
 def ray_sphere(args: Args) -> Results:

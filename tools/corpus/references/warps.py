@@ -26,8 +26,8 @@ def matches(args: Args) -> Results:
 
 def reductions(args: Args) -> Results:
     x = args["x"]
-    folded = [np.bitwise_or, np.bitwise_and, np.bitwise_xor]
-    y = [x.sum(dtype=np.int32), *(f.reduce(x) for f in folded), x.min(), x.max(), 0, 0]
+    results = [np.bitwise_or, np.bitwise_and, np.bitwise_xor]
+    y = [x.sum(dtype=np.int32), *(f.reduce(x) for f in results), x.min(), x.max(), 0, 0]
     return {"y": np.array(y, np.int32)}
 
 

@@ -80,7 +80,7 @@ def test_only_outputs_count_and_all_arrays_where_none_are_named() -> None:
     assert found(90, outputs="x") == []
     assert found(90, outputs="") == []
     assert len(found(90, outputs="-")) == 1
-    with pytest.raises(PtxError, match="no array among the arguments"):
+    with pytest.raises(PtxError, match="contains an array that is not among the arguments"):
         found(90, outputs="yz")
 
 
@@ -99,7 +99,7 @@ def test_a_machine_tells_when_it_has_finished() -> None:
         assert machine.hazards == []
         for _ in range(2):
             assert [(finding.rule.code, finding.count) for finding in machine.finish().hazards] == codes
-    with pytest.raises(PtxError, match="no array among the arguments"):
+    with pytest.raises(PtxError, match="contains an array that is not among the arguments"):
         sim.Machine(parse(text()), grid=2, block=48, args=(x, y, 9), check="outputs", outputs=[x.copy()]).finish()
 
 

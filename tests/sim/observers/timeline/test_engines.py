@@ -95,7 +95,7 @@ def test_the_lines_of_python_are_shown() -> None:
     worst = max(waits, key=lambda number: waits[number])
     assert "ptx.cluster.sync()" in text[worst - 1]
     page = found.html()
-    assert "Until the consumers of both CTAs have read what is there" in page
+    assert "Wait until the consumers of both CTAs have read the stage" in page
 
 
 def test_copies_that_arrive_at_an_mbarrier_end_with_its_phase() -> None:

@@ -24,8 +24,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
-    found = subprocess.run([*CLANG, "--version"], check=True, capture_output=True, text=True).stdout
-    number = re.search(r"clang version (\S+)", found)
+    banner = subprocess.run([*CLANG, "--version"], check=True, capture_output=True, text=True).stdout
+    number = re.search(r"clang version (\S+)", banner)
     version = f"{number[1] if number else 'unknown'} (ziglang {record.installed('ziglang')})"
     save(Manifest("clang", RECIPE, tuple(compile_unit(unit, version, arguments.out) for unit in UNITS)), arguments.out)
 

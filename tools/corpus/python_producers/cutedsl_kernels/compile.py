@@ -34,10 +34,10 @@ def main() -> None:
 def compile_case(case: Case, out: Path) -> File:
     """Compile one case and write its file."""
     tensors = [_operand(argument) for argument in case.arguments if isinstance(argument, Array | Scalar)]
-    compiled = cute.compile(case.host or _host(case), *tensors, options=f"--gpu-arch={case.target}")
+    kernel_binary = cute.compile(case.host or _host(case), *tensors, options=f"--gpu-arch={case.target}")
     row = Entry("", case.algorithm, _run(case), case.reason)
     flags = [f"--gpu-arch={case.target}"]
-    text = compiled.__ptx__.encode()
+    text = kernel_binary.__ptx__.encode()
     return record.write(
         out, case.stem, text, {"": row}, version=record.installed("nvidia-cutlass-dsl"), flags=flags, source=case.source
     )
@@ -66,19 +66,29 @@ def _run(case: Case) -> Run | None:
         return None
     maps = {item.array: item for item in case.maps}
     # A tensor that the host turned into a tensor map is memory without a parameter; its map is the parameter.
-    passed: list[Any] = []
-    hidden: list[Any] = []
+    launch_arguments: list[Any] = []
+    indirect_arguments: list[Any] = []
     for argument in case.arguments:
         if argument.name in maps:
-            hidden.append(record.array(argument.name, argument.dtype, *argument.shape, init=argument.init, hidden=True))
-            passed.append(maps[argument.name])
+            indirect_arguments.append(
+                record.array(argument.name, argument.dtype, *argument.shape, init=argument.init, hidden=True)
+            )
+            launch_arguments.append(maps[argument.name])
         else:
-            passed.append(argument)
+            launch_arguments.append(argument)
     if case.mma_bytes:
-        zeros = tuple(Field(at, record.scalar(f"mma.{at}", "uint8", 0)) for at in range(case.mma_bytes))
-        passed.append(Struct("mma", case.mma_bytes, zeros))
+        zeros = tuple(
+            Field(position, record.scalar(f"mma.{position}", "uint8", 0)) for position in range(case.mma_bytes)
+        )
+        launch_arguments.append(Struct("mma", case.mma_bytes, zeros))
     return record.launch(
-        case.grid, case.block, (*passed, *hidden), case.outputs, case.reference, smem=case.smem, cluster=case.cluster
+        case.grid,
+        case.block,
+        (*launch_arguments, *indirect_arguments),
+        case.outputs,
+        case.reference,
+        smem=case.smem,
+        cluster=case.cluster,
     )
 
 

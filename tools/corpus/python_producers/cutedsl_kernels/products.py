@@ -8,7 +8,7 @@ from cutlass.cute.nvgpu import cpasync, tcgen05, warp, warpgroup
 
 @cute.jit
 def _eight(x: cute.Tensor, at: cutlass.Int32) -> cute.Tensor:
-    """Return the n-th run of eight neighbours as the first mode, which a copy takes at once."""
+    """Return the n-th run of eight neighbors as the first mode, which a copy takes at once."""
     tile = cute.local_tile(x, (1, 8), (at // 8, at % 8))
     return cute.make_tensor(tile.iterator, cute.make_layout((8, 1)))
 

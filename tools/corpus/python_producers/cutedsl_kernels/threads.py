@@ -105,7 +105,7 @@ def packed_axpy(alpha: cutlass.Float32, x: cute.Tensor, y: cute.Tensor):
 
 @cute.kernel
 def cluster_sum(x: cute.Tensor, out: cute.Tensor):
-    """Each of two CTAs adds what its neighbour left in its shared memory."""
+    """Each of two CTAs adds what its neighbor left in its shared memory."""
     lane = arch.thread_idx()[0]
     rank = arch.block_idx_in_cluster()
     mine = cutlass.utils.SmemAllocator().allocate_tensor(cutlass.Float32, cute.make_layout(32), 16)

@@ -49,9 +49,9 @@ def compile_case(case: Case, out: Path) -> File:
     """Compile one pipeline and write its file."""
     name = case.pipeline.__name__
     features = f"host-cuda-cuda_capability_{case.capability}-no_asserts-no_bounds_query-no_runtime"
-    produced = Path(f"{name}.device").resolve()
+    output = Path(f"{name}.device").resolve()
     function, inputs = case.pipeline()
-    function.compile_to({hl.OutputFileType.device_code: str(produced)}, inputs, name, hl.Target(features))
+    function.compile_to({hl.OutputFileType.device_code: str(output)}, inputs, name, hl.Target(features))
     run = launch(
         case.grid,
         case.block,
@@ -62,7 +62,7 @@ def compile_case(case: Case, out: Path) -> File:
     )
     row = Entry("", case.algorithm, run) if case.kernels == 1 else PARTIAL
     version, source = record.installed("halide"), str(pipelines.__file__)
-    return record.write(out, name, produced.read_bytes(), {"": row}, version=version, flags=[features], source=source)
+    return record.write(out, name, output.read_bytes(), {"": row}, version=version, flags=[features], source=source)
 
 
 def u8(name: str, *shape: int) -> Array:

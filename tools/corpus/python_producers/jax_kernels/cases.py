@@ -30,8 +30,8 @@ class Case:
     reason: str | None = None
 
 
-def f32(name: str, *shape: int, init: str = "normal", **more: Any) -> Array:
-    return array(name, "float32", *shape, init=init, **more)
+def f32(name: str, *shape: int, init: str = "normal", **options: Any) -> Array:
+    return array(name, "float32", *shape, init=init, **options)
 
 
 def xla_cases() -> list[Case]:
@@ -101,21 +101,21 @@ def xla_cases() -> list[Case]:
 def pallas_cases() -> list[Case]:
     """Pallas: names that start with `triton` use the Triton lowering, the others Mosaic GPU."""
     x, y, out = f32("x", 256), f32("y", 256), f32("out", 256, init="zeros")
-    rows, done = f32("x", 4, 128), f32("out", 4, 128, init="zeros")
+    rows, zeros = f32("x", 4, 128), f32("out", 4, 128, init="zeros")
     tile = f32("x", 128, 64), f32("out", 128, 64, init="zeros")
     half = [array(n, "float16", 64, 64, init="normal") for n in ("q", "k", "v")]
     deep = array("a", "float16", 64, 128, init="normal"), array("b", "float16", 128, 64, init="normal")
     big = array("a", "float16", 128, 64, init="normal"), array("b", "float16", 64, 128, init="normal")
     return [
         Case(pallas.triton_add, "vector-add", "sm_80", (x, y, out), {"out": EXACT}, "pointwise.vector_add"),
-        Case(pallas.triton_softmax, "softmax", "sm_90", (rows, done), {"out": CLOSE}, "rows.softmax"),
+        Case(pallas.triton_softmax, "softmax", "sm_90", (rows, zeros), {"out": CLOSE}, "rows.softmax"),
         Case(pallas.triton_matmul, "matmul", "sm_80",
              (array("a", "float16", 64, 64, init="normal"), array("b", "float16", 64, 64, init="normal"),
               f32("out", 64, 64, init="zeros")), {"out": COARSE}, "products.matmul"),
         Case(pallas.triton_attention, "attention", "sm_90", (*half, array("out", "float16", 64, 64)), {"out": (4e-3,
              4e-3)},
              "arrays.attention"),
-        Case(pallas.triton_rmsnorm, "rmsnorm", "sm_89", (rows, f32("weight", 128), done), {"out": CLOSE},
+        Case(pallas.triton_rmsnorm, "rmsnorm", "sm_89", (rows, f32("weight", 128), zeros), {"out": CLOSE},
              "arrays.rmsnorm"),
         Case(pallas.mosaic_add, "vector-add", "sm_90", (x, y, out), {"out": EXACT}, reason=PACKED),
         Case(pallas.mosaic_exp, "activation", "sm_100", tile, {"out": CLOSE}, reason=PACKED),

@@ -47,7 +47,7 @@ def main() -> None:
     jobs = [(arguments.producer, index, arguments.out) for index in range(len(CASES[arguments.producer]()))]
     # Mosaic GPU keeps the first target it saw, so every case has a process of its own.
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
-        files = [file for found in pool.starmap(compile_case, jobs, chunksize=1) for file in found]
+        files = [file for files_of_case in pool.starmap(compile_case, jobs, chunksize=1) for file in files_of_case]
     save(Manifest(arguments.producer, recipe, tuple(files)), arguments.out)
 
 
@@ -63,12 +63,12 @@ def compile_case(producer: str, index: int, out: Path) -> list[File]:
     sharding = SingleDeviceSharding(topology.devices[0])
     shapes = [_shape(argument, sharding) for argument in case.arguments if _is_input(case, argument.name)]
     jax.jit(case.function).trace(*shapes).lower(lowering_platforms=("cuda",)).compile()
-    dumped = sorted(DUMPS.glob("*"))
+    dumps = sorted(DUMPS.glob("*"))
     mosaic = sorted(MOSAIC.glob("*.ptx"))
-    texts = [path.read_bytes() for path in (mosaic or [path for path in dumped if path.suffix == ".ptx"])]
+    texts = [path.read_bytes() for path in (mosaic or [path for path in dumps if path.suffix == ".ptx"])]
     # XLA compiles a function's kernels in parallel and numbers them as they come; their names are always the same.
     texts = sorted((text for text in texts if b".entry" in text), key=lambda text: re.findall(rb"\.entry (\w+)", text))
-    return [_write(case, text, dumped, len(texts), k, out) for k, text in enumerate(texts)]
+    return [_write(case, text, dumps, len(texts), k, out) for k, text in enumerate(texts)]
 
 
 def _is_input(case: Case, name: str) -> bool:
@@ -79,22 +79,22 @@ def _shape(argument: Any, sharding: Any) -> Any:
     return jax.ShapeDtypeStruct(argument.shape, jnp.dtype(argument.dtype), sharding=sharding)
 
 
-def _write(case: Case, text: bytes, dumped: list[Path], count: int, index: int, out: Path) -> File:
+def _write(case: Case, text: bytes, dumps: list[Path], count: int, index: int, out: Path) -> File:
     name = case.function.__name__
     stem = name if count == 1 else f"{name}.{index}"
     entries = len(re.findall(rb"\.entry", text))
-    run = _run(case, dumped) if case.reason is None and count == entries == 1 else None
+    run = _run(case, dumps) if case.reason is None and count == entries == 1 else None
     row = Entry("", case.algorithm, run, None if run is not None else case.reason or PARTIAL)
     source = case.function.__code__.co_filename
     flags = [f"target_config={case.device}", os.environ["XLA_FLAGS"].split()[-1]]
     return record.write(out, stem, text, {"": row}, version=record.installed("jax"), flags=flags, source=source)
 
 
-def _run(case: Case, dumped: list[Path]) -> Run | None:
+def _run(case: Case, dumps: list[Path]) -> Run | None:
     """The launch, if XLA's plan is one kernel whose operands are the function's arguments."""
-    plan = next(path.read_text() for path in dumped if path.name.endswith("thunk_sequence.txt"))
+    plan = next(path.read_text() for path in dumps if path.name.endswith("thunk_sequence.txt"))
     thunks = [_thunk(line) for line in plan.splitlines() if "grid:" in line]
-    text = next(path.read_text() for path in dumped if path.name.endswith("gpu_after_optimizations.txt"))
+    text = next(path.read_text() for path in dumps if path.name.endswith("gpu_after_optimizations.txt"))
     if len(thunks) != 1 or len(plan.strip().splitlines()) != 1:
         return None
     order = _operands(text, thunks[0].name)
@@ -106,11 +106,11 @@ def _run(case: Case, dumped: list[Path]) -> Run | None:
 
 
 def _thunk(line: str) -> Thunk:
-    found = re.search(r"\]\s+(\S+) grid: \[(.*?)\] threads: \[(.*?)\]\s+shared_memory: (\d+)", line)
-    if found is None:
+    match = re.search(r"\]\s+(\S+) grid: \[(.*?)\] threads: \[(.*?)\]\s+shared_memory: (\d+)", line)
+    if match is None:
         raise ValueError(f"unknown plan line {line!r}")
-    grid, threads = (tuple(int(part) for part in found[k].split(",")) for k in (2, 3))
-    return Thunk(found[1], grid, threads, int(found[4]))
+    grid, threads = (tuple(int(part) for part in match[k].split(",")) for k in (2, 3))
+    return Thunk(match[1], grid, threads, int(match[4]))
 
 
 def _operands(text: str, name: str) -> list[int] | None:

@@ -30,8 +30,8 @@ def run(
     block: int = 32,
     outputs: Sequence[str] = ("out",),
 ) -> Entry:
-    wanted = dict.fromkeys(outputs, tolerance)
-    return entry(algorithm, launch((1,), (block,), arguments, wanted, f"lowlevel.{reference}"))
+    tolerances = dict.fromkeys(outputs, tolerance)
+    return entry(algorithm, launch((1,), (block,), arguments, tolerances, f"lowlevel.{reference}"))
 
 
 X = array("x", "int32", 32, init="bits")

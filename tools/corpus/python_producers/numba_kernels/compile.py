@@ -36,12 +36,12 @@ def compile_case(case: Case, out: Path) -> File:
     signature = types.void(*(_type(argument) for argument in case.arguments))
     # numba asks the current device for which target to compile the functions that a kernel calls; there is no device.
     dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=case.target)
-    more = {"abi": "numba", "output": "ptx", "device": False} | dict(case.options)
-    text, _ = cuda.compile(kernel, signature, cc=case.target, **more)
+    options = {"abi": "numba", "output": "ptx", "device": False} | dict(case.options)
+    text, _ = cuda.compile(kernel, signature, cc=case.target, **options)
     run = None
     if case.reason is None:
-        unpacked = [part for argument in case.arguments for part in _unpack(argument)]
-        run = record.launch(case.grid, case.block, unpacked, case.outputs, case.reference)
+        scalars_and_arrays = [part for argument in case.arguments for part in _unpack(argument)]
+        run = record.launch(case.grid, case.block, scalars_and_arrays, case.outputs, case.reference)
     row = Entry("", case.algorithm, run, case.reason)
     flags = [f"cc={case.target}", *(f"{name}={value}" for name, value in case.options.items())]
     source = kernel.__code__.co_filename

@@ -85,8 +85,8 @@ def _prime_roots(count: int, power: int) -> list[int]:
 
 def sha256(args: Args) -> Outputs:
     constants, start = _prime_roots(64, 3), _prime_roots(8, 2)
-    padded = [int.from_bytes(b"\x80" + bytes(3), "big"), *[0] * 15]
-    digest = b"".join(word.to_bytes(4, "big") for word in sha256_compress(padded, constants, start))
+    padding = [int.from_bytes(b"\x80" + bytes(3), "big"), *[0] * 15]
+    digest = b"".join(word.to_bytes(4, "big") for word in sha256_compress(padding, constants, start))
     if digest != hashlib.sha256(b"").digest():
         raise AssertionError("this compression function is not SHA-256's")
     rows = [sha256_compress(row.tolist(), constants, start) for row in args["messages"]]
@@ -96,13 +96,13 @@ def sha256(args: Args) -> Outputs:
 def bfs_level(args: Args) -> Outputs:
     offsets, edges, level = args["offsets"], args["edges"], int(args["level"])
     distance = args["distance"].copy()
-    changed = args["changed"].copy()
+    has_changed = args["changed"].copy()
     for node in np.flatnonzero(args["distance"] == level):
         for neighbour in edges[offsets[node] : offsets[node + 1]]:
             if distance[neighbour] == -1:
                 distance[neighbour] = level + 1
-                changed[0] = 1
-    return {"distance": distance, "changed": changed}
+                has_changed[0] = 1
+    return {"distance": distance, "changed": has_changed}
 
 
 def spmv(args: Args) -> Outputs:

@@ -46,9 +46,9 @@ def integers(args: Args) -> Outputs:
         funnel = ((a << 32 | b) << (b & 31) >> 32) & word
         sign_a, sign_b, sign = a >> 31, b >> 31, (a + b) >> 31 & 1
         bits = f"{a:032b}"[::-1]
-        swapped = int.from_bytes(int(bits, 2).to_bytes(4, "little"), "big")
+        byte_swap = int.from_bytes(int(bits, 2).to_bytes(4, "little"), "big")
         overflow = int(sign_a == sign_b != sign)
-        rows.append([dot & word, funnel, min(a + b, word), overflow, (a * a).bit_count(), swapped])
+        rows.append([dot & word, funnel, min(a + b, word), overflow, (a * a).bit_count(), byte_swap])
     return {"out": np.array(rows, np.uint32)}
 
 

@@ -25,10 +25,10 @@ def black_scholes(args: Args) -> Outputs:
     d1 = (np.log(price / strike) + (rate + 0.5 * sigma * sigma) * years) / (sigma * root)
     d2 = d1 - sigma * root
     cdf = np.vectorize(_normal_cdf, otypes=[np.float64])
-    owed = strike * np.exp(-rate * years)
+    discount = strike * np.exp(-rate * years)
     kind = args["call"].dtype
-    call = price * cdf(d1) - owed * cdf(d2)
-    return {"call": call.astype(kind), "put": (owed * cdf(-d2) - price * cdf(-d1)).astype(kind)}
+    call = price * cdf(d1) - discount * cdf(d2)
+    return {"call": call.astype(kind), "put": (discount * cdf(-d2) - price * cdf(-d1)).astype(kind)}
 
 
 def nbody(args: Args) -> Outputs:
@@ -46,13 +46,13 @@ def jacobi(args: Args) -> Outputs:
 
 
 def wave(args: Args) -> Outputs:
-    now, old = args["u"].astype(np.float64), args["previous"].astype(np.float64)
+    current, old = args["u"].astype(np.float64), args["previous"].astype(np.float64)
     for _ in range(int(args["steps"])):
-        new = np.zeros_like(now)
-        curve = now[:-2] - 2 * now[1:-1] + now[2:]
-        new[1:-1] = 2 * now[1:-1] - old[1:-1] + float(args["courant"]) * curve
-        now, old = new, now
-    return {"u": now.astype(np.float32), "previous": old.astype(np.float32)}
+        new = np.zeros_like(current)
+        curve = current[:-2] - 2 * current[1:-1] + current[2:]
+        new[1:-1] = 2 * current[1:-1] - old[1:-1] + float(args["courant"]) * curve
+        current, old = new, current
+    return {"u": current.astype(np.float32), "previous": old.astype(np.float32)}
 
 
 def fft(args: Args) -> Outputs:
@@ -92,10 +92,10 @@ def lorenz(args: Args) -> Outputs:
 
 
 def blur(args: Args) -> Outputs:
-    padded = np.pad(args["image"].astype(np.float64), ((0, 0), (2, 2)), mode="edge")
+    padding = np.pad(args["image"].astype(np.float64), ((0, 0), (2, 2)), mode="edge")
     width = args["image"].shape[1]
     taps = (0.0625, 0.25, 0.375, 0.25, 0.0625)
-    out = sum((tap * padded[:, k : k + width] for k, tap in enumerate(taps)), np.zeros(args["image"].shape))
+    out = sum((tap * padding[:, k : k + width] for k, tap in enumerate(taps)), np.zeros(args["image"].shape))
     return {"out": out.astype(np.float32)}
 
 

@@ -102,10 +102,10 @@ def life(args: Args) -> Outputs:
 def causal_conv1d(args: Args) -> Outputs:
     x, weight = args["x"].astype(np.float64), args["weight"]
     taps, length = weight.shape[1], x.shape[1]
-    padded = np.pad(x, ((0, 0), (taps - 1, 0)))
+    padding = np.pad(x, ((0, 0), (taps - 1, 0)))
     out = np.zeros(x.shape)
     for t in range(taps):
-        out += padded[:, t : t + length] * weight[:, t : t + 1]
+        out += padding[:, t : t + length] * weight[:, t : t + 1]
     return {"out": out.astype(np.float32)}
 
 

@@ -29,7 +29,7 @@ def matmul_add(args: Args) -> Outputs:
     return {"out": out.astype(args["out"].dtype)}
 
 
-def _unpacked(data: NDArray[Any], scale: NDArray[Any]) -> NDArray[np.float64]:
+def _unpack(data: NDArray[Any], scale: NDArray[Any]) -> NDArray[np.float64]:
     """Expand packed e2m1 pairs (low nibble first) or fp8 values and apply their power-of-two scales of 32."""
     if data.dtype == np.uint8:
         pairs = np.stack([data & 15, data >> 4], axis=-1).reshape(len(data), -1)
@@ -40,7 +40,7 @@ def _unpacked(data: NDArray[Any], scale: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def matmul_scaled(args: Args) -> Outputs:
-    out = _unpacked(args["a"], args["a_scale"]) @ _unpacked(args["b"], args["b_scale"]).T
+    out = _unpack(args["a"], args["a_scale"]) @ _unpack(args["b"], args["b_scale"]).T
     return {"out": out.astype(np.float32)}
 
 
@@ -73,13 +73,13 @@ def decode_split(args: Args) -> Outputs:
     score = np.einsum("hd,hnd->hn", q, k) * args["scale"]
     part, top, total = np.zeros(args["part"].shape), np.zeros((heads, pieces)), np.zeros((heads, pieces))
     for piece in range(pieces):
-        here = slice(piece * split, (piece + 1) * split)
-        top[:, piece] = score[:, here].max(axis=1)
-        weight = np.exp(score[:, here] - top[:, piece : piece + 1])
+        span = slice(piece * split, (piece + 1) * split)
+        top[:, piece] = score[:, span].max(axis=1)
+        weight = np.exp(score[:, span] - top[:, piece : piece + 1])
         total[:, piece] = weight.sum(axis=1)
-        part[:, piece] = np.einsum("hn,hnd->hd", weight, v[:, here])
-    found = {"part": part, "top_out": top, "total_out": total}
-    return {name: value.astype(np.float32) for name, value in found.items()}
+        part[:, piece] = np.einsum("hn,hnd->hd", weight, v[:, span])
+    values = {"part": part, "top_out": top, "total_out": total}
+    return {name: value.astype(np.float32) for name, value in values.items()}
 
 
 def conv2d(args: Args) -> Outputs:

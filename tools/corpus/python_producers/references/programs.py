@@ -91,7 +91,7 @@ def adler32(args: Args) -> Outputs:
     return {"out": np.array([zlib.adler32(row.tobytes()) for row in args["rows"]], np.uint32)}
 
 
-def _turned(x: int, count: int) -> int:
+def _rotate(x: int, count: int) -> int:
     return (x << count | x >> (32 - count)) & WORD
 
 
@@ -100,8 +100,8 @@ def murmur3(args: Args) -> Outputs:
     for row in args["rows"].tolist():
         value = 42
         for word in row:
-            value ^= _turned(word * 0xCC9E2D51 & WORD, 15) * 0x1B873593 & WORD
-            value = (_turned(value, 13) * 5 + 0xE6546B64) & WORD
+            value ^= _rotate(word * 0xCC9E2D51 & WORD, 15) * 0x1B873593 & WORD
+            value = (_rotate(value, 13) * 5 + 0xE6546B64) & WORD
         value ^= 20
         value = (value ^ value >> 16) * 0x85EBCA6B & WORD
         value = (value ^ value >> 13) * 0xC2B2AE35 & WORD

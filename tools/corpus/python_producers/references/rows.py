@@ -30,8 +30,8 @@ def layernorm(args: Args) -> Outputs:
     mean = x.mean(axis=-1)
     rstd = 1 / np.sqrt(x.var(axis=-1) + args["eps"])
     out = (x - mean[:, None]) * rstd[:, None] * args["weight"] + args["bias"]
-    found = {"out": out.astype(args["out"].dtype), "mean_out": mean.astype(np.float32)}
-    return found | {"rstd_out": rstd.astype(np.float32)}
+    outputs = {"out": out.astype(args["out"].dtype), "mean_out": mean.astype(np.float32)}
+    return outputs | {"rstd_out": rstd.astype(np.float32)}
 
 
 def layernorm_backward(args: Args) -> Outputs:

@@ -14,11 +14,11 @@ Outputs = dict[str, NDArray[Any]]
 
 def mandelbrot(args: Args) -> Outputs:
     width, height = int(args["width"]), int(args["height"])
-    at = np.arange(width * height)
-    cx = np.float32(-2) + np.float32(3) * (at % width).astype(np.float32) / np.float32(width)
-    cy = np.float32(-1) + np.float32(2) * (at // width).astype(np.float32) / np.float32(height)
+    indices = np.arange(width * height)
+    cx = np.float32(-2) + np.float32(3) * (indices % width).astype(np.float32) / np.float32(width)
+    cy = np.float32(-1) + np.float32(2) * (indices // width).astype(np.float32) / np.float32(height)
     zx, zy = np.zeros_like(cx), np.zeros_like(cy)
-    count = np.zeros(at.shape, np.int32)
+    count = np.zeros(indices.shape, np.int32)
     for _ in range(int(args["limit"])):
         inside = zx * zx + zy * zy <= 4
         count += inside
@@ -28,8 +28,8 @@ def mandelbrot(args: Args) -> Outputs:
 
 def sph_density(args: Args) -> Outputs:
     points, radius = args["points"].astype(np.float64), float(args["radius"])
-    squared = ((points[:, None] - points[None]) ** 2).sum(axis=-1)
-    kernel = np.where(squared < radius**2, 1.5666814710608448 / radius**9 * (radius**2 - squared) ** 3, 0)
+    distances = ((points[:, None] - points[None]) ** 2).sum(axis=-1)
+    kernel = np.where(distances < radius**2, 1.5666814710608448 / radius**9 * (radius**2 - distances) ** 3, 0)
     return {"density": (float(args["mass"]) * kernel.sum(axis=1)).astype(np.float32)}
 
 
@@ -118,9 +118,9 @@ def bilinear(args: Args) -> Outputs:
 
 def heat(args: Args) -> Outputs:
     u = args["u"]
-    padded = np.pad(u, 1, mode="edge")
-    around = padded[:-2, 1:-1, 1:-1] + padded[2:, 1:-1, 1:-1] + padded[1:-1, :-2, 1:-1] + padded[1:-1, 2:, 1:-1]
-    around += padded[1:-1, 1:-1, :-2] + padded[1:-1, 1:-1, 2:]
+    padding = np.pad(u, 1, mode="edge")
+    around = padding[:-2, 1:-1, 1:-1] + padding[2:, 1:-1, 1:-1] + padding[1:-1, :-2, 1:-1] + padding[1:-1, 2:, 1:-1]
+    around += padding[1:-1, 1:-1, :-2] + padding[1:-1, 1:-1, 2:]
     return {"out": u + float(args["rate"]) * (around - 6 * u)}
 
 

@@ -30,8 +30,8 @@ def colours(args: Args) -> Outputs:
 
 
 def clamped(args: Args) -> Outputs:
-    limited = np.clip(args["x"], np.float32(-0.5), np.float32(0.75))
-    return {"out": limited * np.array([1, 2, 4, 8], np.float32)}
+    clip = np.clip(args["x"], np.float32(-0.5), np.float32(0.75))
+    return {"out": clip * np.array([1, 2, 4, 8], np.float32)}
 
 
 def primes(args: Args) -> Outputs:

@@ -22,8 +22,8 @@ def redux(args: Args) -> Outputs:
 def bit_fields(args: Args) -> Outputs:
     x = args["x"]
     width = np.array([word.bit_length() for word in x.tolist()])
-    turned = np.array([int(f"{word:032b}"[::-1], 2) for word in x.tolist()])
-    rows = [np.bitwise_count(x), 32 - width, turned, x.byteswap()]
+    reversal = np.array([int(f"{word:032b}"[::-1], 2) for word in x.tolist()])
+    rows = [np.bitwise_count(x), 32 - width, reversal, x.byteswap()]
     return {"out": np.stack(rows, axis=1).astype(np.uint32)}
 
 

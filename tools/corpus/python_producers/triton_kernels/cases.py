@@ -180,8 +180,8 @@ def pointwise_cases() -> list[Case]:
     ]  # fmt: skip
 
 
-def _tiles(dtype: str, out: str, m: int, n: int, k: int, transposed: bool = False) -> tuple[Argument, ...]:
-    right = (n, k) if transposed else (k, n)
+def _tiles(dtype: str, out: str, m: int, n: int, k: int, is_transposed: bool = False) -> tuple[Argument, ...]:
+    right = (n, k) if is_transposed else (k, n)
     return array("a", dtype, m, k, init="normal"), array("b", dtype, *right, init="normal"), array("out", out, m, n)
 
 
@@ -190,13 +190,13 @@ def _sizes(**values: int) -> tuple[Argument, ...]:
 
 
 def _matmul(
-    stem: str, target: int, dtype: str, out: str, out_type: Any, m: int, n: int, k: int, bk: int, **more: Any
+    stem: str, target: int, dtype: str, out: str, out_type: Any, m: int, n: int, k: int, bk: int, **options: Any
 ) -> Case:
-    blocks = {"BM": more.pop("bm", m), "BN": more.pop("bn", n), "BK": bk, "OUT": out_type}
+    blocks = {"BM": options.pop("bm", m), "BN": options.pop("bn", n), "BK": bk, "OUT": out_type}
     grid = (m // blocks["BM"], n // blocks["BN"])
     arguments = (*_tiles(dtype, out, m, n, k), *_sizes(m=m, n=n, k=k))
     return Case(
-        stem, products.matmul, "matmul", target, arguments, blocks, grid, {"out": COARSE}, "products.matmul", **more
+        stem, products.matmul, "matmul", target, arguments, blocks, grid, {"out": COARSE}, "products.matmul", **options
     )
 
 
@@ -233,13 +233,13 @@ def product_cases() -> list[Case]:
              (*_tiles("float16", "float32", 32, 32, 128), *_sizes(n=32, k=128)), {"BM": 32, "BN": 32, "BK": 64}, (1, 1,
               2),
              {"out": COARSE}, "products.matmul"),
-        _scaled(90, "e4m3"),
-        _scaled(100, "e2m1"),
-        _scaled(100, "e4m3"),
-        _scaled(120, "e4m3"),
-        _scaled(120, "e2m1"),
-        _mapped(90),
-        _mapped(100),
+        _make_scaled_case(90, "e4m3"),
+        _make_scaled_case(100, "e2m1"),
+        _make_scaled_case(100, "e4m3"),
+        _make_scaled_case(120, "e4m3"),
+        _make_scaled_case(120, "e2m1"),
+        _make_mapped_case(90),
+        _make_mapped_case(100),
         *(Case("matmul_persistent", products.matmul_persistent, "matmul-persistent", target,
                (*_tiles("float16", "float16", 256, 64, 128, True), *_sizes(m=256, n=64, k=128)),
                {"BM": 128, "BN": 64, "BK": 64, "CTAS": 1}, (1,), {"out": COARSE}, "products.matmul_transposed")
@@ -291,7 +291,7 @@ def layout_cases() -> list[Case]:
     ]  # fmt: skip
 
 
-def _mapped(target: int) -> Case:
+def _make_mapped_case(target: int) -> Case:
     """Operands and result by tensor maps of the host; each map is followed by its shape and its strides."""
     arguments: list[Argument] = []
     for name, height, width, block in (("a", 128, 128, 128), ("b", 128, 64, 64), ("out", 128, 64, 128)):
@@ -309,7 +309,7 @@ def _mapped(target: int) -> Case:
                 {"BM": 128, "BN": 64, "BK": 64}, (1, 1), {"out": COARSE}, "products.matmul", types=types)  # fmt: skip
 
 
-def _scaled(target: int, form: str) -> Case:
+def _make_scaled_case(target: int, form: str) -> Case:
     pack = 2 if form == "e2m1" else 1
     kind = (
         {"dtype": "uint8", "init": "integers", "low": 0, "high": 256}
@@ -331,8 +331,8 @@ def _scaled(target: int, form: str) -> Case:
 
 
 def _tile(name: str, rows: int, cols: int, kind: Mapping[str, Any]) -> Argument:
-    more = {key: value for key, value in kind.items() if key != "dtype"}
-    return array(name, kind["dtype"], rows, cols, **more)
+    options = {key: value for key, value in kind.items() if key != "dtype"}
+    return array(name, kind["dtype"], rows, cols, **options)
 
 
 CASES = row_cases() + pointwise_cases() + product_cases() + layout_cases()

@@ -46,12 +46,12 @@ def compile_case(case: Case, out: Path) -> File:
     source = _source(case)
     with triton.knobs.compilation.scope():
         triton.knobs.compilation.disable_line_info = not case.line_info
-        compiled = triton.compile(source, target=GPUTarget("cuda", case.target, 32), options=options)
-    text = compiled.asm["ptx"].encode()
+        kernel_binary = triton.compile(source, target=GPUTarget("cuda", case.target, 32), options=options)
+    text = kernel_binary.asm["ptx"].encode()
     flags = [f"{name}={value}" for name, value in options.items()]
     flags += [f"{name}={value}" for name, value in case.constants.items()]
     flags += [] if case.line_info else ["TRITON_DISABLE_LINE_INFO=1"]
-    row = Entry("", case.algorithm, _run(case, text, compiled.metadata), case.reason)
+    row = Entry("", case.algorithm, _run(case, text, kernel_binary.metadata), case.reason)
     source_file = kernel.fn.__code__.co_filename
     return record.write(
         out, case.stem, text, {"": row}, version=record.installed("triton"), flags=flags, source=source_file

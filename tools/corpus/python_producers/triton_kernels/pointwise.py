@@ -1,4 +1,4 @@
-"""Triton kernels without a reduction: activations, gathers, random numbers, atomics, stencils, optimiser steps."""
+"""Triton kernels without a reduction: activations, gathers, random numbers, atomics, stencils, optimizer steps."""
 
 from __future__ import annotations
 

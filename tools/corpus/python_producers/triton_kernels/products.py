@@ -83,7 +83,7 @@ def matmul_descriptor(a, b, out, k, BM: tl.constexpr, BN: tl.constexpr, BK: tl.c
 
 @triton.jit
 def matmul_persistent(a, b, out, m, n, k, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, CTAS: tl.constexpr):
-    """Walk the tiles of the output with tensor maps made on the device, warps specialised where the target allows."""
+    """Walk the tiles of the output with tensor maps made on the device, warps specialized where the target allows."""
     left = tl.make_tensor_descriptor(a, [m, k], [k, 1], [BM, BK])
     right = tl.make_tensor_descriptor(b, [n, k], [k, 1], [BN, BK])
     result = tl.make_tensor_descriptor(out, [m, n], [n, 1], [BM, BN])

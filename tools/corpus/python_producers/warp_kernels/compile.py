@@ -32,13 +32,15 @@ def compile_unit(unit: Unit, out: Path) -> File:
     wp.set_module_options(dict(unit.options), unit.module)
     with tempfile.TemporaryDirectory() as directory:
         wp.compile_aot_module(unit.module, arch=unit.arch, module_dir=directory, use_ptx=True, strip_hash=True)
-        (found,) = Path(directory).glob("*.ptx")
-        text = found.read_bytes()
+        (path,) = Path(directory).glob("*.ptx")
+        text = path.read_bytes()
     block = unit.options.get("block_dim", 64)
     rows = {}
     for name, launch in unit.launches.items():
-        tiled = block if "block_dim" in unit.options else 1
-        rows[f"{name}_cuda_kernel_forward"] = Entry("", launch.algorithm, _run(launch, block, tiled), launch.reason)
+        tile_threads = block if "block_dim" in unit.options else 1
+        rows[f"{name}_cuda_kernel_forward"] = Entry(
+            "", launch.algorithm, _run(launch, block, tile_threads), launch.reason
+        )
         adjoint = "the adjoint kernel takes gradients, which have no reference here"
         rows[f"{name}_cuda_kernel_backward"] = Entry("", f"{launch.algorithm}-adjoint", None, adjoint)
     flags = [f"arch={unit.arch}", "use_ptx=True", *(f"{name}={value}" for name, value in unit.options.items())]
@@ -48,25 +50,25 @@ def compile_unit(unit: Unit, out: Path) -> File:
     )
 
 
-def _run(launch: Launch, block: int, tiled: int) -> Run | None:
+def _run(launch: Launch, block: int, tile_threads: int) -> Run | None:
     if launch.reason is not None:
         return None
-    size = tiled
+    size = tile_threads
     for extent in launch.dims:
         size *= extent
-    bounds = _bounds(launch, size, tiled)
+    bounds = _bounds(launch, size, tile_threads)
     grid = ((size + block - 1) // block,)
     arguments = (bounds, *launch.arguments)
     return record.launch(grid, (block,), arguments, launch.outputs, launch.reference, smem=launch.shared)
 
 
-def _bounds(launch: Launch, size: int, tiled: int) -> Struct:
+def _bounds(launch: Launch, size: int, tile_threads: int) -> Struct:
     """Warp's first parameter: the launch's extents (32 bits each), its size, the threads that share a coordinate."""
     fields = [Field(4 * k, record.scalar(f"launch.{k}", "uint32", extent)) for k, extent in enumerate(launch.dims)]
-    at = (4 * len(launch.dims) + 7) // 8 * 8
-    fields += [Field(at, record.scalar("launch.size", "uint64", size))]
-    fields += [Field(at + 8, record.scalar("launch.threads", "uint64", tiled))]
-    return Struct("launch", at + 16, tuple(fields))
+    offset = (4 * len(launch.dims) + 7) // 8 * 8
+    fields += [Field(offset, record.scalar("launch.size", "uint64", size))]
+    fields += [Field(offset + 8, record.scalar("launch.threads", "uint64", tile_threads))]
+    return Struct("launch", offset + 16, tuple(fields))
 
 
 if __name__ == "__main__":

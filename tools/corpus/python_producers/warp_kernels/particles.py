@@ -1,4 +1,4 @@
-"""Warp kernels of particle methods: smoothed-particle hydrodynamics, neighbours, integration, springs."""
+"""Warp kernels of particle methods: smoothed-particle hydrodynamics, neighbors, integration, springs."""
 
 # ruff: noqa: UP018 - in Warp, float(0.0) declares a variable that a loop may change; 0.0 is a constant
 

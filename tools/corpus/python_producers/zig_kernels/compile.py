@@ -26,10 +26,10 @@ def main() -> None:
     files = []
     for target, mode, suffix in TARGETS:
         flags = ["-target", "nvptx64-cuda", "-mcpu", target, "-O", mode, "-fstrip"]
-        produced = Path(f"kernels.{target}.s").resolve()
+        output = Path(f"kernels.{target}.s").resolve()
         command = [sys.executable, "-m", "ziglang", "build-obj", "kernels.zig", *flags]
-        subprocess.run([*command, "-fno-emit-bin", f"-femit-asm={produced}"], check=True, cwd=HERE)
-        text, source = produced.read_bytes(), str(HERE / "kernels.zig")
+        subprocess.run([*command, "-fno-emit-bin", f"-femit-asm={output}"], check=True, cwd=HERE)
+        text, source = output.read_bytes(), str(HERE / "kernels.zig")
         version = record.installed("ziglang")
         files.append(
             record.write(arguments.out, "kernels" + suffix, text, ROWS, version=version, flags=flags, source=source)
@@ -39,8 +39,8 @@ def main() -> None:
 
 def run(algorithm: str, reference: str, *arguments: Argument, output: str = "out", tolerance: float = 0.0) -> Entry:
     """A launch over 60 items, whose count is the last argument."""
-    wanted = {output: (tolerance, tolerance)}
-    return entry(algorithm, launch((2,), (32,), (*arguments, scalar("n", "uint32", 60)), wanted, reference))
+    tolerances = {output: (tolerance, tolerance)}
+    return entry(algorithm, launch((2,), (32,), (*arguments, scalar("n", "uint32", 60)), tolerances, reference))
 
 
 ROWS = {

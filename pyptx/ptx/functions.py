@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 from pyptx.check.symbols import Kind, Symbol
-from pyptx.diagnostics import format_count
+from pyptx.diagnostics import PtxError, format_count
 from pyptx.dsl import rules
 from pyptx.dsl.emit import emit, spell
 from pyptx.dsl.finish import build_body
@@ -107,7 +107,12 @@ class DeviceFunction:
             for index, register in enumerate(arguments):
                 address = AddressOperand(f"{self.name}_{index}")
                 emit(spell("ld", "param", choose_memory_type(register.dtype)), (register, address))
-            self._leave(returns, self.function(*arguments))
+            result = self.function(*arguments)
+            try:
+                self._leave(returns, result)
+            except PtxError as wrong:
+                # The function has returned, so none of its lines is running.
+                raise PtxError(found.move_to(find_definition(self.function)) for found in wrong.diagnostics) from None
 
         run_function(inner, write)
         outer.require_version(inner.least_version, f"`{self.name}`")

@@ -122,6 +122,9 @@ def _add_index(base: Any, offset: Register) -> AddressOperand:
         if isinstance(base, SharedView):
             at = shift_address(base, offset).register
         else:
+            start = base.__ring_base__() if isinstance(base, Value) else None
+            if start is not None and isinstance(start[0], Register):
+                base = start[0]
             if not isinstance(base, Register):
                 operand = base.__operand__() if isinstance(base, Value) else convert(base, None, get_trace())
                 base = create_register(b64)

@@ -126,12 +126,16 @@ def test_the_epilogue_puts_every_value_at_its_place_of_the_transposed_tile(tempo
 
 def test_the_epilogue_takes_addresses_of_every_kind() -> None:
     def body() -> None:
-        frag, lane = reg.array(f32, 8), ptx.special.laneid()
+        frag, lane = reg.array(f32, 8, name="acc"), ptx.special.laneid()
         tile = smem.alloc(bf16, (2, 16, 64), name="t")
-        for base in (tile[1], tile[0].address(), reg.alloc(b64)):
-            ptx.stmatrix_x4_trans_f32_bf16(frag=frag, smem_base=base, lane=lane, row_stride=64)
+        values: Any
+        for base, values in ((tile[1], frag), (tile[0].address(), frag.regs()), (reg.alloc(b64), tuple(frag))):
+            ptx.stmatrix_x4_trans_f32_bf16(frag=values, smem_base=base, lane=lane, row_stride=64)
 
-    assert len([line for line in code(body) if line.startswith("stmatrix")]) == 3
+    lines = code(body)
+    packs = [re.sub(r"%r\d+", "%r", line) for line in lines if line.startswith("cvt.rn")]
+    assert packs == [f"cvt.rn.bf16x2.f32 %r, %acc{i + 1}, %acc{i};" for i in (0, 2, 4, 6)] * 3
+    assert [line.partition(" ")[0] for line in lines].count("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16") == 3
 
 
 def _epilogue(**wrong: Any) -> Callable[[], None]:
@@ -150,6 +154,7 @@ MISTAKES: list[tuple[str, Callable[[], None], str, str]] = [
     ("too few registers", _load(count=2), "PTX0201", "4 elements"),
     ("type of address", lambda: ptx.ldmatrix(dst=reg.array(b32, 4), src=reg.alloc(f32)), "PTX0203", "f32"),
     ("half a group", _epilogue(frag=lambda: reg.array(f32, 4)), "PTX0818", "8 f32 registers"),
+    ("one register", _epilogue(frag=lambda: reg.alloc(f32)), "PTX0818", "for every 16 columns, found 1"),
     ("stride that no row starts on", _epilogue(row_stride=36), "PTX0818", "multiple of 8 elements"),
     ("stride in bytes", _epilogue(row_stride=144, smem_base=lambda: smem.alloc(bf16, (16, 72), name="t")), "PTX0818",
      "end at byte 4,352, but `t` has only 2,304"),

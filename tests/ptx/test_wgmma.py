@@ -155,6 +155,20 @@ def test_descriptors_move_with_shared_memory_that_becomes_dynamic() -> None:
     assert found[5] == "mov.u32 %r3, smem+1024;"
 
 
+def test_rows_and_the_swizzle_of_an_allocation_make_the_descriptor() -> None:
+    def body() -> None:
+        a, b = smem.alloc(bf16, (128, 64), "128B", name="a"), smem.wgmma_tile(bf16, (64, 64), name="b")
+        d, x = reg.array(f32, 4), reg.alloc(b64)
+        for left, right in ((x, a[8]), (x, b[-8]), (a[64], x)):
+            ptx.wgmma.mma_async(shape=(64, 8, 16), dtype_d=f32, dtype_a=bf16, dtype_b=bf16, d=d, a=left, b=right)
+
+    lines = code(body)
+    assert [line for line in lines if line.startswith("mov.u32")] == [
+        "mov.u32 %r0, a+1024;", "mov.u32 %r3, b+7168;", "mov.u32 %r6, a+8192;",
+    ]  # fmt: skip
+    assert [line.rpartition(", ")[2] for line in lines if line.startswith("or.b64")] == ["0x4000004000010000;"] * 3
+
+
 def test_a_descriptor_in_a_register_is_moved_along_k_by_one_addition() -> None:
     assert product(a_k_offset=32) == ["add.s64 %rd2, %rd0, 2;", line(rest="%rd2, %rd1, 0, 1, 1, 0, 0")]
 
@@ -289,6 +303,10 @@ MISTAKES: list[tuple[str, Callable[[Any, Any, Any], Any], str, str]] = [
     ("k offset of an address", lambda d, x, y: (smem.wgmma_tile(bf16, (8, 64)) + 16).k_offset(16), "PTX0818",
      "is an address, not an allocation"),
     ("k of k offset", lambda d, x, y: smem.wgmma_tile(bf16, (8, 64)).k_offset(-1), "PTX0818", "elements along K"),
+    ("too few rows left", _tiled(bf16, (64, 64), 56, shape=(64, 16, 16)), "PTX0818",
+     "operand `b`: `t` has 8 elements along M or N, but 16 are read"),
+    ("too few rows left from the end", _tiled(bf16, (64, 64), -8, shape=(64, 16, 16)), "PTX0818",
+     "operand `b`: `t` has 8 elements along M or N, but 16 are read"),
     ("other type", _tiled(f32, (8, 32)), "PTX0818", "holds .f32"),
     ("K-major transposed", _tiled(bf16, (8, 64), trans_b=1), "PTX0818", "K-major"),
     ("fp8 MN-major", _tiled(e4m3, (32, 128), major="MN", **FP8), "PTX0818", "only of f16 and bf16"),
@@ -310,6 +328,8 @@ MISTAKES: list[tuple[str, Callable[[Any, Any, Any], Any], str, str]] = [
      "PTX0818", "two numbers of elements"),
     ("type of a descriptor", lambda d, x, y: ptx.wgmma.auto_descriptor(x, dtype="half", shape=(8, 8), major="K"),
      "PTX0818", "no scalar type 'half'"),
+    ("major of a descriptor", lambda d, x, y: ptx.wgmma.auto_descriptor(x, dtype=bf16, shape=(8, 8), major="L"),
+     "PTX0818", "use major='K' or major='MN'"),
     ("bits of a descriptor", lambda d, x, y: ptx.wgmma.masked_descriptor(x, const_bits=1 << 64), "PTX0818",
      "`const_bits`"),
     ("offset of a descriptor", lambda d, x, y: ptx.wgmma.masked_descriptor(x, byte_offset=x), "PTX0818",

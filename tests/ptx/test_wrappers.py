@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from pyptx import PtxError, ptx, reg, smem
+from pyptx import PtxError, kernel, ptx, reg, smem
+from pyptx.ir.operands import text_of
 from pyptx.isa.computations import computations
 from pyptx.types import b16, b32, b64, bf16, bf16x2, f16, f16x2, f32, f64, pred, s32, u8, u16, u32, u64
 from tests.dsl.tracing import code, refused, text_of, traced
@@ -102,6 +103,8 @@ CASES: list[tuple[Callable[[Some], Any], str]] = [
         lambda x: ptx.inst.cp.async_.bulk.prefetch.tensor._2d.L2.global_(ptx.addr(x.rd, [x.r, 4])),
         "cp.async.bulk.prefetch.tensor.2d.L2.global [%rd0, {%r0, 4}];",
     ),
+    (lambda x: ptx.named_barrier(1, count=64).arrive(pred=x.p), "@%p0 bar.arrive 1, 64;"),
+    (lambda x: ptx.setp("lt", b32, x.p, x.r, 1, pred_negate=x.p), "@!%p0 setp.lt.u32 %p0, %r0, 1;"),
 ]  # fmt: skip
 
 
@@ -126,6 +129,45 @@ def test_inst_returns_its_destination_and_pipe_passes_it_on() -> None:
 def test_the_chain_is_the_same_object_each_time() -> None:
     assert ptx.inst.add.u32 is ptx.inst.add.u32
     assert repr(ptx.inst.cp.async_.bulk) == "ptx.inst.cp.async.bulk"
+
+
+DESCRIBED: list[tuple[Callable[[], object], str]] = [
+    (lambda: ptx.inst, "ptx.inst"), (lambda: ptx.pipe(reg.scalar(u32)).add, "ptx.pipe(Reg('%r0', u32))"),
+    (lambda: ptx.atom.add, "ptx.atom.add"), (lambda: ptx.red.max, "ptx.red.max"),
+    (lambda: ptx.special.tid, "ptx.special.tid"),
+    (lambda: ptx.cp.async_.bulk.tensor_2d, "ptx.cp.async_.bulk.tensor_2d"),
+    (lambda: ptx.func(test_the_chain_is_the_same_object_each_time),
+     "<device function test_the_chain_is_the_same_object_each_time>"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "expected"), DESCRIBED, ids=[expected for _, expected in DESCRIBED])
+def test_an_object_of_the_interface_describes_itself(make: Callable[[], object], expected: str) -> None:
+    def body() -> None:
+        assert repr(make()) == expected
+
+    kernel(body).ptx()
+
+
+def test_an_address_is_a_base_with_an_index_or_coordinates() -> None:
+    def body() -> None:
+        x, bars, index = ptx.var("shared", u32, "x"), smem.mbarrier(2, name="bars"), reg.alloc(u32)
+        for base in (x, bars[1], bars[index], ptx.mbarrier.array("bars", 8, 1)[0]):
+            ptx.ld(u32, index, ptx.addr(base, index), space="shared")
+        ptx.ld(u32, index, ptx.addr(bars[1], 4), space="shared")
+        ptx.inst.cp.async_.bulk.prefetch.tensor._1d.L2.global_(ptx.addr(reg.alloc(u64), [index]))
+        at = ptx.addr("tex", "samp", [index, 1])
+        assert text_of(at) == "[tex, samp, {%r0, 1}]"
+
+    assert code(body) == [
+        "mov.u32 %r1, bars;", "mad.lo.u32 %r2, %r0, 8, %r1;",
+        "mov.b64 %rd0, x;", "cvt.u64.u32 %rd1, %r0;", "add.u64 %rd2, %rd0, %rd1;", "ld.shared.u32 %r0, [%rd2];",
+        "mov.b64 %rd3, bars+8;", "cvt.u64.u32 %rd4, %r0;", "add.u64 %rd5, %rd3, %rd4;", "ld.shared.u32 %r0, [%rd5];",
+        "add.u32 %r3, %r2, %r0;", "ld.shared.u32 %r0, [%r3];",
+        "mov.b64 %rd6, bars+8;", "cvt.u64.u32 %rd7, %r0;", "add.u64 %rd8, %rd6, %rd7;", "ld.shared.u32 %r0, [%rd8];",
+        "ld.shared.u32 %r0, [bars+12];",
+        "cp.async.bulk.prefetch.tensor.1d.L2.global [%rd9, {%r0}];",
+    ]  # fmt: skip
 
 
 def test_variables_of_every_space() -> None:

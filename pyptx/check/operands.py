@@ -95,11 +95,11 @@ def _check_absolute_address(formal: Operand, text: str) -> Complaint | None:
 
 def _check_address_rest(formal: Operand, actuals: tuple[Actual, ...], scope: Scope) -> Complaint | None:
     parts = formal.parts[1:]
-    if not len(parts) - formal.optional_parts <= len(actuals) <= len(parts):
+    if len(actuals) != len(parts):
         return Complaint(
             OPERAND_COUNT, f"expected the address `{formal}`, found {len(actuals) + 1} part{'s' if actuals else ''}"
         )
-    for part, actual in zip(parts, actuals, strict=False):
+    for part, actual in zip(parts, actuals, strict=True):
         complaint = find_misfit(part, actual, scope)
         if complaint is not None:
             return complaint

@@ -315,7 +315,7 @@ def _place_register(value: Register, formal: Wanted, trace: Trace) -> Operand | 
     if formal.kind is Kind.PIPE and formal.optional_parts:
         formal = formal.parts[0]
     if formal.kind is Kind.ADDRESS:
-        if len(formal.parts) - formal.optional_parts > 1:
+        if len(formal.parts) > 1:
             return find_misfit(formal, value.__address__(), trace.scope) or value.__address__()
         if value.dtype.kind in ("b", "u", "s") and value.dtype.bits in (32, 64):
             return value.__address__()

@@ -214,20 +214,14 @@ class _Operands:
     def _parse_address(self) -> OperandPattern:
         base = self._parse_value(access="r", address=True)
         parts: list[OperandPattern] = [base]
-        optional = 0
         while not self._take("]"):
             if self._take("{?"):
                 parts += self._parse_conditional_parts()
-            elif self._take("{,"):
-                parts.append(self._parse_value())
-                optional += 1
-                if not self._take("}"):
-                    raise self._make_error("}")
             elif self._take(","):
                 parts.append(self._parse_value())
             else:
                 raise self._make_error("]")
-        return replace(base, kind=Kind.ADDRESS, parts=tuple(parts), optional_parts=optional)
+        return replace(base, kind=Kind.ADDRESS, parts=tuple(parts))
 
     def _parse_conditional_parts(self) -> list[OperandPattern]:
         condition = self._parse_condition()

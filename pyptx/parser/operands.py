@@ -319,7 +319,8 @@ def _close(cursor: Cursor, frames: list[_Frame]) -> bool:
         if isinstance(operand, ConstantAddressOperand) and not _is_constant(operand.expression):
             cursor.fail("a register, a symbol or a constant as the address")
         if isinstance(operand, AddressOperand) and operand.rest and operand.offset is not None:
-            cursor.fail("`]`", "an address with coordinates cannot have an offset")
+            message = "an address with coordinates cannot have an offset"
+            raise Failure(rules.UNEXPECTED, cursor.start, 1, message, "add the offset to a register first")
     elif frame.kind == "mask":
         operand = MaskOperand(frame.subject, elements[0])
     else:

@@ -218,12 +218,8 @@ class Parsing:
             cursor.skip_to(cursor.end)
             if token == ";" or (token in ("{", "}") and begin == cursor.taken_end - 1):
                 break
-        end = cursor.taken_end
         cursor.gaps = []
-        if end <= start:
-            end = len(text)
-            cursor.skip_to(end)
-        self.body.append(SkippedText(text[start:end], layout_of((text[begin:start], ""))))
+        self.body.append(SkippedText(text[start : cursor.taken_end], layout_of((text[begin:start], ""))))
 
 
 _LATE_HEADER = {

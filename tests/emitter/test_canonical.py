@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyptx.emitter import STYLES, formatted
-from pyptx.ir import module_tokens
+from pyptx.ir import Instruction, Statement, module_tokens, replace_statements
 from pyptx.parser import parse
 
 CORPUS = sorted((Path(__file__).parent.parent / "corpus").rglob("*.ptx"))
@@ -101,6 +101,18 @@ NEAT = """\
 
 def test_what_a_reader_put_there_stays_and_the_rest_is_uniform() -> None:
     assert assert_canonical(UGLY, "spaces") == NEAT
+
+
+def test_comments_below_a_statement_stay_below_it() -> None:
+    after = " // a\n  // b\n\n\n/* c */\n\n"
+
+    def comment(statement: Statement) -> Statement:
+        return statement.replace(layout=("", "", after)) if isinstance(statement, Instruction) else statement
+
+    module = replace_statements(parse(".version 8.0\n.target sm_90\n.entry k() {ret;}\n"), comment)
+    text = formatted(module)
+    assert text.partition("{\n")[2] == "\tret;  // a\n\t// b\n\n\t/* c */\n}\n"
+    assert formatted(parse(text)) == text
 
 
 def test_crlf_and_a_trailing_nul_are_not_canonical() -> None:

@@ -6,6 +6,7 @@ from pyptx.emitter import NVCC, emit, emit_statement
 from pyptx.ir import (
     AddressOperand,
     AddressSize,
+    Block,
     Function,
     FunctionDirective,
     ImmediateOperand,
@@ -26,6 +27,7 @@ from pyptx.ir import (
     Version,
     replace_statements,
     strip_layout,
+    visit,
 )
 from pyptx.parser import parse
 
@@ -100,6 +102,17 @@ def test_a_statement_after_a_last_comment_begins_a_line() -> None:
     longer = parsed.replace(directives=(*parsed.directives, VarDecl(StateSpace.GLOBAL, ScalarType.U32, "y")))
     assert emit(longer).endswith("x; // no line end\n.global .u32 y;\n")
     assert parse(emit(longer)) == longer
+
+
+def test_what_follows_an_unfinished_line_begins_a_line() -> None:
+    """A statement made in place, and the brace of a body whose layout is unknown."""
+    parsed = parse(".version 8.0\n.target sm_90\n.entry k() { { ret; } exit;}")
+    (entry,) = (s for s in visit(parsed) if isinstance(s, Function))
+    (block, last) = entry.body
+    assert isinstance(block, Block)
+    edited = block.replace(closing=None, body=(*block.body, Instruction("trap")))
+    text = emit(parsed.replace(directives=(entry.replace(body=(edited, last), closing=None),)))
+    assert text == ".version 8.0\n.target sm_90\n.entry k() { { ret;\n\t\ttrap;\n\t}\n exit;\n}\n"
 
 
 def test_one_statement() -> None:

@@ -45,6 +45,11 @@ def test_places_inside_a_header() -> None:
     assert part_span(function, function.params[1]) == Span(5, 5, 14)
 
 
+def test_what_is_no_part_of_a_header_is_at_the_header() -> None:
+    (function,) = [s for s in visit(parse(TEXT)) if isinstance(s, Function)]
+    assert part_span(function, function.params[0].replace(name="c")) == function.origin == Span(4, 1)
+
+
 def test_an_edited_instruction_points_at_itself() -> None:
     add = next(s for s in visit(parse(TEXT)) if isinstance(s, Instruction))
     edited = add.replace(operands=add.operands[:1])

@@ -9,10 +9,13 @@ from pyptx.ir import (
     Label,
     Module,
     Statement,
+    body_of,
     diff_modules,
     normalize_module,
+    parts_of,
     replace_statements,
     strip_layout,
+    tokens,
     visit,
 )
 from pyptx.parser import parse
@@ -46,6 +49,14 @@ def test_statements_are_replaced_added_and_removed() -> None:
     changed = replace_statements(parse(TEXT), change)
     assert opcodes(changed) == ["ret", "trap", "exit"]
     assert emit(changed) == TEXT.replace(" L:", "").replace("  exit", "\ttrap;\n  exit")
+
+
+def test_a_module_has_statements_and_no_tokens_of_its_own() -> None:
+    module = parse(TEXT)
+    header = (module.version, module.target, module.address_size)
+    assert body_of(module) == module.statements == (*header, *module.directives)
+    assert (tokens(module), list(parts_of(module))) == ((), [module])
+    assert body_of(module.version) is None
 
 
 def test_the_header_can_be_replaced() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from pyptx.diagnostics import PtxError
 from pyptx.emitter import emit
-from pyptx.ir import Function, Instruction, SkippedText, visit
+from pyptx.ir import Function, FunctionDirective, Instruction, SkippedText, visit
 from pyptx.parser import LexError, ParseError, PtxSyntaxError, parse
 
 HEAD = ".version 8.8\n.target sm_90a\n.address_size 64\n"
@@ -63,6 +65,63 @@ def test_recovery_keeps_every_byte(body: str) -> None:
     module, diagnostics = parse(text, recover=True)
     assert diagnostics
     assert emit(module) == text
+
+
+EXACT: list[tuple[str, list[tuple[str, int, int, str, str | None]]]] = [
+    (kernel("mov.b32 %r1, 1+(%r2);"),
+     [("PTX0001", 7, 20, "expected a constant expression in these parentheses, found `)`", None)]),
+    (kernel("mov.b32 %r1, 1+(-%r2);"),
+     [("PTX0001", 7, 21, "expected a constant expression in these parentheses, found `)`", None)]),
+    (kernel("mov.b32 %r1, 1+(-2);"), []),
+    (kernel("mov.b32 %r1, 1+[%r2];"), [("PTX0001", 7, 16, "expected a constant, found `[`", None)]),
+    (kernel("ld.b32 %r1, [{%r2}];"),
+     [("PTX0001", 7, 19, "expected a register, a symbol or a constant as the address, found `]`", None)]),
+    (kernel("ld.b32 %r1, [-%r2];"),
+     [("PTX0001", 7, 18, "expected a register, a symbol or a constant as the address, found `]`", None)]),
+    (kernel("ld.b32 %r1, [-2];"), []),
+    (kernel("ld.b32 %r1, [%r2+4, {%r1}];"),
+     [("PTX0001", 7, 26, "an address with coordinates cannot have an offset", "add the offset to a register first")]),
+    (kernel("mov.f32 %r1, 0f3F800000+1;"),
+     [("PTX0012", 7, 24, "`0f3F800000` is an exact value and cannot have an operator",
+       "use the 0d form or a decimal number")]),
+    (HEAD + ".global .attribute(managed) .u32 x;\n",
+     [("PTX0001", 4, 20, "expected an attribute such as `.managed`, found `managed`", None)]),
+    (HEAD + ".entry k() .language x {}\n", [("PTX0001", 4, 22, "expected an integer or a string, found `x`", None)]),
+    (HEAD + '.entry k() .pragma "a", b; {}\n', [("PTX0001", 4, 25, "expected a string, found `b`", None)]),
+    (HEAD + ".section a {}\n",
+     [("PTX0001", 4, 10, "expected the name of a section, such as `.debug_info`, found `a`", None)]),
+    (HEAD + ".section .a { .b8 WARP_SZ }\n",
+     [("PTX0001", 4, 19, "expected an integer, a label or a section, found `WARP_SZ`", None)]),
+    (HEAD + ".section .a { .b8 ( }\n",
+     [("PTX0001", 4, 19, "expected an integer, a label or a section, found `(`", None)]),
+    (HEAD + '@@DWARF "x"\n', [("PTX0001", 4, 9, 'expected a directive or a label, found `"x"`', None)]),
+    (HEAD + "@@DWARF .byte 1,",
+     [("PTX0001", 4, 17, "expected an integer, a label or a section, found the end of the file", None)]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "expected"), EXACT)
+def test_an_error_states_exactly(text: str, expected: list[tuple[str, int, int, str, str | None]]) -> None:
+    module, diagnostics = parse(text, recover=True)
+    assert [(d.code, d.line, d.col, d.message, d.help) for d in diagnostics] == expected
+    assert emit(module) == text
+
+
+def test_the_directives_of_a_function_keep_their_values() -> None:
+    module = parse(HEAD + '.entry k() .pragma "a", "b"; .language "ptx", 5 {}\n')
+    (entry,) = module.directives
+    assert isinstance(entry, Function)
+    assert entry.directives == (FunctionDirective("pragma", ("a", "b")), FunctionDirective("language", ("ptx", 5)))
+
+
+def test_an_error_travels_to_another_process() -> None:
+    with pytest.raises(PtxSyntaxError) as caught:
+        parse(kernel("add.s32 %r1 %r2;\nmov.b32 %r1 1;"))
+    error = caught.value
+    copied = pickle.loads(pickle.dumps(error))
+    assert type(copied) is PtxSyntaxError
+    assert (copied.message, copied.line, copied.col) == (error.message, error.line, error.col) == (error.message, 7, 13)
+    assert (copied.diagnostics, str(copied)) == (error.diagnostics, str(error))
 
 
 def test_all_errors_are_reported() -> None:

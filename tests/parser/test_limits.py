@@ -9,6 +9,7 @@ import pytest
 
 from pyptx.emitter import emit
 from pyptx.ir import Instruction, diff_modules, evaluate, module_tokens, normalize_module, parts_of, strip_layout, visit
+from pyptx.ir.operands import text_of
 from pyptx.parser import PtxSyntaxError, parse
 
 HEAD = ".version 8.8\n.target sm_90a\n.address_size 64\n"
@@ -55,6 +56,17 @@ def test_past_the_limit_there_is_a_diagnostic(text: str) -> None:
     with pytest.raises(PtxSyntaxError) as caught:
         parse(text)
     assert caught.value.diagnostics[0].code == "PTX0011"
+
+
+def test_more_operands_than_a_table_holds_are_read() -> None:
+    """The tables of the fast path are replaced in the middle of the text."""
+    count = (1 << 15) + 100
+    text = kernel("\n".join(f"    mov.b32 %r{number}, %r{number + 1};" for number in range(count)))
+    module = parse(text)
+    assert emit(module) == text
+    moves = [statement for statement in visit(module) if isinstance(statement, Instruction) and statement.operands]
+    assert [text_of(move.operands[0]) for move in moves] == [f"%r{number}" for number in range(count)]
+    assert parse(kernel("    mov.b32 %r1, 2;")) == parse(kernel("mov.b32 %r1,2;"))
 
 
 LONG: dict[str, Callable[[int], str]] = {

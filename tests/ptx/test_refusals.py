@@ -11,7 +11,6 @@ from pyptx import PtxError, ptx, reg, smem
 from pyptx.types import f16, f32, pred, s32, u16, u32
 from tests.dsl.tracing import refusal, refused, traced
 
-
 T: Any = ptx
 """The same functions, for arguments of wrong types."""
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pyptx import PtxError, kernel, ptx, reg, smem
-from pyptx.ir.operands import text_of
+from pyptx.ir import operands
 from pyptx.isa.computations import computations
 from pyptx.types import b16, b32, b64, bf16, bf16x2, f16, f16x2, f32, f64, pred, s32, u8, u16, u32, u64
 from tests.dsl.tracing import code, refused, text_of, traced
@@ -157,7 +157,7 @@ def test_an_address_is_a_base_with_an_index_or_coordinates() -> None:
         ptx.ld(u32, index, ptx.addr(bars[1], 4), space="shared")
         ptx.inst.cp.async_.bulk.prefetch.tensor._1d.L2.global_(ptx.addr(reg.alloc(u64), [index]))
         at = ptx.addr("tex", "samp", [index, 1])
-        assert text_of(at) == "[tex, samp, {%r0, 1}]"
+        assert operands.text_of(at) == "[tex, samp, {%r0, 1}]"
 
     assert code(body) == [
         "mov.u32 %r1, bars;", "mad.lo.u32 %r2, %r0, 8, %r1;",

@@ -118,11 +118,11 @@ def _check_special_register(formal: Operand, register: special.SpecialRegister, 
     name, type_name = register.name, register.type.name
     if register.vector and formal.count != _COMPONENTS and formal.kind is not Kind.SPECIAL:
         return Complaint(OPERAND_KIND, f"`{name}` is a vector", f"name one component: {name}.x")
+    if formal.access != "r":
+        return Complaint(OPERAND_KIND, f"the special register `{name}` can only be read")
     if formal.kind not in (Kind.MOVABLE, Kind.SPECIAL):
         fix = f"first read it into a register: mov.{type_name} %r, {name}"
         return Complaint(OPERAND_KIND, f"the special register `{name}` cannot be used here", fix)
-    if formal.access != "r":
-        return Complaint(OPERAND_KIND, f"the special register `{name}` can only be read")
     if not accepts_type(formal, type_name) and (
         formal.type is None or from_name(formal.type).bits not in register.narrower
     ):

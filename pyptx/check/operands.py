@@ -59,7 +59,20 @@ def _check_address_base(formal: Operand, actual: AddressOperand, scope: Scope) -
         return Complaint(OPERAND_TYPE, f"an address register must be .b32 or .b64, `{name}` is .{symbol.type}")
     if symbol.kind is not Means.VARIABLE:
         return complain_kind(formal, f"`{name}`", f"the name of a {symbol.kind}")
-    return _check_state_space(formal, name, symbol) or _check_register_base(formal, name, symbol)
+    return (
+        _check_state_space(formal, name, symbol)
+        or _check_handle(formal, name, symbol)
+        or _check_register_base(formal, name, symbol)
+    )
+
+
+def _check_handle(formal: Operand, name: str, symbol: Symbol) -> Complaint | None:
+    """Reject a variable as a texture or surface if its type differs. Queries of filters take the texture or its
+    sampler, depending on the texture mode."""
+    base = formal.parts[0]
+    if base.type not in OPAQUE or symbol.entry or symbol.type == base.type:
+        return None
+    return None if len(formal.parts) == 1 and symbol.type == "samplerref" else complain_type(base, name, symbol.type)
 
 
 def _check_register_base(formal: Operand, name: str, symbol: Symbol) -> Complaint | None:

@@ -133,7 +133,6 @@ class Exact:
         while True:
             name = f"$fresh_{kind}_{trace.number(f'exact {kind}')}"
             if name not in trace.used_names:
-                trace.used_names.add(name)
                 return name
 
     def emit(self, spelling: Spelling, values: Sequence[Any], pred: Any, *, is_unchecked: bool = False) -> Instruction:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from pyptx.check import RULES, check
-from pyptx.diagnostics import Rule, Severity
+from pyptx.diagnostics import Rule, Severity, render
 from pyptx.parser import parse
 from pyptx.toolchain import validate
+from tests.messages import assert_message
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
@@ -15,6 +16,7 @@ def test_the_wrong_example_is_reported_and_the_right_one_is_clean(rule: Rule) ->
     found = [d for d in check(parse(rule.wrong), unused=True) if d.code == rule.code]
     assert found, f"{rule.code} is not reported"
     assert all(d.line > 0 for d in found)
+    assert_message("check", rule.code, render(check(parse(rule.wrong), unused=True), rule.wrong))
     assert [d.message for d in check(parse(rule.right)) if d.severity is Severity.ERROR] == []
     assert rule.code not in [d.code for d in check(parse(rule.right), unused=True)]
 

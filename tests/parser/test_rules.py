@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from pyptx.diagnostics import Rule
+from pyptx.diagnostics import Rule, render
 from pyptx.parser import parse
 from pyptx.parser.rules import RULES
+from tests.messages import assert_message
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
 def test_examples(rule: Rule) -> None:
     _, wrong = parse(rule.wrong, recover=True)
     assert rule.code in [found.code for found in wrong]
+    assert_message("parser", rule.code, render(wrong[:3], rule.wrong))
     parse(rule.right)
 
 

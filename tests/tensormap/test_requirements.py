@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pyptx import tensormap
-from pyptx.diagnostics import PtxError, Rule
+from pyptx.diagnostics import PtxError, Rule, render
 from pyptx.tensormap import (
     RULES,
     ElementType,
@@ -21,6 +21,7 @@ from pyptx.tensormap import (
     problems,
     validate,
 )
+from tests.messages import assert_message
 
 GOOD = TensorMap(ElementType.BF16, 0x10000, (1024, 512), (2048,), (64, 128), swizzle=Swizzle.B128)
 SPREAD = TensorMap(ElementType.B4X16_P64, 0x20, (256, 8), (128,), (128, 8), swizzle=Swizzle.B128)
@@ -137,7 +138,9 @@ NAMES = {name: getattr(tensormap, name) for name in tensormap.__all__}
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
 def test_the_wrong_example_is_reported_and_the_right_one_is_clean(rule: Rule) -> None:
-    assert [d.code for d in problems(eval(rule.wrong, NAMES))] == [rule.code]
+    found = problems(eval(rule.wrong, NAMES))
+    assert [d.code for d in found] == [rule.code]
+    assert_message("tensormap", rule.code, render(found))
     assert problems(eval(rule.right, NAMES)) == []
 
 

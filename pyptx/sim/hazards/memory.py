@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from pyptx.diagnostics import Rule
+from pyptx.diagnostics import Rule, format_count
 from pyptx.sim import rules
 from pyptx.sim.base.events import Access, Family, Ints, Mask, Place, Scope, Space
 from pyptx.sim.hazards.clocks import CTA, NEVER, SEEN
@@ -466,5 +466,7 @@ class Memory:
         by_warp = np.unique(np.stack([cells, group.warp_index]), axis=1).shape[1]
         rule = rules.SAME_STORE if by_warp == len(counts) else rules.RACE
         thread = int(group.threads[first[counts > 1][0]])
-        detail = f"{int((counts > 1).sum())} locations are each written by several lanes of one store"
+        several = int((counts > 1).sum())
+        verb = "is" if several == 1 else "are each"
+        detail = f"{format_count('location', several)} {verb} written by several lanes of one store"
         self.state.report(rule, access.place, detail, thread=thread, count=int(counts[counts > 1].sum()))

@@ -209,10 +209,10 @@ class BatchKnowledge:
         barriers = state.barriers
         arrivals, need = int(barriers.arrivals[cta, wait.key]), int(barriers.thread_counts[cta, wait.key])
         live = int(barriers.live[cta])
-        unit, name = (32, "warps") if not (arrivals % 32 or (need or live) % 32) else (1, "threads")
-        missing = f"{arrivals // unit} of {(need or live) // unit} {name} have arrived"
+        unit, name = (32, "warp") if not (arrivals % 32 or (need or live) % 32) else (1, "thread")
+        missing = f"{arrivals // unit} of {format_count(name, (need or live) // unit)} have arrived"
         if need > live:
-            missing += f", only {live // unit} {name} are live"
+            missing += f", only {format_count(name, live // unit)} {'is' if live == unit else 'are'} live"
         sources = self.reach.find_sources(make_bar_matcher(wait.key))
         barrier = f"barrier {wait.key} of CTA {self.name_cta(cta)}"
         return Subject(("bar", cta, wait.key), barrier, missing, helpers=self._find_helpers(sources, cta), exact=True,

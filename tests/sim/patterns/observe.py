@@ -33,10 +33,11 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one run reported, and whether its results were right; a run that raised has none."""
+    """What one run reported, in which words, and whether its results were right; a run that raised has none."""
 
     seen: frozenset[Seen]
     right: bool | None
+    messages: tuple[str, ...] = ()
 
 
 def _line(origin: Any) -> int:
@@ -58,13 +59,18 @@ def run(module: Any, case: Case, schedule: str, seed: int) -> Run:
             schedule=schedule, seed=seed, max_steps=LIMIT, on_hazard="report",
         )  # fmt: skip
     except PtxError as error:
-        return Run(frozenset(_raised(error.diagnostics)), None)
+        return Run(frozenset(_raised(error.diagnostics)), None, _describe(error.diagnostics))
     right = all(np.array_equal(made, wanted) for made, wanted in launch.outputs)
     seen = set[Seen]()
     for finding in result.hazards:
         lines = {_line(place.origin) for place in (finding.place, finding.other) if place is not None} - {0}
         seen.add(Seen(finding.rule.code, finding.severity, frozenset(lines)))
-    return Run(frozenset(seen), right)
+    return Run(frozenset(seen), right, _describe([finding.diagnostic() for finding in result.hazards]))
+
+
+def _describe(diagnostics: Iterable[Diagnostic]) -> tuple[str, ...]:
+    """Return each finding's message and what it says of this run, in an order that does not depend on hashes."""
+    return tuple(sorted("\n    ".join([str(one), *one.notes[:-1]]) for one in diagnostics))
 
 
 def over(text: str, case: Case, schedules: Iterable[tuple[str, int]] = PLAIN) -> list[Run]:

@@ -10,6 +10,7 @@ from collections import Counter
 import pytest
 
 from pyptx import toolchain
+from tests.messages import assert_message
 from tests.sim.patterns.cases import CASES
 from tests.sim.patterns.observe import hunt, over, wrong
 from tests.sim.patterns.planted import FOLDER, patterns
@@ -50,10 +51,12 @@ def test_the_right_version_is_clean_and_right(name: str, seed: int) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_mistake_is_reported_at_its_lines_and_nothing_else_is(name: str) -> None:
-    pattern, trouble = patterns()[name], list[tuple[str, ...]]()
+    pattern, trouble, messages = patterns()[name], list[tuple[str, ...]](), list[str]()
     for mistake in pattern.mistakes:
         runs = hunt(mistake.text, CASES[name], mistake.expected)
         found = sorted({f"{one.code} {pattern.names(one.lines)}" for made in runs for one in made.seen})
         why = wrong(mistake.expected, runs)
         trouble += [(mistake.name, mistake.change, why, *found)] if why else []
+        messages += [f"{mistake.name}: {mistake.change}", *(f"  {text}" for text in runs[0].messages)]
     assert trouble == []
+    assert_message("patterns", name, "\n".join(messages))

@@ -8,6 +8,7 @@ from pyptx import sim
 from pyptx.diagnostics import Rule, Severity
 from pyptx.parser import parse
 from pyptx.sim import hazards
+from tests.messages import assert_message
 from tests.sim.kernels import reported
 
 STEPS = 200_000
@@ -16,7 +17,8 @@ STEPS = 200_000
 @pytest.mark.parametrize("rule", [r for r in (*sim.RULES, *hazards.RULES) if r.wrong], ids=lambda rule: rule.code)
 def test_examples(rule: Rule) -> None:
     check = "strict,numerics" if rule.severity is Severity.WARNING else "all"
-    reported(rule.wrong, rule.code, block=32, max_steps=STEPS, check=check)
+    error = reported(rule.wrong, rule.code, block=32, max_steps=STEPS, check=check)
+    assert_message("sim", rule.code, str(error))
     sim.run(parse(rule.right), block=32, max_steps=STEPS, check=check)
 
 

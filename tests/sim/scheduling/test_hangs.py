@@ -20,6 +20,7 @@ from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from pyptx.sim.scheduling import stalls
 from tests.examples.test_kernels import example
+from tests.messages import assert_message
 from tests.sim.kernels import kernel
 
 SHARED = """.shared .align 8 .b64 full[4];
@@ -389,6 +390,8 @@ def test_a_hang_is_explained(name: str, schedule: str) -> None:
     known = f"{caught.value}\n{caught.value.report if isinstance(caught.value, sim.Hang) else ''}"
     for words in case.notes:
         assert words.format(there=there) in known
+    if schedule == "eager":
+        assert_message("hangs", name, known)
     assert len(found.details) <= 19, found.details
 
 

@@ -39,6 +39,9 @@ _TEXTS: dict[str, tuple[str, ...]] = {
     "extern, private definition": (reader(EXTERN), ".global .u32 x = 5;"),
     "extern, nowhere defined": (reader(EXTERN), ".visible .global .u32 y;"),
     "extern, nowhere defined nor used": (EXTERN + kernel(""), ".visible .global .u32 y;"),
+    "only in a list of targets, nowhere defined": (
+        ".extern .func f(.param .b32 a);\n" + kernel("{ .param .b32 a; .reg .b64 %p; ld.param.u64 %p, [out];\n"
+        "st.param.b32 [a], %r1;\nT: .calltargets f;\ncall %p, (a), T; }"), ".visible .global .u32 y;"),
     "extern in both": (reader(EXTERN), EXTERN),
     "extern and defined in one module": (EXTERN + reader(X), ".visible .global .u32 y;"),
     "extern with a value": (reader(".extern .global .u32 x = 3;"), X),

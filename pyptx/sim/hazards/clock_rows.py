@@ -60,8 +60,6 @@ class ClockRows:
         self._row_stamps: dict[int, Stamp] = {}
         """Cached stamps of rows, valid until a row changes."""
         self._free: list[int] = []
-        self._sizes: dict[int, int] = {}
-        """Cached thread counts of clusters."""
 
     def settle(self, threads: Ints | None = None) -> None:
         """Write the pending releases of threads, by default all, into their rows."""
@@ -83,9 +81,7 @@ class ClockRows:
 
     @property
     def floors(self) -> Clock:
-        """The times of the last barriers, by row, kind and level."""
-        if self._pending:
-            self.settle()
+        """The times of the last barriers, by row, kind and level; pending releases do not change them."""
         return self._floors
 
     @property
@@ -108,7 +104,7 @@ class ClockRows:
         return bool(self._splits or self._pending)
 
     def get_floors(self, threads: Ints) -> Clock:
-        """Return the floors of threads. Pending releases do not change floors, so they need not be settled."""
+        """Return the floors of threads, whose pending releases need not be settled."""
         return self._floors[self._row_of[threads]]
 
     def add_warps(self, warps: int) -> int:
@@ -228,20 +224,6 @@ class ClockRows:
     def _release_row(self, row: int) -> None:
         self._foreign.pop(row, None)
         self._free.append(row)
-
-    def count_cluster_threads(self, warp: int) -> int:
-        """Return the number of threads of a warp's cluster."""
-        domain = int(self.domain_of[warp])
-        if domain not in self._sizes:
-            self._sizes[domain] = self._count_threads(warp, domain)
-        return self._sizes[domain]
-
-    def _count_threads(self, warp: int, domain: int) -> int:
-        base = self.first_thread[warp]
-        last = int(base >> 5)
-        while last < len(self.domain_of) and self.domain_of[last] == domain:
-            last += 1
-        return last * 32 - int(base)
 
     def join_lanes(self, threads: Ints) -> None:
         """Merge the rows of each warp's threads, which now have equal knowledge."""

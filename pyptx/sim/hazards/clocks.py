@@ -41,7 +41,8 @@ from pyptx.sim.hazards.stamps import (
 from pyptx.sim.hazards.stamps import RELAXED as RELAXED
 from pyptx.sim.hazards.stamps import join_stamps as join_stamps
 
-WARP, CTA, CLUSTER = range(3)
+WARP, CTA, FAR = range(3)
+"""The levels of floors. FAR is for threads of other CTAs: no barrier raises it, so it is always 0."""
 _Rows = TypeVar("_Rows", Clock, Ints)
 NEVER = np.iinfo(np.int32).max
 _MOST_PENDING = 256
@@ -162,9 +163,7 @@ class Clocks(ClockRows):
             low, high = self.cta_span[warp]
             lane = warp * 32 - base + 1
             low_kinds = clock[:FLOORED]
-            for part, level in ((slice(lane, lane + 32), WARP), (slice(low, high), CTA), (slice(1, None), CLUSTER)):
-                if level == CLUSTER:
-                    part = slice(1, self.count_cluster_threads(warp) + 1)
+            for part, level in ((slice(lane, lane + 32), WARP), (slice(low, high), CTA)):
                 if floors[:, level].any():
                     np.maximum(low_kinds[:, part], floors[:, level : level + 1], out=low_kinds[:, part])
             np.maximum(clock[RAN], clock[SEEN], out=clock[RAN])
@@ -211,10 +210,6 @@ class Clocks(ClockRows):
                 cta_floors = floors if same_cta else floors[spans[:, 0] == low]
                 level = cta_floors[:, :, CTA].max(axis=0)[:, None]
                 np.maximum(low_kinds[:, low:high], level, out=low_kinds[:, low:high])
-            wide = floors[:, :, CLUSTER].max(axis=0)
-            if wide.any():
-                part = low_kinds[:, 1 : self.count_cluster_threads(int(warps[0])) + 1]
-                np.maximum(part, wide[:, None], out=part)
             np.maximum(clock[RAN], clock[SEEN], out=clock[RAN])
         return Stamp(int(self.domain_of[warps[0]]), clock, {})
 
@@ -302,7 +297,7 @@ class Clocks(ClockRows):
     def learn_warps(self, warps: Ints, columns: Ints, time: int) -> bool:
         """Let whole warps each know a channel up to a time. Return False, with nothing done, if lanes of a warp
         differ."""
-        if self.splits and any(warp in self.splits for warp in warps.tolist()):
+        if self._splits and any(warp in self._splits for warp in warps.tolist()):
             return False
         self._row_stamps.clear()
         rows = self.base_row[warps]
@@ -333,19 +328,16 @@ class Clocks(ClockRows):
         self.now += 1
 
     def fence_tensor_memory(self, threads: Ints, before: bool) -> None:
-        """Execute `tcgen05.fence::before_thread_sync` or `::after_thread_sync`."""
+        """Execute `tcgen05.fence::before_thread_sync` or `::after_thread_sync`. Threads of other clusters access other
+        tensor memory, so the fence is not about what is known of them."""
         self._row_stamps.clear()
         source, target = (RAN, BEFORE) if before else (BEFORE, AFTER)
         for row in self.isolate_rows(threads):
             self.dirty[row] = True
             np.maximum(self._table[row, target], self._table[row, source], out=self._table[row, target])
-            for domain, value in list(self.foreign.get(row, {}).items()):
-                clock = value.copy()
-                np.maximum(clock[target], clock[source], out=clock[target])
-                self.foreign[row][domain] = clock
 
     def synchronize(self, threads: Ints, level: int | None) -> None:
-        """Synchronize threads at a barrier. `level`: they are all live threads of a warp, a CTA or a cluster."""
+        """Synchronize threads at a barrier. `level`: they are all live threads of a warp or a CTA."""
         self._row_stamps.clear()
         if self._pending:
             self._settle_together(threads)

@@ -12,10 +12,10 @@ from pyptx.sim import rules
 from pyptx.sim.base.events import Access, Family, Ints, Mask, Scope, Space
 from pyptx.sim.hazards.clocks import (
     AFTER,
-    CLUSTER,
     CROSSED_GLOBAL,
     CROSSED_SHARED,
     CTA,
+    FAR,
     FLOORED,
     PRIOR,
     RAN,
@@ -62,7 +62,7 @@ def knows_accesses(state: State, refs: Ints, threads: Ints, kind: int) -> Mask:
     if kind < FLOORED:
         span, first = clocks.cta_span[warp], records.column[record]
         within = (first >= span[:, 0]) & (first < span[:, 1])
-        level = np.where(records.get_warps(record) == warp, WARP, np.where(within, CTA, CLUSTER))
+        level = np.where(records.get_warps(record) == warp, WARP, np.where(within, CTA, FAR))
         plain = same_cluster & (records.operation[record] == 0)
         if np.count_nonzero(lane == CROWD):
             # A crowd that a floor can cover belongs to one CTA.
@@ -107,7 +107,7 @@ def _knows_crowd(state: State, record: int, thread: int, kind: int) -> bool:
     if kind < FLOORED:
         lowest, highest = columns.min(initial=own_column), columns.max(initial=own_column)
         (low, high), lane = clocks.cta_span[warp], own_column - (thread & 31)
-        level = WARP if lane <= lowest and highest < lane + 32 else CTA if low <= lowest and highest < high else CLUSTER
+        level = WARP if lane <= lowest and highest < lane + 32 else CTA if low <= lowest and highest < high else FAR
         times, columns = (part[times > clocks.floors[row, kind, level]] for part in (times, columns))
     return bool((clocks.table[row, kind, columns] >= times).all())
 
@@ -169,7 +169,7 @@ def clashes(state: State, access: Access, refs: Ints, threads: Ints) -> Mask:
         good = knows_accesses(state, refs, threads, SEEN if access.family is Family.THREAD else AFTER)
         good |= _is_in_order(state, access, refs, threads)
         return ~good
-    if access.strong and not access.readonly:
+    if access.strong:
         suspects = flags & (READONLY | LIVE_BARRIER) != 0
         suspects |= ~_is_morally_strong(state, access, refs, threads)
         if not suspects.any():
@@ -188,8 +188,6 @@ def clashes(state: State, access: Access, refs: Ints, threads: Ints) -> Mask:
         if generic.any():
             good &= ~generic | _has_crossed(state, refs, threads, access.space)
         good &= ~_is_unfenced_store(state, access, refs, threads)
-    if access.strong and access.readonly:
-        good |= _is_morally_strong(state, access, refs, threads)
     if access.readonly or (flags & READONLY).any():
         good &= ~_breaks_readonly(state, access, record, threads)
     return ~good | (flags & LIVE_BARRIER != 0)
@@ -336,12 +334,10 @@ def _is_in_order(state: State, access: Access, refs: Ints, threads: Ints) -> Mas
     return same_warp & (alike | (moves & knows_accesses(state, refs, threads, SEEN)))
 
 
-def find_rule(state: State, access: Access, ref: int, thread: int) -> Rule | None:
-    """Return the rule that a thread's access breaks by following an earlier access; None if they are in order."""
+def find_rule(state: State, access: Access, ref: int, thread: int) -> Rule:
+    """Return the rule that a thread's access breaks by clashing with an earlier access."""
     records = state.records
     refs, threads = np.array([ref], np.int64), np.array([thread], np.int64)
-    if not clashes(state, access, refs, threads)[0]:
-        return None
     flags, family = int(records.get_flags(refs >> 6)[0]), Family(int(records.get_families(refs >> 6)[0]))
     if flags & LIVE_BARRIER:
         return rules.BARRIER_BYTES
@@ -365,11 +361,9 @@ def find_rule(state: State, access: Access, ref: int, thread: int) -> Rule | Non
 
 
 def find_rules(state: State, access: Access, ref: int, thread: int) -> list[Rule]:
-    """Return the rules that a thread's access breaks by following an earlier access: two if a crowd has threads both
-    inside and outside the thread's warp."""
+    """Return the rules that a thread's access breaks by clashing with an earlier access: two if a crowd has threads
+    both inside and outside the thread's warp."""
     rule = find_rule(state, access, ref, thread)
-    if rule is None:
-        return []
     if rule not in (rules.RACE, rules.LANE_RACE) or ref & 63 != CROWD or access.family is not Family.THREAD:
         return [rule]
     unknown = _list_unknown_members(state, ref >> 6, thread)
@@ -386,7 +380,7 @@ def _list_unknown_members(state: State, record: int, thread: int) -> Ints:
     first = int(clocks.first_thread[warp]) - 1
     low, high = clocks.cta_span[warp]
     within = (columns >= low) & (columns < high)
-    level = np.where(columns + first >> 5 == warp, WARP, np.where(within, CTA, CLUSTER))
+    level = np.where(columns + first >> 5 == warp, WARP, np.where(within, CTA, FAR))
     times_seen = np.maximum(clocks.table[row, SEEN, columns], clocks.floors[row, SEEN, level])
     unknown = columns[times_seen < times].astype(np.int64) + first
     return unknown[unknown != thread]

@@ -248,7 +248,7 @@ class Memory:
 
     def _match_strong(self, access: Access) -> Mask | None:
         """Tell, by access number, which accesses never race with this one; None if that depends on the threads."""
-        grid_wide = access.strong and not access.readonly and access.scope >= Scope.GPU
+        grid_wide = access.strong and access.scope >= Scope.GPU
         return self.state.records.match_strong(access) if grid_wide else None
 
     def _compare(self, access: Access, group: Group, last: Refs, cells: Ints, plane: Plane) -> None:
@@ -344,16 +344,13 @@ class Memory:
             if (record, close) in reports:
                 continue
             reports.add((record, close))
-            violations = find_rules(self.state, access, ref, thread)
-            if not violations:
-                continue
             earlier = self.state.records.get_access(record)
             location = self._locate(access, plane, cell, thread)
             engine = self.state.describe_access(ref).engine
             by = f" by {engine}" if engine else ""
             detail = f"{access.verb} {location} after an earlier {earlier.verb.removesuffix('s')}{by}"
             count = int(((refs >> 6 == record) & (near == close)).sum())
-            for rule in violations:
+            for rule in find_rules(self.state, access, ref, thread):
                 notes = self._explain_scopes(access, ref, thread) if rule is rules.NARROW_SCOPE else ()
                 if rule is rules.LOAD_TOO_EARLY and access.family in (Family.WGMMA, Family.TCGEN05):
                     grid = self.state.find_grid(thread)

@@ -8,7 +8,6 @@ import numpy as np
 
 from pyptx.sim.base.events import Clock, Ints
 from pyptx.sim.hazards.clocks import (
-    CLUSTER,
     CROSS,
     CTA,
     FLOORED,
@@ -56,7 +55,7 @@ def release_each(clocks: Clocks, groups: Sequence[Ints]) -> list[Stamp] | None:
 
 
 def _write_floors(clocks: Clocks, clock: Clock, floors: Clock, warps: Ints, group_of_row: Ints, distinct: bool) -> None:
-    """Write the floors of warps, CTAs and clusters as columns. `distinct`: no two rows of a group belong to one
+    """Write the floors of warps and CTAs as columns. `distinct`: no two rows of a group belong to one
     warp."""
     first = clocks.first_thread[warps]
     lanes = (warps * 32 - first + 1)[:, None, None] + np.arange(32)
@@ -73,10 +72,4 @@ def _write_floors(clocks: Clocks, clock: Clock, floors: Clock, warps: Ints, grou
         members, high = group_of_row[group][starts], int(spans[group[0], 1])
         part = np.maximum(clock[members, :FLOORED, low:high], level[:, :, None])
         clock[members, :FLOORED, low:high] = part
-    wide = floors[:, :, CLUSTER]
-    if wide.any():
-        size = clocks.count_cluster_threads(int(warps[0])) + 1
-        starts = np.flatnonzero(np.append(True, group_of_row[1:] != group_of_row[:-1]))
-        level = np.maximum.reduceat(wide, starts, axis=0)[:, :, None]
-        clock[:, :FLOORED, 1:size] = np.maximum(clock[:, :FLOORED, 1:size], level)
     clock[:, RAN] = np.maximum(clock[:, RAN], clock[:, SEEN])

@@ -182,7 +182,7 @@ class Tiles:
     def _compute_floor(self, access: Access, threads: Ints) -> Clock:
         """Return, per thread, the time up to which accesses of its own CTA's threads are in order."""
         clocks = self.state.clocks
-        floors = clocks.floors[clocks.row_of[threads], :, CTA]
+        floors = clocks.get_floors(threads)[..., CTA]
         order_floors, crossing_floors = floors[..., SEEN], floors[..., CROSSED_SHARED]
         return np.minimum(order_floors, crossing_floors) if access.async_proxy else order_floors
 

@@ -38,7 +38,7 @@ _NAMED: dict[type[Node], str] = {
 
 
 def find_names(module: Module) -> set[str]:
-    """Return every name in instructions, initializers, target lists and aliases."""
+    """Return every name in instructions, initializers and aliases: all that must be defined."""
     names: set[str] = set()
     for statement in visit(module):
         if isinstance(statement, Instruction):
@@ -47,8 +47,6 @@ def find_names(module: Module) -> set[str]:
         elif isinstance(statement, VarDecl):
             for item in statement.declarators:
                 _add_initial_values(item, names)
-        elif isinstance(statement, CallTargets):
-            names.update(statement.targets)
         elif isinstance(statement, AliasDirective):
             names.add(statement.aliasee)
     return names

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from pyptx.sim.hazards import HangReport, Scope, Sem
+from pyptx.sim.hazards import HangReport, Scope, Sem, Waiting
 from pyptx.sim.reports.graph import Node, blame
 from tests.sim.hazards.patterns import buffers, warps
 from tests.sim.hazards.trace import Pattern, Role, Trace
@@ -268,3 +268,28 @@ def test_what_happened_so_far_is_told() -> None:
     report, _ = hang(lost_bytes)
     assert "expect 4096 bytes by CTA 0 warp 0 lane 0 at `expect`" in str(report)
     assert "2048 bytes complete" in str(report)
+
+
+def test_an_engine_explains_waits_for_what_it_has_not_seen() -> None:
+    """A machine may report a wait of lanes of a warp, for a barrier without a round, or for a phase that is over."""
+    trace = Trace()
+    warps(trace, trace.add_grid(64), 2)
+    engine, place = trace.engine, trace.make_place("wait")
+    threads = tuple(range(32))
+    engine.mbarriers.init(0, place, 64, 3)
+    waits = [
+        (Waiting(threads, place, "bar", 3), "barrier 3 of CTA 0", "no round has begun", False),
+        (Waiting(threads, place, "mbarrier", 128, 0), "mbarrier at shared 0x80 of CTA 0", "it is not initialized",
+         True),
+        (Waiting(threads, place, "mbarrier", 64, 1), "mbarrier at shared 0x40 of CTA 0, phase 0",
+         "3 of 3 arrivals missing, parity 1 is that of the previous phase, so this wait already passes", False),
+        (Waiting(threads[:16], place, "warp", 0xFFFF0000), "bar.warp.sync", "lanes 0xffff0000 have not arrived", False),
+    ]  # fmt: skip
+    for wait, what, missing, is_broken in waits:
+        (node,) = engine.hangs.explain([wait]).nodes
+        assert (node.what, node.missing, node.is_broken) == (what, missing, is_broken)
+    halves = [Waiting(tuple(range(first, first + 16)), place, "warp", 0xFFFFFFFF) for first in (0, 16, 32)]
+    assert [len(node.waiters) for node in engine.hangs.explain(halves).nodes] == [2, 1]
+    assert engine.hangs.explain([]).guilty is None
+    assert [finding.rule.code for finding in engine.findings.errors] == ["PTX0990"] * 4
+    assert engine.findings.warnings == []

@@ -224,3 +224,19 @@ def test_an_atomic_does_not_hide_an_earlier_one_of_other_size_or_scope(
     engine.access(atomic(place(3), Space.GLOBAL, 4), first, address)
     engine.access(atomic(place(4), Space.GLOBAL, 4), second, address)
     assert list_codes(engine) == rule_codes
+
+
+def test_lanes_of_one_access_reach_several_buffers_and_none() -> None:
+    engine = Hazards()
+    starts = [1 << 20, 1 << 21, 1 << 22]
+    for start in starts[:2]:
+        engine.state.add_buffer(start, 256, f"buffer {start >> 20}")
+    grid = engine.launch(place(1), 64)
+    engine.start(grid, [0], [0])
+    lanes = np.arange(32)
+    addresses = np.array(starts)[lanes % 3] + lanes * 4
+    engine.access(store(place(2), Space.GLOBAL, 4), Group(lanes), addresses)
+    engine.access(load(place(3), Space.GLOBAL, 4), Group(lanes + 32), np.roll(addresses, 3))
+    found = [(finding.rule.code, finding.count, finding.where) for finding in engine.findings]
+    assert found == [("PTX0901", 22, "4 bytes at buffer 1+0x78")]
+    assert engine.state.describe_bytes(Space.GLOBAL, grid, (1 << 22) + 8, 4) == "4 bytes at global 0x400008"

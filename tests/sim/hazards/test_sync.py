@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
-from pyptx.sim.hazards import Scope, Sem
+from pyptx.diagnostics import Span
+from pyptx.sim.hazards import Group, Hazards, Place, Scope, Sem, Space, load, store
 from tests.sim.hazards.patterns import GLOBAL, buffers
 from tests.sim.hazards.trace import Pattern, Role, Trace, find_codes
 
@@ -104,3 +106,27 @@ def test_very_many_threads_that_count_at_once_hand_on_what_each_has_written(with
     assert find_codes(pattern) == {}
     if with_fence:
         assert "PTX0901" in find_codes(pattern, "fence 0")
+
+
+@pytest.mark.parametrize("flags", [1, 70])
+@pytest.mark.parametrize("stores", [True, False])
+def test_a_weak_store_ends_the_sequence_of_its_flag_among_many(flags: int, stores: bool) -> None:
+    engine = Hazards()
+    engine.state.add_buffer(PARTS, 4096)
+    place = Place(Span(1, 1), "")
+    grid = engine.launch(place, 32, slots=3)
+    engine.start(grid, range(3), range(3))
+    first, second, third = (Group(grid.list_threads(cta)[:1]) for cta in range(3))
+    data, places = np.array([PARTS]), PARTS + 1024 + np.arange(flags) * 4
+    engine.access(store(place, Space.GLOBAL, 4), first, data)
+    for at in range(flags):
+        engine.access(store(place, Space.GLOBAL, 4, Sem.RELEASE, GPU), first, places[at : at + 1])
+    engine.access(load(place, Space.GLOBAL, 4, Sem.ACQUIRE, GPU), second, places[:1])
+    if stores:
+        engine.access(store(Place(Span(2, 1), "weak"), Space.GLOBAL, 4), second, places[:1])
+    for at in range(flags):
+        engine.access(load(Place(Span(3, 1), "flag"), Space.GLOBAL, 4, Sem.ACQUIRE, GPU), third, places[at : at + 1])
+        if not at:
+            engine.access(load(Place(Span(4, 1), "data"), Space.GLOBAL, 4), third, data)
+    found = [(finding.rule.code, finding.place.text) for finding in engine.findings]
+    assert found == ([("PTX0901", "flag"), ("PTX0901", "data")] if stores else [])

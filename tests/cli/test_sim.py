@@ -164,6 +164,17 @@ def test_random_arrays_are_the_same_until_another_seed_is_named(pyptx: Command, 
     assert set(values("i32[512]=randint(-2,3)").view("i4").tolist()) == {-2, -1, 0, 1, 2}
 
 
+def test_the_array_of_a_tensor_map_is_saved_and_compared(pyptx: Command, tmp_path: Path) -> None:
+    (tmp_path / "map.ptx").write_text(f"{HEAD}.visible .entry k(.param .align 64 .b8 map[128])\n{{\n    ret;\n}}\n")
+    words = ("map.ptx", "--arg", "f32[4,4]=arange map(box=4x4)")
+    assert pyptx(*words, "--save", "map=o.npy").status == 0
+    assert np.load("o.npy").tolist() == np.arange(16).reshape(4, 4).tolist()
+    assert pyptx(*words, "--expect", "map=o.npy").status == 0
+    np.save("o.npy", np.arange(15, dtype="f4"))
+    done = pyptx(*words, "--expect", "map=o.npy")
+    assert (done.status, done.err) == (1, "map.ptx: `map` has 16 elements, but o.npy has 15\n")
+
+
 def test_an_unexpected_result_is_named_with_its_place(pyptx: Command, tmp_path: Path) -> None:
     wanted = np.arange(32, dtype=np.float32) * 2
     np.save(tmp_path / "ref.npy", wanted)

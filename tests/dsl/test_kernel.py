@@ -464,8 +464,9 @@ def test_a_map_outside_a_kernel_is_its_name() -> None:
     def body(x: Any) -> None:
         kept.append(x)
         assert len({x.shape, (4, 8)}) == 1
+        ptx.inst.mov.u64(reg.scalar(u64), x)
 
-    body.ptx(N=4)
+    assert "mov.u64 %rd0, x;" in body.ptx(N=4)
     handle = kept[0].tma_desc()
     assert (repr(handle), handle.name) == ("TmaDescriptorHandle(TensorSpec('x', f32, (N, 8)))", "x_tma_desc")
     assert handle.tensor is kept[0]

@@ -292,6 +292,7 @@ def test_surface_stores_and_reductions() -> None:
         (BODY[2], sim.Texture(np.zeros(4, np.float32), "1d"), "the texture is .1d"),
         (BODY[1], 12345678901, "names nothing, expected a .texref"),
         (BODY[1], sim.Surface(np.zeros(4, np.float32), "1d"), "names a surfref, expected a .texref"),
+        (BODY[1], sim.Sampler(), "names a samplerref, expected a .texref"),
     ],
 )
 def test_errors(body: str, image: Any, message: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -288,3 +290,49 @@ def test_a_peers_address_lies_outside_the_window_of_the_own_cta(what: str) -> No
     text = kernel(body, module=".shared .b64 bar;")
     out = np.zeros(1, np.uint32)
     reported(text, "PTX1110", "shared memory of rank 1", "`.shared::cluster` reaches it", grid=2, cluster=2, args=[out])
+
+
+_GENERIC = "cvta.{0}.u64 %rd1, %rd1;"
+_PARAMETER = "mov.u64 %rd1, out; cvta.param.u64 %rd1, %rd1;"
+_NEAREST = "the nearest allocation is `cell`, 16 bytes at 0x7f00000000:"
+
+
+@pytest.mark.parametrize(
+    ("code", "instruction", "size", "text", "thread", "lanes"),
+    [
+        ("PTX1110", "ld.global.u32 %r1, [cell+16];", 4, f"0x7f00000010: {_NEAREST} 0 bytes after its end", 0, 32),
+        ("PTX1110", "ld.global.u64 %rd1, [cell+12];", 8, f"0x7f0000000c: {_NEAREST} reaching over its end", 0, 32),
+        ("PTX1110", "@%p0 ld.global.u32 %r1, [cell+-4];", 4, f"0x7efffffffc: {_NEAREST} 4 bytes before its start",
+         4, 28),
+        ("PTX1111", "ld.global.u64 %rd1, [cell+4];", 8, "0x7f00000004: not a multiple of 8", 0, 32),
+        ("PTX1111", "@%p0 ld.shared.u32 %r1, [box+2];", 4, "`box`+2 (0x402): not a multiple of 4", 4, 28),
+        ("PTX1111", "st.shared.v2.u32 [box+4], {%t, %t};", 8, "`box`+4 (0x404): not a multiple of 8", 0, 32),
+        ("PTX1110", f"mov.u64 %rd1, box; {_GENERIC.format('shared')} ld.global.u32 %r1, [%rd1];", 4,
+         "0x200000400: a generic address of shared memory", 0, 32),
+        ("PTX1110", f".local .u32 own; mov.u64 %rd1, own; {_GENERIC.format('local')} @%p0 st.global.u32 [%rd1], %t;", 4,
+         "0x300000000: a generic address of local memory", 4, 28),
+        ("PTX1110", f"{_PARAMETER} ld.global.u32 %r1, [%rd1];", 4, "0x100000000: a generic address of param memory",
+         0, 32),
+        ("PTX1110", "ld.param.u32 %r1, [n+4];", 4, "0xc: the kernel has 12 bytes of parameters", 0, 32),
+        ("PTX1110", "@%p0 ld.param.u32 %r1, [out+-4];", 4, "-0x4: the kernel has 12 bytes of parameters", 4, 28),
+        ("PTX1110", f"{_PARAMETER} mad.wide.u32 %rd1, %t, 4, %rd1; ld.u32 %r1, [%rd1];", 4,
+         "0xc: the kernel has 12 bytes of parameters", 3, 32),
+        ("PTX1110", f"{_PARAMETER} sub.u32 %r2, 31, %t; mad.wide.u32 %rd1, %r2, 4, %rd1; @%p0 ld.u32 %r1, [%rd1];", 4,
+         "0x6c: the kernel has 12 bytes of parameters", 4, 28),
+        ("PTX1113", f"{_PARAMETER} st.u32 [%rd1], %t;", 4, "0x100000000: `parameters` is read-only", 0, 32),
+    ],
+)  # fmt: skip
+def test_a_message_names_the_address_the_space_and_the_thread(
+    code: str, instruction: str, size: int, text: str, thread: int, lanes: int
+) -> None:
+    module = ".global .align 8 .u32 cell[4]; .shared .align 8 .u32 box[4];"
+    error = reported(
+        kernel(
+            f"setp.gt.u32 %p0, %t, 3;\n{instruction}", module=module, params=".param .u64 out, .param .u32 n"
+        ), code, block=32, args=[np.zeros(32, np.uint32), 1], check="none",
+    )  # fmt: skip
+    [found] = error.diagnostics
+    opcode = re.findall(r"(?:ld|st)\.[\w.]+", instruction)[-1]
+    assert found.message == f"`{opcode}` accesses {size} bytes at {text}"
+    assert found.notes == (f"in `k`, CTA 0, thread ({thread}, 0, 0), one of {lanes} here",)
+    assert found.line == 12

@@ -232,7 +232,7 @@ class MBarriers:
         while barrier is not None and len(remaining):
             # Arrivals beyond the pending count belong to the next phase.
             room = barrier.pending // count or len(remaining)
-            arriving = group if room >= len(group) else Group(remaining[:room])
+            arriving = group if len(remaining) == len(group) <= room else Group(remaining[:room])
             self._arrive(barrier, arriving, place, address, count, expect, sem, scope, drop, no_complete)
             remaining = remaining[len(arriving) :]
 
@@ -284,7 +284,7 @@ class MBarriers:
             self.count_arrivals(barrier, place, first, len(group) * count)
         else:
             for _ in range(len(group)):
-                barrier.count -= drop
+                barrier.count -= count * drop
                 self.count_arrivals(barrier, place, first, count)
         if no_complete and barrier.phase != before:
             detail = f"`.noComplete` completed phase {before} of {self.describe_barrier(barrier)}"

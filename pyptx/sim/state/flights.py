@@ -8,10 +8,6 @@ from dataclasses import dataclass, field
 from pyptx.sim.state.barriers import Waiter
 
 
-def _list_no_places() -> list[str]:
-    return []
-
-
 @dataclass(slots=True, eq=False)
 class Flight:
     """A grid of a stream. `predecessor` is the grid that it may overlap, None if it starts after all others."""
@@ -24,7 +20,7 @@ class Flight:
     """The CTAs that have executed `griddepcontrol.launch_dependents`."""
     waiters: list[Waiter] = field(default_factory=list[Waiter])
     """Lanes in `griddepcontrol.wait`."""
-    describe_places: Callable[[], list[str]] = _list_no_places
+    describe_places: Callable[[], list[str]] = list[str]
     """Returns lines that describe where its CTAs are."""
     count_unfinished: Callable[[], int] = int
     """Counts the CTAs that have not ended."""

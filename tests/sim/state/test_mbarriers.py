@@ -186,3 +186,47 @@ def test_a_hang_says_what_the_barrier_waits_for() -> None:
     body += " w: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0; @!%p2 bra w; ret;"
     with pytest.raises(PtxError, match="2 of 3 arrivals missing, 64 expected bytes not copied"):
         out(body, threads=1)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_lanes_that_leave_an_mbarrier_together_end_a_phase_and_enter_the_next(count: int) -> None:
+    """One arrival is missing: the first of three lanes ends the phase, and each lowers the count of later phases."""
+    body = (
+        START.format(count=4 * count)
+        + f"""
+setp.lt.u32 %p1, %t, 3; setp.eq.u32 %p2, %t, 40; mov.u32 %r3, 99;
+@%p0 mbarrier.arrive.shared::cta.b64 %s0, [bar], {3 * count};
+bar.sync 0;
+@%p1 mbarrier.arrive_drop.shared::cta.b64 %s1, [bar], {count};
+@%p1 mbarrier.pending_count.b64 %r3, %s1;
+bar.sync 0;
+@!%p2 bra store;
+mbarrier.arrive.shared::cta.b64 %s1, [bar], {count}; mbarrier.pending_count.b64 %r3, %s1;
+mbarrier.arrive.shared::cta.b64 %s1, [bar], {count}; mbarrier.pending_count.b64 %r4, %s1;
+mad.lo.u32 %r3, %r4, 10, %r3;
+mbarrier.test_wait.parity.shared::cta.b64 %p3, [bar], 0; @%p3 add.u32 %r3, %r3, 100;
+store: st.global.u32 [%at], %r3;
+"""
+    )
+    assert out(body) == [count, 3 * count, 2 * count, *[99] * 37, 100 + 11 * count, *[99] * 23]
+
+
+def test_arrivals_that_end_a_phase_leave_the_rest_to_the_next_one() -> None:
+    """Three lanes arrive, of which the first ends the phase of four arrivals; two more end the next one."""
+    body = (
+        START.format(count=4)
+        + """
+setp.lt.u32 %p1, %t, 3; setp.ge.u32 %p2, %t, 62;
+@%p0 mbarrier.arrive.shared::cta.b64 %s0, [bar], 3;
+bar.sync 0;
+@%p1 mbarrier.arrive.shared::cta.b64 %s1, [bar];
+bar.sync 0;
+@%p2 mbarrier.arrive.shared::cta.b64 %s1, [bar];
+bar.sync 0;
+@%p0 mbarrier.arrive.shared::cta.b64 %s1, [bar], 4;
+st.global.u32 [%at], %t;
+"""
+    )
+    made = np.zeros(64, np.uint32)
+    found = sim.run(kernel(body), block=64, args=[made], on_hazard="report").hazards
+    assert {finding.rule.code for finding in found} == {"PTX0957"}

@@ -156,3 +156,10 @@ def test_the_timer_goes_on_from_grid_to_grid() -> None:
     module, outs = parse(_module("%globaltimer", "u64", "sm_90", "7.8")), [np.zeros(32, np.uint64) for _ in range(2)]
     sim.stream([sim.Launch(module, block=32, args=[out]) for out in outs])
     assert outs[0].max() < outs[1].min()
+
+
+@pytest.mark.parametrize("register", ["%nwarpid", "%total_smem_size"])
+def test_what_depends_on_a_machine_whose_limits_are_unknown_has_no_value(register: str) -> None:
+    text = _module(register, "u32", "sm_70", "8.1")
+    error = reported(text, "PTX1131", args=[np.zeros(THREADS, np.uint64)], block=THREADS)
+    assert error.diagnostics[0].message == f"`{register}` has no value: the limits of sm_70 are not known"

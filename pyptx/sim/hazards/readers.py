@@ -88,11 +88,8 @@ class Readers:
                 access, group, slot_readers, refs(access, group)
             )
         if sharing.crowds is not None:
-            crowds = self._make_crowds(access, group, sharing.crowds)
-            plane.reads[0][sharing.crowds.cells] = crowds
-            if not sharing.disjoint:
-                overflow = plane.reads[0][sharing.crowds.cells] != crowds
-                self.append(plane, sharing.crowds.cells[overflow], crowds[overflow])
+            # Cells of shared memory belong to one CTA, so none has two crowds.
+            plane.reads[0][sharing.crowds.cells] = self._make_crowds(access, group, sharing.crowds)
 
     def _make_refs(self, access: Access, group: Group, slot_readers: SlotReaders, refs: Refs) -> Refs:
         """Return the references for one slot: lanes, and new records where several lanes of a warp share a cell."""

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 from pyptx.diagnostics import Span
 from pyptx.sim.base.events import Ints
-from pyptx.sim.hazards import Access, Bytes, Family, Group, Hazards, Place, Space, atomic, load, store
-from pyptx.sim.hazards.footprints import find_sharing
+from pyptx.sim.hazards import Access, Bytes, Family, Group, Hazards, Place, Space, atomic, footprints, load, store
+from pyptx.sim.hazards import shadow as shadows
+from pyptx.sim.hazards.footprints import Footprint, Footprints, find_sharing
+from pyptx.sim.hazards.shadow import Shadow
 
 THREADS, SHARED, CTAS = 128, 2048, 3
 """A warp of each CTA is more lanes than those whose footprint is made when they come for the first time."""
@@ -268,3 +270,51 @@ def test_ctas_that_read_one_cell_each_have_one_reader() -> None:
     assert sharing.disjoint
     assert sharing.crowds.cells.tolist() == [0, 1]
     assert find_sharing(warps, warps.threads * 0, 0, 32).disjoint is False
+
+
+def test_a_full_cache_of_footprints_is_emptied(monkeypatch: pytest.MonkeyPatch) -> None:
+    shadow, small, large = Shadow(SHARED, True), Group(np.arange(32)), Group(np.arange(THREADS))
+
+    def find(cache: Footprints, group: Group, at: int) -> Footprint | None:
+        return cache.find(group, shadow, group.threads * 4 + at, 4)
+
+    shadow.get_cells(2)
+    next(iter(shadow.find_cells(np.arange(0, SHARED, 4), 4)))
+    cache = Footprints()
+    monkeypatch.setattr(footprints, "_MOST", 2)
+    # Many lanes have a footprint from their third access on; the third key empties the cache.
+    assert [find(cache, large, at) is None for at in (0, 0, 16)] == [True, False, True]
+    assert [find(cache, large, at) is None for at in (32, 0, 32)] == [True, True, False]
+    cache = Footprints()
+    monkeypatch.setattr(footprints, "_MOST", 1 << 14)
+    monkeypatch.setattr(footprints, "_MOST_BYTES", 2 * 40 * (32 + 64))
+    first, second = find(cache, small, 0), find(cache, small, 16)
+    assert first is not None
+    assert (find(cache, small, 0), find(cache, small, 16)) == (first, second)
+    third, fourth = find(cache, small, 32), find(cache, small, 48)
+    assert (find(cache, small, 32), find(cache, small, 48)) == (third, fourth)
+    assert find(cache, small, 0) not in (first, None)
+
+
+def test_other_addresses_with_the_same_ends_have_their_own_footprint() -> None:
+    shadow, cache, group = Shadow(SHARED, True), Footprints(), Group(np.arange(32))
+    next(iter(shadow.find_cells(np.arange(0, SHARED, 4), 4)))
+    addresses = np.arange(32) * 4
+    other = addresses.copy()
+    other[[1, 2]] = other[[2, 1]]
+    first = cache.find(group, shadow, addresses, 4)
+    found = [cache.find(group, shadow, other, 4) for _ in range(4)]
+    assert first is not None
+    assert found[:3] == [None] * 3
+    assert found[3] is not None
+    assert found[3].cells.tolist() == (other // 4).tolist()
+
+
+def test_cells_that_were_compared_with_very_many_forget_the_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shadows, "_MOST_APART", 2)
+    one, *others = (shadows.CellSet(np.array([at, at + 3])) for at in (4, 0, 1, 2, 3, 4, 5))
+    assert [one.lies_apart(other) for other in others] == [True, False, True, True, False, True]
+    assert [other in one.apart_from for other in others] == [False, False, False, True, True, True]
+    assert all(
+        other.apart_from == {one: answer} for other, answer in one.apart_from.items() if isinstance(answer, bool)
+    )

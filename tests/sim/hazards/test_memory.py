@@ -8,7 +8,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyptx.diagnostics import Span
-from pyptx.sim.hazards import Access, Bytes, Family, Group, Hazards, Place, Scope, Sem, Space, atomic, load, store
+from pyptx.sim.hazards import (
+    Access,
+    Bytes,
+    Family,
+    Group,
+    Hazards,
+    Place,
+    Scope,
+    Sem,
+    Space,
+    atomic,
+    load,
+    memory,
+    spill,
+    store,
+)
 from pyptx.sim.hazards.shadow import Shadow
 from pyptx.sim.hazards.state import Grid
 
@@ -240,3 +255,93 @@ def test_lanes_of_one_access_reach_several_buffers_and_none() -> None:
     found = [(finding.rule.code, finding.count, finding.where) for finding in engine.findings]
     assert found == [("PTX0901", 22, "4 bytes at buffer 1+0x78")]
     assert engine.state.describe_bytes(Space.GLOBAL, grid, (1 << 22) + 8, 4) == "4 bytes at global 0x400008"
+
+
+@pytest.mark.parametrize("space", [Space.SHARED, Space.GLOBAL])
+@pytest.mark.parametrize("finer", [True, False])
+@pytest.mark.parametrize("copies", [True, False])
+def test_readers_beyond_the_slots_are_found_in_cells_of_any_size(space: Space, finer: bool, copies: bool) -> None:
+    """Seven instructions read 70 places each: more than there are slots for, and in global memory than go into sets."""
+    engine, grid = make_engine(256)
+    base, every = 0 if space is Space.SHARED else 1 << 20, Group(grid.list_threads(0))
+    lanes = np.arange(70)
+    engine.access(store(place(2), space, 16), Group(lanes), base + lanes * 16)
+    if copies:
+        engine.sync.proxy_fence(every, [space])
+    engine.barriers.bar(every, place(3), 0, None, "sync")
+    for line in range(4, 11):
+        engine.access(load(place(line), space, 16), Group(lanes + line * 8), base + lanes * 16)
+    if finer:
+        engine.access(load(place(11), space, 4), Group(np.array([255])), np.array([base + 69 * 16 + 4]))
+    if not copies:
+        engine.access(store(place(12), space, 4), Group(np.array([255])), np.array([base + 69 * 16 + 4]))
+    elif space is Space.SHARED:
+        engine.mbarriers.init(255, place(12), 2048, 1)
+        engine.copies.bulk_load(255, place(12), None, [(Bytes.run(space, 69 * 16, 16), 2048)])
+    else:
+        engine.copies.bulk_store(
+            255, place(12), Bytes.run(Space.SHARED, 2048, 16), Bytes.run(space, base + 69 * 16, 16)
+        )
+    found = sorted((finding.other.origin.line, finding.rule.code) for finding in engine.findings
+                   if finding.other and finding.other.origin)  # fmt: skip
+    assert found == [*((line, "PTX0901") for line in range(4, 11)), *[(11, "PTX0923")] * (finer and copies)]
+
+
+def test_an_atomic_races_with_the_weak_readers_beyond_the_slots_only() -> None:
+    engine, grid = make_engine(256)
+    every, lanes = Group(grid.list_threads(0)), np.arange(70)
+    addresses = (1 << 20) + lanes * 4
+    engine.access(store(place(2), Space.GLOBAL, 4), Group(lanes), addresses)
+    engine.barriers.bar(every, place(3), 0, None, "sync")
+    for line in range(4, 13):
+        sem = Sem.RELAXED if line % 3 == 0 else Sem.WEAK
+        engine.access(load(place(line), Space.GLOBAL, 4, sem, Scope.GPU), Group(lanes + line * 8), addresses)
+    engine.access(atomic(place(13), Space.GLOBAL, 4), Group(np.array([255])), addresses[69:])
+    found = [finding.other.origin.line for finding in engine.findings if finding.other and finding.other.origin]
+    assert sorted(found) == [4, 5, 7, 8, 10, 11]
+
+
+def test_a_list_that_is_full_counts_what_it_loses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spill, "MOST", 4)
+    readers = spill.Spill(lambda refs: refs.astype(np.int64))
+    cells, refs = np.array([7, 8]), np.array([64, 128], np.int32)
+    for _ in range(2):
+        readers.add(cells, refs)
+    readers.add(cells[:1] + 2, refs[:1] + 1)
+    assert (readers.size, readers.lost) == (3, 0)
+    readers.add(cells, refs + 2)
+    assert (readers.size, readers.lost) == (3, 2)
+    readers.add(cells[:1], refs[:1] + 3)
+    at, found = readers.find(np.array([7, 9]))
+    assert sorted(zip(at.tolist(), found.tolist(), strict=True)) == [(0, 64), (0, 67), (1, 65)]
+    assert (readers.size, readers.lost) == (4, 2)
+
+
+def test_a_log_of_atomics_that_is_full_goes_into_the_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[list[int]] = []
+    for most in (memory._MOST_ENTRIES, 2):  # pyright: ignore[reportPrivateUsage]
+        monkeypatch.setattr(memory, "_MOST_ENTRIES", most)
+        engine, grid = make_engine(64)
+        sizes.append([])
+        for warp in range(2):
+            for line in (2, 3):
+                engine.access(atomic(place(line), Space.SHARED, 4), Group(np.arange(32) + 32 * warp), np.arange(32) * 4)
+                sizes[-1].append(len(grid.shared.get_cells(2).log.entries))
+        assert list_codes(engine) == []
+        engine.access(load(place(5), Space.SHARED, 4), Group(np.array([40])), np.array([12]))
+        found = [(finding.rule.code, str(finding.other), finding.count) for finding in engine.findings]
+        assert found == [("PTX0902", "`line 3` at <ptx>:3:1", 2), ("PTX0901", "`line 3` at <ptx>:3:1", 1)]
+    assert sizes == [[1, 2, 3, 4], [1, 2, 0, 0]]
+
+
+def test_atomics_of_a_cta_that_ended_are_not_those_of_the_next_in_its_place() -> None:
+    engine, grid = make_engine(32, ctas=2)
+    ctas = [Group(grid.list_threads(slot)) for slot in (0, 1)]
+    for group in ctas:
+        engine.access(atomic(place(2), Space.SHARED, 4), group, group.threads // 32 * 4096 + np.arange(32) * 4)
+    engine.exit(ctas[1], place(3))
+    engine.start(grid, [1], [2])
+    engine.access(store(place(4), Space.SHARED, 4), ctas[1], 4096 + (np.arange(32) ^ 1) * 4)
+    assert list_codes(engine) == []
+    engine.access(load(place(5), Space.SHARED, 4), ctas[0][[0]], np.array([4]))
+    assert [(finding.rule.code, finding.count) for finding in engine.findings] == [("PTX0902", 2)]

@@ -198,3 +198,10 @@ def _readers(warps: int) -> tuple[Hazards, list[Group]]:
     grid = engine.launch(_place(1), warps * 32, shared_bytes=64)
     engine.start(grid, [0], [0])
     return engine, [Group(grid.list_threads(0)[warp * 32 : warp * 32 + 32]) for warp in range(warps)]
+
+
+def test_rows_that_overlap_in_part_are_taken_one_by_one() -> None:
+    rows = Rows(np.array([[0, 1], [1, 2], [5, 6]]), 2)
+    assert [(part.tolist(), layer.blocks.tolist(), layer.width) for part, layer in rows.layers] == [
+        ([0], [[0, 1]], 2), ([1], [[1, 2]], 2), ([2], [[5, 6]], 2),
+    ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from typing import Any
 
@@ -12,6 +13,7 @@ from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from pyptx.sim.observers.timeline import Stopped
+from pyptx.sim.observers.timeline.findings import Spot, locate_stop
 from tests.sim.observers.timeline.runs import BULK, HAND_OVER, HEAD, named, timeline
 
 SCHEDULES = ["eager", "lazy"]
@@ -234,3 +236,26 @@ others:
     assert [w for w in made.waits if w.barrier == "bar 1"] == []
     late = [w for w in made.waits if w.barrier == "bar 2"]
     assert {w.track for w in late} == {named(found, 0, "warp 2"), named(found, 0, "warp 3")}
+
+
+def test_a_timeline_is_a_line_of_counts_and_a_frame_in_a_notebook() -> None:
+    found = timeline(HAND_OVER, 64)
+    assert str(found).partition(" (")[0] == "k: 1 CTA, 13 steps, 3 runs, 1 wait, 0 transfers"
+    assert found._repr_html_() == found.frame()  # pyright: ignore[reportPrivateUsage]
+
+
+def test_an_mbarrier_without_a_variable_has_its_address_as_a_name() -> None:
+    text = HAND_OVER.replace("    .shared .align 8 .b64 full[2];\n", "").replace("[full+8]", "[%a]")
+    text = text.replace(".reg .b32 %t;", ".reg .b32 %t, %a;\n    mov.u32 %a, 1024;")
+    assert [wait.barrier for wait in timeline(text, 64, shared=8).recorded.waits] == ["0x400"]
+
+
+def test_what_stopped_a_run_stands_at_the_line_that_names_it() -> None:
+    text = HAND_OVER.replace("    add.u32 %t, %t, 1;\n    mbarrier.arrive", "    trap;\n    mbarrier.arrive")
+    with pytest.raises(Stopped) as caught:
+        timeline(text, 64)
+    recorded = caught.value.timeline.recorded
+    (diagnostic,) = caught.value.diagnostics
+    assert locate_stop(recorded, diagnostic) == Spot(line_of(text, "trap;"), -1, 0)
+    unknown = dataclasses.replace(diagnostic, origin=None)
+    assert locate_stop(recorded, unknown) == Spot(0, -1, 0)

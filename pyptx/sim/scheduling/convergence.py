@@ -131,7 +131,7 @@ def _read_sources(state: State, block: Block, lanes: Lanes) -> list[Array]:
     values: list[Array] = []
     for signature_operand, operand in zip(step.plan.signature, step.instruction.operands, strict=True):
         if signature_operand.access == "r":
-            expression = operands.read(operand, signature_operand.type, step.scope)
+            expression = operands.read(operand, signature_operand.type or "b64", step.scope)
             values.append(np.broadcast_to(state.evaluate(operands, expression, lanes), lanes.n))
     return values
 

@@ -92,7 +92,7 @@ class State:
             if row is not None:
                 return self.machine.row(row.letter, row.index)[lanes.sel]
         try:
-            expression = operands.read(operand, None, step.scope)
+            expression = operands.read(operand, "b64", step.scope)
         except Unreadable as why:
             raise make_unsupported_error(step, str(why)) from None
         return np.broadcast_to(self.evaluate(operands, expression, lanes), lanes.n)

@@ -261,3 +261,8 @@ shfl.sync.bfly.b32 %r0, %r0, 1, 31, ~0;"""
     waits = body.replace("bar.sync 16/4, 64;", "bar.sync 5-1, 32*3;")
     reported(kernel(waits, module=".shared .u32 cells[128];"), "PTX0990", "barrier 4 of CTA 0", "2 of 3 warps",
              block=128, args=(np.zeros(128, np.int32),))  # fmt: skip
+
+
+@pytest.mark.parametrize("barrier", ["bar.sync 1+1;", "bar.sync 1+1, 32+32;", "bar.warp.sync 0xffff0000+0xffff;"])
+def test_operands_of_barriers_are_constant_expressions(barrier: str) -> None:
+    assert results(f"mov.u32 %r0, %t;\n{barrier}\n{STORE}") == list(range(64))

@@ -25,10 +25,10 @@ def _seed_of_commit() -> int:
         return DEFAULT_SEED
     command = ["git", "-C", str(ROOT), "rev-parse", "--short=8", "HEAD"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        process = subprocess.run(command, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return DEFAULT_SEED
-    return int(done.stdout.strip()[:8], 16)
+    return int(process.stdout.strip()[:8], 16)
 
 
 def _seed_of_run() -> int:

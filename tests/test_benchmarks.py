@@ -16,7 +16,7 @@ from benchmarks.ratios import Times, interleave
 COMMITTED = {"a: x / y": Ratio(2.0, 1.0), "a: y / z": Ratio(0.1, 0.1)}
 
 
-def scaled(median: float, best: float) -> dict[str, Ratio]:
+def scale_first(median: float, best: float) -> dict[str, Ratio]:
     """Return the committed ratios, the first one grown by these factors."""
     first = COMMITTED["a: x / y"]
     return COMMITTED | {"a: x / y": Ratio(first.median * median, first.best * best)}
@@ -33,7 +33,7 @@ def scaled(median: float, best: float) -> dict[str, Ratio]:
     ],
 )
 def test_a_ratio_is_worse_when_its_median_and_its_best_both_grow(median: float, best: float, names: list[str]) -> None:
-    assert baseline.find_worse(COMMITTED, scaled(median, best)) == names
+    assert baseline.find_worse(COMMITTED, scale_first(median, best)) == names
 
 
 def test_a_new_ratio_and_one_that_was_not_measured_are_not_worse() -> None:
@@ -47,8 +47,8 @@ def test_a_line_shows_both_ratios_and_their_quotient() -> None:
 
 
 def test_only_a_worse_ratio_makes_the_run_fail(capsys: pytest.CaptureFixture[str]) -> None:
-    assert judge(COMMITTED, scaled(FACTOR * 0.9, FACTOR * 0.9) | {"b: new": Ratio(9, 9)}) == 0
-    assert judge(COMMITTED, scaled(FACTOR * 1.1, FACTOR * 1.1)) == 1
+    assert judge(COMMITTED, scale_first(FACTOR * 0.9, FACTOR * 0.9) | {"b: new": Ratio(9, 9)}) == 0
+    assert judge(COMMITTED, scale_first(FACTOR * 1.1, FACTOR * 1.1)) == 1
     assert "a: x / y: expected a ratio of at most" in capsys.readouterr().err
 
 

@@ -18,19 +18,19 @@ def test_a_finding_prints_as_one_line() -> None:
 
 
 def test_render_points_at_the_text() -> None:
-    shown = render([FOUND], ".version 8.5\n    addd.s32 %r0;\n").splitlines()
-    assert shown[0] == str(FOUND)
-    assert shown[1].endswith("|     addd.s32 %r0;")
-    assert shown[2].index("^") == shown[1].index("addd")
-    assert shown[2].count("^") == 4
-    assert shown[3].endswith("write `add`")
+    lines = render([FOUND], ".version 8.5\n    addd.s32 %r0;\n").splitlines()
+    assert lines[0] == str(FOUND)
+    assert lines[1].endswith("|     addd.s32 %r0;")
+    assert lines[2].index("^") == lines[1].index("addd")
+    assert lines[2].count("^") == 4
+    assert lines[3].endswith("write `add`")
 
 
 def test_a_long_line_is_cut_around_the_place() -> None:
     text = "x" * 5000 + "addd" + "y" * 5000
-    shown = render([FOUND.move_to(Span(1, 5001, 4))], text).splitlines()
-    assert len(shown[1]) < 200
-    assert shown[2].index("^") == shown[1].index("addd")
+    lines = render([FOUND.move_to(Span(1, 5001, 4))], text).splitlines()
+    assert len(lines[1]) < 200
+    assert lines[2].index("^") == lines[1].index("addd")
 
 
 @pytest.mark.parametrize(("length", "shown"), [(160, 160), (161, 159)])
@@ -41,19 +41,19 @@ def test_a_line_of_160_characters_is_shown_whole(length: int, shown: int) -> Non
 
 
 def test_a_python_frame_resolves_its_line_when_asked() -> None:
-    def here() -> int:
+    def sample() -> int:
         return 1 + 1
 
-    frame = PythonFrame(here.__code__, 2)
-    assert frame.line in (here.__code__.co_firstlineno, here.__code__.co_firstlineno + 1)
+    frame = PythonFrame(sample.__code__, 2)
+    assert frame.line in (sample.__code__.co_firstlineno, sample.__code__.co_firstlineno + 1)
     assert frame.file == __file__
     assert FOUND.move_to(frame).as_json()["line"] == frame.line
 
 
 def test_only_a_line_feed_ends_a_line() -> None:
     source = "// a\u2028b\x0cc\x85d\r\nadd;\r\n"
-    shown = render([Diagnostic(Severity.ERROR, "PTX0101", Span(2, 1, 3), "unknown")], source)
-    assert "    2 | add;\n      | ^^^" in shown
+    lines = render([Diagnostic(Severity.ERROR, "PTX0101", Span(2, 1, 3), "unknown")], source)
+    assert "    2 | add;\n      | ^^^" in lines
 
 
 def test_the_place_of_a_definition_is_its_def_behind_the_decorators() -> None:
@@ -62,15 +62,15 @@ def test_the_place_of_a_definition_is_its_def_behind_the_decorators() -> None:
 
     @plain
     @plain
-    def here() -> int:
+    def sample() -> int:
         return 1
 
-    frame = PythonFrame.of_definition(here.__code__)
-    assert frame.line == here.__code__.co_firstlineno + 2
-    assert (frame.col, frame.length) == (5, len("def here"))
+    frame = PythonFrame.of_definition(sample.__code__)
+    assert frame.line == sample.__code__.co_firstlineno + 2
+    assert (frame.col, frame.length) == (5, len("def sample"))
     nowhere: dict[str, Any] = {}
-    exec("def here(): pass", nowhere)
-    assert PythonFrame.of_definition(nowhere["here"].__code__).line == 1
+    exec("def sample(): pass", nowhere)
+    assert PythonFrame.of_definition(nowhere["sample"].__code__).line == 1
 
 
 def test_one_of_a_thing_is_singular() -> None:

@@ -25,11 +25,11 @@ TAKES_ARRAYS = {PACKAGE / "cli" / "sim_arguments.py", PACKAGE / "cli" / "sim_out
 
 def _core_files() -> Iterator[Path]:
     for name in CORE:
-        found = sorted((PACKAGE / name).rglob("*.py")) if not name.endswith(".py") else [PACKAGE / name]
-        yield from (path for path in found if path not in TAKES_ARRAYS)
+        paths = sorted((PACKAGE / name).rglob("*.py")) if not name.endswith(".py") else [PACKAGE / name]
+        yield from (path for path in paths if path not in TAKES_ARRAYS)
 
 
-def _imported(tree: ast.Module) -> Iterator[str]:
+def _list_imports(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -39,26 +39,28 @@ def _imported(tree: ast.Module) -> Iterator[str]:
 
 @pytest.mark.parametrize("path", list(_core_files()), ids=lambda path: path.relative_to(PACKAGE).as_posix())
 def test_a_core_file_imports_the_standard_library_and_pyptx_only(path: Path) -> None:
-    roots = {name.split(".")[0] for name in _imported(ast.parse(path.read_text("utf-8")))}
+    roots = {name.split(".")[0] for name in _list_imports(ast.parse(path.read_text("utf-8")))}
     assert roots <= {*sys.stdlib_module_names, "pyptx"}
 
 
 def _modules_after(statement: str) -> set[str]:
     code = f"import sys; before = set(sys.modules); {statement}; print(*sorted(set(sys.modules) - before))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=PACKAGE.parent)
-    return set(done.stdout.split())
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=PACKAGE.parent
+    )
+    return set(process.stdout.split())
 
 
 def test_importing_pyptx_loads_no_submodule_and_nothing_foreign() -> None:
-    loaded = _modules_after("import pyptx")
-    assert {name for name in loaded if name.startswith("pyptx")} == {"pyptx"}
-    assert {name.split(".")[0] for name in loaded} <= {*sys.stdlib_module_names, "pyptx"}
+    modules = _modules_after("import pyptx")
+    assert {name for name in modules if name.startswith("pyptx")} == {"pyptx"}
+    assert {name.split(".")[0] for name in modules} <= {*sys.stdlib_module_names, "pyptx"}
 
 
 @pytest.mark.parametrize("layer", ["parser", "emitter", "check", "toolchain", "cli"])
 def test_importing_a_layer_loads_nothing_foreign(layer: str) -> None:
-    loaded = _modules_after(f"import pyptx.{layer}")
-    assert {name.split(".")[0] for name in loaded} <= {*sys.stdlib_module_names, "pyptx"}
+    modules = _modules_after(f"import pyptx.{layer}")
+    assert {name.split(".")[0] for name in modules} <= {*sys.stdlib_module_names, "pyptx"}
 
 
 def test_every_lazy_name_resolves() -> None:

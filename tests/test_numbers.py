@@ -50,8 +50,8 @@ def test_every_code_has_the_value_that_the_array_library_gives(name: str) -> Non
 @pytest.mark.parametrize("name", SMALL)
 def test_every_number_has_its_own_code_and_those_between_round_to_even(name: str) -> None:
     form = FORMATS[name]
-    every = codes(name).view(DTYPES[name]).astype(np.float64)
-    finite = sorted({float(x) for x in every if math.isfinite(x)})
+    values = codes(name).view(DTYPES[name]).astype(np.float64)
+    finite = sorted({float(x) for x in values if math.isfinite(x)})
     between = [(a + b) / 2 for a, b in pairwise(finite)]
     for value in [*finite, -0.0, *between, *(x * 1.001 for x in between)]:
         assert encode(value, form) == int(np.array(value, np.float64).astype(DTYPES[name]).view(np.uint8)), value
@@ -109,8 +109,8 @@ def test_integers_and_fixed_point_are_twos_complement() -> None:
 
 
 def test_every_type_but_predicates_and_handles_has_a_format() -> None:
-    rest = {t.name for t in types.ALL if split_packed(t.name)[0] not in FORMATS}
-    assert rest == {"pred", "texref", "samplerref", "surfref"}
+    remainder = {t.name for t in types.ALL if split_packed(t.name)[0] not in FORMATS}
+    assert remainder == {"pred", "texref", "samplerref", "surfref"}
     assert [compute_type_bits(name) for name in ("e2m1x2", "e2m1p4x4", "e2m3x2", "tf32", "ue4m3", "f32x2")] == [
         8, 32, 16, 32, 8, 64,
     ]  # fmt: skip

@@ -29,8 +29,8 @@ def test_the_extra_test_has_the_tools() -> None:
 def test_the_extra_test_pins_whatever_the_type_check_reads() -> None:
     """Stubs differ between versions, and an index serves other versions to other Pythons."""
     read = _names(PROJECT["dependencies"] + EXTRAS["torch"] + EXTRAS["jax"]) | {"cuda-bindings", "pytest", "pygments"}
-    pinned = _names([line for line in EXTRAS["test"] if "==" in line])
-    assert read <= pinned
+    pins = _names([line for line in EXTRAS["test"] if "==" in line])
+    assert read <= pins
 
 
 def test_an_editable_install_is_a_path_that_type_checkers_follow() -> None:

@@ -54,9 +54,9 @@ def commit(tree: Path, message: str) -> str:
     return subprocess.run(["git", "rev-parse", "HEAD"], cwd=tree, check=True, capture_output=True, text=True).stdout
 
 
-def seeds(printed: str) -> set[str]:
+def seeds(output: str) -> set[str]:
     """Return every seed that was printed."""
-    return set(re.findall(r"PYPTX_SEED=(\d+)", printed))
+    return set(re.findall(r"PYPTX_SEED=(\d+)", output))
 
 
 def test_each_commit_has_its_seed_and_an_archive_a_fixed_one(tree: Path) -> None:
@@ -69,13 +69,13 @@ def test_each_commit_has_its_seed_and_an_archive_a_fixed_one(tree: Path) -> None
 
 def test_the_line_of_a_failure_repeats_it(tree: Path) -> None:
     commit(tree, "first")
-    printed = run(tree, "-n", "2")
-    lines = sorted(set(re.findall(r"PYPTX_SEED=\d+ python -m pytest .*", printed)))
+    output = run(tree, "-n", "2")
+    lines = sorted(set(re.findall(r"PYPTX_SEED=\d+ python -m pytest .*", output)))
     assert len(lines) == 2
     for line in lines:
         assignment, _, _, _, *arguments = shlex.split(line)
         assert [argument for argument in arguments if "::" in argument], line
         commit(tree, "another")
-        again = run(tree, *arguments, seed=assignment.removeprefix("PYPTX_SEED="))
-        (failure,) = re.findall(r"^E +(assert .*)$", again, re.MULTILINE)
-        assert failure in printed
+        repetition = run(tree, *arguments, seed=assignment.removeprefix("PYPTX_SEED="))
+        (failure,) = re.findall(r"^E +(assert .*)$", repetition, re.MULTILINE)
+        assert failure in output

@@ -148,11 +148,11 @@ def test_outputs_of_bit_types_are_allocated_as_unsigned_integers() -> None:
 
 def test_bit_types_hold_every_dtype_of_their_width() -> None:
     numbers = ("uint", "int", "float")
-    for bits, more in ((16, {"bfloat16"}), (32, set[str]()), (64, {"complex64"})):
-        held = {
+    for bits, extras in ((16, {"bfloat16"}), (32, set[str]()), (64, {"complex64"})):
+        dtype_names = {
             n for n in list_array_dtype_names(types.from_name(f"b{bits}")) if not n.startswith("b") or n == "bfloat16"
         }
-        assert held == {f"{name}{bits}" for name in numbers} | more
+        assert dtype_names == {f"{name}{bits}" for name in numbers} | extras
     eight = list_array_dtype_names(b8)
     assert {"bool", "int8", "float8_e5m2", "float8_e8m0fnu", "float6_e2m3fn", "float4_e2m1fn_x2"} <= set(eight)
     assert "complex128" in list_array_dtype_names(types.b128)

@@ -55,10 +55,10 @@ def test_a_is_k_major_and_b_is_mn_major() -> None:
     assert layout_for_a(dtype="b1", m=64, k=256).layout_type is LayoutType.B32
 
 
-@pytest.mark.parametrize(("k", "shown"), [(48, "96 bytes"), (96, "192 bytes"), (4, "8 bytes"), (0, "0 bytes")])
-def test_another_width_is_an_error_naming_the_allowed_ones(k: int, shown: str) -> None:
+@pytest.mark.parametrize(("k", "message"), [(48, "96 bytes"), (96, "192 bytes"), (4, "8 bytes"), (0, "0 bytes")])
+def test_another_width_is_an_error_naming_the_allowed_ones(k: int, message: str) -> None:
     with pytest.raises(
-        ValueError, match=f"{shown}, but a K-major .* 16, 32, 64 or .* \\(8, 16, 32, a multiple of 64 elem"
+        ValueError, match=f"{message}, but a K-major .* 16, 32, 64 or .* \\(8, 16, 32, a multiple of 64 elem"
     ):
         layout_for_a(dtype=bf16, m=64, k=k)
 
@@ -104,8 +104,8 @@ def canonical(layout: GmmaLayout, major: Major, bits: int, mn: int, k: int) -> i
         plain = mn % 8 * units * 16 + mn // 8 * sbo + k * size
     else:
         plain = mn % (t * units) * size + mn // (t * units) * lbo + k % 8 * units * 16 + k // 8 * sbo
-    moved = plain >> 7 & ((1 << swizzle_bits) - 1)
-    return plain ^ moved << 4
+    chunk_row = plain >> 7 & ((1 << swizzle_bits) - 1)
+    return plain ^ chunk_row << 4
 
 
 @pytest.mark.parametrize("dtype", [bf16, tf32, e4m3], ids=str)

@@ -18,7 +18,7 @@ from pyptx.dsl.lines import DEEPEST_CHAIN, map_statements
 from pyptx.ir.directives import FileDirective, LocDirective
 from pyptx.ir.nodes import Block, Function, Instruction, IntrinsicScope, Statement
 from pyptx.toolchain import SassInstruction, disassemble
-from tests.examples.test_kernels import CASES, made
+from tests.examples.test_kernels import CASES, make_kernel
 
 Place = tuple[str, int]
 Locs = tuple[LocDirective, ...]
@@ -150,7 +150,7 @@ def main(argv: list[str] | None = None) -> int:
     print(f"{'':24}" + "".join(f"{word:>13}" for word in COLUMNS) + f"{'exact lines':>13}")
     for case in CASES:
         for target in case.targets if not names or case.name in names else ():
-            report = audit(made(case, target), case.shape)
+            report = audit(make_kernel(case, target), case.shape)
             total += report.counts
             wrong += len(report.wrong)
             _print(f"{case.name} {target}", report.counts)

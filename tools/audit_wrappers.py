@@ -24,8 +24,8 @@ from pyptx.dsl.scopes import intrinsic
 from pyptx.isa.targets import ASSEMBLED
 from pyptx.toolchain import judge, validate
 from tests.ptx import async_calls, other_calls, scalar_calls, tensor_calls
-from tests.ptx.test_async_calls import TARGETS, everything, parts, written
-from tests.ptx.test_interface import entries, found, path_of
+from tests.ptx.test_async_calls import TARGETS, list_calls, parts, trace_call
+from tests.ptx.test_interface import entries, find_object, path_of
 
 PACKAGE = str(Path(pyptx.__file__).parent)
 MODULES = ("pyptx.reg", "pyptx.smem", "pyptx.ptx")
@@ -93,7 +93,7 @@ def public() -> tuple[dict[CodeType, str], dict[str, str]]:
     names: dict[str, str] = {}
     for module, entry in entries():
         name = f"{module.removeprefix('pyptx.')}.{path_of(entry)}"
-        value = found(module, entry)
+        value = find_object(module, entry)
         if module not in MODULES or not callable(value) or name in HOST or inspect.ismodule(value):
             continue
         code = _code(value)
@@ -121,7 +121,7 @@ def audit(sample: int | None, seed: int) -> Report:
         return [value for value in values if sample is None or rng.randrange(sample) == 0]
 
     for group in async_calls.GROUPS:
-        _audit_async(report, watch, sample_calls(everything(group)))
+        _audit_async(report, watch, sample_calls(list_calls(group)))
     _audit_tables(report, watch, sample_calls(tensor_calls.calls()), tensor_calls.Registers, "tensor cores", ASSEMBLED)
     scalars = [call for call, _ in scalar_calls.calls() if call is not None]
     _audit_tables(report, watch, sample_calls(scalars), scalar_calls.ScalarRegisters, "scalars", SCALAR_TARGETS)
@@ -134,7 +134,7 @@ def _audit_async(report: Report, watch: Watch, calls: Sequence[async_calls.Call]
         texts: dict[tuple[int, int], list[tuple[str, str, Counter[str]]]] = defaultdict(list)
         for call in calls:
             with watch as counts:
-                text_and_kernel = written(call, arch)
+                text_and_kernel = trace_call(call, arch)
             if text_and_kernel is not None:
                 version, text = parts(text_and_kernel[0])
                 texts[version].append((text, f"{call} on {arch}", counts))

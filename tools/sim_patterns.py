@@ -58,7 +58,7 @@ def hunt_mistake(pattern: Pattern, mistake: Mistake) -> Row:
     counts = Counter(
         f"{report.code}{SEVERITY.get(report.code, 'E')} {pattern.names(report.lines)}"
         for execution in runs
-        for report in execution.seen
+        for report in execution.sightings
     )
     trouble = wrong(mistake.expected, runs)
     expectation = {
@@ -73,9 +73,9 @@ def clean(pattern: Pattern) -> list[str]:
     module, failures = parse(pattern.text), list[str]()
     for schedule, seed in EVERY:
         execution = run(module, CASES[pattern.name], schedule, seed)
-        if execution.seen or not execution.right:
+        if execution.sightings or not execution.right:
             failures.append(
-                f"{schedule} {seed}: {sorted(report.code for report in execution.seen)}, right: {execution.right}"
+                f"{schedule} {seed}: {sorted(report.code for report in execution.sightings)}, right: {execution.right}"
             )
     return failures
 
@@ -130,13 +130,13 @@ def remove_statements(subject: kernels.Subject) -> tuple[list[str], int, int]:
     left = Counter[tuple[str, str, str]]()
     lines, total, misses = list[str](), 0, 0
     for change in subject.changes():
-        verdict, total = kernels.judged(subject, change.text, baseline), total + 1
-        name, text = (subject.name, change.statement, change.change), f"{verdict.said} [{verdict.schedule}]"
-        if not verdict.reported:
+        verdict, total = kernels.judge_version(subject, change.text, baseline), total + 1
+        name, text = (subject.name, change.statement, change.change), f"{verdict.outcome} [{verdict.schedule}]"
+        if not verdict.is_reported:
             left[name] += 1
             needless = left[name] <= NEEDLESS.get(name, (0, ""))[0]
             misses += not needless
-            text = f"needless: {NEEDLESS[name][1]}" if needless else f"MISSED: {verdict.said}"
+            text = f"needless: {NEEDLESS[name][1]}" if needless else f"MISSED: {verdict.outcome}"
         lines.append(f"    {change.line:4} {change.statement}  {change.change}: {text}")
     stale = [f"    no longer needless: {key[1]} {key[2]}" for key in NEEDLESS
              if key[0] == subject.name and left[key] < NEEDLESS[key][0]]  # fmt: skip

@@ -91,7 +91,7 @@ def _compute_sums(a: Array, b: Array, c: Array, form: tuple[str, int, str, str],
             start = float(c[i, j])
             if is_unpacked:
                 span = 8 if sparse else 4
-                total = slow_dot.unpacked(row, column, start, span, rule.fraction, rule.step, rule.output)
+                total = slow_dot.chain_unpacked(row, column, start, span, rule.fraction, rule.step, rule.output)
             else:
                 total = slow_dot.chain(row, column, start, (name, name), rule.fraction, rule.step, rule.output)
             rows[-1].append(total)

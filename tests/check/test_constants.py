@@ -54,6 +54,6 @@ def test_ptxas_agrees(line: str) -> None:
 )  # fmt: skip
 def test_ptxas_looks_at_the_highest_bit_before_each_digit(number: str) -> None:
     text = f".version 8.6\n.target sm_90a\n.address_size 64\n.global .b64 g = {number};\n"
-    refused = any(d.severity is Severity.ERROR for d in validate(text))
-    assert overflows(number) is refused
-    assert bool([d for d in check(parse(text)) if d.severity is Severity.ERROR]) is refused
+    is_rejected = any(d.severity is Severity.ERROR for d in validate(text))
+    assert overflows(number) is is_rejected
+    assert bool([d for d in check(parse(text)) if d.severity is Severity.ERROR]) is is_rejected

@@ -26,7 +26,7 @@ LOAD, STORE, WAIT = "ld.global.u32 %r, [%xi];", "st.global.u32 [%xi+4], %r;", "g
 OTHER = "st.global.u32 [%yi], %r;"
 
 
-def found(*body: str) -> list[Diagnostic]:
+def find_violations(*body: str) -> list[Diagnostic]:
     module = parse(KERNEL.replace("BODY", "\n".join(body)))
     return [diagnostic for diagnostic in check(module) if diagnostic.code == "PTX0979"]
 
@@ -60,7 +60,7 @@ RIGHT: dict[str, list[str]] = {
 
 @pytest.mark.parametrize(("body", "first", "second"), list(WRONG.values()), ids=list(WRONG))
 def test_what_is_accessed_on_both_sides_and_written(body: list[str], first: str, second: str) -> None:
-    (finding,) = found(*body)
+    (finding,) = find_violations(*body)
     assert finding.line == 11
     assert first in finding.message
     assert "before `griddepcontrol.wait`" in finding.message
@@ -70,4 +70,4 @@ def test_what_is_accessed_on_both_sides_and_written(body: list[str], first: str,
 
 @pytest.mark.parametrize("body", list(RIGHT.values()), ids=list(RIGHT))
 def test_what_may_be_meant_is_left_alone(body: list[str]) -> None:
-    assert found(*body) == []
+    assert find_violations(*body) == []

@@ -141,8 +141,8 @@ WARP = "mov.u32 %r0, %tid.x;\n{}\n@%p0 bra SKIP;\nbarrier.sync.aligned 1;\nSKIP:
     ],
 )
 def test_an_aligned_instruction_behind_a_branch_that_divides_a_warp(condition: str, warns: bool) -> None:
-    found = [f for f in report(WARP.format(condition)) if f.startswith("PTX0601")]
-    assert bool(found) is warns
+    findings = [f for f in report(WARP.format(condition)) if f.startswith("PTX0601")]
+    assert bool(findings) is warns
 
 
 _ONE_THREAD = "mov.u32 %r0, %tid.x;\nsetp.eq.s32 %p0, %r0, 128;\n"
@@ -152,9 +152,9 @@ _ELECTED = (
 )
 
 
-@pytest.mark.parametrize("divided", [_ONE_THREAD, _ELECTED, _ELECTED.replace("%r2, %r1", "%r2|%q3, %r1")])
+@pytest.mark.parametrize("divider", [_ONE_THREAD, _ELECTED, _ELECTED.replace("%r2, %r1", "%r2|%q3, %r1")])
 @pytest.mark.parametrize(
-    ("others", "warns"),
+    ("remainder", "warns"),
     [
         ("setp.gt.s32 %p1, %r0, 127;", False),
         ("setp.gt.s32 %p1, %r0, 159;", True),
@@ -173,13 +173,13 @@ _ELECTED = (
          "and.pred %p1, %q4, %q5;", True),
     ],
 )  # fmt: skip
-def test_a_branch_divides_the_warps_that_it_splits_and_no_others(divided: str, others: str, warns: bool) -> None:
+def test_a_branch_divides_the_warps_that_it_splits_and_no_others(divider: str, remainder: str, warns: bool) -> None:
     body = (
-        f".reg .pred %q<6>;\n{divided}@%p0 bra ONE;\n{others}\n@%p1 bra OUT;\nbar.sync 1, 128;\nbra OUT;\n"
+        f".reg .pred %q<6>;\n{divider}@%p0 bra ONE;\n{remainder}\n@%p1 bra OUT;\nbar.sync 1, 128;\nbra OUT;\n"
         "ONE: mov.b32 %r9, 1;\nOUT:"
     )
-    found = [f for f in report(f"{body} st.global.b32 [%rd7], %r0;") if f.startswith("PTX0601")]
-    assert bool(found) is warns
+    findings = [f for f in report(f"{body} st.global.b32 [%rd7], %r0;") if f.startswith("PTX0601")]
+    assert bool(findings) is warns
 
 
 _CONSTANTS = "mov.u32 %r10, 0;\nmov.u32 %r11, 31;\n"
@@ -218,8 +218,8 @@ _REST = (
 )  # fmt: skip
 def test_a_register_that_holds_a_constant_on_every_path_is_that_constant(constants: str, warns: bool) -> None:
     start = ".reg .pred %q<2>;\nmov.u32 %r0, %tid.x;\nshr.u32 %r1, %r0, 5;\nmov.u32 %r12, 4;\n"
-    found = [f for f in report(start + constants + _REST) if f.startswith("PTX0601")]
-    assert bool(found) is warns
+    findings = [f for f in report(start + constants + _REST) if f.startswith("PTX0601")]
+    assert bool(findings) is warns
 
 
 def test_a_guard_that_is_not_declared_does_not_keep_the_rest_from_being_checked() -> None:

@@ -36,10 +36,10 @@ VALUES = [
 @pytest.mark.parametrize("text", VALUES)
 def test_ptxas_agrees(text: str) -> None:
     source = f"{HEADER}{text}\n"
-    found = [d for d in check(parse(source)) if d.severity is Severity.ERROR]
-    refused = [d for d in validate(source) if d.severity is Severity.ERROR]
-    assert bool(found) == bool(refused), (found, refused)
-    assert [d.code for d in found] in ([], ["PTX0412"])
+    findings = [d for d in check(parse(source)) if d.severity is Severity.ERROR]
+    rejections = [d for d in validate(source) if d.severity is Severity.ERROR]
+    assert bool(findings) == bool(rejections), (findings, rejections)
+    assert [d.code for d in findings] in ([], ["PTX0412"])
 
 
 @pytest.mark.parametrize(
@@ -54,5 +54,5 @@ def test_ptxas_agrees(text: str) -> None:
     ],
 )
 def test_message(text: str, message: str) -> None:
-    (found,) = check(parse(f"{HEADER}{text}\n"))
-    assert message in found.message
+    (finding,) = check(parse(f"{HEADER}{text}\n"))
+    assert message in finding.message

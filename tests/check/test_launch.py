@@ -20,10 +20,12 @@ from pyptx.parser import parse
     ],
 )
 def test_setmaxnreg_may_be_ignored_where_nothing_fixes_the_register_count(directives: str, why: str | None) -> None:
-    found = check(
+    findings = check(
         parse(
             f".version 9.0\n.target sm_90a\n.address_size 64\n.visible .entry k() {directives}\n"
             "{ setmaxnreg.inc.sync.aligned.u32 232; ret; }\n"
         )
     )
-    assert [(d.code, d.message) for d in found] == ([("PTX0612", f"`setmaxnreg` may be ignored: {why}")] if why else [])
+    assert [(d.code, d.message) for d in findings] == (
+        [("PTX0612", f"`setmaxnreg` may be ignored: {why}")] if why else []
+    )

@@ -76,15 +76,15 @@ def seconds(text: str) -> float:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_time_grows_no_faster_than_the_text(shape: str) -> None:
-    few, many = SHAPES[shape](300), SHAPES[shape](2400)
-    assert seconds(many) < 4 * (len(many) / len(few)) * max(seconds(few), 0.004)
+    small, large = SHAPES[shape](300), SHAPES[shape](2400)
+    assert seconds(large) < 4 * (len(large) / len(small)) * max(seconds(small), 0.004)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_places_of_findings_exist(shape: str) -> None:
     text = SHAPES[shape](5000 if "digits" in shape else 50)
     count = text.count("\n") + 1
-    assert all(0 < found.line <= count for found in check(parse(text, recover=True)[0]))
+    assert all(0 < finding.line <= count for finding in check(parse(text, recover=True)[0]))
 
 
 def test_a_range_of_more_labels_than_there_are() -> None:

@@ -124,7 +124,7 @@ _SCALED = (
 
 
 @pytest.mark.parametrize(
-    ("line", "target", "found"),
+    ("line", "target", "expected"),
     [
         (_SCALED, "sm_120a", []),
         ("st.bulk.weak.shared::cta [tile], 64, 0;", "sm_100a", ["PTX0202 1"]),
@@ -132,12 +132,14 @@ _SCALED = (
         ("st.bulk [tile], 64, 0;", "sm_100a", []),
     ],
 )
-def test_newer_instructions(line: str, target: str, found: list[str]) -> None:
-    assert report(line, target, "8.7") == found
+def test_newer_instructions(line: str, target: str, expected: list[str]) -> None:
+    assert report(line, target, "8.7") == expected
     text = HEADER.format(target=target, version="8.7") + f"{line}\nret;\n}}\n"
-    assert bool(found) == any(d.severity is Severity.ERROR for d in validate(text))
+    assert bool(expected) == any(d.severity is Severity.ERROR for d in validate(text))
 
 
 def test_one_operand_is_singular() -> None:
-    (found,) = check(parse(".version 8.6\n.target sm_90\n.func f() { .reg .b32 %r0; activemask.b32 %r0, %r0; ret; }\n"))
-    assert found.message == "`activemask.b32` takes 1 operand, found 2"
+    (finding,) = check(
+        parse(".version 8.6\n.target sm_90\n.func f() { .reg .b32 %r0; activemask.b32 %r0, %r0; ret; }\n")
+    )
+    assert finding.message == "`activemask.b32` takes 1 operand, found 2"

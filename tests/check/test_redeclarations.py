@@ -57,10 +57,10 @@ FUNCTIONS = [(f"{a} .func f();", f"{b} .func f(){{ret;}}") for a, b in product(L
 @pytest.mark.parametrize(("first", "second"), PROTOTYPES + VARIABLES + FUNCTIONS)
 def test_ptxas_agrees(first: str, second: str) -> None:
     text = f"{HEADER}{first}\n{second}\n"
-    found = [d for d in check(parse(text)) if d.severity is Severity.ERROR]
-    refused = [d for d in validate(text) if d.severity is Severity.ERROR]
-    assert bool(found) == bool(refused), (found, refused)
-    assert all(d.line >= len(HEADER.splitlines()) + 1 for d in found)
+    findings = [d for d in check(parse(text)) if d.severity is Severity.ERROR]
+    rejections = [d for d in validate(text) if d.severity is Severity.ERROR]
+    assert bool(findings) == bool(rejections), (findings, rejections)
+    assert all(d.line >= len(HEADER.splitlines()) + 1 for d in findings)
 
 
 @pytest.mark.parametrize(
@@ -79,11 +79,11 @@ def test_ptxas_agrees(first: str, second: str) -> None:
     ],
 )
 def test_message(text: str, message: str) -> None:
-    (found,) = check(parse(f"{HEADER}{text}\n"))
-    assert message in found.message
+    (finding,) = check(parse(f"{HEADER}{text}\n"))
+    assert message in finding.message
 
 
 def test_the_definition_is_the_one_that_counts() -> None:
     text = ".extern .global .b32 g[];\n.visible .global .b32 g[4];\n.visible .global .b32 g[4];"
-    (found,) = check(parse(HEADER + text))
-    assert found.code == "PTX0402"
+    (finding,) = check(parse(HEADER + text))
+    assert finding.code == "PTX0402"

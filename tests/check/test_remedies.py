@@ -11,14 +11,14 @@ from pyptx.parser import parse
 from tests.check.report import HEADER
 
 
-def remedy(body: str, where: str = "sm_90a") -> str | None:
+def remedy(body: str, target: str = "sm_90a") -> str | None:
     """Return the help of the first finding in a kernel."""
-    text = HEADER.format(target=where, version="8.6") + body + "\n    ret;\n}\n"
+    text = HEADER.format(target=target, version="8.6") + body + "\n    ret;\n}\n"
     return check(parse(text))[0].help
 
 
 @pytest.mark.parametrize(
-    ("line", "proposed"),
+    ("line", "proposal"),
     [
         ("mul.wied.u32 %rd0, %r1, 4;", "mul.wide.u32"),
         ("mul.F32 %f0, %f1, %f2;", "mul.f32"),
@@ -34,18 +34,18 @@ def remedy(body: str, where: str = "sm_90a") -> str | None:
         ("cp.async.bulk.commit_grp;", "cp.async.bulk.commit_group"),
     ],
 )
-def test_a_misspelled_instruction_gets_the_legal_one(line: str, proposed: str) -> None:
-    found = remedy(line)
-    assert found is not None
-    assert found.startswith(f"did you mean `{proposed}`")
+def test_a_misspelled_instruction_gets_the_legal_one(line: str, proposal: str) -> None:
+    remedy_text = remedy(line)
+    assert remedy_text is not None
+    assert remedy_text.startswith(f"did you mean `{proposal}`")
 
 
 def test_a_proposal_takes_the_operands_that_are_there() -> None:
     words = tuple("sync.aligned.m16n8k32.row.col.f32.f16.f16.f32".split("."))
     dense = suggest_corrections("mma", words, 4, find_target("sm_90a"), (8, 6))
-    assert {proposed[2] for proposed in dense} == {"m16n8k8", "m16n8k16"}
+    assert {proposal[2] for proposal in dense} == {"m16n8k8", "m16n8k16"}
     sparse = suggest_corrections("mma", words, 6, find_target("sm_90a"), (8, 6))
-    assert {proposed[0] for proposed in sparse} == {"sp", "sp::ordered_metadata"}
+    assert {proposal[0] for proposal in sparse} == {"sp", "sp::ordered_metadata"}
 
 
 def test_a_proposal_exists_on_the_target() -> None:

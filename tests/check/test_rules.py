@@ -13,9 +13,9 @@ from tests.messages import assert_message
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
 def test_the_wrong_example_is_reported_and_the_right_one_is_clean(rule: Rule) -> None:
-    found = [d for d in check(parse(rule.wrong), unused=True) if d.code == rule.code]
-    assert found, f"{rule.code} is not reported"
-    assert all(d.line > 0 for d in found)
+    findings = [d for d in check(parse(rule.wrong), unused=True) if d.code == rule.code]
+    assert findings, f"{rule.code} is not reported"
+    assert all(d.line > 0 for d in findings)
     assert_message("check", rule.code, render(check(parse(rule.wrong), unused=True), rule.wrong))
     assert [d.message for d in check(parse(rule.right)) if d.severity is Severity.ERROR] == []
     assert rule.code not in [d.code for d in check(parse(rule.right), unused=True)]

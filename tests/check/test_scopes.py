@@ -22,5 +22,5 @@ FRAME = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() {{\n
     ],
 )
 def test_marks_pair_across_blocks(body: str, lines: list[int]) -> None:
-    found = [(one.code, one.line) for one in check(parse(FRAME.format(body)))]
-    assert sorted(found) == [("PTX0640", line) for line in lines]
+    findings = [(finding.code, finding.line) for finding in check(parse(FRAME.format(body)))]
+    assert sorted(findings) == [("PTX0640", line) for line in lines]

@@ -28,9 +28,9 @@ KERNEL = """\
 
 
 @pytest.mark.parametrize(
-    ("target", "own", "lines"),
+    ("target", "static_bytes", "lines"),
     [("sm_90", 1197, []), ("sm_90", 1198, [4]), ("sm_90", 2000, [10]), ("sm_90a", 1198, []), ("sm_90a", 20000, [10])],
 )
-def test_the_bytes_of_what_a_kernel_names(target: str, own: int, lines: list[int]) -> None:
-    found = [d for d in check(parse(KERNEL.format(target=target, own=own))) if d.code == "PTX0620"]
-    assert [d.line for d in found] == lines
+def test_the_bytes_of_what_a_kernel_names(target: str, static_bytes: int, lines: list[int]) -> None:
+    findings = [d for d in check(parse(KERNEL.format(target=target, own=static_bytes))) if d.code == "PTX0620"]
+    assert [d.line for d in findings] == lines

@@ -38,8 +38,7 @@ CASES: list[tuple[str, list[str]]] = [
 
 @pytest.mark.parametrize(("body", "findings"), CASES)
 def test_names(body: str, findings: list[str]) -> None:
-    found = [f for f in report(body) if f[:7] != "PTX0503"]
-    assert found == findings
+    assert [f for f in report(body) if f[:7] != "PTX0503"] == findings
 
 
 @pytest.mark.parametrize(("body", "findings"), CASES)
@@ -115,12 +114,12 @@ def test_a_pragma_is_available(version: str, target: str, pragma: str, codes: li
 
 def test_a_guard_is_pointed_at() -> None:
     text = HEADER.format(target="sm_90a", version="8.6") + "@!%r1 ret;\n@%p9 ret;\n    ret;\n}\n"
-    found = [(d.code, d.origin) for d in check(parse(text)) if d.code < "PTX0500"]
-    assert found == [("PTX0206", Span(BODY_LINE, 1, 5)), ("PTX0401", Span(BODY_LINE + 1, 1, 4))]
+    findings = [(d.code, d.origin) for d in check(parse(text)) if d.code < "PTX0500"]
+    assert findings == [("PTX0206", Span(BODY_LINE, 1, 5)), ("PTX0401", Span(BODY_LINE + 1, 1, 4))]
 
 
 def test_a_second_declaration_names_the_line_of_the_first() -> None:
     text = ".version 8.6\n.target sm_90\n.address_size 64\n.entry k() {\n.reg .b32 x;\n.reg .f32 y, x;\nret; }\n"
-    found = check(parse(text))[0]
-    assert (found.line, found.col) == (6, 14)
-    assert found.message == "register `x` is already declared in this block, in line 5"
+    finding = check(parse(text))[0]
+    assert (finding.line, finding.col) == (6, 14)
+    assert finding.message == "register `x` is already declared in this block, in line 5"

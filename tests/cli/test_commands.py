@@ -39,7 +39,7 @@ UNPARSED = GOOD.replace("%f3, %f2, %f1;", "%f3, %f2, ;")
 
 
 def pyptx(*arguments: str, stdin: str | bytes = "", cwd: Path = ROOT, **env: str) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "pyptx", *arguments],
         input=stdin.encode() if isinstance(stdin, str) else stdin,
         capture_output=True,
@@ -47,12 +47,14 @@ def pyptx(*arguments: str, stdin: str | bytes = "", cwd: Path = ROOT, **env: str
         env={**os.environ, "PYTHONPATH": str(ROOT), **env},
         timeout=120,
     )
-    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+    return subprocess.CompletedProcess(
+        process.args, process.returncode, process.stdout.decode(), process.stderr.decode()
+    )
 
 
 def test_a_clean_file_says_nothing_and_succeeds() -> None:
-    done = pyptx("check", GEMM)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    result = pyptx("check", GEMM)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
 
 @pytest.mark.parametrize(
@@ -62,48 +64,48 @@ def test_a_clean_file_says_nothing_and_succeeds() -> None:
 )
 def test_a_broken_file_is_reported_with_its_place(tmp_path: Path, text: str, line: int, code: str, word: str) -> None:
     (tmp_path / "a.ptx").write_text(text)
-    done = pyptx("check", "a.ptx", cwd=tmp_path)
-    assert done.returncode == 1
-    first = done.stdout.splitlines()[0]
+    result = pyptx("check", "a.ptx", cwd=tmp_path)
+    assert result.returncode == 1
+    first = result.stdout.splitlines()[0]
     assert first.startswith(f"a.ptx:{line}:")
     assert f"error[{code}" in first
     assert word in first
-    assert "^" in done.stdout
-    assert done.stdout.splitlines()[-1] == "1 error in 1 file"
+    assert "^" in result.stdout
+    assert result.stdout.splitlines()[-1] == "1 error in 1 file"
 
 
 def test_several_files_are_all_checked(tmp_path: Path) -> None:
     (tmp_path / "a.ptx").write_text(UNSPELLED)
     (tmp_path / "b.ptx").write_text(GOOD)
     (tmp_path / "c.ptx").write_text(UNDECLARED)
-    done = pyptx("check", "a.ptx", "b.ptx", "c.ptx", cwd=tmp_path)
-    assert done.returncode == 1
-    assert [line.split(":")[0] for line in done.stdout.splitlines() if "error[" in line] == ["a.ptx", "c.ptx"]
-    assert done.stdout.splitlines()[-1] == "2 errors in 3 files"
+    result = pyptx("check", "a.ptx", "b.ptx", "c.ptx", cwd=tmp_path)
+    assert result.returncode == 1
+    assert [line.split(":")[0] for line in result.stdout.splitlines() if "error[" in line] == ["a.ptx", "c.ptx"]
+    assert result.stdout.splitlines()[-1] == "2 errors in 3 files"
 
 
 def test_json_is_one_document_with_plain_values(tmp_path: Path) -> None:
     (tmp_path / "a.ptx").write_text(UNDECLARED)
     (tmp_path / "b.ptx").write_text(GOOD)
-    done = pyptx("check", "--json", "a.ptx", "b.ptx", cwd=tmp_path)
-    assert done.returncode == 1
-    a, b = json.loads(done.stdout)
+    result = pyptx("check", "--json", "a.ptx", "b.ptx", cwd=tmp_path)
+    assert result.returncode == 1
+    a, b = json.loads(result.stdout)
     assert (b["file"], b["diagnostics"]) == ("b.ptx", [])
-    (found,) = a["diagnostics"]
-    assert (found["file"], found["line"], found["severity"]) == ("a.ptx", 13, "error")
-    assert UNDECLARED.splitlines()[12][found["col"] - 1 :][: found["length"]] == "%g1"
+    (finding,) = a["diagnostics"]
+    assert (finding["file"], finding["line"], finding["severity"]) == ("a.ptx", 13, "error")
+    assert UNDECLARED.splitlines()[12][finding["col"] - 1 :][: finding["length"]] == "%g1"
 
 
 def test_standard_input_is_a_file_too() -> None:
-    done = pyptx("check", "-", stdin=UNSPELLED)
-    assert done.returncode == 1
-    assert done.stdout.startswith("<stdin>:13:")
+    result = pyptx("check", "-", stdin=UNSPELLED)
+    assert result.returncode == 1
+    assert result.stdout.startswith("<stdin>:13:")
 
 
 def test_another_target_can_be_asked_for() -> None:
-    done = pyptx("check", "--target", "sm_80", GEMM)
-    assert done.returncode == 1
-    assert "error[PTX03" in done.stdout
+    result = pyptx("check", "--target", "sm_80", GEMM)
+    assert result.returncode == 1
+    assert "error[PTX03" in result.stdout
 
 
 @pytest.mark.parametrize("command", ["check", "fmt", "info", "sass"])
@@ -125,44 +127,44 @@ def test_what_cannot_be_read_is_one_line_and_status_2(
 ) -> None:
     if content is not None:
         (tmp_path / "a.ptx").write_bytes(content)
-    done = pyptx(command, "a.ptx", cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.startswith("pyptx: a.ptx:")
-    assert reason in done.stderr
-    assert done.stderr.count("\n") == 1
+    result = pyptx(command, "a.ptx", cwd=tmp_path)
+    assert result.returncode == 2
+    assert result.stderr.startswith("pyptx: a.ptx:")
+    assert reason in result.stderr
+    assert result.stderr.count("\n") == 1
 
 
 def test_a_directory_is_refused(tmp_path: Path) -> None:
-    done = pyptx("check", str(tmp_path))
-    assert done.returncode == 2
-    assert "is a directory" in done.stderr
+    result = pyptx("check", str(tmp_path))
+    assert result.returncode == 2
+    assert "is a directory" in result.stderr
 
 
 def test_an_unreadable_file_does_not_hide_the_others(tmp_path: Path) -> None:
     (tmp_path / "a.ptx").write_text(UNSPELLED)
-    done = pyptx("check", "missing.ptx", "a.ptx", cwd=tmp_path)
-    assert done.returncode == 2
-    assert "a.ptx:13:" in done.stdout
+    result = pyptx("check", "missing.ptx", "a.ptx", cwd=tmp_path)
+    assert result.returncode == 2
+    assert "a.ptx:13:" in result.stdout
 
 
 @pytest.mark.parametrize(
     "arguments", [[], ["chekc", "a.ptx"], ["check"], ["check", "--target", "sm_hopper", "-"], ["fmt", "--write", "-"]]
 )
 def test_wrong_usage_is_status_2(arguments: list[str]) -> None:
-    done = pyptx(*arguments, stdin=GOOD)
-    assert done.returncode == 2
-    assert done.stderr
-    assert "Traceback" not in done.stderr
+    result = pyptx(*arguments, stdin=GOOD)
+    assert result.returncode == 2
+    assert result.stderr
+    assert "Traceback" not in result.stderr
 
 
-def test_no_colour_where_nobody_reads() -> None:
+def test_no_color_where_nobody_reads() -> None:
     assert "\x1b" not in pyptx("check", "-", stdin=UNSPELLED).stdout
 
 
 @pytest.mark.parametrize(
-    ("environment", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
+    ("environment", "has_color"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
 )
-def test_a_terminal_gets_colour_unless_it_says_no(environment: dict[str, str], coloured: bool) -> None:
+def test_a_terminal_gets_color_unless_it_says_no(environment: dict[str, str], has_color: bool) -> None:
     mine, theirs = os.openpty()
     env = {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | {"TERM": "xterm"} | environment
     process = subprocess.Popen(
@@ -170,9 +172,9 @@ def test_a_terminal_gets_colour_unless_it_says_no(environment: dict[str, str], c
     )
     process.communicate(UNSPELLED.encode(), timeout=60)
     os.close(theirs)
-    shown = os.read(mine, 65536)
+    output = os.read(mine, 65536)
     os.close(mine)
-    assert (b"\x1b[" in shown) is coloured
+    assert (b"\x1b[" in output) is has_color
 
 
 def test_a_reader_that_leaves_is_no_error() -> None:
@@ -191,18 +193,18 @@ def test_a_reader_that_leaves_is_no_error() -> None:
 def test_control_c_ends_it_quietly(tmp_path: Path) -> None:
     pipe = tmp_path / "a.ptx"
     os.mkfifo(pipe)
-    heard = [sys.executable, "-c", _HEARS_CONTROL_C, "check", pipe]
-    with subprocess.Popen(heard, stderr=subprocess.PIPE, cwd=ROOT) as process:
-        writer = _opened_by_both(pipe, process)
+    command = [sys.executable, "-c", _HEARS_CONTROL_C, "check", pipe]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, cwd=ROOT) as process:
+        writer = _open_with_reader(pipe, process)
         try:
-            errors = _interrupted(process)
+            errors = _interrupt(process)
         finally:
             process.kill()
             os.close(writer)
     assert (process.returncode, errors) == (130, b"")
 
 
-def _interrupted(process: subprocess.Popen[bytes]) -> bytes:
+def _interrupt(process: subprocess.Popen[bytes]) -> bytes:
     """Send Control-C until the command ends, and return what it says. One that arrives between opening a file and
     reading it is noted by Python, but only another one ends the read."""
     for _ in range(60):
@@ -219,7 +221,7 @@ _HEARS_CONTROL_C = (
 """A shell that starts the tests in the background lets its children ignore Control-C."""
 
 
-def _opened_by_both(pipe: Path, process: subprocess.Popen[bytes]) -> int:
+def _open_with_reader(pipe: Path, process: subprocess.Popen[bytes]) -> int:
     """Open a pipe to write once the command has opened it to read: then it is in the middle of its work."""
     while process.poll() is None:
         with suppress(OSError):  # nobody reads yet
@@ -231,10 +233,10 @@ def _opened_by_both(pipe: Path, process: subprocess.Popen[bytes]) -> int:
 
 def test_fmt_prints_the_same_tokens_and_comments_and_is_stable(tmp_path: Path) -> None:
     ugly = GOOD.replace("    mul.f32 %f3,", "mul.f32   %f3\t ,").replace("\n", "\r\n")
-    once = pyptx("fmt", "-", stdin=ugly)
-    assert once.returncode == 0
-    assert "".join(once.stdout.split()) == "".join(GOOD.split())
-    assert once.stdout == pyptx("fmt", "-", stdin=once.stdout).stdout
+    first = pyptx("fmt", "-", stdin=ugly)
+    assert first.returncode == 0
+    assert "".join(first.stdout.split()) == "".join(GOOD.split())
+    assert first.stdout == pyptx("fmt", "-", stdin=first.stdout).stdout
 
 
 def test_fmt_check_diff_and_write(tmp_path: Path) -> None:
@@ -242,11 +244,11 @@ def test_fmt_check_diff_and_write(tmp_path: Path) -> None:
     ugly = GOOD.replace("    mul.f32", "  mul.f32  ")
     file.write_text(ugly)
     file.chmod(0o640)
-    named = pyptx("fmt", "--check", "a.ptx", cwd=tmp_path)
-    assert (named.returncode, named.stdout) == (1, "a.ptx\n")
-    shown = pyptx("fmt", "--diff", "a.ptx", cwd=tmp_path)
-    assert shown.returncode == 1
-    assert "-  mul.f32   %f3" in shown.stdout
+    check = pyptx("fmt", "--check", "a.ptx", cwd=tmp_path)
+    assert (check.returncode, check.stdout) == (1, "a.ptx\n")
+    diff = pyptx("fmt", "--diff", "a.ptx", cwd=tmp_path)
+    assert diff.returncode == 1
+    assert "-  mul.f32   %f3" in diff.stdout
     assert file.read_text() == ugly
     assert pyptx("fmt", "--write", "a.ptx", cwd=tmp_path).returncode == 0
     assert file.read_text() == pyptx("fmt", "-", stdin=ugly).stdout
@@ -257,16 +259,16 @@ def test_fmt_check_diff_and_write(tmp_path: Path) -> None:
 
 def test_fmt_leaves_a_file_with_syntax_errors_alone(tmp_path: Path) -> None:
     (tmp_path / "a.ptx").write_text(UNPARSED)
-    done = pyptx("fmt", "--write", "a.ptx", cwd=tmp_path)
-    assert done.returncode == 1
-    assert "a.ptx:13:" in done.stderr
+    result = pyptx("fmt", "--write", "a.ptx", cwd=tmp_path)
+    assert result.returncode == 1
+    assert "a.ptx:13:" in result.stderr
     assert (tmp_path / "a.ptx").read_text() == UNPARSED
 
 
 def test_info_counts_what_is_there() -> None:
-    done = pyptx("info", "--json", "--ptx-only", GEMM)
-    assert done.returncode == 0
-    (info,) = json.loads(done.stdout)
+    result = pyptx("info", "--json", "--ptx-only", GEMM)
+    assert result.returncode == 0
+    (info,) = json.loads(result.stdout)
     (entry,) = [f for f in info["functions"] if f["entry"]]
     assert (entry["name"], info["version"], info["target"]) == ("hopper_gemm", "8.0", ["sm_90a"])
     assert [p["name"] for p in entry["parameters"]] == ["a_map", "b_map", "d", "n", "k_tiles"]
@@ -287,38 +289,38 @@ def test_info_reports_syntax_errors_and_goes_on(tmp_path: Path) -> None:
 
 
 def test_info_of_no_file_prints_nothing() -> None:
-    done = pyptx("info", "none.ptx")
-    assert (done.returncode, done.stdout) == (2, "")
+    result = pyptx("info", "none.ptx")
+    assert (result.returncode, result.stdout) == (2, "")
 
 
 def test_info_shows_resources_when_the_tools_are_there() -> None:
-    done = pyptx("info", "--json", GEMM)
-    (info,) = json.loads(done.stdout)
+    result = pyptx("info", "--json", GEMM)
+    (info,) = json.loads(result.stdout)
     assert info["resources"]["hopper_gemm"]["registers"] == 168
     assert "168" in pyptx("info", GEMM).stdout
 
 
 def test_sass_prints_machine_code() -> None:
-    done = pyptx("sass", GEMM)
-    assert done.returncode == 0
-    assert "HGMMA.64x128x16.F32.BF16" in done.stdout
+    result = pyptx("sass", GEMM)
+    assert result.returncode == 0
+    assert "HGMMA.64x128x16.F32.BF16" in result.stdout
 
 
 def test_sass_reports_what_the_assembler_says(tmp_path: Path) -> None:
     (tmp_path / "a.ptx").write_text(UNSPELLED)
-    done = pyptx("sass", "a.ptx", cwd=tmp_path)
-    assert done.returncode == 1
-    assert "a.ptx:13:" in done.stderr
+    result = pyptx("sass", "a.ptx", cwd=tmp_path)
+    assert result.returncode == 1
+    assert "a.ptx:13:" in result.stderr
 
 
 def test_explain_prints_a_rule_and_lists_them_all() -> None:
-    listed = pyptx("explain")
-    assert listed.returncode == 0
-    code = listed.stdout.split()[0]
+    index = pyptx("explain")
+    assert index.returncode == 0
+    code = index.stdout.split()[0]
     page = pyptx("explain", code.lower())
     assert page.stdout.startswith(f"{code}: ")
     assert pyptx("explain", "PTX9999").returncode == 2
     assert pyptx("explain", "data").stderr == "pyptx: data: no such code; `pyptx explain` lists them\n"
     rules: list[dict[str, Any]] = json.loads(pyptx("explain", "--json").stdout)
     assert {"code", "title", "why", "wrong", "right", "severity"} == set(rules[0])
-    assert len(rules) == len(listed.stdout.splitlines())
+    assert len(rules) == len(index.stdout.splitlines())

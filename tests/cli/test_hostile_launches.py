@@ -33,7 +33,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-def drawn(draw: random.Random) -> list[str]:
+def draw_words(draw: random.Random) -> list[str]:
     """Return words of a command line, most of which mean something."""
     words = [draw.choice(FILES[:2] if draw.random() < 0.8 else FILES)]
     if draw.random() < 0.6:
@@ -60,7 +60,7 @@ def test_random_launches_end_with_a_status_and_a_line(
     (tmp_path / "exits.py").write_text("raise SystemExit(3)\n")
     draw, statuses = random.Random(seed), set[int]()
     for _ in range(RUNS):
-        words = drawn(draw)
+        words = draw_words(draw)
         try:
             status = main(["sim", *words])
         except SystemExit as stop:

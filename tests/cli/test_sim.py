@@ -114,8 +114,8 @@ def pyptx(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytes
             status = main(["sim", *words])
         except SystemExit as stop:
             status = int(stop.code or 0)
-        printed = capsys.readouterr()
-        return Run(status, printed.out, printed.err)
+        output = capsys.readouterr()
+        return Run(status, output.out, output.err)
 
     return run
 
@@ -123,12 +123,12 @@ def pyptx(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytes
 def test_arrays_are_read_scaled_and_saved(pyptx: Command, tmp_path: Path) -> None:
     data = np.linspace(-3, 3, 256, dtype=np.float32)
     np.save(tmp_path / "in.npy", data)
-    done = pyptx(
+    result = pyptx(
         "scale.ptx", "--grid", "2", "--block", "128", "--arg", "f32[256]=in.npy", "--arg", "f32=2", "--save",
         "0=out.npy",
     )  # fmt: skip
-    assert (done.status, done.err) == (0, "")
-    assert "256 threads" in done.out
+    assert (result.status, result.err) == (0, "")
+    assert "256 threads" in result.out
     assert np.array_equal(np.load(tmp_path / "out.npy"), data * np.float32(2))
 
 
@@ -149,8 +149,8 @@ def test_arrays_are_filled_as_asked_for(pyptx: Command, tmp_path: Path, spec: st
 
 
 def test_random_arrays_are_the_same_until_another_seed_is_named(pyptx: Command, tmp_path: Path) -> None:
-    def values(spec: str, *more: str) -> Array:
-        words = ("copy.ptx", "--block", "512", "--arg", spec, "--arg", "b32[512]=zeros", "--save", "to=o.npy", *more)
+    def values(spec: str, *options: str) -> Array:
+        words = ("copy.ptx", "--block", "512", "--arg", spec, "--arg", "b32[512]=zeros", "--save", "to=o.npy", *options)
         assert pyptx(*words).status == 0
         return np.load(tmp_path / "o.npy").view("f4")
 
@@ -176,15 +176,15 @@ def test_the_array_of_a_tensor_map_is_saved_and_compared(pyptx: Command, tmp_pat
 
 
 def test_an_unexpected_result_is_named_with_its_place(pyptx: Command, tmp_path: Path) -> None:
-    wanted = np.arange(32, dtype=np.float32) * 2
-    np.save(tmp_path / "ref.npy", wanted)
+    expected = np.arange(32, dtype=np.float32) * 2
+    np.save(tmp_path / "ref.npy", expected)
     words = ("scale.ptx", "--block", "32", "--arg", "f32[32]=arange", "--arg", "f32=2", "--expect", "data=ref.npy")
     assert pyptx(*words).status == 0
-    wanted[7] += 0.5
-    np.save(tmp_path / "ref.npy", wanted)
-    done = pyptx(*words)
-    assert done.status == 1
-    assert "differs from ref.npy in 1 of 32 elements, first [7]: found 14.0, expected 14.5" in done.err
+    expected[7] += 0.5
+    np.save(tmp_path / "ref.npy", expected)
+    result = pyptx(*words)
+    assert result.status == 1
+    assert "differs from ref.npy in 1 of 32 elements, first [7]: found 14.0, expected 14.5" in result.err
     assert pyptx(*words, "--tolerance", "0.02").status == 0
 
 
@@ -208,52 +208,52 @@ def test_expected_files_hold_numbers_or_the_bits_of_small_floats(
 
 
 def test_hazards_are_reported_with_both_places(pyptx: Command) -> None:
-    done = pyptx("racy.ptx", "--block", "64", "--arg", "u32[4]=zeros")
-    assert done.status == 1
-    assert re.search(r"racy\.ptx:\d+:\d+: error\[PTX09\d\d\]", done.err)
-    assert "^" in done.err
-    assert re.search(r"error\[PTX0901\].* `\w+`(\+\d+)? of CTA 0", done.err)
-    assert re.search(r"the other place: .* at racy\.ptx:\d+:\d+", done.err)
+    result = pyptx("racy.ptx", "--block", "64", "--arg", "u32[4]=zeros")
+    assert result.status == 1
+    assert re.search(r"racy\.ptx:\d+:\d+: error\[PTX09\d\d\]", result.err)
+    assert "^" in result.err
+    assert re.search(r"error\[PTX0901\].* `\w+`(\+\d+)? of CTA 0", result.err)
+    assert re.search(r"the other place: .* at racy\.ptx:\d+:\d+", result.err)
     assert pyptx("racy.ptx", "--block", "64", "--arg", "u32[4]=zeros", "--check", "none").status == 0
 
 
 def test_a_hang_is_explained(pyptx: Command) -> None:
-    done = pyptx("hangs.ptx", "--block", "64", "--arg", "u32[4]=zeros")
-    assert done.status == 1
-    assert "hangs.ptx:" in done.err
-    assert "bar.sync" in done.err
+    result = pyptx("hangs.ptx", "--block", "64", "--arg", "u32[4]=zeros")
+    assert result.status == 1
+    assert "hangs.ptx:" in result.err
+    assert "bar.sync" in result.err
 
 
 def test_an_endless_loop_ends(pyptx: Command) -> None:
-    done = pyptx("loops.ptx", "--max-steps", "1000")
-    assert done.status == 1
-    assert "1000" in done.err
+    result = pyptx("loops.ptx", "--max-steps", "1000")
+    assert result.status == 1
+    assert "1000" in result.err
 
 
 def test_the_first_failing_seed_is_printed_with_its_command(pyptx: Command) -> None:
     words = ("racy.ptx", "--block", "64", "--arg", "u32[4]=zeros", "--schedule", "random", "--repeat", "5")
-    done = pyptx(*words, "--seed", "3")
-    assert done.status == 1
-    said = next(line for line in done.err.splitlines() if line.startswith("seed "))
-    command = shlex.split(said.partition("to repeat it: ")[2])
+    result = pyptx(*words, "--seed", "3")
+    assert result.status == 1
+    line = next(line for line in result.err.splitlines() if line.startswith("seed "))
+    command = shlex.split(line.partition("to repeat it: ")[2])
     assert command[:2] == ["pyptx", "sim"]
-    assert command[-2:] == ["--seed", re.findall(r"seed (\d+) failed", said)[0]]
-    again = pyptx(*command[2:])
-    assert again.status == 1
-    assert re.findall(r"PTX09\d\d", again.err)[0] == re.findall(r"PTX09\d\d", done.err)[0]
+    assert command[-2:] == ["--seed", re.findall(r"seed (\d+) failed", line)[0]]
+    repetition = pyptx(*command[2:])
+    assert repetition.status == 1
+    assert re.findall(r"PTX09\d\d", repetition.err)[0] == re.findall(r"PTX09\d\d", result.err)[0]
 
 
 def test_seeds_that_pass_are_counted(pyptx: Command) -> None:
     words = ("copy.ptx", "--block", "32", "--arg", "u32[32]=arange", "--arg", "u32[32]=zeros")
-    done = pyptx(*words, "--schedule", "adversarial", "--repeat", "4")
-    assert done.status == 0
-    assert "4 seeds" in done.out
+    result = pyptx(*words, "--schedule", "adversarial", "--repeat", "4")
+    assert result.status == 0
+    assert "4 seeds" in result.out
 
 
 def test_json_is_one_document(pyptx: Command) -> None:
-    done = pyptx("racy.ptx", "--block", "64", "--arg", "u32[4]=zeros", "--json", "--repeat", "2")
-    assert done.status == 1
-    document = done.document
+    result = pyptx("racy.ptx", "--block", "64", "--arg", "u32[4]=zeros", "--json", "--repeat", "2")
+    assert result.status == 1
+    document = result.document
     (run,) = document["runs"]
     assert (document["entry"], document["failed_seed"], run["ok"]) == ("racy", 0, False)
     assert run["hazards"][0]["code"] == run["diagnostics"][0]["code"]
@@ -263,10 +263,10 @@ def test_json_is_one_document(pyptx: Command) -> None:
 
 def test_statistics_are_printed_and_part_of_the_document(pyptx: Command) -> None:
     words = ("copy.ptx", "--block", "64", "--arg", "u32[64]=arange", "--arg", "u32[64]=zeros", "--stats")
-    done = pyptx(*words)
-    assert done.status == 0
-    assert "not timing" in done.out
-    assert re.search(r"ld\.global\.b32 +global +2 +8 +8 +1\.0×", done.out)
+    result = pyptx(*words)
+    assert result.status == 0
+    assert "not timing" in result.out
+    assert re.search(r"ld\.global\.b32 +global +2 +8 +8 +1\.0×", result.out)
     (run,) = pyptx(*words, "--json").document["runs"]
     assert run["stats"]["accesses"][0]["sectors"] == 8
 
@@ -278,8 +278,8 @@ def test_a_timeline_is_written(pyptx: Command, tmp_path: Path, name: str) -> Non
     assert "copy" in (tmp_path / name).read_text("utf-8")
     (tmp_path / name).unlink()
     (tmp_path / name).mkdir()
-    done = pyptx(*words)
-    assert (done.status, done.err) == (2, f"pyptx: {name}: Is a directory\n")
+    result = pyptx(*words)
+    assert (result.status, result.err) == (2, f"pyptx: {name}: Is a directory\n")
 
 
 def test_a_tensor_map_is_an_argument(pyptx: Command) -> None:
@@ -290,9 +290,9 @@ def test_a_tensor_map_is_an_argument(pyptx: Command) -> None:
     for spec in specs:
         words += ["--arg", spec]
     assert pyptx(*words, "--save", "2=d.npy").status == 0
-    made = np.load("d.npy")
-    assert (made == made[:, :1]).all()
-    assert made.any()
+    copy = np.load("d.npy")
+    assert (copy == copy[:, :1]).all()
+    assert copy.any()
 
 
 def test_a_python_file_that_cannot_run_and_options_that_the_kernel_has_itself(pyptx: Command, tmp_path: Path) -> None:
@@ -304,13 +304,13 @@ def test_a_python_file_that_cannot_run_and_options_that_the_kernel_has_itself(py
         "def own(a, b):\n    ptx.ret()\n"
     )
     for name, words in (("imports.py:f", "No module named 'nothing_of_this_name'"), ("open.py:f", "SyntaxError")):
-        done = pyptx(name)
-        assert (done.status, done.err.count("\n")) == (2, 1)
-        assert words in done.err
+        result = pyptx(name)
+        assert (result.status, result.err.count("\n")) == (2, 1)
+        assert words in result.err
     for option in (("--block", "3"), ("--cluster", "2"), ("--shared", "8"), ("--cooperative",), ("--entry", "x")):
-        done = pyptx("own.py:own", "--arg", "f32[8]=ones", *option)
-        assert (done.status, done.out) == (2, "")
-        assert f"{option[0]} is not for a Python kernel" in done.err
+        result = pyptx("own.py:own", "--arg", "f32[8]=ones", *option)
+        assert (result.status, result.out) == (2, "")
+        assert f"{option[0]} is not for a Python kernel" in result.err
     assert pyptx("own.py:own", "--arg", "f32[8]=ones", "--grid", "2").status == 0
 
 
@@ -322,23 +322,23 @@ def test_the_remedy_for_an_uninitialized_output_is_another_argument(pyptx: Comma
         "    _, pb = ptx.global_ptrs(a, b)\n"
         "    ptx.st(u32, ptx.addr(pb, ptx.special.tid.x() * 4), 1)\n"
     )
-    done = pyptx("part.py:part", "--arg", "u32[64]=ones")
-    assert "part.py:4: warning[PTX0998]: output elements never written: `b`: 32 of 64, the first at [32]" in done.err
-    assert "with values as another --arg" in done.err
-    assert "out=" not in done.err
-    assert "not checked: numerics, unused, dependents;" in done.out
+    result = pyptx("part.py:part", "--arg", "u32[64]=ones")
+    assert "part.py:4: warning[PTX0998]: output elements never written: `b`: 32 of 64, the first at [32]" in result.err
+    assert "with values as another --arg" in result.err
+    assert "out=" not in result.err
+    assert "not checked: numerics, unused, dependents;" in result.out
 
 
 def test_all_schedules_print_a_line_for_each_that_failed(pyptx: Command, tmp_path: Path) -> None:
     words = ("racy.ptx", "--block", "64", "--arg", "u32[64]=zeros", "--schedule", "all", "--repeat", "3")
-    done = pyptx(*words)
-    failed = [line for line in done.err.splitlines() if "to repeat it:" in line]
-    assert (done.status, len(failed)) == (1, 8)
-    assert failed[0].startswith("eager, seed 0 failed (PTX0901")
-    assert "8 of 8 orders failed" in done.err
-    again = pyptx(*shlex.split(failed[-1].partition("to repeat it: ")[2])[2:])
-    assert "schedule adversarial" in again.out
-    assert "to repeat it" in again.err
+    result = pyptx(*words)
+    failures = [line for line in result.err.splitlines() if "to repeat it:" in line]
+    assert (result.status, len(failures)) == (1, 8)
+    assert failures[0].startswith("eager, seed 0 failed (PTX0901")
+    assert "8 of 8 orders failed" in result.err
+    repetition = pyptx(*shlex.split(failures[-1].partition("to repeat it: ")[2])[2:])
+    assert "schedule adversarial" in repetition.out
+    assert "to repeat it" in repetition.err
     document = pyptx(*words, "--json").document
     assert [(run["schedule"], run["seed"]) for run in document["runs"]][:3] == [
         ("eager", 0),
@@ -346,12 +346,12 @@ def test_all_schedules_print_a_line_for_each_that_failed(pyptx: Command, tmp_pat
         ("random", 0),
     ]
     assert all(run["repeat"].startswith("pyptx sim racy.ptx") for run in document["runs"])
-    done = pyptx("scale.ptx", "--block", "4", "--arg", "f32[4]=ones", "--arg", "f32=2", "--schedule", "all")
-    unchecked = ", ".join(name for name in CLASSES if name in OPTIONAL)
-    assert (done.status, done.out) == (
+    result = pyptx("scale.ptx", "--block", "4", "--arg", "f32[4]=ones", "--arg", "f32=2", "--schedule", "all")
+    omissions = ", ".join(name for name in CLASSES if name in OPTIONAL)
+    assert (result.status, result.out) == (
         0,
         "scale: 4 threads, 44 instructions, 12 orders\n"
-        f"covers one input in 12 orders (every schedule); hazards not checked: {unchecked}; not modeled: timing\n",
+        f"covers one input in 12 orders (every schedule); hazards not checked: {omissions}; not modeled: timing\n",
     )
     assert pyptx("scale.ptx", "--block", "2048", "--schedule", "all").status == 2
 
@@ -421,11 +421,11 @@ def test_what_cannot_be_done_is_said_and_is_status_2(
 ) -> None:
     (tmp_path / "bad.npy").write_bytes(b"\x93NUMPY nothing")
     np.save(tmp_path / "three.npy", np.arange(3))
-    done = pyptx(*words)
-    assert (done.status, done.out) == (2, "")
-    assert reason in done.err
-    assert "Traceback" not in done.err
-    assert len(done.err.splitlines()) == 1 or "error[PTX" in done.err
+    result = pyptx(*words)
+    assert (result.status, result.out) == (2, "")
+    assert reason in result.err
+    assert "Traceback" not in result.err
+    assert len(result.err.splitlines()) == 1 or "error[PTX" in result.err
 
 
 VECTORS = str(Path(__file__).parents[2] / "examples" / "kernels" / "vector_add.py")
@@ -437,9 +437,9 @@ def test_a_kernel_of_a_python_file_is_run(pyptx: Command) -> None:
     assert np.array_equal(np.load("c.npy"), np.arange(1000, dtype="f4") + 1.5)
     assert "vector_add.py" in Path("run.html").read_text("utf-8")
     np.save("ref.npy", np.zeros(1000, "f4"))
-    done = pyptx(*words, "--expect", "2=ref.npy", "--repeat", "2")
-    assert done.status == 1
-    assert f"pyptx sim {VECTORS}:make" in done.err
+    result = pyptx(*words, "--expect", "2=ref.npy", "--repeat", "2")
+    assert result.status == 1
+    assert f"pyptx sim {VECTORS}:make" in result.err
 
 
 def test_warnings_are_status_1_with_check_strict_only(pyptx: Command) -> None:
@@ -458,11 +458,11 @@ def test_verbose_lists_what_happened_before_a_hang(pyptx: Command) -> None:
 
 def test_a_python_kernel_takes_its_outputs_with_values_behind_its_inputs(pyptx: Command) -> None:
     words = (str(Path(VECTORS).with_name("histogram.py")) + ":make", "--arg", "u8[400]=7")
-    done = pyptx(*words)
-    assert done.status == 1
-    assert "PTX0913" in done.err
+    result = pyptx(*words)
+    assert result.status == 1
+    assert "PTX0913" in result.err
     assert pyptx(*words, "--arg", "u32[256]=1", "--save", "counts=counts.npy").status == 0
-    assert np.load("counts.npy").tolist() == [1 + 400 * (at == 7) for at in range(256)]
+    assert np.load("counts.npy").tolist() == [1 + 400 * (index == 7) for index in range(256)]
 
 
 BAD_KERNELS: dict[str, tuple[list[str], str]] = {
@@ -478,9 +478,9 @@ BAD_KERNELS: dict[str, tuple[list[str], str]] = {
 
 @pytest.mark.parametrize(("words", "reason"), list(BAD_KERNELS.values()), ids=list(BAD_KERNELS))
 def test_a_python_kernel_that_cannot_be_run_is_status_2(pyptx: Command, words: list[str], reason: str) -> None:
-    done = pyptx(*words)
-    assert (done.status, done.out) == (2, "")
-    assert reason in done.err
+    result = pyptx(*words)
+    assert (result.status, result.out) == (2, "")
+    assert reason in result.err
 
 
 class Harmful:
@@ -492,17 +492,17 @@ class Harmful:
 
 def test_a_pickle_is_not_loaded(pyptx: Command, tmp_path: Path) -> None:
     np.save(tmp_path / "objects.npy", np.array([Harmful(), Harmful()], dtype=object), allow_pickle=True)
-    done = pyptx("copy.ptx", "--arg", "u32[2]=objects.npy", "--arg", "u32[4]=0")
-    assert done.status == 2
-    assert "objects.npy" in done.err
+    result = pyptx("copy.ptx", "--arg", "u32[2]=objects.npy", "--arg", "u32[4]=0")
+    assert result.status == 2
+    assert "objects.npy" in result.err
     assert not (tmp_path / "unpickled").exists()
 
 
 def test_a_file_that_does_not_parse_is_reported_as_check_does(pyptx: Command, tmp_path: Path) -> None:
     (tmp_path / "broken.ptx").write_text(SCALE.replace("%f3, %f2, %f1;", "%f3, %f2, ;"))
-    done = pyptx("broken.ptx")
-    assert done.status == 1
-    assert "broken.ptx:18:" in done.err
+    result = pyptx("broken.ptx")
+    assert result.status == 1
+    assert "broken.ptx:18:" in result.err
 
 
 MAIN = f"""{HEAD}
@@ -529,41 +529,41 @@ LIBRARY = f"""{HEAD}
 
 
 @pytest.fixture
-def linked(tmp_path: Path) -> None:
+def two_files(tmp_path: Path) -> None:
     (tmp_path / "main.ptx").write_text(MAIN)
     (tmp_path / "library.ptx").write_text(LIBRARY)
 
 
-@pytest.mark.usefixtures("linked")
+@pytest.mark.usefixtures("two_files")
 def test_several_files_are_linked(pyptx: Command) -> None:
     words = ("main.ptx", "library.ptx", "--arg", "u32[1]=ones", "--save", "out=out.npy")
-    done = pyptx(*words)
-    assert (done.status, done.err) == (0, "")
+    result = pyptx(*words)
+    assert (result.status, result.err) == (0, "")
     assert np.load("out.npy").tolist() == [0]
     document = pyptx(*words, "--json").document
     assert (document["file"], document["linked"], document["entry"]) == ("main.ptx", ["library.ptx"], "main")
 
 
-@pytest.mark.usefixtures("linked")
+@pytest.mark.usefixtures("two_files")
 def test_a_finding_is_shown_in_its_file_of_several(pyptx: Command) -> None:
-    done = pyptx("main.ptx", "library.ptx", "--block", "64", "--arg", "u32[1]=ones", "--schedule", "random")
-    assert done.status == 1
-    assert "library.ptx:11:5: error[PTX0901]" in done.err
-    assert "st.global.u32 [%a], %t;" in done.err
-    assert "pyptx sim main.ptx library.ptx --block 64" in done.err
+    result = pyptx("main.ptx", "library.ptx", "--block", "64", "--arg", "u32[1]=ones", "--schedule", "random")
+    assert result.status == 1
+    assert "library.ptx:11:5: error[PTX0901]" in result.err
+    assert "st.global.u32 [%a], %t;" in result.err
+    assert "pyptx sim main.ptx library.ptx --block 64" in result.err
 
 
-@pytest.mark.usefixtures("linked")
+@pytest.mark.usefixtures("two_files")
 def test_files_that_do_not_link_are_reported(pyptx: Command, tmp_path: Path) -> None:
-    done = pyptx("library.ptx", "main.ptx", "library.ptx", "--arg", "u32[1]=ones")
-    assert done.status == 1
-    assert "library.ptx:5:1: error[PTX1108]: `fill` is defined here and at library.ptx:5:1" in done.err
+    result = pyptx("library.ptx", "main.ptx", "library.ptx", "--arg", "u32[1]=ones")
+    assert result.status == 1
+    assert "library.ptx:5:1: error[PTX1108]: `fill` is defined here and at library.ptx:5:1" in result.err
     (tmp_path / "wrong.ptx").write_text(HEAD + ".visible .func fill(.param .u32 to) { ret }\n")
-    done = pyptx("main.ptx", "wrong.ptx", "--arg", "u32[1]=ones")
-    assert done.status == 1
-    assert done.err.startswith("wrong.ptx:4:")
-    done = pyptx("main.ptx", "here.py:kernel", "--arg", "u32[1]=ones")
-    assert (done.status, "a Python kernel runs alone" in done.err) == (2, True)
+    result = pyptx("main.ptx", "wrong.ptx", "--arg", "u32[1]=ones")
+    assert result.status == 1
+    assert result.err.startswith("wrong.ptx:4:")
+    result = pyptx("main.ptx", "here.py:kernel", "--arg", "u32[1]=ones")
+    assert (result.status, "a Python kernel runs alone" in result.err) == (2, True)
 
 
 def test_a_launch_that_takes_very_long_says_so_in_a_line_of_standard_error(
@@ -575,23 +575,25 @@ def test_a_launch_that_takes_very_long_says_so_in_a_line_of_standard_error(
     words = ("scale.ptx", "--grid", "512", "--block", "32", "--arg", "f32[16384]=zeros", "--arg", "f32=1")
     with warnings.catch_warnings():
         warnings.simplefilter("default")
-        done = pyptx(*words, "--json")
-    assert done.status == 0
-    assert done.document["runs"][0]["ok"]
-    assert re.fullmatch(r"pyptx: a grid of 512 CTAs of 32 threads needs about .*; Control-C stops the run\n", done.err)
+        result = pyptx(*words, "--json")
+    assert result.status == 0
+    assert result.document["runs"][0]["ok"]
+    assert re.fullmatch(
+        r"pyptx: a grid of 512 CTAs of 32 threads needs about .*; Control-C stops the run\n", result.err
+    )
 
 
 def test_an_array_is_saved_to_the_file_that_is_named_or_not_at_all(pyptx: Command, tmp_path: Path) -> None:
     words = ("scale.ptx", "--arg", "f32[4096]=ones", "--arg", "f32=1", "--save")
     assert pyptx(*words, "0=plain").status == 0
     assert np.load(tmp_path / "plain").shape == (4096,)
-    done = pyptx(*words, "0=/dev/full")
-    assert (done.status, done.err) == (2, "pyptx: /dev/full: No space left on device\n")
+    result = pyptx(*words, "0=/dev/full")
+    assert (result.status, result.err) == (2, "pyptx: /dev/full: No space left on device\n")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
     try:
-        done = pyptx(*words, "0=cut.npy")
+        result = pyptx(*words, "0=cut.npy")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert (done.status, done.err) == (2, "pyptx: cut.npy: File too large\n")
+    assert (result.status, result.err) == (2, "pyptx: cut.npy: File too large\n")
     assert not (tmp_path / "cut.npy").exists()

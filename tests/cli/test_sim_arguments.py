@@ -48,10 +48,10 @@ SPECS: dict[str, tuple[str, str]] = {
 
 @pytest.mark.parametrize(("text", "words"), list(SPECS.values()), ids=list(SPECS))
 def test_an_argument_that_means_nothing_is_refused_in_a_line(text: str, words: str) -> None:
-    with pytest.raises(Unusable) as caught:
+    with pytest.raises(Unusable) as excinfo:
         make_value(parse_argument(text), (0, 0))
-    assert words in str(caught.value)
-    assert len(str(caught.value)) < 400
+    assert words in str(excinfo.value)
+    assert len(str(excinfo.value)) < 400
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,9 @@ def test_an_argument_that_means_nothing_is_refused_in_a_line(text: str, words: s
     ],
 )
 def test_bounds_of_integers_reach_to_the_ends_of_a_type(text: str, least: int, most: int) -> None:
-    drawn = get_array(make_value(parse_argument(text), (0, 0)))
-    assert drawn is not None
-    assert least <= int(drawn.min()) <= int(drawn.max()) <= most
+    values = get_array(make_value(parse_argument(text), (0, 0)))
+    assert values is not None
+    assert least <= int(values.min()) <= int(values.max()) <= most
 
 
 def test_arrays_beyond_the_memory_of_the_machine_are_refused() -> None:
@@ -81,37 +81,40 @@ def npy(header: str, data: bytes = bytes(16)) -> bytes:
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + data
 
 
-def shaped(shape: str, descr: str = "'<f4'") -> bytes:
+def npy_of_shape(shape: str, descr: str = "'<f4'") -> bytes:
     return npy(f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}")
 
 
 FILES: dict[str, tuple[bytes, str]] = {
     "empty": (b"", "expected a .npy file"),
-    "another magic": (b"XXXXXX" + shaped("(4,)")[6:], "expected a .npy file"),
+    "another magic": (b"XXXXXX" + npy_of_shape("(4,)")[6:], "expected a .npy file"),
     "an archive": (b"PK\x03\x04" + bytes(30), "an archive (.npz); save one of its arrays"),
     "a pickle": (pickle.dumps([1, 2]), "expected a .npy file"),
-    "objects": (shaped("(4,)", "'|O'"), "does not describe an array of numbers"),
-    "a cut header": (shaped("(4,)")[:40], "does not describe an array"),
-    "a cut array": (shaped("(4,)")[:-1], "shorter than its header says"),
-    "terabytes": (shaped("(1000000000000,)"), "shorter than its header says"),
-    "sizes that overflow": (shaped("(1099511627776, 1099511627776, 1099511627776)"), "does not describe an array"),
-    "a size of many digits": (shaped("(1" + "0" * 30 + ",)"), "does not describe an array"),
-    "a negative size": (shaped("(-4,)"), "does not describe an array"),
-    "a fraction": (shaped("(4.5,)"), "does not describe an array"),
-    "truths": (shaped("(True, True)"), "does not describe an array"),
-    "70 dimensions": (shaped("(" + "1," * 70 + ")"), "does not describe an array"),
-    "no type": (shaped("(4,)", "None"), "does not describe an array"),
-    "an empty type": (shaped("(4,)", "[]"), "expected an array of numbers"),
-    "texts": (shaped("(4,)", "'<U1'"), "expected an array of numbers, found <U1"),
-    "huge texts": (shaped("(4,)", "'<U400000000'"), "shorter than its header says"),
-    "complex numbers": (shaped("(2,)", "'<c8'"), "expected an array of numbers, found complex64"),
+    "objects": (npy_of_shape("(4,)", "'|O'"), "does not describe an array of numbers"),
+    "a cut header": (npy_of_shape("(4,)")[:40], "does not describe an array"),
+    "a cut array": (npy_of_shape("(4,)")[:-1], "shorter than its header says"),
+    "terabytes": (npy_of_shape("(1000000000000,)"), "shorter than its header says"),
+    "sizes that overflow": (
+        npy_of_shape("(1099511627776, 1099511627776, 1099511627776)"),
+        "does not describe an array",
+    ),
+    "a size of many digits": (npy_of_shape("(1" + "0" * 30 + ",)"), "does not describe an array"),
+    "a negative size": (npy_of_shape("(-4,)"), "does not describe an array"),
+    "a fraction": (npy_of_shape("(4.5,)"), "does not describe an array"),
+    "truths": (npy_of_shape("(True, True)"), "does not describe an array"),
+    "70 dimensions": (npy_of_shape("(" + "1," * 70 + ")"), "does not describe an array"),
+    "no type": (npy_of_shape("(4,)", "None"), "does not describe an array"),
+    "an empty type": (npy_of_shape("(4,)", "[]"), "expected an array of numbers"),
+    "texts": (npy_of_shape("(4,)", "'<U1'"), "expected an array of numbers, found <U1"),
+    "huge texts": (npy_of_shape("(4,)", "'<U400000000'"), "shorter than its header says"),
+    "complex numbers": (npy_of_shape("(2,)", "'<c8'"), "expected an array of numbers, found complex64"),
     "a call": (npy("__import__('os').abort()"), "does not describe an array"),
     "open braces": (npy("{" * 3000), "does not describe an array"),
     "keys of two types": (
         npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4,), 1: 2}"),
         "does not describe an array",
     ),
-    "another version": (b"\x93NUMPY\x09\x00" + shaped("(4,)")[8:], "does not describe an array"),
+    "another version": (b"\x93NUMPY\x09\x00" + npy_of_shape("(4,)")[8:], "does not describe an array"),
 }
 
 
@@ -121,10 +124,10 @@ def test_a_file_that_lies_is_refused(tmp_path: Path, data: bytes, words: str) ->
     path.write_bytes(data)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(Unusable) as caught:
+        with pytest.raises(Unusable) as excinfo:
             read_array(path)
-    assert words in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert words in str(excinfo.value)
+    assert "\n" not in str(excinfo.value)
 
 
 PLACES: dict[str, tuple[Callable[[Path], object], str]] = {

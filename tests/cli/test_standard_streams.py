@@ -32,8 +32,8 @@ def run(folder: Path, words: str, streams: str) -> tuple[int, str]:
     """Run a command with its streams redirected; return its status, and what it wrote on standard error."""
     (folder / "k.ptx").write_text(KERNEL)
     command = [SHELL, "-c", f"{sys.executable} -m pyptx {words} {streams}"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    return done.returncode, done.stderr
+    process = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return process.returncode, process.stderr
 
 
 @pytest.mark.parametrize("words", ["check k.ptx", "fmt k.ptx", "info k.ptx", "sass k.ptx", "explain PTX0501"])
@@ -55,10 +55,10 @@ def test_a_reader_that_has_seen_enough_ends_the_command(tmp_path: Path, words: s
     reading, writing = os.pipe()
     os.close(reading)
     command = [sys.executable, "-m", "pyptx", words, str(tmp_path / "k.ptx")]
-    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    process = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writing)
-    assert done.returncode == 141
-    assert "Traceback" not in done.stderr
+    assert process.returncode == 141
+    assert "Traceback" not in process.stderr
 
 
 @pytest.mark.parametrize(

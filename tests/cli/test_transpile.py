@@ -53,74 +53,76 @@ def run(*words: str, stdin: str = "", cwd: Path = ROOT) -> subprocess.CompletedP
 def folder(tmp_path: Path) -> Path:
     """A folder with a PTX file and the Python that was made of it."""
     (tmp_path / "scale.ptx").write_text(SCALE)
-    done = run("-m", "pyptx", "transpile", "scale.ptx", "--name", "scale", "-o", "scale.py", cwd=tmp_path)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    result = run("-m", "pyptx", "transpile", "scale.ptx", "--name", "scale", "-o", "scale.py", cwd=tmp_path)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
     return tmp_path
 
 
 def test_the_file_prints_its_ptx_and_what_it_takes(folder: Path) -> None:
-    done = run("scale.py", cwd=folder)
-    assert done.stdout == SCALE
-    assert done.stderr.startswith("the PTX is identical to the original, byte for byte\nscale: ")
-    assert "registers" in done.stderr
-    assert done.returncode == 0
+    result = run("scale.py", cwd=folder)
+    assert result.stdout == SCALE
+    assert result.stderr.startswith("the PTX is identical to the original, byte for byte\nscale: ")
+    assert "registers" in result.stderr
+    assert result.returncode == 0
 
 
 def test_a_kernel_keeps_its_name_unless_another_is_given(folder: Path) -> None:
-    own, other = (run("-m", "pyptx", "transpile", "scale.ptx", *words, cwd=folder) for words in ((), ("--name", "f")))
-    assert "\ndef scale() -> None:" in own.stdout
-    assert "\ndef f() -> None:" in other.stdout
+    default, override = (
+        run("-m", "pyptx", "transpile", "scale.ptx", *words, cwd=folder) for words in ((), ("--name", "f"))
+    )
+    assert "\ndef scale() -> None:" in default.stdout
+    assert "\ndef f() -> None:" in override.stdout
 
 
 def test_the_file_runs_its_kernel_on_made_up_arguments(folder: Path) -> None:
-    done = run("scale.py", "--quiet", "--no-assembly", "--run", "--bytes", "1024", "--number", "16", cwd=folder)
-    assert done.stdout == ""
-    assert "out: a buffer of 1024 bytes" in done.stderr
-    assert "factor: 1.0" in done.stderr
-    assert "n: 16" in done.stderr
-    assert "of 1024 bytes changed" in done.stderr
-    assert done.stderr.rstrip().endswith("finished; 0 hazards found")
+    result = run("scale.py", "--quiet", "--no-assembly", "--run", "--bytes", "1024", "--number", "16", cwd=folder)
+    assert result.stdout == ""
+    assert "out: a buffer of 1024 bytes" in result.stderr
+    assert "factor: 1.0" in result.stderr
+    assert "n: 16" in result.stderr
+    assert "of 1024 bytes changed" in result.stderr
+    assert result.stderr.rstrip().endswith("finished; 0 hazards found")
 
 
 def test_a_readable_file_and_one_without_layouts_are_the_original_word_for_word(folder: Path) -> None:
     (folder / "plain.py").write_text(re.sub(r"\n +ptx\.layout\(.*\)", "", (folder / "scale.py").read_text()))
     (folder / "sugar.py").write_text(run("-m", "pyptx.codegen", "scale.ptx", "--sugar", cwd=folder).stdout)
     for name in ("plain.py", "sugar.py"):
-        done = run(name, "--no-assembly", cwd=folder)
-        assert done.stderr.startswith("the PTX is identical to the original except for spacing, comments and .loc\n")
-        assert "// in place" not in done.stdout
+        result = run(name, "--no-assembly", cwd=folder)
+        assert result.stderr.startswith("the PTX is identical to the original except for spacing, comments and .loc\n")
+        assert "// in place" not in result.stdout
 
 
 def test_an_edited_file_says_so_and_a_wrong_one_where(folder: Path) -> None:
-    made = (folder / "scale.py").read_text()
-    (folder / "edited.py").write_text(made.replace("ptx.inst.add.f32", "ptx.inst.mul.f32"))
-    done = run("edited.py", cwd=folder)
-    assert "mul.f32 %f3, %f2, %f1; // in place" in done.stdout
-    assert "the PTX is different from the original" in done.stderr
-    (folder / "wrong.py").write_text(made.replace("ptx.inst.add.f32", "ptx.inst.ad.f32"))
-    done = run("wrong.py", cwd=folder)
-    line = next(i for i, text in enumerate(made.split("\n"), 1) if "inst.add.f32" in text)
-    assert done.returncode == 1
-    assert f"wrong.py:{line}: error[PTX01" in done.stderr
+    source = (folder / "scale.py").read_text()
+    (folder / "edited.py").write_text(source.replace("ptx.inst.add.f32", "ptx.inst.mul.f32"))
+    result = run("edited.py", cwd=folder)
+    assert "mul.f32 %f3, %f2, %f1; // in place" in result.stdout
+    assert "the PTX is different from the original" in result.stderr
+    (folder / "wrong.py").write_text(source.replace("ptx.inst.add.f32", "ptx.inst.ad.f32"))
+    result = run("wrong.py", cwd=folder)
+    line = next(i for i, text in enumerate(source.split("\n"), 1) if "inst.add.f32" in text)
+    assert result.returncode == 1
+    assert f"wrong.py:{line}: error[PTX01" in result.stderr
 
 
 def test_what_ptxas_refuses_is_said(folder: Path) -> None:
-    made = (folder / "scale.py").read_text().replace("f[3], f[2], f[1]", "f[3], rd[2], f[1]")
-    (folder / "wrong.py").write_text(made)
-    done = run("wrong.py", "--quiet", cwd=folder)
-    assert done.returncode == 1
-    assert "error[" in done.stderr
+    source = (folder / "scale.py").read_text().replace("f[3], f[2], f[1]", "f[3], rd[2], f[1]")
+    (folder / "wrong.py").write_text(source)
+    result = run("wrong.py", "--quiet", cwd=folder)
+    assert result.returncode == 1
+    assert "error[" in result.stderr
 
 
 def test_diff_names_the_python_lines(folder: Path) -> None:
-    made = (folder / "scale.py").read_text()
+    source = (folder / "scale.py").read_text()
     assert run("-m", "pyptx", "diff", "scale.ptx", "scale.py", cwd=folder).returncode == 0
     new = "ptx.inst.mul.f32(f[3], f[2], f[1])\n    ptx.inst.bar.sync(0)"
-    (folder / "edited.py").write_text(made.replace("ptx.inst.add.f32(f[3], f[2], f[1])", new))
-    done = run("-m", "pyptx", "diff", "scale.ptx", "edited.py", cwd=folder)
-    line = next(i for i, text in enumerate(made.split("\n"), 1) if "inst.add.f32" in text)
-    assert done.returncode == 1
-    assert done.stdout.split("\n")[:-1] == [
+    (folder / "edited.py").write_text(source.replace("ptx.inst.add.f32(f[3], f[2], f[1])", new))
+    result = run("-m", "pyptx", "diff", "scale.ptx", "edited.py", cwd=folder)
+    line = next(i for i, text in enumerate(source.split("\n"), 1) if "inst.add.f32" in text)
+    assert result.returncode == 1
+    assert result.stdout.split("\n")[:-1] == [
         "- add.f32 %f3, %f2, %f1;    [scale.ptx line 20]",
         f"+ mul.f32 %f3, %f2, %f1;    [edited.py:{line}]",
         f"+ bar.sync 0;    [edited.py:{line + 1}]",
@@ -129,18 +131,18 @@ def test_diff_names_the_python_lines(folder: Path) -> None:
 
 def test_diff_as_json_has_both_sides_of_each_change(folder: Path) -> None:
     (folder / "other.ptx").write_text(SCALE.replace("@%p ret;", "@!%p ret;"))
-    done = run("-m", "pyptx", "diff", "--json", "scale.ptx", "other.ptx", cwd=folder)
-    assert done.returncode == 1
+    result = run("-m", "pyptx", "diff", "--json", "scale.ptx", "other.ptx", cwd=folder)
+    assert result.returncode == 1
     sides = {"old": [{"text": "@%p ret;", "at": "line 16"}], "new": [{"text": "@!%p ret;", "at": "line 16"}]}
-    assert json.loads(done.stdout) == [sides]
+    assert json.loads(result.stdout) == [sides]
 
 
 def test_diff_compares_ptx_too_and_spacing_is_no_difference(folder: Path) -> None:
     (folder / "other.ptx").write_text(SCALE.replace("    ", "\t"))
     assert run("-m", "pyptx", "diff", "scale.ptx", "other.ptx", cwd=folder).returncode == 0
     (folder / "other.ptx").write_text(SCALE.replace("@%p ret;", "@!%p ret;"))
-    done = run("-m", "pyptx", "diff", "scale.ptx", "other.ptx", cwd=folder)
-    assert done.stdout == "- @%p ret;    [scale.ptx line 16]\n+ @!%p ret;    [line 16]\n"
+    result = run("-m", "pyptx", "diff", "scale.ptx", "other.ptx", cwd=folder)
+    assert result.stdout == "- @%p ret;    [scale.ptx line 16]\n+ @!%p ret;    [line 16]\n"
 
 
 def test_diff_finds_no_change_in_a_readable_file_that_nobody_edited(folder: Path) -> None:
@@ -148,15 +150,15 @@ def test_diff_finds_no_change_in_a_readable_file_that_nobody_edited(folder: Path
     assert lines != SCALE
     (folder / "lines.ptx").write_text(lines)
     assert run("-m", "pyptx", "transpile", "--sugar", "lines.ptx", "-o", "lines.py", cwd=folder).returncode == 0
-    done = run("-m", "pyptx", "diff", "lines.ptx", "lines.py", cwd=folder)
-    assert (done.returncode, done.stdout) == (0, "lines.py emits the same statements as lines.ptx\n")
+    result = run("-m", "pyptx", "diff", "lines.ptx", "lines.py", cwd=folder)
+    assert (result.returncode, result.stdout) == (0, "lines.py emits the same statements as lines.ptx\n")
 
 
 def test_diff_of_a_file_without_a_kernel_is_wrong_usage(folder: Path) -> None:
     (folder / "empty.py").write_text("x = 1\n")
-    done = run("-m", "pyptx", "diff", "scale.ptx", "empty.py", cwd=folder)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "no module or kernel" in done.stderr
+    result = run("-m", "pyptx", "diff", "scale.ptx", "empty.py", cwd=folder)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "no module or kernel" in result.stderr
 
 
 def test_watch_writes_again_when_the_file_changes(folder: Path) -> None:
@@ -178,25 +180,25 @@ def test_ptx_is_taken_out_of_a_fatbin(folder: Path) -> None:
     tool = Path(find_tool("cuobjdump").path)
     ptxas = find_tool("ptxas").path
     subprocess.run([ptxas, "-arch", "sm_90", "scale.ptx", "-o", "scale.cubin"], cwd=folder, check=True)
-    done = run("-m", "pyptx", "transpile", "scale.cubin", cwd=folder)
-    assert done.returncode == 2
-    assert "no PTX in this file" in done.stderr
+    result = run("-m", "pyptx", "transpile", "scale.cubin", cwd=folder)
+    assert result.returncode == 2
+    assert "no PTX in this file" in result.stderr
     fatbinary = tool.with_name("fatbinary")
     if not fatbinary.exists():
         return
     images = ["--image3=kind=elf,sm=90,file=scale.cubin", "--image3=kind=ptx,sm=90,file=scale.ptx"]
     subprocess.run([fatbinary, "--create=scale.fatbin", *images], cwd=folder, check=True)
-    done = run("-m", "pyptx", "transpile", "scale.fatbin", "--name", "scale", cwd=folder)
-    assert done.returncode == 0
-    assert "ptx.inst.add.f32(f[3], f[2], f[1])" in done.stdout
+    result = run("-m", "pyptx", "transpile", "scale.fatbin", "--name", "scale", cwd=folder)
+    assert result.returncode == 0
+    assert "ptx.inst.add.f32(f[3], f[2], f[1])" in result.stdout
 
 
 def test_the_module_as_a_program(folder: Path) -> None:
-    done = run("-m", "pyptx.codegen", "-", "--name", "scale", stdin=SCALE)
-    assert done.stdout == (folder / "scale.py").read_text()
-    done = run("-m", "pyptx.codegen", "-", stdin=SCALE.replace("[%rd2], %f3;", "[%rd2] %f3;"))
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "<stdin>:21:" in done.stderr
+    result = run("-m", "pyptx.codegen", "-", "--name", "scale", stdin=SCALE)
+    assert result.stdout == (folder / "scale.py").read_text()
+    result = run("-m", "pyptx.codegen", "-", stdin=SCALE.replace("[%rd2], %f3;", "[%rd2] %f3;"))
+    assert (result.returncode, result.stdout) == (1, "")
+    assert "<stdin>:21:" in result.stderr
     assert run("-m", "pyptx.codegen").returncode == 2
     assert run("-m", "pyptx.codegen", "missing.ptx").returncode == 2
     assert run("-m", "pyptx.codegen", str(folder / "scale.ptx"), "-o", str(folder / "no" / "x.py")).returncode == 2
@@ -205,9 +207,9 @@ def test_the_module_as_a_program(folder: Path) -> None:
 def test_syntax_errors_name_the_file_and_leave_the_output_alone(folder: Path) -> None:
     (folder / "scale.ptx").write_text(SCALE.replace("ret;", "ret"))
     before = (folder / "scale.py").read_text()
-    done = run("-m", "pyptx", "transpile", "scale.ptx", "-o", "scale.py", cwd=folder)
-    assert done.returncode == 1
-    assert "scale.ptx:16:" in done.stderr
+    result = run("-m", "pyptx", "transpile", "scale.ptx", "-o", "scale.py", cwd=folder)
+    assert result.returncode == 1
+    assert "scale.ptx:16:" in result.stderr
     assert (folder / "scale.py").read_text() == before
 
 
@@ -215,8 +217,8 @@ def test_generated_files_pass_ruff_and_pyright(folder: Path) -> None:
     text = (ROOT / "tests/corpus/triton/matmul_tma.sm_100a.ptx").read_text()
     (folder / "triton.py").write_text(run("-m", "pyptx.codegen", "-", stdin=text).stdout)
     files = ["scale.py", "triton.py"]
-    done = run("-m", "ruff", "check", "--isolated", *files, cwd=folder)
-    assert done.returncode == 0, done.stdout
+    result = run("-m", "ruff", "check", "--isolated", *files, cwd=folder)
+    assert result.returncode == 0, result.stdout
     (folder / "pyrightconfig.json").write_text(f'{{"typeCheckingMode": "basic", "extraPaths": ["{ROOT}"]}}')
-    done = run("-m", "pyright", "--pythonpath", sys.executable, *files, cwd=folder)
-    assert done.returncode == 0, done.stdout
+    result = run("-m", "pyright", "--pythonpath", sys.executable, *files, cwd=folder)
+    assert result.returncode == 0, result.stdout

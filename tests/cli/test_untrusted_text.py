@@ -112,14 +112,14 @@ def test_no_command_hands_an_escape_to_the_terminal(
     monkeypatch.setenv("NO_COLOR", "1")
     with suppress(SystemExit):
         main([str(tmp_path / f"{word}{ESCAPE[:3]}.ptx") if word in texts else word for word in words])
-    shown = "".join(capsys.readouterr())
-    assert escape_unprintable(shown) == shown
+    output = "".join(capsys.readouterr())
+    assert escape_unprintable(output) == output
 
 
 def test_every_part_of_a_finding_is_shown() -> None:
     rule = Rule("PTX0000", "title", "why", "", "")
-    found = rule.report(Span(1, 1, 1, ESCAPE), ESCAPE, notes=[ESCAPE], help=ESCAPE)
-    assert render([found], ESCAPE).replace("\n", "").isprintable()
+    finding = rule.report(Span(1, 1, 1, ESCAPE), ESCAPE, notes=[ESCAPE], help=ESCAPE)
+    assert render([finding], ESCAPE).replace("\n", "").isprintable()
 
 
 def test_text_in_any_language_stays() -> None:

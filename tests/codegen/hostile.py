@@ -85,20 +85,23 @@ def texts() -> Iterator[tuple[str, str]]:
     for word in WORDS:
         yield f"register {word}", kernel(f".reg .b32 {word}, %{word}<3>;\nmov.b32 {word}, %{word}2;\n")
         yield f"symbols {word}", _symbols(word)
-    for at, text in enumerate(STRINGS):
-        yield f"pragma {at}", kernel(f'.pragma "{text}";\nret;\n')
-        yield f"file {at}", f'{HEADER}.file 1 "{text}"\n.entry k() {{ ret; }}'
+    for number, text in enumerate(STRINGS):
+        yield f"pragma {number}", kernel(f'.pragma "{text}";\nret;\n')
+        yield f"file {number}", f'{HEADER}.file 1 "{text}"\n.entry k() {{ ret; }}'
         comment = text.replace("\n", " ").replace("\r", " ")
-        yield f"comment {at}", f"{HEADER}// {comment}\n.entry k() /* {text} */ {{ ret; // {comment}\n}} // {comment}"
+        yield (
+            f"comment {number}",
+            f"{HEADER}// {comment}\n.entry k() /* {text} */ {{ ret; // {comment}\n}} // {comment}",
+        )
     yield from _shapes()
     yield from _spellings()
     yield from _declarations()
 
 
 def _symbols(word: str) -> str:
-    declared = f".global .u32 g_{word}[2] = {{1, 2}};\n.func f_{word}(.param .b32 {word}) {{ ret; }}\n"
+    module_symbols = f".global .u32 g_{word}[2] = {{1, 2}};\n.func f_{word}(.param .b32 {word}) {{ ret; }}\n"
     body = f"mov.u64 %rd1, g_{word};\nbra {word}_;\n{word}_:\nld.param.b32 %r1, [p_{word}+4];\n"
-    return f"{HEADER}{declared}.visible .entry {word}_k(.param .align 8 .b8 p_{word}[8])\n{{\n{body}}}\n"
+    return f"{HEADER}{module_symbols}.visible .entry {word}_k(.param .align 8 .b8 p_{word}[8])\n{{\n{body}}}\n"
 
 
 def _shapes() -> Iterator[tuple[str, str]]:
@@ -108,7 +111,7 @@ def _shapes() -> Iterator[tuple[str, str]]:
     yield "deep blocks with lines", kernel("{\n" * 300 + ".reg .b32 a;\nmov.b32 a, 1;\n" + "}\n" * 300)
     yield "deep parentheses", kernel("mov.u32 %r1, " + "(" * 5000 + "1" + ")" * 5000 + ";\n")
     yield "long sums", kernel("mov.u32 %r1, " + "1+" * 3000 + "1;\n")
-    yield "deep initialisers", HEADER + ".global .u32 a[1] = {" + "{" * 500 + "1" + "}" * 500 + "};\n"
+    yield "deep initializers", HEADER + ".global .u32 a[1] = {" + "{" * 500 + "1" + "}" * 500 + "};\n"
     yield "huge range", kernel(".reg .b32 %r<100000000>;\nmov.b32 %r99999999, %r100000000;\n")
     yield "wide vector", kernel("foo.bar {" + ", ".join(f"%f{i}" for i in range(3000)) + "}, %rd1;\n")
     yield "ranges that meet", kernel(".reg .b32 %r1<3>, %r<30>;\nadd.s32 %r10, %r11, %r12;\nadd.s32 %r05, %r, %r00;\n")

@@ -251,8 +251,8 @@ def test_layouts_of_statements_blocks_and_inline_assembly() -> None:
         ptx.inst.exit()
         ptx.close_block()
 
-    written = body(write, asm=ptx.Style("  ", around={"{_": " ", "_}": " "}))
-    assert written == (
+    text = body(write, asm=ptx.Style("  ", around={"{_": " ", "_}": " "}))
+    assert text == (
         "// one\nret; // two\n"
         "L\t:\n{\n\t// begin inline asm\n  mov.u32 %r1, { 1 };\n\n\t// end inline asm\n}\n{\nexit  ;\n}\n"
     )
@@ -324,7 +324,7 @@ def test_a_module_holds_everything_in_order() -> None:
 def test_the_text_of_a_section_is_one_section(text: str, message: str) -> None:
     with pytest.raises(PtxError) as error:
         ptx.module("8.7", "sm_90a").section_text(text)
-    assert [found.code for found in error.value.diagnostics] == ["PTX0819"]
+    assert [finding.code for finding in error.value.diagnostics] == ["PTX0819"]
     assert message in error.value.diagnostics[0].message
 
 
@@ -337,7 +337,7 @@ def test_an_exact_kernel_is_a_kernel() -> None:
         ptx.inst.ret()
 
     assert k.ptx().endswith("{\n\t.reg .b32 %r<2>;\n\tmov.u32 %r1, %tid.x; // index\n\tret;\n}\n")
-    assert not [found for found in k.check() if found.code != "PTX0501"]
+    assert not [finding for finding in k.check() if finding.code != "PTX0501"]
 
 
 def test_what_ptxas_refuses_is_at_its_python_line() -> None:
@@ -359,12 +359,12 @@ def test_what_ptxas_refuses_is_at_its_python_line() -> None:
         ptx.inst.ret()
 
     source = Path(__file__).read_text().split("\n")
-    for assembled in (k.cubin, module.cubin, other.owner.cubin):
+    for assemble_kernel in (k.cubin, module.cubin, other.owner.cubin):
         with pytest.raises(PtxError) as error:
-            assembled()
-        found = error.value.diagnostics[0].origin
-        assert found is not None
-        assert "add.f32" in source[found.line - 1]
+            assemble_kernel()
+        origin = error.value.diagnostics[0].origin
+        assert origin is not None
+        assert "add.f32" in source[origin.line - 1]
 
 
 @pytest.mark.parametrize(

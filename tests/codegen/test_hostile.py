@@ -41,9 +41,9 @@ def test_any_name_comment_and_string_is_only_data(register: str, symbol: str, co
 
 @given(st.text(max_size=60))
 def test_any_name_of_a_kernel_is_only_data(name: str) -> None:
-    made = ptx_to_python(kernel("ret;\n"), kernel_name=name)
-    assert foreign(made) is None
-    assert len(module_of(made).functions) == 1
+    python = ptx_to_python(kernel("ret;\n"), kernel_name=name)
+    assert foreign(python) is None
+    assert len(module_of(python).functions) == 1
 
 
 @pytest.mark.parametrize(

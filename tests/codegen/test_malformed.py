@@ -16,7 +16,7 @@ from pyptx.emitter import emit
 from pyptx.ir import Module
 from pyptx.isa import lookup, table
 from pyptx.parser import parse
-from tests.codegen.sugared import lost_of
+from tests.codegen.sugared import find_module_difference
 from tests.codegen.transcripts import problem
 from tools.isa.mutants import split
 from tools.isa.synthesize import declarations, function_labels, instruction, module_variables
@@ -31,16 +31,22 @@ _STRANGE = (
 def _module(lines: list[str]) -> str:
     head = (f".version {VERSION[0]}.{VERSION[1]}", f".target {TARGET}", ".address_size 64")
     entry = (".visible .entry k(.param .align 128 .b8 q_param[256])", "{")
-    divided = ("mov.u32 q_b32_5, %tid.x; setp.eq.u32 q_pred_0, q_b32_5, 3;", "@q_pred_0 bra q_label;")
-    inside = (*declarations(VERSION, 100), *function_labels(VERSION, 100), *divided, "barrier.sync.aligned 0;", *lines)
+    divergence = ("mov.u32 q_b32_5, %tid.x; setp.eq.u32 q_pred_0, q_b32_5, 3;", "@q_pred_0 bra q_label;")
+    inside = (
+        *declarations(VERSION, 100),
+        *function_labels(VERSION, 100),
+        *divergence,
+        "barrier.sync.aligned 0;",
+        *lines,
+    )
     return "\n".join([*head, *module_variables(sampler=False), *entry, *inside, "q_label: bar.sync 0; ret;", "}", ""])
 
 
-def _malformed(opcode: str, source: random.Random) -> Iterator[str]:
+def _generate_malformed(opcode: str, source: random.Random) -> Iterator[str]:
     rows = table.find_rows(opcode)
     for row in source.sample(rows, min(len(rows), 4)):
-        bound = tuple((slot.name, source.choice(slot.choices)) for slot in source.choice(lookup.list_sequences(row)))
-        match = lookup.match_of(row, bound)
+        binding = tuple((slot.name, source.choice(slot.choices)) for slot in source.choice(lookup.list_sequences(row)))
+        match = lookup.match_of(row, binding)
         for signature in match.signatures:
             for change in range(5):
                 text = split(instruction(match, signature))
@@ -65,7 +71,7 @@ def _survives(source: str) -> None:
     assert emit(module) == source
     check(module, unused=True)
     assert problem(source) is None
-    assert lost_of(source) is None
+    assert find_module_difference(source) is None
     with suppress(PtxError):
         sim.run(module, "k", block=1, args=[np.zeros(256, "u1")])
 
@@ -73,7 +79,7 @@ def _survives(source: str) -> None:
 def test_every_layer_survives_operands_that_are_wrong(seed: int) -> None:
     source = random.Random(seed)
     opcodes = source.sample(list(table.list_opcodes()), 8)
-    _survives(_module([line for opcode in opcodes for line in _malformed(opcode, source)]))
+    _survives(_module([line for opcode in opcodes for line in _generate_malformed(opcode, source)]))
 
 
 @pytest.mark.parametrize(
@@ -93,5 +99,5 @@ def test_every_layer_survives(line: str) -> None:
 
 
 def test_the_sample_holds_wrong_instructions(seed: int) -> None:
-    lines = list(_malformed("add", random.Random(seed)))
+    lines = list(_generate_malformed("add", random.Random(seed)))
     assert len([d for d in check(parse(_module(lines))) if d.severity is Severity.ERROR]) > len(lines) / 4

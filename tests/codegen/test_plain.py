@@ -33,8 +33,8 @@ def _text(name: str) -> str:
 
 def test_a_sample_of_the_corpus_comes_back_byte_for_byte(seed: int) -> None:
     names = sorted(str(path.relative_to(_CORPUS)) for path in _CORPUS.glob("*/*.ptx"))
-    chosen = [*_ALWAYS, *random.Random(seed).sample(names, _SAMPLE)]
-    assert {name: why for name in chosen if (why := problem(_text(name)))} == {}
+    sample = [*_ALWAYS, *random.Random(seed).sample(names, _SAMPLE)]
+    assert {name: why for name in sample if (why := problem(_text(name)))} == {}
 
 
 _SAMPLES = Path(__file__).parents[1] / "parser" / "samples"
@@ -55,22 +55,22 @@ def test_producers_that_are_regular_need_few_layouts() -> None:
 
 
 def test_nothing_is_parsed_or_pasted_at_run_time() -> None:
-    made = ptx_to_python(_text(_ALWAYS[0]))
-    assert "raw(" not in made
-    assert "parse" not in made
+    python = ptx_to_python(_text(_ALWAYS[0]))
+    assert "raw(" not in python
+    assert "parse" not in python
 
 
 @pytest.mark.parametrize("sugar", [False, True])
 def test_a_debug_section_is_one_literal(sugar: bool) -> None:
     lines = "".join(f'L{i}: .b8 {i % 256}, -1 // """ \\ {i}\n.b32 L{i}+4\n' for i in range(200))
     source = kernel("ret;\n") + f"// first\n\t.section\t.debug_info {{\n{lines}\t}} // last\n.section .empty {{}}\n"
-    made = ptx_to_python(source, sugar=sugar)
-    assert len(made.splitlines()) < 160
-    assert made.count("module.section_text(") == 2
-    printed = module_of(made).ptx()
-    assert [t.text for t in tokenize(printed)] == [t.text for t in tokenize(source)]
+    python = ptx_to_python(source, sugar=sugar)
+    assert len(python.splitlines()) < 160
+    assert python.count("module.section_text(") == 2
+    output = module_of(python).ptx()
+    assert [t.text for t in tokenize(output)] == [t.text for t in tokenize(source)]
     if not sugar:
-        assert problem(source, python=made) is None
+        assert problem(source, python=python) is None
 
 
 def test_modules_without_layout_are_transcribed_from_their_text() -> None:
@@ -97,26 +97,26 @@ _EDITED = kernel(".reg .b32 %r<4>;\nmov.u32 %r1, %tid.x;\nadd.s32 %r2, %r1, 4;\n
     ],
 )
 def test_an_edited_file_still_traces(before: str, after: str, line: str) -> None:
-    made = ptx_to_python(_EDITED)
-    assert made.count(before) == 1
-    changed = module_of(made.replace(before, after)).ptx()
-    assert line in changed
-    assert parse(changed)
+    python = ptx_to_python(_EDITED)
+    assert python.count(before) == 1
+    edit = module_of(python.replace(before, after)).ptx()
+    assert line in edit
+    assert parse(edit)
 
 
 def test_a_wrong_edit_is_reported_at_its_line() -> None:
-    made = ptx_to_python(_EDITED).replace("ptx.inst.add.s32(", "ptx.inst.ad.s32(")
+    python = ptx_to_python(_EDITED).replace("ptx.inst.add.s32(", "ptx.inst.ad.s32(")
     with pytest.raises(PtxError) as error:
-        module_of(made).ptx()
+        module_of(python).ptx()
     origin = error.value.diagnostics[0].origin
     assert origin is not None
-    assert made.split("\n")[origin.line - 1].strip().startswith("ptx.inst.ad.s32(")
+    assert python.split("\n")[origin.line - 1].strip().startswith("ptx.inst.ad.s32(")
 
 
 def test_the_checks_find_wrong_operands_at_their_line() -> None:
-    made = ptx_to_python(_EDITED).replace("ptx.inst.add.s32(r[2], r[1], 4)", 'ptx.inst.add.s32(r[2], "%p1", 4)')
-    found = module_of(made).check()
-    lines = [made.split("\n")[d.line - 1] for d in found if d.code == "PTX0401"]
+    python = ptx_to_python(_EDITED).replace("ptx.inst.add.s32(r[2], r[1], 4)", 'ptx.inst.add.s32(r[2], "%p1", 4)')
+    findings = module_of(python).check()
+    lines = [python.split("\n")[d.line - 1] for d in findings if d.code == "PTX0401"]
     assert any("add.s32" in line for line in lines)
 
 
@@ -128,32 +128,32 @@ def _steps(plan: Plan) -> list[tuple[Step, ...]]:
 
 
 def _with(plan: Plan, old: tuple[Step, ...], new: tuple[Step, ...]) -> Plan:
-    def rebuilt(body: tuple[Step, ...]) -> tuple[Step, ...]:
+    def rebuild(body: tuple[Step, ...]) -> tuple[Step, ...]:
         if body is old:
             return new
-        return tuple([s.replace(body=rebuilt(s.body)) if isinstance(s, Block | Define) else s for s in body])
+        return tuple([s.replace(body=rebuild(s.body)) if isinstance(s, Block | Define) else s for s in body])
 
-    return Plan(rebuilt(plan.body))
+    return Plan(rebuild(plan.body))
 
 
 def _plan(module: Module) -> Plan:
     return build_plain_plan(module, kernel_name="k", source=emit(module))
 
 
-@pytest.mark.parametrize("how", ["drop", "repeat", "swap"])
-def test_the_contract_notices_a_statement_that_is_lost_repeated_or_moved(how: str) -> None:
+@pytest.mark.parametrize("change", ["drop", "repeat", "swap"])
+def test_the_contract_notices_a_statement_that_is_lost_repeated_or_moved(change: str) -> None:
     module = parse(_text(_ALWAYS[1]))
     plan = _plan(module)
     assert find_broken_promise(plan, module) is None
     body = next(b for b in _steps(plan) if sum(isinstance(s, Line) and bool(s.emits) for s in b) > 5)
-    at = [i for i, s in enumerate(body) if isinstance(s, Line) and s.emits]
-    one, two = body[at[2]], body[at[3]]
-    if how == "drop":
-        new = (*body[: at[2]], *body[at[2] + 1 :])
-    elif how == "repeat":
-        new = (*body[: at[2]], one, *body[at[2] :])
+    positions = [i for i, s in enumerate(body) if isinstance(s, Line) and s.emits]
+    first, two = body[positions[2]], body[positions[3]]
+    if change == "drop":
+        new = (*body[: positions[2]], *body[positions[2] + 1 :])
+    elif change == "repeat":
+        new = (*body[: positions[2]], first, *body[positions[2] :])
     else:
-        new = tuple([two if s is one else one if s is two else s for s in body])
+        new = tuple([two if s is first else first if s is two else s for s in body])
     assert find_broken_promise(_with(plan, body, new), module) is not None
 
 
@@ -170,11 +170,11 @@ def test_flatten_and_stream_agree_on_every_body() -> None:
 )  # fmt: skip
 def test_a_broken_generator_would_be_noticed(pattern: str, wrong: str) -> None:
     source = _EDITED.replace("\n}", "\nadd.s32  %r3, %r1, 1;\nadd.s32  %r3, %r1, 1;\n}")
-    made = ptx_to_python(source)
-    assert problem(source, python=made) is None
-    broken = re.sub(pattern, wrong, made, count=1)
-    assert broken != made
-    assert problem(source, python=broken) is not None
+    python = ptx_to_python(source)
+    assert problem(source, python=python) is None
+    wrong_python = re.sub(pattern, wrong, python, count=1)
+    assert wrong_python != python
+    assert problem(source, python=wrong_python) is not None
 
 
 def test_the_style_of_llvm_is_read_off_its_output() -> None:
@@ -192,9 +192,11 @@ def test_a_sample_of_all_legal_spellings_comes_back_checked(seed: int) -> None:
 
 
 def test_registers_of_outer_blocks_are_the_same_variables_inside() -> None:
-    made = ptx_to_python(kernel(".reg .b32 %r<4>;\n{\n{\nmov.u32 %r1, %r3;\n}\n.reg .b32 %r<2>;\nmov.u32 %r1, 0;\n}\n"))
-    assert "ptx.inst.mov.u32(r[1], r[3])" in made
-    assert "ptx.inst.mov.u32(r_2[1], 0)" in made
+    python = ptx_to_python(
+        kernel(".reg .b32 %r<4>;\n{\n{\nmov.u32 %r1, %r3;\n}\n.reg .b32 %r<2>;\nmov.u32 %r1, 0;\n}\n")
+    )
+    assert "ptx.inst.mov.u32(r[1], r[3])" in python
+    assert "ptx.inst.mov.u32(r_2[1], 0)" in python
 
 
 _GAPS = (

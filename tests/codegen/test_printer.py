@@ -69,9 +69,9 @@ def test_broken_lines_mean_what_the_flat_ones_mean(expr: Expr) -> None:
     steps = (Define("f", (Line(expr, target=Name("x")),)),)
     tree = ast.parse(print_plan(Plan(steps))).body[0]
     assert isinstance(tree, ast.FunctionDef)
-    assigned = tree.body[0]
-    assert isinstance(assigned, ast.Assign)
-    assert ast.dump(assigned.value) == flat
+    assignment = tree.body[0]
+    assert isinstance(assignment, ast.Assign)
+    assert ast.dump(assignment.value) == flat
 
 
 _LONG = [Name(letter * 50) for letter in "abcd"]
@@ -91,21 +91,21 @@ _SUM = Binary("+", _LONG[0], _LONG[1])
     ],
 )
 def test_operands_keep_their_parentheses_on_lines_of_their_own(expr: Expr) -> None:
-    made = print_plan(Plan((Line(expr, target=Name("x")),)))
-    assert made.count("\n") > 1
-    (assigned,) = ast.parse(made).body
-    assert isinstance(assigned, ast.Assign)
-    assert ast.dump(assigned.value) == ast.dump(_value(expr))
+    python = print_plan(Plan((Line(expr, target=Name("x")),)))
+    assert python.count("\n") > 1
+    (assignment,) = ast.parse(python).body
+    assert isinstance(assignment, ast.Assign)
+    assert ast.dump(assignment.value) == ast.dump(_value(expr))
 
 
 @given(_TEXTS)
 def test_strings_come_back_and_nothing_else_does(text: str) -> None:
     assert ast.literal_eval(format_expression(Literal(text))) == text
-    made = print_plan(
+    python = print_plan(
         Plan((Doc(text), Note(text), Line(Literal(text), comment=text), Block(Name("a"), (), comment=text)))
     )
-    assert [type(node).__name__ for node in ast.parse(made).body] == ["Expr", "Expr", "With"]
-    assert made.isascii()
+    assert [type(node).__name__ for node in ast.parse(python).body] == ["Expr", "Expr", "With"]
+    assert python.isascii()
 
 
 @given(st.lists(_TEXTS, min_size=1, max_size=40))
@@ -177,9 +177,9 @@ def test_a_block_gives_its_identifiers_back() -> None:
 def test_identifiers_are_unique_and_no_words_of_python(names: list[str]) -> None:
     scope = Names()
     inner = scope.open_function()
-    made = [scope.make_name(name) for name in names] + [inner.make_name(name) for name in names]
-    made += [block.make_name(name) for block in (inner.open_block(),) for name in names]
-    assert len(set(made)) == len(made)
-    for word in made:
+    identifiers = [scope.make_name(name) for name in names] + [inner.make_name(name) for name in names]
+    identifiers += [block.make_name(name) for block in (inner.open_block(),) for name in names]
+    assert len(set(identifiers)) == len(identifiers)
+    for word in identifiers:
         assert ast.parse(word, mode="eval").body.__class__ is ast.Name
         assert make_identifier(word)

@@ -20,7 +20,7 @@ from pyptx.codegen.printer import WIDTH, print_plan
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from tests.codegen.hostile import texts
-from tests.codegen.sugared import REGISTERS, lost, lost_of
+from tests.codegen.sugared import REGISTERS, find_difference, find_module_difference
 from tests.codegen.transcripts import kernel, module_of
 from tools.audit_sugar import compare_machine_code, difference
 
@@ -37,12 +37,16 @@ _TEXTS = dict(texts())
 _CALLED = {"ptx", "reg", "module", "sys", "main", "range", "enumerate", "abs"}
 
 
-def _chosen(seed: int, count: int) -> list[Path]:
+def _choose_files(seed: int, count: int) -> list[Path]:
     return [*(p for p in _CORPUS if p.name in _ALWAYS), *random.Random(seed).sample(_CORPUS, count)]
 
 
 def test_a_sample_of_the_corpus_keeps_every_token(seed: int) -> None:
-    assert {path.name: why for path in _chosen(seed, _SAMPLE) if (why := lost_of(path.read_bytes().decode()))} == {}
+    assert {
+        path.name: why
+        for path in _choose_files(seed, _SAMPLE)
+        if (why := find_module_difference(path.read_bytes().decode()))
+    } == {}
 
 
 def test_a_sample_of_the_corpus_keeps_its_machine_code(seed: int) -> None:
@@ -54,9 +58,9 @@ def test_a_sample_of_the_corpus_keeps_its_machine_code(seed: int) -> None:
 
 @pytest.mark.parametrize("name", random.Random(7).sample(sorted(_TEXTS), 60))
 def test_hostile_text_keeps_every_token_and_is_only_data(name: str) -> None:
-    made = ptx_to_python(_TEXTS[name], sugar=True)
-    assert _foreign(made) is None
-    assert difference(_TEXTS[name].replace("\r\n", "\n"), module_of(made).ptx().replace("\r\n", "\n")) is None
+    python = ptx_to_python(_TEXTS[name], sugar=True)
+    assert _foreign(python) is None
+    assert difference(_TEXTS[name].replace("\r\n", "\n"), module_of(python).ptx().replace("\r\n", "\n")) is None
 
 
 def _foreign(python: str) -> str | None:
@@ -82,13 +86,13 @@ def test_the_guard_of_hostile_text_sees_foreign_calls() -> None:
 
 
 def test_generated_files_pass_ruff(tmp_path: Path, seed: int) -> None:
-    for path in _chosen(seed, 4):
+    for path in _choose_files(seed, 4):
         (tmp_path / f"k_{path.stem.replace('.', '_')}.py").write_text(
             ptx_to_python(path.read_bytes().decode(), sugar=True)
         )
     command = [sys.executable, "-m", "ruff", "check", "--config", str(_ROOT / "pyproject.toml"), str(tmp_path)]
-    found = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert found.returncode == 0, found.stdout[:2000]
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stdout[:2000]
 
 
 def test_generated_files_pass_pyright(tmp_path: Path) -> None:
@@ -98,14 +102,14 @@ def test_generated_files_pass_pyright(tmp_path: Path) -> None:
     settings = f'{{"typeCheckingMode": "basic", "extraPaths": ["{_ROOT}"], "pythonVersion": "3.11"}}'
     (tmp_path / "pyrightconfig.json").write_text(settings)
     command = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "-p", str(tmp_path)]
-    found = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert found.returncode == 0, found.stdout[:2000]
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stdout[:2000]
 
 
 def test_lines_are_no_longer_than_the_style_allows() -> None:
     for path in _CORPUS[::40]:
-        made = ptx_to_python(path.read_bytes().decode(), sugar=True)
-        assert [line for line in made.split("\n") if len(line) > WIDTH and '"' not in line] == []
+        python = ptx_to_python(path.read_bytes().decode(), sugar=True)
+        assert [line for line in python.split("\n") if len(line) > WIDTH and '"' not in line] == []
 
 
 def test_a_hopper_gemm_fits_on_a_few_pages() -> None:
@@ -120,9 +124,9 @@ def test_two_runs_write_the_same_file() -> None:
 
 def test_apply_sugar_takes_a_module() -> None:
     source = (_ROOT / "examples/hopper_gemm.ptx").read_text()
-    made = print_plan(apply_sugar(parse(source), kernel_name="gemm"))
-    assert "def gemm() -> None:" in made
-    assert difference(source, module_of(made).ptx()) is None
+    python = print_plan(apply_sugar(parse(source), kernel_name="gemm"))
+    assert "def gemm() -> None:" in python
+    assert difference(source, module_of(python).ptx()) is None
 
 
 def test_modules_for_a_debugger_keep_their_lines() -> None:
@@ -132,16 +136,16 @@ def test_modules_for_a_debugger_keep_their_lines() -> None:
 
 def test_registers_of_the_module_and_of_parameters_stay_names() -> None:
     outer = ".reg .b32 %shared_register;\n"
-    assert lost("add.s32 %shared_register, %shared_register, 1;\nret;\n", outer) is None
+    assert find_difference("add.s32 %shared_register, %shared_register, 1;\nret;\n", outer) is None
     source = kernel(
         REGISTERS + "ret;\n", ".func (.reg .b32 out) half(.reg .b32 given)\n{\nshr.u32 out, given, 1;\nret;\n}\n"
     )
-    assert lost_of(source) is None
+    assert find_module_difference(source) is None
 
 
 def test_a_predicate_may_be_declared_right_before_its_loop() -> None:
     assert (
-        lost_of(
+        find_module_difference(
             kernel(".reg .b32 %r<9>;\n.reg .pred %q;\n$L: add.u32 %r1, %r1, 1;\nsetp.lt.u32 %q, %r1, 9;\n@%q bra $L;\n")
         )
         is None
@@ -150,11 +154,11 @@ def test_a_predicate_may_be_declared_right_before_its_loop() -> None:
 
 def test_registers_may_be_declared_late() -> None:
     late = "mov.u32 %r1, 1;\n.reg .b32 %x, %y<4>;\nmov.u32 %x, %r1;\nL:\nadd.s32 %y1, %x, 2;\nadd.s32 %y2, %y2, %y1;\n"
-    assert lost(late + "{\n.reg .b32 %x;\nmov.u32 %x, %y2;\nadd.u32 %x, %x, 1;\n}\nbra L;\n") is None
+    assert find_difference(late + "{\n.reg .b32 %x;\nmov.u32 %x, %y2;\nadd.u32 %x, %x, 1;\n}\nbra L;\n") is None
 
 
 def test_time_is_linear_in_the_number_of_instructions() -> None:
-    def spent(count: int) -> float:
+    def measure_seconds(count: int) -> float:
         ring = "".join(f"add.s32 %r{i % 90 + 1}, %r{i % 89 + 2}, {i};\nxor.b32 %r{i % 90 + 2}, %r3, %r{i % 90 + 1};\n"
                        for i in range(count))  # fmt: skip
         source = kernel(REGISTERS + ring + "ret;\n")
@@ -162,8 +166,8 @@ def test_time_is_linear_in_the_number_of_instructions() -> None:
         ptx_to_python(source, sugar=True)
         return time.process_time() - start
 
-    spent(200)
-    assert spent(6000) < 12 * max(spent(1000), 0.05)
+    measure_seconds(200)
+    assert measure_seconds(6000) < 12 * max(measure_seconds(1000), 0.05)
 
 
 @pytest.mark.parametrize(
@@ -193,12 +197,12 @@ def test_blocks_that_declare_but_never_use_a_register_cost_no_more_than_blocks_t
 
 
 def test_what_sugar_is_for() -> None:
-    made = ptx_to_python((_ROOT / "examples/hopper_gemm.ptx").read_text(), sugar=True)
-    assert len(re.findall(r"ptx\.inst\b", made)) <= 6
-    assert made.count("ptx.mbarrier.wait(") == 2
-    assert made.count("with ptx.loop(") == 2
-    assert re.search(r"for .* in ", made)
-    assert "acc = f[0:64]" in made
+    python = ptx_to_python((_ROOT / "examples/hopper_gemm.ptx").read_text(), sugar=True)
+    assert len(re.findall(r"ptx\.inst\b", python)) <= 6
+    assert python.count("ptx.mbarrier.wait(") == 2
+    assert python.count("with ptx.loop(") == 2
+    assert re.search(r"for .* in ", python)
+    assert "acc = f[0:64]" in python
 
 
 _REGISTERS = st.from_regex(r"(?a:[A-Za-z_][\w$]{0,9}|[$%][\w$]{1,9})", fullmatch=True)
@@ -217,4 +221,4 @@ def test_any_name_of_a_register_or_symbol_keeps_every_token(register: str, symbo
         parse(kernel(REGISTERS + statements))
     except PtxError:
         return
-    assert lost(statements, f".shared .b32 {symbol};\n") is None
+    assert find_difference(statements, f".shared .b32 {symbol};\n") is None

@@ -36,24 +36,24 @@ def module_of(python: str) -> ExactModule:
 
 def problem(source: str, kernel_name: str = "matmul_kernel", python: str | None = None) -> str | None:
     """Return what is wrong with the file that a text becomes, None when nothing is."""
-    made = ptx_to_python(source, kernel_name=kernel_name) if python is None else python
-    unsafe = foreign(made)
+    python = ptx_to_python(source, kernel_name=kernel_name) if python is None else python
+    unsafe = foreign(python)
     if unsafe:
         return f"the file holds {unsafe}"
-    long = [line for line in made.split("\n") if len(line) > WIDTH]
+    long = [line for line in python.split("\n") if len(line) > WIDTH]
     if long:
         return f"a line of {len(long[0])} characters: {long[0][:80]}"
-    module = module_of(made)
+    module = module_of(python)
     text = module.ptx()
     if text != source:
-        at = next(
+        offset = next(
             (i for i, (a, b) in enumerate(zip(text, source, strict=False)) if a != b), min(len(text), len(source))
         )
-        return f"differs from byte {at} on: {source[at : at + 60]!r} became {text[at : at + 60]!r}"
-    parsed = parse(source)
-    if module.newline == "\n" and module.module() != parsed:
+        return f"differs from byte {offset} on: {source[offset : offset + 60]!r} became {text[offset : offset + 60]!r}"
+    original = parse(source)
+    if module.newline == "\n" and module.module() != original:
         return "the nodes are not those of the parser"
-    return find_broken_promise(build_plain_plan(parsed, kernel_name=kernel_name, source=source), parsed)
+    return find_broken_promise(build_plain_plan(original, kernel_name=kernel_name, source=source), original)
 
 
 def foreign(python: str) -> str | None:

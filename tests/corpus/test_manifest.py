@@ -21,7 +21,7 @@ FILES = list(stats.files())
 RUNS = [(path, entry) for path, item in FILES for entry in item.entries if entry.run is not None]
 SEED = int(os.environ.get("CORPUS_SEED", "7"))
 ABSOLUTE = re.compile(rb'"(/[^"\n]+|[A-Za-z]:\\[^"\n]*)"|/(?:home|root|tmp|usr|work)/[\w./-]+')
-# "/home/", "/root/", "/tmp/", "/usr/" as the bytes of `.b8` initialisers and debug sections.
+# "/home/", "/root/", "/tmp/", "/usr/" as the bytes of `.b8` initializers and debug sections.
 ENCODED = re.compile(
     rb"\b47,\s*(104,\s*111,\s*109,\s*101|114,\s*111,\s*111,\s*116|116,\s*109,\s*112|117,\s*115,\s*114),\s*47\b"
 )
@@ -59,8 +59,8 @@ def test_no_kernel_equals_another_after_renaming() -> None:
 
 def test_renaming_hides_no_difference_but_names() -> None:
     body = "{ ld.param.u32 %r1, [k_param_0]; add.s32 %r2, %r1, 3; bra $L1; $L1: ret; }"
-    renamed = body.replace("%r1", "%a7").replace("%r2", "%b").replace("k_param", "other_param").replace("$L1", "$X")
-    assert stats.fingerprint(body) == stats.fingerprint(renamed)
+    copy = body.replace("%r1", "%a7").replace("%r2", "%b").replace("k_param", "other_param").replace("$L1", "$X")
+    assert stats.fingerprint(body) == stats.fingerprint(copy)
     assert stats.fingerprint(body) != stats.fingerprint(body.replace(", 3", ", 4"))
     assert stats.fingerprint(body) != stats.fingerprint(body.replace("%r1, 3", "%tid.x, 3"))
 
@@ -95,12 +95,16 @@ def test_an_output_that_is_no_array_is_a_problem() -> None:
     item = next(item for item in manifest.files if item.path == path.name)
     wrong = replace(entry, run=replace(entry.run, outputs=(Output("nowhere"),)))
     entries = tuple(wrong if old == entry else old for old in item.entries)
-    broken = replace(manifest, files=tuple(replace(f, entries=entries) if f == item else f for f in manifest.files))
-    assert problems(broken, path.parent) == [f"{path.name}: {entry.name}: output 'nowhere' is not an array argument"]
+    wrong_manifest = replace(
+        manifest, files=tuple(replace(f, entries=entries) if f == item else f for f in manifest.files)
+    )
+    assert problems(wrong_manifest, path.parent) == [
+        f"{path.name}: {entry.name}: output 'nowhere' is not an array argument"
+    ]
 
 
 def test_ptxas_takes_every_file_on_its_target() -> None:
     whole = bool(os.environ.get("CORPUS_WHOLE"))
-    chosen = FILES if whole else random.Random(SEED).sample(FILES, min(40, len(FILES)))
-    faults = [fault for path, item in chosen if (fault := stats.refusal(path, item))]
+    sample = FILES if whole else random.Random(SEED).sample(FILES, min(40, len(FILES)))
+    faults = [fault for path, item in sample if (fault := stats.refusal(path, item))]
     assert faults == [], f"CORPUS_SEED={SEED}"

@@ -40,51 +40,51 @@ class Block:
 
 
 def blocks(page: str) -> list[Block]:
-    found: list[Block] = []
+    page_blocks: list[Block] = []
     for match in FENCE.finditer(page):
         language, _, argument = match["info"].partition(" ")
-        found.append(Block(language, argument, match["text"], page.count("\n", 0, match.start()) + 1))
-    return found
+        page_blocks.append(Block(language, argument, match["text"], page.count("\n", 0, match.start()) + 1))
+    return page_blocks
 
 
-def run_ptx(block: Block, here: Path, names: dict[str, object]) -> None:
+def run_ptx(block: Block, folder: Path, names: dict[str, object]) -> None:
     name = re.match(r"// (\w+\.ptx)\n", block.text)
     if name:
-        (here / name[1]).write_text(block.text)
+        (folder / name[1]).write_text(block.text)
     module, syntax = parse(block.text, recover=True)
-    found = list(syntax or check(module))
+    findings = list(syntax or check(module))
     expected = re.fullmatch(r"reports (PTX\d{4})", block.argument)
     if expected:
-        assert expected[1] in {d.code for d in found}
+        assert expected[1] in {d.code for d in findings}
     else:
-        assert [str(d.message) for d in found if d.severity is Severity.ERROR] == []
+        assert [str(d.message) for d in findings if d.severity is Severity.ERROR] == []
 
 
-def run_python(block: Block, here: Path, names: dict[str, object]) -> None:
+def run_python(block: Block, folder: Path, names: dict[str, object]) -> None:
     name = re.match(r"# (\w+\.py)\n", block.text)
     if name:
-        (here / name[1]).write_text(block.text)
+        (folder / name[1]).write_text(block.text)
     exec(compile("\n" * block.line + block.text, "page", "exec"), names)
 
 
-def run_console(block: Block, here: Path, names: dict[str, object]) -> None:
+def run_console(block: Block, folder: Path, names: dict[str, object]) -> None:
     for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
         command, _, expected = part.partition("\n")
         program, *arguments = shlex.split(command)
         assert program == "pyptx"
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-m", "pyptx", *arguments],
-            cwd=here,
+            cwd=folder,
             env={"PYTHONPATH": str(ROOT), "PATH": ""},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             timeout=60,
         )
-        assert done.stdout == expected
+        assert process.stdout == expected
 
 
-def run_sh(block: Block, here: Path, names: dict[str, object]) -> None:
+def run_sh(block: Block, folder: Path, names: dict[str, object]) -> None:
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for line in block.text.splitlines():
         program, *arguments = shlex.split(line, comments=True)
@@ -92,7 +92,7 @@ def run_sh(block: Block, here: Path, names: dict[str, object]) -> None:
         assert set(arguments) <= targets
 
 
-def run_text(block: Block, here: Path, names: dict[str, object]) -> None:
+def run_text(block: Block, folder: Path, names: dict[str, object]) -> None:
     assert block.argument == ""
 
 

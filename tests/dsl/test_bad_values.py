@@ -12,7 +12,7 @@ import pytest
 from pyptx import PtxError, Tile, kernel, ptx, reg, smem
 from pyptx.types import bf16, f16, f32, pred, s32, s64, u8, u32, u64
 
-from .tracing import code, refusal, refused, text_of
+from .tracing import assert_rejected, code, refusal, text_of
 
 WRONG_USE: Any = operator
 ORDERS: list[tuple[Callable[[], Any], str]] = [
@@ -53,11 +53,11 @@ def test_values_of_another_kind_are_refused_at_their_line(use: Callable[[], Any]
     def body() -> None:
         use()
 
-    with pytest.raises(PtxError) as caught:
+    with pytest.raises(PtxError) as excinfo:
         kernel(body).ptx()
-    assert words in text_of(caught.value)
-    assert str(caught.value).startswith(__file__)
-    assert caught.value.diagnostics[0].help
+    assert words in text_of(excinfo.value)
+    assert str(excinfo.value).startswith(__file__)
+    assert excinfo.value.diagnostics[0].help
 
 
 @pytest.mark.parametrize(("use", "words"), ORDERS, ids=[words for _, words in ORDERS])
@@ -65,10 +65,10 @@ def test_more_that_python_cannot_do_with_registers(use: Callable[[], Any], words
     def body() -> None:
         use()
 
-    with pytest.raises(PtxError) as caught:
+    with pytest.raises(PtxError) as excinfo:
         kernel(body).ptx()
-    assert words in text_of(caught.value)
-    assert all(found.help for found in caught.value.diagnostics)
+    assert words in text_of(excinfo.value)
+    assert all(finding.help for finding in excinfo.value.diagnostics)
 
 
 EXACT: list[tuple[Callable[[], Any], str, str, str | None]] = [
@@ -188,10 +188,10 @@ DECLARED: list[tuple[dict[str, Any], str]] = [
 def test_what_a_kernel_is_given_is_checked_at_its_decorator(options: dict[str, Any], words: str) -> None:
     def body() -> None: ...
 
-    with pytest.raises(PtxError) as caught:
+    with pytest.raises(PtxError) as excinfo:
         kernel(**options)(body)
-    assert words in text_of(caught.value)
-    assert str(caught.value).startswith(__file__)
+    assert words in text_of(excinfo.value)
+    assert str(excinfo.value).startswith(__file__)
 
 
 def test_one_number_is_a_block_and_one_tile_a_list() -> None:
@@ -208,14 +208,14 @@ UNOPENED: list[tuple[Callable[[], Any], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("make", "what"), UNOPENED, ids=[what for _, what in UNOPENED])
-def test_a_block_that_is_never_opened_is_reported(make: Callable[[], Any], what: str) -> None:
+@pytest.mark.parametrize(("make", "text"), UNOPENED, ids=[text for _, text in UNOPENED])
+def test_a_block_that_is_never_opened_is_reported(make: Callable[[], Any], text: str) -> None:
     def body() -> None:
         make()
         ptx.bar.sync(0)
 
     with pytest.raises(
-        PtxError, match=rf"test_bad_values\.py:\d+: error\[PTX0811\]: `{re.escape(what)}` is created here"
+        PtxError, match=rf"test_bad_values\.py:\d+: error\[PTX0811\]: `{re.escape(text)}` is created here"
     ):
         kernel(body).ptx()
 
@@ -226,7 +226,7 @@ def test_a_predicate_is_no_block() -> None:
         with condition:  # here
             ptx.bar.sync(0)
 
-    refused(body, "PTX0803", "with ptx.if_(p):")
+    assert_rejected(body, "PTX0803", "with ptx.if_(p):")
 
 
 def test_a_kernel_calls_no_kernel() -> None:
@@ -236,7 +236,7 @@ def test_a_kernel_calls_no_kernel() -> None:
     def body() -> None:
         inner()  # here
 
-    refused(body, "PTX0810", "`inner`", "@ptx.func")
+    assert_rejected(body, "PTX0810", "`inner`", "@ptx.func")
 
 
 def test_a_long_function_with_many_blocks_takes_time_in_proportion() -> None:
@@ -244,16 +244,16 @@ def test_a_long_function_with_many_blocks_takes_time_in_proportion() -> None:
     import time
 
     def seconds(count: int) -> float:
-        written: dict[str, Any] = {"ptx": ptx}
+        namespace: dict[str, Any] = {"ptx": ptx}
         block = "    with ptx.if_(x == 0):\n        ptx.add(u32, x, x, 1)\n"
-        exec(compile("def long(x, u32):\n" + block * count, "<long>", "exec"), written)
+        exec(compile("def long(x, u32):\n" + block * count, "<long>", "exec"), namespace)
 
         def body() -> None:
-            written["long"](reg.scalar(u32), u32)
+            namespace["long"](reg.scalar(u32), u32)
 
-        made = kernel(body)
+        kernel_object = kernel(body)
         start = time.process_time()
-        made.ptx()
+        kernel_object.ptx()
         return time.process_time() - start
 
     seconds(100)
@@ -264,4 +264,4 @@ def test_real_registers_of_eight_bits_are_named() -> None:
     def body() -> None:
         ptx.cvt(u8, bf16, reg.scalar(u8), reg.scalar(bf16), rounding="rni")  # here
 
-    refused(body, "PTX0203", "in an 8-bit register", "through .u16")
+    assert_rejected(body, "PTX0203", "in an 8-bit register", "through .u16")

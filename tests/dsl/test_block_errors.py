@@ -13,7 +13,7 @@ from pyptx import PtxError, intrinsic, kernel, ptx, reg
 from pyptx.dsl import returns
 from pyptx.types import pred, u32
 
-from .tracing import code, refused, traced
+from .tracing import assert_rejected, code, make_kernel
 
 
 def test_a_block_that_is_never_closed_is_reported_where_it_was_opened() -> None:
@@ -22,7 +22,7 @@ def test_a_block_that_is_never_closed_is_reported_where_it_was_opened() -> None:
         ptx.if_(p).__enter__()  # here
         ptx.ret()
 
-    refused(body, "PTX0811", "ptx.if_")
+    assert_rejected(body, "PTX0811", "ptx.if_")
 
 
 def test_a_block_that_ends_before_one_inside_is_reported_where_that_was_opened() -> None:
@@ -30,7 +30,7 @@ def test_a_block_that_ends_before_one_inside_is_reported_where_that_was_opened()
         with ptx.scope():  # here
             ptx.if_(reg.scalar(pred, 1)).__enter__()
 
-    found = refused(body, "PTX0811", marker="# here")
+    found = assert_rejected(body, "PTX0811", marker="# here")
     assert found.message == "`ptx.scope()` ends here, but `ptx.if_` inside it is still open"
     (note,) = found.notes
     assert re.fullmatch(rf"`ptx.if_` was opened at {re.escape(__file__)}:{(found.line or 0) + 1}(:\d+)?", str(note))
@@ -43,7 +43,7 @@ def test_return_inside_a_block_is_refused() -> None:
             return
         ptx.ret()
 
-    def nested(early: bool = True) -> None:
+    def branch(early: bool = True) -> None:
         p = reg.scalar(pred, 1)
         with ptx.loop("top"):
             with ptx.if_(p):  # here
@@ -63,22 +63,22 @@ def test_return_inside_a_block_is_refused() -> None:
             ptx.inst.bar.sync(0)
         return 3
 
-    refused(direct, "PTX0812", "ptx.ret()")
+    assert_rejected(direct, "PTX0812", "ptx.ret()")
 
     def calls_nested() -> None:
-        nested()
+        branch()
 
     with pytest.raises(PtxError, match=r"PTX0812.*ptx\.if_"):
-        traced(calls_nested).ptx()
+        make_kernel(calls_nested).ptx()
     assert len(code(fine)) == 7
 
 
 def test_an_exception_leaves_no_half_written_block() -> None:
     def body() -> None:
         p = reg.scalar(pred, 1)
-        for opened in (lambda: ptx.if_(p), lambda: ptx.loop("top"), ptx.scope, ptx.expr):
+        for open_block in (lambda: ptx.if_(p), lambda: ptx.loop("top"), ptx.scope, ptx.expr):
             try:
-                with opened():
+                with open_block():
                     ptx.inst.bar.sync(1)
                     raise KeyError
             except KeyError:
@@ -115,8 +115,8 @@ def test_a_mistake_in_a_counted_loop_inside_a_block_is_what_is_reported() -> Non
             for _ in ptx.range_(0, 8):
                 ptx.wgmma.fence()  # here
 
-    refused(body, "PTX0302", arch="sm_90")
-    refused(after, "PTX0302", arch="sm_90")
+    assert_rejected(body, "PTX0302", arch="sm_90")
+    assert_rejected(after, "PTX0302", arch="sm_90")
 
 
 def test_an_exception_in_an_intrinsic_removes_its_statements() -> None:
@@ -138,7 +138,7 @@ def test_else_follows_its_if_directly() -> None:
         with ptx.else_():  # here
             pass
 
-    def separated() -> None:
+    def separate() -> None:
         p = reg.scalar(pred, 1)
         with ptx.if_(p):
             pass
@@ -146,7 +146,7 @@ def test_else_follows_its_if_directly() -> None:
         with ptx.else_():  # here
             pass
 
-    def twice() -> None:
+    def repeat() -> None:
         p = reg.scalar(pred, 1)
         with ptx.if_(p):
             pass
@@ -163,8 +163,8 @@ def test_else_follows_its_if_directly() -> None:
         with ptx.elif_(p):  # here
             pass
 
-    for body in (alone, separated, twice, late_condition):
-        refused(body, "PTX0810", "directly")
+    for body in (alone, separate, repeat, late_condition):
+        assert_rejected(body, "PTX0810", "directly")
 
 
 def test_control_flow_inside_an_expression_is_refused() -> None:
@@ -173,18 +173,18 @@ def test_control_flow_inside_an_expression_is_refused() -> None:
         with ptx.expr(), ptx.if_(p):  # here
             pass
 
-    refused(body, "PTX0810", "ptx.expr")
+    assert_rejected(body, "PTX0810", "ptx.expr")
 
 
 def test_break_outside_a_loop_is_refused() -> None:
     def body() -> None:
         ptx.break_()  # here
 
-    refused(body, "PTX0810", "ptx.range_")
+    assert_rejected(body, "PTX0810", "ptx.range_")
 
 
 def test_labels_are_placed_once_and_exist() -> None:
-    def twice() -> None:
+    def repeat() -> None:
         ptx.label("a")
         ptx.label("a")  # here
 
@@ -195,9 +195,9 @@ def test_labels_are_placed_once_and_exist() -> None:
     def elsewhere() -> None:
         ptx.inst.bra("nope")  # here
 
-    refused(twice, "PTX0813", "already")
-    refused(nowhere, "PTX0813", "did you mean `done`?")
-    refused(elsewhere, "PTX0813", "nope")
+    assert_rejected(repeat, "PTX0813", "already")
+    assert_rejected(nowhere, "PTX0813", "did you mean `done`?")
+    assert_rejected(elsewhere, "PTX0813", "nope")
 
 
 def test_recursion_is_only_pythons() -> None:
@@ -208,14 +208,14 @@ def test_recursion_is_only_pythons() -> None:
         endless(reg.scalar(u32, 1))
 
     with pytest.raises(RecursionError):
-        traced(body).ptx()
+        make_kernel(body).ptx()
 
-    def counted(x: Any, n: int) -> None:
+    def count(x: Any, n: int) -> None:
         if n:
-            counted(x + 1, n - 1)
+            count(x + 1, n - 1)
 
     def ends() -> None:
-        counted(reg.scalar(u32, 1), 50)
+        count(reg.scalar(u32, 1), 50)
 
     assert len(code(ends)) == 51
 
@@ -223,7 +223,7 @@ def test_recursion_is_only_pythons() -> None:
 def test_a_branch_of_python_ends_with_a_block() -> None:
     """What follows in the code is another branch, not the rest of this one."""
 
-    def either(p: Any, first: bool) -> None:
+    def return_early(p: Any, first: bool) -> None:
         if first:
             with ptx.if_(p):
                 ptx.inst.bar.sync(0)
@@ -232,8 +232,8 @@ def test_a_branch_of_python_ends_with_a_block() -> None:
 
     def body() -> None:
         p = reg.scalar(pred, 1)
-        either(p, True)
-        either(p, False)
+        return_early(p, True)
+        return_early(p, False)
 
     assert [line for line in code(body) if "bar" in line] == ["bar.sync 0;", "bar.sync 1;"]
 
@@ -284,14 +284,14 @@ def ends_nested(x, now=False):
 
 def _without_file(name: str, source: bool) -> Callable[[], None]:
     """Return a kernel that calls a function of `_RETURNS`, whose text a notebook keeps (or nobody)."""
-    written: dict[str, Any] = {"ptx": ptx}
+    namespace: dict[str, Any] = {"ptx": ptx}
     file = f"<cell {source}>"
     if source:
         linecache.cache[file] = len(_RETURNS), None, [f"{line}\n" for line in _RETURNS.splitlines()], file
-    exec(compile(_RETURNS, file, "exec"), written)
+    exec(compile(_RETURNS, file, "exec"), namespace)
 
     def body() -> None:
-        written[name](reg.scalar(u32, 0))
+        namespace[name](reg.scalar(u32, 0))
 
     return body
 
@@ -329,7 +329,7 @@ def test_what_is_known_of_functions_is_forgotten_in_time() -> None:
             exec("def helper(x):\n    with ptx.if_(x):\n        ptx.ret()\n    return x\n", written)
             written["helper"](x)
 
-    traced(body).ptx()
+    make_kernel(body).ptx()
     assert 0 < len(returns._ANALYSES) <= 1024  # pyright: ignore[reportPrivateUsage]
 
 

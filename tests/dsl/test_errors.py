@@ -11,7 +11,7 @@ import pytest
 from pyptx import PtxError, Tile, kernel, ptx, reg, smem
 from pyptx.types import b32, bf16, f16, f32, f64, pred, s32, u8, u16, u32, u64
 
-from .tracing import code, refusal, refused, text_of, traced
+from .tracing import assert_rejected, code, make_kernel, refusal, text_of
 
 
 def test_nothing_works_outside_a_kernel() -> None:
@@ -21,40 +21,40 @@ def test_nothing_works_outside_a_kernel() -> None:
 
 
 def test_a_register_of_another_kernel_is_refused() -> None:
-    kept: list[Any] = []
+    registers: list[Any] = []
 
     @kernel
-    def other() -> None:
-        kept.append(reg.scalar(u32, 1))
+    def owner() -> None:
+        registers.append(reg.scalar(u32, 1))
 
-    other.ptx()
+    owner.ptx()
 
     def operand() -> None:
-        ptx.inst.add.u32(reg.scalar(u32), kept[0], 1)  # here
+        ptx.inst.add.u32(reg.scalar(u32), registers[0], 1)  # here
 
     def operator() -> None:
-        _ = kept[0] + 1  # here
+        _ = registers[0] + 1  # here
 
     def guard() -> None:
-        ptx.ret(pred=kept[1])  # here
+        ptx.ret(pred=registers[1])  # here
 
     def address() -> None:
-        ptx.addr(kept[0])  # here
+        ptx.addr(registers[0])  # here
 
-    def unchecked() -> None:
-        ptx.inst.addx.u32(kept[0], unchecked=True)  # here  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+    def write_freely() -> None:
+        ptx.inst.addx.u32(registers[0], unchecked=True)  # here  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
 
-    refused(operand, "PTX0802", "`other`")
-    refused(unchecked, "PTX0802", "`other`")
-    refused(operator, "PTX0802", "`other`")
-    refused(address, "PTX0802", "`other`")
+    assert_rejected(operand, "PTX0802", "`owner`")
+    assert_rejected(write_freely, "PTX0802", "`owner`")
+    assert_rejected(operator, "PTX0802", "`owner`")
+    assert_rejected(address, "PTX0802", "`owner`")
 
     @kernel
     def second() -> None:
-        kept.append(reg.scalar(pred, 1))
+        registers.append(reg.scalar(pred, 1))
 
     second.ptx()
-    refused(guard, "PTX0802", "`second`")
+    assert_rejected(guard, "PTX0802", "`second`")
 
 
 def test_registers_of_another_kernel_are_refused_in_every_place() -> None:
@@ -86,14 +86,14 @@ def test_a_register_of_a_closed_block_is_refused() -> None:
             inner = reg.scalar(u32, 1)
         _ = inner + 1  # here
 
-    refused(body, "PTX0802", "closed")
+    assert_rejected(body, "PTX0802", "closed")
 
 
 def test_an_instruction_of_another_target_is_refused() -> None:
     def body() -> None:
         ptx.inst.wgmma.fence.sync.aligned()  # here
 
-    refused(body, "PTX0302", "sm_90a", "arch='sm_80'", arch="sm_80")
+    assert_rejected(body, "PTX0302", "sm_90a", "arch='sm_80'", arch="sm_80")
 
 
 ONE_CALL: list[tuple[Callable[[reg.Reg], object], str, tuple[str, ...]]] = [
@@ -160,13 +160,13 @@ def test_a_mistake_in_one_call_names_its_remedy(
     def body() -> None:
         call(reg.scalar(u32, 1))
 
-    with pytest.raises(PtxError) as caught:
+    with pytest.raises(PtxError) as excinfo:
         body.ptx()
-    found = caught.value.diagnostics[0]
-    assert found.code == rule, caught.value
-    assert found.origin is not None
-    assert found.origin.file == __file__
-    assert all(word in text_of(caught.value) for word in words), caught.value
+    finding = excinfo.value.diagnostics[0]
+    assert finding.code == rule, excinfo.value
+    assert finding.origin is not None
+    assert finding.origin.file == __file__
+    assert all(word in text_of(excinfo.value) for word in words), excinfo.value
 
 
 def test_the_error_of_a_helper_names_the_helper_and_keeps_its_callers() -> None:
@@ -176,9 +176,9 @@ def test_the_error_of_a_helper_names_the_helper_and_keeps_its_callers() -> None:
     def body() -> None:
         helper(reg.scalar(u32, 1))
 
-    with pytest.raises(PtxError) as caught:
-        traced(body).ptx()
-    origin: Any = caught.value.diagnostics[0].origin
+    with pytest.raises(PtxError) as excinfo:
+        make_kernel(body).ptx()
+    origin: Any = excinfo.value.diagnostics[0].origin
     assert (origin.code, origin.caller.code, origin.caller.caller) == (helper.__code__, body.__code__, None)
 
 
@@ -191,9 +191,9 @@ def test_names_never_meet_generated_or_special_ones() -> None:
         smem.alloc(u32, 4, name="add")
         ptx.st(u32, "add", reg.scalar(u32, 2), space="shared")
 
-    text = traced(body).ptx()
-    declared = re.findall(r"(%[\w$]+)(?:<\d+>)?;", "\n".join(x for x in text.splitlines() if ".reg" in x))
-    assert len(declared) == len(set(declared))
+    text = make_kernel(body).ptx()
+    declarations = re.findall(r"(%[\w$]+)(?:<\d+>)?;", "\n".join(x for x in text.splitlines() if ".reg" in x))
+    assert len(declarations) == len(set(declarations))
     assert "%tid;" not in text
     assert code(body)[-1] == "st.shared.u32 [add], %r0;"
 
@@ -239,7 +239,7 @@ def test_half_precision_needs_its_target() -> None:
         a = reg.scalar(bf16, 1.0)
         _ = a + a  # here
 
-    refused(body, "PTX0302", "sm_90", arch="sm_80")
+    assert_rejected(body, "PTX0302", "sm_90", arch="sm_80")
     assert code(body)[-1] == "add.bf16 %rs1, %rs0, %rs0;"
 
 
@@ -257,23 +257,25 @@ def test_bits_and_types_that_do_not_mix() -> None:
 
 
 def test_shared_memory_of_another_kernel_is_refused() -> None:
-    kept: list[Any] = []
+    allocations: list[Any] = []
 
     @kernel
-    def other() -> None:
-        kept.extend([smem.alloc(f32, (4, 4)), smem.mbarrier(2)])
-        kept.append(kept[1][0])
+    def owner() -> None:
+        allocations.extend([smem.alloc(f32, (4, 4)), smem.mbarrier(2)])
+        allocations.append(allocations[1][0])
 
-        kept.extend([ptx.mbarrier.array(kept[1], 0, 2), kept[0] + 4])
+        allocations.extend([ptx.mbarrier.array(allocations[1], 0, 2), allocations[0] + 4])
 
-    other.ptx()
+    owner.ptx()
     for use in (
-        lambda: smem.load(f32, kept[0]), lambda: kept[0][0], lambda: kept[0].address(), lambda: kept[1][0],
-        lambda: smem.load(u64, kept[2]), lambda: kept[0][reg.scalar(u32), 0], lambda: kept[0] + 4,
-        lambda: kept[4] + 4, lambda: kept[0] + reg.scalar(u32), lambda: ptx.mbarrier.array(kept[0], 0, 1),
-        lambda: ptx.mbarrier.init(kept[1], 1), lambda: kept[1].address(), lambda: ptx.mbarrier.array(kept[1], 0, 2),
-        lambda: ptx.inst.mov.u32(reg.scalar(u32), kept[1]), lambda: ptx.inst.mov.u32(reg.scalar(u32), kept[2]),
-        lambda: ptx.mbarrier.array(kept[2], 0, 2), lambda: kept[3][0], lambda: kept[3].at(reg.scalar(u32)),
+        lambda: smem.load(f32, allocations[0]), lambda: allocations[0][0], lambda: allocations[0].address(),
+        lambda: allocations[1][0], lambda: smem.load(u64, allocations[2]), lambda: allocations[0][reg.scalar(u32), 0],
+        lambda: allocations[0] + 4, lambda: allocations[4] + 4, lambda: allocations[0] + reg.scalar(u32),
+        lambda: ptx.mbarrier.array(allocations[0], 0, 1), lambda: ptx.mbarrier.init(allocations[1], 1),
+        lambda: allocations[1].address(), lambda: ptx.mbarrier.array(allocations[1], 0, 2),
+        lambda: ptx.inst.mov.u32(reg.scalar(u32), allocations[1]),
+        lambda: ptx.inst.mov.u32(reg.scalar(u32), allocations[2]), lambda: ptx.mbarrier.array(allocations[2], 0, 2),
+        lambda: allocations[3][0], lambda: allocations[3].at(reg.scalar(u32)),
     ):  # fmt: skip
 
         def body() -> None:
@@ -281,8 +283,8 @@ def test_shared_memory_of_another_kernel_is_refused() -> None:
             smem.mbarrier(2)
             use()  # noqa: B023
 
-        with pytest.raises(PtxError, match=r"PTX0802\]: `(smem|mbar)_1` is shared memory of the kernel `other`"):
-            traced(body).ptx()
+        with pytest.raises(PtxError, match=r"PTX0802\]: `(smem|mbar)_1` is shared memory of the kernel `owner`"):
+            make_kernel(body).ptx()
 
 
 def test_a_tensor_of_another_kernel_is_refused() -> None:
@@ -310,7 +312,7 @@ def test_an_operand_that_a_newer_target_takes_says_so() -> None:
     def body() -> None:
         ptx.mbarrier.arrive(smem.mbarrier(1)[0], count=2)  # here
 
-    refused(body, "PTX0302", "with 3 operands", "sm_90 and newer", arch="sm_80")
+    assert_rejected(body, "PTX0302", "with 3 operands", "sm_90 and newer", arch="sm_80")
 
 
 def test_a_tensor_where_an_address_belongs_names_the_pointer() -> None:
@@ -322,13 +324,13 @@ def test_a_tensor_where_an_address_belongs_names_the_pointer() -> None:
     def copy(x: Any) -> None:
         ptx.cp.async_.cg(smem.alloc(f32, 64), x, 16)
 
-    for made in (load, copy):
+    for body in (load, copy):
         with pytest.raises(PtxError, match=r"PTX0205\][\s\S]*\(p,\) = ptx\.global_ptrs\(x\)[\s\S]*x\.tma_desc\(\)"):
-            made.ptx()
+            body.ptx()
 
 
 def test_a_float_register_is_not_read_as_an_integer() -> None:
-    def written() -> None:
+    def write_float() -> None:
         x = reg.scalar(f32, 1.0)
         _ = x.view(u32) + 1  # here
 
@@ -344,10 +346,12 @@ def test_a_float_register_is_not_read_as_an_integer() -> None:
         x = reg.scalar(f64, 1.0)
         _ = x.b32  # here
 
-    refused(written, "PTX0804", "`%f0` is declared as .f32 and cannot be read as .u32", "ptx.mov(b32, x).view(u32)")
-    refused(halves, "PTX0804", "ptx.mov(b32, x).view(f16x2)")
-    refused(through_bits, "PTX0804", "ptx.mov(b64, x).view(s64)")
-    refused(narrow, "PTX0804", "x.view(b64) reads its bits")
+    assert_rejected(
+        write_float, "PTX0804", "`%f0` is declared as .f32 and cannot be read as .u32", "ptx.mov(b32, x).view(u32)"
+    )
+    assert_rejected(halves, "PTX0804", "ptx.mov(b32, x).view(f16x2)")
+    assert_rejected(through_bits, "PTX0804", "ptx.mov(b64, x).view(s64)")
+    assert_rejected(narrow, "PTX0804", "x.view(b64) reads its bits")
 
     def right() -> None:
         x, n = reg.scalar(f32), reg.scalar(u32)

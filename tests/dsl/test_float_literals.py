@@ -7,7 +7,7 @@ import pytest
 from pyptx import PtxError, ptx, reg
 from pyptx.types import e4m3, e5m2, ue8m0
 
-from .tracing import code, refused
+from .tracing import assert_rejected, code
 
 
 def test_a_register_of_eight_bits_takes_a_number() -> None:
@@ -33,8 +33,8 @@ def test_what_a_format_does_not_have_is_refused() -> None:
     def inexact() -> None:
         ptx.mov(e4m3, reg.scalar(e4m3), 17)  # here
 
-    refused(large, "PTX0805", "-448 to 448")
-    refused(no_power, "PTX0805", "powers of two")
-    refused(huge, "PTX0805", "-448 to 448")
+    assert_rejected(large, "PTX0805", "-448 to 448")
+    assert_rejected(no_power, "PTX0805", "powers of two")
+    assert_rejected(huge, "PTX0805", "-448 to 448")
     with pytest.raises(PtxError):
         code(inexact)

@@ -1,4 +1,4 @@
-"""`@kernel`: specialisation, parameters, directives, line information, the tools behind the methods."""
+"""`@kernel`: specialization, parameters, directives, line information, the tools behind the methods."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pyptx.ir import Function, Instruction
 from pyptx.toolchain import occupancy, sass
 from pyptx.types import bf16, f32, u32, u64
 
-from .tracing import accepted, code, refused, traced
+from .tracing import assert_accepted, assert_rejected, code, make_kernel
 
 global_step = 3
 TABLE = [1, 2]
@@ -61,9 +61,9 @@ def test_template_parameters_globals_helpers_and_containers_are_part_of_the_key(
         reg.scalar(u32, helper() + extra)
 
     def value(**kwargs: Any) -> int:
-        found = re.search(r"mov.u32 %r0, (\d+);", body.ptx(**kwargs))
-        assert found
-        return int(found[1])
+        match = re.search(r"mov.u32 %r0, (\d+);", body.ptx(**kwargs))
+        assert match
+        return int(match[1])
 
     assert value() == 6
     global_step = 10
@@ -96,7 +96,7 @@ def test_parameters_stand_in_order() -> None:
         ptx.inst.prefetch.tensormap(ptx.addr(desc))
 
     text = body.ptx()
-    accepted(text)
+    assert_accepted(text)
     params = re.findall(r"\.param .* (\S+?)(?:\[\d+\])?,?\n", text[: text.index("{")])
     assert params == ["a", "out", "n", "config", "a_tma_desc"]
     assert ".param .u64 .ptr .global .align 16 a," in text
@@ -107,30 +107,30 @@ def test_every_argument_that_is_a_type_takes_its_name() -> None:
     @kernel(out_specs=[Tile("n", "f32")], raw_params=[(u32, "count")])
     def body(y: TensorSpec) -> None:
         @ptx.func(params=("f32",), returns=("f32",))
-        def twice(x: Any) -> Any:
+        def double(x: Any) -> Any:
             return x + x
 
         tile = smem.alloc("f32", 4)
-        smem.store("f32", tile, twice(reg.scalar("f32", 1)))
+        smem.store("f32", tile, double(reg.scalar("f32", 1)))
         smem.store("s32", tile, ptx.param("u32", "count").view("s32") >> 1)
         ptx.st("f32", ptx.global_ptrs(y)[0], smem.load("f32", tile))
 
-    accepted(body.ptx(n=4))
+    assert_accepted(body.ptx(n=4))
 
 
 def test_setmaxnreg_gets_the_register_count_that_it_needs() -> None:
     def body() -> None:
         ptx.setmaxnreg(240)
 
-    assert ".maxntid 384, 1, 1\n.minnctapersm 1\n" in traced(body, block=(384, 1, 1)).ptx()
-    fixed = traced(body, block=(384, 1, 1), raw_directives=[("maxnreg", (168,))]).ptx()
-    assert ".maxnreg 168" in fixed
-    assert "minnctapersm" not in fixed
-    required = traced(body, reqntid=(384,)).ptx()
-    assert ".reqntid 384\n.minnctapersm 1" in required
+    assert ".maxntid 384, 1, 1\n.minnctapersm 1\n" in make_kernel(body, block=(384, 1, 1)).ptx()
+    limit = make_kernel(body, block=(384, 1, 1), raw_directives=[("maxnreg", (168,))]).ptx()
+    assert ".maxnreg 168" in limit
+    assert "minnctapersm" not in limit
+    requirement = make_kernel(body, reqntid=(384,)).ptx()
+    assert ".reqntid 384\n.minnctapersm 1" in requirement
     with pytest.raises(PtxError, match="maxnreg"):
-        traced(body).ptx()
-    cubin = traced(body, block=(384, 1, 1)).cubin()
+        make_kernel(body).ptx()
+    cubin = make_kernel(body, block=(384, 1, 1)).cubin()
     assert not [d for d in cubin.diagnostics if "setmaxnreg" in d.message]
 
 
@@ -142,13 +142,13 @@ def test_a_cluster_and_dynamic_memory_of_ones_own() -> None:
         ptx.st(f32, tile[1], reg.scalar(f32, 1), space="shared")
         ptx.st(u32, ptx.addr(base), reg.scalar(u32), space="shared")
 
-    made = traced(body, cluster=(2, 1, 1), smem=1000, extern_smem="dynamic")
-    text = made.ptx()
-    accepted(text)
+    kernel_object = make_kernel(body, cluster=(2, 1, 1), smem=1000, extern_smem="dynamic")
+    text = kernel_object.ptx()
+    assert_accepted(text)
     assert ".reqnctapercluster 2, 1, 1" in text
     assert ".extern .shared .align 128 .b8 dynamic[];" in text
     assert "st.shared.f32 [dynamic+1056], %f0;" in text
-    assert made.dynamic_smem() == 1024 + 256
+    assert kernel_object.dynamic_smem() == 1024 + 256
 
 
 def test_line_information_names_the_python_lines() -> None:
@@ -160,35 +160,37 @@ def test_line_information_names_the_python_lines() -> None:
         with ptx.if_(x == 2):  # second
             ptx.st(u32, ptx.addr(reg.scalar(u64)), helper(x))  # third
 
-    made = traced(body)
-    text = made.ptx(lineinfo=True)
-    accepted(text)
+    kernel_object = make_kernel(body)
+    text = kernel_object.ptx(lineinfo=True)
+    assert_accepted(text)
     first = body.__code__.co_firstlineno
     assert f'.file 1 "{__file__}"' in text
     lines = text.splitlines()
     before = {
-        line.split()[0]: lines[at - 1].split() for at, line in enumerate(lines) if lines[at - 1].startswith("\t.loc")
+        line.split()[0]: lines[number - 1].split()
+        for number, line in enumerate(lines)
+        if lines[number - 1].startswith("\t.loc")
     }
     assert before["mov.u32"][2] == str(first + 1)
     assert before["setp.eq.u32"][2] == str(first + 2)
     assert before["st.global.u32"][2] == str(first + 3)
-    inlined = before["mul.lo.u32"]
-    assert inlined[2] == str(helper.__code__.co_firstlineno + 1)
-    assert inlined[-4:-2] == ["inlined_at", "1"]
-    assert inlined[-2] == str(first + 3)
-    assert "function_name" in inlined
+    call_line = before["mul.lo.u32"]
+    assert call_line[2] == str(helper.__code__.co_firstlineno + 1)
+    assert call_line[-4:-2] == ["inlined_at", "1"]
+    assert call_line[-2] == str(first + 3)
+    assert "function_name" in call_line
     assert ".section .debug_str" in text
-    assert made.cubin(lineinfo=True).data
+    assert kernel_object.cubin(lineinfo=True).data
 
 
 def test_the_entry_lies_at_the_def_and_its_last_return_at_the_last_statement() -> None:
-    def decorated(function: Any) -> Any:
+    def decorate(function: Any) -> Any:
         return functools.wraps(function)(lambda *args: function(*args))
 
     @kernel(
         arch="sm_90a",
     )
-    @decorated
+    @decorate
     def body() -> None:
         x = reg.scalar(u32, 1)
         with ptx.if_(x == 2):
@@ -197,8 +199,8 @@ def test_the_entry_lies_at_the_def_and_its_last_return_at_the_last_statement() -
                 3,
             )
 
-    written = body.module()
-    (entry,) = (node for node in written.directives if isinstance(node, Function))
+    module = body.module()
+    (entry,) = (node for node in module.directives if isinstance(node, Function))
     last = entry.body[-1]
     assert isinstance(last, Instruction)
     assert last.opcode == "ret"
@@ -219,13 +221,15 @@ def test_a_helpers_line_keeps_its_callers_in_the_machine_code() -> None:
     def body() -> None:
         outer(reg.scalar(u32, 7))  # body
 
-    cubin = traced(body).cubin(lineinfo=True)
-    at = {f.__name__: f.__code__.co_firstlineno + 1 for f in (inner, outer, body)}
+    cubin = make_kernel(body).cubin(lineinfo=True)
+    line_of = {f.__name__: f.__code__.co_firstlineno + 1 for f in (inner, outer, body)}
     lines = sass(cubin, lines=True).splitlines()
     store = next(index for index, line in enumerate(lines) if " STG." in line)
     before = [line for line in lines[:store] if __file__ in line][-3:]
     assert [re.findall(r"line (\d+)", line) for line in before] == [
-        [str(at["inner"]), str(at["outer"])], [str(at["outer"]), str(at["body"])], [str(at["body"])],
+        [str(line_of["inner"]), str(line_of["outer"])],
+        [str(line_of["outer"]), str(line_of["body"])],
+        [str(line_of["body"])],
     ]  # fmt: skip
 
 
@@ -234,11 +238,11 @@ def test_annotations_show_the_source_and_change_nothing() -> None:
         x = reg.scalar(u32, 1)
         _ = x + 2  # the sum
 
-    made = traced(body)
-    text = made.ptx(annotate=True)
-    accepted(text)
+    kernel_object = make_kernel(body)
+    text = kernel_object.ptx(annotate=True)
+    assert_accepted(text)
     assert re.search(r"add\.u32 %r1, %r0, 2;  // \d+: _ = x \+ 2  # the sum\n", text)
-    assert re.sub(r"  // .*", "", text) == made.ptx()
+    assert re.sub(r"  // .*", "", text) == kernel_object.ptx()
 
 
 def test_messages_of_ptxas_point_at_the_python_line() -> None:
@@ -247,19 +251,19 @@ def test_messages_of_ptxas_point_at_the_python_line() -> None:
         x = reg.scalar(u32, 1)
         ptx.inst["made.up.u32"](x, x, unchecked=True)  # here
 
-    with pytest.raises(PtxError) as caught:
+    with pytest.raises(PtxError) as excinfo:
         body.cubin()
-    assert {d.origin.file for d in caught.value.diagnostics if d.origin} == {__file__}
+    assert {d.origin.file for d in excinfo.value.diagnostics if d.origin} == {__file__}
 
 
 def test_what_the_table_does_not_know_is_emitted_on_request_and_reported() -> None:
     def body() -> None:
         ptx.inst["fresh.op.u32"](reg.scalar(u32), [reg.scalar(u32), None], ptx.addr("x"), 1, 1.5, unchecked=True)
 
-    made = traced(body)
-    assert "fresh.op.u32 %r0, {%r1, _}, [x], 1, 0f3FC00000;" in made.ptx()
-    (found,) = (d for d in made.check() if d.code == "PTX0101")
-    assert found.severity == "warning"
+    kernel_object = make_kernel(body)
+    assert "fresh.op.u32 %r0, {%r1, _}, [x], 1, 0f3FC00000;" in kernel_object.ptx()
+    (finding,) = (d for d in kernel_object.check() if d.code == "PTX0101")
+    assert finding.severity == "warning"
 
 
 def test_check_is_clean_and_finds_what_only_a_whole_kernel_shows() -> None:
@@ -270,18 +274,18 @@ def test_check_is_clean_and_finds_what_only_a_whole_kernel_shows() -> None:
     def unset() -> None:
         ptx.st(u32, ptx.addr(reg.scalar(u64, 64)), reg.scalar(u32))
 
-    assert traced(fine).check() == []
-    found = traced(unset).check()
-    assert [d.origin.file for d in found if d.origin] == [__file__]
+    assert make_kernel(fine).check() == []
+    findings = make_kernel(unset).check()
+    assert [d.origin.file for d in findings if d.origin] == [__file__]
 
 
 def test_resources_and_sass_come_from_the_cubin() -> None:
     def body() -> None:
         ptx.st(u32, ptx.addr(reg.scalar(u64, 64)), reg.scalar(u32, 7))
 
-    made = traced(body)
-    assert made.resources().registers > 0
-    assert "EXIT" in made.sass()
+    kernel_object = make_kernel(body)
+    assert kernel_object.resources().registers > 0
+    assert "EXIT" in kernel_object.sass()
 
 
 def test_intrinsics_nest_and_keep_their_values() -> None:
@@ -296,8 +300,8 @@ def test_intrinsics_nest_and_keep_their_values() -> None:
     def body() -> None:
         assert outer(reg.scalar(u32, 1), options=[2]).name == "%r1"
 
-    text = traced(body).ptx()
-    accepted(text)
+    text = make_kernel(body).ptx()
+    assert_accepted(text)
     marks = [line.strip() for line in text.splitlines() if "//" in line]
     assert marks == ["// BEGIN outer(%r0, options=[2])", "// BEGIN inner(%r0, 2)", "// END inner", "// END outer"]
     assert inner.__name__ == "inner"
@@ -314,12 +318,12 @@ def test_an_intrinsic_is_transparent_outside_a_kernel() -> None:
 def test_auto_arch_is_the_device_or_a_note_that_there_is_none() -> None:
     def body() -> None: ...
 
-    made = traced(body, arch="auto")
-    text = made.ptx()
-    if not made.notes:
+    kernel_object = make_kernel(body, arch="auto")
+    text = kernel_object.ptx()
+    if not kernel_object.notes:
         assert f".target {detect_arch()}\n" in text
         return
-    assert made.notes == ["arch='auto': no GPU found, traced for sm_90a"]
+    assert kernel_object.notes == ["arch='auto': no GPU found, traced for sm_90a"]
     assert ".target sm_90a\n" in text
     with pytest.raises(PtxError, match=r"PTX0818\]: (no CUDA driver|the CUDA driver reports no device)[\s\S]*'sm_90a'"):
         detect_arch()
@@ -386,14 +390,14 @@ def test_the_text_is_ascii_whatever_the_python_is() -> None:
         größe(reg.scalar(u32, 1), "naïve ∑ " * 9)
 
     for options in ({}, {"annotate": True}, {"lineinfo": True}):
-        text = traced(body).ptx(**options)
+        text = make_kernel(body).ptx(**options)
         assert text.isascii()
-        accepted(text)
+        assert_accepted(text)
     with pytest.raises(PtxError, match="PTX0815"):
-        code(named)
+        code(allocate)
 
 
-def named() -> None:
+def allocate() -> None:
     smem.alloc(f32, 4, name="größe")
 
 
@@ -404,9 +408,9 @@ def test_dynamic_memory_lies_behind_what_the_user_addresses() -> None:
         tile = smem.alloc(f32, (128, 128))
         smem.store(f32, tile[1], 2.0)
 
-    made = traced(body, smem=100)
+    kernel_object = make_kernel(body, smem=100)
     assert "st.shared.f32 [smem+640], 0f40000000;" in code(body, smem=100)
-    assert made.dynamic_smem() == 128 + 65536
+    assert kernel_object.dynamic_smem() == 128 + 65536
 
 
 def test_declared_bytes_hold_the_allocations_when_nobody_addresses_them() -> None:
@@ -414,8 +418,8 @@ def test_declared_bytes_hold_the_allocations_when_nobody_addresses_them() -> Non
         smem.store(f32, smem.alloc(f32, (128, 128))[1], 2.0)
 
     assert "st.shared.f32 [smem+512], 0f40000000;" in code(body, smem=70000)
-    assert traced(body, smem=70000).dynamic_smem() == 70000
-    assert traced(body, smem=100).dynamic_smem() == 65536
+    assert make_kernel(body, smem=70000).dynamic_smem() == 70000
+    assert make_kernel(body, smem=100).dynamic_smem() == 65536
 
 
 def test_the_dynamic_symbol_gives_way_to_names_of_the_kernel() -> None:
@@ -426,7 +430,7 @@ def test_the_dynamic_symbol_gives_way_to_names_of_the_kernel() -> None:
         ptx.st(f32, pointer, tile[1, 0])
 
     text = body.ptx()
-    accepted(text)
+    assert_accepted(text)
     assert ".extern .shared .align 128 .b8 smem_2[];" in text
     assert "[smem_2+512]" in text
 
@@ -438,23 +442,23 @@ def test_inlined_lines_raise_the_version_that_they_need() -> None:
     def body() -> None:
         helper(reg.scalar(u32, 1))
 
-    free, fixed = traced(body, arch="sm_75"), traced(body, arch="sm_75", version=(6, 5))
+    free, fixed_version = make_kernel(body, arch="sm_75"), make_kernel(body, arch="sm_75", version=(6, 5))
     assert free.ptx().startswith(".version 6.3\n")
     assert free.ptx(lineinfo=True).startswith(".version 7.2\n")
-    accepted(free.ptx(lineinfo=True))
-    assert "inlined_at" not in fixed.ptx(lineinfo=True)
-    accepted(fixed.ptx(lineinfo=True))
+    assert_accepted(free.ptx(lineinfo=True))
+    assert "inlined_at" not in fixed_version.ptx(lineinfo=True)
+    assert_accepted(fixed_version.ptx(lineinfo=True))
 
 
 def test_a_special_register_needs_its_version() -> None:
     def body() -> None:
         ptx.sreg("%aggr_smem_size")  # here
 
-    found = refused(body, "PTX0301", arch="sm_90", version=(8, 0))
+    found = assert_rejected(body, "PTX0301", arch="sm_90", version=(8, 0))
     assert found.message == "`%aggr_smem_size` needs PTX 8.1 on sm_90, but the kernel requests version=(8, 0)"
     assert found.help == "write version=(8, 1) or omit it"
-    assert traced(body, arch="sm_90").ptx().startswith(".version 8.1\n")
-    assert traced(body, arch="sm_90", version=(8, 1)).ptx().startswith(".version 8.1\n")
+    assert make_kernel(body, arch="sm_90").ptx().startswith(".version 8.1\n")
+    assert make_kernel(body, arch="sm_90", version=(8, 1)).ptx().startswith(".version 8.1\n")
 
 
 def test_a_map_outside_a_kernel_is_its_name() -> None:
@@ -477,7 +481,7 @@ def test_clusters_need_their_target() -> None:
     def body() -> None: ...
 
     with pytest.raises(PtxError, match="sm_90 or newer"):
-        traced(body, arch="sm_80", cluster=(2, 1, 1)).ptx()
+        make_kernel(body, arch="sm_80", cluster=(2, 1, 1)).ptx()
 
 
 def test_text_may_declare_the_names_that_registers_would_get() -> None:
@@ -491,7 +495,7 @@ def test_text_may_declare_the_names_that_registers_would_get() -> None:
 
     assert code(first) == ["mov.u32 %r1, 5;", "mov.u32 %g_r0, 1;", "setp.eq.u32 %g_p0, %g_r0, 2;"]
     with pytest.raises(PtxError, match="block"):
-        traced(late).ptx()
+        make_kernel(late).ptx()
 
 
 def test_the_same_function_for_another_target() -> None:
@@ -556,8 +560,8 @@ def test_findings_about_many_registers_of_a_line_are_one() -> None:
             ptx.add(f32, total, total, values[i])
         ptx.st(f32, ptx.addr(reg.scalar(u64, 256)), total)
 
-    (found,) = traced(body).check()
-    assert "each of `%v0` … `%v3` (4 registers) is read here but never written" in str(found)
+    (finding,) = make_kernel(body).check()
+    assert "each of `%v0` … `%v3` (4 registers) is read here but never written" in str(finding)
 
 
 def test_swizzled_memory_begins_where_its_pattern_does() -> None:
@@ -566,8 +570,8 @@ def test_swizzled_memory_begins_where_its_pattern_does() -> None:
             smem.alloc(bf16, (8, 64), swizzle=swizzle)
         smem.alloc(bf16, (8, 64), swizzle="128B", align=128)
 
-    aligned = re.findall(r"\.shared \.align (\d+)", traced(body).ptx())
-    assert aligned == ["128", "256", "512", "1024", "128"]
+    alignments = re.findall(r"\.shared \.align (\d+)", make_kernel(body).ptx())
+    assert alignments == ["128", "256", "512", "1024", "128"]
 
 
 def test_setmaxnreg_brings_what_fixes_the_registers_at_entry() -> None:
@@ -575,15 +579,15 @@ def test_setmaxnreg_brings_what_fixes_the_registers_at_entry() -> None:
         ptx.setmaxnreg_dec(40)
 
     entry = ".maxntid 384, 1, 1\n.minnctapersm 1\n"
-    assert entry in traced(body, block=(384, 1, 1)).ptx().replace("\t", "")
-    assert ".maxntid" not in traced(body, reqntid=(384, 1, 1)).ptx()
-    assert ".minnctapersm 1" in traced(body, reqntid=(384, 1, 1)).ptx()
-    fixed = traced(body, raw_directives=[("maxnreg", (168,))]).ptx()
-    assert ".maxnreg 168" in fixed
-    assert ".minnctapersm" not in fixed
+    assert entry in make_kernel(body, block=(384, 1, 1)).ptx().replace("\t", "")
+    assert ".maxntid" not in make_kernel(body, reqntid=(384, 1, 1)).ptx()
+    assert ".minnctapersm 1" in make_kernel(body, reqntid=(384, 1, 1)).ptx()
+    limit = make_kernel(body, raw_directives=[("maxnreg", (168,))]).ptx()
+    assert ".maxnreg 168" in limit
+    assert ".minnctapersm" not in limit
     line = body.__code__.co_firstlineno + 1
     with pytest.raises(PtxError, match=rf"py:{line}: .*register count at kernel entry[\s\S]*block=\(384, 1, 1\)"):
-        traced(body).ptx()
+        make_kernel(body).ptx()
 
 
 def _yields() -> Any:

@@ -26,7 +26,7 @@ from pyptx.parser import parse
 from pyptx.tensormap import Swizzle
 from pyptx.types import PtxType, b32, e4m3, e5m2, f32, pred, s8, s32, tf32, u8, u32, u64
 
-from .tracing import accepted, code, refused, traced
+from .tracing import assert_accepted, assert_rejected, code, make_kernel
 
 
 def test_01_python_if_on_a_register_is_refused() -> None:
@@ -35,7 +35,7 @@ def test_01_python_if_on_a_register_is_refused() -> None:
         if x == 0:  # here  # pyright: ignore[reportGeneralTypeIssues]
             ptx.ret()
 
-    refused(body, "PTX0803", "ptx.if_")
+    assert_rejected(body, "PTX0803", "ptx.if_")
 
 
 def test_01_python_while_and_not_on_registers_are_refused() -> None:
@@ -44,12 +44,12 @@ def test_01_python_while_and_not_on_registers_are_refused() -> None:
         while x < 3:  # here  # pyright: ignore[reportGeneralTypeIssues]
             ptx.ret()
 
-    def negated() -> None:
+    def negate() -> None:
         p = reg.scalar(pred, 1)
         _ = not ~p  # here
 
-    refused(loop, "PTX0803")
-    refused(negated, "PTX0803")
+    assert_rejected(loop, "PTX0803")
+    assert_rejected(negate, "PTX0803")
 
 
 def test_02_slices_of_an_allocation_have_addresses_of_their_own() -> None:
@@ -59,7 +59,7 @@ def test_02_slices_of_an_allocation_have_addresses_of_their_own() -> None:
         ptx.ld(f32, x, tile[1], space="shared")
         ptx.ld(f32, x, tile[-1], space="shared")
 
-    assert code(body) == [f"ld.shared.f32 %f0, [tile{at}];" for at in ("", "+32", "+96")]
+    assert code(body) == [f"ld.shared.f32 %f0, [tile{offset}];" for offset in ("", "+32", "+96")]
 
 
 def test_02_a_barrier_keeps_its_index_as_a_value_and_as_an_address() -> None:
@@ -90,8 +90,8 @@ def test_03_everything_moves_to_dynamic_shared_memory_alike() -> None:
         ptx.inst.mov.u32(reg.scalar(u32), bars[1])
         ptx.raw("ld.shared.f32 %f0, [big+8];")
 
-    text = traced(body).ptx()
-    accepted(text)
+    text = make_kernel(body).ptx()
+    assert_accepted(text)
     assert ".extern .shared .align 128 .b8 smem[];" in text
     assert not {"first", "big", "bars"} & set(text.replace("[", " ").replace("+", " ").split())
     assert code(body) == [
@@ -104,7 +104,7 @@ def test_03_everything_moves_to_dynamic_shared_memory_alike() -> None:
         "mov.u32 %r3, smem+65672;",
         "ld.shared.f32 %f0, [smem+136];",
     ]
-    assert traced(body).dynamic_smem() == 65680
+    assert make_kernel(body).dynamic_smem() == 65680
 
 
 def test_04_a_tensor_map_is_loaded_in_the_prologue() -> None:
@@ -117,7 +117,7 @@ def test_04_a_tensor_map_is_loaded_in_the_prologue() -> None:
             assert a.tma_desc() is first
 
     text = uses_map.ptx()
-    accepted(text)
+    assert_accepted(text)
     lines = [line.strip() for line in text.splitlines()]
     assert lines.index("cvta.param.u64 %rd1, %rd0;") < lines.index("mov.u32 %r0, 0;")
     assert text.count("mov.b64 %rd0, a_tma_desc;") == 1
@@ -137,7 +137,7 @@ def test_06_a_condition_evaluated_before_its_loop_is_refused() -> None:
         with ptx.loop("top", pred=i < 4):  # here
             ptx.add(u32, i, i, 1)
 
-    refused(body, "PTX0814", "lambda")
+    assert_rejected(body, "PTX0814", "lambda")
 
 
 def test_06_a_condition_given_as_a_function_is_evaluated_at_the_end() -> None:
@@ -171,7 +171,7 @@ def test_07_python_break_in_a_counted_loop_is_refused() -> None:
             break
         ptx.ret()
 
-    refused(body, "PTX0812", "ptx.break_()")
+    assert_rejected(body, "PTX0812", "ptx.break_()")
 
 
 def test_08_a_guard_skips_a_whole_wait_loop() -> None:
@@ -200,16 +200,16 @@ def test_09_operators_follow_the_sign_of_the_register() -> None:
 def test_10_whether_products_are_added_is_what_was_said() -> None:
     def body() -> None:
         t, d, p = reg.scalar(u32, 0), reg.scalar(u64, 0), reg.scalar(pred, 1)
-        for said in (True, 1, None, False, 0, p, ~p):
-            ptx.tcgen05.mma(t, d, d, 7, enable_input_d=said)
+        for flag in (True, 1, None, False, 0, p, ~p):
+            ptx.tcgen05.mma(t, d, d, 7, enable_input_d=flag)
 
-    def twice() -> None:
+    def repeat() -> None:
         t, d = reg.scalar(u32, 0), reg.scalar(u64, 0)
         ptx.tcgen05.mma(t, d, d, 7, enable_input_d=False, scale_d=1)  # here
 
     last = [line.split(", ")[-1] for line in code(body, arch="sm_100a") if "mma" in line]
     assert last == ["1;", "1;", "1;", "0;", "0;", "%p0;", "!%p0;"]
-    refused(twice, "PTX0818", "name the same operand", arch="sm_100a")
+    assert_rejected(repeat, "PTX0818", "name the same operand", arch="sm_100a")
 
 
 def test_11_scopes_keep_labels_and_branches_in_order() -> None:
@@ -231,20 +231,20 @@ def test_12_edits_of_a_traced_or_parsed_module_are_in_its_text() -> None:
     def body() -> None:
         reg.scalar(u32, 1)
 
-    for module in (traced(body).module(), parse(traced(body).ptx())):
+    for module in (make_kernel(body).module(), parse(make_kernel(body).ptx())):
         (function,) = (item for item in module.directives if isinstance(item, Function))
         (move,) = (s for s in function.body if isinstance(s, Instruction) and s.opcode == "mov")
-        changed = replace(move, operands=(move.operands[0], ImmediateOperand("7")))
-        edited = replace(function, body=tuple(changed if s is move else s for s in function.body))
-        text = emit(replace(module, directives=(edited,)))
-        assert text == traced(body).ptx().replace("%r0, 1;", "%r0, 7;")
+        edit = replace(move, operands=(move.operands[0], ImmediateOperand("7")))
+        edit_of_function = replace(function, body=tuple(edit if s is move else s for s in function.body))
+        text = emit(replace(module, directives=(edit_of_function,)))
+        assert text == make_kernel(body).ptx().replace("%r0, 1;", "%r0, 7;")
 
 
 def test_13_text_without_its_semicolon_is_refused() -> None:
     def body() -> None:
         ptx.raw("bar.sync 0")  # here
 
-    refused(body, "PTX0819", "`;`")
+    assert_rejected(body, "PTX0819", "`;`")
 
 
 def test_14_a_changed_closure_variable_is_traced_again() -> None:
@@ -273,19 +273,19 @@ class Settings:
 
 
 def test_14_a_changed_attribute_is_traced_again() -> None:
-    table, free, given = np.array([1, 2]), SimpleNamespace(step=1), Config()
+    table, free, config = np.array([1, 2]), SimpleNamespace(step=1), Config()
 
     @kernel
     def body(*, config: Config) -> None:
         for value in (config.step, Settings.STEP, free.step, int(table[0])):
             reg.scalar(u32, value)
 
-    def written() -> list[str]:
-        return re.findall(r"mov\.u32 %r\d, (\d+);", body.ptx(config=given))
+    def read_constants() -> list[str]:
+        return re.findall(r"mov\.u32 %r\d, (\d+);", body.ptx(config=config))
 
-    assert written() == ["1", "1", "1", "1"]
-    given.step, Settings.STEP, free.step, table[0] = 2, 3, 4, 5
-    assert written() == ["2", "3", "4", "5"]
+    assert read_constants() == ["1", "1", "1", "1"]
+    config.step, Settings.STEP, free.step, table[0] = 2, 3, 4, 5
+    assert read_constants() == ["2", "3", "4", "5"]
     assert body.ptx(config=Config(2)) is body.ptx(config=Config(2))
     Settings.STEP = 1
 
@@ -323,7 +323,7 @@ def test_14_two_processes_and_two_traces_write_the_same_bytes() -> None:
 
 
 @kernel(in_specs=(Tile("n", f32),), out_specs=(Tile("n", b32),), grid=(1,))
-def nothing(x: TensorSpec, y: TensorSpec) -> None:
+def do_nothing(x: TensorSpec, y: TensorSpec) -> None:
     """Write nothing."""
 
 
@@ -334,14 +334,14 @@ def test_15_wrong_arrays_are_named_before_anything_runs() -> None:
         (np.zeros(8, np.float32)[::2], "expected a contiguous row-major array"), ([0.0], "expected an array"),
     ):  # fmt: skip
         with pytest.raises(PtxError, match=f"PTX1001.*`x`: {words}"):
-            nothing(wrong)
+            do_nothing(wrong)
     with pytest.raises(PtxError, match=r"`y`: .*\bn\b"):
-        nothing(good, out=np.zeros(5, np.uint32))
+        do_nothing(good, out=np.zeros(5, np.uint32))
 
 
 def test_16_outputs_of_bits_are_integers() -> None:
     with pytest.warns(HazardWarning, match="`y`: all 4"):
-        assert nothing(np.zeros(4, np.float32)).dtype == np.uint32
+        assert do_nothing(np.zeros(4, np.float32)).dtype == np.uint32
 
 
 def test_17_each_launch_has_tensor_maps_of_its_own() -> None:
@@ -360,15 +360,15 @@ def test_18_arrays_and_kernels_are_freed() -> None:
     def body(x: TensorSpec) -> None:
         reg.scalar(u32, x.shape[0])
 
-    class Counted(np.ndarray[Any, Any]):
+    class CountingArray(np.ndarray[Any, Any]):
         """An array that can be watched."""
 
-    array = np.zeros(4, np.float32).view(Counted)
+    array = np.zeros(4, np.float32).view(CountingArray)
     body(array)
-    kept: list[weakref.ref[Any]] = [weakref.ref(array), weakref.ref(body)]
+    references: list[weakref.ref[Any]] = [weakref.ref(array), weakref.ref(body)]
     del array, body
     gc.collect()
-    assert [reference() for reference in kept] == [None, None]
+    assert [reference() for reference in references] == [None, None]
 
 
 def test_19_addresses_take_offsets_of_either_sign_and_registers() -> None:
@@ -416,13 +416,13 @@ def test_21_descriptors_exist_for_every_type(dtype: PtxType, size: int, arch: st
         a, b = (smem.wgmma_tile(dtype, (64, 128 // size), name=name) for name in "ab")
         d = reg.array(accumulator, 32)
         ptx.wgmma.mma_async(shape=(64, 64, k), dtype_d=accumulator, dtype_a=dtype, dtype_b=dtype, d=d, a=a, b=b)
-        held = reg.array(b32, 4)
-        ptx.wgmma.mma_async(shape=(64, 64, k), dtype_d=accumulator, dtype_a=dtype, dtype_b=dtype, d=d, a=held, b=b)
+        fragment = reg.array(b32, 4)
+        ptx.wgmma.mma_async(shape=(64, 64, k), dtype_d=accumulator, dtype_a=dtype, dtype_b=dtype, d=d, a=fragment, b=b)
 
     constants = {int(line.split()[-1].rstrip(";"), 0) for line in code(body, arch=arch) if line.startswith("or.b64")}
     (bits,) = constants
-    found = WgmmaDescriptor.decode(bits)
-    assert (found.stride_byte_offset, found.swizzle) == (1024, Swizzle.B128)
+    descriptor = WgmmaDescriptor.decode(bits)
+    assert (descriptor.stride_byte_offset, descriptor.swizzle) == (1024, Swizzle.B128)
 
 
 def test_21_block_scaled_products_take_their_factors() -> None:
@@ -438,17 +438,17 @@ def test_21_block_scaled_products_take_their_factors() -> None:
 
 def test_22_text_of_the_user_never_becomes_code() -> None:
     """What a helper was called with and where its source lies stand in comments and strings of the PTX."""
-    written: dict[str, Any] = {"ptx": ptx, "intrinsic": intrinsic, "reg": reg, "u32": u32}
-    exec(compile("@intrinsic\ndef part(x, text):\n    ptx.add(u32, x, x, 1)\n", 'a"\n.evil\\ä.py', "exec"), written)
+    namespace: dict[str, Any] = {"ptx": ptx, "intrinsic": intrinsic, "reg": reg, "u32": u32}
+    exec(compile("@intrinsic\ndef part(x, text):\n    ptx.add(u32, x, x, 1)\n", 'a"\n.evil\\ä.py', "exec"), namespace)
 
     def body() -> None:
-        written["part"](reg.scalar(u32, 1), "*/\n.global .u32 evil;\r\u2028// \x00é")
+        namespace["part"](reg.scalar(u32, 1), "*/\n.global .u32 evil;\r\u2028// \x00é")
 
-    text = traced(body).ptx(lineinfo=True, annotate=True)
-    accepted(text)
+    text = make_kernel(body).ptx(lineinfo=True, annotate=True)
+    assert_accepted(text)
     assert not [line for line in text.splitlines() if line.strip().startswith((".global", ".evil"))]
     assert text.isascii()
-    assert len(parse(text).directives) == len(parse(traced(body).ptx()).directives) + 3
+    assert len(parse(text).directives) == len(parse(make_kernel(body).ptx()).directives) + 3
 
 
 def test_24_tracing_is_linear() -> None:
@@ -461,9 +461,9 @@ def test_24_tracing_is_linear() -> None:
             for _ in range(count):
                 ptx.inst.add.u32(x, x, 1)
 
-        made = traced(body)
+        kernel_object = make_kernel(body)
         start = time.process_time()
-        made.ptx()
+        kernel_object.ptx()
         return time.process_time() - start
 
     seconds(1000)
@@ -474,13 +474,13 @@ def test_25_nothing_is_written_into_the_package(tmp_path: Path) -> None:
     """A process that may not write below the package traces, assembles and runs a kernel."""
     package = Path(pyptx.__file__).parent
     before = {path for path in package.rglob("*") if "__pycache__" not in path.parts}
-    program = "from tests.dsl.test_mistakes import nothing; import numpy as np; nothing(np.zeros(4, np.float32)); " \
-              "print(len(nothing.cubin(n=4).data) > 0)"  # fmt: skip
+    program = "from tests.dsl.test_mistakes import do_nothing; import numpy as np; " \
+              "do_nothing(np.zeros(4, np.float32)); print(len(do_nothing.cubin(n=4).data) > 0)"  # fmt: skip
     environment = {"PYTHONPATH": str(package.parent), "PYTHONDONTWRITEBYTECODE": "1", "HOME": str(tmp_path)}
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, env=environment
     )
-    assert done.stdout == "True\n", done.stderr
+    assert process.stdout == "True\n", process.stderr
     assert {path for path in package.rglob("*") if "__pycache__" not in path.parts} == before
     assert list(tmp_path.iterdir()) == []
 
@@ -492,16 +492,16 @@ def test_26_the_version_is_the_lowest_that_works() -> None:
     def newer() -> None:
         ptx.elect_sync(reg.scalar(u32), reg.scalar(pred), -1)
 
-    assert traced(plain, arch="sm_75").ptx().startswith(".version 6.3\n")
-    assert traced(plain, arch="sm_90a").ptx().startswith(".version 8.0\n")
-    assert traced(plain, arch="sm_121f").ptx().startswith(".version 8.8\n")
-    assert traced(newer, arch="sm_90").ptx().startswith(".version 8.0\n")
+    assert make_kernel(plain, arch="sm_75").ptx().startswith(".version 6.3\n")
+    assert make_kernel(plain, arch="sm_90a").ptx().startswith(".version 8.0\n")
+    assert make_kernel(plain, arch="sm_121f").ptx().startswith(".version 8.8\n")
+    assert make_kernel(newer, arch="sm_90").ptx().startswith(".version 8.0\n")
     with pytest.raises(PtxError, match=r"sm_90a needs PTX 8\.0"):
-        traced(plain, version=(7, 8))
+        make_kernel(plain, version=(7, 8))
 
 
 def test_26_a_version_too_low_names_the_instruction() -> None:
     def body() -> None:
         ptx.elect_sync(reg.scalar(u32), reg.scalar(pred), -1)  # here
 
-    refused(body, "PTX0301", "elect.sync", "version=(7, 8)", arch="sm_90", version=(7, 8))
+    assert_rejected(body, "PTX0301", "elect.sync", "version=(7, 8)", arch="sm_90", version=(7, 8))

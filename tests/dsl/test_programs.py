@@ -27,9 +27,9 @@ def vector_add(arch: str) -> Kernel:
 @intrinsic
 def warp_sum(x: reg.Reg) -> reg.Reg:
     for distance in (16, 8, 4, 2, 1):
-        other = reg.scalar(f32)
-        ptx.inst.shfl.sync.bfly.b32(other, x, distance, 31, 0xFFFFFFFF)
-        x = x + other
+        neighbor = reg.scalar(f32)
+        ptx.inst.shfl.sync.bfly.b32(neighbor, x, distance, 31, 0xFFFFFFFF)
+        x = x + neighbor
     return x
 
 
@@ -99,8 +99,8 @@ def collatz(arch: str) -> Kernel:
 )
 def test_a_small_kernel_is_clean_and_assembles(make: object, shape: dict[str, int], arch: str) -> None:
     assert callable(make)
-    made = make(arch)
-    assert isinstance(made, Kernel)
-    assert made.check(**shape) == []
-    needs = made.resources(**shape)
+    kernel_object = make(arch)
+    assert isinstance(kernel_object, Kernel)
+    assert kernel_object.check(**shape) == []
+    needs = kernel_object.resources(**shape)
     assert (needs.spill_stores, needs.spill_loads) == (0, 0)

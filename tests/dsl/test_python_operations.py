@@ -15,7 +15,7 @@ import pytest
 from pyptx import PtxError, Tile, kernel, ptx, reg, smem
 from pyptx.types import f32, from_name, pred, s32, u16, u32, u64
 
-from .tracing import code, refused, text_of, traced
+from .tracing import assert_rejected, code, make_kernel, text_of
 
 HELD: dict[str, tuple[Callable[[], Any], str]] = {
     "counter": (lambda: next(ptx.range_(0, 8)), "counter of `ptx.range_`"),
@@ -34,7 +34,7 @@ def test_an_operator_in_place_does_not_change_what_pyptx_reads_again(name: str) 
         x = make()
         x += 1  # here
 
-    refused(body, "PTX0823", words, "reg.from_(x, ")
+    assert_rejected(body, "PTX0823", words, "reg.from_(x, ")
 
 
 def test_an_operator_in_place_does_not_change_a_tensor_map() -> None:
@@ -53,19 +53,19 @@ IN_PLACE_TYPES: list[tuple[Any, Any, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("have", "other", "words"), IN_PLACE_TYPES, ids=str)
-def test_an_operator_in_place_keeps_the_type_of_its_register(have: Any, other: Any, words: str) -> None:
+@pytest.mark.parametrize(("have", "operand_type", "words"), IN_PLACE_TYPES, ids=str)
+def test_an_operator_in_place_keeps_the_type_of_its_register(have: Any, operand_type: Any, words: str) -> None:
     def body() -> None:
-        x, y = reg.scalar(have), reg.scalar(other)
+        x, y = reg.scalar(have), reg.scalar(operand_type)
         x += y  # here
 
     def bits() -> None:
-        x, y = reg.scalar(have), reg.scalar(other)
+        x, y = reg.scalar(have), reg.scalar(operand_type)
         x |= y  # here
 
-    refused(body, "PTX0804", words)
+    assert_rejected(body, "PTX0804", words)
     if have.kind == "u":
-        refused(bits, "PTX0804")
+        assert_rejected(bits, "PTX0804")
 
 
 _NUMERIC = ("u16", "s16", "u32", "s32", "u64", "s64", "f16", "bf16", "f32", "f64")
@@ -81,7 +81,7 @@ def test_the_conversion_that_a_message_names_is_legal(right: str) -> None:
             _ = reg.scalar(left) + reg.scalar(right)
 
         try:
-            traced(add, arch="sm_100a").ptx()
+            make_kernel(add, arch="sm_100a").ptx()
         except PtxError as error:
             (finding,) = error.diagnostics
             advice, _, conversion = (finding.help or "").partition(": ")
@@ -102,7 +102,7 @@ def test_a_view_is_no_variable() -> None:
         x = reg.scalar(u32, 0)
         x.s32 = reg.scalar(s32, 1)  # here
 
-    refused(body, "PTX0804", "ptx.mov(s32, x, value)")
+    assert_rejected(body, "PTX0804", "ptx.mov(s32, x, value)")
 
 
 class Seven:
@@ -144,7 +144,7 @@ def test_an_element_of_shared_memory_as_a_number_names_the_load(use: Any) -> Non
         use(x, tile)
 
     with pytest.raises(PtxError, match=r"help: smem\.load\(f32, tile\[[01]\]\) reads it"):
-        traced(body).ptx()
+        make_kernel(body).ptx()
 
 
 @pytest.mark.parametrize("use", INDICES)
@@ -177,11 +177,11 @@ def test_a_register_is_no_value_of_python(name: str) -> None:
     def body() -> None:
         use(reg.scalar(f32, 0.0))
 
-    with pytest.raises(PtxError) as caught:
+    with pytest.raises(PtxError) as excinfo:
         body.ptx()
-    assert caught.value.diagnostics[0].code == rule
-    assert getattr(caught.value.diagnostics[0].origin, "file", "") == __file__
-    assert words in text_of(caught.value)
+    assert excinfo.value.diagnostics[0].code == rule
+    assert getattr(excinfo.value.diagnostics[0].origin, "file", "") == __file__
+    assert words in text_of(excinfo.value)
 
 
 _OPERATOR: Any = operator
@@ -230,12 +230,12 @@ def test_an_operation_of_python_on_a_register_names_a_remedy(name: str) -> None:
         def body() -> None:
             {**OPERATIONS, **OF_ONE}[name](reg.scalar(dtype, 1))  # noqa: B023
 
-        with pytest.raises(PtxError) as caught:
-            traced(body).ptx()
-        (found,) = caught.value.diagnostics
-        assert found.code in ("PTX0803", "PTX0804"), found
-        assert getattr(found.origin, "file", "") == __file__
-        assert found.help
+        with pytest.raises(PtxError) as excinfo:
+            make_kernel(body).ptx()
+        (finding,) = excinfo.value.diagnostics
+        assert finding.code in ("PTX0803", "PTX0804"), finding
+        assert getattr(finding.origin, "file", "") == __file__
+        assert finding.help
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -249,12 +249,12 @@ def test_an_operation_of_python_on_no_number_names_a_remedy(kind: str) -> None:
         def body(a: Any) -> None:
             use(make(a))  # noqa: B023
 
-        with pytest.raises(PtxError) as caught:
+        with pytest.raises(PtxError) as excinfo:
             body.ptx()
-        (found,) = caught.value.diagnostics
-        assert found.code in ("PTX0803", "PTX0804", "PTX0806", "PTX0816"), (name, found)
-        assert found.help, name
-        assert remedy in found.help or name in ("[0]", "[0:1]", "[0] =", "in", "len", "format"), (name, found.help)
+        (finding,) = excinfo.value.diagnostics
+        assert finding.code in ("PTX0803", "PTX0804", "PTX0806", "PTX0816"), (name, finding)
+        assert finding.help, name
+        assert remedy in finding.help or name in ("[0]", "[0:1]", "[0] =", "in", "len", "format"), (name, finding.help)
 
 
 MESSAGES = {
@@ -308,7 +308,7 @@ def test_a_pair_is_taken_apart() -> None:
         pair = reg.PipeRef(reg.scalar(u32), reg.scalar(pred))
         assert list(pair) == [pair.left, pair.right]
 
-    traced(body).ptx()
+    make_kernel(body).ptx()
 
 
 def test_barriers_and_tiles_are_iterated() -> None:

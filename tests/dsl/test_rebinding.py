@@ -98,12 +98,12 @@ LOST = (_from_a_number, _range, _while, _loop, _kloop, _elements, _fields, _entr
 
 @pytest.mark.parametrize("body", LOST, ids=lambda body: body.__name__)
 def test_an_update_that_the_next_round_does_not_see_is_a_warning(body: Callable[[], None]) -> None:
-    found = [d for d in kernel(body).check() if d.code == "PTX0831"]
+    findings = [d for d in kernel(body).check() if d.code == "PTX0831"]
     lines, first = inspect.getsourcelines(body)
-    assert {d.line for d in found} == {first + at for at, line in enumerate(lines) if "# here" in line}
-    with pytest.warns(UserWarning, match=r"test_rebinding\.py:\d+: warning\[PTX0831\]") as caught:
+    assert {d.line for d in findings} == {first + index for index, line in enumerate(lines) if "# here" in line}
+    with pytest.warns(UserWarning, match=r"test_rebinding\.py:\d+: warning\[PTX0831\]") as records:
         kernel(body).ptx()
-    assert caught[0].filename == __file__
+    assert records[0].filename == __file__
 
 
 Change = Callable[[Any, Any], Any]
@@ -123,8 +123,8 @@ def _help(change: Change) -> str | None:
         for i in ptx.range_(0, 8):
             s = change(s, i)
 
-    (found,) = [d for d in kernel(body).check() if d.code == "PTX0831"]
-    return found.help
+    (finding,) = [d for d in kernel(body).check() if d.code == "PTX0831"]
+    return finding.help
 
 
 @pytest.mark.parametrize(("change", "operator"), _IN_PLACE)
@@ -145,8 +145,8 @@ def test_the_help_names_no_operator_of_a_register_that_the_loop_writes_otherwise
             ptx.add(s32, x, x, s)
             s = x
 
-    (found,) = [d for d in kernel(body).check() if d.code == "PTX0831"]
-    assert found.help == "update the register in place: ptx.mov(s32, s, …)"
+    (finding,) = [d for d in kernel(body).check() if d.code == "PTX0831"]
+    assert finding.help == "update the register in place: ptx.mov(s32, s, …)"
 
 
 def _in_place() -> None:
@@ -157,7 +157,7 @@ def _in_place() -> None:
         array[1] = array[1] + array[0]
 
 
-def _written() -> None:
+def _write_update() -> None:
     s = first = reg.scalar(s32, 0)
     for i in ptx.range_(0, 8):
         s = s + i
@@ -188,7 +188,7 @@ def _python_only() -> None:
         n = n + 1
 
 
-def _swapped_back() -> None:
+def _swap_back() -> None:
     a, b = reg.scalar(s32, 0), reg.scalar(s32, 1)
     for _ in ptx.range_(0, 8):
         for _ in range(2):
@@ -196,7 +196,7 @@ def _swapped_back() -> None:
             a, b = b, a
 
 
-def _viewed() -> None:
+def _view() -> None:
     x = reg.scalar(s32, 0)
     for i in ptx.range_(0, 8):
         ptx.inst.bar.sync((x + i).u32)
@@ -211,7 +211,7 @@ def _number_replaced() -> None:
         ptx.inst.bar.sync((flag + step).u32)
 
 
-RIGHT = (_number_replaced, _in_place, _written, _temporary, _from_another_name, _python_only, _swapped_back, _viewed)
+RIGHT = (_number_replaced, _in_place, _write_update, _temporary, _from_another_name, _python_only, _swap_back, _view)
 
 
 @pytest.mark.parametrize("body", RIGHT, ids=lambda body: body.__name__)

@@ -34,7 +34,7 @@ from pyptx.types import (
     u64,
 )
 
-from .tracing import accepted, code, traced
+from .tracing import assert_accepted, code, make_kernel
 
 
 def test_a_copy_into_an_array_becomes_the_destination_of_the_instruction_before() -> None:
@@ -47,11 +47,11 @@ def test_a_copy_into_an_array_becomes_the_destination_of_the_instruction_before(
         ptx.st(f32, ptx.addr("out"), y, space="shared")
         r[2] = 4.0
 
-    def wrapped() -> None:
+    def store() -> None:
         ptx.var("shared", f32, "out")
         body()
 
-    assert code(wrapped)[1:] == [
+    assert code(store)[1:] == [
         "mul.f32 %acc0, %f0, %f0;", "add.f32 %acc3, %f0, 0f3F800000;", "mul.f32 %f3, %f0, 0f40400000;",
         "mov.f32 %acc1, %f3;", "st.shared.f32 [out], %f3;", "mov.f32 %acc2, 0f40800000;",
     ]  # fmt: skip
@@ -74,7 +74,7 @@ def _in_place() -> None:
     f /= 2.0
     f += f
     p &= n < 3
-    assert all(now is before for now, before in zip((n, b, s, f, p), first, strict=True))
+    assert all(current is before for current, before in zip((n, b, s, f, p), first, strict=True))
 
 
 def test_numbers_and_negations_stand_on_either_side_of_an_operator() -> None:
@@ -108,7 +108,7 @@ def test_an_exact_transcript_writes_the_same_operators_in_place() -> None:
         x += 1
         wide += narrow
 
-    lines = [line.strip() for line in traced(body, exact=True).ptx().splitlines()]
+    lines = [line.strip() for line in make_kernel(body, exact=True).ptx().splitlines()]
     assert [line for line in lines if line.startswith(("add", "cvt"))] == [
         "add.u32 %x, %x, 1;", "cvt.u64.u32 %fresh_rd0, %n;", "add.u64 %w, %w, %fresh_rd0;",
     ]  # fmt: skip
@@ -116,10 +116,10 @@ def test_an_exact_transcript_writes_the_same_operators_in_place() -> None:
 
 def test_elements_and_views_change_in_place() -> None:
     def body() -> None:
-        acc, x, held = reg.array(f32, 2, name="acc"), reg.scalar(u32), [reg.scalar(u32)]
+        acc, x, register_list = reg.array(f32, 2, name="acc"), reg.scalar(u32), [reg.scalar(u32)]
         acc[1] += 1.0
         acc[-1] *= acc[0]
-        held[0] += x
+        register_list[0] += x
         x.s32 >>= 4
         y = x
         y += 2
@@ -132,7 +132,7 @@ def test_elements_and_views_change_in_place() -> None:
 
 def test_an_update_in_a_loop_of_the_gpu_reaches_the_next_round() -> None:
     @kernel(out_specs=[Tile(2, u32)], grid=(1,))
-    def counted(y: Any) -> None:
+    def count(y: Any) -> None:
         (py,) = ptx.global_ptrs(y)
         total, acc = reg.scalar(u32, 0), reg.array(u32, 1)
         ptx.mov(u32, acc[0], 5)
@@ -142,7 +142,7 @@ def test_an_update_in_a_loop_of_the_gpu_reaches_the_next_round() -> None:
         ptx.st(u32, ptx.addr(py), total)
         ptx.st(u32, ptx.addr(py, 4), acc[0])
 
-    assert list(counted()) == [12, 35]
+    assert list(count()) == [12, 35]
 
 
 def test_a_copy_is_not_folded_past_a_guard_a_label_or_into_a_source() -> None:
@@ -276,8 +276,8 @@ def test_small_floats_keep_their_type_in_wider_registers() -> None:
         x = reg.scalar(e4m3)
         ptx.st(e4m3, ptx.addr(reg.scalar(u64)), x)
 
-    text = traced(body).ptx()
-    accepted(text)
+    text = make_kernel(body).ptx()
+    assert_accepted(text)
     assert ".reg .b16 %rs<1>;" in text
     assert "st.global.b8" in text
 

@@ -10,7 +10,7 @@ import pytest
 from pyptx import ptx, reg, smem
 from pyptx.types import b32, bf16, f32, s16, s64, u16, u32, u64
 
-from .tracing import code, traced
+from .tracing import code, make_kernel
 
 
 def slices() -> None:
@@ -143,4 +143,4 @@ def test_the_start_of_a_slice_computes_nothing() -> None:
     def body() -> None:
         _ = smem.alloc(f32, (4, 4, 8))[reg.scalar(u32)][0]
 
-    assert traced(body).ptx().count("// BEGIN") == 1
+    assert make_kernel(body).ptx().count("// BEGIN") == 1

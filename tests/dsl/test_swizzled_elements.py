@@ -13,13 +13,13 @@ import pytest
 from pyptx import Kernel, Layout, PtxError, TensorSpec, Tile, kernel, ptx, reg, smem
 from pyptx.diagnostics import Diagnostic
 from pyptx.types import bf16, e2m1, f32, u32
-from tests.dsl.tracing import code, traced
+from tests.dsl.tracing import code, make_kernel
 
 Array = np.ndarray[Any, Any]
 ROWS = 16
 
 
-def moved(columns: int, copy: Callable[[Any, Any, Any], None]) -> Kernel:
+def make_copy_kernel(columns: int, copy: Callable[[Any, Any, Any], None]) -> Kernel:
     """Return a kernel that loads a tile by TMA, swizzled as its width asks for, lets each thread copy elements of a row
     to another tile, and stores that one by TMA."""
     tile = Tile.wgmma_a(ROWS, columns, bf16)
@@ -48,8 +48,8 @@ def moved(columns: int, copy: Callable[[Any, Any, Any], None]) -> Kernel:
     return k
 
 
-def line_of(found: Diagnostic) -> str:
-    return linecache.getline(__file__, found.line or 0).strip()
+def line_of(finding: Diagnostic) -> str:
+    return linecache.getline(__file__, finding.line or 0).strip()
 
 
 def numbers(columns: int) -> Array:
@@ -63,23 +63,23 @@ def test_elements_are_where_tensor_copies_put_them(columns: int) -> None:
             b.swizzled(1, row, column).store(a.swizzled(row, column).load())
 
     x = numbers(columns)
-    made = moved(columns, copy)
-    np.testing.assert_array_equal(made.simulate(x, check="strict").outputs["y"], x)
-    assert made.check() == []
+    kernel_object = make_copy_kernel(columns, copy)
+    np.testing.assert_array_equal(kernel_object.simulate(x, check="strict").outputs["y"], x)
+    assert kernel_object.check() == []
 
 
 def test_indices_are_numbers_or_registers_in_any_place() -> None:
     def copy(a: Any, b: Any, row: Any) -> None:
         for column in range(64):
             with ptx.if_(row == 0):
-                for fixed in range(0, ROWS, 2):
-                    ptx.st(bf16, b[1].swizzled(fixed, column), a.swizzled(fixed, column).load(), space="shared")
+                for number in range(0, ROWS, 2):
+                    ptx.st(bf16, b[1].swizzled(number, column), a.swizzled(number, column).load(), space="shared")
         for column in ptx.range_(0, 64):
             with ptx.if_(row & 1 == 1):
                 b[reg.scalar(u32, 1)].swizzled(row, column).store(smem.load(bf16, a.swizzled(row, column)))
 
     x = numbers(64)
-    np.testing.assert_array_equal(moved(64, copy).simulate(x, check="strict").outputs["y"], x)
+    np.testing.assert_array_equal(make_copy_kernel(64, copy).simulate(x, check="strict").outputs["y"], x)
 
 
 def test_linear_elements_are_elsewhere_and_warn() -> None:
@@ -87,11 +87,11 @@ def test_linear_elements_are_elsewhere_and_warn() -> None:
         for column in range(64):
             b.swizzled(1, row, column).store(a[row, column])
 
-    made, x = moved(64, copy), numbers(64)
+    kernel_object, x = make_copy_kernel(64, copy), numbers(64)
     with pytest.warns(UserWarning, match="PTX0840"):
-        found = made.simulate(x).outputs["y"]
-    assert not (found == x).all()
-    (warning,) = made.check()
+        output = kernel_object.simulate(x).outputs["y"]
+    assert not (output == x).all()
+    (warning,) = kernel_object.check()
     assert warning.code == "PTX0840"
     assert "`cp.async.bulk` takes `a` with the 128B swizzle" in warning.message
     assert warning.help is not None
@@ -113,7 +113,7 @@ def test_what_only_threads_access_may_be_linear(store: bool) -> None:
             shape=(64, 64, 16), dtype_d=f32, dtype_a=bf16, dtype_b=bf16, d=sums, a=b, b=b
         )  # fmt: skip
 
-    assert "PTX0840" not in {found.code for found in k.check()}
+    assert "PTX0840" not in {finding.code for finding in k.check()}
 
 
 def test_a_copy_without_a_swizzle_goes_with_linear_elements() -> None:
@@ -123,7 +123,7 @@ def test_a_copy_without_a_swizzle_goes_with_linear_elements() -> None:
         ptx.cp.async_.bulk.tensor_2d(dst=a, src=x, coord=(0, 0), mbar=full[0])
         a[0, 1]
 
-    assert "PTX0840" not in {found.code for found in k.check()}
+    assert "PTX0840" not in {finding.code for finding in k.check()}
 
 
 def test_the_stages_of_a_ring_count() -> None:
@@ -134,8 +134,8 @@ def test_the_stages_of_a_ring_count() -> None:
         ptx.cp.async_.bulk.tensor_2d(dst=a[ptx.special.ctaid.x()], src=x, coord=(0, 0), mbar=full[0])
         a[1][0, 1] = 2
 
-    found = [found for found in k.check() if found.code == "PTX0840"]
-    assert [line_of(warning) for warning in found] == ["a[1][0, 1] = 2"]
+    findings = [findings for findings in k.check() if findings.code == "PTX0840"]
+    assert [line_of(warning) for warning in findings] == ["a[1][0, 1] = 2"]
 
 
 def test_a_constant_place_takes_no_instruction() -> None:
@@ -171,10 +171,10 @@ def test_a_wrong_index_is_an_error(wrong: Callable[[], Any], code: str, words: s
     def body() -> None:
         wrong()
 
-    with pytest.raises(PtxError, match=words) as caught:
-        traced(body).ptx()
-    assert caught.value.diagnostics[0].code == code
-    assert caught.value.diagnostics[0].help
+    with pytest.raises(PtxError, match=words) as excinfo:
+        make_kernel(body).ptx()
+    assert excinfo.value.diagnostics[0].code == code
+    assert excinfo.value.diagnostics[0].help
 
 
 @pytest.mark.parametrize("channels", [8, 16])
@@ -199,8 +199,8 @@ def test_interleaved_slices_arrive_as_the_map_says(channels: int) -> None:
                 ptx.st(bf16, ptx.addr(row, column * 2), a.swizzled(thread, column).load())
 
     x = np.arange(3 * 6 * channels).reshape(3, 6, channels).astype(ml_dtypes.bfloat16)
-    found = k.simulate(x, check="strict").outputs["y"]
-    np.testing.assert_array_equal(found, x[1:3, 2:6].reshape(8, channels))
+    output = k.simulate(x, check="strict").outputs["y"]
+    np.testing.assert_array_equal(output, x[1:3, 2:6].reshape(8, channels))
 
 
 @pytest.mark.parametrize("columns", [128, 256])
@@ -224,8 +224,8 @@ def test_elements_of_a_tile_in_stripes(columns: int) -> None:
             for column in range(0, columns, 2):
                 value = a.swizzled(1, thread, column).load()
                 ptx.st(bf16, ptx.addr(row, column * 2), value)
-                other = a[1].swizzled(thread, reg.scalar(u32, column + 1)).load()
-                ptx.st(bf16, ptx.addr(row, column * 2 + 2), other)
+                neighbor = a[1].swizzled(thread, reg.scalar(u32, column + 1)).load()
+                ptx.st(bf16, ptx.addr(row, column * 2 + 2), neighbor)
 
     x = numbers(columns)
     np.testing.assert_array_equal(k.simulate(x, check="strict").outputs["y"], x)

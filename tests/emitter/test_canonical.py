@@ -24,15 +24,15 @@ def comments(text: str) -> list[str]:
 
 def assert_canonical(text: str, style: str = "default") -> str:
     module = parse(text)
-    once = formatted(module, style=STYLES[style])
-    again = parse(once)
-    assert module_tokens(again) == module_tokens(module)
-    assert again == module
-    assert comments(once) == comments(text.replace("\r\n", "\n").rstrip("\0"))
-    assert formatted(again, style=STYLES[style]) == once
-    assert "\n\n\n" not in once
-    assert not re.search(r"[ \t]+$", COMMENT.sub("c", once), re.MULTILINE)
-    return once
+    canonical = formatted(module, style=STYLES[style])
+    reparsed = parse(canonical)
+    assert module_tokens(reparsed) == module_tokens(module)
+    assert reparsed == module
+    assert comments(canonical) == comments(text.replace("\r\n", "\n").rstrip("\0"))
+    assert formatted(reparsed, style=STYLES[style]) == canonical
+    assert "\n\n\n" not in canonical
+    assert not re.search(r"[ \t]+$", COMMENT.sub("c", canonical), re.MULTILINE)
+    return canonical
 
 
 @pytest.mark.parametrize("style", list(STYLES))

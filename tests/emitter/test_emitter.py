@@ -60,11 +60,11 @@ def test_default_spacing() -> None:
 
 
 def test_styles_space_only_what_has_no_layout() -> None:
-    built = module(Instruction("mov", (".b32",), (R1, R2)))
-    assert "\tmov.b32 \t%r1, %r2;\n" in emit(built, style=NVCC)
-    parsed = parse(emit(built))
-    assert emit(parsed, style=NVCC) == emit(built)
-    assert emit(strip_layout(parsed), style=NVCC) == emit(built, style=NVCC)
+    fresh = module(Instruction("mov", (".b32",), (R1, R2)))
+    assert "\tmov.b32 \t%r1, %r2;\n" in emit(fresh, style=NVCC)
+    reparsed = parse(emit(fresh))
+    assert emit(reparsed, style=NVCC) == emit(fresh)
+    assert emit(strip_layout(reparsed), style=NVCC) == emit(fresh, style=NVCC)
 
 
 TEXT = """.version 8.0
@@ -77,7 +77,7 @@ TEXT = """.version 8.0
 // end"""
 
 
-def edited(change: dict[str, object]) -> str:
+def emit_edit(change: dict[str, object]) -> str:
     return emit(
         replace_statements(
             parse(TEXT), lambda s: s.replace(**change) if isinstance(s, Instruction) and s.opcode == "add" else s
@@ -86,20 +86,20 @@ def edited(change: dict[str, object]) -> str:
 
 
 def test_an_edit_keeps_its_surroundings() -> None:
-    assert edited({"opcode": "sub"}) == TEXT.replace("add", "sub")
+    assert emit_edit({"opcode": "sub"}) == TEXT.replace("add", "sub")
 
 
 def test_a_structural_edit_respaces_one_statement_and_keeps_comments() -> None:
-    assert edited({"operands": (R1, R2)}) == TEXT.replace("add.s32   %r1,%r2 , %r3;", "add.s32 %r1, %r2;")
-    assert "    // before\n    add.sat.s32 %r1, %r2, %r3; // after\n" in edited({"modifiers": (".sat", ".s32")})
-    guarded = edited({"predicate": Predicate("%p1")})
-    assert "    // before\n    @%p1 add.s32 " in guarded
-    assert "; // after\n" in guarded
+    assert emit_edit({"operands": (R1, R2)}) == TEXT.replace("add.s32   %r1,%r2 , %r3;", "add.s32 %r1, %r2;")
+    assert "    // before\n    add.sat.s32 %r1, %r2, %r3; // after\n" in emit_edit({"modifiers": (".sat", ".s32")})
+    with_guard = emit_edit({"predicate": Predicate("%p1")})
+    assert "    // before\n    @%p1 add.s32 " in with_guard
+    assert "; // after\n" in with_guard
 
 
 def test_a_statement_after_a_last_comment_begins_a_line() -> None:
-    parsed = parse(".version 8.0\n.target sm_90\n.global .u32 x; // no line end")
-    longer = parsed.replace(directives=(*parsed.directives, VarDecl(StateSpace.GLOBAL, ScalarType.U32, "y")))
+    original = parse(".version 8.0\n.target sm_90\n.global .u32 x; // no line end")
+    longer = original.replace(directives=(*original.directives, VarDecl(StateSpace.GLOBAL, ScalarType.U32, "y")))
     assert emit(longer).endswith("x; // no line end\n.global .u32 y;\n")
     assert parse(emit(longer)) == longer
 

@@ -78,7 +78,7 @@ def example(name: str) -> ModuleType:
     return import_module(f"examples.kernels.{name}")
 
 
-def made(case: Case, target: str) -> Kernel:
+def make_kernel(case: Case, target: str) -> Kernel:
     return example(case.name).make(target)
 
 
@@ -90,8 +90,8 @@ def test_every_file_and_golden_has_a_case() -> None:
 
 @pytest.mark.parametrize(("case", "target"), EVERY, ids=EVERY_ID)
 def test_a_kernel_is_clean_and_assembles_without_spills(case: Case, target: str) -> None:
-    kernel = made(case, target)
-    assert [str(found) for found in kernel.check(**case.shape)] == []
+    kernel = make_kernel(case, target)
+    assert [str(finding) for finding in kernel.check(**case.shape)] == []
     assert kernel.cubin(**case.shape).diagnostics == ()
     needs = kernel.resources(**case.shape)
     assert (needs.spill_stores, needs.spill_loads) == (0, 0)
@@ -99,7 +99,7 @@ def test_a_kernel_is_clean_and_assembles_without_spills(case: Case, target: str)
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_ptx_is_the_golden(case: Case) -> None:
-    text = made(case, case.targets[0]).ptx(**case.shape)
+    text = make_kernel(case, case.targets[0]).ptx(**case.shape)
     golden = GOLDENS / f"{case.name}.ptx"
     if os.environ.get("PYPTX_UPDATE_GOLDENS"):
         golden.write_text(text, "utf-8")
@@ -108,7 +108,7 @@ def test_the_ptx_is_the_golden(case: Case) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_machine_code_has_the_instructions_it_was_written_for(case: Case) -> None:
-    text = made(case, case.targets[0]).sass(**case.shape)
+    text = make_kernel(case, case.targets[0]).sass(**case.shape)
     assert [word for word in case.sass if word not in text] == []
 
 
@@ -145,7 +145,7 @@ RUNS = [
 DTYPES: dict[str, Any] = {"f32": np.float32, "bf16": ml_dtypes.bfloat16, "u8": np.uint8, "u32": np.uint32}
 
 
-def filled(tile: Tile, shape: dict[str, int], scale: float, seed: int) -> Array:
+def make_input(tile: Tile, shape: dict[str, int], scale: float, seed: int) -> Array:
     """Return an input of a tile's shape and type."""
     random, dims = np.random.default_rng(seed), tile.resolve_shape(shape)
     if tile.dtype.kind == "u":
@@ -153,11 +153,11 @@ def filled(tile: Tile, shape: dict[str, int], scale: float, seed: int) -> Array:
     return (random.standard_normal(dims) * scale).astype(DTYPES[tile.dtype.name])
 
 
-def launched(run: Run, schedule: str) -> tuple[Array, Array]:
+def simulate_run(run: Run, schedule: str) -> tuple[Array, Array]:
     """Return what a kernel computes on the simulator, and its reference."""
     kernel, shape = example(run.name).make(), run.shape
     module = kernel.module(**shape)
-    inputs = [filled(tile, shape, run.scale, seed) for seed, tile in enumerate(kernel.in_specs)]
+    inputs = [make_input(tile, shape, run.scale, seed) for seed, tile in enumerate(kernel.in_specs)]
     (result,) = kernel.out_specs
     output = np.zeros(result.resolve_shape(shape), DTYPES[result.dtype.name])
     if result.dtype.kind == "f":
@@ -177,8 +177,8 @@ def launched(run: Run, schedule: str) -> tuple[Array, Array]:
 @pytest.mark.parametrize("schedule", ["eager", "lazy"])
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: "-".join([run.name, *map(str, run.shape.values())]))
 def test_a_kernel_computes_its_reference(run: Run, schedule: str) -> None:
-    got, wanted = launched(run, schedule)
-    np.testing.assert_allclose(got.astype(np.float64), wanted.astype(np.float64), run.rtol, run.atol)
+    got, expected = simulate_run(run, schedule)
+    np.testing.assert_allclose(got.astype(np.float64), expected.astype(np.float64), run.rtol, run.atol)
 
 
 def test_mma_gemm_refuses_shapes_that_its_tiles_do_not_fill() -> None:

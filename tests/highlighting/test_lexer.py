@@ -58,16 +58,16 @@ def test_a_part(text: str, kind: Kind, part: str) -> None:
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
 def test_real_ptx_has_no_errors(path: Path) -> None:
     text = path.read_text("utf-8")
-    found = list(PtxLexer().get_tokens_unprocessed(text))
-    assert "".join(part for _, _, part in found) == text
-    assert [(at, part) for at, kind, part in found if kind is token.Error] == []
+    tokens = list(PtxLexer().get_tokens_unprocessed(text))
+    assert "".join(part for _, _, part in tokens) == text
+    assert [(offset, part) for offset, kind, part in tokens if kind is token.Error] == []
 
 
 @given(st.text() | st.text('.%@"/*# \n:a1;'))
 def test_nothing_is_lost(text: str) -> None:
-    found = list(PtxLexer().get_tokens_unprocessed(text))
-    assert "".join(part for _, _, part in found) == text
-    assert all(text[at : at + len(part)] == part for at, _, part in found)
+    tokens = list(PtxLexer().get_tokens_unprocessed(text))
+    assert "".join(part for _, _, part in tokens) == text
+    assert all(text[offset : offset + len(part)] == part for offset, _, part in tokens)
 
 
 def test_pygments_finds_it() -> None:
@@ -82,30 +82,30 @@ def plain() -> None:
     ptx.inst.add.u32(reg.scalar(u32), 1, 2)
 
 
-def in_notebook(made: Kernel) -> str:
-    return made._repr_html_()  # pyright: ignore[reportPrivateUsage]  Notebooks call it.
+def in_notebook(example: Kernel) -> str:
+    return example._repr_html_()  # pyright: ignore[reportPrivateUsage]  Notebooks call it.
 
 
-def test_a_notebook_shows_the_ptx_in_colours() -> None:
-    shown = in_notebook(plain)
-    assert '<span style="' in shown
-    assert ">add</span>" in shown
-    assert ">.u32</span>" in shown
+def test_a_notebook_shows_the_ptx_in_colors() -> None:
+    html = in_notebook(plain)
+    assert '<span style="' in html
+    assert ">add</span>" in html
+    assert ">.u32</span>" in html
 
 
 def test_a_notebook_shows_the_newest_trace_or_what_is_missing() -> None:
     @kernel(in_specs=[Tile("N", dtype=f32)])
-    def shaped(a: object) -> None:
+    def with_shape(a: object) -> None:
         ptx.inst.bar.sync(0)
 
-    assert "missing: N" in in_notebook(shaped)
-    shaped.ptx(N=4)
-    assert ">bar</span>" in in_notebook(shaped)
+    assert "missing: N" in in_notebook(with_shape)
+    with_shape.ptx(N=4)
+    assert ">bar</span>" in in_notebook(with_shape)
 
 
 def test_without_pygments_the_text_is_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    def nothing(name: str) -> None:
+    def find_nothing(name: str) -> None:
         """Find no package, whatever its name."""
 
-    monkeypatch.setattr(highlighting, "find_spec", nothing)
+    monkeypatch.setattr(highlighting, "find_spec", find_nothing)
     assert highlighting.html("setp.lt a < b;") == "<pre>setp.lt a &lt; b;</pre>"

@@ -19,17 +19,17 @@ def test_the_collector_rests_inside_and_runs_again_after() -> None:
 
 def test_what_was_made_is_old_afterwards() -> None:
     with without_collector():
-        made = [list[int]() for _ in range(1000)]
+        lists = [list[int]() for _ in range(1000)]
     old = {id(item) for item in gc.get_objects(generation=2)}
-    assert all(id(item) in old for item in made)
+    assert all(id(item) in old for item in lists)
 
 
 def test_what_a_program_froze_stays_frozen() -> None:
     gc.freeze()
     try:
-        frozen = gc.get_freeze_count()
+        count = gc.get_freeze_count()
         with without_collector():
             pass
-        assert gc.get_freeze_count() == frozen
+        assert gc.get_freeze_count() == count
     finally:
         gc.unfreeze()

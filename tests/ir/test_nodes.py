@@ -89,10 +89,10 @@ def test_tokens_come_from_fields(node: Node, spelling: str) -> None:
 
 @pytest.mark.parametrize("node", [node for node, _ in SPELLED])
 def test_nodes_are_values(node: Node) -> None:
-    same = type(node)(*[getattr(node, field.name) for field in dataclasses.fields(node)])
-    assert same == node
-    assert hash(same) == hash(node)
-    assert repr(same) == repr(node)
+    twin = type(node)(*[getattr(node, field.name) for field in dataclasses.fields(node)])
+    assert twin == node
+    assert hash(twin) == hash(node)
+    assert repr(twin) == repr(node)
     assert pickle.loads(pickle.dumps(node)) == node
     assert copy.copy(node) == node
     assert dataclasses.replace(node) == node
@@ -102,11 +102,11 @@ def test_nodes_are_values(node: Node) -> None:
 
 def test_layout_and_origin_do_not_count() -> None:
     plain = Instruction("ret")
-    placed = Instruction("ret", layout=layout_of(("\t", "", "\n")), origin=Span(3, 4))
-    assert plain == placed
-    assert hash(plain) == hash(placed)
-    assert placed.origin == Span(3, 4)
-    assert "layout" not in repr(placed)
+    elsewhere = Instruction("ret", layout=layout_of(("\t", "", "\n")), origin=Span(3, 4))
+    assert plain == elsewhere
+    assert hash(plain) == hash(elsewhere)
+    assert elsewhere.origin == Span(3, 4)
+    assert "layout" not in repr(elsewhere)
 
 
 def test_different_nodes_differ() -> None:

@@ -52,5 +52,5 @@ def test_what_is_no_part_of_a_header_is_at_the_header() -> None:
 
 def test_an_edited_instruction_points_at_itself() -> None:
     add = next(s for s in visit(parse(TEXT)) if isinstance(s, Instruction))
-    edited = add.replace(operands=add.operands[:1])
-    assert operand_span(edited, 0) == Span(7, 5)
+    edit = add.replace(operands=add.operands[:1])
+    assert operand_span(edit, 0) == Span(7, 5)

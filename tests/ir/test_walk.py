@@ -46,9 +46,9 @@ def test_statements_are_replaced_added_and_removed() -> None:
             return [Instruction("trap"), statement]
         return statement
 
-    changed = replace_statements(parse(TEXT), change)
-    assert opcodes(changed) == ["ret", "trap", "exit"]
-    assert emit(changed) == TEXT.replace(" L:", "").replace("  exit", "\ttrap;\n  exit")
+    result = replace_statements(parse(TEXT), change)
+    assert opcodes(result) == ["ret", "trap", "exit"]
+    assert emit(result) == TEXT.replace(" L:", "").replace("  exit", "\ttrap;\n  exit")
 
 
 def test_a_module_has_statements_and_no_tokens_of_its_own() -> None:
@@ -61,25 +61,27 @@ def test_a_module_has_statements_and_no_tokens_of_its_own() -> None:
 
 def test_the_header_can_be_replaced() -> None:
     module = parse(TEXT)
-    changed = replace_statements(module, lambda s: s.replace(major=9) if s is module.version else s)
-    assert emit(changed) == TEXT.replace("8.0", "9.0")
+    result = replace_statements(module, lambda s: s.replace(major=9) if s is module.version else s)
+    assert emit(result) == TEXT.replace("8.0", "9.0")
 
 
 def test_differences_are_lines() -> None:
     module = parse(TEXT)
-    other = parse(TEXT.replace("exit", "trap"))
+    edit = parse(TEXT.replace("exit", "trap"))
     assert diff_modules(module, strip_layout(module)) == []
-    assert diff_modules(module, other) == ["-  exit;", "+  trap;"]
-    assert diff_modules(module, other, entry_only=True) == ["-  exit;", "+  trap;"]
+    assert diff_modules(module, edit) == ["-  exit;", "+  trap;"]
+    assert diff_modules(module, edit, entry_only=True) == ["-  exit;", "+  trap;"]
     assert diff_modules(module, parse(TEXT + ".global .u32 x;"), entry_only=True) == []
 
 
 def test_normal_form_has_no_scopes() -> None:
     module = parse(TEXT)
-    scoped = replace_statements(module, lambda s: IntrinsicScope("f", "", (s,)) if isinstance(s, Instruction) else s)
-    assert scoped != module
-    assert normalize_module(scoped) == normalize_module(module)
-    assert "// BEGIN f()" in emit(scoped)
-    assert normalize_module(parse(emit(scoped))) == normalize_module(module)
-    assert diff_modules(scoped, module) == []
-    assert diff_modules(scoped, parse(TEXT.replace("exit", "trap"))) == ["-  exit;", "+  trap;"]
+    with_scopes = replace_statements(
+        module, lambda s: IntrinsicScope("f", "", (s,)) if isinstance(s, Instruction) else s
+    )
+    assert with_scopes != module
+    assert normalize_module(with_scopes) == normalize_module(module)
+    assert "// BEGIN f()" in emit(with_scopes)
+    assert normalize_module(parse(emit(with_scopes))) == normalize_module(module)
+    assert diff_modules(with_scopes, module) == []
+    assert diff_modules(with_scopes, parse(TEXT.replace("exit", "trap"))) == ["-  exit;", "+  trap;"]

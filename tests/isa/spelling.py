@@ -13,14 +13,14 @@ def matches(spelling: str) -> tuple[Match, ...]:
     return lookup.find_matches(opcode, tuple(modifiers))
 
 
-def legal(spelling: str, where: str | None = None, ptx: str | None = None) -> bool:
+def legal(spelling: str, target: str | None = None, ptx: str | None = None) -> bool:
     """Tell whether a row allows the spelling: anywhere, or on this target in this PTX version (or the newest)."""
-    if where is None:
+    if target is None:
         return bool(matches(spelling))
-    at = parse_version(ptx) if ptx else NEWEST_PTX
+    version = parse_version(ptx) if ptx else NEWEST_PTX
     return any(
-        all(need.on(find_target(where), at) for need in match.needs)
-        and not (match.form.removed and match.form.removed.on(find_target(where), at))
+        all(need.on(find_target(target), version) for need in match.needs)
+        and not (match.form.removed and match.form.removed.on(find_target(target), version))
         for match in matches(spelling)
     )
 

@@ -9,7 +9,7 @@ from tests.isa.spelling import legal, matches, operands
 
 
 @pytest.mark.parametrize(
-    ("spelling", "where", "ptx", "expected"),
+    ("spelling", "target", "ptx", "expected"),
     [
         ("add.sat.s32", "sm_20", "3.0", True),
         ("add.sat.u32", "sm_90", None, False),
@@ -67,8 +67,8 @@ from tests.isa.spelling import legal, matches, operands
         ("add.e2m1x4.e4m3x4", None, None, False),
     ],
 )
-def test_where_a_spelling_is_legal(spelling: str, where: str | None, ptx: str | None, expected: bool) -> None:
-    assert legal(spelling, where, ptx) is expected
+def test_where_a_spelling_is_legal(spelling: str, target: str | None, ptx: str | None, expected: bool) -> None:
+    assert legal(spelling, target, ptx) is expected
 
 
 @pytest.mark.parametrize(

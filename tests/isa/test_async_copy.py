@@ -10,7 +10,7 @@ _BYTES = "mbarrier::complete_tx::bytes"
 
 
 @pytest.mark.parametrize(
-    ("spelling", "where", "ptx", "expected"),
+    ("spelling", "target", "ptx", "expected"),
     [
         ("cp.async.ca.shared.global", "sm_80", "7.0", True),
         ("cp.async.cg.shared.global.L2::128B", "sm_80", "7.3", False),
@@ -31,8 +31,8 @@ _BYTES = "mbarrier::complete_tx::bytes"
         ("tensormap.replace.tile.rank.global.b1024.b32", "sm_90a", "8.3", True),
     ],
 )
-def test_where_a_spelling_is_legal(spelling: str, where: str, ptx: str | None, expected: bool) -> None:
-    assert legal(spelling, where, ptx) is expected
+def test_where_a_spelling_is_legal(spelling: str, target: str, ptx: str | None, expected: bool) -> None:
+    assert legal(spelling, target, ptx) is expected
 
 
 def test_coordinates_and_offsets_follow_the_dimension() -> None:

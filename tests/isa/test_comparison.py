@@ -9,7 +9,7 @@ from tests.isa.spelling import legal, matches, operands
 
 
 @pytest.mark.parametrize(
-    ("spelling", "where", "ptx", "expected"),
+    ("spelling", "target", "ptx", "expected"),
     [
         ("setp.lo.s32", None, None, False),
         ("setp.lt.b32", None, None, False),
@@ -52,8 +52,8 @@ from tests.isa.spelling import legal, matches, operands
         ("setmaxnreg.inc.aligned.u32", None, None, False),
     ],
 )
-def test_where_a_spelling_is_legal(spelling: str, where: str | None, ptx: str | None, expected: bool) -> None:
-    assert legal(spelling, where, ptx) is expected
+def test_where_a_spelling_is_legal(spelling: str, target: str | None, ptx: str | None, expected: bool) -> None:
+    assert legal(spelling, target, ptx) is expected
 
 
 @pytest.mark.parametrize(

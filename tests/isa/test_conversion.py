@@ -47,14 +47,14 @@ ILLEGAL = (
 )
 
 
-@pytest.mark.parametrize(("spelling", "where", "ptx"), LEGAL)
-def test_legal(spelling: str, where: str | None, ptx: str | None) -> None:
-    assert legal(spelling, where, ptx)
+@pytest.mark.parametrize(("spelling", "target", "ptx"), LEGAL)
+def test_legal(spelling: str, target: str | None, ptx: str | None) -> None:
+    assert legal(spelling, target, ptx)
 
 
-@pytest.mark.parametrize(("spelling", "where", "ptx"), ILLEGAL)
-def test_illegal(spelling: str, where: str | None, ptx: str | None) -> None:
-    assert not legal(spelling, where, ptx)
+@pytest.mark.parametrize(("spelling", "target", "ptx"), ILLEGAL)
+def test_illegal(spelling: str, target: str | None, ptx: str | None) -> None:
+    assert not legal(spelling, target, ptx)
 
 
 def operand_types(spelling: str) -> list[tuple[str | None, int, bool]]:

@@ -77,14 +77,14 @@ ILLEGAL = (
 )
 
 
-@pytest.mark.parametrize(("spelling", "where", "ptx"), LEGAL)
-def test_legal(spelling: str, where: str | None, ptx: str | None) -> None:
-    assert legal(spelling, where, ptx)
+@pytest.mark.parametrize(("spelling", "target", "ptx"), LEGAL)
+def test_legal(spelling: str, target: str | None, ptx: str | None) -> None:
+    assert legal(spelling, target, ptx)
 
 
-@pytest.mark.parametrize(("spelling", "where", "ptx"), ILLEGAL)
-def test_illegal(spelling: str, where: str | None, ptx: str | None) -> None:
-    assert not legal(spelling, where, ptx)
+@pytest.mark.parametrize(("spelling", "target", "ptx"), ILLEGAL)
+def test_illegal(spelling: str, target: str | None, ptx: str | None) -> None:
+    assert not legal(spelling, target, ptx)
 
 
 def test_a_vector_load_resolves_its_registers() -> None:
@@ -106,8 +106,8 @@ def test_only_a_vector_of_256_bits_may_leave_elements_of_memory_alone() -> None:
 
 
 def test_mov_packs_what_fits() -> None:
-    packed = {(s[1].type, s[1].count) for match in matches("mov.b64") for s in match.signatures if s[1].count}
-    assert packed == {("b16", 4), ("b32", 2)}
+    packings = {(s[1].type, s[1].count) for match in matches("mov.b64") for s in match.signatures if s[1].count}
+    assert packings == {("b16", 4), ("b32", 2)}
 
 
 def test_modifiers_may_come_in_another_order_but_a_name_may_not() -> None:

@@ -70,15 +70,15 @@ def error(probe: str, place: audit_spellings.Place) -> str | None:
     return module_error(text, place.target.name)
 
 
-def assert_available(probe: str, available: Availability, removed: Version | None) -> None:
+def assert_available(probe: str, available: Availability, removal: Version | None) -> None:
     """ptxas reads the probe where the row says, and only there."""
-    for own in list_first_places([available]):
-        if removed:
-            assert own.version >= removed, "ptxas reads no module as old as this directive"
-            assert error(probe, own) is not None
+    for place in list_first_places([available]):
+        if removal:
+            assert place.version >= removal, "ptxas reads no module as old as this directive"
+            assert error(probe, place) is not None
             continue
-        assert error(probe, own) is None
-        for below in places_below([available], own):
+        assert error(probe, place) is None
+        for below in places_below([available], place):
             assert error(probe, below) is not None, f"accepted at {below}"
 
 

@@ -11,14 +11,14 @@ from pyptx.isa.lookup import find_matches, lookup
 from pyptx.isa.model import Match, Mismatch
 
 
-def asked(spelling: str) -> Match | Mismatch:
+def find_match(spelling: str) -> Match | Mismatch:
     opcode, *modifiers = spelling.split(".")
     return lookup(opcode, tuple(modifiers))
 
 
 @pytest.mark.parametrize("spelling", ["trap", "add.s32", "add.sat.s32", "setp.ltu.and.ftz.f32", "fence.proxy.async"])
 def test_canonical_spellings_match_as_they_are(spelling: str) -> None:
-    match = asked(spelling)
+    match = find_match(spelling)
     assert isinstance(match, Match)
     assert match.canonical is None
     assert ".".join((match.form.opcode, *match.modifiers)) == spelling
@@ -38,7 +38,7 @@ def test_canonical_spellings_match_as_they_are(spelling: str) -> None:
     ],
 )
 def test_other_orders_are_legal_but_not_canonical(spelling: str, canonical: str) -> None:
-    match = asked(spelling)
+    match = find_match(spelling)
     assert isinstance(match, Match)
     assert ".".join(match.canonical or ()) == canonical
 
@@ -58,17 +58,17 @@ def test_other_orders_are_legal_but_not_canonical(spelling: str, canonical: str)
     ],
 )
 def test_order_and_number_that_tell_things_apart_are_kept(spelling: str) -> None:
-    assert isinstance(asked(spelling), Mismatch)
+    assert isinstance(find_match(spelling), Mismatch)
 
 
 def test_types_are_never_swapped() -> None:
-    match = asked("set.f32.eq.u32")
+    match = find_match("set.f32.eq.u32")
     assert isinstance(match, Match)
     assert (match.chosen["dtype"], match.chosen["stype"]) == ("f32", "u32")
 
 
 @pytest.mark.parametrize(
-    ("spelling", "at", "among"),
+    ("spelling", "index", "among"),
     [
         ("add", 0, {"u32", "sat", "rn", "cc"}),
         ("add.q32", 0, {"u32", "f32"}),
@@ -81,16 +81,16 @@ def test_types_are_never_swapped() -> None:
         ("popc.b32.b32", 1, {""}),
     ],
 )
-def test_a_mismatch_says_where_and_what_was_expected(spelling: str, at: int, among: set[str]) -> None:
-    found = asked(spelling)
-    assert isinstance(found, Mismatch)
-    assert found.known
-    assert found.at == at
-    assert among <= set(found.expected), found.expected
+def test_a_mismatch_says_where_and_what_was_expected(spelling: str, index: int, among: set[str]) -> None:
+    result = find_match(spelling)
+    assert isinstance(result, Mismatch)
+    assert result.known
+    assert result.at == index
+    assert among <= set(result.expected), result.expected
 
 
 def test_an_unknown_opcode_is_known_to_be_unknown() -> None:
-    assert asked("frobnicate.u32") == Mismatch("frobnicate", ("u32",), 0, (), known=False)
+    assert find_match("frobnicate.u32") == Mismatch("frobnicate", ("u32",), 0, (), known=False)
 
 
 def test_rows_that_share_a_spelling_all_answer() -> None:
@@ -99,14 +99,14 @@ def test_rows_that_share_a_spelling_all_answer() -> None:
 
 
 def test_compound_choices_are_matched_whole() -> None:
-    match = asked("fence.proxy.async.shared::cta")
+    match = find_match("fence.proxy.async.shared::cta")
     assert isinstance(match, Match)
     assert match.chosen == {"kind": "async.shared::cta"}
     assert match.modifiers == ("proxy", "async", "shared::cta")
 
 
 def test_needs_join_the_row_and_its_choices() -> None:
-    match = asked("atom.relaxed.cluster.global.add.f64")
+    match = find_match("atom.relaxed.cluster.global.add.f64")
     assert isinstance(match, Match)
     assert len(match.needs) == 4
 
@@ -119,17 +119,17 @@ _MODIFIERS = st.lists(st.sampled_from([word.partition("@")[0] for word in _WORDS
 
 @given(opcode=st.sampled_from(sorted(table.list_opcodes())), modifiers=_MODIFIERS)
 def test_lookup_is_total_and_consistent(opcode: str, modifiers: list[str]) -> None:
-    found = lookup(opcode, tuple(modifiers))
-    if isinstance(found, Mismatch):
-        assert 0 <= found.at <= len(modifiers)
-        assert found.expected
+    result = lookup(opcode, tuple(modifiers))
+    if isinstance(result, Mismatch):
+        assert 0 <= result.at <= len(modifiers)
+        assert result.expected
     else:
-        assert set(found.modifiers) == set(modifiers)
-        again = lookup(opcode, found.modifiers)
-        assert isinstance(again, Match)
-        assert again.canonical is None
+        assert set(result.modifiers) == set(modifiers)
+        repetition = lookup(opcode, result.modifiers)
+        assert isinstance(repetition, Match)
+        assert repetition.canonical is None
 
 
 def test_every_instruction_has_its_meaning() -> None:
-    named = {name.split(".")[0] for name in table.meanings()}
-    assert [opcode for opcode in table.list_opcodes() if opcode not in named] == []
+    opcodes = {name.split(".")[0] for name in table.meanings()}
+    assert [opcode for opcode in table.list_opcodes() if opcode not in opcodes] == []

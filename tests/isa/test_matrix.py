@@ -8,7 +8,7 @@ from tests.isa.spelling import legal, matches, operands
 
 
 @pytest.mark.parametrize(
-    ("spelling", "where", "ptx", "expected"),
+    ("spelling", "target", "ptx", "expected"),
     [
         ("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32", "sm_70", "6.2", False),
         ("wmma.mma.sync.row.col.m16n16k16.f32.f32", "sm_70", "6.2", True),
@@ -34,8 +34,8 @@ from tests.isa.spelling import legal, matches, operands
         ("tcgen05.cp.cta_group::1.64x128b", "sm_100a", None, False),
     ],
 )
-def test_where_a_spelling_is_legal(spelling: str, where: str, ptx: str | None, expected: bool) -> None:
-    assert legal(spelling, where, ptx) is expected
+def test_where_a_spelling_is_legal(spelling: str, target: str, ptx: str | None, expected: bool) -> None:
+    assert legal(spelling, target, ptx) is expected
 
 
 @pytest.mark.parametrize(
@@ -65,9 +65,9 @@ def test_a_wgmma_accumulator_follows_the_columns() -> None:
 
 def test_disabled_lanes_are_four_words_for_each_cta() -> None:
     for group, words in ((1, 4), (2, 8)):
-        shown = operands(f"tcgen05.mma.cta_group::{group}.kind::f16")
-        assert f"[d:.u32], a:.u64, b:.u64, idesc:.u32, {{disabled x{words}}}:.u32, accumulate:.pred, scale" in shown
-        assert "[d:.u32], [a:.u32], b:.u64, idesc:.u32, accumulate:.pred" in shown
+        text = operands(f"tcgen05.mma.cta_group::{group}.kind::f16")
+        assert f"[d:.u32], a:.u64, b:.u64, idesc:.u32, {{disabled x{words}}}:.u32, accumulate:.pred, scale" in text
+        assert "[d:.u32], [a:.u32], b:.u64, idesc:.u32, accumulate:.pred" in text
 
 
 def test_a_sparse_product_reads_its_metadata() -> None:

@@ -9,7 +9,7 @@ from tests.isa.spelling import legal, matches, operands
 
 
 @pytest.mark.parametrize(
-    ("spelling", "where", "ptx", "expected"),
+    ("spelling", "target", "ptx", "expected"),
     [
         ("mbarrier.init.b64", "sm_80", "7.0", True),
         ("mbarrier.init.shared::cta.b64", "sm_80", "7.7", False),
@@ -25,8 +25,8 @@ from tests.isa.spelling import legal, matches, operands
         ("cp.async.mbarrier.arrive.noinc.shared.b64", "sm_80", "7.0", True),
     ],
 )
-def test_where_a_spelling_is_legal(spelling: str, where: str, ptx: str | None, expected: bool) -> None:
-    assert legal(spelling, where, ptx) is expected
+def test_where_a_spelling_is_legal(spelling: str, target: str, ptx: str | None, expected: bool) -> None:
+    assert legal(spelling, target, ptx) is expected
 
 
 def test_a_remote_arrival_returns_nothing() -> None:
@@ -41,5 +41,5 @@ def test_only_try_wait_takes_a_time_limit() -> None:
 
 
 def test_reports_stand_beside_the_result_and_are_a_byte() -> None:
-    shown = operands("mbarrier.test_wait.phase_type::primary.b64")
-    assert "d:.pred|report:.pred, value:.b8, [a:.b64], state:.u64" in shown
+    text = operands("mbarrier.test_wait.phase_type::primary.b64")
+    assert "d:.pred|report:.pred, value:.b8, [a:.b64], state:.u64" in text

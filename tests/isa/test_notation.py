@@ -12,13 +12,13 @@ from pyptx.isa.notation import NotationError, form
 from pyptx.isa.targets import find_target
 
 
-def spelled(row: Form) -> list[str]:
+def list_spellings(row: Form) -> list[str]:
     """Return everything a row allows, as text."""
     return [".".join((row.opcode, *match.modifiers)) for match in matches(row)]
 
 
 def matches(row: Form) -> list[Match]:
-    return [lookup.match_of(row, bound) for bound in lookup.spellings(row)]
+    return [lookup.match_of(row, binding) for binding in lookup.spellings(row)]
 
 
 def first(row: Form) -> tuple[Operand, ...]:
@@ -26,7 +26,7 @@ def first(row: Form) -> tuple[Operand, ...]:
     return matches(row)[0].signatures[0]
 
 
-def shown(row: Form) -> list[str]:
+def list_operands(row: Form) -> list[str]:
     """Return every operand list of a row's first spelling, as text."""
     return [", ".join(str(o) for o in signature) for signature in matches(row)[0].signatures]
 
@@ -45,7 +45,7 @@ def shown(row: Form) -> list[str]:
     ],
 )  # fmt: skip
 def test_a_head_spells_its_choices_in_the_manuals_order(row: Form, expected: list[str]) -> None:
-    assert spelled(row) == expected
+    assert list_spellings(row) == expected
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_head_spells_its_choices_in_the_manuals_order(row: Form, expected: lis
     ],
 )
 def test_operands_resolve_to_types_and_counts(line: str, choices: dict[str, str], expected: list[str]) -> None:
-    assert shown(Form(line, choices, "", form(line, see="").available)) == expected
+    assert list_operands(Form(line, choices, "", form(line, see="").available)) == expected
 
 
 def test_a_conditional_operand_comes_with_its_modifier_alone() -> None:
@@ -99,8 +99,8 @@ def test_a_conditional_operand_comes_with_its_modifier_alone() -> None:
     ],
 )
 def test_marks_of_an_operand(operand: str, attributes: dict[str, object]) -> None:
-    found = first(form(f"x.s32 {operand}", part="b0 h10", see=""))[0]
-    assert {name: getattr(found, name) for name in attributes} == attributes
+    parsed = first(form(f"x.s32 {operand}", part="b0 h10", see=""))[0]
+    assert {name: getattr(parsed, name) for name in attributes} == attributes
 
 
 def test_an_address_takes_its_space_from_the_modifiers() -> None:
@@ -110,7 +110,7 @@ def test_an_address_takes_its_space_from_the_modifiers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "where", "version", "expected"),
+    ("word", "target", "version", "expected"),
     [
         ("x", "sm_20", (3, 0), True),
         ("x@8.6", "sm_20", (8, 5), False),
@@ -125,15 +125,15 @@ def test_an_address_takes_its_space_from_the_modifiers() -> None:
         ("x@8.6,sm_100a|sm_100f:8.8", "sm_120f", (9, 5), False),
     ],
 )
-def test_a_choice_says_since_when(word: str, where: str, version: tuple[int, int], expected: bool) -> None:
+def test_a_choice_says_since_when(word: str, target: str, version: tuple[int, int], expected: bool) -> None:
     for row in (form("op.m", m=word, see=""), form("op.x", since=word.partition("@")[2], see="")):
         needs = matches(row)[0].needs if word != "x" else ()
-        assert all(need.on(find_target(where), version) for need in needs) is expected
+        assert all(need.on(find_target(target), version) for need in needs) is expected
 
 
 def test_a_row_says_its_availability_one_way_or_the_other() -> None:
-    apart = form("op", ptx=(8, 6), sm="sm_100a sm_100f:8.8", see="")
-    assert form("op", since="8.6,sm_100a|sm_100f:8.8", see="").available == apart.available
+    alternative = form("op", ptx=(8, 6), sm="sm_100a sm_100f:8.8", see="")
+    assert form("op", since="8.6,sm_100a|sm_100f:8.8", see="").available == alternative.available
 
 
 @pytest.mark.parametrize(
@@ -172,8 +172,8 @@ def test_every_row_of_the_table_follows_the_notation() -> None:
 @given(st.data())
 def test_every_spelling_of_every_row_is_found_again(data: st.DataObject) -> None:
     row = data.draw(st.sampled_from(table.list_all_rows()))
-    bound = tuple((slot.name, data.draw(st.sampled_from(slot.choices))) for slot in data.draw(
+    binding = tuple((slot.name, data.draw(st.sampled_from(slot.choices))) for slot in data.draw(
         st.sampled_from(lookup.list_sequences(row))))  # fmt: skip
-    expected = lookup.match_of(row, bound)
-    found = lookup.find_matches(row.opcode, expected.modifiers)
-    assert any(match.form is row and match.modifiers == expected.modifiers and not match.canonical for match in found)
+    expected = lookup.match_of(row, binding)
+    matches = lookup.find_matches(row.opcode, expected.modifiers)
+    assert any(match.form is row and match.modifiers == expected.modifiers and not match.canonical for match in matches)

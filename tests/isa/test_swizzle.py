@@ -39,12 +39,12 @@ def test_the_flip_exchanges_halves_of_16_bytes_in_odd_lines() -> None:
 
 @given(st.integers(0, 1 << 20), st.sampled_from(Swizzle))
 def test_swizzling_twice_is_the_identity_and_stays_in_the_line(offset: int, mode: Swizzle) -> None:
-    there = swizzle(offset, mode)
-    assert unswizzle(there, mode) == offset
-    assert there // 128 == offset // 128
+    address = swizzle(offset, mode)
+    assert unswizzle(address, mode) == offset
+    assert address // 128 == offset // 128
     keep = 8 if mode.flips_8_bytes else max(mode.atom, 1)
-    assert there % keep == offset % keep
-    assert swizzle(offset + period(mode), mode) == there + period(mode)
+    assert address % keep == offset % keep
+    assert swizzle(offset + period(mode), mode) == address + period(mode)
 
 
 @pytest.mark.parametrize("mode", Swizzle, ids=lambda m: m.name)
@@ -55,10 +55,10 @@ def test_one_period_is_permuted(mode: Swizzle) -> None:
 
 def test_every_terms_source_bits_stay() -> None:
     for mode in Swizzle:
-        read = written = 0
+        read = targets = 0
         for mask, shift in xor_terms(mode):
-            read, written = read | mask, written | mask >> shift
-        assert read & written == 0
+            read, targets = read | mask, targets | mask >> shift
+        assert read & targets == 0
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from tests.isa.spelling import legal, matches, operands
 
 
 @pytest.mark.parametrize(
-    ("spelling", "where", "ptx", "expected"),
+    ("spelling", "target", "ptx", "expected"),
     [
         ("bar.sync", "sm_20", "3.0", True),
         ("bar.cta.sync", "sm_80", "7.7", False),
@@ -72,8 +72,8 @@ from tests.isa.spelling import legal, matches, operands
         ("multimem.red.async.release.gpu.add.s64", None, None, False),
     ],
 )
-def test_where_a_spelling_is_legal(spelling: str, where: str | None, ptx: str | None, expected: bool) -> None:
-    assert legal(spelling, where, ptx) is expected
+def test_where_a_spelling_is_legal(spelling: str, target: str | None, ptx: str | None, expected: bool) -> None:
+    assert legal(spelling, target, ptx) is expected
 
 
 @pytest.mark.parametrize(

@@ -43,9 +43,9 @@ ILLEGAL = (
 )
 
 
-@pytest.mark.parametrize(("spelling", "where", "ptx"), LEGAL)
-def test_legal(spelling: str, where: str | None, ptx: str | None) -> None:
-    assert legal(spelling, where, ptx)
+@pytest.mark.parametrize(("spelling", "target", "ptx"), LEGAL)
+def test_legal(spelling: str, target: str | None, ptx: str | None) -> None:
+    assert legal(spelling, target, ptx)
 
 
 @pytest.mark.parametrize("spelling", ILLEGAL)
@@ -54,9 +54,9 @@ def test_illegal(spelling: str) -> None:
 
 
 def test_offset_and_depth_are_optional_and_the_predicate_is_newer() -> None:
-    found = matches("tex.2d.v4.f32.f32")
-    assert {len(s) for match in found for s in match.signatures} == {2, 3, 4}
-    residency = [m for m in found if m.signatures[0][0].kind is Kind.PIPE]
+    spellings = matches("tex.2d.v4.f32.f32")
+    assert {len(s) for match in spellings for s in match.signatures} == {2, 3, 4}
+    residency = [m for m in spellings if m.signatures[0][0].kind is Kind.PIPE]
     assert residency
     assert all(match.needs[0].since[0][1] == (7, 1) for match in residency)
 

@@ -62,9 +62,9 @@ _ASYNCHRONOUS = {Trait.ISSUES, Trait.COMMITS, Trait.LANDS, Trait.HINTS, Trait.OR
 _RETURNS = {Trait.YIELDS, Trait.CARRIES, Trait.MULTIPLIES, Trait.REARRANGES, Trait.ISSUES}
 
 
-def _missing(wanted: set[Trait], concerned: list[Match]) -> list[str]:
-    assert concerned
-    return [match.form.line for match in concerned if _traits(match).isdisjoint(wanted)]
+def _missing(traits: set[Trait], subjects: list[Match]) -> list[str]:
+    assert subjects
+    return [match.form.line for match in subjects if _traits(match).isdisjoint(traits)]
 
 
 def test_every_name_with_traits_is_explained_and_every_word_is_known() -> None:
@@ -80,42 +80,42 @@ def test_every_instruction_has_a_name() -> None:
 
 
 def test_instructions_with_a_label_jump_or_call() -> None:
-    concerned = [match for match in MATCHES if any(one.kind is Kind.LABEL for one in _operands(match))]
-    assert not _missing({Trait.JUMPS, Trait.CALLS}, concerned)
+    subjects = [match for match in MATCHES if any(operand.kind is Kind.LABEL for operand in _operands(match))]
+    assert not _missing({Trait.JUMPS, Trait.CALLS}, subjects)
 
 
 def test_instructions_with_an_address_say_what_they_do_with_memory() -> None:
     opaque = ("texref", "samplerref", "surfref")
-    concerned = [
+    subjects = [
         match for match in MATCHES
-        if any(one.kind is Kind.ADDRESS and one.parts[0].type not in opaque for one in _operands(match))
+        if any(operand.kind is Kind.ADDRESS and operand.parts[0].type not in opaque for operand in _operands(match))
     ]  # fmt: skip
-    assert not _missing(_TOUCHES, concerned)
+    assert not _missing(_TOUCHES, subjects)
 
 
 def test_asynchronous_instructions_say_which_engine_works() -> None:
-    concerned = [
+    subjects = [
         match for match in MATCHES
         if any("async" in word.partition("::")[0] for word in (match.form.opcode, *match.modifiers))
     ]  # fmt: skip
-    assert not _missing(_ASYNCHRONOUS, concerned)
+    assert not _missing(_ASYNCHRONOUS, subjects)
 
 
 def test_instructions_that_take_an_mbarrier_signal_it_or_have_an_engine_do_it() -> None:
-    concerned = [
+    subjects = [
         match for match in MATCHES
-        if any(one.name == "mbar" or any(part.name == "mbar" for part in one.parts) for one in _operands(match))
+        if any("mbar" in (operand.name, *(part.name for part in operand.parts)) for operand in _operands(match))
     ]  # fmt: skip
-    assert not _missing({Trait.SIGNALS, Trait.ISSUES}, concerned)
+    assert not _missing({Trait.SIGNALS, Trait.ISSUES}, subjects)
 
 
 def test_collective_instructions_say_whether_their_result_is_uniform() -> None:
-    concerned = [
+    subjects = [
         match for match in MATCHES
         if Trait.GATHERS in _traits(match)
-        and any("w" in one.access and one.kind is not Kind.ADDRESS for one in _operands(match))
+        and any("w" in operand.access and operand.kind is not Kind.ADDRESS for operand in _operands(match))
     ]  # fmt: skip
-    assert not _missing(_RETURNS, concerned)
+    assert not _missing(_RETURNS, subjects)
 
 
 def test_every_simulated_engine_has_a_proxy() -> None:
@@ -124,17 +124,17 @@ def test_every_simulated_engine_has_a_proxy() -> None:
 
 
 def test_instructions_of_sync_gather_or_meet() -> None:
-    concerned = [match for match in MATCHES if "sync" in match.modifiers]
-    assert not _missing({Trait.GATHERS, Trait.MEETS}, concerned)
+    subjects = [match for match in MATCHES if "sync" in match.modifiers]
+    assert not _missing({Trait.GATHERS, Trait.MEETS}, subjects)
 
 
 def test_instructions_without_operands_do_something() -> None:
-    concerned = [match for match in MATCHES if not any(match.signatures) and match.form.opcode != "brkpt"]
-    assert not [match.form.line for match in concerned if not _traits(match)]
+    subjects = [match for match in MATCHES if not any(match.signatures) and match.form.opcode != "brkpt"]
+    assert not [match.form.line for match in subjects if not _traits(match)]
 
 
 @pytest.mark.parametrize(
-    ("spelling", "wanted"),
+    ("spelling", "traits"),
     [
         ("bra", {Trait.JUMPS: ""}),
         ("brx.idx", {Trait.JUMPS: "table"}),
@@ -152,10 +152,10 @@ def test_instructions_without_operands_do_something() -> None:
         ("nonsense.sync", {Trait.GATHERS: "warp"}),
     ],
 )
-def test_traits_of_spellings(spelling: str, wanted: dict[Trait, str]) -> None:
+def test_traits_of_spellings(spelling: str, traits: dict[Trait, str]) -> None:
     opcode, *modifiers = spelling.split(".")
-    assert dict(find_traits(opcode, tuple(modifiers))) == wanted
-    assert dict(find_traits(opcode, tuple(f".{modifier}" for modifier in modifiers))) == wanted
+    assert dict(find_traits(opcode, tuple(modifiers))) == traits
+    assert dict(find_traits(opcode, tuple(f".{modifier}" for modifier in modifiers))) == traits
 
 
 def test_leaving_is_returning_or_exiting() -> None:
@@ -197,7 +197,11 @@ def test_no_other_module_asks_for_opcodes() -> None:
         for path in ROOT.rglob("*.py")
         if "isa" not in path.relative_to(ROOT).parts and _compares_opcodes(path)
     }
-    allowed = {name for name in asking for own in OPCODES_ELSEWHERE if name == own or name.startswith(f"{own}/")}
-    assert asking - allowed == set()
-    unused = {own for own in OPCODES_ELSEWHERE if not any(n == own or n.startswith(f"{own}/") for n in asking)}
-    assert unused == set()
+    exceptions = {
+        name for name in asking for prefix in OPCODES_ELSEWHERE if name == prefix or name.startswith(f"{prefix}/")
+    }
+    assert asking - exceptions == set()
+    obsolete = {
+        prefix for prefix in OPCODES_ELSEWHERE if not any(n == prefix or n.startswith(f"{prefix}/") for n in asking)
+    }
+    assert obsolete == set()

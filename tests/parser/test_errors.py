@@ -50,13 +50,13 @@ CASES = [
 @pytest.mark.parametrize(("body", "code", "line", "col", "message"), CASES, ids=[case[0] for case in CASES])
 def test_an_error_says_where_and_what(body: str, code: str, line: int, col: int, message: str) -> None:
     text = kernel(body)
-    with pytest.raises(PtxSyntaxError) as caught:
+    with pytest.raises(PtxSyntaxError) as excinfo:
         parse(text)
-    first = caught.value.diagnostics[0]
+    first = excinfo.value.diagnostics[0]
     assert (first.code, first.line, first.col) == (code, line, col)
     assert message in first.message
-    assert (caught.value.line, caught.value.col) == (line, col)
-    assert "^" in str(caught.value)
+    assert (excinfo.value.line, excinfo.value.col) == (line, col)
+    assert "^" in str(excinfo.value)
 
 
 @pytest.mark.parametrize("body", [case[0] for case in CASES])
@@ -126,9 +126,9 @@ def test_an_error_travels_to_another_process() -> None:
 
 def test_all_errors_are_reported() -> None:
     text = kernel("add.s32 %r1 %r2;\nmov.b32 %r1, 1;\nmov.b32 %r1 1;\n.reg %x;")
-    with pytest.raises(PtxSyntaxError) as caught:
+    with pytest.raises(PtxSyntaxError) as excinfo:
         parse(text)
-    assert [d.line for d in caught.value.diagnostics] == [7, 9, 10]
+    assert [d.line for d in excinfo.value.diagnostics] == [7, 9, 10]
 
 
 def test_recovery_keeps_the_good_statements() -> None:
@@ -176,9 +176,9 @@ def test_the_error_is_one_type() -> None:
 
 
 def test_crlf_and_tabs_count_as_columns() -> None:
-    with pytest.raises(PtxSyntaxError) as caught:
+    with pytest.raises(PtxSyntaxError) as excinfo:
         parse(kernel("\tadd.s32 %r1 %r2;").replace("\n", "\r\n"))
-    assert (caught.value.line, caught.value.col) == (7, 14)
+    assert (excinfo.value.line, excinfo.value.col) == (7, 14)
 
 
 def test_a_missing_opening_brace_is_one_error() -> None:

@@ -21,14 +21,14 @@ def test_tokens_and_gaps_are_the_whole_text(text: str) -> None:
     try:
         tokens = tokenize(text)
     except LexError as error:
-        found = error
+        lex_error = error
     else:
         assert "".join(token.leading_whitespace + token.text for token in tokens) == text
         assert tokens[-1].kind is TokenKind.END
         assert_places(tokens, text)
         return
-    assert found.diagnostics
-    assert 1 <= found.line <= text.count("\n") + 1
+    assert lex_error.diagnostics
+    assert 1 <= lex_error.line <= text.count("\n") + 1
 
 
 def assert_places(tokens: list[Token], text: str) -> None:
@@ -80,7 +80,7 @@ def test_other_lines_with_a_number_sign_are_no_comments(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["/* x", '"abc', "a \0 b", "é", "$", "a # b", "`"])
 def test_stray_text_is_an_error_at_its_place(text: str) -> None:
-    with pytest.raises(LexError) as caught:
+    with pytest.raises(LexError) as excinfo:
         tokenize("x\n " + text)
-    assert caught.value.line == 2
-    assert caught.value.diagnostics[0].code in ("PTX0004", "PTX0005")
+    assert excinfo.value.line == 2
+    assert excinfo.value.diagnostics[0].code in ("PTX0004", "PTX0005")

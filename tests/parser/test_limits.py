@@ -36,10 +36,10 @@ def test_deep_nesting(body: str) -> None:
     text = kernel(body)
     module = parse(text)
     assert emit(module) == text
-    again = parse(text)
-    assert module == again
-    assert hash(module) == hash(again)
-    assert repr(module) == repr(again)
+    copy = parse(text)
+    assert module == copy
+    assert hash(module) == hash(copy)
+    assert repr(module) == repr(copy)
     bare = strip_layout(module)
     assert parse(emit(bare)) == bare == normalize_module(module)
     assert module_tokens(bare) == module_tokens(module)
@@ -53,9 +53,9 @@ def test_deep_nesting(body: str) -> None:
 
 @pytest.mark.parametrize("text", [kernel("{" * 20_001), kernel("mov.b32 %r1, " + "(" * 20_001)])
 def test_past_the_limit_there_is_a_diagnostic(text: str) -> None:
-    with pytest.raises(PtxSyntaxError) as caught:
+    with pytest.raises(PtxSyntaxError) as excinfo:
         parse(text)
-    assert caught.value.diagnostics[0].code == "PTX0011"
+    assert excinfo.value.diagnostics[0].code == "PTX0011"
 
 
 def test_more_operands_than_a_table_holds_are_read() -> None:
@@ -73,7 +73,7 @@ LONG: dict[str, Callable[[int], str]] = {
     "one line": lambda n: kernel("add.s32 %r1, %r2, %r3;" * (n // 22)),
     "one name": lambda n: kernel("mov.b32 %" + "a" * n + ", 1;"),
     "a vector": lambda n: kernel("mov.b32 {" + "%r1, " * (n // 5) + "%r1}, 1;"),
-    "an initialiser": lambda n: HEAD + ".global .b8 x[] = {" + "1, " * (n // 3) + "1};\n",
+    "an initializer": lambda n: HEAD + ".global .b8 x[] = {" + "1, " * (n // 3) + "1};\n",
     "labels": lambda n: kernel("a:" * (n // 2)),
     "blank lines": lambda n: kernel("\n" * n),
     "comments": lambda n: kernel("/**/" * (n // 4)),

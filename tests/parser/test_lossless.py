@@ -34,10 +34,10 @@ def test_the_fast_path_says_what_the_grammar_says(path: Path) -> None:
     text = read(path)
     fast, slow = Parsing(text).parse_module(), Parsing(text, fast=False).parse_module()
     assert fast == slow
-    assert spelled(fast) == spelled(slow)
+    assert list_layouts(fast) == list_layouts(slow)
 
 
-def spelled(module: Module) -> list[object]:
+def list_layouts(module: Module) -> list[object]:
     """Return what equality leaves out: layouts and places."""
     return [(getattr(s, "layout", None), getattr(s, "closing", None), s.origin) for s in visit(module)]
 
@@ -54,7 +54,9 @@ def test_the_corpus_loses_nothing(seed: int) -> None:
         text = read(path)
         assert lossless.token_identity(text) is None, path
         assert lossless.restyling_keeps_meaning(text) is None, path
-        assert spelled(Parsing(text).parse_module()) == spelled(Parsing(text, fast=False).parse_module()), path
+        assert list_layouts(Parsing(text).parse_module()) == list_layouts(Parsing(text, fast=False).parse_module()), (
+            path
+        )
 
 
 @pytest.mark.skipif(not CORPUS, reason="no corpus in this checkout")
@@ -80,12 +82,12 @@ def without_guards(module: Module) -> str:
 BROKEN = [without_modifiers, operands_reversed, without_guards]
 
 
-@pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.__name__)
-def test_a_broken_emitter_is_seen(broken: lossless.Emit) -> None:
+@pytest.mark.parametrize("wrong_emitter", BROKEN, ids=lambda wrong_emitter: wrong_emitter.__name__)
+def test_a_broken_emitter_is_seen(wrong_emitter: lossless.Emit) -> None:
     text = read(Path(__file__).parent / "samples" / "predicates.ptx")
-    assert lossless.byte_identity(text, broken) is not None
-    assert lossless.restyling_keeps_meaning(text, broken) is not None
-    assert lossless.edit_locality(text, broken) is not None
+    assert lossless.byte_identity(text, wrong_emitter) is not None
+    assert lossless.restyling_keeps_meaning(text, wrong_emitter) is not None
+    assert lossless.edit_locality(text, wrong_emitter) is not None
 
 
 def test_an_emitter_that_replays_the_source_is_seen() -> None:
@@ -101,6 +103,6 @@ def test_an_emitter_that_forgets_layouts_is_seen() -> None:
 
 def test_restyled_text_is_stable() -> None:
     for path in SAMPLES:
-        once = lossless.restyled(read(path))
-        assert lossless.restyled(once) == once
-        assert emit(parse(once)) == once
+        canonical = lossless.restyle(read(path))
+        assert lossless.restyle(canonical) == canonical
+        assert emit(parse(canonical)) == canonical

@@ -16,20 +16,20 @@ SAMPLES = sorted((Path(__file__).parent / "samples").glob("*.ptx"))
 
 def verdict(path: Path) -> str:
     """Return what ptxas says of a file: nothing if it takes it."""
-    done = run([find_tool("ptxas").path, "-arch", "compute_90a", str(path), "-o", "/dev/null"])
-    return done.output + done.messages if done.status else ""
+    process = run([find_tool("ptxas").path, "-arch", "compute_90a", str(path), "-o", "/dev/null"])
+    return process.output + process.messages if process.status else ""
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
 def test_ptxas_takes_samples_and_their_restyled_form(path: Path, tmp_path: Path) -> None:
     text = path.read_bytes().decode("utf-8", "surrogateescape")
     assert verdict(path) == ""
-    restyled = tmp_path / "restyled.ptx"
-    restyled.write_text(lossless.restyled(text), encoding="utf-8", errors="surrogateescape")
-    assert verdict(restyled) == ""
+    canonical_path = tmp_path / "restyled.ptx"
+    canonical_path.write_text(lossless.restyle(text), encoding="utf-8", errors="surrogateescape")
+    assert verdict(canonical_path) == ""
 
 
 @pytest.mark.parametrize("name", ["register_components", "predicates", "constant_expressions", "calls", "vectors"])
 def test_restyled_text_is_the_same_machine_code(name: str) -> None:
     text = (SAMPLES[0].parent / f"{name}.ptx").read_text()
-    assert lossless.same_sass(text, lambda a, b: sass_equal(a, b, "sm_90a")) is None
+    assert lossless.compare_sass(text, lambda a, b: sass_equal(a, b, "sm_90a")) is None

@@ -13,7 +13,7 @@ from tests.messages import assert_message
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
 def test_examples(rule: Rule) -> None:
     _, wrong = parse(rule.wrong, recover=True)
-    assert rule.code in [found.code for found in wrong]
+    assert rule.code in [finding.code for finding in wrong]
     assert_message("parser", rule.code, render(wrong[:3], rule.wrong))
     parse(rule.right)
 

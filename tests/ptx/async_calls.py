@@ -1,4 +1,4 @@
-"""Calls of every wrapper that synchronises, copies or exchanges, with every value of its options."""
+"""Calls of every wrapper that synchronizes, copies or exchanges, with every value of its options."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class Operands:
     def __getattr__(self, name: str) -> Any:
         kind, _, count = name.partition("_")
         dtype = TYPES[kind]
-        made = [reg.alloc(dtype) for _ in range(int(count))] if count else reg.alloc(dtype)
-        self.__dict__[name] = made
-        return made
+        registers = [reg.alloc(dtype) for _ in range(int(count))] if count else reg.alloc(dtype)
+        self.__dict__[name] = registers
+        return registers
 
     @cached_property
     def tile(self) -> Any:
@@ -55,7 +55,7 @@ class Operands:
         return ~self.pred
 
     @cached_property
-    def mapped(self) -> Any:
+    def coordinates(self) -> Any:
         return ptx.addr(self.b64, [1, self.s32])
 
 
@@ -99,19 +99,19 @@ class Call:
     def make(self, operands: Operands) -> Any:
         """Call the wrapper in a kernel."""
 
-        def resolved(value: Any) -> Any:
+        def resolve(value: Any) -> Any:
             if isinstance(value, tuple):
-                return tuple(map(resolved, value))  # pyright: ignore[reportUnknownArgumentType]
+                return tuple(map(resolve, value))  # pyright: ignore[reportUnknownArgumentType]
             return getattr(operands, value.name) if isinstance(value, Of) else value
 
         wrapper: Any = ptx
         for name in self.path.split("."):
             wrapper = getattr(wrapper, name)
-        return wrapper(*map(resolved, self.args), **{name: resolved(value) for name, value in self.kwargs})
+        return wrapper(*map(resolve, self.args), **{name: resolve(value) for name, value in self.kwargs})
 
     def __str__(self) -> str:
-        shown = [*map(str, self.args), *(f"{name}={value}" for name, value in self.kwargs)]
-        return f"ptx.{self.path}({', '.join(shown)})"
+        arguments = [*map(str, self.args), *(f"{name}={value}" for name, value in self.kwargs)]
+        return f"ptx.{self.path}({', '.join(arguments)})"
 
 
 def calls(path: str, *args: Any, **kwargs: Any) -> Iterator[Call]:
@@ -119,8 +119,8 @@ def calls(path: str, *args: Any, **kwargs: Any) -> Iterator[Call]:
     args = tuple(map(operand, args))
     kwargs = {name: operand(value) for name, value in kwargs.items()}
     sets = [value if isinstance(value, Alternatives) else (value,) for value in (*args, *kwargs.values())]
-    for chosen in product(*sets):
-        yield Call(path, chosen[: len(args)], tuple(zip(kwargs, chosen[len(args) :], strict=True)))
+    for choice in product(*sets):
+        yield Call(path, choice[: len(args)], tuple(zip(kwargs, choice[len(args) :], strict=True)))
 
 
 GUARD = any_of(None, "%pred", "%not_p")
@@ -207,31 +207,31 @@ def clusters() -> Iterator[Call]:
 def copies() -> Iterator[Call]:
     """Copies that are no tensor copies, and caches."""
     levels = any_of(None, "L2::64B", "L2::128B", "L2::256B")
-    more: dict[str, Any] = {"cache_hint": HINT, "prefetch": levels, "pred": GUARD}
+    options: dict[str, Any] = {"cache_hint": HINT, "prefetch": levels, "pred": GUARD}
     for name, sizes in (("cg", any_of(16)), ("ca", any_of(4, 8, 16))):
         path = f"cp.async_.{name}"
-        yield from calls(path, any_of("%tile", "%u32"), any_of("%b64", "%u64"), sizes, **more)
-        yield from calls(path, "%tile", "%b64", sizes, src_size=any_of(0, 4, "%u32"), **more)
-        yield from calls(path, "%tile", "%b64", sizes, ignore_src=any_of("%pred", "%not_p"), **more)
+        yield from calls(path, any_of("%tile", "%u32"), any_of("%b64", "%u64"), sizes, **options)
+        yield from calls(path, "%tile", "%b64", sizes, src_size=any_of(0, 4, "%u32"), **options)
+        yield from calls(path, "%tile", "%b64", sizes, ignore_src=any_of("%pred", "%not_p"), **options)
     yield from calls("cp.async_.commit_group", pred=GUARD)
     yield from calls("cp.async_.wait_group", any_of(0, 7), pred=GUARD)
     yield from calls("cp.async_.wait_all", pred=GUARD)
     yield from calls("cp.async_.mbarrier_arrive", BARRIER, noinc=any_of(False, True), pred=GUARD)
     bulk, size = "cp.async_.bulk", any_of(16, 1048560, "%u32")
-    there, here = "%b64", any_of("%tile", "%u32")
+    source, target = "%b64", any_of("%tile", "%u32")
     masks = any_of(None, 3, "%u16")
-    yield from calls(f"{bulk}.global_to_shared", here, there, size, "%bar", multicast_mask=masks, cache_hint=HINT,
+    yield from calls(f"{bulk}.global_to_shared", target, source, size, "%bar", multicast_mask=masks, cache_hint=HINT,
                      pred=GUARD)  # fmt: skip
     left_out = any_of(None, (0, 15), (Of("u32"), Of("u32")))
-    yield from calls(f"{bulk}.global_to_shared_cta", here, there, size, "%bar", ignore_bytes=left_out,
+    yield from calls(f"{bulk}.global_to_shared_cta", target, source, size, "%bar", ignore_bytes=left_out,
                      cache_hint=HINT, pred=GUARD)  # fmt: skip
     yield from calls(f"{bulk}.shared_to_shared", "%u32", "%tile", size, "%u32", pred=GUARD)
-    yield from calls(f"{bulk}.shared_to_global", there, here, size, cache_hint=HINT, byte_mask=masks, pred=GUARD)
+    yield from calls(f"{bulk}.shared_to_global", source, target, size, cache_hint=HINT, byte_mask=masks, pred=GUARD)
     for op, kinds in SUMS_AND_BITS.items():
-        yield from calls(f"{bulk}.reduce_to_global", op, kinds, there, here, size, cache_hint=HINT)
+        yield from calls(f"{bulk}.reduce_to_global", op, kinds, source, target, size, cache_hint=HINT)
     for op, kinds in NEAR_SUMS_AND_BITS.items():
         yield from calls(f"{bulk}.reduce_to_shared", op, kinds, "%u32", "%tile", size, "%u32", pred=GUARD)
-    yield from calls(f"{bulk}.prefetch", there, size, cache_hint=HINT, pred=GUARD)
+    yield from calls(f"{bulk}.prefetch", source, size, cache_hint=HINT, pred=GUARD)
     yield from calls(f"{bulk}.commit_group", pred=GUARD)
     yield from calls(f"{bulk}.wait_group", any_of(0, 3), read=any_of(False, True), pred=GUARD)
 
@@ -273,7 +273,7 @@ def tensors() -> Iterator[Call]:
                      cta_group=groups, cache_hint=HINT, pred=GUARD)  # fmt: skip
     yield from calls(f"{bulk}.tensor.scatter4_2d", "%b64", "%tile", rows, cache_hint=HINT, pred=GUARD)
     yield from calls(f"{bulk}.tensor.prefetch_2d", "%b64", rows, mode="tile::gather4", cache_hint=HINT)
-    yield from calls(f"{bulk}.tensor_2d", dst="%tile", src="%mapped", mbar="%bar")
+    yield from calls(f"{bulk}.tensor_2d", dst="%tile", src="%coordinates", mbar="%bar")
     columns = any_of(64, "%u32", "%s32")
     yield from calls("tma.load_3d", "%tile", "%b64", any_of(1, "%u32"), columns, "%bar", pred=GUARD)
     yield from calls("tma.load_3d", "%tile", "%b64", mbar="%bar", coords=(0, Of("s32"), 2))
@@ -322,12 +322,12 @@ def atomics() -> Iterator[Call]:
     for op, names in ATOMIC.items():
         for name in names.split():
             kind = TYPES[name]
-            stored = f"%{name}"
-            yield from calls(f"atom.{op}", kind, any_of(None, stored), "%u64", stored, space=SPACES, pred=GUARD)
-            yield from calls(f"atom.{op}", kind, stored, "%u64", stored, space="global", cache_hint="%b64")
+            register = f"%{name}"
+            yield from calls(f"atom.{op}", kind, any_of(None, register), "%u64", register, space=SPACES, pred=GUARD)
+            yield from calls(f"atom.{op}", kind, register, "%u64", register, space="global", cache_hint="%b64")
             if op != "exch":
-                yield from calls(f"red.{op}", kind, "%u64", stored, space=SPACES, pred=GUARD)
-                yield from calls(f"red.{op}", kind, "%u64", stored, space=any_of("global", ""), cache_hint="%b64")
+                yield from calls(f"red.{op}", kind, "%u64", register, space=SPACES, pred=GUARD)
+                yield from calls(f"red.{op}", kind, "%u64", register, space=any_of("global", ""), cache_hint="%b64")
     sems = any_of(None, "relaxed", "acquire", "release", "acq_rel")
     yield from calls("atom.add", u32, "%u32", "%u64", any_of(1, "%u32"), space=SPACES, sem=sems, **orders)
     yield from calls("red.add", u32, "%u64", any_of(1, "%u32"), space=SPACES, sem=any_of(None, "relaxed", "release"),

@@ -38,7 +38,7 @@ def registers() -> Iterator[Body]:
     for dtype in [*STORED, pred]:
         yield Body(f"reg.alloc {dtype}", lambda t=dtype: ptx.mov(t, reg.alloc(t), reg.scalar(t)))
         yield Body(f"reg.from_ {dtype}", lambda t=dtype: reg.from_(reg.scalar(t), t))
-        yield Body(f"reg.array {dtype}", lambda t=dtype: _filled(reg.array(t, 3), reg.alloc_array(t, 2), t))
+        yield Body(f"reg.array {dtype}", lambda t=dtype: _fill_arrays(reg.array(t, 3), reg.alloc_array(t, 2), t))
         if dtype.kind in "bus" and "x" not in dtype.name:
             yield Body(f"reg.scalar {dtype}", lambda t=dtype: (reg.scalar(t, 1), reg.scalar(t, 7, name="x")))
     for dtype, m, n in product((f32, f16, s32), (64, 128), (8, 256)):
@@ -46,7 +46,7 @@ def registers() -> Iterator[Body]:
     yield Body("reg.Reg", lambda: [reg.scalar(u32, 1, name="x"), reg.Reg("%x", u32).max(3), reg.Reg("%x", u32).min(3)])
 
 
-def _filled(first: Any, second: Any, dtype: Any) -> None:
+def _fill_arrays(first: Any, second: Any, dtype: Any) -> None:
     value = reg.scalar(dtype)
     first[0] = second[-1] = value
     assert len(first.regs()) == 3
@@ -79,7 +79,7 @@ def memory() -> Iterator[Body]:
                    options={"raw_params": [(dtype.name, "n")]})  # fmt: skip
     yield Body("param array", lambda: ptx.param(u64, "table"), options={"raw_params": [("b8[64]", "table")]})
     for base, offset in product((u64, u32), (None, 4, -4, u32, s32)):
-        yield Body("addr", lambda b=base, o=offset: _addressed(b, o))
+        yield Body("addr", lambda b=base, o=offset: _load_with_offset(b, o))
 
 
 def _elements(dtype: Any) -> None:
@@ -96,31 +96,31 @@ def _tensors(x: TensorSpec, y: TensorSpec) -> None:
     ptx.cvta.param(x.tma_desc())
 
 
-def _addressed(base: Any, offset: Any) -> None:
+def _load_with_offset(base: Any, offset: Any) -> None:
     space = "global" if base is u64 else "shared"
-    at = reg.scalar(offset, 4) if offset in (u32, s32) else offset
-    ptx.ld(f32, reg.scalar(f32), ptx.addr(reg.scalar(base, 64), at), space=space)
+    index = reg.scalar(offset, 4) if offset in (u32, s32) else offset
+    ptx.ld(f32, reg.scalar(f32), ptx.addr(reg.scalar(base, 64), index), space=space)
 
 
 def control() -> Iterator[Body]:
     """Control flow, with predicates of both signs and bounds of every kind."""
-    for negated in (False, True):
-        yield Body("if_", lambda n=negated: _branches(n))
-        yield Body("loop", lambda n=negated: _loops(n))
-        yield Body("bra", lambda n=negated: _jumps(n))
+    for is_negated in (False, True):
+        yield Body("if_", lambda n=is_negated: _branches(n))
+        yield Body("loop", lambda n=is_negated: _loops(n))
+        yield Body("bra", lambda n=is_negated: _jumps(n))
     bounds = [(0, 8, 1), (8, 0, -3), (4, 4, 1), (0, 1 << 33, 1 << 20)]
     for start, stop, step in bounds:
-        yield Body("range_", lambda a=start, b=stop, c=step: _counted(a, b, c))
+        yield Body("range_", lambda a=start, b=stop, c=step: _count(a, b, c))
     for dtype in (s32, u32, s64, u64):
         for places in ("start", "stop", "step", "start stop step"):
-            yield Body(f"range_ {dtype}", lambda t=dtype, p=places: _counted(
+            yield Body(f"range_ {dtype}", lambda t=dtype, p=places: _count(
                 *(reg.scalar(t, v) if name in p.split() else v for name, v in (("start", 1), ("stop", 9), ("step", 2)))
             ))  # fmt: skip
     for total, unroll in ((7, 2), (None, 1), (None, 4)):
         yield Body("kloop", lambda n=total, u=unroll: ptx.kloop(
             reg.scalar(u32, 9) if n is None else n, unroll=u, body=lambda: ptx.bar.sync(0), loop_label="k"),
         )  # fmt: skip
-    yield Body("scope", lambda: _grouped())
+    yield Body("scope", lambda: _group())
     for cursor, phase in product((None, u32, s32), (None, u32)):
         yield Body("pipeline", lambda c=cursor, p=phase: ptx.pipeline(
             4, cursor=c and reg.scalar(c, 0), phase=p and reg.scalar(p, 0)).advance())  # fmt: skip
@@ -130,10 +130,10 @@ def control() -> Iterator[Body]:
         ).sync(pred=reg.scalar(pred)))  # fmt: skip
 
 
-def _branches(negated: bool) -> None:
+def _branches(is_negated: bool) -> None:
     x = reg.scalar(u32, 1)
     p = x == 1
-    with ptx.if_(~p if negated else p):
+    with ptx.if_(~p if is_negated else p):
         with ptx.if_(x == 2):
             ptx.ret(pred=p)
         with ptx.else_():
@@ -144,10 +144,10 @@ def _branches(negated: bool) -> None:
         ptx.bar.sync(2)
 
 
-def _loops(negated: bool) -> None:
+def _loops(is_negated: bool) -> None:
     x = reg.scalar(u32, 1)
     with ptx.loop("top", pred=lambda: x == 1):
-        ptx.break_(pred=~(x == 2) if negated else x == 2)
+        ptx.break_(pred=~(x == 2) if is_negated else x == 2)
     with ptx.loop("ever"):
         ptx.continue_(pred=x == 3)
         ptx.break_()
@@ -155,22 +155,22 @@ def _loops(negated: bool) -> None:
         ptx.add(u32, x, x, 1)
 
 
-def _jumps(negated: bool) -> None:
+def _jumps(is_negated: bool) -> None:
     p = reg.scalar(u32, 1) == 1
     ptx.label("here")
-    ptx.bra("here", pred=~p if negated else p)
+    ptx.bra("here", pred=~p if is_negated else p)
     ptx.bra("there")
     ptx.label("there")
 
 
-def _counted(start: Any, stop: Any, step: Any) -> None:
+def _count(start: Any, stop: Any, step: Any) -> None:
     for i in ptx.range_(start, stop, step):
         ptx.add(i.dtype, i, i, 0)
         ptx.break_(pred=i == 5)
         ptx.continue_(pred=i == 6)
 
 
-def _grouped() -> None:
+def _group() -> None:
     x = reg.scalar(u32, 1)
     with ptx.scope():
         reg.scalar(u32, 2)
@@ -200,8 +200,8 @@ def barriers() -> Iterator[Body]:
 
 def _ring(base: str, stage: Any) -> None:
     memory_ = smem.alloc(u64, 8, name="ring")
-    at: Any = {"symbol": "ring", "register": memory_.address(), "allocation": memory_}[base]
-    ring = ptx.mbarrier.array(at, 16, 4)
+    base_operand: Any = {"symbol": "ring", "register": memory_.address(), "allocation": memory_}[base]
+    ring = ptx.mbarrier.array(base_operand, 16, 4)
     ring.init_all(1)
     slot = ring[stage] if isinstance(stage, int) else ring.at(reg.scalar(stage, 1))
     slot.init(1)
@@ -248,16 +248,16 @@ def descriptors() -> Iterator[Body]:
 def special() -> Iterator[Body]:
     """Every special register, by name and by its own function."""
     for register in SPECIAL_REGISTERS:
-        where = tuple(name for name in ASSEMBLED if register.available.on(find_target(name), NEWEST_PTX))
-        last = (where[0], where[-1]) if where else ()
+        targets = tuple(name for name in ASSEMBLED if register.available.on(find_target(name), NEWEST_PTX))
+        last = (targets[0], targets[-1]) if targets else ()
         for name in [f"{register.name[1:]}.{c}" for c in "xyz"] if register.vector else [register.name[1:]]:
             options = {"raw_directives": [("minperctamemory", (16,))]} if name.startswith("perctamemory") else {}
             yield Body(f"sreg {name}", lambda n=name: ptx.sreg(n), last, options)
-            yield Body(f"special.{name}", lambda n=name: _reached(ptx.special, n)(), last, options)
+            yield Body(f"special.{name}", lambda n=name: _reach(ptx.special, n)(), last, options)
     yield Body("ctaid_x", lambda: (ptx.ctaid_x(), ptx.ctaid_y()))
 
 
-def _reached(owner: Any, path: str) -> Any:
+def _reach(owner: Any, path: str) -> Any:
     for name in path.split("."):
         owner = getattr(owner, name)
     return owner
@@ -265,16 +265,16 @@ def _reached(owner: Any, path: str) -> Any:
 
 def functions() -> Iterator[Body]:
     """Device functions, messages, traps."""
-    yield Body("func", lambda: _called())
+    yield Body("func", lambda: _call_functions())
     yield Body("printf", lambda: ptx.printf("%d %f\n", reg.scalar(u32, 1), reg.scalar(f32, 1.0)))
     for count in (24, 40, 232, 256):
         yield Body("setmaxnreg", lambda n=count: (ptx.setmaxnreg_dec(n), ptx.setmaxnreg_inc(n)), HOPPER, {"block": 128})
     yield Body("trap", lambda: (ptx.assert_(reg.scalar(u32, 1) == 1, "never"), ptx.trap()))  # noqa: PT009
 
 
-def _called() -> None:
+def _call_functions() -> None:
     @ptx.func(params=[u32], returns=[u32])
-    def twice(x: Any) -> Any:
+    def double(x: Any) -> Any:
         return x + x
 
-    twice(reg.scalar(u32, 1))
+    double(reg.scalar(u32, 1))

@@ -53,14 +53,14 @@ class ScalarRegisters(Registers):
 def scalar_call(match: Match, signature: tuple[Operand, ...]) -> Callable[[Registers], None] | None:
     """Return the call that should emit a spelling with one of its operand lists; None where no wrapper has it."""
     opcode, words = match.form.opcode, list(match.modifiers)
-    made = _CALLS.get(opcode, _plain)(opcode, words, len(signature))
-    if made is None or _of_bytes(signature, words):
+    maker = _CALLS.get(opcode, _plain)(opcode, words, len(signature))
+    if maker is None or _of_bytes(signature, words):
         return None
 
     def make(registers: Registers) -> None:
         assert isinstance(registers, ScalarRegisters)
         options = {} if opcode == "elect" else {"pred": registers.guard()}
-        made([registers.place(operand, words) for operand in signature], options)
+        maker([registers.place(operand, words) for operand in signature], options)
 
     return make
 
@@ -73,16 +73,16 @@ def _of_bytes(signature: tuple[Operand, ...], words: list[str]) -> bool:
     return any(operand.type == "b8" and operand.count for operand in signature)
 
 
-Made = Callable[[list[Any], dict[str, Any]], Any]
+Maker = Callable[[list[Any], dict[str, Any]], Any]
 
 
-def _plain(opcode: str, words: list[str], count: int) -> Made | None:
+def _plain(opcode: str, words: list[str], count: int) -> Maker | None:
     if len(words) != 1 or words[0] not in TYPES:
         return None
     return lambda values, options: getattr(ptx, PLAIN[opcode])(from_name(words[0]), *values, **options)
 
 
-def _multiplied(opcode: str, words: list[str], count: int) -> Made | None:
+def _make_multiplication(opcode: str, words: list[str], count: int) -> Maker | None:
     mode = words[0] if words[0] in _MODES else None
     if len(words) != 2 or mode is None:
         return None
@@ -90,24 +90,24 @@ def _multiplied(opcode: str, words: list[str], count: int) -> Made | None:
     return lambda values, options: ptx.mad(kind, *values, mode=mode, **options)
 
 
-def _computed(opcode: str, words: list[str], count: int) -> Made | None:
+def _make_computation(opcode: str, words: list[str], count: int) -> Maker | None:
     *modifiers, kind = words
     if not modifiers and any(match.form.removed for match in lookup.find_matches(opcode, tuple(words))):
         return None
     if kind not in TYPES or any(word in (*TYPES, "cc", "and", "or") for word in modifiers):
         return None
-    said: dict[str, Any] = {_KEYWORDS.get(word, word): word if word in _KEYWORDS else True for word in modifiers}
+    flags: dict[str, Any] = {_KEYWORDS.get(word, word): word if word in _KEYWORDS else True for word in modifiers}
     name = f"{opcode}_" if opcode in ("and", "or", "xor") else opcode
-    return lambda values, options: getattr(ptx, name)(from_name(kind), *values, **said, **options)
+    return lambda values, options: getattr(ptx, name)(from_name(kind), *values, **flags, **options)
 
 
-def _compared(opcode: str, words: list[str], count: int) -> Made | None:
+def _make_comparison(opcode: str, words: list[str], count: int) -> Maker | None:
     if count != 3:
         return None
     return lambda values, options: ptx.setp(".".join(words[:-1]), from_name(words[-1]), *values, **options)
 
 
-def _converted(opcode: str, words: list[str], count: int) -> Made | None:
+def _make_conversion(opcode: str, words: list[str], count: int) -> Maker | None:
     if words[0] == "pack" or len(words) < 2:
         return None
     flags = {flag: flag in words[:-2] for flag in ("ftz", "sat")}
@@ -115,7 +115,9 @@ def _converted(opcode: str, words: list[str], count: int) -> Made | None:
     # `ftz` and `sat` follow the rounding; a spelling that has more behind them is written by `rounding=` alone.
     if (
         words[:-2]
-        != [*(rounding or "").split("."), *(flag for flag, said in flags.items() if said)][rounding is None :]
+        != [*(rounding or "").split("."), *(flag for flag, is_present in flags.items() if is_present)][
+            rounding is None :
+        ]
     ):
         flags, rounding = {}, ".".join(words[:-2])
     to, source = (from_name(word) for word in words[-2:])
@@ -127,7 +129,7 @@ def _converted(opcode: str, words: list[str], count: int) -> Made | None:
     return make
 
 
-def _accessed(opcode: str, words: list[str], count: int) -> Made | None:
+def _make_access(opcode: str, words: list[str], count: int) -> Maker | None:
     if words[-1] not in TYPES or words[0] in ("async", "bulk"):
         return None
     kind, before = from_name(words[-1]), words[:-1]
@@ -135,8 +137,8 @@ def _accessed(opcode: str, words: list[str], count: int) -> Made | None:
         before = before[:-1]
     if count != 2 or any(word.startswith(("level::", "L2::cache_hint", "mmio", "param::func", "v")) for word in before):
         return None
-    at = next((i for i, word in enumerate(before) if word.partition("::")[0] in _SPACES), len(before) - 1) + 1
-    space, cache = ".".join(before[:at]), ".".join(before[at:]) or None
+    index = next((i for i, word in enumerate(before) if word.partition("::")[0] in _SPACES), len(before) - 1) + 1
+    space, cache = ".".join(before[:index]), ".".join(before[index:]) or None
 
     def make(values: list[Any], options: dict[str, Any]) -> None:
         getattr(ptx, opcode)(kind, *values, space=space, cache=cache, **options)
@@ -147,27 +149,28 @@ def _accessed(opcode: str, words: list[str], count: int) -> Made | None:
 _SPACES = ("global", "shared", "local", "const", "param")
 
 
-def _elected(opcode: str, words: list[str], count: int) -> Made | None:
+def _make_election(opcode: str, words: list[str], count: int) -> Maker | None:
     return lambda values, options: ptx.elect_sync(values[0].left, values[0].right, values[1])
 
 
-def _resized(opcode: str, words: list[str], count: int) -> Made | None:
+def _make_resize(opcode: str, words: list[str], count: int) -> Maker | None:
     return lambda values, options: ptx.setmaxnreg(values[0], inc=words[0] == "inc", **options)
 
 
-_CALLS: dict[str, Callable[[str, list[str], int], Made | None]] = {
-    **dict.fromkeys(COMPUTED, _computed), "mad": _multiplied, "setp": _compared,
-    "cvt": _converted, "ld": _accessed, "st": _accessed, "elect": _elected, "setmaxnreg": _resized,
+_CALLS: dict[str, Callable[[str, list[str], int], Maker | None]] = {
+    **dict.fromkeys(COMPUTED, _make_computation), "mad": _make_multiplication, "setp": _make_comparison,
+    "cvt": _make_conversion, "ld": _make_access, "st": _make_access, "elect": _make_election,
+    "setmaxnreg": _make_resize,
 }  # fmt: skip
 
 
 def calls(rows: tuple[Form, ...] = ROWS) -> Iterator[tuple[Call | None, str]]:
     """Yield every call with its spelling; None where no wrapper writes it."""
     for row in rows:
-        for bound in lookup.spellings(row):
-            match = lookup.match_of(row, bound)
-            where = tuple(name for name in ASSEMBLED if all(n.on(find_target(name), NEWEST_PTX) for n in match.needs))
+        for binding in lookup.spellings(row):
+            match = lookup.match_of(row, binding)
+            targets = tuple(name for name in ASSEMBLED if all(n.on(find_target(name), NEWEST_PTX) for n in match.needs))
             spelling = ".".join((row.opcode, *match.modifiers))
             for signature in match.signatures:
-                made = scalar_call(match, signature)
-                yield (None if made is None else Call(spelling, where, "", made)), spelling
+                maker = scalar_call(match, signature)
+                yield (None if maker is None else Call(spelling, targets, "", maker)), spelling

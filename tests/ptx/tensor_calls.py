@@ -22,15 +22,15 @@ class Registers:
     """Registers of a kernel by type, made when they are first wanted."""
 
     def __init__(self) -> None:
-        self.made: dict[str, Any] = {}
+        self.by_type: dict[str, Any] = {}
         self.turn = 0
 
     def of(self, name: str, count: int = 0) -> Any:
         """Return one register, or the first `count` of a range."""
         key = name if not count else f"{name}*"
-        if key not in self.made:
-            self.made[key] = reg.array(from_name(name), 256) if count else reg.alloc(from_name(name))
-        return self.made[key][:count] if count else self.made[key]
+        if key not in self.by_type:
+            self.by_type[key] = reg.array(from_name(name), 256) if count else reg.alloc(from_name(name))
+        return self.by_type[key][:count] if count else self.by_type[key]
 
     def next(self, *values: Any) -> Any:
         """Return the values in turn, from call to call."""
@@ -73,11 +73,11 @@ def wgmma_call(words: list[str], form: Signature) -> Callable[[Registers], None]
 
     def make(r: Registers) -> None:
         values = {name: r.value(operand) for name, operand in form.items()}
-        renamed = {"meta": "sparse_metadata", "selector": "sparsity_selector"}
-        renamed |= {"transpose_a": "trans_a", "transpose_b": "trans_b"}
+        keyword_of = {"meta": "sparse_metadata", "selector": "sparsity_selector"}
+        keyword_of |= {"transpose_a": "trans_a", "transpose_b": "trans_b"}
         if "scale_a" in values:
             values |= {"scale_a": r.next(1, -1), "scale_b": r.next(1, 1, -1)}
-        options: dict[str, Any] = {renamed.get(name, name): value for name, value in values.items()}
+        options: dict[str, Any] = {keyword_of.get(name, name): value for name, value in values.items()}
         options |= {"satfinite": True} if "satfinite" in words else {}
         ptx.wgmma.mma_async(shape=shape, dtype_d=d, dtype_a=a, dtype_b=b, **options)
 
@@ -86,8 +86,8 @@ def wgmma_call(words: list[str], form: Signature) -> Callable[[Registers], None]
 
 def _word(words: list[str], name: str, pattern: str, read: Callable[[str], Any] = str) -> dict[str, Any]:
     """Return an option with what the pattern's group has in the one modifier that it fits, nothing if it fits none."""
-    found = [match[1] for word in words if (match := re.fullmatch(pattern, word))]
-    return {name: read(found[0])} if found else {}
+    matches = [match[1] for word in words if (match := re.fullmatch(pattern, word))]
+    return {name: read(matches[0])} if matches else {}
 
 
 def _shape(words: list[str]) -> tuple[int, int, int]:
@@ -110,12 +110,12 @@ def mma_call(words: list[str], form: Signature) -> Callable[[Registers], None]:
     options |= _word(words, "bit_op", r"(xor|and)")
     options |= {"satfinite": True} if "satfinite" in words else {}
     options |= {"ordered_metadata": False} if "sp" in words else {}
-    renamed = {
+    keyword_of = {
         "meta": "sparse_metadata", "selector": "sparsity_selector", "which_a": "scale_a_id", "which_b": "scale_b_id",
     }  # fmt: skip
 
     def make(r: Registers) -> None:
-        values: dict[str, Any] = {renamed.get(name, name): r.value(operand) for name, operand in form.items()}
+        values: dict[str, Any] = {keyword_of.get(name, name): r.value(operand) for name, operand in form.items()}
         if "scale_a_id" in values:
             values |= {"scale_a_id": r.next((0, 0), (0, 1), (r.of("u16"), r.of("u16")))}
         ptx.mma.sync(**options, **values)
@@ -134,37 +134,37 @@ def matrix_call(opcode: str, words: list[str], form: Signature) -> Callable[[Reg
             options["dtype"] = ".".join(words[4 + ("trans" in words) + (space is not None) :])
 
     def make(r: Registers) -> None:
-        named = {registers if operand.count else address: operand for operand in form.values()}
+        arguments = {registers if operand.count else address: operand for operand in form.values()}
         if opcode == "movmatrix":
-            named = dict(zip(("dst", "src"), form.values(), strict=True))
-        getattr(ptx, opcode)(**{name: r.value(operand) for name, operand in named.items()}, **options)
+            arguments = dict(zip(("dst", "src"), form.values(), strict=True))
+        getattr(ptx, opcode)(**{name: r.value(operand) for name, operand in arguments.items()}, **options)
 
     return make
 
 
 def tcgen05_call(words: list[str], form: Signature, *, a_is_tmem: bool) -> Callable[[Registers], None] | None:
     """Return the call of `tcgen05.…`; None where the form's spelling is another's."""
-    name, rest = words[0], words[1:]
-    options = _word(rest, "cta_group", r"cta_group::(.)", int)
-    options |= {"exclusive": True} if "exclusive" in rest else {}
+    name, modifiers = words[0], words[1:]
+    options = _word(modifiers, "cta_group", r"cta_group::(.)", int)
+    options |= {"exclusive": True} if "exclusive" in modifiers else {}
     if name == "mma":
-        return _product(rest, form, options, a_is_tmem)
+        return _product(modifiers, form, options, a_is_tmem)
     if name in ("ld", "st"):
-        return _registers(name, rest, form)
+        return _registers(name, modifiers, form)
     if name == "commit":
-        if "multicast::cluster::16b" in rest:
+        if "multicast::cluster::16b" in modifiers:
             return None
-        options |= {} if "shared::cluster" in rest else {"space": "generic"}
-        renamed = {"ctas": "multicast_mask"}
+        options |= {} if "shared::cluster" in modifiers else {"space": "generic"}
+        keyword_of = {"ctas": "multicast_mask"}
         return lambda r: ptx.tcgen05.commit(
-            **{renamed.get(n, n): r.of("u64") if n == "mbar" and "space" in options else r.value(o)
+            **{keyword_of.get(n, n): r.of("u64") if n == "mbar" and "space" in options else r.value(o)
                for n, o in form.items()}, **options)  # fmt: skip
-    if name == "alloc" and "shared::cta" not in rest:
+    if name == "alloc" and "shared::cta" not in modifiers:
         return None
     if name == "cp":
-        warps = [word for word in rest if word.startswith("warpx")]
-        options |= {"size": ".".join([rest[1], *warps])}
-        options |= {"src_format": rest[-1]} if rest[-1].startswith("b") else {}
+        warps = [word for word in modifiers if word.startswith("warpx")]
+        options |= {"size": ".".join([modifiers[1], *warps])}
+        options |= {"src_format": modifiers[-1]} if modifiers[-1].startswith("b") else {}
         return lambda r: ptx.tcgen05.cp(*map(r.value, form.values()), **options)
     wrapper = getattr(ptx.tcgen05, name.replace("::", "_"))
 
@@ -179,10 +179,10 @@ def _registers(name: str, words: list[str], form: Signature) -> Callable[[Regist
     count = int(next(word for word in words if word[0] == "x" and word[1:].isdigit())[1:])
     least = next((word for word in words if word in ("min", "max")), None)
     if "spcompress" in words:
-        more: dict[str, Any] = {"abs": "abs" in words, "red_nan": "NaN" in words}
+        flags: dict[str, Any] = {"abs": "abs" in words, "red_nan": "NaN" in words}
         return lambda r: ptx.tcgen05.ld_spcompress(
             r.value(form["d"]), r.value(form["meta"]), r.value(form["t"]), op=least or "", count=count,
-            red_dst=r.value(form["r"]) if "r" in form else None, **more)  # fmt: skip
+            red_dst=r.value(form["r"]) if "r" in form else None, **flags)  # fmt: skip
     options: dict[str, Any] = {"shape": next(word for word in words if word[:2] in ("16", "32")), "count": count}
     options |= {"pack": True} if "pack::16b" in words else {}
     options |= {"unpack": True} if "unpack::16b" in words else {}
@@ -213,16 +213,16 @@ def _product(
     ws = "ws" in words
     if ws:
         del options["cta_group"]
-    renamed = {
+    keyword_of = {
         "meta": "sparse_metadata", "disabled": "disable_output_lane", "scale": "scale_c", "lut": "lut_b",
         "columns": "zero_column_mask", "accumulate": "enable_input_d",
     }  # fmt: skip
 
     def make(r: Registers) -> None:
         values = {name: r.value(operand) for name, operand in form.items()}
-        placed = [values.pop(name) for name in ("d", "a", "b", "idesc")]
+        positional = [values.pop(name) for name in ("d", "a", "b", "idesc")]
         wrapper = ptx.tcgen05.mma.ws if ws else ptx.tcgen05.mma
-        wrapper(*placed, **{renamed.get(n, n): v for n, v in values.items()}, **options)
+        wrapper(*positional, **{keyword_of.get(n, n): v for n, v in values.items()}, **options)
 
     return make
 
@@ -243,14 +243,14 @@ def call_of(match: Match, signature: tuple[Operand, ...]) -> Callable[[Registers
 def calls() -> Iterator[Call]:
     """Yield every call."""
     for row in ROWS:
-        for bound in lookup.spellings(row):
-            match = lookup.match_of(row, bound)
-            where = tuple(name for name in ASSEMBLED if _exists(match, name))
+        for binding in lookup.spellings(row):
+            match = lookup.match_of(row, binding)
+            targets = tuple(name for name in ASSEMBLED if _exists(match, name))
             for signature in match.signatures:
-                made = call_of(match, signature)
-                if made is not None:
+                make = call_of(match, signature)
+                if make is not None:
                     spelling = ".".join((row.opcode, *match.modifiers))
-                    yield Call(spelling, where, next((w for w in match.modifiers if w[:5] == "cta_g"), ""), made)
+                    yield Call(spelling, targets, next((w for w in match.modifiers if w[:5] == "cta_g"), ""), make)
 
 
 def _exists(match: Match, name: str) -> bool:

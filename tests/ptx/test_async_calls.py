@@ -14,7 +14,7 @@ from pyptx import PtxError, ptx
 from pyptx.dsl.rewrite import iterate_instructions
 from pyptx.ir import Function, IntrinsicScope
 from pyptx.toolchain import judge
-from tests.dsl.tracing import traced
+from tests.dsl.tracing import make_kernel
 from tests.ptx.async_calls import GROUPS, SEVERAL, Call, Operands
 
 TARGETS = ("sm_80", "sm_90a", "sm_100a", "sm_120a")
@@ -28,17 +28,17 @@ COUNTED = {
 """Where a target lacks not the spelling but an operand or a value."""
 
 
-def written(call: Call, arch: str) -> tuple[str, tuple[Any, ...]] | None:
+def trace_call(call: Call, arch: str) -> tuple[str, tuple[Any, ...]] | None:
     """Return the text and statements of a kernel that makes a call; None where the target has no such instruction."""
 
     def body() -> None:
         call.make(Operands())
 
-    kernel = traced(body, arch=arch)
+    kernel = make_kernel(body, arch=arch)
     try:
         text = kernel.ptx()
-    except PtxError as refused:
-        if refused.diagnostics[0].code.startswith(ELSEWHERE) or (call.path, arch) in COUNTED:
+    except PtxError as refusal:
+        if refusal.diagnostics[0].code.startswith(ELSEWHERE) or (call.path, arch) in COUNTED:
             return None
         raise
     function = next(part for part in kernel.module().directives if isinstance(part, Function))
@@ -46,7 +46,7 @@ def written(call: Call, arch: str) -> tuple[str, tuple[Any, ...]] | None:
 
 
 @cache
-def everything(group: str) -> tuple[Call, ...]:
+def list_calls(group: str) -> tuple[Call, ...]:
     """Return the calls of a group."""
     return tuple(GROUPS[group]())
 
@@ -59,34 +59,34 @@ def parts(text: str) -> tuple[tuple[int, int], str]:
 
 def emits_as_documented(call: Call, body: tuple[Any, ...]) -> bool:
     """Tell whether a call emitted one instruction, or a scope of several."""
-    found = [node for node in body if not type(node).__name__.endswith("Decl")][:-1]
-    one = len(found) == 1 and sum(1 for _ in iterate_instructions(found)) == 1
-    scoped = len(found) == 1 and isinstance(found[0], IntrinsicScope)
-    return scoped if call.path in SEVERAL else one or scoped
+    statements = [node for node in body if not type(node).__name__.endswith("Decl")][:-1]
+    is_single = len(statements) == 1 and sum(1 for _ in iterate_instructions(statements)) == 1
+    has_scope = len(statements) == 1 and isinstance(statements[0], IntrinsicScope)
+    return has_scope if call.path in SEVERAL else is_single or has_scope
 
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_every_call_assembles(group: str) -> None:
-    accepted: set[Call] = set()
+    successes: set[Call] = set()
     for arch in TARGETS:
         texts: dict[tuple[int, int], list[tuple[str, Call]]] = defaultdict(list)
-        for call in everything(group):
-            found = written(call, arch)
-            if found is not None:
-                assert emits_as_documented(call, found[1]), f"{call}\n{found[0]}"
-                version, text = parts(found[0])
+        for call in list_calls(group):
+            text_and_body = trace_call(call, arch)
+            if text_and_body is not None:
+                assert emits_as_documented(call, text_and_body[1]), f"{call}\n{text_and_body[0]}"
+                version, text = parts(text_and_body[0])
                 texts[version].append((text, call))
-        failed: list[str] = []
-        for version, made in texts.items():
-            verdicts = judge([text for text, _ in made], target=arch, version=version)
-            for verdict, (text, call) in zip(verdicts, made, strict=True):
+        failures: list[str] = []
+        for version, group_texts in texts.items():
+            verdicts = judge([text for text, _ in group_texts], target=arch, version=version)
+            for verdict, (text, call) in zip(verdicts, group_texts, strict=True):
                 if not verdict.accepted:
-                    failed.append(f"{call}: {verdict.diagnostics[0].message}\n{text}")
-                accepted.add(call)
-        assembled = sum(map(len, texts.values()))
-        print(f"{group} on {arch}: {assembled} calls, {len(failed)} refused by ptxas")  # noqa: T201
-        assert not failed, "\n".join(failed[:20])
-    assert accepted == set(everything(group)), "every call belongs to some target"
+                    failures.append(f"{call}: {verdict.diagnostics[0].message}\n{text}")
+                successes.add(call)
+        call_count = sum(map(len, texts.values()))
+        print(f"{group} on {arch}: {call_count} calls, {len(failures)} refused by ptxas")  # noqa: T201
+        assert not failures, "\n".join(failures[:20])
+    assert successes == set(list_calls(group)), "every call belongs to some target"
 
 
 FAMILIES = (
@@ -113,5 +113,5 @@ INTERNAL = {"mbarrier.array"}
 
 
 def test_every_wrapper_is_called() -> None:
-    called = {call.path for group in GROUPS for call in everything(group)}
-    assert set(wrappers()) - called == INTERNAL
+    paths = {call.path for group in GROUPS for call in list_calls(group)}
+    assert set(wrappers()) - paths == INTERNAL

@@ -7,7 +7,7 @@ from types import FrameType
 
 from pyptx import Kernel, TensorSpec, Tile, kernel, ptx, reg, smem
 from pyptx.types import b32, bf16, pred
-from tests.dsl.tracing import accepted
+from tests.dsl.tracing import assert_accepted
 
 STAGES, SIDE = 4, 64
 TILE = Tile("M", "K", bf16, tma_box=(SIDE, SIDE))
@@ -49,10 +49,10 @@ def ring_copy(a: TensorSpec, b: TensorSpec) -> None:
 
 
 def test_it_assembles_without_spills_and_nothing_is_found() -> None:
-    accepted(ring_copy.ptx(M=64, K=1024))
+    assert_accepted(ring_copy.ptx(M=64, K=1024))
     assert ring_copy.check(M=64, K=1024) == []
-    used = ring_copy.resources(M=64, K=1024)
-    assert (used.spill_stores, used.spill_loads, used.cluster) == (0, 0, (2, 1, 1))
+    resources = ring_copy.resources(M=64, K=1024)
+    assert (resources.spill_stores, resources.spill_loads, resources.cluster) == (0, 0, (2, 1, 1))
 
 
 def test_its_text_does_not_grow_with_the_problem() -> None:
@@ -63,13 +63,13 @@ def test_its_text_does_not_grow_with_the_problem() -> None:
 def test_many_waits_and_remote_arrivals_take_time_in_proportion() -> None:
     def body(count: int) -> Kernel:
         @kernel
-        def made() -> None:
+        def wait_often() -> None:
             bars = smem.mbarrier(1)
             for _ in range(count):
                 ptx.mbarrier.wait(bars[0], 0)
                 ptx.cluster.arrive_remote(bars[0], 1)
 
-        return made
+        return wait_often
 
     def lines(count: int) -> int:
         """Return how many lines ran in the functions that find a free name."""

@@ -1,4 +1,4 @@
-"""Mistakes in synchronising and copying: each is refused at the line of the call, with a remedy where there is one."""
+"""Mistakes in synchronizing and copying: each is refused at the line of the call, with a remedy where there is one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from pyptx import PtxError, ptx, reg, smem
 from pyptx.types import b32, b64, f16, f32, pred, s32, u16, u32
-from tests.dsl.tracing import refused, text_of, traced
+from tests.dsl.tracing import assert_rejected, make_kernel, text_of
 from tests.ptx.async_calls import Operands
 
 BULK = ptx.cp.async_.bulk
@@ -20,7 +20,7 @@ def test_a_load_without_a_barrier() -> None:
         x = Operands()
         BULK.tensor_2d(dst=x.tile, src=x.b64, coord=(0, 0))  # here
 
-    refused(body, "PTX0818", "needs a barrier to signal", "mbar=")
+    assert_rejected(body, "PTX0818", "needs a barrier to signal", "mbar=")
 
 
 def test_a_load_without_coordinates() -> None:
@@ -28,7 +28,7 @@ def test_a_load_without_coordinates() -> None:
         x = Operands()
         BULK.tensor_2d(dst=x.tile, src=x.b64, mbar=x.bar)  # here
 
-    refused(body, "PTX0818", "coordinates", "coord=(x, y)")
+    assert_rejected(body, "PTX0818", "coordinates", "coord=(x, y)")
 
 
 def test_a_map_and_a_tile_exchanged() -> None:
@@ -36,7 +36,7 @@ def test_a_map_and_a_tile_exchanged() -> None:
         x = Operands()
         BULK.tensor_2d(dst=x.b64, src=x.tile, coord=(0, 0), mbar=x.bar)  # here
 
-    refused(body, "PTX0818", "is shared memory", "dst=tile, src=map")
+    assert_rejected(body, "PTX0818", "is shared memory", "dst=tile, src=map")
 
 
 def test_too_many_coordinates() -> None:
@@ -44,7 +44,7 @@ def test_too_many_coordinates() -> None:
         x = Operands()
         BULK.tensor_2d(dst=x.tile, src=x.b64, coord=(0, 1, 2), mbar=x.bar)  # here
 
-    refused(body, "PTX0201", "`at` has 2 elements, found 3")
+    assert_rejected(body, "PTX0201", "`at` has 2 elements, found 3")
 
 
 def test_a_coordinate_of_64_bits() -> None:
@@ -52,7 +52,7 @@ def test_a_coordinate_of_64_bits() -> None:
         x = Operands()
         BULK.tensor_2d(dst=x.tile, src=x.b64, coord=(0, x.u64), mbar=x.bar)  # here
 
-    refused(body, "PTX0203", "`at` is .s32")
+    assert_rejected(body, "PTX0203", "`at` is .s32")
 
 
 def test_a_mask_of_32_bits() -> None:
@@ -60,7 +60,7 @@ def test_a_mask_of_32_bits() -> None:
         x = Operands()
         BULK.tensor_2d(dst=x.tile, src=x.b64, coord=(0, 0), mbar=x.bar, multicast_mask=x.u32)  # here
 
-    refused(body, "PTX0203", "`ctas` is .u16")
+    assert_rejected(body, "PTX0203", "`ctas` is .u16")
 
 
 def test_a_pair_of_ctas_on_hopper() -> None:
@@ -68,7 +68,7 @@ def test_a_pair_of_ctas_on_hopper() -> None:
         x = Operands()
         BULK.tensor_2d(dst=x.tile, src=x.b64, coord=(0, 0), mbar=x.bar, cta_group=2)  # here
 
-    refused(body, "PTX0302", "sm_100a")
+    assert_rejected(body, "PTX0302", "sm_100a")
 
 
 def test_three_ctas_in_a_group() -> None:
@@ -76,7 +76,7 @@ def test_three_ctas_in_a_group() -> None:
         x = Operands()
         BULK.tensor_2d(dst=x.tile, src=x.b64, coord=(0, 0), mbar=x.bar, cta_group=3)  # here
 
-    refused(body, "PTX0818", "`cta_group` must be 1 or 2")
+    assert_rejected(body, "PTX0818", "`cta_group` must be 1 or 2")
 
 
 def test_a_narrow_tile_column() -> None:
@@ -84,12 +84,12 @@ def test_a_narrow_tile_column() -> None:
         x = Operands()
         ptx.tma.load_3d(x.tile, x.b64, 0, 32, x.bar)  # here
 
-    def helped() -> None:
+    def give_two_helpers() -> None:
         x = Operands()
         ptx.tma.load_3d(x.tile, x.b64, 0, 64, x.bar, coords=(0, 0, 1))  # here
 
-    refused(body, "PTX0818", "multiple of 64")
-    refused(helped, "PTX0818", "omit one of them")
+    assert_rejected(body, "PTX0818", "multiple of 64")
+    assert_rejected(give_two_helpers, "PTX0818", "omit one of them")
 
 
 def test_sizes_of_asynchronous_copies() -> None:
@@ -97,7 +97,7 @@ def test_sizes_of_asynchronous_copies() -> None:
         x = Operands()
         ptx.cp.async_.cg(x.tile, x.b64, 8)
 
-    def both() -> None:
+    def give_two_sizes() -> None:
         x = Operands()
         ptx.cp.async_.ca(x.tile, x.b64, 16, src_size=4, ignore_src=x.pred)  # here
 
@@ -105,24 +105,24 @@ def test_sizes_of_asynchronous_copies() -> None:
         x = Operands()
         ptx.cp.async_.ca(x.tile, x.b64, 12)  # here
 
-    refused(odd, "PTX0818", "4, 8 or 16 bytes, found 12")
+    assert_rejected(odd, "PTX0818", "4, 8 or 16 bytes, found 12")
     with pytest.raises(PtxError, match="`size` must be 16, found 8"):
-        traced(wrong_size).ptx()
-    refused(both, "PTX0818", "found both", "ptx.selp")
+        make_kernel(wrong_size).ptx()
+    assert_rejected(give_two_sizes, "PTX0818", "found both", "ptx.selp")
 
 
 def test_an_order_that_an_arrival_has_not() -> None:
     def body() -> None:
         ptx.mbarrier.arrive(Operands().bar, sem="acquire")  # here
 
-    refused(body, "PTX0102", "release")
+    assert_rejected(body, "PTX0102", "release")
 
 
 def test_a_scope_that_the_cluster_barrier_has_not() -> None:
     def body() -> None:
         ptx.cluster.arrive(scope="cta")  # here
 
-    refused(body, "PTX0818", "omit scope=")
+    assert_rejected(body, "PTX0818", "omit scope=")
 
 
 @pytest.mark.parametrize("index", [2, -3, True, 0.5])
@@ -132,25 +132,25 @@ def test_a_barrier_outside_its_ring(index: Any) -> None:
         ring[index].init(1)
 
     with pytest.raises(PtxError, match="has barriers 0 to 1"):
-        traced(body).ptx()
+        make_kernel(body).ptx()
 
 
 def test_a_ring_that_is_nowhere() -> None:
-    def nothing() -> None:
+    def allocate_nowhere() -> None:
         ptx.mbarrier.array(reg.alloc(f32), 0, 2)  # here
 
-    def crooked() -> None:
+    def misalign() -> None:
         ptx.mbarrier.array(reg.alloc(u32), 4, 2)
 
-    refused(nothing, "PTX0818", "smem.base()")
+    assert_rejected(allocate_nowhere, "PTX0818", "smem.base()")
     with pytest.raises(PtxError, match="must be a multiple of 8 bytes"):
-        traced(crooked).ptx()
+        make_kernel(misalign).ptx()
 
     def empty() -> None:
         ptx.mbarrier.array(reg.alloc(u32), 0, 0)
 
     with pytest.raises(PtxError, match="expected the number of barriers, found 0"):
-        traced(empty).ptx()
+        make_kernel(empty).ptx()
 
 
 def test_the_address_of_a_slot_is_no_plain_operand() -> None:
@@ -158,21 +158,21 @@ def test_the_address_of_a_slot_is_no_plain_operand() -> None:
         slot = ptx.mbarrier.array(reg.alloc(u32), 8, 2)[1]
         ptx.inst.mov.u32(reg.alloc(u32), slot)  # here
 
-    refused(body, "PTX0806", "16 bytes after", "addr_reg()")
+    assert_rejected(body, "PTX0806", "16 bytes after", "addr_reg()")
 
 
 def test_a_register_of_another_kernel() -> None:
-    kept: list[Any] = []
+    barriers: list[Any] = []
 
     def first() -> None:
-        kept.append(ptx.mbarrier.array(reg.alloc(u32), 8, 2))
+        barriers.append(ptx.mbarrier.array(reg.alloc(u32), 8, 2))
 
     def second() -> None:
-        kept[0][1].init(1)
+        barriers[0][1].init(1)
 
-    traced(first).ptx()
+    make_kernel(first).ptx()
     with pytest.raises(PtxError, match="belongs to the kernel"):
-        traced(second).ptx()
+        make_kernel(second).ptx()
 
 
 @pytest.mark.parametrize("mask", [0, 1 << 16, -1, True])
@@ -181,7 +181,7 @@ def test_a_multicast_to_nobody(mask: Any) -> None:
         ptx.cluster.arrive_multicast(smem.mbarrier(1)[0], mask)
 
     with pytest.raises(PtxError, match="a CTA mask must be 1 to 0xffff"):
-        traced(body).ptx()
+        make_kernel(body).ptx()
 
 
 REDUCTIONS: list[tuple[Callable[[], Any], str, str]] = [
@@ -208,13 +208,13 @@ def test_wrong_arguments(call: Callable[[], Any], rule: str, words: str) -> None
     def body() -> None:
         call()
 
-    with pytest.raises(PtxError) as caught:
-        traced(body).ptx()
-    found = caught.value.diagnostics[0]
-    assert found.code == rule, caught.value
-    assert words in text_of(caught.value), caught.value
-    assert found.origin is not None
-    assert found.origin.file == __file__, caught.value
+    with pytest.raises(PtxError) as excinfo:
+        make_kernel(body).ptx()
+    finding = excinfo.value.diagnostics[0]
+    assert finding.code == rule, excinfo.value
+    assert words in text_of(excinfo.value), excinfo.value
+    assert finding.origin is not None
+    assert finding.origin.file == __file__, excinfo.value
 
 
 def test_outside_a_kernel() -> None:

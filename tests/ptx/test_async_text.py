@@ -1,4 +1,4 @@
-"""The exact text of what synchronises, copies and exchanges."""
+"""The exact text of what synchronizes, copies and exchanges."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pytest
 
 from pyptx import TensorSpec, Tile, kernel, ptx, reg, smem
 from pyptx.types import b32, b64, bf16, f16x2, f32, f64, pred, s32, u16, u32, u64
-from tests.dsl.tracing import accepted, code, traced
+from tests.dsl.tracing import assert_accepted, code, make_kernel
 
 
-class Some:
+class Operands:
     """Registers of each kind, made in the order that gives them the names in the tests."""
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class Some:
 
 BULK = ptx.cp.async_.bulk
 LOAD = "shared::cluster.global.tile.mbarrier::complete_tx::bytes"
-CASES: list[tuple[Callable[[Some], Any], str]] = [
+CASES: list[tuple[Callable[[Operands], Any], str]] = [
     (lambda x: ptx.mbarrier.init(x.bars[1], 3), "mbarrier.init.shared::cta.b64 [bars+8], 3;"),
     (lambda x: ptx.mbarrier.inval(x.bars, pred=x.p), "@%p0 mbarrier.inval.shared.b64 [bars];"),
     (lambda x: ptx.mbarrier.arrive(x.bars[2]), "mbarrier.arrive.shared.b64 %rd1, [bars+16];"),
@@ -176,9 +176,9 @@ CASES: list[tuple[Callable[[Some], Any], str]] = [
 
 
 @pytest.mark.parametrize(("call", "expected"), CASES, ids=[expected for _, expected in CASES])
-def test_a_wrapper_emits_exactly_its_instruction(call: Callable[[Some], Any], expected: str) -> None:
+def test_a_wrapper_emits_exactly_its_instruction(call: Callable[[Operands], Any], expected: str) -> None:
     def body() -> None:
-        call(Some())
+        call(Operands())
 
     assert code(body) == [expected]
 
@@ -186,7 +186,7 @@ def test_a_wrapper_emits_exactly_its_instruction(call: Callable[[Some], Any], ex
 @pytest.mark.parametrize("arch", ["sm_100a", "sm_103a"])
 def test_pairs_of_ctas(arch: str) -> None:
     def body() -> None:
-        x = Some()
+        x = Operands()
         BULK.tensor_2d(
             dst=x.tile, src=x.rd, coord=(0, 1), mbar=x.bars[0], cta_group=2, multicast_mask=3, cache_hint=x.rd
         )
@@ -208,7 +208,7 @@ def test_a_tensor_stands_for_its_map() -> None:
         ptx.prefetch_tensormap(a)
 
     text = copies.ptx()
-    accepted(text)
+    assert_accepted(text)
     lines = [line.strip() for line in text.splitlines()]
     first = lines.index("mov.b64 %rd0, a_tma_desc;")
     assert lines[first + 1 : first + 4] == [
@@ -219,7 +219,7 @@ def test_a_tensor_stands_for_its_map() -> None:
 
 def test_a_wait_is_a_loop_with_a_label_of_its_own() -> None:
     def body() -> None:
-        x = Some()
+        x = Operands()
         ptx.mbarrier.wait(x.bars[1], 0)
         ptx.mbarrier.wait(x.bars[1], x.r, scope="cluster")
 
@@ -232,7 +232,7 @@ def test_a_wait_is_a_loop_with_a_label_of_its_own() -> None:
 
 def test_08_a_guard_skips_the_whole_wait() -> None:
     def body() -> None:
-        x = Some()
+        x = Operands()
         ptx.mbarrier.wait(x.bars[1], x.r, pred=~x.p)
 
     assert code(body) == [
@@ -243,7 +243,7 @@ def test_08_a_guard_skips_the_whole_wait() -> None:
 
 def test_rings_of_barriers_keep_their_offsets() -> None:
     def body() -> None:
-        x = Some()
+        x = Operands()
         ring = ptx.mbarrier.array(smem.base(), 64, 2)
         ring.init_all(3)
         slot = ring.at(x.r)
@@ -268,7 +268,7 @@ def test_rings_of_barriers_keep_their_offsets() -> None:
 
 def test_rings_on_allocations_and_symbols() -> None:
     def body() -> None:
-        x = Some()
+        x = Operands()
         ring = ptx.mbarrier.array(x.bars, 8, 3)
         ring[1].arrive()
         ring.at(x.r).init(1)
@@ -305,7 +305,7 @@ def test_03_rings_and_copies_move_to_dynamic_shared_memory() -> None:
 
 def test_19_offsets_of_either_sign_and_in_registers() -> None:
     def body() -> None:
-        x = Some()
+        x = Operands()
         ptx.mbarrier.array(x.r, -16, 2)[0].init(1)
         ptx.atom.add(u32, None, ptx.addr(x.rd, -4), 1)
         ptx.mbarrier.arrive_mapped(ptx.addr(x.r, x.i))
@@ -318,12 +318,12 @@ def test_19_offsets_of_either_sign_and_in_registers() -> None:
 
 def test_remote_arrivals_stand_in_blocks_of_their_own() -> None:
     def body() -> None:
-        x = Some()
+        x = Operands()
         ptx.cluster.arrive_remote(x.bars[1], x.r, 2, scope="cluster", pred=x.p)
         ptx.cluster.arrive_multicast(x.r, 0b101)
 
-    text = traced(body).ptx()
-    accepted(text)
+    text = make_kernel(body).ptx()
+    assert_accepted(text)
     lines = [line.strip() for line in text.splitlines()]
     first = lines.index("// BEGIN arrive_remote(bars, %r0, 2, scope='cluster', pred=%p0)")
     assert lines[first + 1 : first + 7] == [
@@ -336,7 +336,7 @@ def test_remote_arrivals_stand_in_blocks_of_their_own() -> None:
 
 def test_a_multicast_by_a_register_visits_the_bits_that_are_set() -> None:
     def body() -> None:
-        x = Some()
+        x = Operands()
         ptx.cluster.arrive_multicast(x.bars[0], x.r, pred=x.p)
 
     lines = code(body)
@@ -349,7 +349,7 @@ def test_a_multicast_by_a_register_visits_the_bits_that_are_set() -> None:
 
 def test_columns_in_registers_are_divided_by_their_type() -> None:
     def body() -> None:
-        x = Some()
+        x = Operands()
         ptx.tma.load_3d(x.tile, x.rd, 1, x.i, x.bars[0])
         ptx.tma.load_3d_multicast(x.tile, x.rd, 1, 64, x.bars[0], 3, issuer=1, pred=x.p)
 

@@ -25,16 +25,16 @@ LAZY = ["check", "codegen", "emitter", "ir", "parser", "sim"]
 def test_a_package_whose_names_load_on_first_use_offers_them(name: str) -> None:
     module = importlib.import_module(f"pyptx.{name}")
     assert dir(module) == sorted(module.__all__)
-    assert all(hasattr(module, offered) for offered in module.__all__)
+    assert all(hasattr(module, name) for name in module.__all__)
 
 
 def _modules() -> list[ModuleType]:
     """Return the package, `ptx`, `reg`, `smem`, `types`, and the families at any depth."""
-    found: list[ModuleType] = [pyptx, reg, smem, types]
-    for module in found:
+    modules: list[ModuleType] = [pyptx, reg, smem, types]
+    for module in modules:
         inner = [getattr(module, name) for name in dir(module)]
-        found += [value for value in inner if inspect.ismodule(value) and value not in found]
-    return found
+        modules += [value for value in inner if inspect.ismodule(value) and value not in modules]
+    return modules
 
 
 MODULES = _modules()
@@ -47,9 +47,9 @@ def test_the_families_are_reached() -> None:
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
 def test_a_module_offers_no_imports_and_no_internals(module: ModuleType) -> None:
-    shown = dir(module)
-    assert [name for name in shown if name.startswith("_") and name != "__version__"] == []
-    for name in shown:
+    names = dir(module)
+    assert [name for name in names if name.startswith("_") and name != "__version__"] == []
+    for name in names:
         value: Any = getattr(module, name)
         if isinstance(value, UnionType):
             continue
@@ -60,11 +60,11 @@ def test_a_module_offers_no_imports_and_no_internals(module: ModuleType) -> None
 
 @pytest.mark.parametrize("module", [m for m in MODULES if hasattr(m, "__all__")], ids=lambda module: module.__name__)
 def test_a_module_offers_what_it_exports(module: ModuleType) -> None:
-    unexported = {"sim"} if module is pyptx else set[str]()
-    assert set(dir(module)) == {*module.__all__, *unexported}
+    exceptions = {"sim"} if module is pyptx else set[str]()
+    assert set(dir(module)) == {*module.__all__, *exceptions}
 
 
-def _defined(module: ModuleType) -> set[str]:
+def _list_public_names(module: ModuleType) -> set[str]:
     """Return the public names that an editor reads in a module: those it assigns, defines or imports as themselves."""
     path = Path(module.__file__ or "")
     stub = path.with_suffix(".pyi")
@@ -82,7 +82,7 @@ def _defined(module: ModuleType) -> set[str]:
 
 @pytest.mark.parametrize("module", [m for m in MODULES if m not in (pyptx, types)], ids=lambda module: module.__name__)
 def test_an_editor_reads_no_other_names_in_a_module(module: ModuleType) -> None:
-    assert _defined(module) <= set(dir(module))
+    assert _list_public_names(module) <= set(dir(module))
 
 
 def test_the_public_interface_is_offered() -> None:

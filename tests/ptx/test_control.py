@@ -7,7 +7,7 @@ from typing import Any
 
 from pyptx import Tile, kernel, ptx, reg, smem
 from pyptx.types import f32, pred, s32, s64, u32, u64
-from tests.dsl.tracing import accepted, code, refused, traced
+from tests.dsl.tracing import assert_accepted, assert_rejected, code, make_kernel
 
 
 def test_elif_evaluates_its_condition_only_where_the_others_failed() -> None:
@@ -73,7 +73,7 @@ def test_range_is_typed_by_its_operands() -> None:
         assert kinds == [s32, u32, s32, s64, s64]
 
     text = body.ptx()
-    accepted(text)
+    assert_accepted(text)
     assert "cvt.s64.s32" in text
 
 
@@ -114,16 +114,16 @@ def test_labels_of_loops_avoid_other_names() -> None:
             with ptx.loop("top"):
                 ptx.inst.exit()
 
-    written = code(body)
-    assert [line for line in written if line.endswith(":")] == ["top_1:", "top_2:", "top_3:"]
-    assert [line for line in written if line.startswith("bra")] == ["bra top_1;", "bra top_2;", "bra top_3;"]
+    statements = code(body)
+    assert [line for line in statements if line.endswith(":")] == ["top_1:", "top_2:", "top_3:"]
+    assert [line for line in statements if line.startswith("bra")] == ["bra top_1;", "bra top_2;", "bra top_3;"]
 
 
 def test_a_predicate_set_in_the_body_repeats_the_loop() -> None:
     def body() -> None:
-        i, again = reg.scalar(u32, 0), reg.scalar(pred)
-        with ptx.loop("top", pred=again), ptx.scope():
-            ptx.setp("lt", u32, again, i, 3)
+        i, repeats = reg.scalar(u32, 0), reg.scalar(pred)
+        with ptx.loop("top", pred=repeats), ptx.scope():
+            ptx.setp("lt", u32, repeats, i, 3)
 
     assert code(body)[-1] == "@%p0 bra top;"
 
@@ -137,8 +137,8 @@ def test_scopes_declare_their_own_registers() -> None:
                 reg.scalar(u32, 1, name="inner")
         reg.scalar(u32, 2)
 
-    text = traced(body).ptx()
-    accepted(text)
+    text = make_kernel(body).ptx()
+    assert_accepted(text)
     assert "\t\t.reg .f32 %s1_f<1>;\n\t\t.reg .b32 %mine<2>;\n" in text
     assert "\t\t\t.reg .b32 %inner;\n" in text
 
@@ -149,7 +149,7 @@ def test_expr_groups_and_reorders_nothing() -> None:
             x = reg.scalar(u32, 1) + 2
         _ = x * 3
 
-    text = traced(body).ptx()
+    text = make_kernel(body).ptx()
     assert text.index("BEGIN expr") < text.index("add.u32") < text.index("END expr") < text.index("mul.lo")
 
 
@@ -168,13 +168,13 @@ def test_control_flow_inside_an_expression_is_refused_however_it_came() -> None:
             ptx.raw("bra after; after:")  # here
 
     for body in (left, in_a_block, as_text):
-        refused(body, "PTX0810", "ptx.expr")
+        assert_rejected(body, "PTX0810", "ptx.expr")
 
-    def looped() -> None:
+    def loop_in_expression() -> None:
         with ptx.expr(), ptx.loop("again"):  # here
             ptx.ret()
 
-    refused(looped, "PTX0810", "`ptx.loop` inside")
+    assert_rejected(loop_in_expression, "PTX0810", "`ptx.loop` inside")
 
 
 def test_a_pipeline_returns_where_it_stood_and_moves_on() -> None:
@@ -218,7 +218,7 @@ def test_small_statements() -> None:
         ptx.bra("end", pred=reg.scalar(pred, 1))
         ptx.ret()
 
-    assert '.file 7 "a.cu"' in traced(body).ptx()
+    assert '.file 7 "a.cu"' in make_kernel(body).ptx()
     assert code(body) == [
         ".loc 7 12 3", '.pragma "nounroll";', "end:", "bar.sync 1, 64;", "mov.pred %p0, 1;", "@%p0 bar.sync 2;",
         "mov.pred %p1, 1;", "@%p1 bra end;",
@@ -271,51 +271,51 @@ def test_a_count_of_nothing_is_tested_first() -> None:
 
 
 def test_a_counted_loop_is_no_list() -> None:
-    def collected() -> None:
+    def collect() -> None:
         list(ptx.range_(3))  # here
 
-    def unpacked() -> None:
+    def unpack() -> None:
         print(*ptx.range_(3))  # here  # noqa: T201
 
-    def iterated() -> None:
-        def doubled() -> Iterator[Any]:
+    def iterate() -> None:
+        def yield_indices() -> Iterator[Any]:
             yield from ptx.range_(3)
 
         for index, i in enumerate(ptx.range_(3)):
             ptx.bar.sync(i + index)
         for i, _ in zip(ptx.range_(3), [0], strict=False):
             ptx.bar.sync(i)
-        for i in doubled():
+        for i in yield_indices():
             ptx.bar.sync(i)
 
-    def summed() -> None:
+    def sum_range() -> None:
         sum(ptx.range_(3))  # here
 
     def empty() -> None:
-        def counted() -> Iterator[Any]:
+        def yield_indices() -> Iterator[Any]:
             yield from ptx.range_(3)
 
         for _ in ptx.range_(3):
             pass
         for _ in zip(ptx.range_(3), range(9), strict=False):
             pass
-        for _ in counted():
+        for _ in yield_indices():
             pass
 
-    for wrong in (collected, unpacked, summed):
-        refused(wrong, "PTX0810", "for i in ptx.range_")
+    for wrong in (collect, unpack, sum_range):
+        assert_rejected(wrong, "PTX0810", "for i in ptx.range_")
     assert sum(line.startswith("bra") for line in code(empty)) == 0
     assert sum(line.startswith("@%p") for line in code(empty)) == 3
-    assert sum(line.startswith("bar.sync") for line in code(iterated)) == 3
+    assert sum(line.startswith("bar.sync") for line in code(iterate)) == 3
 
 
 def test_a_pragma_brings_the_version_that_it_needs() -> None:
     def body() -> None:
         ptx.pragma("used_bytes_mask 0xff")
 
-    text = traced(body, arch="sm_80").ptx()
+    text = make_kernel(body, arch="sm_80").ptx()
     assert text.startswith(".version 8.3\n")
-    accepted(text)
+    assert_accepted(text)
 
 
 def test_a_counter_has_room_for_its_last_step() -> None:

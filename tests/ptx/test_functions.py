@@ -11,7 +11,7 @@ import pytest
 from pyptx import PtxError, combine, kernel, ptx, reg, smem
 from pyptx.emitter import emit
 from pyptx.types import bf16, f32, pred, s32, u8, u32, u64
-from tests.dsl.tracing import accepted, refused, traced
+from tests.dsl.tracing import assert_accepted, assert_rejected, make_kernel
 
 
 def scale_body(x: reg.Reg, n: reg.Reg) -> reg.Reg:
@@ -33,14 +33,14 @@ def test_a_device_function_is_defined_once_and_called() -> None:
         y = scale(x, 0)
         ptx.st(f32, ptx.addr(reg.scalar(u64, 64)), scale(y, reg.scalar(u32, 1)))
 
-    made = traced(body)
-    text = made.ptx()
-    accepted(text)
+    kernel_object = make_kernel(body)
+    text = kernel_object.ptx()
+    assert_accepted(text)
     assert text.count(".func (.param .f32 scale_result0) scale(") == 1
     assert text.count("call.uni (result0), scale, (arg0, arg1);") == 2
     assert text.index(".func") < text.index(".visible .entry")
-    assert made.check() == []
-    assert made.cubin().data
+    assert kernel_object.check() == []
+    assert kernel_object.cubin().data
 
 
 @ptx.func(params=(u32,), returns=(u32,))
@@ -55,22 +55,22 @@ def test_a_function_may_call_itself() -> None:
     def body() -> None:
         ptx.st(u32, ptx.addr(reg.scalar(u64, 64)), factorial(reg.scalar(u32, 5)))
 
-    made = traced(body)
-    accepted(made.ptx())
-    assert made.ptx().count(".func") == 1
+    kernel_object = make_kernel(body)
+    assert_accepted(kernel_object.ptx())
+    assert kernel_object.ptx().count(".func") == 1
 
 
 def test_wrong_calls_of_a_device_function() -> None:
-    def few() -> None:
+    def call_with_few() -> None:
         scale(reg.scalar(f32, 1.0))
 
-    def other_type() -> None:
+    def call_with_integer() -> None:
         scale(reg.scalar(u32, 1), 2)
 
     with pytest.raises(PtxError, match="takes 2 arguments, found 1"):
-        traced(few).ptx()
+        make_kernel(call_with_few).ptx()
     with pytest.raises(PtxError, match="PTX0203"):
-        traced(other_type).ptx()
+        make_kernel(call_with_integer).ptx()
     with pytest.raises(PtxError, match="PTX0801"):
         scale(1, 2)
 
@@ -78,15 +78,15 @@ def test_wrong_calls_of_a_device_function() -> None:
 def test_tables_are_module_constants() -> None:
     def body() -> None:
         name = ptx.const(f32, [1.0, 0.5, -2], name="weights")
-        other = ptx.const(s32, [-1, 7], space="global")
+        table = ptx.const(s32, [-1, 7], space="global")
         small = ptx.const(bf16, [1.0])
         x, y = reg.scalar(f32), reg.scalar(s32)
         ptx.ld(f32, x, ptx.addr(name, 4), space="const")
-        ptx.ld(s32, y, ptx.addr(other, 4))
+        ptx.ld(s32, y, ptx.addr(table, 4))
         ptx.ld(bf16, reg.scalar(bf16), ptx.addr(small), space="const")
 
-    text = traced(body).ptx()
-    accepted(text)
+    text = make_kernel(body).ptx()
+    assert_accepted(text)
     assert ".const .f32 weights[3] = {0f3F800000, 0f3F000000, 0fC0000000};" in text
     assert ".global .s32 table_1[2] = {-1, 7};" in text
 
@@ -98,10 +98,10 @@ def test_printf_passes_what_c_would() -> None:
         ptx.printf("plain\n")
         ptx.printf("plain\n")
 
-    made = traced(body)
-    text = made.ptx()
-    accepted(text)
-    assert made.cubin().data
+    kernel_object = make_kernel(body)
+    text = kernel_object.ptx()
+    assert_accepted(text)
+    assert kernel_object.cubin().data
     assert text.count(".global .align 1 .b8 $text") == 2
     assert "cvt.f64.f32" in text
     assert ".extern .func (.param .b32 vprintf_result0) vprintf" in text
@@ -131,7 +131,7 @@ def test_printf_refuses_what_its_format_does_not_print(text: str, make: Any, wor
         i, x, w = reg.scalar(s32, -1), reg.scalar(f32, 1.5), reg.scalar(u64, 3)
         ptx.printf(text, *make(i, x, w))  # here
 
-    refused(body, "PTX0818", *words)
+    assert_rejected(body, "PTX0818", *words)
 
 
 def test_printf_prints_what_its_format_says(capsys: pytest.CaptureFixture[str]) -> None:
@@ -154,7 +154,7 @@ def test_assertions_name_the_python_line() -> None:
         ptx.trap(pred=x == 4)
 
     text = body.ptx()
-    accepted(text)
+    assert_accepted(text)
     assert body.cubin().data
     line = body.__wrapped__.__code__.co_firstlineno + 4  # pyright: ignore[reportFunctionMemberAccess, reportUnknownMemberType, reportUnknownVariableType, reportAttributeAccessIssue]
     assert f"st.param.b32 [arg2], {line};" in text
@@ -177,7 +177,7 @@ def test_several_kernels_share_one_module() -> None:
         smem.alloc(f32, (128, 128), align=1024)[1].address()
 
     text = emit(combine(first, (second, {"n": 3})))
-    accepted(text)
+    assert_accepted(text)
     assert [text.count(word) for word in (".visible .entry", "scale(", ".b8 $text", ".extern .shared")] == [2, 1, 1, 1]
     with pytest.raises(PtxError, match="different names"):
         combine(first, first)

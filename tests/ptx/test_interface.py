@@ -36,7 +36,7 @@ def path_of(entry: str) -> str:
     return entry.partition("(")[0].partition(" = ")[0]
 
 
-def found(module: str, entry: str) -> Any:
+def find_object(module: str, entry: str) -> Any:
     """Return what is there under the name; an attribute that instances get counts as there."""
     path = path_of(entry)
     try:
@@ -59,19 +59,19 @@ def _is_set(owner: type, name: str) -> bool:
     return name in getattr(owner, "__annotations__", {}) or any(name in code.co_names for code in codes)
 
 
-def wanted_parameters(entry: str) -> dict[str, Parameter]:
+def parse_parameters(entry: str) -> dict[str, Parameter]:
     """Return the parameters that an entry states."""
     function = ast.parse(f"lambda {entry.partition('(')[2][:-1]}: 0", mode="eval")
-    made: Callable[..., Any] = eval(compile(function, "interface", "eval"), {"Layout": Layout})
-    return dict(inspect.signature(made).parameters)
+    stub: Callable[..., Any] = eval(compile(function, "interface", "eval"), {"Layout": Layout})
+    return dict(inspect.signature(stub).parameters)
 
 
 def parameters(value: Any) -> dict[str, Parameter]:
     """Return the parameters of a function, method or class. Nodes of the IR write their constructors on first use."""
     if _is_node(value):
         kind, unset = Parameter.POSITIONAL_OR_KEYWORD, dataclasses.MISSING
-        found = [(f.name, Parameter.empty if f.default is unset else f.default) for f in dataclasses.fields(value)]
-        return {name: Parameter(name, kind, default=default) for name, default in found}
+        defaults = [(f.name, Parameter.empty if f.default is unset else f.default) for f in dataclasses.fields(value)]
+        return {name: Parameter(name, kind, default=default) for name, default in defaults}
     have = dict(inspect.signature(value).parameters)
     if inspect.isfunction(value) and next(iter(have), None) == "self":
         del have["self"]
@@ -90,13 +90,13 @@ def differences(entry: str, value: Any) -> Iterator[str]:
         return
     if "(" not in entry:
         return
-    wanted = wanted_parameters(entry)
+    expected = parse_parameters(entry)
     have = parameters(value)
-    places = [name for name, p in wanted.items() if p.kind is Parameter.POSITIONAL_OR_KEYWORD]
-    ordered = [name for name, p in have.items() if p.kind is Parameter.POSITIONAL_OR_KEYWORD]
-    if ordered[: len(places)] != places:
-        yield f"has the arguments {ordered}, not {places}"
-    for name, parameter in wanted.items():
+    places = [name for name, p in expected.items() if p.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    order = [name for name, p in have.items() if p.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    if order[: len(places)] != places:
+        yield f"has the arguments {order}, not {places}"
+    for name, parameter in expected.items():
         if name not in have:
             yield f"lacks `{name}`"
         elif parameter.default not in (Parameter.empty, have[name].default):
@@ -104,7 +104,7 @@ def differences(entry: str, value: Any) -> Iterator[str]:
     if "(*, sem=" in entry:
         return
     for name, parameter in have.items():
-        if name not in wanted and parameter.default is Parameter.empty and parameter.kind not in _VARIADIC:
+        if name not in expected and parameter.default is Parameter.empty and parameter.kind not in _VARIADIC:
             yield f"demands `{name}`"
 
 
@@ -115,7 +115,7 @@ ALL = list(entries())
 
 
 def test_all_of_the_interface_is_there() -> None:
-    absent = {f"{module}.{path_of(entry)}" for module, entry in ALL if found(module, entry) is _ABSENT}
+    absent = {f"{module}.{path_of(entry)}" for module, entry in ALL if find_object(module, entry) is _ABSENT}
     names = {f"{module}.{path_of(entry)}" for module, entry in ALL}
     print(f"{len(names)} names, {len(absent)} missing: {', '.join(sorted(absent))}")  # noqa: T201
     assert absent == MISSING
@@ -123,7 +123,7 @@ def test_all_of_the_interface_is_there() -> None:
 
 @pytest.mark.parametrize(("module", "entry"), ALL, ids=[f"{module}.{path_of(entry)}" for module, entry in ALL])
 def test_what_is_there_is_called_as_stated(module: str, entry: str) -> None:
-    value = found(module, entry)
+    value = find_object(module, entry)
     if value is not _ABSENT and value is not None:
         assert list(differences(entry, value)) == []
 
@@ -145,7 +145,7 @@ def test_a_difference_is_noticed(have: str, entry: str) -> None:
 
 
 def test_an_absence_is_noticed() -> None:
-    assert found("pyptx.reg", "nothing(x)") is _ABSENT
-    assert found("pyptx.nothing", "f(x)") is _ABSENT
-    assert found("pyptx.reg", "Reg.nothing") is _ABSENT
+    assert find_object("pyptx.reg", "nothing(x)") is _ABSENT
+    assert find_object("pyptx.nothing", "f(x)") is _ABSENT
+    assert find_object("pyptx.reg", "Reg.nothing") is _ABSENT
     assert list(differences("a = 1", 2))

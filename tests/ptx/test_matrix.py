@@ -12,7 +12,7 @@ import pytest
 from pyptx import ptx, reg, smem
 from pyptx.types import b32, b64, bf16, f32, u32
 from tests.dsl.tracing import code
-from tests.ptx.mistakes import mistaken
+from tests.ptx.mistakes import assert_mistake
 
 
 def _load(**options: Any) -> Callable[[], None]:
@@ -66,20 +66,20 @@ class Warp:
         return int(text) if text.lstrip("-").isdigit() else self.values.get(text, text)
 
     def run(self, statement: str) -> None:
-        opcode, rest = statement.rstrip(";").split(" ", 1)
-        found = re.findall(r"%\w+|\btile\b|-?\b\d+\b", rest)
+        opcode, operands_text = statement.rstrip(";").split(" ", 1)
+        words = re.findall(r"%\w+|\btile\b|-?\b\d+\b", operands_text)
         name = opcode.split(".")[0]
         if name == "stmatrix":
-            base, *more = re.findall(r"%\w+|\d+", rest[: rest.index("]")])
-            vector = re.findall(r"%\w+", rest[rest.index("{") :])
-            self.stores.append((self.read(base) + sum(map(int, more)), [self.read(v) for v in vector]))
+            base, *offsets = re.findall(r"%\w+|\d+", operands_text[: operands_text.index("]")])
+            vector = re.findall(r"%\w+", operands_text[operands_text.index("{") :])
+            self.stores.append((self.read(base) + sum(map(int, offsets)), [self.read(v) for v in vector]))
             return
-        target, *sources = found
+        target, *sources = words
         a = [self.read(source) for source in sources]
         if name == "cvt":
             self.values[target] = tuple(reversed(a)) if "bf16x2" in opcode else a[0]
         elif name == "mov":
-            self.values[target] = tuple(a) if "{" in rest else a[0]
+            self.values[target] = tuple(a) if "{" in operands_text else a[0]
         else:
             self.values[target] = {
                 "and": lambda: a[0] & a[1], "or": lambda: a[0] | a[1], "shr": lambda: a[0] >> a[1],
@@ -95,8 +95,8 @@ def test_the_epilogue_puts_every_value_at_its_place_of_the_transposed_tile(tempo
     def body() -> None:
         smem.alloc(bf16, (32, 72), name="tile")
         frag, lane = reg.array(f32, 16, name="acc"), reg.alloc(u32)
-        more: dict[str, Any] = {"tmp_bf16": reg.array(bf16, 8), "tmp_pack": reg.array(b32, 4)} if temporaries else {}
-        ptx.stmatrix_x4_trans_f32_bf16(frag=frag, smem_base="tile", lane=lane, row_stride=stride, **more)
+        options: dict[str, Any] = {"tmp_bf16": reg.array(bf16, 8), "tmp_pack": reg.array(b32, 4)} if temporaries else {}
+        ptx.stmatrix_x4_trans_f32_bf16(frag=frag, smem_base="tile", lane=lane, row_stride=stride, **options)
 
     statements = code(body, block=(128, 1, 1))
     lanes = [Warp(lane, "%r0") for lane in range(128)]
@@ -114,9 +114,9 @@ def test_the_epilogue_puts_every_value_at_its_place_of_the_transposed_tile(tempo
             for lane, warp in enumerate(lanes[first : first + 32]):
                 for half, value in enumerate(warp.stores[store][1][number]):
                     # Transposed: the stored row is the column of the value, of which lane l has 2 * (l % 4) + half.
-                    at = rows[8 * number + 2 * (lane % 4) + half] + 2 * (lane // 4)
-                    assert at not in memory
-                    memory[at] = first + lane, value
+                    position = rows[8 * number + 2 * (lane % 4) + half] + 2 * (lane // 4)
+                    assert position not in memory
+                    memory[position] = first + lane, value
     for thread in range(128):
         for index in range(16):
             row = thread // 32 * 16 + thread % 32 // 4 + 8 * (index // 2 % 2)
@@ -141,9 +141,9 @@ def test_the_epilogue_takes_addresses_of_every_kind() -> None:
 def _epilogue(**wrong: Any) -> Callable[[], None]:
     def call() -> None:
         right: dict[str, Any] = {"frag": reg.array(f32, 8), "smem_base": reg.alloc(u32), "lane": reg.alloc(u32)}
-        made = {name: value() if callable(value) else value for name, value in wrong.items()}
-        given: dict[str, Any] = {**right, "row_stride": 64, **made}
-        ptx.stmatrix_x4_trans_f32_bf16(**given)
+        changes = {name: value() if callable(value) else value for name, value in wrong.items()}
+        arguments: dict[str, Any] = {**right, "row_stride": 64, **changes}
+        ptx.stmatrix_x4_trans_f32_bf16(**arguments)
 
     return call
 
@@ -167,4 +167,4 @@ MISTAKES: list[tuple[str, Callable[[], None], str, str]] = [
 
 @pytest.mark.parametrize(("call", "rule", "words"), [case[1:] for case in MISTAKES], ids=[case[0] for case in MISTAKES])
 def test_a_mistake_is_an_error_at_its_line(call: Callable[[], None], rule: str, words: str) -> None:
-    mistaken(call, rule, words, arch="sm_120a")
+    assert_mistake(call, rule, words, arch="sm_120a")

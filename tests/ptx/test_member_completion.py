@@ -49,9 +49,9 @@ def _members(owner: type[object]) -> Iterator[str]:
             yield from (name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name))
 
 
-@pytest.mark.parametrize(("owner", "offered"), OFFERED, ids=lambda value: getattr(value, "__name__", ""))
-def test_an_object_offers_its_interface_only(owner: type[object], offered: str) -> None:
+@pytest.mark.parametrize(("owner", "names"), OFFERED, ids=lambda value: getattr(value, "__name__", ""))
+def test_an_object_offers_its_interface_only(owner: type[object], names: str) -> None:
     classes = [base for base in owner.__mro__ if issubclass(base, Value)]
     read = {name for base in classes for name in _members(base) if not name.startswith("_")}
-    assert read == set(offered.split())
+    assert read == set(names.split())
     assert {name for name in dir(owner) if not name.startswith("_")} <= read

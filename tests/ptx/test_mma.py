@@ -27,7 +27,7 @@ from pyptx.types import (
     ue8m0,
 )
 from tests.dsl.tracing import code
-from tests.ptx.mistakes import mistaken
+from tests.ptx.mistakes import assert_mistake
 
 REGISTERS = {"f32": f32, "f16": f16x2, "bf16": bf16x2, "tf32": tf32, "s32": s32, "f64": f64}
 SIZES = {"d": 4, "a": 4, "b": 2, "c": 4}
@@ -37,11 +37,11 @@ def product(types: tuple[Any, ...], shape: tuple[int, int, int], sizes: dict[str
     """Multiply once, with fragments of these sizes."""
     kinds = [REGISTERS.get(dtype.name, b32) for dtype in types]
     arrays = [reg.array(kind, {**SIZES, **sizes}[name], name=name) for name, kind in zip("dabc", kinds, strict=True)]
-    named = dict(zip(("dtype_d", "dtype_a", "dtype_b", "dtype_c"), types, strict=True))
-    made = {name: make() if callable(make) else make for name, make in options.items()}
+    types_by_name = dict(zip(("dtype_d", "dtype_a", "dtype_b", "dtype_c"), types, strict=True))
+    instances = {name: make() if callable(make) else make for name, make in options.items()}
     fragments = dict(zip("dabc", arrays, strict=True))
-    given: dict[str, Any] = {**named, **fragments, **made}
-    ptx.mma.sync(shape=shape, **given)
+    arguments: dict[str, Any] = {**types_by_name, **fragments, **instances}
+    ptx.mma.sync(shape=shape, **arguments)
 
 
 F32_BF16 = (f32, bf16, bf16, f32)
@@ -139,8 +139,8 @@ MISTAKES: list[tuple[str, tuple[Any, ...], str, str]] = [
 @pytest.mark.parametrize(("case", "rule", "words"), [case[1:] for case in MISTAKES], ids=[case[0] for case in MISTAKES])
 def test_a_mistake_is_an_error_at_its_line(case: tuple[Any, ...], rule: str, words: str) -> None:
     types, shape, sizes, *options = case
-    mistaken(lambda: product(types, shape, sizes, **(options[0] if options else {})), rule, words, arch="sm_120a")
+    assert_mistake(lambda: product(types, shape, sizes, **(options[0] if options else {})), rule, words, arch="sm_120a")
 
 
 def test_an_older_target_is_named() -> None:
-    mistaken(lambda: product(MX, (16, 8, 32), {}), "PTX0302", "sm_89", arch="sm_80")
+    assert_mistake(lambda: product(MX, (16, 8, 32), {}), "PTX0302", "sm_89", arch="sm_80")

@@ -9,7 +9,7 @@ import pytest
 
 from pyptx import PtxError, ptx, reg, smem
 from pyptx.types import f16, f32, pred, s32, u16, u32
-from tests.dsl.tracing import refusal, refused, traced
+from tests.dsl.tracing import assert_rejected, make_kernel, refusal
 
 T: Any = ptx
 """The same functions, for arguments of wrong types."""
@@ -127,9 +127,11 @@ def test_labels_and_branches_are_in_no_group_of_instructions() -> None:
             ptx.break_()  # here
 
     tail = " inside `expr`: a group of instructions cannot contain control flow"
-    assert refused(label, "PTX0810", "@intrinsic").message == f"the label `a`{tail}"
-    assert refused(branch, "PTX0810", "@intrinsic").message == f"the branch to `a`{tail}"
-    assert refused(exact, "PTX0810", "ptx.loop(…, end=…)", exact=True).message == "the loop `a` has no end label"
+    assert assert_rejected(label, "PTX0810", "@intrinsic").message == f"the label `a`{tail}"
+    assert assert_rejected(branch, "PTX0810", "@intrinsic").message == f"the branch to `a`{tail}"
+    assert (
+        assert_rejected(exact, "PTX0810", "ptx.loop(…, end=…)", exact=True).message == "the loop `a` has no end label"
+    )
 
 
 def test_what_a_helper_of_a_helper_emitted_is_no_condition_of_an_elif() -> None:
@@ -145,7 +147,7 @@ def test_what_a_helper_of_a_helper_emitted_is_no_condition_of_an_elif() -> None:
         second(p)
 
     with pytest.raises(PtxError, match=r"PTX0810\]: `ptx.elif_` must directly follow the `ptx.if_`"):
-        traced(body).ptx()
+        make_kernel(body).ptx()
 
 
 def test_a_wrong_result_is_reported_at_the_device_function() -> None:
@@ -167,7 +169,7 @@ def test_a_wrong_result_is_reported_at_the_device_function() -> None:
             made(1)  # noqa: B023
 
         with pytest.raises(PtxError) as caught:
-            traced(body).ptx()
+            make_kernel(body).ptx()
         (found,) = caught.value.diagnostics
         assert (found.code, found.message, found.help) == (rule, message, help)
         code = function.__code__

@@ -7,30 +7,32 @@ from collections import Counter
 
 from pyptx.dsl.rewrite import iterate_instructions
 from pyptx.ir import Function
-from tests.dsl.tracing import traced
+from tests.dsl.tracing import make_kernel
 from tests.ptx.scalar_calls import ROWS, ScalarRegisters, calls
 from tests.ptx.tensor_calls import Call
 
 
-def emitted(call: Call) -> list[str]:
+def list_emitted(call: Call) -> list[str]:
     """Return what a call emitted, spelled."""
 
     def body() -> None:
         call.make(ScalarRegisters())
 
-    module = traced(body, arch=call.targets[-1], version=(9, 5), block=128).module()
-    written = [s for part in module.directives if isinstance(part, Function) for s in part.body]
-    return [".".join((i.opcode, *(word[1:] for word in i.modifiers))) for i in iterate_instructions(written)][:-1]
+    module = make_kernel(body, arch=call.targets[-1], version=(9, 5), block=128).module()
+    statements = [s for part in module.directives if isinstance(part, Function) for s in part.body]
+    return [".".join((i.opcode, *(word[1:] for word in i.modifiers))) for i in iterate_instructions(statements)][:-1]
 
 
 def test_a_call_emits_its_spelling(seed: int) -> None:
     draw = random.Random(seed)
     accesses = tuple(row for row in ROWS if row.opcode in ("ld", "st"))
-    others = tuple(row for row in ROWS if row.opcode not in ("ld", "st"))
-    made = [call for call, _ in calls(others) if call is not None and call.targets]
-    made += [call for call, _ in calls((draw.choice(accesses),)) if call is not None and call.targets][:200]
-    assert len(made) > 1800
-    assert [(call.spelling, found) for call in made for found in [emitted(call)] if found != [call.spelling]] == []
+    rows = tuple(row for row in ROWS if row.opcode not in ("ld", "st"))
+    sample = [call for call, _ in calls(rows) if call is not None and call.targets]
+    sample += [call for call, _ in calls((draw.choice(accesses),)) if call is not None and call.targets][:200]
+    assert len(sample) > 1800
+    assert [
+        (call.spelling, emission) for call in sample for emission in [list_emitted(call)] if emission != [call.spelling]
+    ] == []
 
 
 def test_how_many_spellings_wrappers_lack_is_known() -> None:

@@ -29,13 +29,13 @@ from pyptx.types import (
     ue4m3,
     ue8m0,
 )
-from tests.dsl.tracing import code, text_of, traced
-from tests.ptx.mistakes import mistaken
+from tests.dsl.tracing import code, make_kernel, text_of
+from tests.ptx.mistakes import assert_mistake
 
 T = ptx.tcgen05
 
 
-class Some:
+class Operands:
     """Registers with the names that the expected texts have."""
 
     def __init__(self) -> None:
@@ -43,19 +43,19 @@ class Some:
         self.rs = reg.alloc(u16)
 
 
-def mma(**options: Any) -> Callable[[Some], None]:
+def mma(**options: Any) -> Callable[[Operands], None]:
     """Return a product; "t", "s", "p", "~p" and "tsts" stand for registers of `Some`."""
 
-    def call(x: Some) -> None:
-        named = {"t": x.t, "s": x.s, "p": x.p, "~p": ~x.p, "tsts": [x.t, x.s, x.t, x.s], "ttt": [x.t] * 3}
-        given: dict[str, Any] = {k: named.get(v, v) if isinstance(v, str) else v for k, v in options.items()}
-        T.mma(x.t, x.d, x.d, 7, **given)
+    def call(x: Operands) -> None:
+        register_of = {"t": x.t, "s": x.s, "p": x.p, "~p": ~x.p, "tsts": [x.t, x.s, x.t, x.s], "ttt": [x.t] * 3}
+        arguments: dict[str, Any] = {k: register_of.get(v, v) if isinstance(v, str) else v for k, v in options.items()}
+        T.mma(x.t, x.d, x.d, 7, **arguments)
 
     return call
 
 
 FIRST = "tcgen05.mma.cta_group::1.kind"
-CASES: list[tuple[str, Callable[[Some], Any], str]] = [
+CASES: list[tuple[str, Callable[[Operands], Any], str]] = [
     ("sm_100a", lambda x: T.alloc(smem.alloc(u32, 1, name="slot"), 512),
      "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], 512;"),
     ("sm_100a", lambda x: T.alloc(x.t, x.s, cta_group=2),
@@ -136,9 +136,9 @@ CASES: list[tuple[str, Callable[[Some], Any], str]] = [
 
 
 @pytest.mark.parametrize(("arch", "call", "expected"), CASES, ids=[expected for *_, expected in CASES])
-def test_a_wrapper_emits_exactly_its_instruction(arch: str, call: Callable[[Some], Any], expected: str) -> None:
+def test_a_wrapper_emits_exactly_its_instruction(arch: str, call: Callable[[Operands], Any], expected: str) -> None:
     def body() -> None:
-        call(Some())
+        call(Operands())
 
     assert code(body, arch=arch) == [expected]
 
@@ -153,7 +153,7 @@ def test_any_32_bit_register_is_an_address_of_tensor_memory() -> None:
 
 def test_allocations_have_descriptors_made_once_and_slices_by_register_made_in_place() -> None:
     def body() -> None:
-        x = Some()
+        x = Operands()
         a = smem.wgmma_tile(bf16, (2, 128, 64), name="a")
         T.mma(x.t, a[1], a[0], 7)
         T.mma(x.t, a[1], a[x.s], 7)
@@ -170,22 +170,22 @@ def test_allocations_have_descriptors_made_once_and_slices_by_register_made_in_p
 
 def test_descriptors_by_hand() -> None:
     def body() -> None:
-        at = reg.alloc(u32)
-        T.descriptor(at, stride_bytes=1024, byte_offset=64)
-        T.descriptor(at, stride_bytes=256, leading_bytes=4096, swizzle="32B", base_offset=1)
-        T.masked_descriptor(at, mask=0x3FF80)
+        address = reg.alloc(u32)
+        T.descriptor(address, stride_bytes=1024, byte_offset=64)
+        T.descriptor(address, stride_bytes=256, leading_bytes=4096, swizzle="32B", base_offset=1)
+        T.masked_descriptor(address, mask=0x3FF80)
         T.descriptor(4096, stride_bytes=128, swizzle="NONE", leading_bytes=0)
 
-    found = code(body, arch="sm_100a")
-    assert found[:5] == [
+    statements = code(body, arch="sm_100a")
+    assert statements[:5] == [
         "add.s32 %r1, %r0, 64;", "and.b32 %r2, %r1, 0x3fff0;", "shr.u32 %r3, %r2, 4;", "cvt.u64.u32 %rd0, %r3;",
         "or.b64 %rd1, %rd0, 0x4000404000010000;",
     ]  # fmt: skip
-    assert [line.split()[-1] for line in found if line.startswith("or.")] == [
+    assert [line.split()[-1] for line in statements if line.startswith("or.")] == [
         "0x4000404000010000;", "0xc002401001000000;", "0x4000404000010000;", "0x400800000000;"
     ]  # fmt: skip
-    assert "and.b32 %r6, %r0, 0x3ff80;" in found
-    assert "mov.u32 %r8, 4096;" in found
+    assert "and.b32 %r6, %r0, 0x3ff80;" in statements
+    assert "mov.u32 %r8, 4096;" in statements
 
 
 def test_scale_factors_in_plain_rows_are_copied_from_an_address() -> None:
@@ -197,7 +197,7 @@ def test_scale_factors_in_plain_rows_are_copied_from_an_address() -> None:
         "or.b64 %rd1, %rd0, 0x400800000000;",
         "tcgen05.cp.cta_group::1.32x128b.warpx4 [%r0], %rd1;",
     ]
-    assert "// BEGIN tcgen05_cp_descriptor(rows)" in traced(body, arch="sm_100a").ptx()
+    assert "// BEGIN tcgen05_cp_descriptor(rows)" in make_kernel(body, arch="sm_100a").ptx()
 
 
 DESCRIPTORS: list[tuple[int, str, dict[str, Any]]] = [
@@ -219,8 +219,8 @@ DESCRIPTORS: list[tuple[int, str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("bits", "kind", "expected"), DESCRIPTORS)
 def test_instruction_descriptors_say_what_was_asked_for(bits: int, kind: str, expected: dict[str, Any]) -> None:
-    found = InstructionDescriptor.decode(kind, bits)
-    assert {name: getattr(found, name) for name in expected} == expected
+    descriptor = InstructionDescriptor.decode(kind, bits)
+    assert {name: getattr(descriptor, name) for name in expected} == expected
 
 
 def test_the_usual_instruction_descriptor_bit_by_bit() -> None:
@@ -248,17 +248,17 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
 
 @pytest.mark.parametrize(("call", "words"), REFUSED, ids=[words for _, words in REFUSED])
 def test_an_impossible_operation_is_refused(call: Callable[[], Any], words: str) -> None:
-    with pytest.raises(PtxError, match="PTX0818") as caught:
+    with pytest.raises(PtxError, match="PTX0818") as excinfo:
         call()
-    assert words in text_of(caught.value)
-    assert caught.value.diagnostics[0].help
+    assert words in text_of(excinfo.value)
+    assert excinfo.value.diagnostics[0].help
 
 
 def _tile(dtype: PtxType, shape: tuple[int, ...]) -> Any:
     return smem.wgmma_tile(dtype, shape, name="tile")
 
 
-MISTAKES: list[tuple[str, Callable[[Some], Any], str, str]] = [
+MISTAKES: list[tuple[str, Callable[[Operands], Any], str, str]] = [
     ("columns", lambda x: T.alloc(x.t, 96), "PTX0818", "allocate 128"),
     ("too many columns", lambda x: T.dealloc(x.t, 1024), "PTX0818", "allocate 512"),
     ("group", lambda x: T.shift(x.t, cta_group=3), "PTX0818", "1 or 2"),
@@ -297,18 +297,18 @@ MISTAKES: list[tuple[str, Callable[[Some], Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("call", "rule", "words"), [case[1:] for case in MISTAKES], ids=[case[0] for case in MISTAKES])
-def test_a_mistake_is_an_error_at_its_line(call: Callable[[Some], Any], rule: str, words: str) -> None:
-    mistaken(lambda: call(Some()), rule, words, arch="sm_100a")
+def test_a_mistake_is_an_error_at_its_line(call: Callable[[Operands], Any], rule: str, words: str) -> None:
+    assert_mistake(lambda: call(Operands()), rule, words, arch="sm_100a")
 
 
 def test_registers_of_another_kernel_are_refused() -> None:
-    kept: list[Any] = []
+    registers: list[Any] = []
 
-    def other() -> None:
-        kept.append(reg.alloc(u32))
+    def owner() -> None:
+        registers.append(reg.alloc(u32))
 
-    traced(other).ptx()
-    mistaken(lambda: T.shift(kept[0]), "PTX0802", "other", arch="sm_100a")
+    make_kernel(owner).ptx()
+    assert_mistake(lambda: T.shift(registers[0]), "PTX0802", "owner", arch="sm_100a")
 
 
 def test_products_step_along_k() -> None:
@@ -328,7 +328,7 @@ def test_products_step_along_k() -> None:
     ]
 
 
-STEPS: list[tuple[Callable[[Some], None], str]] = [
+STEPS: list[tuple[Callable[[Operands], None], str]] = [
     (lambda x: T.mma(x.t, x.d, x.d, 7, b_k_offset=3), "a multiple of 16 bytes, found 3"),
     (lambda x: T.mma(x.t, x.t, x.d, 7, a_is_tmem=True, a_k_offset=16), "tensor memory"),
     (lambda x: T.mma(x.t, smem.wgmma_tile(bf16, (128, 64)), x.d, 7, a_k_offset=16384), "64 elements along K"),
@@ -336,8 +336,8 @@ STEPS: list[tuple[Callable[[Some], None], str]] = [
 
 
 @pytest.mark.parametrize(("wrong", "words"), STEPS)
-def test_a_step_along_k_that_no_descriptor_takes_is_refused(wrong: Callable[[Some], None], words: str) -> None:
-    mistaken(lambda: wrong(Some()), "PTX0818", words, arch="sm_100a")
+def test_a_step_along_k_that_no_descriptor_takes_is_refused(wrong: Callable[[Operands], None], words: str) -> None:
+    assert_mistake(lambda: wrong(Operands()), "PTX0818", words, arch="sm_100a")
 
 
 def wrong_type(value: Any) -> Any:
@@ -345,7 +345,7 @@ def wrong_type(value: Any) -> Any:
     return value
 
 
-BY_HAND: list[tuple[Callable[[Some], Any], str]] = [
+BY_HAND: list[tuple[Callable[[Operands], Any], str]] = [
     (lambda x: T.descriptor(x.t, stride_bytes=100), "`stride_bytes` must be a multiple of 16 bytes below 262,144"),
     (lambda x: T.descriptor(x.t, stride_bytes=wrong_type(x.t)), "`stride_bytes` must be a multiple of 16 bytes"),
     (lambda x: T.descriptor(x.t, stride_bytes=1024, leading_bytes=8), "`leading_bytes` must be a multiple of 16 bytes"),
@@ -360,5 +360,5 @@ BY_HAND: list[tuple[Callable[[Some], Any], str]] = [
 
 
 @pytest.mark.parametrize(("wrong", "words"), BY_HAND)
-def test_a_descriptor_says_which_argument_is_wrong_and_its_unit(wrong: Callable[[Some], Any], words: str) -> None:
-    mistaken(lambda: wrong(Some()), "PTX0818", words, arch="sm_100a")
+def test_a_descriptor_says_which_argument_is_wrong_and_its_unit(wrong: Callable[[Operands], Any], words: str) -> None:
+    assert_mistake(lambda: wrong(Operands()), "PTX0818", words, arch="sm_100a")

@@ -71,16 +71,16 @@ def _name(value: object) -> str:
     return getattr(value, "__qualname__", type(value).__name__) if callable(value) else str(value)
 
 
-@pytest.mark.parametrize(("wrapper", "wanted"), INTERFACE, ids=[_name(wrapper) for wrapper, _ in INTERFACE])
-def test_a_wrapper_has_the_signature_of_the_interface(wrapper: Callable[..., Any], wanted: str) -> None:
-    expected = inspect.signature(eval(f"lambda {wanted}: 0")).parameters
-    found = inspect.signature(wrapper).parameters
-    assert [name for name in found if name in expected] == list(expected)
+@pytest.mark.parametrize(("wrapper", "signature"), INTERFACE, ids=[_name(wrapper) for wrapper, _ in INTERFACE])
+def test_a_wrapper_has_the_signature_of_the_interface(wrapper: Callable[..., Any], signature: str) -> None:
+    expected = inspect.signature(eval(f"lambda {signature}: 0")).parameters
+    parameters = inspect.signature(wrapper).parameters
+    assert [name for name in parameters if name in expected] == list(expected)
     for name, parameter in expected.items():
-        assert (found[name].kind, found[name].default) == (parameter.kind, parameter.default), name
-    for name in set(found) - set(expected):
-        assert found[name].default is not inspect.Parameter.empty, f"{name} is new and must have a default"
-        assert found[name].kind is inspect.Parameter.KEYWORD_ONLY, name
+        assert (parameters[name].kind, parameters[name].default) == (parameter.kind, parameter.default), name
+    for name in set(parameters) - set(expected):
+        assert parameters[name].default is not inspect.Parameter.empty, f"{name} is new and must have a default"
+        assert parameters[name].kind is inspect.Parameter.KEYWORD_ONLY, name
 
 
 def test_the_constants_of_the_interface() -> None:

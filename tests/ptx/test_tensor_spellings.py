@@ -13,7 +13,7 @@ from pyptx.dsl.rewrite import iterate_instructions
 from pyptx.ir import Function
 from pyptx.isa import lookup
 from pyptx.isa.targets import ASSEMBLED
-from tests.dsl.tracing import accepted, traced
+from tests.dsl.tracing import assert_accepted, make_kernel
 from tests.ptx.tensor_calls import ROWS, Call, Registers, call_of, calls
 
 NOT_WRAPPED = {
@@ -24,53 +24,55 @@ NOT_WRAPPED = {
 
 
 @cache
-def everything() -> dict[str, list[Call]]:
+def group_by_target() -> dict[str, list[Call]]:
     """Return the calls by target."""
-    found: dict[str, list[Call]] = defaultdict(list)
+    by_target: dict[str, list[Call]] = defaultdict(list)
     for call in calls():
         for name in call.targets:
-            found[name].append(call)
-    return dict(found)
+            by_target[name].append(call)
+    return dict(by_target)
 
 
-def body_of(made: Sequence[Call]) -> Callable[[], None]:
+def body_of(group: Sequence[Call]) -> Callable[[], None]:
     """Return a kernel that makes these calls."""
 
     def body() -> None:
         registers = Registers()
-        for call in made:
+        for call in group:
             call.make(registers)
 
     return body
 
 
-@pytest.mark.parametrize("where", ASSEMBLED)
-def test_every_spelling_comes_out_of_its_wrapper_and_assembles(where: str) -> None:
+@pytest.mark.parametrize("target", ASSEMBLED)
+def test_every_spelling_comes_out_of_its_wrapper_and_assembles(target: str) -> None:
     groups: dict[str, list[Call]] = defaultdict(list)
-    for call in everything()[where]:
+    for call in group_by_target()[target]:
         groups[call.group].append(call)
-    for made in groups.values():
-        kernel = traced(body_of(made), arch=where, version=(9, 5))
+    for group in groups.values():
+        kernel = make_kernel(body_of(group), arch=target, version=(9, 5))
         module = kernel.module()
-        written = [s for part in module.directives if isinstance(part, Function) for s in part.body]
-        found = [".".join((i.opcode, *(word[1:] for word in i.modifiers))) for i in iterate_instructions(written)]
-        assert found == [call.spelling for call in made] + ["ret"]
-        accepted(kernel.ptx())
-    sys.stdout.write(f"{where}: {sum(map(len, groups.values()))} wrapper calls, none refused by pyptx or ptxas\n")
+        statements = [s for part in module.directives if isinstance(part, Function) for s in part.body]
+        emissions = [
+            ".".join((i.opcode, *(word[1:] for word in i.modifiers))) for i in iterate_instructions(statements)
+        ]
+        assert emissions == [call.spelling for call in group] + ["ret"]
+        assert_accepted(kernel.ptx())
+    sys.stdout.write(f"{target}: {sum(map(len, groups.values()))} wrapper calls, none refused by pyptx or ptxas\n")
 
 
 def test_what_has_no_wrapper_is_listed() -> None:
     missing: set[str] = set()
     for row in ROWS:
-        for bound in lookup.spellings(row):
-            match = lookup.match_of(row, bound)
+        for binding in lookup.spellings(row):
+            match = lookup.match_of(row, binding)
             if all(call_of(match, signature) is None for signature in match.signatures):
                 missing.add(row.opcode if row.opcode == "wgmma" else ".".join((row.opcode, match.modifiers[0])))
     assert missing == set(NOT_WRAPPED)
 
 
 def test_all_of_the_table_is_tried() -> None:
-    tried = [call for made in everything().values() for call in made]
-    spellings = {call.spelling for call in tried}
-    sys.stdout.write(f"{len(spellings)} spellings, {len(tried)} calls on {len(everything())} targets\n")
-    assert len(tried) > 30_000
+    all_calls = [call for target_calls in group_by_target().values() for call in target_calls]
+    spellings = {call.spelling for call in all_calls}
+    sys.stdout.write(f"{len(spellings)} spellings, {len(all_calls)} calls on {len(group_by_target())} targets\n")
+    assert len(all_calls) > 30_000

@@ -33,8 +33,8 @@ def _functions() -> Iterator[tuple[str, Callable[..., Any]]]:
 
 
 FUNCTIONS = [
-    (where, function, names)
-    for where, function in _functions()
+    (site, function, names)
+    for site, function in _functions()
     if (names := [name for name in inspect.signature(function).parameters if _NAMES.search(name)])
 ]
 

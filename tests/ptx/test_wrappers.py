@@ -13,10 +13,10 @@ from pyptx import PtxError, kernel, ptx, reg, smem
 from pyptx.ir import operands
 from pyptx.isa.computations import computations
 from pyptx.types import b16, b32, b64, bf16, bf16x2, f16, f16x2, f32, f64, pred, s32, u8, u16, u32, u64
-from tests.dsl.tracing import code, refused, text_of, traced
+from tests.dsl.tracing import assert_rejected, code, make_kernel, text_of
 
 
-class Some:
+class Operands:
     """Registers of each kind, made in the order that gives them the names in the tests."""
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class Some:
         self.fd = reg.alloc(f64)
 
 
-CASES: list[tuple[Callable[[Some], Any], str]] = [
+CASES: list[tuple[Callable[[Operands], Any], str]] = [
     (lambda x: ptx.add(u32, x.r, 1), "add.u32 %r1, %r0, 1;"),
     (lambda x: ptx.add(b32, x.r, 1, pred=x.p), "@%p0 add.u32 %r1, %r0, 1;"),
     (lambda x: ptx.sub(u32, b=x.r, a=5), "sub.u32 %r1, 5, %r0;"),
@@ -109,9 +109,9 @@ CASES: list[tuple[Callable[[Some], Any], str]] = [
 
 
 @pytest.mark.parametrize(("call", "expected"), CASES, ids=[expected for _, expected in CASES])
-def test_a_wrapper_emits_exactly_its_instruction(call: Callable[[Some], Any], expected: str) -> None:
+def test_a_wrapper_emits_exactly_its_instruction(call: Callable[[Operands], Any], expected: str) -> None:
     def body() -> None:
-        call(Some())
+        call(Operands())
 
     assert code(body) == [expected]
 
@@ -179,7 +179,7 @@ def test_variables_of_every_space() -> None:
         ptx.var("global", u32, "counter", linking="visible")
         ptx.inst.atom.global_.add.u32(x, ptx.addr("counter"), 1)
 
-    text = traced(body).ptx()
+    text = make_kernel(body).ptx()
     assert code(body)
     assert ".extern .shared .align 16 .u16 dynamic[];" in text.split(".visible .entry")[0]
     assert ".local .align 16 .u32 my_local[4];" in text
@@ -225,34 +225,34 @@ def test_a_number_is_an_absolute_address() -> None:
 
 
 def test_a_wrapper_is_there_for_each_computation() -> None:
-    written = {name for name in ptx.__all__ if name.rstrip("_") in computations()}
-    assert {name.rstrip("_") for name in written} == set(computations())
-    assert all(str(inspect.signature(getattr(ptx, name))).startswith("(") for name in written)
+    names = {name for name in ptx.__all__ if name.rstrip("_") in computations()}
+    assert {name.rstrip("_") for name in names} == set(computations())
+    assert all(str(inspect.signature(getattr(ptx, name))).startswith("(") for name in names)
 
 
 def test_arguments_that_an_instruction_does_not_have() -> None:
-    untyped: Any = ptx
+    loose_ptx: Any = ptx
 
-    def unknown() -> None:
-        untyped.add(u32, reg.alloc(u32), 1, saturate=True)  # here
+    def add_with_unknown() -> None:
+        loose_ptx.add(u32, reg.alloc(u32), 1, saturate=True)  # here
 
-    def twice() -> None:
-        untyped.add(u32, reg.alloc(u32), 1, a=1)  # here
+    def add_twice() -> None:
+        loose_ptx.add(u32, reg.alloc(u32), 1, a=1)  # here
 
     def missing() -> None:
-        untyped.add(u32, reg.alloc(u32))  # here
+        loose_ptx.add(u32, reg.alloc(u32))  # here
 
     def no_word() -> None:
-        untyped.add(f32, reg.alloc(f32), 1, rounding=1)  # here
+        loose_ptx.add(f32, reg.alloc(f32), 1, rounding=1)  # here
 
     def wrong_type() -> None:
         ptx.abs(u32, reg.alloc(u32))  # here
 
-    refused(unknown, "PTX0818", "no operand `saturate`", "dst, a, b", "rounding, ftz, sat")
-    refused(twice, "PTX0818", "no operand `a`")
-    refused(missing, "PTX0201", "takes 3 operands")
-    refused(no_word, "PTX0818", "`rounding` of `ptx.add` must be a string", "use one of 'rn', 'rz', 'rm', 'rp'")
-    refused(wrong_type, "PTX0102", ".s32")
+    assert_rejected(add_with_unknown, "PTX0818", "no operand `saturate`", "dst, a, b", "rounding, ftz, sat")
+    assert_rejected(add_twice, "PTX0818", "no operand `a`")
+    assert_rejected(missing, "PTX0201", "takes 3 operands")
+    assert_rejected(no_word, "PTX0818", "`rounding` of `ptx.add` must be a string", "use one of 'rn', 'rz', 'rm', 'rp'")
+    assert_rejected(wrong_type, "PTX0102", ".s32")
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,7 @@ def test_a_name_that_ptx_does_not_have_names_what_it_has(name: str, instead: str
     assert not hasattr(ptx, "nothing")
 
 
-MISTAKES: list[tuple[Callable[[Some], Any], str, tuple[str, ...]]] = [
+MISTAKES: list[tuple[Callable[[Operands], Any], str, tuple[str, ...]]] = [
     (lambda x: ptx.sin(f32, x.rd), "PTX0203", ("found `%rd0`",)),
     (
         lambda x: ptx.rcp(f32, x.f, approx=True, rounding="rn"),
@@ -288,16 +288,16 @@ def test_a_wrong_computation_is_reported_at_its_line(index: int) -> None:
     call, rule, words = MISTAKES[index]
 
     def body() -> None:
-        call(Some())
+        call(Operands())
 
-    with pytest.raises(PtxError) as caught:
-        traced(body).ptx()
-    found = caught.value.diagnostics[0]
-    assert (found.code, getattr(found.origin, "file", "")) == (rule, __file__)
-    assert all(word in text_of(caught.value) for word in words)
+    with pytest.raises(PtxError) as excinfo:
+        make_kernel(body).ptx()
+    finding = excinfo.value.diagnostics[0]
+    assert (finding.code, getattr(finding.origin, "file", "")) == (rule, __file__)
+    assert all(word in text_of(excinfo.value) for word in words)
 
 
-NAMED: tuple[Callable[[Some, Any], Any], ...] = (
+NAMED: tuple[Callable[[Operands, Any], Any], ...] = (
     lambda x, t: ptx.mov(t(f32), x.f, 1),
     lambda x, t: ptx.bitcast(t(u32), x.f),
     lambda x, t: ptx.add(t(s32), x.r, x.r, 1),
@@ -342,9 +342,11 @@ NAMED: tuple[Callable[[Some, Any], Any], ...] = (
 def test_a_type_is_given_itself_or_by_its_name(index: int) -> None:
     def text(spell: Callable[[Any], Any]) -> list[str]:
         def body() -> None:
-            NAMED[index](Some(), spell)
+            NAMED[index](Operands(), spell)
 
-        lines = traced(body, arch="sm_90a", version=(8, 6), raw_params=[("u32", "n")], block=128).ptx().splitlines()
+        lines = (
+            make_kernel(body, arch="sm_90a", version=(8, 6), raw_params=[("u32", "n")], block=128).ptx().splitlines()
+        )
         return [line for line in lines if not line.strip().startswith("//")]
 
     assert text(lambda dtype: dtype) == text(lambda dtype: dtype.name) == text(lambda dtype: f".{dtype.name}")
@@ -360,4 +362,4 @@ def test_a_name_that_is_no_type_is_refused() -> None:
         x = reg.alloc(u32)
         ptx.add("u31", x, x, 1)  # here
 
-    refused(body, "PTX0818", "u31", "pyptx.types")
+    assert_rejected(body, "PTX0818", "u31", "pyptx.types")

@@ -28,7 +28,7 @@ def blocks(n: int) -> tuple[int]:
     in_specs=[Tile("n", f32), Tile("n", f32)], out_specs=[Tile("n", f32)], grid=blocks,
     block=(128, 1, 1), raw_params=[("f32", "scale")],
 )  # fmt: skip
-def scaled_sum(a: Any, b: Any, c: Any) -> None:
+def add_scaled(a: Any, b: Any, c: Any) -> None:
     """c = a + scale * b"""
     pa, pb, pc = ptx.global_ptrs(a, b, c)
     i = ptx.special.tid.x() + ptx.special.ctaid.x() * 128
@@ -43,15 +43,15 @@ def scaled_sum(a: Any, b: Any, c: Any) -> None:
 
 
 @kernel(in_specs=[Tile(32, s32)], out_specs=[Tile(32, s32), Tile(1, s32)], grid=(1,), block=(32, 1, 1))
-def reversed_and_count(a: Any, b: Any, count: Any, *, step: int = 1) -> None:
+def reverse_and_count(a: Any, b: Any, count: Any, *, step: int = 1) -> None:
     """b = a reversed + step; count = 32"""
     pa, pb, pc = ptx.global_ptrs(a, b, count)
     lane = ptx.special.laneid()
-    here, there, x = reg.scalar(u64), reg.scalar(u64), reg.scalar(s32)
-    ptx.inst.mul.wide.u32(here, lane, 4)
-    ptx.inst.sub.s64(there, 124, here)
-    ptx.ld(s32, x, ptx.addr(pa, here))
-    ptx.st(s32, ptx.addr(pb, there), x + step)
+    forward, backward, x = reg.scalar(u64), reg.scalar(u64), reg.scalar(s32)
+    ptx.inst.mul.wide.u32(forward, lane, 4)
+    ptx.inst.sub.s64(backward, 124, forward)
+    ptx.ld(s32, x, ptx.addr(pa, forward))
+    ptx.st(s32, ptx.addr(pb, backward), x + step)
     with ptx.if_(lane == 0):
         ptx.st(s32, ptx.addr(pc), 0)
     ptx.bar.sync(0)
@@ -75,41 +75,41 @@ def tensor_copy(a: Any, b: Any) -> None:
         ptx.mbarrier.arrive_expect_tx(full[0], 16 * 32 * 4)
         ptx.cp.async_.bulk.tensor_2d(dst=tile, src=a.tma_desc(), coord=(0, 0), mbar=full[0])
     ptx.mbarrier.wait(full[0], 0)
-    offset, x, at = reg.scalar(u64), reg.scalar(f32), reg.scalar(u32)
+    offset, x, address = reg.scalar(u64), reg.scalar(f32), reg.scalar(u32)
     for row in range(16):
-        ptx.inst.mad.lo.u32(at, lane, 4, row * 128)
-        ptx.inst.cvt.u64.u32(offset, at)
-        where = reg.from_(tile.name, u32) + at
-        ptx.inst.ld.shared.f32(x, ptx.addr(where))
+        ptx.inst.mad.lo.u32(address, lane, 4, row * 128)
+        ptx.inst.cvt.u64.u32(offset, address)
+        element_address = reg.from_(tile.name, u32) + address
+        ptx.inst.ld.shared.f32(x, ptx.addr(element_address))
         ptx.st(f32, ptx.addr(out, offset), x)
     ptx.ret()
 
 
 def test_outputs_are_allocated_and_returned() -> None:
-    made = scaled_sum(A, B, scale=2.0)
-    assert made.dtype == np.float32
-    assert np.array_equal(made, A + np.float32(2) * B)
+    result = add_scaled(A, B, scale=2.0)
+    assert result.dtype == np.float32
+    assert np.array_equal(result, A + np.float32(2) * B)
 
 
 def test_outputs_may_be_given() -> None:
     out = np.full(1000, 7, np.float32)
-    assert scaled_sum(A, B, scale=0.0, out=out) is out
+    assert add_scaled(A, B, scale=0.0, out=out) is out
     assert np.array_equal(out, A)
 
 
-def test_another_size_is_another_specialisation() -> None:
-    assert np.array_equal(scaled_sum(A[:130].copy(), B[:130].copy(), scale=1.0), A[:130] + B[:130])
+def test_another_size_is_another_specialization() -> None:
+    assert np.array_equal(add_scaled(A[:130].copy(), B[:130].copy(), scale=1.0), A[:130] + B[:130])
 
 
 def test_several_outputs_are_a_tuple_and_templates_are_keywords() -> None:
     data = np.arange(32, dtype=np.int32)
-    back, count = reversed_and_count(data, step=5)
-    assert np.array_equal(back, data[::-1] + 5)
+    reversal, count = reverse_and_count(data, step=5)
+    assert np.array_equal(reversal, data[::-1] + 5)
     assert count.tolist() == [32]
 
 
 def test_simulate_counts_instructions() -> None:
-    result = scaled_sum.simulate(A, B, scale=1.0)
+    result = add_scaled.simulate(A, B, scale=1.0)
     assert result.stats.lanes == 1024
     assert np.array_equal(result.outputs["c"], A + B)
 
@@ -131,15 +131,15 @@ def test_a_tensor_map_is_made_of_the_array() -> None:
     ],
 )
 def test_arrays_that_do_not_fit_are_named(arrays: tuple[Any, ...], message: str) -> None:
-    with pytest.raises(PtxError) as caught:
-        scaled_sum(*arrays, scale=1.0)
-    assert message in text_of(caught.value)
+    with pytest.raises(PtxError) as excinfo:
+        add_scaled(*arrays, scale=1.0)
+    assert message in text_of(excinfo.value)
 
 
 def test_elements_that_are_not_aligned_are_refused() -> None:
     odd = np.frombuffer(bytes(4001), np.uint8)[1:].view(np.float32)
     with pytest.raises(PtxError, match="`b`: expected elements aligned to 4 bytes"):
-        scaled_sum(A, odd, scale=1.0)
+        add_scaled(A, odd, scale=1.0)
 
 
 class CudaArray:
@@ -161,42 +161,42 @@ class DlpackArray:
 @pytest.mark.parametrize("array", [CudaArray(), DlpackArray()])
 def test_memory_of_a_gpu_is_named(array: Any) -> None:
     with pytest.raises(PtxError, match=f"`b`: expected an array, found {type(array).__name__} in GPU memory"):
-        scaled_sum(A, array, scale=1.0)
+        add_scaled(A, array, scale=1.0)
     with pytest.raises(PtxError, match=f"`x`: expected an array, found {type(array).__name__} in GPU memory"):
         scale_in_place(grid=(1,), args=[array, 3.0])
 
 
 def test_a_call_warns_of_what_is_probably_not_meant() -> None:
     @kernel(in_specs=[Tile("n", f32)], out_specs=[Tile("n", f32)], grid=(1,), block=(1, 1, 1))
-    def lost(x: Any, y: Any) -> None:
+    def accumulate(x: Any, y: Any) -> None:
         total = reg.scalar(f32, 0)
         for _ in ptx.range_(0, 4):
             total = total + 1.0
         (py,) = ptx.global_ptrs(y)
         ptx.st(f32, ptx.addr(py), total)
 
-    for run in (lost, lost.simulate, lost.stream_launch):
-        with pytest.warns(UserWarning, match=r"test_calls\.py:\d+: warning\[PTX0831\].*`total \+= …`") as caught:
+    for run in (accumulate, accumulate.simulate, accumulate.stream_launch):
+        with pytest.warns(UserWarning, match=r"test_calls\.py:\d+: warning\[PTX0831\].*`total \+= …`") as records:
             run(A[:1])
-        assert caught[0].filename == __file__
+        assert records[0].filename == __file__
 
 
 def test_a_grid_and_an_output_name_the_dimensions_that_they_lack() -> None:
     def of(grid: Any, out: Tile) -> Any:
         @kernel(in_specs=[Tile("m", f32)], out_specs=[out], grid=grid, block=(32, 1, 1))
-        def nothing(x: Any, y: Any) -> None:
+        def do_nothing(x: Any, y: Any) -> None:
             ptx.ret()
 
-        return nothing
+        return do_nothing
 
-    def named(m: int, k: int) -> tuple[int, int]:
+    def bind_dimensions(m: int, k: int) -> tuple[int, int]:
         return m, k
 
     def small(m: int) -> tuple[int]:
         return (m // 1024,)
 
     for grid, out, words in (
-        (named, Tile("m", f32), "does not accept the dimensions m: missing a required argument: 'k'"),
+        (bind_dimensions, Tile("m", f32), "does not accept the dimensions m: missing a required argument: 'k'"),
         (small, Tile("m", f32), f"the grid for m={len(A)}: expected one to three positive integers, found (0,)"),
         ((1,), Tile("q", f32), "`y`: its dimension q does not occur in any input"),
     ):
@@ -207,7 +207,7 @@ def test_a_grid_and_an_output_name_the_dimensions_that_they_lack() -> None:
 @pytest.mark.parametrize("grid", [(0,), (1, 2, 3, 4), (1.5,), "ab"])
 def test_a_grid_is_positive_integers(grid: Any) -> None:
     with pytest.raises(PtxError, match="one to three positive integers"):
-        scaled_sum(A, B, scale=1.0, grid=grid)
+        add_scaled(A, B, scale=1.0, grid=grid)
 
 
 @pytest.mark.parametrize(
@@ -219,19 +219,19 @@ def test_a_grid_is_positive_integers(grid: Any) -> None:
     ],
 )
 def test_keywords_that_do_not_fit_are_named(keywords: dict[str, Any], message: str) -> None:
-    with pytest.raises(PtxError) as caught:
-        scaled_sum(A, B, **keywords)
-    assert message in text_of(caught.value)
+    with pytest.raises(PtxError) as excinfo:
+        add_scaled(A, B, **keywords)
+    assert message in text_of(excinfo.value)
 
 
 def test_a_kernel_without_a_grid_says_so() -> None:
     @kernel(block=(32, 1, 1))
-    def nothing() -> None:
+    def do_nothing() -> None:
         ptx.ret()
 
     with pytest.raises(PtxError, match="has no grid"):
-        nothing()
-    assert nothing(grid=(1,)) == ()
+        do_nothing()
+    assert do_nothing(grid=(1,)) == ()
 
 
 @kernel(raw_params=[("u64", "x"), ("f32", "scale")], block=(8, 1, 1))
@@ -239,21 +239,21 @@ def scale_in_place() -> None:
     """x *= scale"""
     offset, value = reg.scalar(u64), reg.scalar(f32)
     ptx.inst.mul.wide.u32(offset, ptx.special.tid.x(), 4)
-    at = ptx.addr(ptx.param(u64, "x"), offset)
-    ptx.ld(f32, value, at)
-    ptx.st(f32, at, value * ptx.param(f32, "scale"))
+    address = ptx.addr(ptx.param(u64, "x"), offset)
+    ptx.ld(f32, value, address)
+    ptx.st(f32, address, value * ptx.param(f32, "scale"))
 
 
 @pytest.mark.parametrize("step", [-1, -3, -5])
 @pytest.mark.parametrize(("start", "stop"), [(10, 0), (9, 0), (10, 2), (7, 7), (3, 9), (1, 0), (2**32 - 1, 2**32 - 7)])
 def test_counting_down_without_a_sign_ends_where_python_does(start: int, stop: int, step: int) -> None:
     @kernel(raw_params=[("u32", "start"), ("u32", "stop")], out_specs=[Tile(16, u32), Tile(1, u32)], grid=(1,))
-    def count(seen: Any, rounds: Any) -> None:
-        at, n = reg.scalar(u64), reg.scalar(u32, 0)
-        values, total = ptx.global_ptrs(seen, rounds)
+    def count(output: Any, rounds: Any) -> None:
+        address, n = reg.scalar(u64), reg.scalar(u32, 0)
+        values, total = ptx.global_ptrs(output, rounds)
         for i in ptx.range_(ptx.param(u32, "start"), ptx.param(u32, "stop"), step):
-            ptx.inst.mul.wide.u32(at, n, 4)
-            ptx.st(u32, ptx.addr(values, at), i)
+            ptx.inst.mul.wide.u32(address, n, 4)
+            ptx.st(u32, ptx.addr(values, address), i)
             ptx.add(u32, n, n, 1)
         ptx.st(u32, total, n)
 
@@ -292,24 +292,24 @@ def test_a_raw_parameter_behind_an_option_of_the_call_is_passed_in_a_list() -> N
     assert store.simulate(args=[3]).outputs["y"][0] == store(seed=3)[0] == 3
 
     @kernel(raw_params=[("u32", "out")], out_specs=[Tile(1, u32)], grid=(1,))
-    def hidden(y: Any) -> None:
+    def store_parameter(y: Any) -> None:
         ptx.st(u32, ptx.global_ptrs(y)[0], ptx.param(u32, "out"))
 
     with pytest.raises(PtxError, match=r"PTX1001.*`out=` is an option of the call"):
-        hidden(out=np.zeros(1, np.uint32))
-    assert hidden(args=[3])[0] == 3
+        store_parameter(out=np.zeros(1, np.uint32))
+    assert store_parameter(args=[3])[0] == 3
 
 
 def test_a_masked_array_is_refused() -> None:
     with pytest.raises(PtxError, match=r"`b`: expected an array without a mask, .* use x\.filled\(value\)"):
-        scaled_sum(A, np.ma.masked_less(B, 0), scale=1.0)
+        add_scaled(A, np.ma.masked_less(B, 0), scale=1.0)
 
 
 def test_a_read_only_output_is_refused() -> None:
-    frozen = np.zeros(1000, np.float32)
-    frozen.flags.writeable = False
+    read_only = np.zeros(1000, np.float32)
+    read_only.flags.writeable = False
     with pytest.raises(PtxError, match="`c`: expected a writable array, found a read-only one"):
-        scaled_sum(A, B, out=frozen, scale=1.0)
+        add_scaled(A, B, out=read_only, scale=1.0)
 
 
 @kernel(arch="sm_90", in_specs=[Tile("n", f32)], out_specs=[Tile("n", f32)], grid=blocks, block=(128, 1, 1))
@@ -321,8 +321,8 @@ def plus_one(x: Any, y: Any, *, waits: bool = True) -> None:
     if waits:
         ptx.griddepcontrol.wait()
     with ptx.if_(i < x.shape[0]):
-        at = i * 4
-        ptx.st(f32, ptx.addr(py, at), ptx.ld(f32, ptx.addr(px, at)) + 1.0)
+        address = i * 4
+        ptx.st(f32, ptx.addr(py, address), ptx.ld(f32, ptx.addr(px, address)) + 1.0)
 
 
 @pytest.mark.parametrize("schedule", ["eager", "lazy", "random"])
@@ -330,7 +330,7 @@ def test_kernels_overlap_in_a_stream(schedule: str) -> None:
     y, z = np.zeros(1000, np.float32), np.zeros(1000, np.float32)
 
     def launches(waits: bool) -> list[sim.Launch]:
-        first = scaled_sum.stream_launch(A, B, out=y, scale=2.0, label="sum")
+        first = add_scaled.stream_launch(A, B, out=y, scale=2.0, label="sum")
         assert (first.programmatic, first.label) == (False, "sum")
         return [first, plus_one.stream_launch(y, out=z, waits=waits, programmatic=True)]
 
@@ -344,9 +344,9 @@ def test_kernels_overlap_in_a_stream(schedule: str) -> None:
 
 def test_a_launch_for_a_stream_is_checked_as_a_call_is() -> None:
     with pytest.raises(PtxError, match="scale"):
-        sim.stream([scaled_sum.stream_launch(A, B)])
+        sim.stream([add_scaled.stream_launch(A, B)])
     with pytest.raises(PtxError, match=r"\bb\b"):
-        scaled_sum.stream_launch(A, B[:10], scale=1.0)
+        add_scaled.stream_launch(A, B[:10], scale=1.0)
 
 
 def test_a_call_shows_the_warnings_of_its_run_at_the_line_that_calls() -> None:
@@ -356,11 +356,11 @@ def test_a_call_shows_the_warnings_of_its_run_at_the_line_that_calls() -> None:
     def half(a: Any, b: Any) -> None:
         ptx.st(s32, ptx.addr(ptx.global_ptrs(a, b)[1], ptx.special.tid.x() * 4), 1)
 
-    with pytest.warns(HazardWarning, match=r"PTX0998.*`b`: 16 of 48, the first at \[32\]; let the") as shown:
+    with pytest.warns(HazardWarning, match=r"PTX0998.*`b`: 16 of 48, the first at \[32\]; let the") as records:
         half(first)
-    assert [Path(one.filename).name for one in shown] == ["test_calls.py"]
-    with warnings.catch_warnings(record=True, action="default") as shown:
+    assert [Path(record.filename).name for record in records] == ["test_calls.py"]
+    with warnings.catch_warnings(record=True, action="default") as records:
         for _ in range(3):
             half(first)
-    assert len(shown) == 1
+    assert len(records) == 1
     half(first, out=np.zeros(48, np.int32))

@@ -49,15 +49,15 @@ def test_a_tracer_has_no_values() -> None:
 
 
 def test_a_deleted_array_is_refused() -> None:
-    gone = jnp.arange(32.0) + 1
-    gone.delete()
+    deleted_array = jnp.arange(32.0) + 1
+    deleted_array.delete()
     with pytest.raises(PtxError, match=r"`y`: .*donated or deleted"):
-        product(X, gone)
+        product(X, deleted_array)
 
 
 def test_wide_types_need_their_switch() -> None:
     @kernel(in_specs=[Tile(32, f32)], out_specs=[Tile(4, u64)], grid=(1,), block=(1, 1, 1))
-    def nothing(x: Any, y: Any) -> None: ...
+    def do_nothing(x: Any, y: Any) -> None: ...
 
     with pytest.raises(PtxError, match="a result is uint64, but JAX converts it to uint32"):
-        nothing(X)
+        do_nothing(X)

@@ -31,9 +31,9 @@ def elementwise(dtype: Any, size: int) -> Any:
     @kernel(in_specs=[Tile(32, dtype)], out_specs=[Tile(32, dtype)], grid=(1,), block=(32, 1, 1))
     def copy(x: Any, y: Any) -> None:
         px, py = ptx.global_ptrs(x, y)
-        at, value = index(size), reg.scalar(dtype)
-        ptx.ld(dtype, value, ptx.addr(px, at))
-        ptx.st(dtype, ptx.addr(py, at), value)
+        address, value = index(size), reg.scalar(dtype)
+        ptx.ld(dtype, value, ptx.addr(px, address))
+        ptx.st(dtype, ptx.addr(py, address), value)
 
     return copy
 
@@ -42,10 +42,10 @@ def elementwise(dtype: Any, size: int) -> Any:
 def product(x: Any, y: Any, z: Any, *, factor: int = 1) -> None:
     """z = factor x y"""
     px, py, pz = ptx.global_ptrs(x, y, z)
-    at, a, b = index(4), reg.scalar(f32), reg.scalar(f32)
-    ptx.ld(f32, a, ptx.addr(px, at))
-    ptx.ld(f32, b, ptx.addr(py, at))
-    ptx.st(f32, ptx.addr(pz, at), a * b * float(factor))
+    address, a, b = index(4), reg.scalar(f32), reg.scalar(f32)
+    ptx.ld(f32, a, ptx.addr(px, address))
+    ptx.ld(f32, b, ptx.addr(py, address))
+    ptx.st(f32, ptx.addr(pz, address), a * b * float(factor))
 
 
 @kernel(
@@ -55,12 +55,12 @@ def product(x: Any, y: Any, z: Any, *, factor: int = 1) -> None:
 def product_gradient(x: Any, y: Any, dz: Any, dx: Any, dy: Any, *, factor: int = 1) -> None:
     """dx = factor y dz, dy = factor x dz"""
     pointers = ptx.global_ptrs(x, y, dz, dx, dy)
-    at, values = index(4), [reg.scalar(f32) for _ in range(3)]
+    address, values = index(4), [reg.scalar(f32) for _ in range(3)]
     for value, pointer in zip(values, pointers, strict=False):
-        ptx.ld(f32, value, ptx.addr(pointer, at))
+        ptx.ld(f32, value, ptx.addr(pointer, address))
     a, b, d = values
-    ptx.st(f32, ptx.addr(pointers[3], at), b * d * float(factor))
-    ptx.st(f32, ptx.addr(pointers[4], at), a * d * float(factor))
+    ptx.st(f32, ptx.addr(pointers[3], address), b * d * float(factor))
+    ptx.st(f32, ptx.addr(pointers[4], address), a * d * float(factor))
 
 
 @pytest.mark.parametrize(("dtype", "size", "name"), [(f32, 4, "float32"), (bf16, 2, "bfloat16"),
@@ -110,9 +110,9 @@ def test_what_does_not_fit_is_named_before_anything_runs(wrong: Any, message: st
 
 
 def test_every_wrong_argument_is_in_one_message() -> None:
-    with pytest.raises(PtxError) as caught:
+    with pytest.raises(PtxError) as excinfo:
         product(X.double(), X.to("meta"), out=torch.zeros(32).half())
-    assert all(name in str(caught.value) for name in ("`x`:", "`y`:", "`z`:"))
+    assert all(name in str(excinfo.value) for name in ("`x`:", "`y`:", "`z`:"))
 
 
 def test_fake_tensors_have_no_values() -> None:
@@ -162,9 +162,9 @@ def test_torch_is_loaded_by_tensors_only() -> None:
     text = """
 import sys, numpy as np
 from pyptx import differentiable_kernel
-from tests.runtime.test_calls import A, B, scaled_sum
-scaled_sum(A, B, scale=1.0)
+from tests.runtime.test_calls import A, B, add_scaled
+add_scaled(A, B, scale=1.0)
 print([name for name in ("torch", "jax") if name in sys.modules])
 """
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
-    assert re.fullmatch(r"\[\]\n", done.stdout)
+    process = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert re.fullmatch(r"\[\]\n", process.stdout)

@@ -45,18 +45,18 @@ BODIES = {
 }
 
 
-def printed(tmp_path: Path, body: str, *words: str) -> str:
+def run_file(tmp_path: Path, body: str, *words: str) -> str:
     (tmp_path / "adds.py").write_text(HEAD.replace("{body}", body))
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200", "NO_COLOR": "1"}
-    done = subprocess.run([sys.executable, *words, "adds.py"], cwd=tmp_path, env=environment, text=True,
+    process = subprocess.run([sys.executable, *words, "adds.py"], cwd=tmp_path, env=environment, text=True,
                           capture_output=True, timeout=60, check=False)  # fmt: skip
-    assert done.returncode == 1
-    return done.stdout + done.stderr
+    assert process.returncode == 1
+    return process.stdout + process.stderr
 
 
 @pytest.mark.parametrize(("body", "code", "inside"), list(BODIES.values()), ids=list(BODIES))
 def test_a_traceback_of_python_has_the_frames_of_the_user(tmp_path: Path, body: str, code: str, inside: int) -> None:
-    text = printed(tmp_path, body)
+    text = run_file(tmp_path, body)
     frames = [line for line in text.splitlines() if line.startswith("  File ")]
     assert [frame for frame in frames if "adds.py" not in frame and "diagnostics.py" not in frame] == []
     assert len(frames) == 3 + inside
@@ -66,11 +66,11 @@ def test_a_traceback_of_python_has_the_frames_of_the_user(tmp_path: Path, body: 
 
 @pytest.mark.parametrize(("body", "code", "inside"), list(BODIES.values()), ids=list(BODIES))
 def test_pytest_shows_the_test_and_the_finding(tmp_path: Path, body: str, code: str, inside: int) -> None:
-    text = printed(tmp_path, body, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider")
-    shown = text.partition("= FAILURES =")[2].partition("= short test summary")[0].splitlines()
-    assert [line for line in shown if "pyptx/" in line] == []
-    assert len([line for line in shown if f"error[{code}" in line]) == 1
-    assert len(shown) < 24 + 10 * inside
+    text = run_file(tmp_path, body, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider")
+    lines = text.partition("= FAILURES =")[2].partition("= short test summary")[0].splitlines()
+    assert [line for line in lines if "pyptx/" in line] == []
+    assert len([line for line in lines if f"error[{code}" in line]) == 1
+    assert len(lines) < 24 + 10 * inside
 
 
 ENDLESS = """count = reg.scalar(u32, 0)
@@ -96,14 +96,14 @@ def test_control_c_shows_the_frames_of_the_user(tmp_path: Path) -> None:
     head = HEAD.replace("\n\ndef test_adds():\n", ALARM)
     (tmp_path / "adds.py").write_text(head.replace("{body}", ENDLESS))
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "adds.py"], cwd=tmp_path, env=environment, text=True, capture_output=True,
+    process = subprocess.run([sys.executable, "adds.py"], cwd=tmp_path, env=environment, text=True, capture_output=True,
                           timeout=60, check=False)  # fmt: skip
-    assert done.returncode == 1
-    frames = [line for line in done.stderr.splitlines() if line.startswith("  File ")]
+    assert process.returncode == 1
+    frames = [line for line in process.stderr.splitlines() if line.startswith("  File ")]
     assert len(frames) == 3
     assert [frame for frame in frames[:-1] if "adds.py" not in frame] == []
     assert "diagnostics.py" in frames[-1]
-    assert "instructions; arrays are unchanged" in done.stderr
+    assert "instructions; arrays are unchanged" in process.stderr
 
 
 @kernel(in_specs=[Tile("n", u32)], out_specs=[Tile("n", u32)], grid=(1,), block=(64, 1, 1))
@@ -112,30 +112,30 @@ def adds(x: Any, y: Any) -> None:
     ptx.red.add(u32, ptx.addr(py), reg.scalar(u32, 1))
 
 
-def _raised() -> PtxError:
-    with pytest.raises(PtxError) as caught:
+def _raise_error() -> PtxError:
+    with pytest.raises(PtxError) as excinfo:
         adds(np.zeros(64, np.uint32))
-    return caught.value
+    return excinfo.value
 
 
 def test_a_notebook_shows_the_frames_of_the_user() -> None:
-    text = "\n".join(_raised()._render_traceback_())  # pyright: ignore[reportPrivateUsage]
+    text = "\n".join(_raise_error()._render_traceback_())  # pyright: ignore[reportPrivateUsage]
     assert "test_tracebacks.py" in text
     assert f"{ROOT / 'pyptx'}{os.sep}" not in text
     assert text.count("error[PTX0913]") == 1
 
 
 def test_ipython_renders_the_frames_of_the_user_in_its_own_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: list[TracebackType] = []
+    tracebacks: list[TracebackType] = []
 
-    def structured(kind: type[BaseException], value: BaseException, frames: TracebackType) -> list[str]:
-        shown.append(frames)
+    def render_structured(kind: type[BaseException], value: BaseException, frames: TracebackType) -> list[str]:
+        tracebacks.append(frames)
         return [f"{kind.__name__} {value.args[0]}"]
 
-    shell = SimpleNamespace(InteractiveTB=SimpleNamespace(structured_traceback=structured))
+    shell = SimpleNamespace(InteractiveTB=SimpleNamespace(structured_traceback=render_structured))
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
-    error = _raised()
+    error = _raise_error()
     lines = error._render_traceback_()  # pyright: ignore[reportPrivateUsage]
     assert lines == [f"PtxError {error.args[0]}"]
-    assert {frame.filename for frame in traceback.extract_tb(shown[0])} == {__file__}
+    assert {frame.filename for frame in traceback.extract_tb(tracebacks[0])} == {__file__}
     assert hasattr(Interrupted, "_render_traceback_")

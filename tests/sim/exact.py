@@ -1,4 +1,4 @@
-"""An independent reference for rounding: exact fractions, the two neighbours in a format, and a choice between them."""
+"""An independent reference for rounding: exact fractions, the two neighbors in a format, and a choice between them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 
-def rounded(x: Fraction, precision: int, least: int, mode: str) -> Fraction:
+def round_to_precision(x: Fraction, precision: int, least: int, mode: str) -> Fraction:
     """Round a fraction to `precision` bits with exponents from `least` on, range above unlimited."""
     if x == 0:
         return x
@@ -17,30 +17,30 @@ def rounded(x: Fraction, precision: int, least: int, mode: str) -> Fraction:
     unit = Fraction(2) ** (max(exponent, least) - precision + 1)
     steps = x / unit
     low = math.floor(steps)
-    rest = steps - low
-    if rest == 0:
+    remainder = steps - low
+    if remainder == 0:
         return x
     match mode:
         case "rz":
-            chosen = low if x > 0 else low + 1
+            choice = low if x > 0 else low + 1
         case "rm":
-            chosen = low
+            choice = low
         case "rp":
-            chosen = low + 1
+            choice = low + 1
         case "rna":
-            up = rest > Fraction(1, 2) or (rest == Fraction(1, 2) and x > 0)
-            chosen = low + 1 if up else low
+            up = remainder > Fraction(1, 2) or (remainder == Fraction(1, 2) and x > 0)
+            choice = low + 1 if up else low
         case _:
-            up = rest > Fraction(1, 2) or (rest == Fraction(1, 2) and low % 2 == 1)
-            chosen = low + 1 if up else low
-    return chosen * unit
+            up = remainder > Fraction(1, 2) or (remainder == Fraction(1, 2) and low % 2 == 1)
+            choice = low + 1 if up else low
+    return choice * unit
 
 
 def as_float(x: Fraction, precision: int, least: int, greatest: float, mode: str) -> float:
     """Round to a format with infinities: what does not fit becomes infinite or the greatest value, by the mode."""
-    made = rounded(x, precision, least, mode)
-    if abs(made) <= Fraction(greatest):
-        return float(made)
+    rounded_value = round_to_precision(x, precision, least, mode)
+    if abs(rounded_value) <= Fraction(greatest):
+        return float(rounded_value)
     inward = mode == "rz" or (mode == "rm" and x > 0) or (mode == "rp" and x < 0)
     limit = greatest if inward else math.inf
     return limit if x > 0 else -limit

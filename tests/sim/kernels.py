@@ -41,14 +41,14 @@ def results(body: str, threads: int = 64, *, module: str = "", **options: Value)
     return out.tolist()
 
 
-def reported(text: str, code: str, *words: str, **options: Value) -> PtxError:
+def assert_reported(text: str, code: str, *words: str, **options: Value) -> PtxError:
     """Run a module that must be reported with a code, in words that must be there."""
-    with pytest.raises(PtxError) as caught:
+    with pytest.raises(PtxError) as excinfo:
         sim.run(parse(text), **options)
-    assert [d.code for d in caught.value.diagnostics] == [code], str(caught.value)
+    assert [d.code for d in excinfo.value.diagnostics] == [code], str(excinfo.value)
     for word in words:
-        assert word in str(caught.value)
-    return caught.value
+        assert word in str(excinfo.value)
+    return excinfo.value
 
 
 SCHEDULES = (("eager", 0), ("lazy", 0), *(("adversarial", n) for n in range(6)), ("random", 0))
@@ -57,19 +57,19 @@ SCHEDULES = (("eager", 0), ("lazy", 0), *(("adversarial", n) for n in range(6)),
 def by_schedule(text: str, *, words: int = 64, **options: Value) -> dict[tuple[str, int], list[Finding]]:
     """Run a module of one argument, zeros, under every schedule; return what checks found under each."""
     module = parse(text)
-    found: dict[tuple[str, int], list[Finding]] = {}
+    by_order: dict[tuple[str, int], list[Finding]] = {}
     for schedule, seed in SCHEDULES:
-        how: dict[str, Any] = {
+        settings: dict[str, Any] = {
             "schedule": schedule,
             "seed": seed,
             "on_hazard": "report",
             "max_steps": 200_000,
             **options,
         }
-        found[schedule, seed] = sim.run(module, args=[np.zeros(words, np.uint32)], **how).hazards
-    return found
+        by_order[schedule, seed] = sim.run(module, args=[np.zeros(words, np.uint32)], **settings).hazards
+    return by_order
 
 
-def codes(found: dict[tuple[str, int], list[Finding]]) -> set[tuple[str, ...]]:
+def codes(by_order: dict[tuple[str, int], list[Finding]]) -> set[tuple[str, ...]]:
     """Return the codes of the findings of each schedule, without repetition."""
-    return {tuple(sorted({one.rule.code for one in some})) for some in found.values()}
+    return {tuple(sorted({finding.rule.code for finding in findings})) for findings in by_order.values()}

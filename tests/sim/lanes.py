@@ -54,11 +54,11 @@ ret;
     return {name: arrays[name] for name in outputs}
 
 
-def _move(how: str, name: str, array: Array) -> str:
+def _move(opcode: str, name: str, array: Array) -> str:
     size = array.dtype.itemsize
     address = f"ld.param.u64 %__a, [p_{name}];\nmad.wide.u32 %__a, %__i, {size}, %__a;\n"
     kind = "u8" if size == 1 else _REGISTER[size]
-    return address + (f"ld.global.{kind} %{name}, [%__a];" if how == "ld" else f"st.global.{kind} [%__a], %{name};")
+    return address + (f"ld.global.{kind} %{name}, [%__a];" if opcode == "ld" else f"st.global.{kind} [%__a], %{name};")
 
 
 def integers(dtype: Value, count: int = 1000, seed: int = 0) -> Array:
@@ -67,9 +67,9 @@ def integers(dtype: Value, count: int = 1000, seed: int = 0) -> Array:
     rng = np.random.default_rng(seed)
     edges = [info.min, info.min + 1, -1 % (info.max + 1), 0, 1, 2, info.max - 1, info.max, info.max // 2]
     random = rng.integers(info.min, info.max, count - len(edges) - 100, dtype, endpoint=True)
-    made = np.concatenate([np.array(edges, dtype), rng.integers(0, 70, 100).astype(dtype), random])
-    rng.shuffle(made)
-    return made
+    values = np.concatenate([np.array(edges, dtype), rng.integers(0, 70, 100).astype(dtype), random])
+    rng.shuffle(values)
+    return values
 
 
 def floats(dtype: Value, count: int = 1000, seed: int = 0) -> Array:
@@ -80,6 +80,6 @@ def floats(dtype: Value, count: int = 1000, seed: int = 0) -> Array:
     edges = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, tiny, -tiny, tiny / 2, tiny / 4, np.finfo(dtype).max]
     bits = np.frombuffer(rng.bytes(size * (count // 2)), f"u{size}").view(dtype)
     near = rng.standard_normal(count - len(bits) - len(edges)).astype(dtype)
-    made = np.concatenate([np.array(edges, dtype), bits, near])
-    rng.shuffle(made)
-    return made
+    values = np.concatenate([np.array(edges, dtype), bits, near])
+    rng.shuffle(values)
+    return values

@@ -26,8 +26,8 @@ def callee(parameter: str = ".param .b32 a", linking: str = ".visible", result: 
     return f"{linking} .func {result} f({parameter}) {{ ret; }}\n"
 
 
-def caller(parameter: str = ".param .b32 a", declared: str = ".extern") -> str:
-    return f"{declared} .func f({parameter});\n" + kernel(f"{{ {parameter}; call f, (a); }}")
+def caller(parameter: str = ".param .b32 a", linking: str = ".extern") -> str:
+    return f"{linking} .func f({parameter});\n" + kernel(f"{{ {parameter}; call f, (a); }}")
 
 
 def reader(declaration: str) -> str:
@@ -84,9 +84,9 @@ _TEXTS: dict[str, tuple[str, ...]] = {
     "a strong function twice": (callee() + kernel(""), callee()),
     "a weak function and a strong one": (callee(linking=".weak") + kernel(""), callee()),
     "weak functions that differ": (callee(".param .b64 a", ".weak") + kernel(""), callee(linking=".weak")),
-    "a visible prototype alone": (caller(declared=".visible"), callee()),
-    "a weak prototype alone": (caller(declared=".weak"), callee()),
-    "a plain prototype alone": (caller(declared=""), callee()),
+    "a visible prototype alone": (caller(linking=".visible"), callee()),
+    "a weak prototype alone": (caller(linking=".weak"), callee()),
+    "a plain prototype alone": (caller(linking=""), callee()),
     "a prototype that is extern, and its definition": (".extern .func f();\n.visible .func f() { ret; }", kernel("")),
     "parameters, unsigned": (caller(".param .b32 a"), callee(".param .u32 a")),
     "parameters, float": (caller(".param .b32 a"), callee(".param .f32 a")),
@@ -133,21 +133,21 @@ _HEADERS = {
 PAIRS = (*_TEXTS, *_HEADERS)
 
 
-def headed(text: str, version: str = "8.0", target: str = "sm_90", size: int = 64) -> str:
+def add_header(text: str, version: str = "8.0", target: str = "sm_90", size: int = 64) -> str:
     return f".version {version}\n.target {target}\n.address_size {size}\n{text}\n"
 
 
 def module(text: str) -> Module:
     """Return a module of this text behind a header."""
-    return parse(headed(text))
+    return parse(add_header(text))
 
 
 def pair(name: str) -> list[str]:
     """Return the texts of a pair, or of more."""
     if name in _TEXTS:
-        return [headed(text) for text in _TEXTS[name]]
+        return [add_header(text) for text in _TEXTS[name]]
     first, second, _ = _HEADERS[name]
-    return [headed(reader(EXTERN), *first), headed(X, *second)]
+    return [add_header(reader(EXTERN), *first), add_header(X, *second)]
 
 
 def arch_of(name: str) -> str:
@@ -155,15 +155,15 @@ def arch_of(name: str) -> str:
     return _HEADERS[name][2] if name in _HEADERS else "sm_90"
 
 
-def accepted(texts: list[str], arch: str, capture: pytest.CaptureFixture[str]) -> bool:
+def links_with_nvjitlink(texts: list[str], arch: str, capture: pytest.CaptureFixture[str]) -> bool:
     """Say whether nvJitLink links these texts; some of its errors it only prints."""
     library: Any = import_module("cuda.bindings.nvjitlink")
     handle = library.create(1, [f"-arch={arch}"])
     capture.readouterr()
     try:
-        for at, text in enumerate(texts):
+        for index, text in enumerate(texts):
             data = text.encode()
-            library.add_data(handle, library.InputType.PTX, data, len(data), f"{at}.ptx")
+            library.add_data(handle, library.InputType.PTX, data, len(data), f"{index}.ptx")
         library.complete(handle)
     except library.nvJitLinkError:
         return False

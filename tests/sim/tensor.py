@@ -100,18 +100,18 @@ def run(
     meet = "bar.sync 0;" if ctas == 1 else "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;"
     text = _TEXT.format(
         target=target, size=size, ctas=ctas, instructions=instructions, warps=warps, meet=meet,
-        registers=", ".join(names), loads=" ".join(f"ld.global.v4.b32 {v}, [%w+{at}];" for at, v in quads),
-        stores=" ".join(f"st.global.v4.b32 [%w+{at}], {v};" for at, v in quads),
+        registers=", ".join(names), loads=" ".join(f"ld.global.v4.b32 {v}, [%w+{offset}];" for offset, v in quads),
+        stores=" ".join(f"st.global.v4.b32 [%w+{offset}], {v};" for offset, v in quads),
         multicast="" if ctas == 1 else ".multicast::cluster", mask="" if ctas == 1 else ", 3",
     )  # fmt: skip
-    made = np.ascontiguousarray(tensor).copy()
+    output = np.ascontiguousarray(tensor).copy()
     sim.run(
-        parse(text), grid=ctas * clusters, cluster=ctas, block=128, shared=size, args=[shared.copy(), made], **options
+        parse(text), grid=ctas * clusters, cluster=ctas, block=128, shared=size, args=[shared.copy(), output], **options
     )
-    return made
+    return output
 
 
-def place(image: Array, at: int, matrix: Array, mode: Swizzle, *, across: bool = False) -> int:
+def place(image: Array, start: int, matrix: Array, mode: Swizzle, *, across: bool = False) -> int:
     """Write a matrix of rows of M or N and columns of K into shared memory by the manual's canonical layouts, and
     return its descriptor. `at` is an offset from the kernel's box."""
     size, span = matrix.dtype.itemsize, mode.span or 16
@@ -126,20 +126,20 @@ def place(image: Array, at: int, matrix: Array, mode: Swizzle, *, across: bool =
         outer, inner = divmod((row if across else k) * size, span)
         low = k if across else row
         offset = outer * far + low // line * stride + low % line * span + inner
-        offset = swizzle(BOX + at + offset, mode) - BOX
+        offset = swizzle(BOX + start + offset, mode) - BOX
         image[offset : offset + size] = np.frombuffer(value.tobytes(), "u1")
     if across and not mode.span:
         leading, stride = stride, leading
-    return Tcgen05Descriptor(BOX + at, leading, stride, mode).encode()
+    return Tcgen05Descriptor(BOX + start, leading, stride, mode).encode()
 
 
-Where = Callable[[int, int], tuple[int, int, int]]
+Placement = Callable[[int, int], tuple[int, int, int]]
 
 
-def layout(name: str, n: int) -> Where:
+def layout(name: str, n: int) -> Placement:
     """Return (CTA, lane, column) of an element of D, as the manual's figures of layouts A to G draw them."""
     half, quarter = n // 2, n // 4
-    found: dict[str, Where] = {
+    placements: dict[str, Placement] = {
         "A": lambda r, c: (r // 128, r % 128, c),
         "B": lambda r, c: (r // 64, r % 64 + 64 * (c // half), c % half),
         "C": lambda r, c: (r // 64, r % 64 // 16 * 32 + r % 16, c),
@@ -148,27 +148,27 @@ def layout(name: str, n: int) -> Where:
         "F": lambda r, c: (0, r // 16 * 32 + r % 16, c),
         "G": lambda r, c: (0, r + 32 * (c // quarter), c % quarter),
     }
-    return found[name]
+    return placements[name]
 
 
-def gathered(tensor: Array, where: Where, m: int, n: int, column: int, lane: int = 0) -> Array:
+def gather_result(tensor: Array, placement: Placement, m: int, n: int, column: int, lane: int = 0) -> Array:
     """Return the words of D."""
-    made = np.empty((m, n), "u4")
+    output = np.empty((m, n), "u4")
     for row in range(m):
         for col in range(n):
-            cta, at, c = where(row, col)
-            made[row, col] = tensor[cta, at + lane, column + c]
-    return made
+            cta, first_lane, c = placement(row, col)
+            output[row, col] = tensor[cta, first_lane + lane, column + c]
+    return output
 
 
-def chunked(codes: Array, bits: int) -> Array:
+def pack_in_chunks(codes: Array, bits: int) -> Array:
     """Return bytes of codes of 4 or 6 bits, 16 of them in each 16 bytes, the rest padding of ones."""
     rows, count = codes.shape
-    each = np.unpackbits(codes.astype("u1")[..., None], axis=-1, bitorder="little")[..., :bits]
-    packed = np.packbits(each.reshape(rows, count // 16, 16 * bits), axis=-1, bitorder="little")
-    made = np.full((rows, count // 16, 16), 0xFF, "u1")
-    made[..., : 2 * bits] = packed
-    return made.reshape(rows, count)
+    bits_of_codes = np.unpackbits(codes.astype("u1")[..., None], axis=-1, bitorder="little")[..., :bits]
+    bytes_of_codes = np.packbits(bits_of_codes.reshape(rows, count // 16, 16 * bits), axis=-1, bitorder="little")
+    output = np.full((rows, count // 16, 16), 0xFF, "u1")
+    output[..., : 2 * bits] = bytes_of_codes
+    return output.reshape(rows, count)
 
 
 def pairs(codes: Array) -> Array:
@@ -191,7 +191,7 @@ def values(codes: Array, name: str) -> Array:
     }.get(name, lambda: value_table(name)[codes].astype("f8"))()  # fmt: skip
 
 
-def some_codes(random: np.random.Generator, name: str, shape: tuple[int, ...]) -> Array:
+def draw_codes(random: np.random.Generator, name: str, shape: tuple[int, ...]) -> Array:
     """Return codes of numbers whose sums float32 holds."""
     if name in ("s8", "u8"):
         return random.integers(0, 256, shape).astype("u1")

@@ -13,10 +13,10 @@ SAMPLE = 9
 """Every so many-th runnable entry; `python -m tools.sim_corpus` runs all."""
 
 _CASES = [
-    (made.producer, directory, item, entry)
+    (producer_manifest.producer, directory, item, entry)
     for directory in manifest.producers()
-    for made in [manifest.load(directory)]
-    for item in made.files
+    for producer_manifest in [manifest.load(directory)]
+    for item in producer_manifest.files
     for entry in item.entries
     if entry.run is not None
 ]
@@ -24,10 +24,10 @@ _CASES = [
 
 @pytest.mark.parametrize("case", _CASES[::SAMPLE], ids=lambda case: f"{case[0]}-{case[2].path}-{case[3].name}")
 def test_entries_equal_their_references(case: tuple[str, object, manifest.File, manifest.Entry]) -> None:
-    found = outcome(*case)  # pyright: ignore[reportArgumentType]
-    assert found.verdict == "pass", found.why
+    result = outcome(*case)  # pyright: ignore[reportArgumentType]
+    assert result.verdict == "pass", result.why
 
 
 def test_others_do_too(seed: int) -> None:
-    made = [outcome(*case) for case in random.Random(seed).sample(_CASES, 15)]
-    assert [f"{found.file} {found.entry}: {found.why}" for found in made if found.verdict != "pass"] == []
+    outcomes = [outcome(*case) for case in random.Random(seed).sample(_CASES, 15)]
+    assert [f"{result.file} {result.entry}: {result.why}" for result in outcomes if result.verdict != "pass"] == []

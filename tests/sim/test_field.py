@@ -33,19 +33,19 @@ others:
 )
 
 
-def test_a_broadcast_from_the_one_lane_that_has_the_value_reads_nothing_uninitialised() -> None:
+def test_a_broadcast_from_the_one_lane_that_has_the_value_reads_nothing_uninitialized() -> None:
     out = np.zeros(32, np.uint32)
     assert sim.run(parse(_AGGREGATED), block=32, args=[out, 0]).hazards == []
     assert out.tolist() == [77 + lane for lane in range(32)]
 
 
 @pytest.mark.parametrize("source", [1, 31])
-def test_a_value_taken_from_a_lane_that_has_none_is_uninitialised_where_it_is_used(source: int) -> None:
-    with pytest.raises(PtxError) as caught:
+def test_a_value_taken_from_a_lane_that_has_none_is_uninitialized_where_it_is_used(source: int) -> None:
+    with pytest.raises(PtxError) as excinfo:
         sim.run(parse(_AGGREGATED), block=32, args=[np.zeros(32, np.uint32), source])
-    (found,) = caught.value.diagnostics
-    assert found.code == "PTX0911"
-    assert "%r3 (32 times)" in found.message
+    (finding,) = excinfo.value.diagnostics
+    assert finding.code == "PTX0911"
+    assert "%r3 (32 times)" in finding.message
 
 
 _RACE = (
@@ -96,21 +96,21 @@ def test_a_finding_names_the_lines_of_the_source_that_loc_gives() -> None:
 
 
 def test_an_error_and_its_notes_name_the_lines_of_the_source() -> None:
-    stuck = parse(_RACE.replace("xor.b32 %r2, %r2, 128;", "bar.sync 1, 96;"))
-    with pytest.raises(sim.Hang) as caught:
-        sim.run(stuck, block=64, args=[np.zeros(1, np.uint32)], check="none")
-    (found,) = caught.value.diagnostics
-    assert found.notes[0] == "it comes from /home/me/exchange.cu:14"
-    assert any("`bar.sync` at <ptx>" in note and "(/home/me/exchange.cu:14)" in note for note in found.details)
+    stuck_module = parse(_RACE.replace("xor.b32 %r2, %r2, 128;", "bar.sync 1, 96;"))
+    with pytest.raises(sim.Hang) as excinfo:
+        sim.run(stuck_module, block=64, args=[np.zeros(1, np.uint32)], check="none")
+    (finding,) = excinfo.value.diagnostics
+    assert finding.notes[0] == "it comes from /home/me/exchange.cu:14"
+    assert any("`bar.sync` at <ptx>" in note and "(/home/me/exchange.cu:14)" in note for note in finding.details)
     assert all("exchange.cu" not in note for note in _hang_without_lines().notes)
 
 
 def _hang_without_lines() -> Diagnostic:
     text = "\n".join(line for line in _RACE.splitlines() if ".loc" not in line)
-    with pytest.raises(sim.Hang) as caught:
+    with pytest.raises(sim.Hang) as excinfo:
         sim.run(parse(text.replace("xor.b32 %r2, %r2, 128;", "bar.sync 1, 96;")), block=64,
                 args=[np.zeros(1, np.uint32)], check="none")  # fmt: skip
-    return caught.value.diagnostics[0]
+    return excinfo.value.diagnostics[0]
 
 
 _PAIR = (
@@ -166,7 +166,7 @@ _COUNT = """
 """
 
 
-def paired(size: int, body: str, last: str = "") -> str:
+def make_pair(size: int, body: str, last: str = "") -> str:
     """Return a kernel of two CTAs whose barriers expect bytes, which the body copies to where %r9 points."""
     return _PAIR.replace("BYTES", str(size)).replace("BODY", body).replace("LAST", last)
 
@@ -174,16 +174,16 @@ def paired(size: int, body: str, last: str = "") -> str:
 @pytest.mark.parametrize("schedule", ["eager", "lazy", "random"])
 def test_reductions_that_meet_in_one_word_are_over_when_the_barrier_has_their_bytes(schedule: str) -> None:
     out = np.zeros(2, np.uint32)
-    done = sim.run(parse(paired(256, _COUNT)), grid=2, block=32, cluster=2, args=[out], schedule=schedule)
-    assert done.hazards == []
+    result = sim.run(parse(make_pair(256, _COUNT)), grid=2, block=32, cluster=2, args=[out], schedule=schedule)
+    assert result.hazards == []
     assert out.tolist() == [192, 192]
 
 
 def test_reductions_that_meet_in_one_word_are_in_flight_until_then() -> None:
-    text = paired(256, _COUNT).replace("@!%p2 bra wait;", "").replace("mbarrier.try_wait", "// mbarrier.try_wait")
-    done = sim.run(parse(text), grid=2, block=32, cluster=2, args=[np.zeros(2, np.uint32)], on_hazard="report",
+    text = make_pair(256, _COUNT).replace("@!%p2 bra wait;", "").replace("mbarrier.try_wait", "// mbarrier.try_wait")
+    result = sim.run(parse(text), grid=2, block=32, cluster=2, args=[np.zeros(2, np.uint32)], on_hazard="report",
                    schedule="lazy")  # fmt: skip
-    assert "PTX0930" in {finding.rule.code for finding in done.hazards}
+    assert "PTX0930" in {finding.rule.code for finding in result.hazards}
 
 
 _SEND = """
@@ -197,11 +197,11 @@ _SEND = """
 
 
 def test_a_cta_that_exits_has_waited_for_the_copies_that_read_its_shared_memory() -> None:
-    together = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;"
-    for last, codes in ((together, set[str]()), ("", {"PTX0983"})):
-        done = sim.run(parse(paired(16, _SEND, last)), grid=2, block=32, cluster=2, args=[np.zeros(2, np.uint32)])
-        assert {finding.rule.code for finding in done.hazards} == codes
-    assert "cluster barrier" in (done.hazards[0].diagnostic().help or "")
+    meeting = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;"
+    for last, codes in ((meeting, set[str]()), ("", {"PTX0983"})):
+        result = sim.run(parse(make_pair(16, _SEND, last)), grid=2, block=32, cluster=2, args=[np.zeros(2, np.uint32)])
+        assert {finding.rule.code for finding in result.hazards} == codes
+    assert "cluster barrier" in (result.hazards[0].diagnostic().help or "")
 
 
 _HALVES = """.version 8.8
@@ -248,10 +248,10 @@ def test_both_halves_of_a_warp_reach_the_same_sixteen_lanes_of_tensor_memory() -
     assert out.tolist() == list(range(128))
 
 
-def test_columns_that_the_other_half_of_a_warp_has_not_stored_are_uninitialised() -> None:
+def test_columns_that_the_other_half_of_a_warp_has_not_stored_are_uninitialized() -> None:
     text = _HALVES.replace("{%r5}, [%r4], 32", "{%r5}, [%r4], 16")
-    done = sim.run(parse(text), block=128, args=[np.zeros(128, np.uint32)], on_hazard="report")
-    assert [finding.rule.code for finding in done.hazards] == ["PTX0912"]
+    result = sim.run(parse(text), block=128, args=[np.zeros(128, np.uint32)], on_hazard="report")
+    assert [finding.rule.code for finding in result.hazards] == ["PTX0912"]
 
 
 _PACKED = (
@@ -298,11 +298,11 @@ def test_what_is_packed_with_undefined_values_and_unpacked_again_is_defined(body
 
 @pytest.mark.parametrize(("body", "name"), _USED.values(), ids=_USED)
 def test_bytes_that_nobody_defined_are_found_where_they_are_used(body: str, name: str) -> None:
-    with pytest.raises(PtxError) as caught:
+    with pytest.raises(PtxError) as excinfo:
         sim.run(parse(_PACKED.replace("BODY", body)), block=32, args=[np.zeros(32, np.uint32)])
-    (found,) = caught.value.diagnostics
-    assert found.code == "PTX0911"
-    assert f": {name}" in found.message
+    (finding,) = excinfo.value.diagnostics
+    assert finding.code == "PTX0911"
+    assert f": {name}" in finding.message
 
 
 _PADDED = """.version 8.8
@@ -350,8 +350,8 @@ wait:
 ])  # fmt: skip
 def test_padding_of_small_numbers_is_not_read(source: str, wide: str, value: str, codes: list[str]) -> None:
     text = _PADDED.replace("WIDE", wide).replace("VALUE", value).replace("FORMAT", source)
-    found = sim.run(parse(text), block=32, on_hazard="report").hazards
-    assert [finding.rule.code for finding in found] == codes
+    findings = sim.run(parse(text), block=32, on_hazard="report").hazards
+    assert [finding.rule.code for finding in findings] == codes
 
 
 _LOOP = (
@@ -428,8 +428,8 @@ round:
 
 @pytest.mark.parametrize(("value", "codes"), [("0", []), ("%r5", ["PTX0901"])])
 def test_warps_that_repeat_a_store_do_no_harm_while_others_store_elsewhere(value: str, codes: list[str]) -> None:
-    found = sim.run(parse(_CLEARED.replace("VALUE", value)), block=96, on_hazard="report").hazards
-    assert [finding.rule.code for finding in found] == codes
+    findings = sim.run(parse(_CLEARED.replace("VALUE", value)), block=96, on_hazard="report").hazards
+    assert [finding.rule.code for finding in findings] == codes
 
 
 _LEAVING = (
@@ -474,14 +474,14 @@ _EXPECT = """mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%
     @%p4 mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [%r5], 16;"""
 
 
-@pytest.mark.parametrize("what", [_ARRIVE, _EXPECT])
-def test_arrivals_at_several_barriers_are_known_with_what_they_hand_on(what: str) -> None:
+@pytest.mark.parametrize("arrival", [_ARRIVE, _EXPECT])
+def test_arrivals_at_several_barriers_are_known_with_what_they_hand_on(arrival: str) -> None:
     text = (
         _LEAVING.replace("[%r3], 1;", "[%r3], 2;")
         .replace("others:", "others:\nand.b32 %r6, %r1, 1;")
         .replace("xor.b32 %r4, %r2, 1;", "mov.u32 %r4, %r6;")
         .replace("setp.eq.u32 %p4, %r1, 32;", "setp.lt.u32 %p4, %r1, 34;")
-        .replace(_ARRIVE, what)
+        .replace(_ARRIVE, arrival)
     )
     assert sim.run(parse(text), grid=2, block=64, cluster=2).hazards == []
 
@@ -490,11 +490,11 @@ def test_arrivals_at_several_barriers_are_known_with_what_they_hand_on(what: str
 def test_what_any_warp_has_waited_for_is_over_when_the_last_warp_of_the_cta_exits(waits: bool, codes: set[str]) -> None:
     text = _LEAVING if waits else _LEAVING.replace("mbarrier.try_wait", "// mbarrier.try_wait").replace(
         "@!%p3 bra wait;", "")  # fmt: skip
-    found: set[str] = set()
+    codes_so_far: set[str] = set()
     for schedule, seed in (("eager", 0), ("random", 1), ("random", 2), ("adversarial", 1)):
-        done = sim.run(parse(text), grid=2, block=64, cluster=2, on_hazard="report", schedule=schedule, seed=seed)
-        found |= {finding.rule.code for finding in done.hazards if finding.severity == "error"}
-    assert found == codes
+        result = sim.run(parse(text), grid=2, block=64, cluster=2, on_hazard="report", schedule=schedule, seed=seed)
+        codes_so_far |= {finding.rule.code for finding in result.hazards if finding.severity == "error"}
+    assert codes_so_far == codes
 
 
 _LEADER = (
@@ -571,11 +571,11 @@ _TOGETHER = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;"
 
 def wrong_ctas(body: str, size: int) -> list[str]:
     """Return what findings of an asynchronous operation that names the wrong CTA say, and their remedies."""
-    module = parse(paired(size, body, _TOGETHER))
-    done = sim.run(module, grid=2, block=32, cluster=2, args=[np.zeros(2, np.uint32)], on_hazard="report")
-    found = [finding for finding in done.hazards if finding.rule.code == "PTX0944"]
-    assert all(finding.place.origin for finding in found)
-    return [f"{finding.count} × {finding.what}: {finding.help}" for finding in found]
+    module = parse(make_pair(size, body, _TOGETHER))
+    result = sim.run(module, grid=2, block=32, cluster=2, args=[np.zeros(2, np.uint32)], on_hazard="report")
+    findings = [finding for finding in result.hazards if finding.rule.code == "PTX0944"]
+    assert all(finding.place.origin for finding in findings)
+    return [f"{finding.count} × {finding.what}: {finding.help}" for finding in findings]
 
 
 @pytest.mark.parametrize("name", ["st.async.shared", "red.async.relaxed.cluster.shared"])
@@ -584,14 +584,16 @@ def test_asynchronous_stores_tell_a_barrier_of_the_cta_that_they_store_to(name: 
     if name.startswith("red"):
         body = body.replace("bytes.u32", "bytes.add.u32")
     assert wrong_ctas(body.replace("DATA", "%r10"), 128) == []
-    (said,) = wrong_ctas(body.replace("DATA", "%r2"), 128)
-    assert said.startswith("64 × the data goes to CTA 1, the mbarrier is in CTA 0: map both addresses")
+    (message,) = wrong_ctas(body.replace("DATA", "%r2"), 128)
+    assert message.startswith("64 × the data goes to CTA 1, the mbarrier is in CTA 0: map both addresses")
 
 
 def test_a_bulk_copy_from_shared_memory_goes_to_another_cta() -> None:
     assert wrong_ctas(_SEND, 16) == []
-    own = _SEND.replace("xor.b32 %r10, %r2, 1;", "mov.u32 %r10, %r2;")
-    (said,) = wrong_ctas(own, 16)
-    assert said.startswith("2 × the copy stays in CTA 0: use the address in another CTA")
-    reduction = own.replace("cp.async", "cp.reduce.async").replace("complete_tx::bytes", "complete_tx::bytes.add.u32")
+    to_itself = _SEND.replace("xor.b32 %r10, %r2, 1;", "mov.u32 %r10, %r2;")
+    (message,) = wrong_ctas(to_itself, 16)
+    assert message.startswith("2 × the copy stays in CTA 0: use the address in another CTA")
+    reduction = to_itself.replace("cp.async", "cp.reduce.async").replace(
+        "complete_tx::bytes", "complete_tx::bytes.add.u32"
+    )
     assert wrong_ctas(reduction, 16) == []  # The manual says this of copies alone.

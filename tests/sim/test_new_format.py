@@ -111,13 +111,13 @@ for step in (convert, write_literals, size_tensors, simulate):
 
 
 def test_three_files_make_a_format(tmp_path: Path) -> None:
-    ignored = shutil.ignore_patterns("__pycache__", "*.pyi")
-    shutil.copytree(PACKAGE, tmp_path / "pyptx", ignore=ignored, copy_function=os.symlink)
-    for name, (line, more) in (FORMAT | INSTRUCTION).items():
+    ignore = shutil.ignore_patterns("__pycache__", "*.pyi")
+    shutil.copytree(PACKAGE, tmp_path / "pyptx", ignore=ignore, copy_function=os.symlink)
+    for name, (line, addition) in (FORMAT | INSTRUCTION).items():
         text = (PACKAGE / name).read_text("utf-8")
         assert text.count(line) == 1, name
         (tmp_path / "pyptx" / name).unlink()
-        (tmp_path / "pyptx" / name).write_text(text.replace(line, more + line), "utf-8")
+        (tmp_path / "pyptx" / name).write_text(text.replace(line, addition + line), "utf-8")
     (tmp_path / "program.py").write_text(PROGRAM, "utf-8")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
     run = subprocess.run(

@@ -50,7 +50,7 @@ print((x == y).all(), *[finding.rule.code for finding in result.hazards])
 """
 
 
-@pytest.mark.parametrize(("wait", "printed"), [("cp.async.wait_all;", "True"), ("", "False PTX0931")])
-def test_a_row_its_traits_and_semantics_make_an_asynchronous_collective(wait: str, printed: str) -> None:
+@pytest.mark.parametrize(("wait", "output"), [("cp.async.wait_all;", "True"), ("", "False PTX0931")])
+def test_a_row_its_traits_and_semantics_make_an_asynchronous_collective(wait: str, output: str) -> None:
     run = subprocess.run([sys.executable, "-c", _PROGRAM, wait], capture_output=True, text=True, check=False)
-    assert (run.stdout.strip(), run.stderr) == (printed, "")
+    assert (run.stdout.strip(), run.stderr) == (output, "")

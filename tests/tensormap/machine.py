@@ -22,9 +22,9 @@ def execute(program: list[str], before: bytes, parameters: dict[int, int]) -> by
         return int(operand, 0) & MASK if operand.lstrip("-")[0].isdigit() else registers.get(operand.split(".")[0], 0)
 
     for line in program:
-        found = _TEXT.fullmatch(line)
-        assert found, line
-        opcode, (target, *sources) = found["opcode"], (*re.split(r",\s*", found["operands"].strip()), "")
+        match = _TEXT.fullmatch(line)
+        assert match, line
+        opcode, (target, *sources) = match["opcode"], (*re.split(r",\s*", match["operands"].strip()), "")
         match opcode.split("."):
             case ["EXIT" | "BRA" | "NOP" | "LDCU", *_]:
                 continue
@@ -50,9 +50,9 @@ def _four_more(offset: re.Match[str]) -> str:
 
 
 def _place(line: str) -> int:
-    found = _MEMORY.search(line)
-    assert found, line
-    return int(found[1] or "0", 16)
+    match = _MEMORY.search(line)
+    assert match, line
+    return int(match[1] or "0", 16)
 
 
 def _half(number: str) -> int:

@@ -153,10 +153,10 @@ def programs() -> dict[str, list[str]]:
         ordinal = f"{i}, " if NUMBERS[field] > 1 else ""
         kind, register = ("b64", "%rd2") if field in WIDE else ("b32", "%r1")
         text += entry(f"{field}_at_{i}", f"{field}.global.b1024.{kind} [%rd1], {ordinal}{register}")
-    found: dict[str, list[str]] = {}
+    text_of_function: dict[str, list[str]] = {}
     for instruction in disassemble(text, "sm_103a"):
-        found.setdefault(instruction.function, []).append(instruction.text)
-    return found
+        text_of_function.setdefault(instruction.function, []).append(instruction.text)
+    return text_of_function
 
 
 @pytest.mark.parametrize(("field", "value"), IMMEDIATES, ids=str)

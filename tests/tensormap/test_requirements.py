@@ -38,13 +38,13 @@ def test_good_maps_have_no_problems(tensor: TensorMap) -> None:
     assert validate(tensor) is tensor
 
 
-def shaped(dims: tuple[int, ...], strides: tuple[int, ...], box: tuple[int, ...]) -> dict[str, Any]:
+def fields_of(dims: tuple[int, ...], strides: tuple[int, ...], box: tuple[int, ...]) -> dict[str, Any]:
     return {"dims": dims, "strides": strides, "box": box, "element_strides": (1,) * len(dims)}
 
 
 CASES: list[tuple[TensorMap, dict[str, Any], str, str]] = [
-    (GOOD, shaped((8,) * 6, (16,) * 5, (8,) * 6), "PTX1201", "1 to 5 dimensions, got 6"),
-    (GOOD, shaped((), (), ()), "PTX1201", "got 0"),
+    (GOOD, fields_of((8,) * 6, (16,) * 5, (8,) * 6), "PTX1201", "1 to 5 dimensions, got 6"),
+    (GOOD, fields_of((), (), ()), "PTX1201", "got 0"),
     (GOOD, {"strides": (2048, 16)}, "PTX1201", "`strides` needs 1 number for a tensor of rank 2, got 2"),
     (GOOD, {"box": (64,)}, "PTX1201", "`box` needs 2 numbers"),
     (GOOD, {"element_strides": (1,)}, "PTX1201", "`element_strides` needs 2"),
@@ -74,7 +74,7 @@ CASES: list[tuple[TensorMap, dict[str, Any], str, str]] = [
     (WIDE, {"interleave": Interleave.B16}, "PTX1207", "the W modes of im2col cannot be interleaved"),
     (
         SPREAD,
-        {"dtype": ElementType.B6X16_P32, "interleave": Interleave.B16} | shaped((128, 8, 8), (96, 768), (128, 8, 8)),
+        {"dtype": ElementType.B6X16_P32, "interleave": Interleave.B16} | fields_of((128, 8, 8), (96, 768), (128, 8, 8)),
         "PTX1207",
         "B6X16_P32 cannot be interleaved",
     ),
@@ -91,7 +91,7 @@ CASES: list[tuple[TensorMap, dict[str, Any], str, str]] = [
     (IMAGE, {"im2col": Im2col((0, 0), (0, 0), 8, 1025)}, "PTX1210", "1 to 1024 pixels, got 1025"),
     (
         SPREAD,
-        {"im2col": Im2col((0,), (0,), 64, 8)} | shaped((128, 8, 8), (64, 512), ()),
+        {"im2col": Im2col((0,), (0,), 64, 8)} | fields_of((128, 8, 8), (64, 512), ()),
         "PTX1210",
         "copies 128 channels of B4X16_P64 per pixel, got 64",
     ),
@@ -102,9 +102,9 @@ CASES: list[tuple[TensorMap, dict[str, Any], str, str]] = [
 def test_a_bad_map_is_refused_for_one_reason(
     tensor: TensorMap, changes: dict[str, Any], code: str, message: str
 ) -> None:
-    found = problems(replace(tensor, **changes))
-    assert [d.code for d in found] == [code]
-    assert message in found[0].message
+    diagnostics = problems(replace(tensor, **changes))
+    assert [d.code for d in diagnostics] == [code]
+    assert message in diagnostics[0].message
     with pytest.raises(PtxError):
         validate(replace(tensor, **changes))
 
@@ -124,8 +124,8 @@ def test_limits_themselves_are_allowed() -> None:
 
 
 def test_all_problems_are_reported_at_once() -> None:
-    found = problems(replace(GOOD, address=1, strides=(3,), box=(0, 999)))
-    assert [d.code for d in found] == ["PTX1202", "PTX1204", "PTX1205", "PTX1205"]
+    diagnostics = problems(replace(GOOD, address=1, strides=(3,), box=(0, 999)))
+    assert [d.code for d in diagnostics] == ["PTX1202", "PTX1204", "PTX1205", "PTX1205"]
 
 
 def test_the_remedy_names_what_fits() -> None:

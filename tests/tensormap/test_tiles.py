@@ -73,12 +73,12 @@ def test_a_tile_that_tma_cannot_load_is_an_error_with_a_remedy() -> None:
     ],
 )  # fmt: skip
 def test_what_cannot_be_interleaved_is_an_error(tile: Tile, code: str, words: str, remedy: str) -> None:
-    with pytest.raises(PtxError, match=words) as caught:
+    with pytest.raises(PtxError, match=words) as excinfo:
         tensor_map(tile, {}, 64)
-    (found,) = caught.value.diagnostics
-    assert found.code == code
-    assert found.help is not None
-    assert remedy in found.help
+    (finding,) = excinfo.value.diagnostics
+    assert finding.code == code
+    assert finding.help is not None
+    assert remedy in finding.help
 
 
 def test_the_boxs_columns_are_whole_too() -> None:

@@ -85,4 +85,4 @@ REGISTER_PARTITION = (
 }
 """
 )
-"""Gives some warps more registers than others, as every warp-specialised Hopper kernel does."""
+"""Gives some warps more registers than others, as every warp-specialized Hopper kernel does."""

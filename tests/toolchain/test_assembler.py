@@ -102,9 +102,9 @@ def test_what_is_no_option_is_refused(option: str) -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_trailing_nuls_are_dropped_and_others_refused(engine: Engine) -> None:
     assert assemble(SMALL + "\0\0", engine=engine) == assemble(SMALL, engine=engine)
-    with pytest.raises(PtxError) as caught:
+    with pytest.raises(PtxError) as excinfo:
         assemble(SMALL.replace("ret;", "ret;\0"), engine=engine)
-    assert [(d.code, d.line, d.col) for d in caught.value.diagnostics] == [("PTX0705", 12, 9)]
+    assert [(d.code, d.line, d.col) for d in excinfo.value.diagnostics] == [("PTX0705", 12, 9)]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -115,17 +115,17 @@ def test_comments_may_hold_any_character(engine: Engine) -> None:
 @pytest.mark.parametrize("text", ["", "hello", "\ufeff" + SMALL, HEAD[14:]])
 def test_text_that_nvjitlink_does_not_take_for_ptx_is_an_error_with_words(text: str) -> None:
     for engine in ENGINES:
-        with pytest.raises(AssemblyError) as caught:
+        with pytest.raises(AssemblyError) as excinfo:
             assemble(text, "sm_90a", engine=engine)
-        assert caught.value.diagnostics[0].message
+        assert excinfo.value.diagnostics[0].message
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_an_undefined_function_is_an_error(engine: Engine) -> None:
     text = HEAD + ".extern .func late;\n.visible .entry k()\n{\n    call late;\n    ret;\n}\n"
-    with pytest.raises(AssemblyError, match="late") as caught:
+    with pytest.raises(AssemblyError, match="late") as excinfo:
         assemble(text, engine=engine)
-    assert "late" in caught.value.log
+    assert "late" in excinfo.value.log
 
 
 def test_relocatable_code_may_leave_functions_open() -> None:
@@ -134,7 +134,7 @@ def test_relocatable_code_may_leave_functions_open() -> None:
     assert assemble_with_ptxas(text, options=["-c"]).data
 
 
-def test_only_ptxas_honours_setmaxnreg() -> None:
+def test_only_ptxas_honors_setmaxnreg() -> None:
     """Why ptxas is the default: nvJitLink compiles relocatable code, and drops the split of registers."""
     by_ptxas, by_nvjitlink = assemble_with_ptxas(REGISTER_PARTITION), assemble_with_nvjitlink(REGISTER_PARTITION)
     assert by_ptxas.diagnostics == ()
@@ -148,11 +148,11 @@ def test_only_ptxas_honours_setmaxnreg() -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_threads_may_assemble_at_the_same_time(engine: Engine) -> None:
     texts = [SMALL.replace("%r1, 1", f"%r1, {n}") for n in range(12)]
-    one_by_one = [assemble(text, engine=engine) for text in texts]
+    serial = [assemble(text, engine=engine) for text in texts]
 
     def work(text: str) -> Cubin:
         return assemble(text, engine=engine)
 
     with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(work, texts)) == one_by_one
-    assert len({cubin.data for cubin in one_by_one}) == len(texts)
+        assert list(pool.map(work, texts)) == serial
+    assert len({cubin.data for cubin in serial}) == len(texts)

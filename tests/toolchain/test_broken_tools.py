@@ -24,7 +24,7 @@ StandIn = Callable[[str, str], Path]
 def stand_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> StandIn:
     """Hide the wheels, and put programs on PATH that hold a text."""
 
-    def made(name: str, text: str) -> Path:
+    def write_tool(name: str, text: str) -> Path:
         monkeypatch.setattr(sys, "path", [p for p in sys.path if "site-packages" not in p])
         monkeypatch.delitem(sys.modules, "nvidia", raising=False)
         monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
@@ -33,7 +33,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> StandIn:
         path.chmod(0o755)
         return path
 
-    return made
+    return write_tool
 
 
 OLD = "ptxas input.ptx, line 1; fatal   : Unsupported .version 8.0; current version is '7.8'"
@@ -54,10 +54,10 @@ BROKEN: dict[str, tuple[str, str, str]] = {
 @pytest.mark.parametrize(("text", "code", "words"), list(BROKEN.values()), ids=list(BROKEN))
 def test_a_ptxas_that_does_not_work_is_a_finding(stand_in: StandIn, text: str, code: str, words: str) -> None:
     stand_in("ptxas", text)
-    with pytest.raises(PtxError) as caught:
+    with pytest.raises(PtxError) as excinfo:
         assemble_with_ptxas(SMALL, timeout=0.3 if "sleep" in text else 60)
-    assert [d.code for d in caught.value.diagnostics] == [code]
-    assert words in str(caught.value)
+    assert [d.code for d in excinfo.value.diagnostics] == [code]
+    assert words in str(excinfo.value)
 
 
 @pytest.mark.parametrize("text", [text for name, (text, _, _) in BROKEN.items() if name not in ("for ever", "too old")])
@@ -68,18 +68,18 @@ def test_the_command_line_says_it_and_ends_with_status_2(
     stand_in("nvdisasm", "#!/bin/sh\n")
     (tmp_path / "k.ptx").write_text(SMALL)
     assert main(["sass", str(tmp_path / "k.ptx")]) == 2
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert printed.err.startswith("error[PTX07")
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith("error[PTX07")
     assert main(["info", str(tmp_path / "k.ptx")]) == 0
     assert "no resources: ptxas " in capsys.readouterr().out.replace(f"{tmp_path}/", "")
 
 
 def test_an_old_ptxas_that_only_validates_names_itself(stand_in: StandIn) -> None:
     stand_in("ptxas", BROKEN["too old"][0])
-    (found,) = validate(SMALL)
-    assert found.help is not None
-    assert "from PATH" in found.help
+    (finding,) = validate(SMALL)
+    assert finding.help is not None
+    assert "from PATH" in finding.help
 
 
 def test_tools_that_print_nothing_are_told_from_empty_answers(stand_in: StandIn) -> None:
@@ -105,9 +105,9 @@ def test_a_missing_temporary_folder_is_a_finding(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_full_disk_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
-    there = list(os.statvfs("/"))
-    there[2], there[3], there[4] = 100, 0, 0
-    monkeypatch.setattr(os, "fstatvfs", lambda descriptor: os.statvfs_result(there))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    limits = list(os.statvfs("/"))
+    limits[2], limits[3], limits[4] = 100, 0, 0
+    monkeypatch.setattr(os, "fstatvfs", lambda descriptor: os.statvfs_result(limits))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
     with pytest.raises(PtxError, match=r"PTX0707.*No space left"):
         run(["/bin/true"])
 

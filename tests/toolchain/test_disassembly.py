@@ -41,24 +41,24 @@ def test_text_of_ptx_and_of_its_cubin_are_the_same() -> None:
 def test_instructions_say_which_line_of_ptx_they_came_from() -> None:
     lines = {i.opcode: i.ptx_line for i in disassemble(SMALL)}
     assert (lines["LDG.E"], lines["STG.E"]) == (9, 11)
-    found = disassemble(SMALL)
-    assert [i.address for i in found] == [16 * n for n in range(len(found))]
-    assert {i.function for i in found} == {"small"}
-    assert all(i.text.startswith(i.opcode) or i.text.startswith("@") for i in found)
-    assert all((i.file, i.line) == (None, None) for i in found)
+    code = disassemble(SMALL)
+    assert [i.address for i in code] == [16 * n for n in range(len(code))]
+    assert {i.function for i in code} == {"small"}
+    assert all(i.text.startswith(i.opcode) or i.text.startswith("@") for i in code)
+    assert all((i.file, i.line) == (None, None) for i in code)
 
 
 @pytest.mark.parametrize("engine", ["ptxas", "nvjitlink"])
 def test_instructions_say_which_source_line_the_ptx_names(engine: Engine) -> None:
-    found = disassemble(assemble(TWO_KERNELS, engine=engine, lineinfo=True))
-    places = {i.opcode.split(".")[0]: (i.file, i.line) for i in found if i.function == "first"}
+    code = disassemble(assemble(TWO_KERNELS, engine=engine, lineinfo=True))
+    places = {i.opcode.split(".")[0]: (i.file, i.line) for i in code if i.function == "first"}
     assert (places["LDG"], places["BAR"], places["STG"]) == (
         ("kernel.py", 10),
         ("kernel.py", 11),
         ("kernel.py", 12),
     )
-    assert {i.file for i in found if i.function == "second"} == {None}
-    stores = {i.ptx_line for i in found if i.function == "second" and i.opcode.startswith("STS")}
+    assert {i.file for i in code if i.function == "second"} == {None}
+    stores = {i.ptx_line for i in code if i.function == "second" and i.opcode.startswith("STS")}
     assert stores == {TWO_KERNELS[: TWO_KERNELS.index("    st.shared")].count("\n") + 1}
 
 
@@ -112,16 +112,16 @@ def test_bytes_that_are_no_cubin_are_refused(data: bytes) -> None:
 
 def test_a_cubin_that_nvdisasm_refuses_is_reported_with_its_words() -> None:
     data = assemble(SMALL).data
-    unknown_architecture = data[:0x31] + b"\xff" + data[0x32:]
+    wrong_architecture = data[:0x31] + b"\xff" + data[0x32:]
     with pytest.raises(ToolFailed, match="nvdisasm failed"):
-        disassemble(unknown_architecture)
+        disassemble(wrong_architecture)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_names_spacing_comments_and_lines_do_not_matter(engine: Engine | None) -> None:
-    other = TWO_KERNELS.replace("%r", "%other").replace("\n", " // x\n\n").replace(", ", "  ,\t")
-    assert sass_difference(TWO_KERNELS, other, engine=engine) == ()
-    assert sass_equal(TWO_KERNELS, other, engine=engine)
+    variant = TWO_KERNELS.replace("%r", "%other").replace("\n", " // x\n\n").replace(", ", "  ,\t")
+    assert sass_difference(TWO_KERNELS, variant, engine=engine) == ()
+    assert sass_equal(TWO_KERNELS, variant, engine=engine)
 
 
 CHANGES = {
@@ -138,25 +138,25 @@ CHANGES = {
 @pytest.mark.parametrize("engine", ["ptxas", "nvjitlink"])
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_change_is_seen_and_named(name: str, engine: Engine) -> None:
-    old, new, where = CHANGES[name]
+    old, new, ending = CHANGES[name]
     assert old in TWO_KERNELS
-    found = sass_difference(TWO_KERNELS, TWO_KERNELS.replace(old, new), engine=engine)
-    assert any(name.endswith(where) for name in found)
+    differences = sass_difference(TWO_KERNELS, TWO_KERNELS.replace(old, new), engine=engine)
+    assert any(name.endswith(ending) for name in differences)
 
 
 def test_the_order_of_functions_does_not_matter() -> None:
     start = TWO_KERNELS.index(".visible .entry first")
     middle = TWO_KERNELS.index(".visible .entry second")
-    swapped = TWO_KERNELS[:start] + TWO_KERNELS[middle:] + TWO_KERNELS[start:middle]
-    assert sass_difference(TWO_KERNELS, swapped) == ()
+    permutation = TWO_KERNELS[:start] + TWO_KERNELS[middle:] + TWO_KERNELS[start:middle]
+    assert sass_difference(TWO_KERNELS, permutation) == ()
 
 
 def test_places_of_one_function_do_not_reach_the_next() -> None:
     """nvdisasm lists the functions of one of these texts in the other order."""
     start = TWO_KERNELS.index(".visible .entry first")
     middle = TWO_KERNELS.index(".visible .entry second")
-    swapped = TWO_KERNELS[:start] + TWO_KERNELS[middle:] + TWO_KERNELS[start:middle]
-    for text in (TWO_KERNELS, swapped):
+    permutation = TWO_KERNELS[:start] + TWO_KERNELS[middle:] + TWO_KERNELS[start:middle]
+    for text in (TWO_KERNELS, permutation):
         assert {i.file for i in disassemble(text) if i.function == "second"} == {None}
 
 
@@ -171,8 +171,8 @@ def test_the_size_of_dynamic_shared_memory_counts() -> None:
 def test_device_functions_and_open_references_are_compared(engine: Engine | None) -> None:
     assert sass_equal(DEVICE_FUNCTION, DEVICE_FUNCTION + "\n", engine=engine)
     assert ".text.plus" in sass_difference(DEVICE_FUNCTION, DEVICE_FUNCTION.replace("%r1, 7", "%r1, 8"), engine=engine)
-    renamed = re.sub(r"\bother\b", "another", DEVICE_FUNCTION)
-    assert ".rela.text.plus" in sass_difference(DEVICE_FUNCTION, renamed, engine=engine)
+    variant = re.sub(r"\bother\b", "another", DEVICE_FUNCTION)
+    assert ".rela.text.plus" in sass_difference(DEVICE_FUNCTION, variant, engine=engine)
     assert sass_difference(DEVICE_FUNCTION, DEVICE_FUNCTION.replace("= 5", "= 6"), engine=engine) != ()
 
 

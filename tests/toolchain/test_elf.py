@@ -11,10 +11,10 @@ ADDRESSES = HEAD + ".global .u64 table[4];\n.visible .global .u64 starts[2] = {t
 
 def test_relocations_say_place_name_and_addend() -> None:
     elf = read_elf(assemble(ADDRESSES).data)
-    found = [
-        (at, name, addend)
+    relocations = [
+        (offset, name, addend)
         for section in elf.sections
         if section.name == ".rela.nv.global.init"
-        for at, _, name, addend in list_relocations(elf, section)
+        for offset, _, name, addend in list_relocations(elf, section)
     ]
-    assert found == [(0, "table", bytes(8)), (8, "table", (16).to_bytes(8, "little"))]
+    assert relocations == [(0, "table", bytes(8)), (8, "table", (16).to_bytes(8, "little"))]

@@ -55,10 +55,10 @@ CASES = [
 
 @pytest.mark.parametrize(("text", "severity", "code", "file", "line", "message"), CASES)
 def test_one_message(text: str, severity: str, code: str, file: str | None, line: int, message: str | None) -> None:
-    (found,) = parse_log(text)
-    assert (str(found.severity), found.code, found.line) == (severity, code, line)
-    assert (found.origin.file if found.origin else None) == file
-    assert found.message == (message or text.split(": ", 1)[1])
+    (finding,) = parse_log(text)
+    assert (str(finding.severity), finding.code, finding.line) == (severity, code, line)
+    assert (finding.origin.file if finding.origin else None) == file
+    assert finding.message == (message or text.split(": ", 1)[1])
 
 
 def test_statistics_and_closing_words_are_left_out() -> None:
@@ -75,31 +75,31 @@ def test_statistics_and_closing_words_are_left_out() -> None:
 
 
 def test_lines_that_go_on_are_notes_and_repeats_are_dropped() -> None:
-    found = parse_log("ptxas a.ptx, line 2; error   : one\n   more of it\nptxas a.ptx, line 2; error   : two\n" * 2)
-    assert [(d.message, d.notes) for d in found] == [("one", ("more of it",)), ("two", ())]
+    findings = parse_log("ptxas a.ptx, line 2; error   : one\n   more of it\nptxas a.ptx, line 2; error   : two\n" * 2)
+    assert [(d.message, d.notes) for d in findings] == [("one", ("more of it",)), ("two", ())]
 
 
 def test_the_caret_is_on_the_word_that_the_message_quotes() -> None:
-    (found,) = parse_log("ptxas input.ptx, line 2; error   : Unknown symbol '%r1'", "x\n  add %r11, %r1, %r2;\r\n")
-    assert found.origin == Span(2, 13, 3)
+    (finding,) = parse_log("ptxas input.ptx, line 2; error   : Unknown symbol '%r1'", "x\n  add %r11, %r1, %r2;\r\n")
+    assert finding.origin == Span(2, 13, 3)
 
 
 def test_the_caret_is_under_the_statement_when_the_word_is_there_twice() -> None:
-    (found,) = parse_log("ptxas input.ptx, line 1; error   : Bad '%r1'", "  add %r1, %r1;\r")
-    assert found.origin == Span(1, 3, 13)
+    (finding,) = parse_log("ptxas input.ptx, line 1; error   : Bad '%r1'", "  add %r1, %r1;\r")
+    assert finding.origin == Span(1, 3, 13)
 
 
 def test_a_line_past_the_end_has_a_place_all_the_same() -> None:
-    (found,) = parse_log("ptxas input.ptx, line 77; error   : x", "a\n")
-    assert found.origin == Span(77, 1, 1)
+    (finding,) = parse_log("ptxas input.ptx, line 77; error   : x", "a\n")
+    assert finding.origin == Span(77, 1, 1)
 
 
 def test_lines_of_generated_ptx_are_reported_where_they_were_written() -> None:
-    def written(line: int) -> Origin | None:
+    def map_line(line: int) -> Origin | None:
         return Span(100, 5, 1, "kernel.py") if line == 2 else None
 
     log = "ptxas input.ptx, line 2; error   : a\nptxas input.ptx, line 3; error   : b\n"
-    first, second = parse_log(log, "\n\n\n", written)
+    first, second = parse_log(log, "\n\n\n", map_line)
     assert (str(first.origin), first.notes) == ("kernel.py:100:5", ("line 2 of the PTX",))
     assert (second.line, second.notes) == (3, ())
 
@@ -107,8 +107,8 @@ def test_lines_of_generated_ptx_are_reported_where_they_were_written() -> None:
 def test_a_named_source_is_not_mistaken_for_the_ptx() -> None:
     """`# 1 "file"` makes ptxas count lines of that file."""
     text = '# 1 "kernel.cu"\n' + SMALL.replace("add.s32", "addd.s32")
-    (found,) = validate(text)
-    assert str(found.origin) == "kernel.cu:10:1"
+    (finding,) = validate(text)
+    assert str(finding.origin) == "kernel.cu:10:1"
 
 
 BROKEN = {
@@ -124,19 +124,19 @@ BROKEN = {
 
 @pytest.mark.parametrize("name", [n for n in BROKEN if n != "too much constant"])
 def test_both_assemblers_and_the_check_alone_say_the_same(name: str) -> None:
-    said: list[tuple[tuple[str, int, int, str], ...]] = []
+    messages: list[tuple[tuple[str, int, int, str], ...]] = []
     for engine in ENGINES:
-        with pytest.raises(AssemblyError) as caught:
+        with pytest.raises(AssemblyError) as excinfo:
             assemble(BROKEN[name], "sm_90a", engine=engine)
-        said.append(tuple((d.code, d.line, d.col, d.message) for d in caught.value.diagnostics))
-    said.append(tuple((d.code, d.line, d.col, d.message) for d in validate(BROKEN[name], "sm_90a")))
-    assert said[0] == said[1] == said[2] != ()
+        messages.append(tuple((d.code, d.line, d.col, d.message) for d in excinfo.value.diagnostics))
+    messages.append(tuple((d.code, d.line, d.col, d.message) for d in validate(BROKEN[name], "sm_90a")))
+    assert messages[0] == messages[1] == messages[2] != ()
 
 
 def test_several_errors_come_at_once_with_their_places() -> None:
-    found = validate(BROKEN["two errors"])
-    assert {(d.line, d.col) for d in found} >= {(9, 14), (10, 18)}
-    assert all(d.severity is Severity.ERROR and d.code == "PTX0710" for d in found)
+    findings = validate(BROKEN["two errors"])
+    assert {(d.line, d.col) for d in findings} >= {(9, 14), (10, 18)}
+    assert all(d.severity is Severity.ERROR and d.code == "PTX0710" for d in findings)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -151,17 +151,17 @@ def test_what_only_code_generation_finds(engine: Engine) -> None:
 
 
 def test_only_a_line_break_ends_a_message() -> None:
-    (found,) = parse_log("ptxas input.ptx, line 2; error   : a\u2028error : b\x0cc")
-    assert (found.message, found.notes) == ("a\ufffderror : b\ufffdc", ())
+    (finding,) = parse_log("ptxas input.ptx, line 2; error   : a\u2028error : b\x0cc")
+    assert (finding.message, finding.notes) == ("a\ufffderror : b\ufffdc", ())
 
 
 @given(st.text())
 def test_any_log_is_taken(log: str) -> None:
-    for found in parse_log(log, log):
-        assert found.message.isprintable()
+    for finding in parse_log(log, log):
+        assert finding.message.isprintable()
 
 
 @given(st.sampled_from(["error", "fatal", "info"]), st.text(), st.integers(0, 50), st.text())
 def test_any_message_is_taken(word: str, file: str, line: int, text: str) -> None:
-    for found in parse_log(f"ptxas {file}, line {line}; {word} : {text}", text):
-        assert found.code.startswith("PTX07")
+    for finding in parse_log(f"ptxas {file}, line {line}; {word} : {text}", text):
+        assert finding.code.startswith("PTX07")

@@ -43,8 +43,8 @@ def test_arguments_reach_no_shell(tmp_path: Path) -> None:
 
 def test_output_of_any_size_and_any_bytes_is_taken() -> None:
     script = "import sys; sys.stdout.buffer.write(b'\\xff' * 3_000_000); sys.stderr.buffer.write(b'x' * 3_000_000)"
-    done = run([sys.executable, "-c", script], timeout=60)
-    assert (len(done.output), len(done.messages), done.output[0]) == (3_000_000, 3_000_000, "\ufffd")
+    result = run([sys.executable, "-c", script], timeout=60)
+    assert (len(result.output), len(result.messages), result.output[0]) == (3_000_000, 3_000_000, "\ufffd")
 
 
 def test_a_crash_is_told_from_a_failure() -> None:
@@ -53,30 +53,30 @@ def test_a_crash_is_told_from_a_failure() -> None:
 
 
 def test_the_folder_is_private_and_goes_away_even_on_errors() -> None:
-    seen: list[Path] = []
+    records: list[Path] = []
 
     def fail() -> None:
         with create_private_folder() as folder:
             (folder / "file").write_text("x")
             assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-            seen.append(folder)
+            records.append(folder)
             raise KeyError
 
     with pytest.raises(KeyError):
         fail()
-    assert not seen[0].exists()
+    assert not records[0].exists()
 
 
 def test_no_call_leaves_anything_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    here = set(os.listdir())
+    files = set(os.listdir())
     assemble_with_ptxas(SMALL)
     sass(SMALL)
     assert validate(SMALL.replace("add.s32", "add")) != ()
     with pytest.raises(ToolFailed):
         validate(SMALL, timeout=0)
     assert list(tmp_path.iterdir()) == []
-    assert set(os.listdir()) == here
+    assert set(os.listdir()) == files
 
 
 @pytest.mark.usefixtures("tmp_path")
@@ -89,11 +89,11 @@ def test_a_tool_that_fails_silently_is_reported_with_its_output(
     program.write_text("#!/bin/sh\necho 'strange \x1b[31mwords' >&2\nkill -ABRT $$\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ToolFailed) as caught:
+    with pytest.raises(ToolFailed) as excinfo:
         validate(SMALL)
-    assert "SIGABRT" in str(caught.value)
-    assert "strange \ufffd[31mwords" in str(caught.value)
-    assert not isinstance(caught.value, ToolMissing)
+    assert "SIGABRT" in str(excinfo.value)
+    assert "strange \ufffd[31mwords" in str(excinfo.value)
+    assert not isinstance(excinfo.value, ToolMissing)
 
 
 def test_terminal_escapes_are_not_passed_on() -> None:

@@ -50,9 +50,9 @@ CASES = [
 def test_ctas_on_one_sm(
     target: str, threads: int, registers: int, shared: int, barriers: int, ctas: int, by: tuple[str, ...]
 ) -> None:
-    found = occupancy(target, threads, registers=registers, shared=shared, barriers=barriers)
-    assert (found.ctas, found.limited_by) == (ctas, by)
-    assert found.warps == ctas * -(-threads // 32)
+    result = occupancy(target, threads, registers=registers, shared=shared, barriers=barriers)
+    assert (result.ctas, result.limited_by) == (ctas, by)
+    assert result.warps == ctas * -(-threads // 32)
 
 
 def test_the_fraction_is_of_the_sms_warps() -> None:

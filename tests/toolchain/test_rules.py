@@ -21,9 +21,9 @@ def _findings(example: str) -> tuple[Diagnostic, ...]:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
 def test_the_examples_do_what_the_rule_says(rule: Rule) -> None:
-    found = _findings(rule.wrong)
-    assert [(d.code, d.severity) for d in found] == [(rule.code, rule.severity)] * len(found)
-    assert found
+    findings = _findings(rule.wrong)
+    assert [(d.code, d.severity) for d in findings] == [(rule.code, rule.severity)] * len(findings)
+    assert findings
     assert _findings(rule.right) == ()
 
 

@@ -79,9 +79,9 @@ def test_an_upgraded_tool_states_its_new_version(tmp_path: Path, monkeypatch: py
     [("ptxas", "nvidia-cuda-nvcc"), ("nvdisasm", "nvidia-cuda-nvdisasm"), ("cuobjdump", "nvidia-cuda-cuobjdump")],
 )
 def test_a_missing_tool_names_the_package_and_the_extra(name: str, package: str) -> None:
-    with pytest.raises(ToolMissing) as caught:
+    with pytest.raises(ToolMissing) as excinfo:
         find_tool(name)
-    text = str(caught.value)
+    text = str(excinfo.value)
     assert package in text
     assert "pip install '.[tools]'" in text
     assert "install pyptx" not in text

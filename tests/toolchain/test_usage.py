@@ -31,40 +31,40 @@ def _cuobjdump(cubin: Cubin) -> dict[str, dict[str, int]]:
 @pytest.mark.parametrize("target", ASSEMBLED)
 def test_the_cubin_says_what_ptxas_and_cuobjdump_say(target: str) -> None:
     cubin = assemble_with_ptxas(_module(target))
-    said = re.findall(
+    lines = re.findall(
         r"Compiling entry function '(\w+)'.*\n.*\n\s+(\d+) bytes stack frame, (\d+) bytes spill stores, "
         r"(\d+) bytes spill loads\n.*Used (\d+) registers, used (\d+) barriers(?:.*?(\d+) bytes smem)?",
         cubin.log,
     )
-    found = resources(cubin)
-    mine = {r.name: (r.frame, r.spill_stores, r.spill_loads, r.registers, r.barriers, r.shared) for r in found.values()}
-    assert {name: tuple(int(n or 0) for n in numbers) for name, *numbers in said} == mine
+    usage = resources(cubin)
+    mine = {r.name: (r.frame, r.spill_stores, r.spill_loads, r.registers, r.barriers, r.shared) for r in usage.values()}
+    assert {name: tuple(int(n or 0) for n in numbers) for name, *numbers in lines} == mine
     assert set(mine) == {"first", "second", "spilling"}
     for name, row in _cuobjdump(cubin).items():
-        reserved = 1024 if row["SHARED"] and found[name].shared != row["SHARED"] else 0
-        assert (row["REG"], row["STACK"]) == (found[name].registers, found[name].stack)
-        assert row["SHARED"] == found[name].shared + reserved
-        assert row["CONSTANT[0]"] == dict(found[name].constant)[0]
+        reservation = 1024 if row["SHARED"] and usage[name].shared != row["SHARED"] else 0
+        assert (row["REG"], row["STACK"]) == (usage[name].registers, usage[name].stack)
+        assert row["SHARED"] == usage[name].shared + reservation
+        assert row["CONSTANT[0]"] == dict(usage[name].constant)[0]
 
 
 def test_launch_limits_and_parameters_are_read() -> None:
-    found = resources(TWO_KERNELS)
-    assert (found["first"].max_threads, found["first"].required_threads) == ((256, 1, 1), None)
-    assert (found["second"].max_threads, found["second"].required_threads) == (None, (128, 2, 1))
-    assert (found["first"].parameters, found["second"].parameters) == (8, 12)
-    assert (found["first"].barriers, found["second"].barriers) == (4, 1)
-    assert (found["first"].shared, found["second"].shared) == (0, 1024)
-    assert dict(found["second"].constant)[3] == 256
+    usage = resources(TWO_KERNELS)
+    assert (usage["first"].max_threads, usage["first"].required_threads) == ((256, 1, 1), None)
+    assert (usage["second"].max_threads, usage["second"].required_threads) == (None, (128, 2, 1))
+    assert (usage["first"].parameters, usage["second"].parameters) == (8, 12)
+    assert (usage["first"].barriers, usage["second"].barriers) == (4, 1)
+    assert (usage["first"].shared, usage["second"].shared) == (0, 1024)
+    assert dict(usage["second"].constant)[3] == 256
 
 
 def test_spills_are_counted_and_unknown_without_a_log() -> None:
     cubin = assemble(spilling())
-    found, bare = resources(cubin)["spilling"], resources(cubin.data)["spilling"]
-    assert found.registers == bare.registers == 32
-    assert (found.spill_stores or 0) > 500
-    assert (found.spill_loads or 0) > 500
+    usage, bare = resources(cubin)["spilling"], resources(cubin.data)["spilling"]
+    assert usage.registers == bare.registers == 32
+    assert (usage.spill_stores or 0) > 500
+    assert (usage.spill_loads or 0) > 500
     assert bare.spill_stores is bare.spill_loads is None
-    assert found.stack == bare.stack >= 500
+    assert usage.stack == bare.stack >= 500
 
 
 def test_the_stack_includes_what_is_called() -> None:
@@ -95,8 +95,8 @@ def test_the_stack_includes_what_is_called() -> None:
 }
 """
     )
-    found = resources(assemble_with_nvjitlink(text))["outer"]
-    assert found.stack >= found.frame + 256
+    usage = resources(assemble_with_nvjitlink(text))["outer"]
+    assert usage.stack >= usage.frame + 256
 
 
 def test_cubins_of_cuda_12_keep_the_architecture_and_barriers_elsewhere() -> None:
@@ -106,14 +106,14 @@ def test_cubins_of_cuda_12_keep_the_architecture_and_barriers_elsewhere() -> Non
     old[8] = 7
     struct.pack_into("<I", old, 0x30, 0x005A055A)
     start, count = struct.unpack_from("<Q", old, 0x28)[0], struct.unpack_from("<H", old, 0x3C)[0]
-    for at, section in zip(range(start, start + 64 * count, 64), read_elf(new.data).sections, strict=True):
+    for section_offset, section in zip(range(start, start + 64 * count, 64), read_elf(new.data).sections, strict=True):
         if section.name == ".text.first":
-            struct.pack_into("<Q", old, at + 8, section.flags | 4 << 20)
+            struct.pack_into("<Q", old, section_offset + 8, section.flags | 4 << 20)
         if section.name == ".nv.info.first":
-            where = struct.unpack_from("<Q", old, at + 24)[0]
-            old[where : where + section.size] = section.data.replace(b"\x02\x4c\x04\x00", b"\x02\x7f\x04\x00")
-    found = resources(bytes(old))
-    assert (found["first"].barriers, found["second"].shared) == (4, 1024)
+            offset = struct.unpack_from("<Q", old, section_offset + 24)[0]
+            old[offset : offset + section.size] = section.data.replace(b"\x02\x4c\x04\x00", b"\x02\x7f\x04\x00")
+    usage = resources(bytes(old))
+    assert (usage["first"].barriers, usage["second"].shared) == (4, 1024)
 
 
 def test_memory_without_bytes_has_a_size_and_no_data() -> None:
@@ -128,8 +128,8 @@ def test_a_cluster_is_read() -> None:
 
 
 def test_nvjitlinks_cubin_is_read_the_same_way() -> None:
-    found = resources(assemble(TWO_KERNELS, engine="nvjitlink"))
-    assert (found["second"].shared, found["first"].barriers, found["second"].required_threads) == (1024, 4, (128, 2, 1))
+    usage = resources(assemble(TWO_KERNELS, engine="nvjitlink"))
+    assert (usage["second"].shared, usage["first"].barriers, usage["second"].required_threads) == (1024, 4, (128, 2, 1))
 
 
 @pytest.mark.parametrize("data", [b"", b"\x7fELF", b"MZ" + b"\0" * 200, b"\x7fELF\x02\x01" + b"\xff" * 100])
@@ -145,8 +145,8 @@ def test_a_damaged_cubin_is_never_another_exception() -> None:
             resources(data[:size])
         except PtxError:
             continue
-    for at in range(0, len(data), 3):
+    for index in range(0, len(data), 3):
         try:
-            resources(data[:at] + b"\xff" + data[at + 1 :])
+            resources(data[:index] + b"\xff" + data[index + 1 :])
         except PtxError:
             continue

@@ -49,18 +49,18 @@ def _judge(instructions: list[str], target: str = "sm_90a", *, generate: bool = 
 @pytest.mark.parametrize("generate", [False, True])
 def test_every_verdict_is_right(generate: bool) -> None:
     verdicts = _judge([*GOOD, *BAD, *GOOD], generate=generate)
-    accepted = [v.accepted for v in verdicts]
-    assert accepted == [True] * len(GOOD) + [False] * len(BAD) + [True] * len(GOOD)
+    acceptance = [v.accepted for v in verdicts]
+    assert acceptance == [True] * len(GOOD) + [False] * len(BAD) + [True] * len(GOOD)
     assert all(v.diagnostics for v in verdicts if not v.accepted)
     assert all(not v.diagnostics for v in verdicts if v.accepted)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 1.0])
-def test_neighbours_do_not_change_a_verdict(share: float, seed: int) -> None:
+def test_neighbors_do_not_change_a_verdict(share: float, seed: int) -> None:
     rng = random.Random(seed)
-    chosen = [rng.choice(BAD if rng.random() < share else GOOD) for _ in range(700)]
-    verdicts = _judge(chosen)
-    wrong = {text for text, verdict in zip(chosen, verdicts, strict=True) if verdict.accepted != (text in GOOD)}
+    sample = [rng.choice(BAD if rng.random() < share else GOOD) for _ in range(700)]
+    verdicts = _judge(sample)
+    wrong = {text for text, verdict in zip(sample, verdicts, strict=True) if verdict.accepted != (text in GOOD)}
     assert wrong == set()
 
 
@@ -75,7 +75,7 @@ def test_a_message_is_the_one_that_the_instruction_gets_alone() -> None:
         assert [_numberless(d.message) for d in verdict.diagnostics] == [_numberless(d.message) for d in alone]
 
 
-def test_neighbours_that_complete_each_other_are_still_wrong() -> None:
+def test_neighbors_that_complete_each_other_are_still_wrong() -> None:
     """Together these braces and comments balance; each alone does not."""
     texts = ["{", GOOD[0], "}", "/*", GOOD[0], "*/"]
     assert [v.accepted for v in _judge(texts)] == [False, True, False, False, True, False]
@@ -91,9 +91,9 @@ def test_target_and_version_decide() -> None:
     assert _judge(fence, "sm_90a") == [Verdict(True)]
     assert not _judge(fence, "sm_90")[0].accepted
     commit = ["cp.async.bulk.commit_group;"]
-    for version, accepted in [((8, 0), True), ((7, 8), False)]:
+    for version, is_accepted in [((8, 0), True), ((7, 8), False)]:
         (verdict,) = judge(commit, target="sm_90", version=version, registers=REGISTERS)
-        assert verdict.accepted == accepted
+        assert verdict.accepted == is_accepted
 
 
 def test_only_code_generation_sees_too_much_shared_memory() -> None:

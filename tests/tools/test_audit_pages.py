@@ -16,8 +16,8 @@ COMMAND = "; run `python -m tools.audit NAME` and commit the page, or say in too
 def test_every_audit_has_a_page_and_is_listed() -> None:
     assert set(PAGES) <= set(NAMES)
     assert set(NAMES) - set(PAGES) <= set(audit.OUTDATED)
-    listed = re.findall(r"\(audits/(\w+)\.txt\)", (audit.RESULTS.parent / "audits.md").read_text("utf-8"))
-    assert sorted(listed) == sorted(PAGES)
+    names = re.findall(r"\(audits/(\w+)\.txt\)", (audit.RESULTS.parent / "audits.md").read_text("utf-8"))
+    assert sorted(names) == sorted(PAGES)
     assert {name for names in audit.COVERAGE.values() for name in names} | set(audit.OUTDATED) <= set(NAMES)
 
 
@@ -30,9 +30,11 @@ def test_a_page_names_its_tools_and_commit(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_page_covers_what_the_tree_has(name: str) -> None:
     coverage = audit.describe_coverage(name)
-    wanted = f"covers {coverage}" if coverage else ""
-    found = PAGES.get(name, [""] * 2)[1]
-    assert (found == wanted and name in PAGES) != (name in audit.OUTDATED), f"{found!r}, the tree: {wanted!r}{COMMAND}"
+    expected = f"covers {coverage}" if coverage else ""
+    coverage_line = PAGES.get(name, [""] * 2)[1]
+    assert (coverage_line == expected and name in PAGES) != (name in audit.OUTDATED), (
+        f"{coverage_line!r}, the tree: {expected!r}{COMMAND}"
+    )
 
 
 def test_an_outdated_page_has_a_reason() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from pyptx.isa import lookup, table
 from pyptx.isa.model import Form
-from tests.examples.test_kernels import CASES, made
+from tests.examples.test_kernels import CASES, make_kernel
 from tools import audit_corruptions, audit_fuzz, audit_lines, audit_sass, audit_wrappers
 from tools.isa import audit_coverage, audit_mutants, audit_special, audit_spellings
 from tools.isa.mutants import STRATA, Source, split
@@ -18,23 +18,23 @@ ROWS = 60
 SPELLINGS_OF_A_ROW = 12
 
 
-def some_rows(seed: int) -> list[Form]:
+def draw_rows(seed: int) -> list[Form]:
     """Return rows of every opcode's family, a few of each."""
     draw = random.Random(seed)
     return draw.sample(table.list_all_rows(), ROWS)
 
 
-def sampled_cases(seed: int, *, below: bool) -> list[Case]:
+def draw_cases(seed: int, *, below: bool) -> list[Case]:
     """Return some spellings of some rows, at their own places or one below."""
     draw = random.Random(seed)
-    found: list[Case] = []
-    for row in some_rows(seed):
+    cases: list[Case] = []
+    for row in draw_rows(seed):
         sequences = lookup.list_sequences(row)
         for _ in range(SPELLINGS_OF_A_ROW):
             sequence = draw.choice(sequences)
-            bound = tuple((slot.name, draw.choice(slot.choices)) for slot in sequence)
-            found += audit_spellings.cases_of(row, bound, below)
-    return list(dict.fromkeys(found))
+            binding = tuple((slot.name, draw.choice(slot.choices)) for slot in sequence)
+            cases += audit_spellings.cases_of(row, binding, below)
+    return list(dict.fromkeys(cases))
 
 
 def test_every_instruction_of_the_manual_has_a_row(capsys: pytest.CaptureFixture[str]) -> None:
@@ -42,27 +42,27 @@ def test_every_instruction_of_the_manual_has_a_row(capsys: pytest.CaptureFixture
 
 
 def test_legal_spellings_assemble_on_their_own_target_and_version(seed: int) -> None:
-    cases = sampled_cases(seed, below=False)
+    cases = draw_cases(seed, below=False)
     assert len(cases) > ROWS
     assert [(case.text, case.target, case.version, why) for case, why in verdicts(cases) if why] == []
 
 
 def test_legal_spellings_do_not_assemble_below(seed: int) -> None:
-    cases = sampled_cases(seed, below=True)
+    cases = draw_cases(seed, below=True)
     assert [(case.text, case.target, case.version) for case, why in verdicts(cases) if why is None] == []
 
 
 def test_an_impossible_spelling_is_seen_by_the_audit() -> None:
     wrong = Case("add.wide.f32 q_f32_0, q_f32_1, q_f32_2;", "sm_90a", (8, 5))
     right = Case("add.f32 q_f32_0, q_f32_1, q_f32_2;", "sm_90a", (8, 5))
-    judged = dict(verdicts([wrong, right]))
-    assert judged[wrong] is not None
-    assert judged[right] is None
+    verdict_of = dict(verdicts([wrong, right]))
+    assert verdict_of[wrong] is not None
+    assert verdict_of[right] is None
 
 
 def test_check_agrees_with_ptxas_on_mutants(seed: int, capsys: pytest.CaptureFixture[str]) -> None:
     source = Source(seed)
-    mutants = {made.case: made for i in range(1500) for made in [source.mutant(STRATA[i % len(STRATA)])]}
+    mutants = {mutant.case: mutant for i in range(1500) for mutant in [source.mutant(STRATA[i % len(STRATA)])]}
     good = audit_mutants.report(list(mutants.values()), 5, least=0.98, least_in_stratum=0.95)
     assert good, capsys.readouterr().out
 
@@ -74,8 +74,10 @@ def test_a_mutant_is_taken_apart_and_put_together() -> None:
 
 
 def test_corruptions_that_ptxas_rejects_are_reported(seed: int) -> None:
-    missed = audit_corruptions.list_unreported(audit_corruptions.generate_rejections(seed, 60_000), 160)
-    assert len(missed) <= 1, [f"{made.path.name}:{made.line} {made.stratum}" for made in missed]
+    unreported = audit_corruptions.list_unreported(audit_corruptions.generate_rejections(seed, 60_000), 160)
+    assert len(unreported) <= 1, [
+        f"{corruption.path.name}:{corruption.line} {corruption.stratum}" for corruption in unreported
+    ]
 
 
 def test_the_corpus_has_no_false_errors() -> None:
@@ -88,7 +90,7 @@ def test_special_registers_are_where_the_table_says(capsys: pytest.CaptureFixtur
 
 def test_printing_anew_keeps_the_sass(seed: int) -> None:
     paths = random.Random(seed).sample(sorted(audit_sass.CORPUS.rglob("*.ptx")), 12)
-    assert [(path.name, found) for path in paths for found in audit_sass.differences(path)] == []
+    assert [(path.name, difference) for path in paths for difference in audit_sass.differences(path)] == []
 
 
 def test_fuzzed_text_raises_nothing_but_syntax_errors(seed: int) -> None:
@@ -97,7 +99,7 @@ def test_fuzzed_text_raises_nothing_but_syntax_errors(seed: int) -> None:
 
 def test_profilers_show_the_python_line_of_every_access(seed: int) -> None:
     for case in random.Random(seed).sample(CASES, 5):
-        report = audit_lines.audit(made(case, case.targets[0]), case.shape)
+        report = audit_lines.audit(make_kernel(case, case.targets[0]), case.shape)
         assert report.wrong == [], case.name
         assert report.counts["accesses"] > 5
 

@@ -21,17 +21,17 @@ def forms(section: str) -> list[Form]:
     return [row for opcode in dict.fromkeys(row.opcode for row in rows) for row in rows if row.opcode == opcode]
 
 
-def squeezed(line: str) -> str:
+def squeeze(line: str) -> str:
     return " ".join(line.split())
 
 
 @pytest.mark.parametrize("section", table.SECTIONS)
 def test_a_page_shows_every_form_of_its_section_under_its_opcode(section: str) -> None:
-    shown: list[tuple[str, str]] = []
+    examples: list[tuple[str, str]] = []
     for part in PAGES[f"{section}.md"].split("\n## ")[1:]:
         opcode, _, text = part.partition("\n")
-        shown += [(opcode, line) for line in re.findall(r"^```\n(.+)\n```$", text, re.MULTILINE)]
-    assert shown == [(row.opcode, squeezed(row.line)) for row in forms(section)]
+        examples += [(opcode, line) for line in re.findall(r"^```\n(.+)\n```$", text, re.MULTILINE)]
+    assert examples == [(row.opcode, squeeze(row.line)) for row in forms(section)]
 
 
 @pytest.mark.parametrize("section", table.SECTIONS)

@@ -22,22 +22,22 @@ CHOSEN = (
 
 
 @cache
-def _chosen() -> dict[str, tuple[Form, list[Operation]]]:
+def _compile_samples() -> dict[str, tuple[Form, list[Operation]]]:
     """Return the machine code of products that sm_90 has no instruction for."""
-    wanted = [case for case in all_cases("sm_90", ("mma", "wmma")) if case.text.split(" ")[0] in CHOSEN]
-    return {case.text.split(" ")[0]: (Form.of(case), made) for case, made in lower_cases(wanted)}
+    cases = [case for case in all_cases("sm_90", ("mma", "wmma")) if case.text.split(" ")[0] in CHOSEN]
+    return {case.text.split(" ")[0]: (Form.of(case), operations) for case, operations in lower_cases(cases)}
 
 
 @pytest.mark.parametrize("name", CHOSEN)
 def test_products_that_hopper_makes_of_other_instructions(name: str) -> None:
-    assert mismatch(*_chosen()[name]) is None
+    assert mismatch(*_compile_samples()[name]) is None
 
 
 @pytest.mark.parametrize(("target", "section"), [("sm_75", "mma"), ("sm_90a", "wgmma"), ("sm_120a", "mma")])
 def test_a_sample(target: str, section: str, seed: int) -> None:
-    chosen = random.Random(seed).sample(all_cases(target, (section,)), 4)
-    found = [(case.text, mismatch(Form.of(case), made)) for case, made in lower_cases(chosen)]
-    assert [why for _, why in found] == [None] * len(chosen), found
+    cases = random.Random(seed).sample(all_cases(target, (section,)), 4)
+    mismatches = [(case.text, mismatch(Form.of(case), operations)) for case, operations in lower_cases(cases)]
+    assert [why for _, why in mismatches] == [None] * len(cases), mismatches
 
 
 @pytest.mark.parametrize(
@@ -52,11 +52,11 @@ def test_a_sample(target: str, section: str, seed: int) -> None:
     ],
 )
 def test_machine_code_that_is_not_the_model_is_reported(name: str, change: dict[str, object], why: str) -> None:
-    form, made = _chosen()[name]
-    assert why in str(mismatch(replace(form, **change), made))
+    form, operations = _compile_samples()[name]
+    assert why in str(mismatch(replace(form, **change), operations))
 
 
 def test_what_is_printed() -> None:
-    form, made = _chosen()[CHOSEN[0]]
-    assert signature(made) == "6×F2FP.UNPACK + 2×HMMA.1688.F32 + 4×FADD"
+    form, operations = _compile_samples()[CHOSEN[0]]
+    assert signature(operations) == "6×F2FP.UNPACK + 2×HMMA.1688.F32 + 4×FADD"
     assert model(form) == "unpacked: 25 bits, steps of 8, f32"

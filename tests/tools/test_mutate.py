@@ -125,44 +125,44 @@ def test_what_no_run_shows_is_not_changed(source: str) -> None:
 def test_mutants_compile() -> None:
     path = Path("tools/mutation/mutants.py")
     source = path.read_text("utf-8")
-    found = list(mutants(path.as_posix(), source))
-    assert len(found) > 100
-    for mutant in found:
+    candidates = list(mutants(path.as_posix(), source))
+    assert len(candidates) > 100
+    for mutant in candidates:
         compile(mutant.apply(source), mutant.path, "exec")
 
 
 def test_a_seed_draws_lines_evenly() -> None:
-    found = list(mutants("pkg/a.py", "x = [1, 2, 3, 4, 5, 6, 7, 8]\ny = True\n"))
-    assert draw(found, 2, 5) == draw(found, 2, 5)
-    assert {mutant.line for mutant in draw(found, 2, 5)} == {1, 2}
-    lines = [draw(found, 1, seed)[0].line for seed in range(200)]
+    candidates = list(mutants("pkg/a.py", "x = [1, 2, 3, 4, 5, 6, 7, 8]\ny = True\n"))
+    assert draw(candidates, 2, 5) == draw(candidates, 2, 5)
+    assert {mutant.line for mutant in draw(candidates, 2, 5)} == {1, 2}
+    lines = [draw(candidates, 1, seed)[0].line for seed in range(200)]
     assert 60 < lines.count(1) < 140
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Tree], coverage.Coverage]:
+def measurement(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Tree], coverage.Coverage]:
     root = tmp_path_factory.mktemp("project")
     write(root, SUMS, {"tests/test_sums.py": TESTS})
     trees = [copy_tree(root, tmp_path_factory.mktemp("work") / str(job), "pkg") for job in range(2)]
-    known = coverage.TestMap()
-    coverage.measure(known, coverage.stale(known, root), trees, root / "map.pickle")
-    kept = coverage.load(root / "map.pickle")
-    assert coverage.stale(kept, root) == []
-    return trees, coverage.Coverage(kept)
+    test_map = coverage.TestMap()
+    coverage.measure(test_map, coverage.stale(test_map, root), trees, root / "map.pickle")
+    stored_map = coverage.load(root / "map.pickle")
+    assert coverage.stale(stored_map, root) == []
+    return trees, coverage.Coverage(stored_map)
 
 
 @pytest.fixture(scope="module")
-def verdicts(measured: tuple[list[Tree], coverage.Coverage]) -> Iterator[dict[str, tuple[str, str]]]:
-    trees, known = measured
-    chosen = [mutant for mutant in mutants("pkg/sums.py", SUMS) if mutant.after in JUDGED]
-    found = judge_all(chosen, trees, known, Limits(patience=2))
-    yield {verdict.mutant.after: (verdict.outcome, verdict.detail) for verdict in found}
+def verdicts(measurement: tuple[list[Tree], coverage.Coverage]) -> Iterator[dict[str, tuple[str, str]]]:
+    trees, coverage_map = measurement
+    sample = [mutant for mutant in mutants("pkg/sums.py", SUMS) if mutant.after in JUDGED]
+    judgments = judge_all(sample, trees, coverage_map, Limits(patience=2))
+    yield {verdict.mutant.after: (verdict.outcome, verdict.detail) for verdict in judgments}
     assert all((tree.root / "pkg/sums.py").read_text("utf-8") == SUMS for tree in trees)
 
 
-def write(root: Path, source: str, others: dict[str, str]) -> None:
+def write(root: Path, source: str, files: dict[str, str]) -> None:
     """Write a project: a package of one module, and files of other names."""
-    for name, text in {"pkg/__init__.py": "", "pkg/sums.py": source, **others}.items():
+    for name, text in {"pkg/__init__.py": "", "pkg/sums.py": source, **files}.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text, "utf-8")
 
@@ -198,20 +198,20 @@ def test_what_no_test_runs_is_told_apart(verdicts: dict[str, tuple[str, str]]) -
     ids=["a statement", "a new statement", "a new function", "never run"],
 )
 def test_the_map_outlives_edits(
-    measured: tuple[list[Tree], coverage.Coverage], function: str, text: str, tests: list[str]
+    measurement: tuple[list[Tree], coverage.Coverage], function: str, text: str, tests: list[str]
 ) -> None:
-    found = [test.name for test in measured[1].rank_tests(Point("pkg/sums.py", function, text))]
-    assert [name for name in tests if f"tests/test_sums.py::{name}" not in found] == []
-    assert bool(found) == bool(tests)
+    names = [test.name for test in measurement[1].rank_tests(Point("pkg/sums.py", function, text))]
+    assert [name for name in tests if f"tests/test_sums.py::{name}" not in names] == []
+    assert bool(names) == bool(tests)
 
 
 def test_listed_equivalents_are_changes_of_this_tree() -> None:
-    listed = read_equivalents(ROOT / "tools" / "mutation" / "equivalent.toml")
-    assert listed
-    paths = {item.path for item in listed}
-    every = [m for path in paths for m in mutants(path, (ROOT / path).read_text("utf-8"))]
-    lines = {(m.path, m.point.function, m.before, m.after) for m in every}
-    assert [item for item in listed if (item.path, item.function, item.before, item.after) not in lines] == []
+    equivalents = read_equivalents(ROOT / "tools" / "mutation" / "equivalent.toml")
+    assert equivalents
+    paths = {item.path for item in equivalents}
+    candidates = [m for path in paths for m in mutants(path, (ROOT / path).read_text("utf-8"))]
+    lines = {(m.path, m.point.function, m.before, m.after) for m in candidates}
+    assert [item for item in equivalents if (item.path, item.function, item.before, item.after) not in lines] == []
 
 
 @pytest.mark.parametrize(
@@ -251,14 +251,14 @@ def test_a_test_that_always_fails_kills_nothing(tmp_path: Path) -> None:
     )
     write(root, SUMS, {"tests/test_sums.py": check, "state": ""})
     tree = copy_tree(root, tmp_path / "work", "pkg")
-    known = coverage.TestMap()
-    coverage.measure(known, coverage.stale(known, root), [tree], root / "map.pickle")
+    test_map = coverage.TestMap()
+    coverage.measure(test_map, coverage.stale(test_map, root), [tree], root / "map.pickle")
     (tree.root / "state").unlink()
-    chosen = [mutant for mutant in mutants("pkg/sums.py", SUMS) if mutant.after == "return 6"]
-    measured = coverage.Coverage(known)
-    verdicts = judge_all(chosen, [tree], measured, Limits())
+    sample = [mutant for mutant in mutants("pkg/sums.py", SUMS) if mutant.after == "return 6"]
+    measurement = coverage.Coverage(test_map)
+    verdicts = judge_all(sample, [tree], measurement, Limits())
     assert [verdict.outcome for verdict in verdicts] == ["killed"]
-    assert [verdict.outcome for verdict in confirm(verdicts, [tree], measured, Limits())] == ["never run"]
+    assert [verdict.outcome for verdict in confirm(verdicts, [tree], measurement, Limits())] == ["never run"]
 
 
 def listing(after: str) -> str:
@@ -269,7 +269,7 @@ def listing(after: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("listed", "status", "said"),
+    ("equivalents", "status", "message"),
     [
         ("", 1, "survived: pkg/sums.py:1 module, constant"),
         (listing("QUICK = False"), 0, "all"),
@@ -277,10 +277,10 @@ def listing(after: str) -> str:
     ],
 )
 def test_survivors_fail_unless_listed(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], listed: str, status: int, said: str
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], equivalents: str, status: int, message: str
 ) -> None:
     tests = "import pkg.sums\ndef test_it(): pass\n"
-    others = {"tests/test_sums.py": tests, "tools/mutation/equivalent.toml": listed}
-    write(tmp_path, "QUICK = True\n", others)
+    files = {"tests/test_sums.py": tests, "tools/mutation/equivalent.toml": equivalents}
+    write(tmp_path, "QUICK = True\n", files)
     assert main(["--root", str(tmp_path), "--package", "pkg", "--count", "5", "--jobs", "1", "--seed", "1"]) == status
-    assert said in capfd.readouterr().out
+    assert message in capfd.readouterr().out

@@ -73,14 +73,14 @@ MISTAKES = [
 
 
 def test_the_automaton_has_the_spellings_of_the_table_and_no_others() -> None:
-    wanted = {
-        (row.opcode, *(word for _, choice in bound for word in choice.modifiers))
+    expected = {
+        (row.opcode, *(word for _, choice in binding for word in choice.modifiers))
         for row in table.list_all_rows()
-        for bound in spellings(row)
+        for binding in spellings(row)
     }
-    found = list(_language(stubs.automaton(), ()))
-    assert len(found) == len(set(found))
-    assert set(found) == wanted
+    language = list(_language(stubs.automaton(), ()))
+    assert len(language) == len(set(language))
+    assert set(language) == expected
 
 
 def test_states_with_the_same_future_are_one_class() -> None:
@@ -97,7 +97,7 @@ def test_a_pipe_offers_what_has_a_destination_and_a_source() -> None:
 
 def test_an_opcode_more_renames_no_class() -> None:
     root = stubs.automaton()
-    fewer = stubs.State(False, tuple(one for one in root.next if one[0] not in ("bfe", "fma", "mad")))
+    fewer = stubs.State(False, tuple(successor for successor in root.next if successor[0] not in ("bfe", "fma", "mad")))
     names = stubs.class_names(root)
     assert len(names) > len(stubs.class_names(fewer))
     assert all(names[state] == name for state, name in stubs.class_names(fewer).items())
@@ -112,30 +112,30 @@ def test_names_are_the_ones_that_the_chain_reads() -> None:
 def test_the_stub_is_small_and_declares_what_the_module_has() -> None:
     text = stubs.stub()
     assert len(text.encode()) <= 500_000
-    declared = {node.name for node in ast.parse(text).body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
-    own = {name for name, value in vars(chain).items() if getattr(value, "__module__", "") == chain.__name__}
-    assert {name for name in own if not name.startswith("_")} - {"inst"} <= declared
+    declarations = {node.name for node in ast.parse(text).body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+    public_names = {name for name, value in vars(chain).items() if getattr(value, "__module__", "") == chain.__name__}
+    assert {name for name in public_names if not name.startswith("_")} - {"inst"} <= declarations
 
 
 def test_pyright_accepts_legal_chains_and_reports_each_mistake(tmp_path: Path) -> None:
-    whole_table = [f"ptx.inst{_chain(row_spelling)}(x)" for row_spelling in _one_spelling_of_each_row()]
+    whole_table = [f"ptx.inst{_chain(row_spelling)}(x)" for row_spelling in _spell_each_row()]
     good, mistakes = [*GOOD, *whole_table], [line for line, _ in MISTAKES]
     for name, lines in (("good", good), ("mistakes", mistakes)):
         (tmp_path / f"{name}.py").write_text(HEAD + "".join(f"    _ = {line}\n" for line in lines))
-    found = _pyright(tmp_path)
-    at = {name: _by_line(found, name) for name in ("good", "mistakes")}
-    assert at["good"] == {}
+    report = _pyright(tmp_path)
+    errors = {name: _by_line(report, name) for name in ("good", "mistakes")}
+    assert errors["good"] == {}
     first = HEAD.count("\n")
-    missed = [
-        (line, at["mistakes"].get(first + number))
+    unreported = [
+        (line, errors["mistakes"].get(first + number))
         for number, (line, message) in enumerate(MISTAKES)
-        if message not in at["mistakes"].get(first + number, "")
+        if message not in errors["mistakes"].get(first + number, "")
     ]
-    assert missed == []
-    assert len(at["mistakes"]) == len(MISTAKES)
+    assert unreported == []
+    assert len(errors["mistakes"]) == len(MISTAKES)
 
 
-def _one_spelling_of_each_row() -> Iterator[tuple[str, ...]]:
+def _spell_each_row() -> Iterator[tuple[str, ...]]:
     for row in table.list_all_rows():
         yield (row.opcode, *(word for _, choice in next(spellings(row)) for word in choice.modifiers))
 
@@ -156,15 +156,15 @@ def _pyright(folder: Path) -> dict[str, Any]:
     config = {"include": ["."], "extraPaths": [str(ROOT)], "pythonVersion": "3.11"}
     (folder / "pyrightconfig.json").write_text(json.dumps(config))
     command = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "--outputjson", "-p", str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert "No module named" not in done.stderr, "pyright belongs to the test extra"
-    return json.loads(done.stdout[done.stdout.index("{") :])
+    process = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert "No module named" not in process.stderr, "pyright belongs to the test extra"
+    return json.loads(process.stdout[process.stdout.index("{") :])
 
 
-def _by_line(found: dict[str, Any], name: str) -> dict[int, str]:
+def _by_line(report: dict[str, Any], name: str) -> dict[int, str]:
     """Return the messages about a file, by line from 0."""
     messages: dict[int, str] = {}
-    for diagnostic in found["generalDiagnostics"]:
+    for diagnostic in report["generalDiagnostics"]:
         if Path(diagnostic["file"]).stem == name:
             line = diagnostic["range"]["start"]["line"]
             messages[line] = messages.get(line, "") + diagnostic["message"] + "\n"

@@ -32,9 +32,9 @@ PLANTED = [
 
 @pytest.mark.parametrize(("path", "text", "line", "why"), PLANTED)
 def test_a_planted_violation_is_found_where_it_is(path: str, text: str, line: int, why: str) -> None:
-    found = [v for v in tidy.violations({path: text, "Makefile": "pyptx/a.py"}) if why in v]
-    assert len(found) == 1
-    assert found[0].startswith(f"{path}:{line}: ")
+    violations = [v for v in tidy.violations({path: text, "Makefile": "pyptx/a.py"}) if why in v]
+    assert len(violations) == 1
+    assert violations[0].startswith(f"{path}:{line}: ")
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,8 @@ def test_a_module_that_hides_a_public_name_is_found() -> None:
         "pyptx/resources/__init__.py": "",
         "README.md": "pyptx.kernel pyptx.box pyptx.resources pyptx.ir",
     }
-    found = list(tidy.violations(files))
-    assert [v.split("'")[1] for v in found] == ["kernel", "resources", "walk"]
+    violations = list(tidy.violations(files))
+    assert [v.split("'")[1] for v in violations] == ["kernel", "resources", "walk"]
 
 
 def test_importing_a_submodule_itself_hides_nothing() -> None:
@@ -89,17 +89,17 @@ def test_relative_imports_and_mentions_count_as_use() -> None:
 
 def test_long_files_and_functions_are_printed_unless_they_say_why() -> None:
     body = "def f() -> None:\n" + "    x = 1\n" * 70
-    reasoned = "def g() -> None:\n    # Long: a table of cases.\n" + "    x = 1\n" * 70
+    long_function = "def g() -> None:\n    # Long: a table of cases.\n" + "    x = 1\n" * 70
     files = {
-        "pyptx/a.py": body + reasoned,
+        "pyptx/a.py": body + long_function,
         "pyptx/b.py": "x = 1\n" * 601,
         "pyptx/isa/table/c.py": "x = 1\n" * 201,
         "pyptx/d.py": '"""Long: generated tables."""\n' + "x = 1\n" * 700,
         "pyptx/e.pyi": "x = 1\n" * 700,
     }
-    printed = list(tidy.outliers(files))
-    assert [line.split()[2].split(":")[0] for line in printed] == ["pyptx/a.py", "pyptx/b.py", "pyptx/isa/table/c.py"]
-    assert "f has 71 lines" in printed[0]
+    outliers = list(tidy.outliers(files))
+    assert [line.split()[2].split(":")[0] for line in outliers] == ["pyptx/a.py", "pyptx/b.py", "pyptx/isa/table/c.py"]
+    assert "f has 71 lines" in outliers[0]
 
 
 def test_the_exit_status_tells(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,14 +22,14 @@ def test_the_types_of_a_function_around_a_local_variable_are_skipped(types: str)
     "arguments", ["Li3E", "Lb1ELin5E", "LN2ns4KindE2E", "Jif", "L4Kind2E", "3BoxIS_Li2EE", "St4pairIifE"]
 )
 def test_the_arguments_of_a_template_are_skipped(arguments: str) -> None:
-    closed = arguments if arguments[0] != "J" else f"{arguments}E"
-    assert demangle(f"_ZZ3runI{closed}EvvE4tile") == "tile"
-    assert demangle(f"_ZN2ns3runI{closed}EEvv") == "run"
-    assert demangle(f"_Z3runI{closed}Evv") == "run"
+    encoding = arguments if arguments[0] != "J" else f"{arguments}E"
+    assert demangle(f"_ZZ3runI{encoding}EvvE4tile") == "tile"
+    assert demangle(f"_ZN2ns3runI{encoding}EEvv") == "run"
+    assert demangle(f"_Z3runI{encoding}Evv") == "run"
 
 
 @pytest.mark.parametrize(
-    ("mangled", "name"),
+    ("symbol", "name"),
     [
         ("_ZL4half", "half"), ("_ZNK3Box3getEv", "get"), ("_ZN3BoxD1Ev", "delete_Box"), ("_ZN3BoxC2Ev", "Box"),
         ("_ZN3BoxplERKS_", "operator"), ("_ZN3BoxcvfEv", "operator"),
@@ -40,5 +40,5 @@ def test_the_arguments_of_a_template_are_skipped(arguments: str) -> None:
         ("_ZZ3run" + "P" * 250 + "fE4tile", "run"), ("_ZZ3run" + "P" * 150 + "fE4tile", "tile"),
     ],
 )  # fmt: skip
-def test_the_last_component_is_the_name(mangled: str, name: str) -> None:
-    assert demangle(mangled) == name
+def test_the_last_component_is_the_name(symbol: str, name: str) -> None:
+    assert demangle(symbol) == name

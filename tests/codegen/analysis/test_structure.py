@@ -32,7 +32,7 @@ PLACES = {
 }
 
 
-def shaped(before: str, after: str, target: str) -> tuple[Sequence[Statement], Shape]:
+def build_loop(before: str, after: str, target: str) -> tuple[Sequence[Statement], Shape]:
     """Return the statements and the shape of a loop inside another one; the inner one has a branch to a label."""
     *_, function = parse(kernel(LOOP.format(before=before, after=after, target=target))).statements
     assert isinstance(function, Function)
@@ -41,34 +41,34 @@ def shaped(before: str, after: str, target: str) -> tuple[Sequence[Statement], S
 
 def cycles(parts: list[Part]) -> list[Cycle]:
     """Return all loops, the outer ones first."""
-    found: list[Cycle] = []
+    loops: list[Cycle] = []
     for part in parts:
         if isinstance(part, Cycle):
-            found += [part, *cycles(part.body)]
+            loops += [part, *cycles(part.body)]
         elif isinstance(part, Choice):
-            found += [*cycles(part.then), *cycles(part.otherwise)]
-    return found
+            loops += [*cycles(part.then), *cycles(part.otherwise)]
+    return loops
 
 
 @pytest.mark.parametrize("target", ["DONE", "OUTER"])
 @pytest.mark.parametrize("place", PLACES)
 def test_a_branch_that_leaves_two_loops_breaks_and_continues_neither(place: str, target: str) -> None:
-    _, made = shaped(*PLACES[place], target)
-    assert len(cycles(made.parts)) == 2
-    assert made.leaves == {}
-    assert all(cycle.end is None for cycle in cycles(made.parts))
+    _, shape = build_loop(*PLACES[place], target)
+    assert len(cycles(shape.parts)) == 2
+    assert shape.leaves == {}
+    assert all(cycle.end is None for cycle in cycles(shape.parts))
 
 
 @pytest.mark.parametrize("place", PLACES)
 def test_a_branch_to_the_top_of_its_own_loop_continues_it(place: str) -> None:
-    body, made = shaped(*PLACES[place], "INNER")
-    inner = cycles(made.parts)[1]
-    assert made.leaves == {inner.label + 1: "continue"}
+    body, shape = build_loop(*PLACES[place], "INNER")
+    inner = cycles(shape.parts)[1]
+    assert shape.leaves == {inner.label + 1: "continue"}
     assert isinstance(body[inner.label + 1], Instruction)
 
 
 def test_a_branch_behind_its_own_loop_breaks_it() -> None:
-    _, made = shaped("", "NEXT:", "NEXT")
-    outer, inner = cycles(made.parts)
-    assert made.leaves == {inner.label + 1: "break"}
+    _, shape = build_loop("", "NEXT:", "NEXT")
+    outer, inner = cycles(shape.parts)
+    assert shape.leaves == {inner.label + 1: "break"}
     assert (outer.end, inner.end) == (None, inner.tail + 1)

@@ -15,9 +15,9 @@ def test_only_parts_with_the_variable_are_made_anew() -> None:
     whole = Call(Name("f"), PARTS, ())
     assert replace_name(whole, "x", Literal(0)) is whole
     for place, name in enumerate("abcdegi"):
-        made = replace_name(whole, name, Literal(0))
-        assert isinstance(made, Call)
-        assert [mine is theirs for mine, theirs in zip(made.arguments, PARTS, strict=True)] == [
-            other != place for other in range(len(PARTS))
+        call = replace_name(whole, name, Literal(0))
+        assert isinstance(call, Call)
+        assert [mine is theirs for mine, theirs in zip(call.arguments, PARTS, strict=True)] == [
+            position != place for position in range(len(PARTS))
         ]
-        assert str(made.arguments[place]) == str(PARTS[place]).replace(f"Name(id='{name}')", "Literal(value=0)")
+        assert str(call.arguments[place]) == str(PARTS[place]).replace(f"Name(id='{name}')", "Literal(value=0)")

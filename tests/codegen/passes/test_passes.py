@@ -8,7 +8,7 @@ import pytest
 
 from pyptx.codegen import ptx_to_python
 from pyptx.codegen.analysis.demangle import demangle
-from tests.codegen.sugared import body, lost, statements
+from tests.codegen.sugared import body, find_difference, statements
 from tests.codegen.transcripts import kernel
 
 READS = {
@@ -110,12 +110,12 @@ READS = {
 @pytest.mark.parametrize("name", READS)
 def test_what_it_reads_like(name: str) -> None:
     ptx, expected = READS[name]
-    found = statements(ptx)
-    at = 0
+    lines = statements(ptx)
+    line_number = 0
     for line in expected:
-        at = next((i + 1 for i in range(at, len(found)) if line in found[i]), -1)
-        assert at > 0, f"{line!r} is not in\n" + "\n".join(found)
-    assert lost(ptx) is None
+        line_number = next((i + 1 for i in range(line_number, len(lines)) if line in lines[i]), -1)
+        assert line_number > 0, f"{line!r} is not in\n" + "\n".join(lines)
+    assert find_difference(ptx) is None
 
 
 def test_comments_say_what_long_blocks_do() -> None:
@@ -127,9 +127,9 @@ def test_lines_of_the_source_are_cited_where_they_change() -> None:
     loc, file = ".loc 1 {0} 9;\n".replace(";", ""), '.file 1 "/home/me/kernels.py"\n'
     add = "add.u32 %r1, %r9, %r8;\nst.shared.u32 [%r9], %r1;\n"
     ptx = loc.format(7) + add + "st.shared.u32 [%r8], %r8;\n" + loc.format(9) + "st.shared.u32 [%r8], %r9;\n"
-    found = [line.partition("  # ")[2] for line in statements(ptx, file) if "ptx.st" in line]
-    assert found == ["kernels.py:7", "", "kernels.py:9"]
-    assert lost(ptx, file) is None
+    comments = [line.partition("  # ")[2] for line in statements(ptx, file) if "ptx.st" in line]
+    assert comments == ["kernels.py:7", "", "kernels.py:9"]
+    assert find_difference(ptx, file) is None
 
 
 def test_rings_name_their_stage_and_phase() -> None:
@@ -137,37 +137,37 @@ def test_rings_name_their_stage_and_phase() -> None:
         "mad.lo.u32 %r1, %r8, 8, %r7;\nxor.b32 %r2, %r9, 1;\nW:\nmbarrier.try_wait.parity.shared.b64 %p1, [%r1], %r2;\n"
         "@!%p1 bra W;\nadd.u32 %r8, %r8, 1;\nxor.b32 %r9, %r9, 1;\n"
     )
-    found = body(ptx)
-    assert "stage += 1" in found
-    assert "phase ^= 1" in found
-    assert lost(ptx) is None
+    text = body(ptx)
+    assert "stage += 1" in text
+    assert "phase ^= 1" in text
+    assert find_difference(ptx) is None
 
 
 def test_long_symbols_become_constants() -> None:
     name = "_ZN6Vector" + "3dotERKS_" * 6
     ptx = f"mov.u64 %rd1, {name};\nld.global.u32 %r1, [%rd1];\n"
-    assert lost(ptx, f".global .u32 {name};\n") is None
+    assert find_difference(ptx, f".global .u32 {name};\n") is None
     assert f'"{name}"' not in body(ptx, f".global .u32 {name};\n")
 
 
-@pytest.mark.parametrize(("mangled", "name"), [
+@pytest.mark.parametrize(("symbol", "name"), [
     ("_Z4halfPf", "half"), ("_ZN7cutlass13device_kernelINS_4gemmEEEvT_", "device_kernel"),
     ("_ZZ8sum_treeE4part", "part"), ("_ZN3FooIiLi128EE3barEv", "bar"), ("plain", "plain"),
     ("_ZN4core3ptr8drop_box17h0123456789abcdefE", "drop_box"),
     ("_ZN", "_ZN"), ("_Z999x", "_Z999x"), ("_ZNSt6vectorIfE4sizeEv", "size"), ("_ZN1AC1Ev", "A"),
 ])  # fmt: skip
-def test_demangled_names(mangled: str, name: str) -> None:
-    assert demangle(mangled) == name
+def test_demangled_names(symbol: str, name: str) -> None:
+    assert demangle(symbol) == name
 
 
 def test_what_nobody_reads_has_no_name() -> None:
-    declared = ".reg .b16 %spare<3>;\n.reg .b32 %r<3>;\n"
-    made = ptx_to_python(kernel(declared + "mov.u32 %r1, 0;\nadd.u32 %r1, %r1, 4;\n"), sugar=True)
-    assert re.search(r"^ +ptx\.decl\.reg\(b16, ", made, re.MULTILINE)
-    assert re.search(r"^ +r = ptx\.decl\.reg\(b32, ", made, re.MULTILINE)
+    declarations = ".reg .b16 %spare<3>;\n.reg .b32 %r<3>;\n"
+    python = ptx_to_python(kernel(declarations + "mov.u32 %r1, 0;\nadd.u32 %r1, %r1, 4;\n"), sugar=True)
+    assert re.search(r"^ +ptx\.decl\.reg\(b16, ", python, re.MULTILINE)
+    assert re.search(r"^ +r = ptx\.decl\.reg\(b32, ", python, re.MULTILINE)
 
 
 def test_a_name_that_a_step_in_place_reads_stays() -> None:
     ptx = "mov.u32 %r1, 0;\nadd.u32 %r1, %r1, 4;\n"
     assert "i += 4" in statements(ptx)
-    assert lost(ptx) is None
+    assert find_difference(ptx) is None

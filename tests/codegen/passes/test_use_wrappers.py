@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pyptx.codegen import ptx_to_python
-from tests.codegen.sugared import lost, lost_of, statements
+from tests.codegen.sugared import find_difference, find_module_difference, statements
 
 PARAMETERS = """.version 8.0\n.target sm_90\n.address_size 64
 .entry k(.param .b32 n, .param .b8 pair[8])\n{\n.reg .b32 %r<3>;\n@\nret;\n}
@@ -159,7 +159,7 @@ CALLS = [
 def test_it_is_called_by_its_wrapper(ptx: str, call: str) -> None:
     text = f".reg .b16 %rs<3>;\n{ptx}\nL:\nret;\n"
     assert call in statements(text)
-    assert lost(text) is None
+    assert find_difference(text) is None
 
 
 @pytest.mark.parametrize(
@@ -170,4 +170,4 @@ def test_it_is_called_by_its_wrapper(ptx: str, call: str) -> None:
 def test_a_whole_parameter_is_read_by_its_name(ptx: str, call: str) -> None:
     source = PARAMETERS.replace("@", ptx)
     assert call in ptx_to_python(source, sugar=True)
-    assert lost_of(source) is None
+    assert find_module_difference(source) is None

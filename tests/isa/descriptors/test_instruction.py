@@ -79,9 +79,9 @@ def descriptors(draw: st.DrawFn) -> InstructionDescriptor:
 def test_decoding_undoes_encoding(descriptor: InstructionDescriptor) -> None:
     bits = descriptor.encode()
     assert 0 <= bits < 1 << 32
-    decoded = InstructionDescriptor.decode(descriptor.kind, bits)
-    assert decoded == descriptor
-    assert repr(decoded) == repr(descriptor), "a flag is decoded as a number"
+    copy = InstructionDescriptor.decode(descriptor.kind, bits)
+    assert copy == descriptor
+    assert repr(copy) == repr(descriptor), "a flag is decoded as a number"
 
 
 @given(st.sampled_from(KINDS), st.integers(0, (1 << 32) - 1))
@@ -163,13 +163,13 @@ def test_shapes_are_the_manuals(
 ) -> None:
     name = {"i8": "s8", "tf32": "tf32", "f16": "f16"}.get(kind, "e2m1")
     a, d = from_name(name), s32 if kind == "i8" else f32
-    allowed = {
+    shapes = {
         (m, n)
         for m in (32, 64, 96, 128, 256)
         for n in range(8, 265, 8)
         if not InstructionDescriptor(kind, m, n, a, a, d, sparse=sparse).problems(cta_group=group, ws=ws)
     }
-    assert allowed == {(m, n) for m in rows for n in columns}
+    assert shapes == {(m, n) for m in rows for n in columns}
 
 
 OPTIONS = [
@@ -190,9 +190,9 @@ OPTIONS = [
 
 @pytest.mark.parametrize(("operation", "message"), OPTIONS, ids=[m for _, m in OPTIONS])
 def test_options_that_do_not_go_together(operation: InstructionDescriptor, message: str) -> None:
-    found = operation.problems()
-    assert len(found) == 1
-    assert message in found[0]
+    problems = operation.problems()
+    assert len(problems) == 1
+    assert message in problems[0]
 
 
 def test_a_plain_operation_has_no_problems() -> None:

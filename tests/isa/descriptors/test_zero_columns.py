@@ -41,8 +41,8 @@ def test_the_examples_of_the_manual() -> None:
     assert two[0].endswith("11100001110000111")
     assert two[1].endswith("00001110000" + "1110000")
     four = sub_masks(ZeroColumnMask(3, 4, (0, 1, 2, 1), (1, 1, 0, 0), 2), 32, 128, 4)
-    for found, end in zip(four, ("00001110000111", "0000111000011", "111000011100", "1110000111000"), strict=True):
-        assert found.endswith(end)
+    for mask, end in zip(four, ("00001110000111", "0000111000011", "111000011100", "1110000111000"), strict=True):
+        assert mask.endswith(end)
 
 
 def test_without_starts_the_pattern_is_whole() -> None:

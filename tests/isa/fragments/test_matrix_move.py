@@ -42,27 +42,27 @@ def test_registers_are_the_ones_the_instruction_names() -> None:
 
 
 def test_four_matrices_are_a_and_two_are_b() -> None:
-    loaded, a = ldmatrix("m8n8", 4), mma_a(16, 16, 16)
-    two, transposed, b = ldmatrix("m8n8", 2), ldmatrix("m8n8", 2, trans=True), mma_b(16, 8, 16)
+    four, a = ldmatrix("m8n8", 4), mma_a(16, 16, 16)
+    two, transpose, b = ldmatrix("m8n8", 2), ldmatrix("m8n8", 2, trans=True), mma_b(16, 8, 16)
     for lane in range(32):
         for i in range(8):
-            row, col, matrix = loaded.position3(lane, i)
+            row, col, matrix = four.position3(lane, i)
             assert a.position(lane, i) == (row + matrix % 2 * 8, col + matrix // 2 * 8)
         for i in range(4):
             row, col, matrix = two.position3(lane, i)
             assert b.position(lane, i) == (col + 8 * matrix, row)
-            row, col, matrix = transposed.position3(lane, i)
+            row, col, matrix = transpose.position3(lane, i)
             assert b.position(lane, i) == (row + 8 * matrix, col)
 
 
 def test_stores_take_accumulators() -> None:
     words, accumulator = stmatrix("m8n8", 2), mma_accumulator(16, 8, f16)
-    flipped, narrow = stmatrix("m16n8", 1, trans=True), mma_accumulator(16, 8, e4m3)
+    transpose, narrow = stmatrix("m16n8", 1, trans=True), mma_accumulator(16, 8, e4m3)
     for lane in range(32):
         for i in range(4):
             row, col, matrix = words.position3(lane, i)
             assert accumulator.position(lane, i) == (row + 8 * matrix, col)
-            assert narrow.position(lane, i) == flipped.position(lane, i)[::-1]
+            assert narrow.position(lane, i) == transpose.position(lane, i)[::-1]
 
 
 def test_the_first_lanes_of_a_matrix_give_its_rows() -> None:

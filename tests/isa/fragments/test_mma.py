@@ -35,7 +35,7 @@ class Case:
     formula: Formula
 
 
-def _when(condition: bool) -> int:
+def _jump(condition: bool) -> int:
     return 8 if condition else 0
 
 
@@ -44,25 +44,25 @@ A = [
     Case("m8n8k16 8-bit", mma_a(8, 16, 8), (8, 16), 4, 1, lambda g, t, i: (g, t * 4 + i)),
     Case("m8n8k32 4-bit", mma_a(8, 32, 4), (8, 32), 8, 1, lambda g, t, i: (g, t * 8 + i)),
     Case("m8n8k128 1-bit", mma_a(8, 128, 1), (8, 128), 32, 1, lambda g, t, i: (g, t * 32 + i)),
-    Case("m16n8k4 tf32", mma_a(16, 4, 32), (16, 4), 2, 2, lambda g, t, i: (g + _when(i == 1), t)),
-    Case("m16n8k4 f64", mma_a(16, 4, 64), (16, 4), 2, 2, lambda g, t, i: (g + _when(i == 1), t)),
-    Case("m16n8k8 f16", mma_a(16, 8, 16), (16, 8), 4, 2, lambda g, t, i: (g + _when(i >= 2), t * 2 + (i & 1))),
-    Case("m16n8k8 tf32", mma_a(16, 8, 32), (16, 8), 4, 4, lambda g, t, i: (g + _when(i in (1, 3)), t + 4 * (i >= 2))),
-    Case("m16n8k8 f64", mma_a(16, 8, 64), (16, 8), 4, 4, lambda g, t, i: (g + _when(i in (1, 3)), t + 4 * (i >= 2))),
+    Case("m16n8k4 tf32", mma_a(16, 4, 32), (16, 4), 2, 2, lambda g, t, i: (g + _jump(i == 1), t)),
+    Case("m16n8k4 f64", mma_a(16, 4, 64), (16, 4), 2, 2, lambda g, t, i: (g + _jump(i == 1), t)),
+    Case("m16n8k8 f16", mma_a(16, 8, 16), (16, 8), 4, 2, lambda g, t, i: (g + _jump(i >= 2), t * 2 + (i & 1))),
+    Case("m16n8k8 tf32", mma_a(16, 8, 32), (16, 8), 4, 4, lambda g, t, i: (g + _jump(i in (1, 3)), t + 4 * (i >= 2))),
+    Case("m16n8k8 f64", mma_a(16, 8, 64), (16, 8), 4, 4, lambda g, t, i: (g + _jump(i in (1, 3)), t + 4 * (i >= 2))),
     Case("m16n8k16 f16", mma_a(16, 16, 16), (16, 16), 8, 4,
-         lambda g, t, i: (g + _when(not (0 <= i < 2 or 4 <= i < 6)), t * 2 + (i & 1) + _when(i >= 4))),
+         lambda g, t, i: (g + _jump(not (0 <= i < 2 or 4 <= i < 6)), t * 2 + (i & 1) + _jump(i >= 4))),
     Case("m16n8k16 f64", mma_a(16, 16, 64), (16, 16), 8, 8,
          lambda g, t, i: (g, i * 2 + t) if i % 2 == 0 else (g + 8, i * 2 - 2 + t)),
-    Case("m16n8k16 8-bit", mma_a(16, 16, 8), (16, 16), 8, 2, lambda g, t, i: (g + _when(i >= 4), t * 4 + (i & 3))),
-    Case("m16n8k32 4-bit", mma_a(16, 32, 4), (16, 32), 16, 2, lambda g, t, i: (g + _when(i >= 8), t * 8 + (i & 7))),
+    Case("m16n8k16 8-bit", mma_a(16, 16, 8), (16, 16), 8, 2, lambda g, t, i: (g + _jump(i >= 4), t * 4 + (i & 3))),
+    Case("m16n8k32 4-bit", mma_a(16, 32, 4), (16, 32), 16, 2, lambda g, t, i: (g + _jump(i >= 8), t * 8 + (i & 7))),
     Case("m16n8k32 8-bit", mma_a(16, 32, 8), (16, 32), 16, 4,
-         lambda g, t, i: (g + _when(not (0 <= i < 4 or 8 <= i < 12)), t * 4 + (i & 3) + 2 * _when(i >= 8))),
+         lambda g, t, i: (g + _jump(not (0 <= i < 4 or 8 <= i < 12)), t * 4 + (i & 3) + 2 * _jump(i >= 8))),
     Case("m16n8k64 4-bit", mma_a(16, 64, 4), (16, 64), 32, 4,
-         lambda g, t, i: (g + _when(not (0 <= i < 8 or 16 <= i < 24)), t * 8 + (i & 7) + 4 * _when(i >= 16))),
+         lambda g, t, i: (g + _jump(not (0 <= i < 8 or 16 <= i < 24)), t * 8 + (i & 7) + 4 * _jump(i >= 16))),
     Case("m16n8k128 1-bit", mma_a(16, 128, 1), (16, 128), 64, 2,
-         lambda g, t, i: (g + _when(i >= 32), t * 32 + (i & 31))),
+         lambda g, t, i: (g + _jump(i >= 32), t * 32 + (i & 31))),
     Case("m16n8k256 1-bit", mma_a(16, 256, 1), (16, 256), 128, 4,
-         lambda g, t, i: (g + _when(not (0 <= i < 32 or 64 <= i < 96)), t * 32 + (i & 31) + 16 * _when(i >= 64))),
+         lambda g, t, i: (g + _jump(not (0 <= i < 32 or 64 <= i < 96)), t * 32 + (i & 31) + 16 * _jump(i >= 64))),
 ]  # fmt: skip
 B = [
     Case("m8n8k4 f64", mma_b(4, 8, 64), (4, 8), 1, 1, lambda g, t, i: (t, g)),
@@ -71,20 +71,20 @@ B = [
     Case("m16n8k4 tf32", mma_b(4, 8, 32), (4, 8), 1, 1, lambda g, t, i: (t, g)),
     Case("m16n8k8 f16", mma_b(8, 8, 16), (8, 8), 2, 1, lambda g, t, i: (t * 2 + i, g)),
     Case("m16n8k8 tf32", mma_b(8, 8, 32), (8, 8), 2, 2, lambda g, t, i: (t + 4 * i, g)),
-    Case("m16n8k16 f16", mma_b(16, 8, 16), (16, 8), 4, 2, lambda g, t, i: (t * 2 + (i & 1) + _when(i >= 2), g)),
+    Case("m16n8k16 f16", mma_b(16, 8, 16), (16, 8), 4, 2, lambda g, t, i: (t * 2 + (i & 1) + _jump(i >= 2), g)),
     Case("m16n8k16 f64", mma_b(16, 8, 64), (16, 8), 4, 4, lambda g, t, i: (t + i * 4, g)),
     Case("m16n8k32 4-bit", mma_b(32, 8, 4), (32, 8), 8, 1, lambda g, t, i: (t * 8 + (i & 7), g)),
-    Case("m16n8k32 8-bit", mma_b(32, 8, 8), (32, 8), 8, 2, lambda g, t, i: (t * 4 + (i & 3) + 2 * _when(i >= 4), g)),
-    Case("m16n8k64 4-bit", mma_b(64, 8, 4), (64, 8), 16, 2, lambda g, t, i: (t * 8 + (i & 7) + 4 * _when(i >= 8), g)),
+    Case("m16n8k32 8-bit", mma_b(32, 8, 8), (32, 8), 8, 2, lambda g, t, i: (t * 4 + (i & 3) + 2 * _jump(i >= 4), g)),
+    Case("m16n8k64 4-bit", mma_b(64, 8, 4), (64, 8), 16, 2, lambda g, t, i: (t * 8 + (i & 7) + 4 * _jump(i >= 8), g)),
     Case("m16n8k256 1-bit", mma_b(256, 8, 1), (256, 8), 64, 2,
-         lambda g, t, i: (t * 32 + (i & 31) + 16 * _when(i >= 32), g)),
+         lambda g, t, i: (t * 32 + (i & 31) + 16 * _jump(i >= 32), g)),
 ]  # fmt: skip
 C = [
     Case("m8n8 f64", mma_accumulator(8, 8, f64), (8, 8), 2, 2, lambda g, t, i: (g, t * 2 + (i & 1))),
     Case("m8n8 s32", mma_accumulator(8, 8, s32), (8, 8), 2, 2, lambda g, t, i: (g, t * 2 + i)),
-    Case("m16n8 f32", mma_accumulator(16, 8, f32), (16, 8), 4, 4, lambda g, t, i: (g + _when(i >= 2), t * 2 + (i & 1))),
-    Case("m16n8 f16", mma_accumulator(16, 8, f16), (16, 8), 4, 2, lambda g, t, i: (g + _when(i >= 2), t * 2 + (i & 1))),
-    Case("m16n8 f64", mma_accumulator(16, 8, f64), (16, 8), 4, 4, lambda g, t, i: (g + _when(i >= 2), t * 2 + (i & 1))),
+    Case("m16n8 f32", mma_accumulator(16, 8, f32), (16, 8), 4, 4, lambda g, t, i: (g + _jump(i >= 2), t * 2 + (i & 1))),
+    Case("m16n8 f16", mma_accumulator(16, 8, f16), (16, 8), 4, 2, lambda g, t, i: (g + _jump(i >= 2), t * 2 + (i & 1))),
+    Case("m16n8 f64", mma_accumulator(16, 8, f64), (16, 8), 4, 4, lambda g, t, i: (g + _jump(i >= 2), t * 2 + (i & 1))),
 ]  # fmt: skip
 CASES = [*A, *B, *C]
 
@@ -109,16 +109,16 @@ EVERY = [*(case.fragment for case in CASES), *WGMMA]
 def test_every_element_has_exactly_one_place_and_no_bits_overlap(fragment: Fragment) -> None:
     rows, cols = fragment.shape
     assert fragment.lane_count * fragment.count == rows * cols
-    used: set[tuple[int, int, int]] = set()
+    places_in_use: set[tuple[int, int, int]] = set()
     for row in range(rows):
         for col in range(cols):
             (place,) = fragment.places(row, col)
             assert place == fragment.place(row, col)
             element = place.register * (fragment.register_bits // fragment.bits) + place.bit // fragment.bits
             assert fragment.position(place.lane, element) == (row, col)
-            used.add(place)
-    assert len(used) == rows * cols
-    assert {place[1] for place in used} == set(range(fragment.registers))
+            places_in_use.add(place)
+    assert len(places_in_use) == rows * cols
+    assert {place[1] for place in places_in_use} == set(range(fragment.registers))
 
 
 def test_wgmma_fragments_are_four_warps_of_16_rows() -> None:

@@ -16,8 +16,8 @@ MMA = [
 
 @pytest.mark.parametrize(("k", "bits", "chunks", "first", "selector", "last"), MMA)
 def test_metadata_of_a_warp(k: int, bits: int, chunks: int, first: set[int], selector: int, last: set[int]) -> None:
-    for which, lanes in ((0, first), (selector, last)):
-        places = [mma_metadata(r, c, k=k, bits=bits, selector=which) for r in range(16) for c in range(chunks)]
+    for group_selector, lanes in ((0, first), (selector, last)):
+        places = [mma_metadata(r, c, k=k, bits=bits, selector=group_selector) for r in range(16) for c in range(chunks)]
         assert len(set(places)) == 16 * chunks
         assert {place.lane % 4 for place in places} == lanes
         assert {place.lane // 4 for place in places} == set(range(8))

@@ -89,11 +89,11 @@ LAYOUTS = [
 ]
 
 
-@pytest.mark.parametrize(("how", "name", "element", "place"), LAYOUTS)
+@pytest.mark.parametrize(("form", "name", "element", "place"), LAYOUTS)
 def test_datapaths(
-    how: tuple[int, int, bool, bool], name: str, element: tuple[int, int], place: tuple[int, int, int]
+    form: tuple[int, int, bool, bool], name: str, element: tuple[int, int], place: tuple[int, int, int]
 ) -> None:
-    m, group, ws, sparse = how
+    m, group, ws, sparse = form
     layout = datapath(m, cta_group=group, ws=ws, sparse=sparse)
     assert layout.name == name
     assert layout.locate(*element, 64) == place
@@ -102,7 +102,7 @@ def test_datapaths(
 
 DATAPATHS: dict[str, Datapath] = {
     layout.name: layout
-    for layout in (datapath(*how[:1], cta_group=how[1], ws=how[2], sparse=how[3]) for how, *_ in LAYOUTS)
+    for layout in (datapath(*form[:1], cta_group=form[1], ws=form[2], sparse=form[3]) for form, *_ in LAYOUTS)
 }
 
 

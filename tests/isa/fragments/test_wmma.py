@@ -20,8 +20,8 @@ def test_every_element_is_held_equally_often(rows: int, cols: int, bits: int, re
     fragment = wmma_fragment(rows, cols, bits, registers)
     assert (fragment.shape, fragment.registers, fragment.lane_count) == ((rows, cols), registers, 32)
     places = [fragment.places(row, col) for row in range(rows) for col in range(cols)]
-    assert {len(found) for found in places} == {copies}
-    assert len({place for found in places for place in found}) == 32 * fragment.count
+    assert {len(lane_elements) for lane_elements in places} == {copies}
+    assert len({place for lane_elements in places for place in lane_elements}) == 32 * fragment.count
 
 
 def test_a_lane_holds_a_run_of_one_row_then_its_copy() -> None:

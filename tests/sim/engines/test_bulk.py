@@ -49,10 +49,10 @@ INIT = "@%p0 mbarrier.init.shared::cta.b64 [bar], 1; bar.sync 0;\n"
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize(
-    ("operands", "kept"), [("16", 16), ("16, 7", 7), ("16, 0", 0), ("16, %p1", 0), ("16, !%p1", 16)]
+    ("operands", "size"), [("16", 16), ("16, 7", 7), ("16, 0", 0), ("16, %p1", 0), ("16, !%p1", 16)]
 )
-def test_cp_async_fills_with_zeros_what_it_does_not_read(schedule: str, operands: str, kept: int) -> None:
-    given, made = np.random.default_rng(0).integers(0, 256, (32, 16)).astype("u1"), np.ones((32, 16), "u1")
+def test_cp_async_fills_with_zeros_what_it_does_not_read(schedule: str, operands: str, size: int) -> None:
+    source, output = np.random.default_rng(0).integers(0, 256, (32, 16)).astype("u1"), np.ones((32, 16), "u1")
     body = (
         ADDRESSES
         + f"""
@@ -65,14 +65,14 @@ cp.async.wait_group 0;
 """
         + OUT_16
     )
-    run(body, [given, made], PLAIN, schedule=schedule)
-    expected = given.copy()
-    expected[:, kept:] = 0
-    np.testing.assert_array_equal(made, expected)
+    run(body, [source, output], PLAIN, schedule=schedule)
+    expected = source.copy()
+    expected[:, size:] = 0
+    np.testing.assert_array_equal(output, expected)
 
 
 def test_lazy_copies_land_only_when_their_group_is_waited_for() -> None:
-    given, made = np.arange(128, dtype="u4"), np.zeros(128, "u4")
+    source, output = np.arange(128, dtype="u4"), np.zeros(128, "u4")
     body = (
         ADDRESSES
         + """
@@ -84,15 +84,15 @@ cp.async.wait_group 1;
 """
         + OUT_16
     )
-    run(body, [given, made], PLAIN, schedule="lazy", check="none")
-    assert not made.any()
-    run(body, [given, made], PLAIN, schedule="eager", check="none")
-    np.testing.assert_array_equal(made, given)
+    run(body, [source, output], PLAIN, schedule="lazy", check="none")
+    assert not output.any()
+    run(body, [source, output], PLAIN, schedule="eager", check="none")
+    np.testing.assert_array_equal(output, source)
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_cp_async_arrives_at_a_barrier_when_its_copies_have_landed(schedule: str) -> None:
-    given, made = np.arange(128, dtype="u4"), np.zeros(128, "u4")
+    source, output = np.arange(128, dtype="u4"), np.zeros(128, "u4")
     body = (
         ADDRESSES
         + "@%p0 mbarrier.init.shared::cta.b64 [bar], 32; bar.sync 0;\n"
@@ -105,13 +105,13 @@ cp.async.mbarrier.arrive.noinc.shared::cta.b64 [bar];
         + WAIT
         + OUT_16
     )
-    run(body, [given, made], PLAIN, schedule=schedule)
-    np.testing.assert_array_equal(made, given)
+    run(body, [source, output], PLAIN, schedule=schedule)
+    np.testing.assert_array_equal(output, source)
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_bulk_copies_go_in_by_a_barrier_and_out_by_groups(schedule: str) -> None:
-    given, made = np.arange(128, dtype="u4"), np.zeros(128, "u4")
+    source, output = np.arange(128, dtype="u4"), np.zeros(128, "u4")
     body = (
         ADDRESSES
         + INIT
@@ -132,13 +132,13 @@ cp.async.bulk.wait_group 0;
 ret;
 """
     )
-    run(body, [given, made], PLAIN, schedule=schedule)
-    np.testing.assert_array_equal(made, np.where(np.arange(128) < 64, 2 * given, given))
+    run(body, [source, output], PLAIN, schedule=schedule)
+    np.testing.assert_array_equal(output, np.where(np.arange(128) < 64, 2 * source, source))
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_a_multicast_copy_reaches_every_cta_of_its_mask_and_tells_each_barrier(schedule: str) -> None:
-    given, made = np.arange(128, dtype="u4"), np.zeros((2, 128), "u4")
+    source, output = np.arange(128, dtype="u4"), np.zeros((2, 128), "u4")
     body = (
         ADDRESSES
         + INIT
@@ -154,8 +154,8 @@ and.pred %p2, %p2, %p0;
         + WAIT
         + OUT_16
     )
-    run(body, [given, made], PLAIN, grid=2, cluster=2, schedule=schedule)
-    np.testing.assert_array_equal(made, [given, given])
+    run(body, [source, output], PLAIN, grid=2, cluster=2, schedule=schedule)
+    np.testing.assert_array_equal(output, [source, source])
 
 
 MAPS = ".param .align 128 .b8 a[128], .param .align 128 .b8 b[128]"
@@ -164,8 +164,8 @@ MAPS = ".param .align 128 .b8 a[128], .param .align 128 .b8 b[128]"
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("swizzle", [Swizzle.NONE, Swizzle.B64])
 def test_boxes_go_from_tensor_to_tensor_with_zeros_outside(schedule: str, swizzle: Swizzle) -> None:
-    given = np.arange(24 * 40, dtype="f4").reshape(24, 40)
-    made = np.full((16, 16), -1, "f4")
+    inputs = np.arange(24 * 40, dtype="f4").reshape(24, 40)
+    output = np.full((16, 16), -1, "f4")
     source = TensorMap(ElementType.F32, 0, (40, 24), (160,), (16, 16), swizzle=swizzle)
     target = TensorMap(ElementType.F32, 0, (16, 16), (64,), (16, 16), swizzle=swizzle)
     body = (
@@ -188,15 +188,15 @@ cp.async.bulk.wait_group.read 0;
 ret;
 """
     )
-    run(body, [sim.Tensor(given, source), sim.Tensor(made, target)], MAPS, schedule=schedule)
+    run(body, [sim.Tensor(inputs, source), sim.Tensor(output, target)], MAPS, schedule=schedule)
     expected = np.zeros((16, 16), "f4")
-    expected[4:, :8] = given[:12, 32:]
+    expected[4:, :8] = inputs[:12, 32:]
     expected[8:] += expected[:8].copy()
-    np.testing.assert_array_equal(made, expected)
+    np.testing.assert_array_equal(output, expected)
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "messages"),
     [
         ("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [box], [%in], 1024, [bar];", "allocation"),
         ("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [box+8], [%in], 64, [bar];", "multiple"),
@@ -207,14 +207,14 @@ ret;
          "allocation|pointer"),
     ],
 )  # fmt: skip
-def test_illegal_copies_are_errors(line: str, said: str) -> None:
-    with pytest.raises(PtxError, match=said):
+def test_illegal_copies_are_errors(line: str, messages: str) -> None:
+    with pytest.raises(PtxError, match=messages):
         run(ADDRESSES + INIT + line + " ret;", [np.zeros(64, "u4"), np.zeros(4, "u4")], PLAIN, threads=1)
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_stores_to_another_cta_tell_its_barrier(schedule: str) -> None:
-    given, made = np.arange(64, dtype="u4").reshape(2, 32), np.zeros((2, 32), "u4")
+    source, output = np.arange(64, dtype="u4").reshape(2, 32), np.zeros((2, 32), "u4")
     body = (
         ADDRESSES
         + INIT
@@ -241,5 +241,5 @@ barrier.cluster.arrive; barrier.cluster.wait;
 ret;
 """
     )
-    run(body, [given, made], PLAIN, grid=2, cluster=2, schedule=schedule, check="mbarriers")
-    np.testing.assert_array_equal(made, given[::-1] + 100)
+    run(body, [source, output], PLAIN, grid=2, cluster=2, schedule=schedule, check="mbarriers")
+    np.testing.assert_array_equal(output, source[::-1] + 100)

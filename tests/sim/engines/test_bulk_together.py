@@ -17,8 +17,8 @@ BYTES = 4096
 TILE = "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
 
 
-def copied(
-    given: Array, source: TensorMap, load: str, places: tuple[int, int, int], phases: int = 1, **options: Any
+def copy_both_ways(
+    inputs: Array, source: TensorMap, load: str, places: tuple[int, int, int], phases: int = 1, **options: Any
 ) -> list[Array]:
     """Return the target tensor and the shared memory of every CTA after a load and a store of each; `places` are the
     step of a CTA along x, the first x, and the first y; multicasts of both CTAs end one phase or one each."""
@@ -54,15 +54,15 @@ cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
 stored: mov.u32 %r3, %nctaid.x; mad.lo.u32 %r3, %r1, %r3, %r0; mul.lo.u32 %r3, %r3, {BYTES};
 shl.b32 %r4, %t, 2; add.u32 %r3, %r3, %r4; cvt.u64.u32 %rd0, %r3; add.s64 %out, %out, %rd0;
 mov.u32 %r5, box; add.u32 %r5, %r5, %r4;
-{"".join(f"ld.shared.b32 %r6, [%r5+{at}]; st.global.b32 [%out+{at}], %r6;" for at in range(0, BYTES, 128))}
+{"".join(f"ld.shared.b32 %r6, [%r5+{index}]; st.global.b32 [%out+{index}], %r6;" for index in range(0, BYTES, 128))}
 barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
 ret;
 }}""")
-    made, shared = np.zeros_like(given), np.zeros((3, 4, BYTES), "u1")
+    output, shared = np.zeros_like(inputs), np.zeros((3, 4, BYTES), "u1")
     target = TensorMap(source.dtype, 0, source.dims, source.strides, source.box, swizzle=source.swizzle)
-    args = [sim.Tensor(given, source), sim.Tensor(made, target), shared]
+    args = [sim.Tensor(inputs, source), sim.Tensor(output, target), shared]
     sim.run(module, "k", grid=(4, 3), block=32, args=args, check="none", **options)
-    return [made, shared]
+    return [output, shared]
 
 
 OWN = TILE + " [%own], [%a, {%x, %y}], [bar];"
@@ -78,46 +78,48 @@ def test_copies_of_many_ctas_move_what_single_ones_move(
     load: str, dtype: str, kind: ElementType, swizzle: Swizzle
 ) -> None:
     size = np.dtype(dtype).itemsize
-    given = np.random.default_rng(3).integers(0, 250, (40, 512)).astype(dtype)
+    inputs = np.random.default_rng(3).integers(0, 250, (40, 512)).astype(dtype)
     wide = (swizzle.span or 64) // size
     source = TensorMap(kind, 0, (512, 40), (512 * size,), (wide, 8), swizzle=swizzle)
     # All inside; inside at odd places; over the left and upper edge; over the left one; over the right one.
     for places in ((wide, 0, 0), (3, 5, 7), (wide, -2, -3), (wide, -2, 8), (wide, 512 - 3 * wide, 8)):
-        together = copied(given, source, load, places)
-        alone = copied(given, source, load, places, statistics=True)
-        late = [copied(given, source, load, places, schedule="lazy")]
-        late += [copied(given, source, load, places, schedule="random", seed=seed) for seed in range(2)]
-        for other in (alone, *late):
-            np.testing.assert_array_equal(together[0], other[0])
-            np.testing.assert_array_equal(together[1], other[1])
+        batch = copy_both_ways(inputs, source, load, places)
+        alone = copy_both_ways(inputs, source, load, places, statistics=True)
+        late = [copy_both_ways(inputs, source, load, places, schedule="lazy")]
+        late += [copy_both_ways(inputs, source, load, places, schedule="random", seed=seed) for seed in range(2)]
+        for variant in (alone, *late):
+            np.testing.assert_array_equal(batch[0], variant[0])
+            np.testing.assert_array_equal(batch[1], variant[1])
         if places == (wide, 0, 0) and load == OWN:
-            np.testing.assert_array_equal(together[0][:24, : 4 * wide], given[:24, : 4 * wide])
+            np.testing.assert_array_equal(batch[0][:24, : 4 * wide], inputs[:24, : 4 * wide])
 
 
 def test_maps_with_steps_and_fills_go_together_too() -> None:
-    given = np.random.default_rng(3).integers(0, 250, (40, 512)).astype("f4")
+    inputs = np.random.default_rng(3).integers(0, 250, (40, 512)).astype("f4")
     source = TensorMap(
         ElementType.F32, 0, (512, 40), (2048,), (16, 16), (1, 2), swizzle=Swizzle.B64, fill=Fill.NAN
     )  # fmt: skip
     for places in ((16, 0, 0), (16, 8, 1), (16, 480, 30)):
-        for one, other in zip(
-            copied(given, source, OWN, places), copied(given, source, OWN, places, statistics=True), strict=True
+        for first, second in zip(
+            copy_both_ways(inputs, source, OWN, places),
+            copy_both_ways(inputs, source, OWN, places, statistics=True),
+            strict=True,
         ):
-            assert one.tobytes() == other.tobytes()
+            assert first.tobytes() == second.tobytes()
 
 
 def test_a_tensor_that_reaches_over_its_array_is_refused_all_the_same() -> None:
-    given = np.zeros((40, 512), "f4")
+    inputs = np.zeros((40, 512), "f4")
     source = TensorMap(ElementType.F32, 0, (512, 4096), (2048,), (16, 8))
     with pytest.raises(PtxError, match="is not inside"):
-        copied(given, source, OWN, (16, 0, 36))
+        copy_both_ways(inputs, source, OWN, (16, 0, 36))
 
 
 def test_copies_of_two_ctas_to_one_barrier_may_end_a_phase_each() -> None:
-    given = np.random.default_rng(3).integers(0, 250, (40, 512)).astype("f4")
+    inputs = np.random.default_rng(3).integers(0, 250, (40, 512)).astype("f4")
     source = TensorMap(ElementType.F32, 0, (512, 40), (2048,), (16, 8))
-    made, _ = copied(given, source, BOTH, (16, 0, 0), phases=2)
-    np.testing.assert_array_equal(made[:24, :64], given[:24, :64])
+    output, _ = copy_both_ways(inputs, source, BOTH, (16, 0, 0), phases=2)
+    np.testing.assert_array_equal(output[:24, :64], inputs[:24, :64])
 
 
 @pytest.mark.parametrize("schedule", ["eager", "lazy"])

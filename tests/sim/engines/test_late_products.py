@@ -38,7 +38,7 @@ def right(name: str, text: str, schedule: str, seed: int) -> bool:
         )  # fmt: skip
     except PtxError:
         return False
-    return all(np.array_equal(made, wanted) for made, wanted in launch.outputs)
+    return all(np.array_equal(output, expected) for output, expected in launch.outputs)
 
 
 @pytest.mark.parametrize("name", PATTERNS)
@@ -83,8 +83,8 @@ def test_what_breaks_the_rules_is_right_at_once_and_wrong_late(mistake: tuple[st
 
 
 def test_some_orders_land_products_at_once_and_others_copies() -> None:
-    found = [make_order("adversarial", seed, 0, Shape((128, 1, 1), 1)) for seed in range(9)]
-    hasty = [order.hasty for order in found if order is not None]
+    orders = [make_order("adversarial", seed, 0, Shape((128, 1, 1), 1)) for seed in range(9)]
+    hasty = [order.hasty for order in orders if order is not None]
     assert {frozenset(), PRODUCTS, frozenset((BULK, COPIES, STORES))} == set(hasty)
     assert hasty.count(frozenset()) > len(hasty) // 2
     assert PRODUCTS == IN_ORDER
@@ -165,11 +165,11 @@ def test_descriptors_and_scales_are_read_at_once() -> None:
 def test_a_wait_lands_the_groups_it_waits_for_and_no_other() -> None:
     two = f"{PRODUCT}{COMMIT}{PRODUCT}{COMMIT}"
     none = "".join(f"mov.b32 %a{n}, 0;\n" for n in range(4))
-    some = f"{two}wgmma.wait_group.sync.aligned 1;\n{none}{WAIT}"
-    assert (chain(some, "lazy") == 18).all()
-    assert (chain(some.replace("aligned 1", "aligned 0"), "lazy") == 34).all()
-    guarded = some.replace("wgmma.wait_group.sync.aligned 1", "@%other wgmma.wait_group.sync.aligned 0")
-    assert (chain(guarded, "lazy") == 34).all()
+    partial_wait = f"{two}wgmma.wait_group.sync.aligned 1;\n{none}{WAIT}"
+    assert (chain(partial_wait, "lazy") == 18).all()
+    assert (chain(partial_wait.replace("aligned 1", "aligned 0"), "lazy") == 34).all()
+    guarded_wait = partial_wait.replace("wgmma.wait_group.sync.aligned 1", "@%other wgmma.wait_group.sync.aligned 0")
+    assert (chain(guarded_wait, "lazy") == 34).all()
 
 
 GROUP, TWO = f"{PRODUCT}{COMMIT}", "@%second bra two;\n"
@@ -184,10 +184,10 @@ PARTED = {
 
 @pytest.mark.parametrize("name", list(PARTED))
 def test_products_of_ctas_that_part_land_in_order_and_where_they_belong(name: str) -> None:
-    wanted = chain(PARTED[name], "eager")
-    assert (wanted > 18).any()
+    expected = chain(PARTED[name], "eager")
+    assert (expected > 18).any()
     for schedule, seed in [*LATE, *(("random", seed) for seed in range(30))]:
-        assert chain(PARTED[name], schedule, seed).tobytes() == wanted.tobytes(), (schedule, seed)
+        assert chain(PARTED[name], schedule, seed).tobytes() == expected.tobytes(), (schedule, seed)
 
 
 def test_operands_outside_of_shared_memory_are_an_error_at_the_instruction() -> None:
@@ -202,27 +202,27 @@ def test_work_in_flight_is_recorded_alike_whenever_it_lands() -> None:
     random = np.random.default_rng(0)
     a, b = (random.standard_normal((256, 256)).astype(ml_dtypes.bfloat16) for _ in "ab")
     for name in ("hopper_gemm", "tcgen05_gemm"):
-        kernel, found = import_module(f"examples.kernels.{name}").make(), list[Any]()
+        kernel, records = import_module(f"examples.kernels.{name}").make(), list[Any]()
         for schedule in ("eager", "lazy"):
             c = np.zeros((256, 256), ml_dtypes.bfloat16)
             result = kernel.simulate(a, b, out=c, schedule=schedule, timeline=True, statistics=True)
-            found.append((result.timeline.recorded.transfers, result.stats.statistics.overlap))
-        assert found[0] == found[1]
-        assert any(transfer.flops and transfer.barrier for transfer in found[0][0]) is (name == "tcgen05_gemm")
+            records.append((result.timeline.recorded.transfers, result.stats.statistics.overlap))
+        assert records[0] == records[1]
+        assert any(transfer.flops and transfer.barrier for transfer in records[0][0]) is (name == "tcgen05_gemm")
 
 
 def test_groups_in_flight_end_at_the_same_waits_whenever_they_land() -> None:
-    case, found = CASES["wgmma_registers"], list[Any]()
+    case, records = CASES["wgmma_registers"], list[Any]()
     for schedule in ("eager", "lazy"):
         launch = case.make(np.random.default_rng(0))
         module = parse(patterns()["wgmma_registers"].text)
-        made = sim.run(
+        result = sim.run(
             module, grid=case.grid, block=case.block, args=launch.args, schedule=schedule, timeline=True
         ).timeline
-        assert made is not None
-        found.append([(t.start, t.end, t.flops) for t in made.recorded.transfers if t.flops])
-    assert found[0] == found[1]
-    assert len({end for _, end, _ in found[0]}) > 1
+        assert result is not None
+        records.append([(t.start, t.end, t.flops) for t in result.recorded.transfers if t.flops])
+    assert records[0] == records[1]
+    assert len({end for _, end, _ in records[0]}) > 1
 
 
 def test_operands_of_tensor_memory_are_read_when_the_instruction_is_issued() -> None:
@@ -230,15 +230,15 @@ def test_operands_of_tensor_memory_are_read_when_the_instruction_is_issued() -> 
     text = patterns()["tcgen05_mma"].text
     product = next(line for line in text.splitlines() if "//@ product" in line)
     names = ("%a,", "%b,", "%never;")
-    others = product.split("//@")[0]
+    copies = product.split("//@")[0]
     for name in names:
-        others = others.replace(name, f"{name[:-1]}2{name[-1]}")
+        copies = copies.replace(name, f"{name[:-1]}2{name[-1]}")
     before = "mov.b64 %a2, %a; mov.b64 %b2, %b; setp.ne.u32 %never2, %t, %t;"
     after = "mov.b64 %a2, 0; mov.b64 %b2, 0; setp.eq.u32 %never2, %t, %t;"
-    made = text.replace(".reg .pred", ".reg .b64 %a2, %b2; .reg .pred %never2; .reg .pred", 1)
-    made = made.replace(product, f"{before} {others} {after}")
-    assert made.count("%a2, %b2") == 2
-    assert [order for order in ORDERS if not right("tcgen05_mma", made, *order)] == []
+    program = text.replace(".reg .pred", ".reg .b64 %a2, %b2; .reg .pred %never2; .reg .pred", 1)
+    program = program.replace(product, f"{before} {copies} {after}")
+    assert program.count("%a2, %b2") == 2
+    assert [order for order in ORDERS if not right("tcgen05_mma", program, *order)] == []
 
 
 def test_columns_may_be_freed_before_what_uses_them_lands() -> None:

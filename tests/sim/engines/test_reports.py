@@ -45,18 +45,18 @@ def run(copy: str, data: np.ndarray, layout: str = "layout::v1") -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("report", "at", "byte"),
+    ("report", "position", "byte"),
     [("per_16bytes::80000000", 19, 0x80), ("per_16bytes::8000", 17, 0x80), ("per_16bytes::80", 32, 0x80),
      ("per_16bytes::8", 48, 0x18), ("per_element::ff", 37, 0xFF)],
 )  # fmt: skip
-def test_what_a_copy_finds_ends_no_conditional_phase(report: str, at: int, byte: int) -> None:
+def test_what_a_copy_finds_ends_no_conditional_phase(report: str, position: int, byte: int) -> None:
     data = np.zeros(64, "u1")
     copy = PLAIN.format(copy=COPY, report=report)
     assert run(copy, data)[:3].tolist() == [0, 1, 1]
-    data[at] = byte
-    found = run(copy, data)
-    assert found[:3].tolist() == [1, 0, 1]
-    np.testing.assert_array_equal(found[4:].view("u1"), data)
+    data[position] = byte
+    output = run(copy, data)
+    assert output[:3].tolist() == [1, 0, 1]
+    np.testing.assert_array_equal(output[4:].view("u1"), data)
 
 
 def test_reports_need_their_layout() -> None:
@@ -68,7 +68,7 @@ def test_reports_need_their_layout() -> None:
 
 def test_edges_may_lie_outside_of_the_array() -> None:
     data = np.arange(1, 56, dtype="u1")
-    found = run(f"{COPY}.ignore_oob [box], [%x], 64, 0, 9, [bar];", data)[4:].view("u1")
-    np.testing.assert_array_equal(found[:55], data)
+    output = run(f"{COPY}.ignore_oob [box], [%x], 64, 0, 9, [bar];", data)[4:].view("u1")
+    np.testing.assert_array_equal(output[:55], data)
     with pytest.raises(PtxError, match="nearest allocation"):
         run(f"{COPY}.ignore_oob [box], [%x], 64, 0, 8, [bar];", data)

@@ -30,8 +30,8 @@ KINDS = {
 
 def product(kind: str, registers: list[str], a: int = 0, scale: str = "1", guard: str = "") -> str:
     """Return a product of A at a shared address, of which warpgroups have different ones."""
-    shape, _, _, rest = KINDS[kind]
-    operands = f"{{{', '.join(registers)}}}, %da{a}, %db, {scale}{rest}"
+    shape, _, _, tail = KINDS[kind]
+    operands = f"{{{', '.join(registers)}}}, %da{a}, %db, {scale}{tail}"
     return (
         f"wgmma.fence.sync.aligned;\n{guard}wgmma.mma_async.sync.aligned.{shape} {operands};\n"
         "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n"
@@ -74,14 +74,14 @@ def steps_of(kind: str) -> dict[str, str]:
     return steps
 
 
-def program(kind: str, names: list[str], held: bool) -> Module:
+def program(kind: str, names: list[str], holds_accumulators: bool) -> Module:
     """Return a program of these steps that stores all registers; not `held`: its products write registers at once."""
-    _, count, declared, _ = KINDS[kind]
+    _, count, register_type, _ = KINDS[kind]
     steps = steps_of(kind)
-    body = "".join(steps[name].replace("?", str(at)) for at, name in enumerate(names))
-    every = [*(f"%d{n}" for n in range(count)), *(f"%e{n}" for n in range(count)), "%x"]
-    stores = "".join(f"st.global.b32 [%to+{4 * THREADS * at}], {name};\n" for at, name in enumerate(every))
-    turned = "".join(product(kind, [f"%{letter}{n}" for n in reversed(range(count))]) for letter in "de")
+    body = "".join(steps[name].replace("?", str(index)) for index, name in enumerate(names))
+    registers = [*(f"%d{n}" for n in range(count)), *(f"%e{n}" for n in range(count)), "%x"]
+    stores = "".join(f"st.global.b32 [%to+{4 * THREADS * index}], {name};\n" for index, name in enumerate(registers))
+    reversal = "".join(product(kind, [f"%{letter}{n}" for n in reversed(range(count))]) for letter in "de")
     places = (1024, 5120, 1024 + 4 * WORDS - 2048)
     descriptors = [WgmmaDescriptor(place, 128, 256, Swizzle.NONE).encode() for place in places]
     return parse(f""".version 8.5
@@ -96,13 +96,13 @@ ret;
 {{
 .shared .align 1024 .b8 tiles[{4 * WORDS}];
 .shared .align 16 .b8 cells[{8 * THREADS}];
-.reg .{declared} %d<{count}>, %e<{count}>;
+.reg .{register_type} %d<{count}>, %e<{count}>;
 .reg .b32 %r<8>, %x, %y, %own, %pair, %one; .reg .b64 %rd<8>, %to, %da<2>, %db;
 .reg .pred %podd, %pwarp, %pgroup, %pn, %p;
 ld.param.u64 %rd1, [data]; ld.param.u64 %to, [out];
 mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; shl.b32 %r3, %r1, 2;
 mad.wide.u32 %rd1, %r1, 4, %rd1; mad.wide.u32 %rd1, %r2, {4 * WORDS}, %rd1;
-mad.wide.u32 %to, %r1, 4, %to; mad.wide.u32 %to, %r2, {4 * THREADS * len(every)}, %to;
+mad.wide.u32 %to, %r1, 4, %to; mad.wide.u32 %to, %r2, {4 * THREADS * len(registers)}, %to;
 mov.u32 %r4, tiles; add.s32 %r4, %r4, %r3;
 {"".join(f"ld.global.b32 %r5, [%rd1+{4 * n}]; st.shared.b32 [%r4+{4 * n}], %r5;" for n in range(0, WORDS, THREADS))}
 mov.u32 %own, cells; shl.b32 %pair, %r1, 3; add.s32 %pair, %own, %pair; add.s32 %own, %own, %r3;
@@ -116,17 +116,25 @@ bar.sync 0;
 {body}
 {stores}
 ret;
-{"" if held else turned}
+{"" if holds_accumulators else reversal}
 ret;
 }}""")
 
 
-def result(kind: str, names: list[str], held: bool, **options: Any) -> Array:
+def result(kind: str, names: list[str], holds_accumulators: bool, **options: Any) -> Array:
     data = np.random.default_rng(7).standard_normal((2, 2 * WORDS)).astype(np.float32)
     numbers = data.astype("f2").view("u2") if kind == "f16" else (data.view("u4") >> 16).astype("u2")
     numbers[:, 2 * WORDS - 1024 :] = 0
     out = np.zeros((2, 2 * KINDS[kind][1] + 1, THREADS), np.uint32)
-    sim.run(program(kind, names, held), "k", grid=2, block=THREADS, args=[numbers, out], check="none", **options)
+    sim.run(
+        program(kind, names, holds_accumulators),
+        "k",
+        grid=2,
+        block=THREADS,
+        args=[numbers, out],
+        check="none",
+        **options,
+    )
     return out
 
 
@@ -134,9 +142,9 @@ def result(kind: str, names: list[str], held: bool, **options: Any) -> Array:
 def test_after_any_step_registers_hold_what_products_have_written(kind: str) -> None:
     for name in steps_of(kind):
         for names in (["product", name], ["product", name, "product"], ["product", "other product", name, "product"]):
-            held, written = result(kind, names, True), result(kind, names, False)
-            assert held.tobytes() == written.tobytes(), names
-            assert held.any()
+            with_accumulators, direct = result(kind, names, True), result(kind, names, False)
+            assert with_accumulators.tobytes() == direct.tobytes(), names
+            assert with_accumulators.any()
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -152,20 +160,20 @@ def test_in_any_order_registers_hold_what_products_have_written(seed: int) -> No
 
 
 def test_products_may_name_the_same_registers_in_another_order() -> None:
-    once, twice = (result("s32", names, True)[:, :4] for names in (["product"], ["product", "turned product"]))
-    assert (twice == once + once[:, ::-1]).all()
-    assert once.any()
+    single, double = (result("s32", names, True)[:, :4] for names in (["product"], ["product", "turned product"]))
+    assert (double == single + single[:, ::-1]).all()
+    assert single.any()
 
 
 def test_a_machine_that_is_stepped_and_watched_shows_accumulators() -> None:
-    seen: list[list[Any]] = []
-    for held in (True, False):
+    records: list[list[Any]] = []
+    for holds_accumulators in (True, False):
         data, out = np.full((1, 2 * WORDS), 0x3F80, np.uint16), np.zeros((1, 9, THREADS), np.uint32)
-        module = program("f32", ["product", "product"], held)
+        module = program("f32", ["product", "product"], holds_accumulators)
         machine = sim.Machine(module, "k", grid=1, block=THREADS, args=[data, out], watch=["%d2"])
         values: list[Any] = []
         while machine.step():
             values.append(machine.registers(0, 131)["%d1"])
-        seen.append([values, [(change.before[0], change.after[0]) for change in machine.finish().watched]])
-    assert seen[0] == seen[1]
-    assert [after for _, after in seen[0][1]] == [16.0, 32.0]
+        records.append([values, [(change.before[0], change.after[0]) for change in machine.finish().watched]])
+    assert records[0] == records[1]
+    assert [after for _, after in records[0][1]] == [16.0, 32.0]

@@ -7,7 +7,7 @@ import pytest
 
 from pyptx import sim
 from pyptx.parser import parse
-from tests.sim.kernels import kernel, reported, results
+from tests.sim.kernels import assert_reported, kernel, results
 
 STORE = "st.global.u32 [%o], %r0;"
 
@@ -205,8 +205,8 @@ mov.u64 %rd5, text; cvta.global.u64 %rd5, %rd5;
 { .param .b64 f; .param .b64 a; .param .b32 r;
 st.param.b64 [f], %rd5; st.param.b64 [a], %rd2; call.uni (r), vprintf, (f, a); }"""
     out = np.zeros(2, np.int32)
-    printed = sim.run(parse(kernel(body, module=module)), block=2, args=(out,)).printed
-    assert printed == "0: 1.50 hi\n1: 1.50 hi\n"
+    output = sim.run(parse(kernel(body, module=module)), block=2, args=(out,)).printed
+    assert output == "0: 1.50 hi\n1: 1.50 hi\n"
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ st.param.b64 [f], %rd5; st.param.b64 [a], %rd2; call.uni (r), vprintf, (f, a); }
     ],
 )
 def test_what_stops_a_run(body: str, code: str, word: str) -> None:
-    reported(kernel(body), code, word, block=32, args=(np.zeros(32, np.int32),), max_steps=2000)
+    assert_reported(kernel(body), code, word, block=32, args=(np.zeros(32, np.int32),), max_steps=2000)
 
 
 def test_a_barrier_of_some_warps_needs_only_these() -> None:
@@ -243,7 +243,7 @@ $end: mov.u32 %r0, 3;
     ],
 )
 def test_barriers_that_no_cta_has(body: str, code: str, words: str) -> None:
-    reported(kernel(body), code, words, block=1, args=(np.zeros(1, "u4"),), check="none")
+    assert_reported(kernel(body), code, words, block=1, args=(np.zeros(1, "u4"),), check="none")
 
 
 def test_barriers_and_masks_may_be_constant_expressions() -> None:
@@ -259,7 +259,7 @@ shfl.sync.bfly.b32 %r0, %r0, 1, 31, ~0;"""
     found = results(f"{body}\n{STORE}", 128, module=".shared .u32 cells[128];", check="all")
     assert found == [t ^ 33 for t in range(128)]
     waits = body.replace("bar.sync 16/4, 64;", "bar.sync 5-1, 32*3;")
-    reported(kernel(waits, module=".shared .u32 cells[128];"), "PTX0990", "barrier 4 of CTA 0", "2 of 3 warps",
+    assert_reported(kernel(waits, module=".shared .u32 cells[128];"), "PTX0990", "barrier 4 of CTA 0", "2 of 3 warps",
              block=128, args=(np.zeros(128, np.int32),))  # fmt: skip
 
 

@@ -45,9 +45,9 @@ def run(text: str, poison: bool = False) -> np.ndarray:
 def test_a_register_that_only_the_first_batch_writes_is_zero_in_the_others(kind: str) -> None:
     write, read = REGISTERS[kind]
     text = KERNEL.format(type=kind, write=write, read=read).replace(".reg .b64 %o;", ".reg .b64 %o, %o0, %o1;")
-    made = run(text)
-    assert made[0].any()
-    assert not made[1:].any()
+    result = run(text)
+    assert result[0].any()
+    assert not result[1:].any()
 
 
 def test_what_the_first_batch_writes_is_not_written_in_the_others() -> None:
@@ -58,7 +58,7 @@ def test_what_the_first_batch_writes_is_not_written_in_the_others() -> None:
 
 
 def test_every_batch_has_its_stack_where_the_first_one_had_it() -> None:
-    made = run("""
+    result = run("""
 .func leave(.param .b64 o)
 {
 .local .align 8 .b8 frame[64];
@@ -78,4 +78,4 @@ mov.u64 %n, 256; alloca.u64 %n, %n;
 ret;
 }
 """)
-    assert len(set(made.flat)) == 1
+    assert len(set(result.flat)) == 1

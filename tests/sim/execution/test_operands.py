@@ -57,26 +57,26 @@ def test_a_call_may_go_without_a_list_of_arguments(call: str) -> None:
     assert _run(f"{{ .param .b32 x; {call} ld.param.b32 %r2, [x]; }}", _F) == [7] * 32
 
 
-@pytest.mark.parametrize("at", ["%r3", "%rd3"])
-def test_ldmatrix_and_stmatrix_without_a_state_space_take_generic_and_shared_addresses(at: str) -> None:
-    found = _run(f"""
+@pytest.mark.parametrize("operand", ["%r3", "%rd3"])
+def test_ldmatrix_and_stmatrix_without_a_state_space_take_generic_and_shared_addresses(operand: str) -> None:
+    output = _run(f"""
 mov.u32 %r4, tile; mad.lo.u32 %r5, %r1, 4, %r4; st.shared.b32 [%r5], %r1; bar.sync 0;
 and.b32 %r6, %r1, 7; mad.lo.u32 %r3, %r6, 16, %r4; cvt.u64.u32 %rd2, %r3; cvta.shared.u64 %rd3, %rd2;
-ldmatrix.sync.aligned.m8n8.x1.b16 {{%r2}}, [{at}]; bar.sync 0;
-add.u32 %r2, %r2, 100; stmatrix.sync.aligned.m8n8.x1.b16 [{at}], {{%r2}}; bar.sync 0;
+ldmatrix.sync.aligned.m8n8.x1.b16 {{%r2}}, [{operand}]; bar.sync 0;
+add.u32 %r2, %r2, 100; stmatrix.sync.aligned.m8n8.x1.b16 [{operand}], {{%r2}}; bar.sync 0;
 ld.shared.b32 %r2, [%r5];""")
-    assert found == list(range(100, 132))
+    assert output == list(range(100, 132))
 
 
 def test_one_register_of_scales_may_stand_in_braces() -> None:
-    found = _run(
+    output = _run(
         "mov.b32 %r2, 0; mov.b32 %r3, 0x7f7f7f7f; mov.b16 %h, 0; mov.f32 %f1, 0f3F800000;"
         "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0"
         " {%f2, %f3, %f4, %f5}, {%r2, %r2, %r2, %r2}, {%r2, %r2}, {%f1, %f1, %f1, %f1},"
         " {%r3}, {%h, %h}, {%r3}, {%h, %h}; mov.b32 %r2, %f2;",
         target="sm_120a",
     )
-    assert found == [0x3F800000] * 32
+    assert output == [0x3F800000] * 32
 
 
 _ARRAYS = """.global .u32 whole[40] = {%s}; .const .b16 half[40] = {%s}; .shared .align 8 .v2 .u32 pair[40];

@@ -13,7 +13,7 @@ from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from pyptx.sim.execution.tracking import POISON, Tracker
 from pyptx.sim.program.blocks import prepare
-from tests.examples.test_kernels import RUNS, launched
+from tests.examples.test_kernels import RUNS, simulate_run
 from tests.sim.kernels import kernel
 from tests.sim.test_corpus import _CASES  # pyright: ignore[reportPrivateUsage]
 from tools import sim_corpus
@@ -21,7 +21,7 @@ from tools import sim_corpus
 STORE = "st.global.u32 [%o], %r0;"
 
 
-def poisoned(body: str, module: str = "", **options: Any) -> list[int]:
+def run_with_poison(body: str, module: str = "", **options: Any) -> list[int]:
     out = np.zeros(64, np.uint32)
     options = {"poison": True, "check": "none", **options}
     sim.run(parse(kernel(body, module=module)), block=64, args=(out,), **options)
@@ -84,27 +84,27 @@ RIGHT = [
 @pytest.mark.parametrize("schedule", ["eager", "random"])
 @pytest.mark.parametrize(("body", "register", "lanes"), WRONG)
 def test_a_register_read_before_it_was_written(body: str, register: str, lanes: int, schedule: str) -> None:
-    with pytest.raises(PtxError) as caught:
-        poisoned(body, schedule=schedule)
-    (found,) = caught.value.diagnostics
-    assert found.code == "PTX0911"
-    assert f"reads {register}, which it has not written, as" in found.message
+    with pytest.raises(PtxError) as excinfo:
+        run_with_poison(body, schedule=schedule)
+    (finding,) = excinfo.value.diagnostics
+    assert finding.code == "PTX0911"
+    assert f"reads {register}, which it has not written, as" in finding.message
     if schedule == "eager":
-        assert f"as {lanes} threads do" in found.message
+        assert f"as {lanes} threads do" in finding.message
 
 
 @pytest.mark.parametrize(("body", "register"), [(body, register) for body, register, _ in WRONG[:4]])
 def test_checked_runs_report_it_too(body: str, register: str) -> None:
-    with pytest.raises(PtxError) as caught:
-        poisoned(body, check="all", poison=False)
-    assert {d.code for d in caught.value.diagnostics} == {"PTX0911"}
-    assert register in str(caught.value)
+    with pytest.raises(PtxError) as excinfo:
+        run_with_poison(body, check="all", poison=False)
+    assert {d.code for d in excinfo.value.diagnostics} == {"PTX0911"}
+    assert register in str(excinfo.value)
 
 
 @pytest.mark.parametrize("body", RIGHT)
 def test_registers_that_every_reader_has_written(body: str) -> None:
-    poisoned(body)
-    poisoned(body, schedule="random")
+    run_with_poison(body)
+    run_with_poison(body, schedule="random")
 
 
 def test_only_what_is_not_proven_is_tracked() -> None:
@@ -116,9 +116,9 @@ def test_only_what_is_not_proven_is_tracked() -> None:
 
 def test_results_of_calls_and_parameters_are_written() -> None:
     module = ".func (.reg .u32 r) twice(.reg .u32 x) { add.u32 r, x, x; ret; }"
-    assert poisoned(f"call (%r0), twice, (%t);\n{STORE}", module)[:3] == [0, 2, 4]
+    assert run_with_poison(f"call (%r0), twice, (%t);\n{STORE}", module)[:3] == [0, 2, 4]
     loop = f"mov.u32 %r1, 0;\nl: call (%r0), twice, (%t);\nadd.u32 %r1, %r1, %r0;\nsetp.lt.u32 %p0, %r1, 9;\n{STORE}"
-    assert poisoned(loop, module)[:3] == [0, 2, 4]
+    assert run_with_poison(loop, module)[:3] == [0, 2, 4]
 
 
 _TWICE = ".func (.reg .u32 r) twice(.reg .u32 x) { add.u32 r, x, x; ret; }"
@@ -142,7 +142,7 @@ _PASSED = """.func (.reg .u32 r) passed(.reg .u32 x)
 )
 def test_lanes_that_made_no_call_have_no_result(body: str, module: str, register: str, lanes: int) -> None:
     with pytest.raises(PtxError) as caught:
-        poisoned(body, module)
+        run_with_poison(body, module)
     [found] = caught.value.diagnostics
     assert found.code == "PTX0911"
     assert f"reads {register}, which it has not written, as {lanes} threads do" in found.message
@@ -150,9 +150,9 @@ def test_lanes_that_made_no_call_have_no_result(body: str, module: str, register
 
 def test_results_of_some_lanes_and_registers_passed_on_are_written() -> None:
     body = f"setp.lt.u32 %p0, %t, 5;\n@%p0 call (%r0), twice, (%t);\n@!%p0 mov.u32 %r0, 1;\n{STORE}"
-    assert poisoned(body, _TWICE) == [0, 2, 4, 6, 8, *[1] * 59]
+    assert run_with_poison(body, _TWICE) == [0, 2, 4, 6, 8, *[1] * 59]
     body = f"add.u32 %r1, %t, 7; call (%r0), passed, (%r1);\n{STORE}"
-    assert poisoned(body, _PASSED) == list(range(8, 72))
+    assert run_with_poison(body, _PASSED) == list(range(8, 72))
 
 
 @pytest.mark.parametrize(
@@ -163,8 +163,8 @@ def test_results_of_some_lanes_and_registers_passed_on_are_written() -> None:
     ],
 )
 def test_memory_starts_as_poison(body: str, module: str) -> None:
-    assert set(poisoned(body, module)) == {POISON}
-    assert set(poisoned(body, module, poison=False)) == {0}
+    assert set(run_with_poison(body, module)) == {POISON}
+    assert set(run_with_poison(body, module, poison=False)) == {0}
 
 
 def test_the_pattern_is_a_nan_in_every_width() -> None:
@@ -177,18 +177,18 @@ def test_the_pattern_is_a_nan_in_every_width() -> None:
 def test_batches_do_not_inherit_what_others_have_written() -> None:
     body = f"mov.u32 %r1, %ctaid.x;\nsetp.eq.u32 %p0, %r1, 0;\n@%p0 mov.u32 %r0, 1;\n{STORE}"
     with pytest.raises(PtxError, match="CTA 1 warp 0 lane 0 reads %r0"):
-        poisoned(body, grid=2, batch_lanes=64)
+        run_with_poison(body, grid=2, batch_lanes=64)
 
 
 @pytest.mark.parametrize("example", list({run.name: run for run in reversed(RUNS)}.values()), ids=lambda run: run.name)
-def test_the_examples_read_nothing_uninitialised(example: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_examples_read_nothing_uninitialized(example: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sim, "run", partial(sim.run, poison=True, check="none"))
-    got, wanted = launched(example, "eager")
-    np.testing.assert_allclose(got.astype(np.float64), wanted.astype(np.float64), example.rtol, example.atol)
+    got, expected = simulate_run(example, "eager")
+    np.testing.assert_allclose(got.astype(np.float64), expected.astype(np.float64), example.rtol, example.atol)
 
 
 @pytest.mark.parametrize("case", _CASES[5::30], ids=lambda case: f"{case[0]}-{case[2].path}-{case[3].name[:40]}")
-def test_kernels_of_the_corpus_read_nothing_uninitialised(case: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernels_of_the_corpus_read_nothing_uninitialized(case: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sim, "run", partial(sim.run, poison=True, check="none"))
-    found = sim_corpus.outcome(*case)
-    assert found.verdict in ("pass", "unsupported"), found.why
+    result = sim_corpus.outcome(*case)
+    assert result.verdict in ("pass", "unsupported"), result.why

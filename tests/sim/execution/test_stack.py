@@ -115,7 +115,7 @@ ret;
 }}
 """
     sim.run(parse(text.replace("THREADS", "4")), block=8)
-    with pytest.raises(PtxError, match=f"`alloca.u{bits}` of -1 bytes") as caught:
+    with pytest.raises(PtxError, match=f"`alloca.u{bits}` of -1 bytes") as excinfo:
         sim.run(parse(text.replace("THREADS", "8")), block=8)
-    assert caught.value.diagnostics[0].line == 9
-    assert "thread (4, 0, 0)" in str(caught.value)
+    assert excinfo.value.diagnostics[0].line == 9
+    assert "thread (4, 0, 0)" in str(excinfo.value)

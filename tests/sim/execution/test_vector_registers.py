@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pyptx import sim
 from pyptx.parser import parse
 from pyptx.toolchain import assemble
-from tests.sim.kernels import reported
+from tests.sim.kernels import assert_reported
 
 Words = NDArray[np.uint32]
 DECLARED = """
@@ -47,10 +47,10 @@ ret;
 
 def rows(*columns: Any) -> Words:
     """Return what the threads store, from columns of 32 values; what is missing is 0."""
-    made = np.zeros((32, 8), np.uint32)
-    for at, column in enumerate(columns):
-        made[:, at] = np.asarray(column)
-    return made
+    output = np.zeros((32, 8), np.uint32)
+    for index, column in enumerate(columns):
+        output[:, index] = np.asarray(column)
+    return output
 
 
 def bits(values: Any) -> Words:
@@ -229,23 +229,23 @@ CASES: dict[str, tuple[str, Callable[[Words], Words]]] = {
 
 
 def test_ptxas_takes_every_case() -> None:
-    entries = [entry(f"k{at}", body) for at, (body, _) in enumerate(CASES.values())]
+    entries = [entry(f"k{index}", body) for index, (body, _) in enumerate(CASES.values())]
     assert assemble(HEAD + FUNCTIONS + "".join(entries))
 
 
 @pytest.mark.parametrize("schedule", ["eager", "adversarial"])
 @pytest.mark.parametrize("case", CASES)
 def test_case(case: str, schedule: str) -> None:
-    body, wanted = CASES[case]
-    given = np.random.default_rng(len(case)).integers(0, 1 << 32, (32, 16), np.uint32)
-    given[:, 8:12] = bits(np.arange(128).reshape(32, 4) / 8)
-    made = np.zeros((32, 8), np.uint32)
+    body, expected = CASES[case]
+    source = np.random.default_rng(len(case)).integers(0, 1 << 32, (32, 16), np.uint32)
+    source[:, 8:12] = bits(np.arange(128).reshape(32, 4) / 8)
+    output = np.zeros((32, 8), np.uint32)
     surface = np.stack([np.arange(32), 100 + np.arange(32)]).astype(np.uint32)
     sim.run(
-        parse(HEAD + FUNCTIONS + entry("k", body)), "k", block=32, args=[given, made], schedule=schedule,
+        parse(HEAD + FUNCTIONS + entry("k", body)), "k", block=32, args=[source, output], schedule=schedule,
         images={"sf": sim.Surface(surface), "tx": sim.Texture(np.stack([surface, 2 * surface], -1))},
     )  # fmt: skip
-    np.testing.assert_array_equal(made, wanted(given))
+    np.testing.assert_array_equal(output, expected(source))
 
 
 MATRICES = """
@@ -263,21 +263,21 @@ def test_fragments_of_matrices() -> None:
         "st.shared.v4.b32 [%r1], A; bar.sync 0; ld.global.v4.f32 G, [in+32]; mov.v4.f32 {%f2, %f3, %f4, %f5}, G;"
     )
     a, b, c, d = "{%b0, %b1, %b2, %b3}", "{%b4, %b5}", "{%f2, %f3, %f4, %f5}", "{%f2, %f3, %f4, %f5}"
-    random, given = np.random.default_rng(0), np.zeros((32, 16), np.uint32)
-    given.view(np.float16)[...] = random.standard_normal((32, 32))
-    given[:, 8:12] = bits(np.arange(128).reshape(32, 4))
-    found: list[Words] = []
+    random, source = np.random.default_rng(0), np.zeros((32, 16), np.uint32)
+    source.view(np.float16)[...] = random.standard_normal((32, 32))
+    source[:, 8:12] = bits(np.arange(128).reshape(32, 4))
+    outputs: list[Words] = []
     for body in (
         MATRICES.format(a=a, b=b, c=c, d=d), MATRICES.format(a="A", b="AB", c="G", d=d),
         MATRICES.format(a="A", b="AB", c="G", d="F"),
     ):  # fmt: skip
-        text, made = HEAD + entry("k", start + body), np.zeros((32, 8), np.uint32)
-        assert len(found) == 2 or assemble(text)
-        sim.run(parse(text), "k", block=32, args=[given, made])
-        found.append(made)
-    np.testing.assert_array_equal(found[1], found[0])
-    np.testing.assert_array_equal(found[2], found[0])
-    assert found[0].any()
+        text, output = HEAD + entry("k", start + body), np.zeros((32, 8), np.uint32)
+        assert len(outputs) == 2 or assemble(text)
+        sim.run(parse(text), "k", block=32, args=[source, output])
+        outputs.append(output)
+    np.testing.assert_array_equal(outputs[1], outputs[0])
+    np.testing.assert_array_equal(outputs[2], outputs[0])
+    assert outputs[0].any()
 
 
 @pytest.mark.parametrize(
@@ -293,12 +293,12 @@ def test_fragments_of_matrices() -> None:
 )  # fmt: skip
 def test_a_member_that_nobody_has_written(body: str, name: str) -> None:
     text = HEAD + FUNCTIONS + entry("k", body)
-    given, made = np.zeros((32, 16), np.uint32), np.zeros((32, 8), np.uint32)
-    reported(text, "PTX0911", name, entry="k", block=32, args=[given, made], poison=True)
+    source, output = np.zeros((32, 16), np.uint32), np.zeros((32, 8), np.uint32)
+    assert_reported(text, "PTX0911", name, entry="k", block=32, args=[source, output], poison=True)
 
 
 def test_members_that_are_written_are_not_reported() -> None:
     body = "mov.u32 T.x, 1; @%p mov.u32 T.y, 2; @!%p mov.u32 T.y, T.x; st.global.v2.u32 [out], {T.r, T.g};"
-    given, made = np.zeros((32, 16), np.uint32), np.zeros((32, 8), np.uint32)
-    sim.run(parse(HEAD + entry("k", body)), block=32, args=[given, made], poison=True)
-    np.testing.assert_array_equal(made, rows(1, np.where(np.arange(32) < 20, 2, 1)))
+    source, output = np.zeros((32, 16), np.uint32), np.zeros((32, 8), np.uint32)
+    sim.run(parse(HEAD + entry("k", body)), block=32, args=[source, output], poison=True)
+    np.testing.assert_array_equal(output, rows(1, np.where(np.arange(32) < 20, 2, 1)))

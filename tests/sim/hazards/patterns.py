@@ -1,4 +1,4 @@
-"""Right versions of every synchronisation pattern, as traces whose events have labels that can be left out.
+"""Right versions of every synchronization pattern, as traces whose events have labels that can be left out.
 
 A label that starts with `~` is not an event but a property: left out, the event is there in its weaker form.
 Long: one function per pattern, and they share their words.
@@ -105,7 +105,7 @@ def mbarrier_ring(t: Trace) -> None:
     setup_warp = t.add_role(grid, range(64, 96))
     setup_warp.actions = setup.actions + setup_warp.actions
     for role in (setup_warp, producer, consumer):
-        role.bar("barriers initialised")
+        role.bar("barriers initialized")
     for step in range(4):
         slot, parity = step % 2, step // 2
         producer.wait(f"wait empty {step}", 64 + 8 * slot, parity ^ 1)
@@ -129,10 +129,10 @@ def tma_load(t: Trace) -> None:
     t.roles.remove(idle_lanes)
     everyone = t.add_role(grid, range(128, 160))
     t.roles.remove(everyone)
-    everyone.bar("barriers initialised")
+    everyone.bar("barriers initialized")
     consumers = warps(t, grid)
     for role in consumers:
-        role.bar("barriers initialised")
+        role.bar("barriers initialized")
     issuer.actions += everyone.actions
     t.roles.append(everyone)
     everyone.actions = issuer.actions
@@ -169,15 +169,15 @@ def tma_wgmma(t: Trace) -> None:
         producer.init(f"init full {slot}", 8 * slot, 1)
         producer.init(f"init empty {slot}", 64 + 8 * slot, 1)
     idle_lanes = t.add_role(grid, range(129, 160))
-    idle_lanes.bar("barriers initialised")
-    producer.bar("barriers initialised")
+    idle_lanes.bar("barriers initialized")
+    producer.bar("barriers initialized")
     t.roles.remove(idle_lanes)
     t.roles.remove(producer)
     everyone = t.add_role(grid, range(128, 160))
     init_actions = [a for a in producer.actions if a.place.text.startswith("init")]
-    everyone.bar("barriers initialised")
+    everyone.bar("barriers initialized")
     everyone.actions = init_actions + everyone.actions
-    group.bar("barriers initialised")
+    group.bar("barriers initialized")
     lead = Role(t, grid, 0, producer.group)
     for step in range(4):
         slot, parity = step % 2, step // 2
@@ -325,8 +325,8 @@ def cp_async_mbarrier(t: Trace) -> None:
     leader = producer.leader()
     leader.init("init", 2048, 32)
     producer.actions += leader.actions
-    producer.bar("initialised")
-    consumer.bar("initialised")
+    producer.bar("initialized")
+    consumer.bar("initialized")
     producer.cp_async("copy", 0)
     producer.cp_arrive("arrive", 2048)
     consumer.wait("wait", 2048, 0)
@@ -467,7 +467,7 @@ def tcgen05_relaxed(t: Trace) -> None:
     reader.actions += leader.actions
     for role in (reader, issuer):
         role.bar("set up")
-    issue, back = issuer.leader(), reader.leader()
+    issue, reader_leader = issuer.leader(), reader.leader()
     issue.mma("mma 0", [], 0, 64)
     issue.tc_commit("commit", 0)
     issue.wait("wait drained", 8, 0, RELAXED)
@@ -479,8 +479,8 @@ def tcgen05_relaxed(t: Trace) -> None:
     reader.tc_move("tensor load", 0, 64)
     reader.tc_wait("wait::ld")
     reader.tc_fence("before", True)
-    back.arrive("arrive drained", 8, sem=RELAXED)
-    reader.actions += back.actions
+    reader_leader.arrive("arrive drained", 8, sem=RELAXED)
+    reader.actions += reader_leader.actions
 
 
 def tensor_map(t: Trace) -> None:
@@ -558,7 +558,7 @@ def dsmem_mbarrier(t: Trace) -> None:
     leader.init("init", 0, 32)
     reader.actions += leader.actions
     for role in (writer, reader):
-        role.cluster_sync("initialised")
+        role.cluster_sync("initialized")
     writer.st("write remote", 1024, 4, cta=1)
     sem = RELEASE if t.has("~release") else RELAXED
     writer.arrive("arrive remote", 0, cta=1, sem=sem, scope=Scope.CLUSTER if t.has("~release.cluster") else Scope.CTA)
@@ -578,7 +578,7 @@ def cluster_global(t: Trace) -> None:
     leader.init("init", 0, 32)
     reader.actions += leader.actions
     for role in (writer, reader):
-        role.cluster_sync("initialised")
+        role.cluster_sync("initialized")
     writer.gst("write", 1 << 20)
     writer.arrive("arrive remote", 0, cta=1, scope=Scope.CLUSTER if t.has("~release.cluster") else Scope.CTA)
     reader.wait("wait", 0, 0, scope=Scope.CLUSTER if t.has("~acquire.cluster") else Scope.CTA)
@@ -596,7 +596,7 @@ def st_async(t: Trace) -> None:
     owner.init("init", 0, 1)
     reader.actions += owner.actions
     for role in (writer, reader):
-        role.cluster_sync("initialised")
+        role.cluster_sync("initialized")
     expect = reader.leader()
     expect.arrive("expect", 0, expect=128)
     reader.actions += expect.actions

@@ -52,7 +52,7 @@ def test_pairs_around_a_loop_have_another_cause_than_pairs_in_it() -> None:
 
 
 def test_many_pairs_are_counted_and_eight_are_named() -> None:
-    (finding,) = group_by_cause([pair(100 + at, at) for at in range(1, 12)])
+    (finding,) = group_by_cause([pair(100 + index, index) for index in range(1, 12)])
     assert finding.notes[0].endswith("line 109 after line 9 and 2 more")
 
 
@@ -96,7 +96,7 @@ def test_a_finding_of_an_edited_module_shows_no_line_of_another_instruction() ->
 
 
 @kernel(in_specs=(Tile(64, u32),), out_specs=(Tile(64, u32),), grid=(1,), block=(64, 1, 1))
-def reversed_words(x: TensorSpec, y: TensorSpec) -> None:
+def reverse_words(x: TensorSpec, y: TensorSpec) -> None:
     px, py = ptx.global_ptrs(x, y)
     words = smem.alloc(u32, 64, name="words")
     thread = ptx.special.tid.x()
@@ -105,7 +105,7 @@ def reversed_words(x: TensorSpec, y: TensorSpec) -> None:
 
 
 def test_a_finding_of_a_kernel_in_python_shows_the_lines_of_python() -> None:
-    (finding,) = reversed_words.simulate(np.arange(64, dtype=np.uint32), on_hazard="report").hazards
+    (finding,) = reverse_words.simulate(np.arange(64, dtype=np.uint32), on_hazard="report").hazards
     text_lines = str(finding).splitlines()
     assert "smem.load(u32, words[thread ^ 63])" in text_lines[1]
     assert "words[thread] = ptx.ld(u32, ptx.addr(px, thread * 4))" in text_lines[4]

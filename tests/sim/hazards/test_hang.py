@@ -28,7 +28,7 @@ def _init(t: Trace, count: int, threads: int = 64) -> list[Role]:
     leader.init("init", 0, count)
     roles[0].actions += leader.actions
     for role in roles:
-        role.bar("initialised")
+        role.bar("initialized")
     return roles
 
 
@@ -98,7 +98,7 @@ def circular(t: Trace) -> None:
     leader.init("init two", 8, 1)
     a.actions += leader.actions
     for role in (a, b):
-        role.bar("initialised")
+        role.bar("initialized")
     a.wait("wait one", 0, 0)
     a.arrive("arrive two", 8)
     b.wait("wait two", 8, 0)
@@ -235,8 +235,8 @@ def test_the_help_is_about_what_is_missing(build: Pattern) -> None:
 
 
 def test_of_a_circle_what_came_in_part_is_to_blame() -> None:
-    def node(what: str, other: str, begun: bool) -> Node:
-        return Node(what, "mbarrier", "1 of 2 arrivals missing", [], [], waits_for=[other], has_begun=begun)
+    def node(text: str, target: str, has_begun: bool) -> Node:
+        return Node(text, "mbarrier", "1 of 2 arrivals missing", [], [], waits_for=[target], has_begun=has_begun)
 
     nodes = [node("empty", "full", False), node("full", "empty", True)]
     guilty, cycle = blame(nodes)

@@ -43,12 +43,12 @@ def test_a_multicast_commit_that_the_exiting_cta_has_observed_is_over(
     commits: int, waits: int, rule_codes: list[str]
 ) -> None:
     engine, _, ctas, barriers = pair()
-    for at in range(commits):
+    for index in range(commits):
         number = engine.tensor.commit(ctas[0].first, place(5), barriers)
-        if at < waits:
+        if index < waits:
             engine.tensor.land_commit(number)
             for group, address in zip(ctas, barriers, strict=True):
-                engine.mbarriers.wait(group, place(6), address, at & 1)
+                engine.mbarriers.wait(group, place(6), address, index & 1)
     engine.exit(ctas[1], place(7))
     assert codes(engine) == rule_codes
 

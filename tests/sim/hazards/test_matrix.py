@@ -1,4 +1,4 @@
-"""The matrix: every synchronisation pattern, every single removal, and what the memory model says about it.
+"""The matrix: every synchronization pattern, every single removal, and what the memory model says about it.
 
 A right version is clean under every schedule. A removal is reported, under some schedule, with the code below and with
 nothing worse than its severity; a removal that is not listed leaves a program that is still right, or one that no rule
@@ -31,7 +31,7 @@ EXPECTED: dict[str, dict[str, str]] = {
     },
     "mbarrier ring": {
         "PTX0950": "init full 0, init full 1, init empty 0, init empty 1",
-        "PTX0928": "barriers initialised",
+        "PTX0928": "barriers initialized",
         "PTX0910": "write 0, write 1",
         "PTX0901": "~release 0, ~release 1, ~release 2, ~release 3, ~acquire 0, ~acquire 1, ~acquire 2, ~acquire 3, "
         "wait full 0, wait full 1, wait full 2, wait full 3, wait empty 2, wait empty 3",
@@ -39,7 +39,7 @@ EXPECTED: dict[str, dict[str, str]] = {
     },
     "TMA load": {
         "PTX0950": "init full 0, init full 1, init empty 0, init empty 1",
-        "PTX0928": "barriers initialised",
+        "PTX0928": "barriers initialized",
         "PTX0930": "wait full 0, wait full 1, wait full 2, wait full 3",
         "PTX0923": "fence 0, fence 1",
         "PTX0901": "warp done 0, warp done 1, wait empty 2, wait empty 3",
@@ -48,7 +48,7 @@ EXPECTED: dict[str, dict[str, str]] = {
     },
     "TMA to wgmma": {
         "PTX0950": "init full 0, init full 1, init empty 0, init empty 1",
-        "PTX0928": "barriers initialised",
+        "PTX0928": "barriers initialized",
         "PTX0930": "wait full 0, wait full 1, wait full 2, wait full 3",
         "PTX0934": "wgmma fence 0",
         "PTX0940": "commit 0, commit 1, wait group 0, wait group 1, wait empty 2, wait empty 3",
@@ -95,7 +95,7 @@ EXPECTED: dict[str, dict[str, str]] = {
     },
     "cp.async, mbarrier": {
         "PTX0950": "init",
-        "PTX0928": "initialised",
+        "PTX0928": "initialized",
         "PTX0910": "copy",
         "PTX0931": "wait",
         "PTX0990": "arrive",
@@ -177,7 +177,7 @@ EXPECTED: dict[str, dict[str, str]] = {
     },
     "DSMEM, mbarrier": {
         "PTX0950": "init",
-        "PTX0980": "initialised",
+        "PTX0980": "initialized",
         "PTX0910": "write remote",
         "PTX0901": "~release, ~acquire, wait",
         "PTX0903": "~release.cluster",
@@ -185,14 +185,14 @@ EXPECTED: dict[str, dict[str, str]] = {
     },
     "cluster, global data": {
         "PTX0950": "init",
-        "PTX0928": "initialised",
+        "PTX0928": "initialized",
         "PTX0903": "~release.cluster, ~acquire.cluster",
         "PTX0901": "wait",
         "PTX0990": "arrive remote",
     },
     "st.async": {
         "PTX0950": "init",
-        "PTX0980": "initialised",
+        "PTX0980": "initialized",
         "PTX0930": "wait",
         "PTX0920": "proxy fence",
         "PTX0983": "commit, wait read",
@@ -237,7 +237,8 @@ EXPECTED: dict[str, dict[str, str]] = {
     },
 }
 PLANTED = {
-    name: {label: code for code, those in row.items() for label in those.split(", ")} for name, row in EXPECTED.items()
+    name: {label: code for code, labels in row.items() for label in labels.split(", ")}
+    for name, row in EXPECTED.items()
 }
 CASES = [(name, label) for name, pattern in PATTERNS.items() for label in list_labels(pattern)]
 

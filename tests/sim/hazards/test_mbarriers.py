@@ -23,19 +23,19 @@ def _copy(engine: Hazards, size: int) -> int:
     return engine.copies.bulk_load(0, place(5), None, [(Bytes.run(Space.SHARED, 256, size), 0)])
 
 
-def twice(engine: Hazards, grid: Grid, wrong: bool) -> None:
+def initialize_twice(engine: Hazards, grid: Grid, wrong: bool) -> None:
     if not wrong:
         engine.mbarriers.inval(0, place(2), 0)
     engine.mbarriers.init(0, place(3), 0, 1)
 
 
-def too_many_bytes(engine: Hazards, grid: Grid, wrong: bool) -> None:
+def expect_too_many_bytes(engine: Hazards, grid: Grid, wrong: bool) -> None:
     engine.mbarriers.arrive(ONE, place(2), 0, expect=16 if wrong else 32)
     engine.copies.land(_copy(engine, 32))
     engine.mbarriers.wait(ONE, place(3), 0, 0) if not wrong else None
 
 
-def unobserved(engine: Hazards, grid: Grid, wrong: bool) -> None:
+def leave_phase_unobserved(engine: Hazards, grid: Grid, wrong: bool) -> None:
     engine.mbarriers.arrive(ONE, place(2), 0)
     if not wrong:
         engine.mbarriers.wait(ONE, place(3), 0, 0)
@@ -63,9 +63,9 @@ def lands_late(engine: Hazards, grid: Grid, wrong: bool) -> None:
 
 
 CASES: dict[Callable[[Hazards, Grid, bool], None], str] = {
-    twice: "PTX0951",
-    too_many_bytes: "PTX0955",
-    unobserved: "PTX0957",
+    initialize_twice: "PTX0951",
+    expect_too_many_bytes: "PTX0955",
+    leave_phase_unobserved: "PTX0957",
     alias: "PTX0956",
     lands_late: "PTX0982",
 }

@@ -45,7 +45,7 @@ def list_codes(engine: Hazards) -> list[str]:
 
 
 @pytest.mark.parametrize("size", [1, 2, 4, 8, 16])
-def test_neighbours_of_any_size_do_not_race(size: int) -> None:
+def test_neighbors_of_any_size_do_not_race(size: int) -> None:
     engine, grid = make_engine()
     for warp in range(4):
         threads = np.arange(32) + 32 * warp
@@ -61,8 +61,8 @@ def test_races_are_those_of_a_byte_for_byte_model(accesses: list[tuple[int, int,
     engine, _ = make_engine(128)
     writers: dict[int, int] = {}
     has_race = False
-    for number, (size, at, warp) in enumerate(accesses):
-        start = at * 4 // size * size
+    for number, (size, slot, warp) in enumerate(accesses):
+        start = slot * 4 // size * size
         access = store(place(number + 2), Space.SHARED, size)
         engine.access(access, Group(np.array([32 * warp])), np.array([start]))
         for byte in range(start, start + size):
@@ -71,7 +71,7 @@ def test_races_are_those_of_a_byte_for_byte_model(accesses: list[tuple[int, int,
     assert bool(len(engine.findings)) == has_race
 
 
-def test_partly_written_words_are_uninitialised() -> None:
+def test_partly_written_words_are_uninitialized() -> None:
     engine, _ = make_engine(32)
     thread = Group(np.array([0]))
     engine.access(store(place(2), Space.SHARED, 2), thread, np.array([0]))

@@ -27,20 +27,20 @@ def run_events(events: list[tuple[str, int]]) -> tuple[Hazards, list[np.ndarray[
     grid = engine.launch(PLACE, THREADS, slots=CTAS, cluster=2, shared_bytes=64)
     engine.start(grid, range(CTAS), range(CTAS))
     threads = [grid.list_threads(slot) for slot in range(CTAS)]
-    every = np.concatenate(threads)
-    for event, at in events:
+    all_threads = np.concatenate(threads)
+    for event, index in events:
         if event == "bar":
-            engine.barriers.bar(Group(threads[at]), PLACE, 0, None, "sync")
+            engine.barriers.bar(Group(threads[index]), PLACE, 0, None, "sync")
         elif event == "bar of a cluster":
-            cluster = Group(np.concatenate(threads[2 * at : 2 * at + 2]))
+            cluster = Group(np.concatenate(threads[2 * index : 2 * index + 2]))
             engine.barriers.cluster_arrive(cluster, PLACE)
             engine.barriers.cluster_wait(cluster, PLACE)
         elif event == "proxy fence":
-            engine.sync.proxy_fence(Group(every[at : at + 1]), [Space.SHARED])
+            engine.sync.proxy_fence(Group(all_threads[index : index + 1]), [Space.SHARED])
         elif event == "warp":
-            engine.barriers.warp_sync(Group(every[at // 32 * 32 : at // 32 * 32 + 32]), PLACE, 0xFFFFFFFF)
+            engine.barriers.warp_sync(Group(all_threads[index // 32 * 32 : index // 32 * 32 + 32]), PLACE, 0xFFFFFFFF)
         else:
-            engine.sync.fence(Group(every[at : at + 1]), Sem.ACQ_REL, Scope.GPU)
+            engine.sync.fence(Group(all_threads[index : index + 1]), Sem.ACQ_REL, Scope.GPU)
     return engine, threads
 
 
@@ -50,23 +50,23 @@ def test_at_once_is_one_after_the_other(events: list[tuple[str, int]], lanes: li
     engine, threads = run_events(events)
     clocks, groups = engine.state.clocks, [mine[sorted(lanes)] for mine in threads]
     references = [clocks.publish(group) for group in groups]
-    now = clocks.now
+    time = clocks.now
     rows = [np.count_nonzero(np.diff(clocks.row_of[group])) for group in groups]
     stamps = release_each(clocks, groups)
     if len(set(rows)) > 1:
         # Groups of which one knows more sorts of things than another are released one by one.
         assert stamps is None
-        assert clocks.now == now
+        assert clocks.now == time
         return
     assert stamps is not None
-    assert clocks.now == now + 1
+    assert clocks.now == time + 1
     for stamp, reference in zip(stamps, references, strict=True):
         assert stamp.domain == reference.domain
         np.testing.assert_array_equal(stamp.clock, reference.clock)
 
 
 def test_lanes_of_one_warp_that_know_different_things_release_together() -> None:
-    engine, threads = run_events([("warp", at * THREADS) for at in range(CTAS)])
+    engine, threads = run_events([("warp", index * THREADS) for index in range(CTAS)])
     clocks = engine.state.clocks
     for mine in threads:
         engine.sync.proxy_fence(Group(mine[:1]), [Space.SHARED])
@@ -79,7 +79,7 @@ def test_lanes_of_one_warp_that_know_different_things_release_together() -> None
 def test_threads_of_both_ctas_release_to_each_ones_barrier() -> None:
     engine, threads = run_events([("bar", 0), ("bar", 1), ("bar of a cluster", 1), ("bar", 3)])
     clocks = engine.state.clocks
-    groups = [np.concatenate([threads[at][::32], threads[at ^ 1][::32]]) for at in range(CTAS)]
+    groups = [np.concatenate([threads[index][::32], threads[index ^ 1][::32]]) for index in range(CTAS)]
     references = [clocks.publish(group).clock for group in groups]
     stamps = release_each(clocks, groups)
     assert stamps is not None

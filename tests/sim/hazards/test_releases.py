@@ -58,7 +58,7 @@ def by_mbarrier(t: Trace, late: bool) -> None:
     leader.init("init", 0, 32)
     a.actions = leader.actions
     for role in (a, b):
-        role.bar("initialised")
+        role.bar("initialized")
     _around(a, late, lambda: a.arrive("arrive", 0))
     b.wait("wait", 0, 0)
     b.gld("read", DATA, per_thread=False)

@@ -22,26 +22,30 @@ class Ctas:
         self.grid: Grid = self.engine.launch(_place(1), WARPS * 32, slots=count, cluster=cluster, shared_bytes=BYTES)
         self.engine.start(self.grid, range(count), range(count))
         self.groups = [Group(self.grid.list_threads(slot)) for slot in range(count)]
-        self.all = Group(np.concatenate([group.threads for group in self.groups]))
+        self.everyone = Group(np.concatenate([group.threads for group in self.groups]))
 
-    def store(self, line: int, size: int, threads: slice = slice(None), at: int = 0) -> None:
+    def store(self, line: int, size: int, threads: slice = slice(None), offset: int = 0) -> None:
         """Each thread stores its piece of the CTA's first bytes."""
         for slot, group in enumerate(self.groups):
             members = group.threads[threads]
-            addresses = self.grid.find_shared_base(slot) + at + (members - group.first) * size
+            addresses = self.grid.find_shared_base(slot) + offset + (members - group.first) * size
             self.engine.access(store(_place(line), Space.SHARED, size), Group(members), addresses)
 
     def fence(self, by_warp: bool = False) -> None:
-        for group in [self.all[list(range(n, n + 32))] for n in range(0, len(self.all), 32)] if by_warp else [self.all]:
+        for group in (
+            [self.everyone[list(range(n, n + 32))] for n in range(0, len(self.everyone), 32)]
+            if by_warp
+            else [self.everyone]
+        ):
             self.engine.sync.proxy_fence(group, [Space.SHARED])
 
     def bar(self) -> None:
-        self.engine.barriers.bar(self.all, _place(2), 0, None, "sync")
+        self.engine.barriers.bar(self.everyone, _place(2), 0, None, "sync")
 
     def multiply(self, granules: int) -> None:
         base = np.array([[self.grid.find_shared_base(slot)] for slot in range(len(self.groups))])
         wgmma = self.engine.wgmma
-        wgmma.fence(self.all)
+        wgmma.fence(self.everyone)
         rows = Rows((base >> 4) + np.arange(granules), 1)
         wgmma.issue_all(self.groups, _place(3), [rows], frozenset({1}))
         for group in self.groups:
@@ -102,9 +106,9 @@ def test_one_store_after_the_barrier_races(size: int) -> None:
 def test_a_tile_of_pieces_of_several_sizes() -> None:
     ctas = Ctas(2)
     ctas.store(5, 2)
-    ctas.store(5, 4, at=256)
+    ctas.store(5, 4, offset=256)
     ctas.fence()
-    ctas.store(6, 4, slice(3, 4), at=256)
+    ctas.store(6, 4, slice(3, 4), offset=256)
     ctas.bar()
     ctas.multiply(16)
     assert ctas.codes() == []
@@ -134,7 +138,7 @@ def test_fences_of_several_ctas_in_one_order() -> None:
     writer, reader = ctas.groups[0], ctas.groups[2]
     addresses = (1 << 20) + np.arange(len(writer)) * 4
     ctas.engine.access(store(_place(5), Space.GLOBAL, 4), writer, addresses)
-    ctas.engine.sync.fence(ctas.all, Sem.SC, Scope.GPU)
+    ctas.engine.sync.fence(ctas.everyone, Sem.SC, Scope.GPU)
     ctas.engine.sync.fence(reader, Sem.SC, Scope.GPU)
     ctas.engine.access(load(_place(6), Space.GLOBAL, 4), reader, addresses)
     assert ctas.codes() == []
@@ -145,7 +149,7 @@ def test_fences_of_several_ctas_in_one_order() -> None:
 @pytest.mark.parametrize("missing", range(WARPS))
 def test_atomics_of_many_threads_at_many_places_are_all_remembered(missing: int) -> None:
     ctas = Ctas(1)
-    group, random = ctas.all, np.random.default_rng(missing)
+    group, random = ctas.everyone, np.random.default_rng(missing)
     add = atomic(_place(5), Space.SHARED, 4, Sem.RELAXED, Scope.CTA)
     for _ in range(4):
         ctas.engine.access(add, group, random.permutation(len(group)) % 16 * 4)

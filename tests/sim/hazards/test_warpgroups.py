@@ -24,11 +24,11 @@ class Cta:
         self.grid = self.engine.launch(_place(1), WARPGROUPS * 128, shared_bytes=1024)
         self.engine.start(self.grid, [0], [0])
         threads = self.grid.list_threads(0)
-        self.all = Group(threads)
+        self.everyone = Group(threads)
         self.groups = [Group(threads[128 * n : 128 * n + 128]) for n in range(WARPGROUPS)]
         self.engine.access(store(_place(2), Space.SHARED, 16), Group(threads[:64]), np.arange(64) * 16)
-        self.engine.sync.proxy_fence(self.all, [Space.SHARED])
-        self.engine.barriers.bar(self.all, _place(3), 0, None, "sync")
+        self.engine.sync.proxy_fence(self.everyone, [Space.SHARED])
+        self.engine.barriers.bar(self.everyone, _place(3), 0, None, "sync")
 
     def multiply(self, indices: list[int], shape: str = "m64n8k16") -> None:
         groups = [self.groups[n] for n in indices]
@@ -49,7 +49,7 @@ def _place(line: int) -> Place:
 def test_warps_that_commit_one_after_the_other_end_one_group() -> None:
     cta = Cta()
     wgmma = cta.engine.wgmma
-    wgmma.fence(cta.all)
+    wgmma.fence(cta.everyone)
     cta.multiply([0])
     for warp in range(4):
         wgmma.commit(Group(cta.groups[0].threads[32 * warp : 32 * warp + 32]))
@@ -61,15 +61,15 @@ def test_warps_that_commit_one_after_the_other_end_one_group() -> None:
 def test_only_those_that_multiplied_are_busy() -> None:
     cta = Cta()
     wgmma = cta.engine.wgmma
-    wgmma.fence(cta.all)
+    wgmma.fence(cta.everyone)
     cta.multiply([0, 2])
     wgmma.record_access(cta.groups[1], _place(11), frozenset({1}))
     assert cta.codes() == []
-    wgmma.commit(cta.all)
+    wgmma.commit(cta.everyone)
     wgmma.wait_all([cta.groups[0]], 0)
     wgmma.record_access(cta.groups[0], _place(11), frozenset({1}))
     assert cta.codes() == []
-    wgmma.record_access(cta.all, _place(12), frozenset({1}))
+    wgmma.record_access(cta.everyone, _place(12), frozenset({1}))
     assert cta.codes() == ["PTX0933"]
     (finding,) = cta.engine.findings
     assert finding.agent is not None
@@ -79,7 +79,7 @@ def test_only_those_that_multiplied_are_busy() -> None:
 def test_who_touched_its_sums_needs_a_fence_and_nobody_else() -> None:
     cta = Cta()
     wgmma = cta.engine.wgmma
-    wgmma.fence(cta.all)
+    wgmma.fence(cta.everyone)
     wgmma.record_access(cta.groups[1], _place(11), frozenset({2}))
     cta.multiply([0, 1, 2])
     assert cta.codes() == ["PTX0934"]
@@ -90,7 +90,7 @@ def test_who_touched_its_sums_needs_a_fence_and_nobody_else() -> None:
 
 def test_the_fence_of_one_is_no_fence_of_the_others() -> None:
     cta = Cta()
-    cta.engine.wgmma.fence(cta.all)
+    cta.engine.wgmma.fence(cta.everyone)
     cta.multiply([0, 1, 2])
     cta.engine.wgmma.fence(cta.groups[0])
     cta.multiply([0, 1], "m64n16k16")
@@ -110,25 +110,25 @@ EVENTS = st.tuples(
 @settings(max_examples=150)
 def test_warpgroups_told_of_at_once_are_judged_like_each_alone(events: list[tuple[str, set[int]]]) -> None:
     """One engine hears of all warpgroups of an event at once, the other of one after the other."""
-    together, separate = Cta(), Cta()
+    joint, separate = Cta(), Cta()
     for event, indices in events:
-        _report(together, event, sorted(indices))
+        _report(joint, event, sorted(indices))
         for index in sorted(indices):
             _report(separate, event, [index])
-    assert together.list_findings() == separate.list_findings()
+    assert joint.list_findings() == separate.list_findings()
 
 
 def _report(cta: Cta, event: str, indices: list[int]) -> None:
     wgmma, groups = cta.engine.wgmma, [cta.groups[n] for n in indices]
-    together = Group(np.concatenate([group.threads for group in groups]))
+    joint = Group(np.concatenate([group.threads for group in groups]))
     match event:
         case "fence":
-            wgmma.fence(together)
+            wgmma.fence(joint)
         case "multiply" | "other shape":
             cta.multiply(indices, "m64n8k16" if event == "multiply" else "m64n16k16")
         case "commit":
-            wgmma.commit(together)
+            wgmma.commit(joint)
         case "touch":
-            wgmma.record_access(together, _place(12), frozenset({1}))
+            wgmma.record_access(joint, _place(12), frozenset({1}))
         case _:
             wgmma.wait_all(groups, 0 if event == "wait" else 1)

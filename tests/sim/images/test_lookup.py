@@ -49,31 +49,31 @@ def words(values: Any) -> Any:
 
 
 def run(
-    body: str, image: Any, given: Any, *, sampler: Any = None, globals: str = "", mode: str = "", images: Any = None
+    body: str, image: Any, source: Any, *, sampler: Any = None, globals: str = "", mode: str = "", images: Any = None
 ) -> Any:
     """Run one lookup of 64 lanes; `given` is four 32-bit columns. Returns the four columns of results."""
     columns = np.zeros((64, 4), np.uint32)
-    columns[: len(given)] = np.asarray(given).view(np.uint32) if np.asarray(given).itemsize == 4 else given
+    columns[: len(source)] = np.asarray(source).view(np.uint32) if np.asarray(source).itemsize == 4 else source
     out = np.zeros((64, 4), np.uint32)
     header = HEADER.replace("sm_90", f"sm_90{mode}")
     module = parse(FRAME.format(header=header, globals=globals, body=body))
     sim.run(module, "k", block=64, args=[image, sampler or 0, columns, out], images=images)
-    return out[: len(given)]
+    return out[: len(source)]
 
 
 def coordinates(rank: int, low: float, high: float, seed: int = 1) -> Any:
-    """Return 64 random coordinates, some of them exactly on texel borders and centres."""
+    """Return 64 random coordinates, some of them exactly on texel borders and centers."""
     rng = np.random.default_rng(seed)
-    made = rng.uniform(low, high, (64, 4)).astype(np.float32)
-    made[:16] = np.round(made[:16] * 2) / 2
-    made[:, rank:] = 0
-    return made
+    points = rng.uniform(low, high, (64, 4)).astype(np.float32)
+    points[:16] = np.round(points[:16] * 2) / 2
+    points[:, rank:] = 0
+    return points
 
 
-def texel(image: Any, at: tuple[int, ...], modes: tuple[str, ...], border: float = 0.0) -> Any:
+def texel(image: Any, point: tuple[int, ...], modes: tuple[str, ...], border: float = 0.0) -> Any:
     """Return one texel; `at` is x first, the image z y x."""
     index = list[int]()
-    for i, size, mode in zip(at, image.shape[::-1], modes, strict=True):
+    for i, size, mode in zip(point, image.shape[::-1], modes, strict=True):
         if mode == "wrap":
             i %= size
         elif mode == "mirror":
@@ -87,10 +87,10 @@ def texel(image: Any, at: tuple[int, ...], modes: tuple[str, ...], border: float
     return image[tuple(index[::-1])]
 
 
-def bilinear(image: Any, at: Any, modes: tuple[str, ...], border: float = 0.0) -> float:
+def bilinear(image: Any, point: Any, modes: tuple[str, ...], border: float = 0.0) -> float:
     """Return a linear lookup at coordinates in texels."""
-    low = [math.floor(float(v) - 0.5) for v in at]
-    share = [math.floor((float(v) - 0.5 - i) * 256 + 0.5) / 256 for v, i in zip(at, low, strict=True)]
+    low = [math.floor(float(v) - 0.5) for v in point]
+    share = [math.floor((float(v) - 0.5 - i) * 256 + 0.5) / 256 for v, i in zip(point, low, strict=True)]
     total = 0.0
     for corner in product((0, 1), repeat=len(low)):
         weight = math.prod(s if c else 1 - s for s, c in zip(share, corner, strict=True))
@@ -111,11 +111,11 @@ MOVED = "".join(f"\n    mov.b32 %r{n}, %f{n};" for n in range(10, 14))
 @pytest.mark.parametrize("mode", ["clamp_to_edge", "clamp_to_border"])
 def test_nearest_in_texels(rank: int, mode: str) -> None:
     image = np.random.default_rng(0).standard_normal((3, 5, 7)[3 - rank :]).astype(np.float32)
-    given = coordinates(rank, -3, 10)
+    source = coordinates(rank, -3, 10)
     texture = sim.Texture(image, f"{rank}d", sim.Sampler(mode, border=(2.0, 0, 0, 0)))
-    got = run(BODY[rank] + MOVED, texture, given).view(np.float32)
+    got = run(BODY[rank] + MOVED, texture, source).view(np.float32)
     modes = (mode,) * rank
-    want = [texel(image, tuple(math.floor(float(v)) for v in row[:rank]), modes, 2.0) for row in given]
+    want = [texel(image, tuple(math.floor(float(v)) for v in row[:rank]), modes, 2.0) for row in source]
     assert np.array_equal(got[:, 0], floats(want))
     assert (got[got[:, 0] != 2.0, 3] == 1).all()
 
@@ -124,11 +124,11 @@ def test_nearest_in_texels(rank: int, mode: str) -> None:
 @pytest.mark.parametrize("mode", ["wrap", "mirror", "clamp_to_edge", "clamp_to_border"])
 def test_linear_in_fractions(rank: int, mode: str) -> None:
     image = np.random.default_rng(2).standard_normal((4, 8, 16)[3 - rank :]).astype(np.float32)
-    given = coordinates(rank, -1.5, 2.5)
+    source = coordinates(rank, -1.5, 2.5)
     texture = sim.Texture(image, f"{rank}d", sim.Sampler(mode, "linear"), normalized=True)
-    got = run(BODY[rank] + MOVED, texture, given).view(np.float32)[:, 0]
+    got = run(BODY[rank] + MOVED, texture, source).view(np.float32)[:, 0]
     sizes = image.shape[::-1]
-    want = [bilinear(image, [float(v) * n for v, n in zip(row, sizes, strict=False)], (mode,) * rank) for row in given]
+    want = [bilinear(image, [float(v) * n for v, n in zip(row, sizes, strict=False)], (mode,) * rank) for row in source]
     assert np.allclose(got, want, rtol=1e-6, atol=1e-6)
 
 
@@ -143,11 +143,11 @@ def test_wrap_needs_fractions() -> None:
 def test_integers_channels_and_arrays(channels: int) -> None:
     image = np.random.default_rng(3).integers(0, 255, (3, 5, 6, channels)).astype(np.uint8)
     body = "tex.a2d.v4.u32.s32 {%r10, %r11, %r12, %r13}, [%rd1, {%r2, %r3, %r4, %r4}];"
-    given = words([[n % 3, n % 6, n % 5, 0] for n in range(30)])
-    got = run(body, sim.Texture(image, "a2d"), given)
+    source = words([[n % 3, n % 6, n % 5, 0] for n in range(30)])
+    got = run(body, sim.Texture(image, "a2d"), source)
     want = np.zeros((30, 4), np.uint32)
     want[:, 3] = 1
-    want[:, :channels] = [image[layer, y, x] for layer, x, y, _ in given]
+    want[:, :channels] = [image[layer, y, x] for layer, x, y, _ in source]
     assert np.array_equal(got, want)
 
 
@@ -163,11 +163,11 @@ def test_levels_gradients_and_offsets() -> None:
     levels = [np.full((8 >> n, 8 >> n), float(n), np.float32) for n in range(4)]
     texture = sim.Texture(levels[0], "2d", sim.Sampler(mip_filter="linear"), normalized=True, levels=levels[1:])
     body = "tex.level.2d.v4.f32.f32 {%f10, %f11, %f12, %f13}, [%rd1, {%f2, %f3}], %f4;"
-    given = floats([[0.5, 0.5, lod, 0] for lod in (-1, 0, 0.25, 1, 1.5, 3, 9)])
-    assert run(body + MOVED, texture, given).view(np.float32)[:, 0].tolist() == [0, 0, 0.25, 1, 1.5, 3, 3]
+    source = floats([[0.5, 0.5, lod, 0] for lod in (-1, 0, 0.25, 1, 1.5, 3, 9)])
+    assert run(body + MOVED, texture, source).view(np.float32)[:, 0].tolist() == [0, 0, 0.25, 1, 1.5, 3, 3]
     body = "tex.grad.2d.v4.f32.f32 {%f10, %f11, %f12, %f13}, [%rd1, {%f2, %f3}], {%f4, %f14}, {%f14, %f5};"
-    given = floats([[0.5, 0.5, dx, dy] for dx, dy in ((0.125, 0.125), (0.25, 0.125), (0.125, 0.5))])
-    assert run("mov.f32 %f14, 0f00000000;" + body + MOVED, texture, given).view(np.float32)[:, 0].tolist() == [0, 1, 2]
+    source = floats([[0.5, 0.5, dx, dy] for dx, dy in ((0.125, 0.125), (0.25, 0.125), (0.125, 0.5))])
+    assert run("mov.f32 %f14, 0f00000000;" + body + MOVED, texture, source).view(np.float32)[:, 0].tolist() == [0, 1, 2]
     plain = sim.Texture(np.arange(16, dtype=np.float32).reshape(4, 4), "2d")
     body = (
         "tex.2d.v4.f32.f32 {%f10, %f11, %f12, %f13}|%p1, [%rd1, {%f2, %f3}], {-1, 2};\n selp.f32 %f11, 7.0, 8.0, %p1;"
@@ -183,19 +183,19 @@ def test_levels_gradients_and_offsets() -> None:
 def test_cube(direction: tuple[int, ...], face: int, s: float, t: float) -> None:
     image = np.arange(2 * 6 * 4 * 4, dtype=np.float32).reshape(2, 6, 4, 4)
     body = "tex.acube.v4.f32.f32 {%f10, %f11, %f12, %f13}, [%rd1, {%r2, %f3, %f4, %f5}];"
-    given = np.zeros((1, 4), np.uint32)
-    given[0, 0] = 1
-    given[0, 1:] = floats(direction).view(np.uint32)
-    got = run(body + MOVED, sim.Texture(image, "acube", normalized=True), given).view(np.float32)[0, 0]
+    source = np.zeros((1, 4), np.uint32)
+    source[0, 0] = 1
+    source[0, 1:] = floats(direction).view(np.uint32)
+    got = run(body + MOVED, sim.Texture(image, "acube", normalized=True), source).view(np.float32)[0, 0]
     assert got == image[1, face, int(t * 4), int(s * 4)]
 
 
 def test_samples() -> None:
     image = np.arange(3 * 5 * 4, dtype=np.int32).reshape(3, 5, 4)
     body = "tex.2dms.v4.s32.s32 {%r10, %r11, %r12, %r13}, [%rd1, {%r2, %r3, %r4, %r4}];"
-    given = words([[s, x, y, 0] for s in range(4) for x in range(3) for y in range(3)])
-    got = run(body, sim.Texture(image, "2dms"), given)[:, 0]
-    assert got.tolist() == [image[y, x, s] for s, x, y, _ in given]
+    source = words([[s, x, y, 0] for s in range(4) for x in range(3) for y in range(3)])
+    got = run(body, sim.Texture(image, "2dms"), source)[:, 0]
+    assert got.tolist() == [image[y, x, s] for s, x, y, _ in source]
 
 
 def test_footprint_and_depth() -> None:
@@ -205,26 +205,28 @@ def test_footprint_and_depth() -> None:
     assert got.tolist() == [image[1, 1], image[1, 2], image[0, 2], image[0, 1]]
     sampler = sim.Sampler(compare="less")
     body = "tex.2d.v4.f32.f32 {%f10, %f11, %f12, %f13}, [%rd1, {%f2, %f3}], %f4;"
-    given = floats([[1.5, 1.5, depth, 0] for depth in (4.5, 5.0, 5.5)])
-    got = run(body + MOVED, sim.Texture(image, "2d", sampler), given).view(np.float32)[:, 0]
+    source = floats([[1.5, 1.5, depth, 0] for depth in (4.5, 5.0, 5.5)])
+    got = run(body + MOVED, sim.Texture(image, "2d", sampler), source).view(np.float32)[:, 0]
     assert got.tolist() == [1, 0, 0]
 
 
 def test_variables_independent_samplers_and_queries() -> None:
-    declared = ".global .texref t;\n.global .samplerref s = { addr_mode_0 = clamp_to_border, filter_mode = linear };\n"
+    declarations = (
+        ".global .texref t;\n.global .samplerref s = { addr_mode_0 = clamp_to_border, filter_mode = linear };\n"
+    )
     body = """tex.1d.v4.f32.f32 {%f10, %f11, %f12, %f13}, [t, s, {%f2}];
     mov.b32 %r10, %f10;
     txq.width.b32 %r11, [t];
     txq.filter_mode.b32 %r12, [s];
     txq.addr_mode_0.b32 %r13, [s];"""
     image = floats([10, 20, 30])
-    given = floats([[0.0, 0, 0, 0], [1.0, 0, 0, 0], [3.0, 0, 0, 0]])
+    source = floats([[0.0, 0, 0, 0], [1.0, 0, 0, 0], [3.0, 0, 0, 0]])
     images = {"t": sim.Texture(image, "1d")}
-    got = run(body, 0, given, globals=declared, mode=", texmode_independent", images=images)
+    got = run(body, 0, source, globals=declarations, mode=", texmode_independent", images=images)
     assert got[:, 0].view(np.float32).tolist() == [5, 15, 15]
     assert got[0, 1:].tolist() == [3, 1, 4]
     body = "tex.1d.v4.f32.f32 {%f10, %f11, %f12, %f13}, [%rd1, %rd2, {%f2}];" + MOVED
-    got = run(body, sim.Texture(image, "1d"), given, sampler=sim.Sampler(), mode=", texmode_independent")
+    got = run(body, sim.Texture(image, "1d"), source, sampler=sim.Sampler(), mode=", texmode_independent")
     assert got[:, 0].view(np.float32).tolist() == [10, 20, 30]
 
 
@@ -241,8 +243,8 @@ def test_kinds_and_predicated_lanes() -> None:
     assert got.tolist() == [[1, 0, 3, 9], [1, 0, 4, 9], [1, 0, 9, 9], [1, 0, 9, 9]]
 
 
-def surface(body: str, array: Any, given: Any, geometry: str = "2d") -> Any:
-    return run(body, sim.Surface(array, geometry), given)
+def surface(body: str, array: Any, inputs: Any, geometry: str = "2d") -> Any:
+    return run(body, sim.Surface(array, geometry), inputs)
 
 
 def test_surface_bytes() -> None:
@@ -251,8 +253,8 @@ def test_surface_bytes() -> None:
     suld.b.2d.b16.zero %h1, [%rd1, {%r4, %r3}];
     cvt.u32.u16 %r12, %h1;
     suld.b.2d.b32.clamp %r13, [%rd1, {%r4, %r5}];"""
-    given = np.array([[8, 1, 4, -3], [16, 3, 400, 99]], np.int32).view(np.uint32)
-    assert surface(body, array, given).tolist() == [
+    source = np.array([[8, 1, 4, -3], [16, 3, 400, 99]], np.int32).view(np.uint32)
+    assert surface(body, array, source).tolist() == [
         [array[1, 2], array[1, 3], array[1, 1] & 0xFFFF, array[0, 1]], [array[3, 4], array[3, 5], 0, array[3, 5]],
     ]  # fmt: skip
 
@@ -263,8 +265,8 @@ def test_surface_stores_and_reductions() -> None:
     cvt.u16.u32 %h1, %r4;
     sust.b.2d.b16.zero [%rd1, {%r6, %r3}], %h1;
     mov.b32 %r10, 0; mov.b32 %r11, 0; mov.b32 %r12, 0; mov.b32 %r13, 0;"""
-    given = np.array([[n % 9, n // 9, n + 1, 0] for n in range(64)], np.int32)
-    surface(body, array, given)
+    source = np.array([[n % 9, n // 9, n + 1, 0] for n in range(64)], np.int32)
+    surface(body, array, source)
     want = np.array([[9 * y + x + 1 for x in range(8)] for y in range(4)])
     assert np.array_equal(array, want)
     counts = np.zeros(4, np.uint32)
@@ -273,15 +275,15 @@ def test_surface_stores_and_reductions() -> None:
     )
     surface(body, counts, np.ones((64, 4), np.uint32), "1d")
     assert counts.tolist() == [16] * 4
-    colours = np.zeros((2, 3, 4), np.float16)
+    colors = np.zeros((2, 3, 4), np.float16)
     body = "sust.p.2d.v4.b32.trap [%rd1, {%r2, %r3}], {%r4, %r5, %r4, %r5};\n" + "".join(
         f"mov.b32 %r{n}, 0;" for n in range(10, 14)
     )
-    one = np.zeros((6, 4), np.uint32)
-    one[:, :2] = [[x, y] for y in range(2) for x in range(3)]
-    one[:, 2:] = floats([1.5, -2.0]).view(np.uint32)
-    surface(body + "\n", colours, np.concatenate([one] * 11)[:64])
-    assert (colours == np.array([1.5, -2, 1.5, -2], np.float16)).all()
+    pixels = np.zeros((6, 4), np.uint32)
+    pixels[:, :2] = [[x, y] for y in range(2) for x in range(3)]
+    pixels[:, 2:] = floats([1.5, -2.0]).view(np.uint32)
+    surface(body + "\n", colors, np.concatenate([pixels] * 11)[:64])
+    assert (colors == np.array([1.5, -2, 1.5, -2], np.float16)).all()
 
 
 @pytest.mark.parametrize(
@@ -296,9 +298,9 @@ def test_surface_stores_and_reductions() -> None:
     ],
 )
 def test_errors(body: str, image: Any, message: str) -> None:
-    with pytest.raises(PtxError, match=message) as caught:
+    with pytest.raises(PtxError, match=message) as excinfo:
         run(body, image, np.full((64, 4), 100, np.uint32))
-    assert caught.value.diagnostics[0].line == 20
+    assert excinfo.value.diagnostics[0].line == 20
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from pyptx.parser import parse
 from pyptx.sim.launch import overlaps
 from pyptx.sim.state.unstarted import PendingClusters
 from pyptx.tensormap import ElementType, TensorMap, encode
-from tests.sim.kernels import kernel, reported
+from tests.sim.kernels import assert_reported, kernel
 
 COPY = kernel(
     "ld.param.u64 %rd1, [from]; mad.wide.u32 %rd1, %t, 4, %rd1; ld.global.u32 %r1, [%rd1];\nst.global.u32 [%o], %r1;",
@@ -75,11 +75,11 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
 
 @pytest.mark.parametrize(("options", "code", "words"), list(WRONG.values()), ids=list(WRONG))
 def test_what_callers_get_wrong(options: dict[str, Any], code: str, words: str) -> None:
-    reported(NUMBER, code, words, **{"args": [OUT, 1], **options})
+    assert_reported(NUMBER, code, words, **{"args": [OUT, 1], **options})
 
 
 def test_a_module_without_an_entry() -> None:
-    reported(".version 8.0\n.target sm_90\n.address_size 64\n", "PTX1101", "the module has no entry")
+    assert_reported(".version 8.0\n.target sm_90\n.address_size 64\n", "PTX1101", "the module has no entry")
 
 
 LIMITS = {
@@ -92,30 +92,30 @@ LIMITS = {
 
 @pytest.mark.parametrize(("directive", "options", "words"), list(LIMITS.values()), ids=list(LIMITS))
 def test_the_limits_of_an_entry(directive: str, options: dict[str, Any], words: str) -> None:
-    reported(NUMBER.replace(")\n{", f")\n{directive}\n{{"), "PTX1103", words, args=[OUT, 1], **options)
+    assert_reported(NUMBER.replace(")\n{", f")\n{directive}\n{{"), "PTX1103", words, args=[OUT, 1], **options)
 
 
 @pytest.mark.parametrize(("target", "limit"), [("sm_80", 232448), ("sm_90a", 232448), ("sm_120a", 101376)])
 def test_shared_memory_of_the_target(target: str, limit: int) -> None:
     text = NUMBER.replace("sm_90a", target)
     sim.run(parse(text), args=[OUT.copy(), 1], shared=limit)
-    reported(text, "PTX1103", f"the limit of a CTA on {target} is {limit}", args=[OUT, 1], shared=limit + 1)
+    assert_reported(text, "PTX1103", f"the limit of a CTA on {target} is {limit}", args=[OUT, 1], shared=limit + 1)
 
 
 def test_views_of_one_buffer_are_one_memory() -> None:
     buffer = np.arange(96, dtype=np.uint32)
     sim.run(parse(COPY), block=32, args=[buffer[32:], buffer[:64]])
     assert buffer.tolist() == [*range(32), *range(32), *range(64, 96)]
-    race = reported(COPY, "PTX0901", "out and from", block=64, args=[buffer[32:], buffer[:64]])
+    race = assert_reported(COPY, "PTX0901", "out and from", block=64, args=[buffer[32:], buffer[:64]])
     assert "reads" in str(race) or "writes" in str(race)
     assert buffer.tolist() == [*range(32), *range(32), *range(64, 96)]
 
 
 def test_a_read_only_view_sees_what_is_written() -> None:
     buffer = np.arange(64, dtype=np.uint32)
-    frozen = buffer.view()
-    frozen.flags.writeable = False
-    machine = sim.Machine(parse(COPY), block=32, args=[buffer[32:], frozen])
+    view = buffer.view()
+    view.flags.writeable = False
+    machine = sim.Machine(parse(COPY), block=32, args=[buffer[32:], view])
     machine.run()
     assert machine.memory("from").tolist() == [*range(32), *range(32)]
     assert machine.memory("out").tolist() == [*range(32)]
@@ -129,29 +129,29 @@ def test_partly_written_views_name_their_first_element() -> None:
 
 def test_views_that_are_not_contiguous_may_not_overlap() -> None:
     square = np.zeros((8, 8), np.uint32)
-    reported(COPY, "PTX1102", "the arguments 0 and 1 share memory", block=32, args=[square, square.T])
-    both = np.zeros(64, np.uint32)
-    both[1::2] = 7
-    sim.run(parse(COPY), block=32, args=[both[::2], both[1::2]])
-    assert both.tolist() == [7] * 64
+    assert_reported(COPY, "PTX1102", "the arguments 0 and 1 share memory", block=32, args=[square, square.T])
+    interleaved = np.zeros(64, np.uint32)
+    interleaved[1::2] = 7
+    sim.run(parse(COPY), block=32, args=[interleaved[::2], interleaved[1::2]])
+    assert interleaved.tolist() == [7] * 64
 
 
 def test_a_sliding_window_is_not_written() -> None:
     window = np.lib.stride_tricks.as_strided(np.zeros(40, np.uint32), (8, 8), (4, 4))
-    reported(COPY, "PTX1113", "`out` is read-only", block=32, args=[window, OUT])
+    assert_reported(COPY, "PTX1113", "`out` is read-only", block=32, args=[window, OUT])
 
 
 @pytest.mark.parametrize("by", range(5))
 def test_clusters_start_in_order_or_in_batches_from_the_end(by: int) -> None:
     for clusters in range(1, 14):
-        unstarted, found = PendingClusters((2, 1, 1), (2 * clusters, 1, 1), by), list[int]()
-        while unstarted.remaining:
-            found += unstarted.start(2 * (by or 3))[::2].tolist()
-            last = unstarted.cancel()
-            found += [] if last is None else [last]
+        pending, starts = PendingClusters((2, 1, 1), (2 * clusters, 1, 1), by), list[int]()
+        while pending.remaining:
+            starts += pending.start(2 * (by or 3))[::2].tolist()
+            last = pending.cancel()
+            starts += [] if last is None else [last]
         firsts = list(range(0, 2 * clusters, 2))
-        parts = [firsts[at : at + by] for at in range(0, clusters, by)] if by else []
-        assert found == ([first for part in reversed(parts) for first in part] if by else firsts)
+        parts = [firsts[index : index + by] for index in range(0, clusters, by)] if by else []
+        assert starts == ([first for part in reversed(parts) for first in part] if by else firsts)
 
 
 def test_the_largest_grid_starts_at_once_and_one_that_is_resident_is_refused() -> None:
@@ -184,7 +184,7 @@ FIELDS: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize(("value", "words"), list(FIELDS.values()), ids=list(FIELDS))
 def test_values_of_structures_and_maps(value: Any, words: str) -> None:
-    reported(BY_VALUE, "PTX1102", words, args=[value])
+    assert_reported(BY_VALUE, "PTX1102", words, args=[value])
 
 
 WRONG_VALUES: dict[str, tuple[Callable[[], Any], str]] = {
@@ -197,16 +197,16 @@ WRONG_VALUES: dict[str, tuple[Callable[[], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize(("made", "words"), list(WRONG_VALUES.values()), ids=list(WRONG_VALUES))
-def test_values_that_say_nothing(made: Callable[[], Any], words: str) -> None:
+@pytest.mark.parametrize(("make", "words"), list(WRONG_VALUES.values()), ids=list(WRONG_VALUES))
+def test_values_that_say_nothing(make: Callable[[], Any], words: str) -> None:
     with pytest.raises(PtxError, match=words):
-        made()
+        make()
 
 
 def test_numbers_beyond_every_format() -> None:
     text = kernel("ret;", params=".param .f32 x")
     for value in (1e300, 1 << 2000):
-        reported(text, "PTX1102", "does not fit", args=[value])
+        assert_reported(text, "PTX1102", "does not fit", args=[value])
 
 
 @pytest.mark.parametrize(("kind", "low", "high"), [("s32", -(2**31), 2**31 - 1), ("u32", -(2**31), 2**32 - 1)])
@@ -215,14 +215,14 @@ def test_integers_beyond_the_parameter_are_refused_instead_of_cut_off(kind: str,
     for value in (low, high):
         sim.run(parse(text), args=[value])
     for value in (low - 1, high + 1):
-        reported(text, "PTX1102", f"`n` is .{kind}, {value} does not fit", f"from {low} to {high}", args=[value])
+        assert_reported(text, "PTX1102", f"`n` is .{kind}, {value} does not fit", f"from {low} to {high}", args=[value])
 
 
 def test_integers_that_a_float_cannot_hold_are_refused_instead_of_rounded() -> None:
     text = kernel("ret;", params=".param .f32 x")
     sim.run(parse(text), args=[1 << 24])
     sim.run(parse(text), args=[float((1 << 24) + 1)])
-    reported(
+    assert_reported(
         text,
         "PTX1102",
         "cannot represent 16777217; the nearest value is 16777216",
@@ -232,9 +232,9 @@ def test_integers_that_a_float_cannot_hold_are_refused_instead_of_rounded() -> N
 
 
 def test_masks_of_tensors_and_structures_are_refused() -> None:
-    masked = np.ma.masked_less(np.arange(64, dtype=np.float32).reshape(8, 8), 9)
-    for value in (sim.Tensor(masked, MAP), sim.Struct(128, [(0, masked)])):
-        reported(BY_VALUE, "PTX1102", "a masked array cannot be passed", "x.filled(value)", args=[value])
+    masked_array = np.ma.masked_less(np.arange(64, dtype=np.float32).reshape(8, 8), 9)
+    for value in (sim.Tensor(masked_array, MAP), sim.Struct(128, [(0, masked_array)])):
+        assert_reported(BY_VALUE, "PTX1102", "a masked array cannot be passed", "x.filled(value)", args=[value])
 
 
 def test_a_stream_takes_launches_and_a_machine_what_launches() -> None:
@@ -248,21 +248,21 @@ def test_a_stream_takes_launches_and_a_machine_what_launches() -> None:
 
 def test_questions_that_a_machine_cannot_answer() -> None:
     machine = sim.Machine(parse(kernel("st.global.u32 [%o], %t;", module=".shared .u32 cells[4];")), args=[OUT])
-    asked: list[tuple[Callable[[Any], object], str]] = [
+    questions: list[tuple[Callable[[Any], object], str]] = [
         (lambda m: m.registers(thread=1.5), "a thread a number or coordinates"),
         (lambda m: m.registers(cta=(0, 0, 0)), "a CTA is a number in the grid"),
         (lambda m: m.shared(0, None, "zz"), "a PTX type such as 'u32', found 'zz'"),
         (lambda m: m.shared(0, None, ""), "a PTX type such as 'u32', found ''"),
         (lambda m: m.shared(0, None, "u32", -1), "-1 × uint32 at "),
     ]
-    for ask, words in asked:
+    for ask, words in questions:
         with pytest.raises(PtxError, match=re.escape(words)):
             ask(machine)
 
 
 def test_recursion_without_end_meets_the_limit_of_local_memory() -> None:
     module = ".func other();\n.func self() { call other; ret; }\n.func other() { call self; ret; }"
-    error = reported(kernel("call self;", module=module), "PTX1124", "524288", args=[OUT])
+    error = assert_reported(kernel("call self;", module=module), "PTX1124", "524288", args=[OUT])
     assert "check for unbounded recursion" in str(error)
 
 
@@ -275,12 +275,12 @@ def test_a_tensor_map_without_cvta_param() -> None:
         module=".shared .align 128 .b8 tile[256];\n.shared .align 8 .b64 bar;",
         params=".param .align 64 .b8 s[128]",
     )
-    reported(text, "PTX1110", "`cvta.param` converts", args=[sim.Tensor(np.zeros((8, 8), np.float32), MAP)])
+    assert_reported(text, "PTX1110", "`cvta.param` converts", args=[sim.Tensor(np.zeros((8, 8), np.float32), MAP)])
 
 
 def test_a_wrong_tensor_map_names_its_argument() -> None:
     wide = sim.Tensor(np.zeros((8, 8), np.float32), replace(MAP, box=(512, 8)))
-    error = reported(BY_VALUE, "PTX1205", "passed as `s`", args=[wide])
+    error = assert_reported(BY_VALUE, "PTX1205", "passed as `s`", args=[wide])
     assert error.diagnostics[0].line == 5
 
 
@@ -305,4 +305,4 @@ def test_views_whose_overlap_is_too_much_work_to_rule_out_are_refused(monkeypatc
     views = [np.lib.stride_tricks.as_strided(buffer[first:], (4, 2, 3), (8, 60, 104)) for first in (0, 36)]
     sim.run(parse(COPY), block=24, args=views)
     monkeypatch.setattr(overlaps, "_MOST_WORK", 1)
-    reported(COPY, "PTX1102", "the arguments 0 and 1 share memory", block=24, args=views)
+    assert_reported(COPY, "PTX1102", "the arguments 0 and 1 share memory", block=24, args=views)

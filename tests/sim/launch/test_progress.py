@@ -19,7 +19,7 @@ from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from pyptx.sim.launch import progress
-from tests.sim.kernels import HEAD, kernel, reported
+from tests.sim.kernels import HEAD, assert_reported, kernel
 
 ENDLESS = """
 import signal
@@ -54,16 +54,16 @@ print("again", out.tolist() == list(range(64)))
 
 def test_control_c_stops_with_a_report_and_leaves_arrays_alone() -> None:
     root = Path(__file__).parents[3]
-    done = subprocess.run([sys.executable, "-c", ENDLESS], cwd=root, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
+    process = subprocess.run([sys.executable, "-c", ENDLESS], cwd=root, capture_output=True, text=True, timeout=60)
+    assert process.returncode == 0, process.stderr
+    lines = process.stdout.splitlines()
     assert lines[0].startswith("Interrupted stopped after ")
     assert lines[0].endswith(" instructions; arrays are unchanged")
     places = "\n".join(lines[1:3])
     assert "32 × running at `add.u32`" in places or "32 × running at `bra`" in places or "32 × polling" in places
     assert "32 × waiting at `bar.sync` at <ptx>:17:7: CTA 0 warp 1 …" in places
     assert lines[-1] == "again True"
-    assert done.stderr == ""
+    assert process.stderr == ""
 
 
 SHELL = """
@@ -86,13 +86,13 @@ sys.exit(main(launch))
 
 def test_control_c_in_the_shell_prints_the_report(tmp_path: Path) -> None:
     root, file = Path(__file__).parents[3], tmp_path / "endless.ptx"
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", SHELL, str(file)], cwd=root, capture_output=True, text=True, timeout=60
     )
-    assert done.returncode == 130, done.stderr
-    assert "instructions; arrays are unchanged" in done.stderr
-    assert "64 × " in done.stderr
-    assert "Traceback" not in done.stderr
+    assert process.returncode == 130, process.stderr
+    assert "instructions; arrays are unchanged" in process.stderr
+    assert "64 × " in process.stderr
+    assert "Traceback" not in process.stderr
 
 
 STREAM = """
@@ -153,13 +153,15 @@ class Terminal(io.StringIO):
 LOOP = kernel("mov.u32 %r1, 0;\nl: add.u32 %r1, %r1, 1;\nbar.sync 0;\nsetp.lt.u32 %p0, %r1, 40;\n@%p0 bra l;")
 
 
-@pytest.mark.parametrize(("stream", "shown"), [(Terminal(), True), (io.StringIO(), False)])
-def test_a_bar_is_shown_on_a_terminal_only(stream: io.StringIO, shown: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("stream", "is_shown"), [(Terminal(), True), (io.StringIO(), False)])
+def test_a_bar_is_shown_on_a_terminal_only(
+    stream: io.StringIO, is_shown: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(progress, "_DELAY", 0)
     monkeypatch.setattr(sys, "stderr", stream)
     out = np.zeros(64 * 40, np.int32)
     sim.run(parse(LOOP), grid=40, block=64, args=(out,), batch_lanes=64)
-    assert ("threads" in stream.getvalue()) is shown
+    assert ("threads" in stream.getvalue()) is is_shown
 
 
 @pytest.mark.parametrize("stream", [Terminal(), io.StringIO()])
@@ -175,11 +177,11 @@ def test_a_launch_that_takes_very_long_says_so_once(stream: io.StringIO, monkeyp
         sim.run(parse(LOOP), **options)
         notes = [line for line in stream.getvalue().splitlines() if "note: " in line]
     else:
-        with pytest.warns(RuntimeWarning) as caught:
+        with pytest.warns(RuntimeWarning) as records:
             sim.run(parse(LOOP), **options)
-        notes = [str(warning.message) for warning in caught]
+        notes = [str(warning.message) for warning in records]
         assert stream.getvalue() == ""
-        assert [warning.filename for warning in caught] == [__file__]
+        assert [warning.filename for warning in records] == [__file__]
     (note,) = notes
     assert re.search(r"a grid of 40 CTAs of 64 threads needs [a-z ]+ [\d.]+ \w+ more: 1 of 40 batches took", note)
     assert "take a smaller grid, or check=" in note
@@ -188,10 +190,10 @@ def test_a_launch_that_takes_very_long_says_so_once(stream: io.StringIO, monkeyp
 @pytest.mark.parametrize(("grid", "says"), [(2**26, False), (2**31 - 1, True)])
 def test_a_launch_that_must_take_very_long_says_so_before_it_starts(grid: int, says: bool) -> None:
     body = "setp.ge.u32 %p1, %t, 5; @%p1 bra on; add.u32 %r1, %r1, 1;\non: trap;"
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
-        reported(kernel(body), "PTX1120", grid=grid, block=64, args=(np.zeros(1, np.uint32),), check="none")
-    notes = [str(warning.message) for warning in caught]
+        assert_reported(kernel(body), "PTX1120", grid=grid, block=64, args=(np.zeros(1, np.uint32),), check="none")
+    notes = [str(warning.message) for warning in records]
     assert len(notes) == says
     assert not notes or "thread-instructions per second" in notes[0]
 
@@ -206,18 +208,18 @@ def _machine() -> None:
     sim.Machine(parse(LOOP), grid=40, block=64, args=(np.zeros(64 * 40, np.int32),), batch_lanes=64).finish()
 
 
-@pytest.mark.parametrize(("run", "what"), [(_stream, "a stream of 2 grids"), (_machine, "a grid of 40 CTAs")])
+@pytest.mark.parametrize(("run", "words"), [(_stream, "a stream of 2 grids"), (_machine, "a grid of 40 CTAs")])
 @pytest.mark.parametrize("before", [True, False])
 def test_streams_and_machines_say_that_they_take_very_long(
-    run: Callable[[], None], what: str, before: bool, monkeypatch: pytest.MonkeyPatch
+    run: Callable[[], None], words: str, before: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress, "_SETTLED", float("inf") if before else 0)
     monkeypatch.setattr(progress, "_VERY_LONG", 0)
     monkeypatch.setattr(progress, "_FASTEST", 1e3 if before else float("inf"))
-    with pytest.warns(RuntimeWarning, match="than any run" if before else "more: 1 of 40 batches took") as caught:
+    with pytest.warns(RuntimeWarning, match="than any run" if before else "more: 1 of 40 batches took") as records:
         run()
-    (note,) = [str(warning.message) for warning in caught]
-    assert note.startswith(what)
+    (note,) = [str(warning.message) for warning in records]
+    assert note.startswith(words)
 
 
 def test_a_launch_of_one_batch_or_of_seconds_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,21 +277,21 @@ def test_an_error_leaves_the_callers_arrays_alone(text: str, options: dict[str, 
     out = np.full(64, 9, np.int32)
     args = tuple(out if item is ... else item for item in options.pop("args", (...,)))
     launch: dict[str, Any] = {"entry": "k" if "entry k" in text else None, "block": 64, "args": args, **options}
-    with pytest.raises(PtxError) as caught:
+    with pytest.raises(PtxError) as excinfo:
         sim.run(parse(text), **launch)
-    assert caught.value.diagnostics[-1].code == code, str(caught.value)
-    assert words in str(caught.value)
+    assert excinfo.value.diagnostics[-1].code == code, str(excinfo.value)
+    assert words in str(excinfo.value)
     assert (out == 9).all()
 
 
 def test_the_step_limit_says_where_the_threads_are() -> None:
     text = kernel("setp.ge.u32 %p0, %t, 32;\n@%p0 bra wait;\nl: add.u32 %r1, %r1, 1;\nbra l;\nwait: bar.sync 1, 64;")
-    with pytest.raises(PtxError) as caught:
+    with pytest.raises(PtxError) as excinfo:
         sim.run(parse(text), block=64, args=(np.zeros(64, np.int32),), max_steps=3000, check="none")
-    (found,) = caught.value.diagnostics
-    assert found.code == "PTX1122"
-    assert any(note.startswith("32 × waiting at `bar.sync`") for note in found.notes)
-    assert found.help == "pass a higher `max_steps` if it should run longer"
+    (finding,) = excinfo.value.diagnostics
+    assert finding.code == "PTX1122"
+    assert any(note.startswith("32 × waiting at `bar.sync`") for note in finding.notes)
+    assert finding.help == "pass a higher `max_steps` if it should run longer"
 
 
 ENDED = [(5, 32), (9, 64), (14, 96), (18, 128), (23, 160), (27, 192)]

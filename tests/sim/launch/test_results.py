@@ -69,11 +69,11 @@ def test_a_recorded_timeline_is_a_frame_of_the_cell() -> None:
 
 def test_a_recorded_hang_is_a_hang() -> None:
     waits = parse(kernel("setp.lt.u32 %p1, %t, 32;\n@%p1 bar.sync 1, 64;\nbar.sync 0;"))
-    with pytest.raises(sim.Hang) as caught:
+    with pytest.raises(sim.Hang) as excinfo:
         sim.run(waits, block=64, args=[np.zeros(64, np.uint32)], timeline=True)
-    assert isinstance(caught.value, Stopped)
-    assert caught.value.timeline.html()
-    assert caught.value.report.guilty is not None
+    assert isinstance(excinfo.value, Stopped)
+    assert excinfo.value.timeline.html()
+    assert excinfo.value.report.guilty is not None
 
 
 def test_the_cell_shows_the_beginning_of_what_was_printed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from pyptx.sim.launch import room
-from tests.sim.kernels import HEAD, kernel, reported
+from tests.sim.kernels import HEAD, assert_reported, kernel
 
 BODY = "mov.u32 %r0, %ctaid.x;\nst.global.u32 [%o], %r0;"
 OUT = np.zeros(4, np.int32)
@@ -35,7 +35,7 @@ OUT = np.zeros(4, np.int32)
     ],
 )
 def test_wrong_launches(options: dict[str, Any], code: str, word: str) -> None:
-    reported(kernel(BODY), code, word, **options)
+    assert_reported(kernel(BODY), code, word, **options)
 
 
 def test_a_text_is_to_be_parsed_first() -> None:
@@ -47,13 +47,13 @@ def test_a_text_is_to_be_parsed_first() -> None:
 
 def test_undefined_symbols() -> None:
     text = kernel("ld.global.u32 %r0, [there];", module=".extern .global .u32 there;")
-    reported(text, "PTX1104", "`there`", args=(OUT,))
+    assert_reported(text, "PTX1104", "`there`", args=(OUT,))
     text = kernel("call missing;", module=".extern .func missing;")
-    reported(text, "PTX1104", "`missing`", args=(OUT,))
+    assert_reported(text, "PTX1104", "`missing`", args=(OUT,))
 
 
 def test_an_illegal_instruction_is_named() -> None:
-    reported(kernel("add.s32 %r0, %rd1, %r1;"), "PTX1106", "add.s32", args=(OUT,))
+    assert_reported(kernel("add.s32 %r0, %rd1, %r1;"), "PTX1106", "add.s32", args=(OUT,))
 
 
 def test_scalars_and_bytes() -> None:
@@ -95,7 +95,7 @@ ld.param.u64 %rd1, [out]; mad.wide.u32 %rd1, %r4, 4, %rd1; st.global.u32 [%rd1],
 
 def test_one_entry_needs_no_name() -> None:
     text = f"{HEAD}.visible .entry a() {{ ret; }}\n.visible .entry b() {{ ret; }}"
-    reported(text, "PTX1101", "`a`, `b`")
+    assert_reported(text, "PTX1101", "`a`, `b`")
 
 
 def test_every_launch_starts_with_fresh_module_variables() -> None:
@@ -113,7 +113,9 @@ st.global.u32 [%o], %r0;"""
 
 def test_a_resident_grid_that_does_not_fit() -> None:
     text = kernel("st.global.u32 [%o], %r0;")
-    reported(text, "PTX1107", "not enough memory", args=(OUT,), grid=(1 << 30, 1 << 10), block=1024, cooperative=True)
+    assert_reported(
+        text, "PTX1107", "not enough memory", args=(OUT,), grid=(1 << 30, 1 << 10), block=1024, cooperative=True
+    )
 
 
 NAMED = {
@@ -131,17 +133,17 @@ NAMED = {
 @pytest.mark.parametrize(("grid", "name"), [(6, "4"), ((3, 2), "(1, 1, 0)"), ((1, 1, 5), "(0, 0, 4)")])
 @pytest.mark.parametrize(("code", "body"), NAMED.values(), ids=NAMED)
 def test_ctas_have_one_name_everywhere(code: str, body: str, grid: int | tuple[int, ...], name: str) -> None:
-    who = "mov.u32 %r3, %ctaid.x; mov.u32 %r4, %ctaid.y; mov.u32 %r5, %ctaid.z; mov.u32 %r6, %nctaid.x;\n"
-    who += "mad.lo.u32 %r3, %r4, %r6, %r3; add.u32 %r3, %r3, %r5; setp.ne.u32 %p1, %r3, 4;\n"
-    text = kernel(who + body, module=".shared .u32 cells[64];")
+    branch = "mov.u32 %r3, %ctaid.x; mov.u32 %r4, %ctaid.y; mov.u32 %r5, %ctaid.z; mov.u32 %r6, %nctaid.x;\n"
+    branch += "mad.lo.u32 %r3, %r4, %r6, %r3; add.u32 %r3, %r3, %r5; setp.ne.u32 %p1, %r3, 4;\n"
+    text = kernel(branch + body, module=".shared .u32 cells[64];")
     for check in ("all", "none"):
         try:
             sim.run(
                 parse(text), grid=grid, block=64, args=(np.zeros(64, np.uint32),), check=check, poison=code == "PTX0911"
             )
         except PtxError as error:
-            found = next(one for one in error.diagnostics if one.code == code)
-            assert f"CTA {name}" in " ".join((found.message, *found.notes))
+            finding = next(item for item in error.diagnostics if item.code == code)
+            assert f"CTA {name}" in " ".join((finding.message, *finding.notes))
         else:
             assert check == "none"
             assert code in ("PTX0901", "PTX0960")
@@ -157,4 +159,4 @@ def test_the_memory_of_a_container_is_a_limit_too(tmp_path: Path, monkeypatch: p
         assert room.find_machine_memory() == memory
     cgroup.write_text(f"{1 << 20}\n")
     words = "not enough memory to run 2048 CTAs (131072 threads) at once: their registers and shared memory take 0 GiB"
-    reported(kernel(BODY), "PTX1107", words, args=(OUT,), grid=2048, block=64, cooperative=True)
+    assert_reported(kernel(BODY), "PTX1107", words, args=(OUT,), grid=2048, block=64, cooperative=True)

@@ -50,10 +50,10 @@ def test_a_label_and_a_line_stop_before_their_instruction() -> None:
 def test_registers_have_their_declared_types() -> None:
     m, _ = machine()
     m.run(until="loop")
-    found = m.registers(cta=0, thread=(33, 0, 0))
-    assert (found["%f1"], found["%t"], bool(found["%p0"])) == (1.5, 33, False)
-    assert found["%f1"].dtype == np.float32
-    assert found["%r2"] == 2**32 - 3  # declared .b32
+    values = m.registers(cta=0, thread=(33, 0, 0))
+    assert (values["%f1"], values["%t"], bool(values["%p0"])) == (1.5, 33, False)
+    assert values["%f1"].dtype == np.float32
+    assert values["%r2"] == 2**32 - 3  # declared .b32
 
 
 def test_a_condition_stops_the_run() -> None:
@@ -115,11 +115,11 @@ def test_batches_follow_each_other_and_ctas_keep_their_numbers() -> None:
     text = kernel("mov.u32 %r1, %ctaid.x;\nthere: mov.u32 %r2, %r1;")
     out = np.zeros(64, np.int32)
     m = sim.Machine(parse(text), grid=3, block=64, args=(out,), batch_lanes=64)
-    seen: list[int] = []
+    records: list[int] = []
     while m.run(until="there"):
-        seen.append(m.where()[0].cta)
-        assert m.registers(cta=seen[-1])["%r1"] == seen[-1]
-    assert seen == [0, 1, 2]
+        records.append(m.where()[0].cta)
+        assert m.registers(cta=records[-1])["%r1"] == records[-1]
+    assert records == [0, 1, 2]
 
 
 def nowhere(m: sim.Machine) -> None:
@@ -138,7 +138,7 @@ def no_variable(m: sim.Machine) -> None:
     m.shared(0, "nothing")
 
 
-def too_much(m: sim.Machine) -> None:
+def read_too_much(m: sim.Machine) -> None:
     m.shared(0, "cells", "u32", 5000)
 
 
@@ -153,7 +153,7 @@ def no_array(m: sim.Machine) -> None:
         (first_line, "no instruction at line 1; instructions are at lines"),
         (ninth_cta, "CTA 9, thread 0: CTAs 0 … 0 are running, with threads 0 … 63"),
         (no_variable, "no shared variable `nothing`; there are bar, cells"),
-        (too_much, "5000 × uint32 at "),
+        (read_too_much, "5000 × uint32 at "),
         (no_array, "no array or global variable `nothing`; there are out"),
     ],
 )  # fmt: skip
@@ -174,10 +174,12 @@ def test_a_hang_leaves_the_machine_to_look_at() -> None:
 def test_watched_registers_tell_every_change() -> None:
     out = np.zeros(64, np.int32)
     result = sim.run(parse(TEXT), block=64, args=(out,), watch=["%r1", "%p1"])
-    ones = [change for change in result.watched if change.register == "%r1"]
-    assert [(c.line, int(c.before[0]), int(c.after[0])) for c in ones] == [(LINE["loop:"], n, n + 2) for n in (0, 2, 4)]
-    assert ones[0].threads.tolist() == list(range(64))
-    assert str(ones[0]).endswith("%r1 of CTA 0 thread 0 from 0 to 2 and 63 more")
+    changes = [change for change in result.watched if change.register == "%r1"]
+    assert [(c.line, int(c.before[0]), int(c.after[0])) for c in changes] == [
+        (LINE["loop:"], n, n + 2) for n in (0, 2, 4)
+    ]
+    assert changes[0].threads.tolist() == list(range(64))
+    assert str(changes[0]).endswith("%r1 of CTA 0 thread 0 from 0 to 2 and 63 more")
     assert [bool(c.after[0]) for c in result.watched if c.register == "%p1"] == [True, False]
     assert out.tolist() == [6 + t for t in range(64)]
     assert sim.run(parse(TEXT), block=64, args=(out,)).watched == []
@@ -194,10 +196,10 @@ def test_a_watched_register_has_to_exist() -> None:
 def test_steps_follow_the_schedule_of_a_seed(schedule: str) -> None:
     def trace() -> list[int]:
         m, _ = machine(schedule=schedule, seed=5)
-        found: list[int] = []
+        lines: list[int] = []
         while m.step():
-            found.append(m.where()[0].line)
-        return found
+            lines.append(m.where()[0].line)
+        return lines
 
     assert trace() == trace()
 
@@ -218,29 +220,29 @@ def test_an_error_is_raised_at_the_step_at_which_it_comes_to_light(schedule: str
     m, out = machine(text, check="all", schedule=schedule)
     assert m.run(until=load)
     assert m.hazards == []
-    with pytest.raises(PtxError) as caught:
+    with pytest.raises(PtxError) as excinfo:
         m.step()
-    assert [one.code for one in caught.value.diagnostics] == ["PTX0901"]
-    assert [one.rule.code for one in m.hazards] == ["PTX0901"]
+    assert [finding.code for finding in excinfo.value.diagnostics] == ["PTX0901"]
+    assert [finding.rule.code for finding in m.hazards] == ["PTX0901"]
     assert m.registers(thread=40)["%r4"] == 8
     assert m.step()  # What has been raised is not raised again.
-    with pytest.raises(PtxError) as caught:
+    with pytest.raises(PtxError) as excinfo:
         m.run()
-    assert [one.code for one in caught.value.diagnostics] == ["PTX0911"]
-    with pytest.raises(PtxError) as caught:
+    assert [finding.code for finding in excinfo.value.diagnostics] == ["PTX0911"]
+    with pytest.raises(PtxError) as excinfo:
         m.finish()
-    assert [one.code for one in caught.value.diagnostics] == ["PTX0901", "PTX0911"]
+    assert [finding.code for finding in excinfo.value.diagnostics] == ["PTX0901", "PTX0911"]
     assert not out.any()
 
 
 def test_reported_findings_are_there_as_they_come() -> None:
     m, out = machine(kernel(RACE, module=BOX), check="races", on_hazard="report")
-    seen = [len(m.hazards)]
+    records = [len(m.hazards)]
     while m.step():
-        seen.append(len(m.hazards))
-    assert seen == sorted(seen)
-    assert set(seen) == {0, 1}
-    assert [one.rule.code for one in m.finish().hazards] == ["PTX0901"]
+        records.append(len(m.hazards))
+    assert records == sorted(records)
+    assert set(records) == {0, 1}
+    assert [finding.rule.code for finding in m.finish().hazards] == ["PTX0901"]
     assert out.any()
 
 
@@ -253,9 +255,9 @@ def test_a_right_kernel_steps_through_its_checks() -> None:
 
 def test_machine_errors_stand_behind_what_may_have_caused_them() -> None:
     m, _ = machine(kernel(RACE + "\nld.global.u32 %r5, [%o+4096];", module=BOX), check="all", on_hazard="report")
-    with pytest.raises(PtxError) as caught:
+    with pytest.raises(PtxError) as excinfo:
         m.run()
-    assert [one.code for one in caught.value.diagnostics] == ["PTX0901", "PTX0911", "PTX1110"]
+    assert [finding.code for finding in excinfo.value.diagnostics] == ["PTX0901", "PTX0911", "PTX1110"]
 
 
 def test_a_machine_says_how_far_it_is() -> None:

@@ -32,15 +32,15 @@ class Grid:
     steps: list[tuple[str, int]]
 
 
-def drawn(chance: random.Random, arrays: int) -> list[Grid]:
+def draw_grids(chance: random.Random, arrays: int) -> list[Grid]:
     """Return two to four grids."""
     grids: list[Grid] = []
-    for at in range(chance.randint(2, 4)):
+    for index in range(chance.randint(2, 4)):
         steps = [(chance.choice(["read", "write"]), chance.randrange(arrays)) for _ in range(chance.randint(1, 4))]
-        for what, likely in (("wait", 0.65 if at else 0), ("launch", 0.8)):
+        for step, likely in (("wait", 0.65 if index else 0), ("launch", 0.8)):
             if chance.random() < likely:
-                steps.insert(chance.randint(0, len(steps)), (what, 0))
-        grids.append(Grid(at > 0 and chance.random() < 0.85, steps))
+                steps.insert(chance.randint(0, len(steps)), (step, 0))
+        grids.append(Grid(index > 0 and chance.random() < 0.85, steps))
     return grids
 
 
@@ -49,40 +49,41 @@ def module(grids: list[Grid], arrays: int) -> Module:
     params = ", ".join(f".param .u64 a{n}" for n in range(arrays))
     loads = "".join(f"ld.param.u64 %a{n}, [a{n}]; mad.wide.u32 %a{n}, %i, 4, %a{n};\n" for n in range(arrays))
     return parse(_HEAD + "".join(
-        f".visible .entry grid{at}({params})\n{{ .reg .b32 %i, %v, %s, %c, %n; .reg .b64 %a<{arrays}>;\n{_INDEX}{loads}"
-        + "\n".join(_CODE[what].format(array) for what, array in grid.steps) + "\nret; }\n"
-        for at, grid in enumerate(grids)
+        f".visible .entry grid{index}({params})\n"
+        f"{{ .reg .b32 %i, %v, %s, %c, %n; .reg .b64 %a<{arrays}>;\n{_INDEX}{loads}"
+        + "\n".join(_CODE[step].format(array) for step, array in grid.steps) + "\nret; }\n"
+        for index, grid in enumerate(grids)
     ))  # fmt: skip
 
 
-def known(grids: list[Grid]) -> list[list[set[int]]]:
+def list_ended_grids(grids: list[Grid]) -> list[list[set[int]]]:
     """Return, per grid and step, the grids that have ended for certain: a wait adds the one before and what that one
     knew at its end, a launch that is not programmatic begins with all."""
-    found: list[list[set[int]]] = []
+    ended: list[list[set[int]]] = []
     begins: list[set[int]] = []
-    for at, grid in enumerate(grids):
-        now = set(begins[-1]) if grid.programmatic else set(range(at))
-        begins.append(set(now))
+    for index, grid in enumerate(grids):
+        over = set(begins[-1]) if grid.programmatic else set(range(index))
+        begins.append(set(over))
         steps: list[set[int]] = []
-        for what, _ in grid.steps:
-            if what == "wait" and grid.programmatic:
-                now = now | {at - 1} | found[at - 1][-1]
-            steps.append(now)
-        found.append(steps)
-    return found
+        for step, _ in grid.steps:
+            if step == "wait" and grid.programmatic:
+                over = over | {index - 1} | ended[index - 1][-1]
+            steps.append(over)
+        ended.append(steps)
+    return ended
 
 
 def hazardous(grids: list[Grid]) -> bool:
     """Say whether two grids touch an array in no order, one of them writing."""
-    ended = known(grids)
+    ended = list_ended_grids(grids)
     return any(
-        array == other
-        and "write" in (what, does)
-        and {what, does} <= {"read", "write"}
-        and first not in ended[second][at]
+        array == target
+        and "write" in (step, does)
+        and {step, does} <= {"read", "write"}
+        and first not in ended[second][index]
         for first, second in combinations(range(len(grids)), 2)
-        for what, array in grids[first].steps
-        for at, (does, other) in enumerate(grids[second].steps)
+        for step, array in grids[first].steps
+        for index, (does, target) in enumerate(grids[second].steps)
     )
 
 
@@ -90,30 +91,30 @@ def hazardous(grids: list[Grid]) -> bool:
 def test_a_random_stream(seed: int) -> None:
     chance = random.Random(seed)
     arrays, count = chance.randint(1, 3), chance.choice([1, 2, 3])
-    grids = drawn(chance, arrays)
-    made, wrong = module(grids, arrays), hazardous(grids)
+    grids = draw_grids(chance, arrays)
+    program, wrong = module(grids, arrays), hazardous(grids)
 
-    def filled() -> list[np.ndarray]:
+    def make_arrays() -> list[np.ndarray]:
         return [np.arange(32 * count, dtype=np.uint32) * (n + 1) for n in range(arrays)]
 
-    wanted = filled()
-    for at in range(len(grids)):
-        sim.run(made, f"grid{at}", grid=count, block=32, args=wanted)
+    expected = make_arrays()
+    for index in range(len(grids)):
+        sim.run(program, f"grid{index}", grid=count, block=32, args=expected)
     for schedule in ("eager", "lazy", "random", "adversarial"):
-        data = filled()
+        data = make_arrays()
         results = sim.stream(
             [
-                sim.Launch(made, f"grid{at}", grid=count, block=32, args=data, programmatic=grid.programmatic)
-                for at, grid in enumerate(grids)
+                sim.Launch(program, f"grid{index}", grid=count, block=32, args=data, programmatic=grid.programmatic)
+                for index, grid in enumerate(grids)
             ],
             schedule=schedule, seed=seed, on_hazard="report", batch_lanes=chance.choice([32, 8192]),
         )  # fmt: skip
-        assert {finding.rule.code for one in results for finding in one.hazards} == (
+        assert {finding.rule.code for result in results for finding in result.hazards} == (
             {"PTX0906"} if wrong else set[str]()
         )
-        assert wrong or all(np.array_equal(got, right) for got, right in zip(data, wanted, strict=True))
+        assert wrong or all(np.array_equal(got, right) for got, right in zip(data, expected, strict=True))
 
 
 def test_random_streams_are_of_both_kinds() -> None:
-    kinds = [hazardous(drawn(random.Random(seed), 2)) for seed in range(24)]
+    kinds = [hazardous(draw_grids(random.Random(seed), 2)) for seed in range(24)]
     assert 4 < sum(kinds) < 20

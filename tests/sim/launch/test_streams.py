@@ -56,22 +56,24 @@ def arrays(count: int) -> list[Any]:
     return [np.arange(SIZE, dtype=np.uint32), *(np.zeros(SIZE, np.uint32) for _ in range(count - 1))]
 
 
-def launched(made: Module, *uses: tuple[Any, Any], grid: int = 2, **options: Any) -> list[sim.Result]:
+def launch_stream(program: Module, *uses: tuple[Any, Any], grid: int = 2, **options: Any) -> list[sim.Result]:
     """Run the entries of a module one behind the other, all but the first programmatic."""
-    names = [item.name for item in made.directives if isinstance(item, Function)]
+    names = [item.name for item in program.directives if isinstance(item, Function)]
     launches = [
-        sim.Launch(made, name, grid=grid, block=SIZE // grid, args=list(use), programmatic=at > 0)
-        for at, (name, use) in enumerate(zip(names, uses, strict=True))
+        sim.Launch(program, name, grid=grid, block=SIZE // grid, args=list(use), programmatic=index > 0)
+        for index, (name, use) in enumerate(zip(names, uses, strict=True))
     ]
     return sim.stream(launches, **options)
 
 
-def found(made: Module, *which: tuple[int, int], count: int = 3, grid: int = 2) -> Iterator[list[Finding]]:
+def find_in_all_orders(
+    program: Module, *array_pairs: tuple[int, int], count: int = 3, grid: int = 2
+) -> Iterator[list[Finding]]:
     """Yield what every schedule and seed finds; `which` numbers the arrays that each entry gets."""
     for schedule, seed in RUNS:
-        own = arrays(count)
-        uses = [(own[a], own[b]) for a, b in which]
-        results = launched(made, *uses, grid=grid, schedule=schedule, seed=seed, on_hazard="report")
+        buffers = arrays(count)
+        uses = [(buffers[a], buffers[b]) for a, b in array_pairs]
+        results = launch_stream(program, *uses, grid=grid, schedule=schedule, seed=seed, on_hazard="report")
         yield list({id(finding): finding for result in results for finding in result.hazards}.values())
 
 
@@ -115,17 +117,17 @@ PAIRS = {
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_two_grids(name: str) -> None:
-    first, second, *which, code = PAIRS[name]
-    made = module(producer=first, consumer=second)
-    for findings in found(made, *which):
+    first, second, *array_pairs, code = PAIRS[name]
+    program = module(producer=first, consumer=second)
+    for findings in find_in_all_orders(program, *array_pairs):
         assert {finding.rule.code for finding in findings} == ({code} if code else set[str]())
 
 
 def test_values_that_grids_hand_on() -> None:
-    made = module(producer=f"{LAUNCH} {STEP}", consumer=f"{WAIT} {LOAD} {DOUBLE} {STORE}")
+    program = module(producer=f"{LAUNCH} {STEP}", consumer=f"{WAIT} {LOAD} {DOUBLE} {STORE}")
     for schedule, seed in RUNS:
         x, y, z = arrays(3)
-        first, second = launched(made, (x, y), (y, z), schedule=schedule, seed=seed)
+        first, second = launch_stream(program, (x, y), (y, z), schedule=schedule, seed=seed)
         assert y.tolist() == list(range(1, SIZE + 1))
         assert z.tolist() == [2 * n for n in range(1, SIZE + 1)]
         assert first.outputs["b"] is y is second.outputs["a"]
@@ -133,11 +135,11 @@ def test_values_that_grids_hand_on() -> None:
 
 
 def test_without_a_wait_values_are_wrong_in_some_schedule() -> None:
-    made = module(producer=f"{LAUNCH} {STEP}", consumer=f"{LOAD} {DOUBLE} {STORE}")
+    program = module(producer=f"{LAUNCH} {STEP}", consumer=f"{LOAD} {DOUBLE} {STORE}")
     right = dict[tuple[str, int], bool]()
     for run in RUNS:
         x, y, z = arrays(3)
-        launched(made, (x, y), (y, z), schedule=run[0], seed=run[1], check="none")
+        launch_stream(program, (x, y), (y, z), schedule=run[0], seed=run[1], check="none")
         right[run] = z.tolist() == [2 * n for n in range(1, SIZE + 1)]
     assert right["lazy", 0]
     assert not right["eager", 0]
@@ -146,19 +148,19 @@ def test_without_a_wait_values_are_wrong_in_some_schedule() -> None:
 
 
 def test_a_finding_says_which_grid() -> None:
-    made = module(producer=f"{LAUNCH} {STEP}", consumer=f"{LOAD} {STORE}")
+    program = module(producer=f"{LAUNCH} {STEP}", consumer=f"{LOAD} {STORE}")
     x, y, z = arrays(3)
     with pytest.raises(PtxError, match=r"PTX0906[^$]*warp 0 lane 0 of `consumer`; the other place: .* of `producer`"):
-        launched(made, (x, y), (y, z), schedule="lazy")
+        launch_stream(program, (x, y), (y, z), schedule="lazy")
     assert not y.any(), "arrays are written back when the whole stream succeeded"
 
 
 def test_the_same_kernel_twice_has_a_number() -> None:
-    made = module(k=f"{LAUNCH} {STEP}")
+    program = module(k=f"{LAUNCH} {STEP}")
     x, y, z = arrays(3)
     launches = [
-        sim.Launch(made, grid=2, block=64, args=[x, y]),
-        sim.Launch(made, grid=2, block=64, args=[y, z], programmatic=True),
+        sim.Launch(program, grid=2, block=64, args=[x, y]),
+        sim.Launch(program, grid=2, block=64, args=[y, z], programmatic=True),
     ]
     first, second = sim.stream(launches, schedule="lazy", on_hazard="report")
     (finding,) = second.hazards
@@ -168,11 +170,13 @@ def test_the_same_kernel_twice_has_a_number() -> None:
 
 
 def test_the_same_mistake_of_other_grids_is_another_finding() -> None:
-    made = module(k=f"{LAUNCH} {STEP}")
+    program = module(k=f"{LAUNCH} {STEP}")
     w, x, y, z = arrays(4)
-    launches = [sim.Launch(made, grid=2, block=64, args=[a, b], programmatic=True) for a, b in ((w, x), (x, y), (y, z))]
+    launches = [
+        sim.Launch(program, grid=2, block=64, args=[a, b], programmatic=True) for a, b in ((w, x), (x, y), (y, z))
+    ]
     first, second, third = sim.stream(launches, schedule="lazy", on_hazard="report")
-    assert [len(one.hazards) for one in (first, second, third)] == [1, 2, 1]
+    assert [len(grid_result.hazards) for grid_result in (first, second, third)] == [1, 2, 1]
     assert second.hazards == [*first.hazards, *third.hazards]
 
 
@@ -187,14 +191,14 @@ FLAGS = {
 def test_a_flag_across_grids(name: str) -> None:
     """The consumer polls word 0 of `b`, which the producer sets, and reads word 1."""
     store, load, code = FLAGS[name]
-    made = module(
+    program = module(
         producer=f"{LAUNCH} add.u64 %b, %b, 4; mov.u32 %v, 5; @%first {STORE} @%first {store}",
         consumer=f"mov.u32 %v, 1; again: @%first {load} %v, [%a]; setp.eq.and.u32 %p, %v, 0, %first; @%p bra again;"
         f" @%first ld.global.u32 %v, [%a+4]; @%first {STORE}",
     )
     for schedule, seed in RUNS:
         x, y, z = arrays(3)
-        results = launched(made, (x, y), (y, z), grid=1, schedule=schedule, seed=seed, on_hazard="report")
+        results = launch_stream(program, (x, y), (y, z), grid=1, schedule=schedule, seed=seed, on_hazard="report")
         assert {finding.rule.code for finding in results[1].hazards} == ({code} if code else set[str]())
         assert code or z[0] == 5
 
@@ -211,8 +215,8 @@ CHAIN = {
 def test_three_grids(name: str) -> None:
     """The third reads what the first wrote: its wait is for the second, which has to wait itself."""
     second, third, code = CHAIN[name]
-    made = module(first=f"{LAUNCH} {STEP}", second=second, third=third)
-    for findings in found(made, (0, 1), (2, 2), (1, 3), count=4):
+    program = module(first=f"{LAUNCH} {STEP}", second=second, third=third)
+    for findings in find_in_all_orders(program, (0, 1), (2, 2), (1, 3), count=4):
         assert {finding.rule.code for finding in findings} == ({code} if code else set[str]())
 
 
@@ -234,28 +238,28 @@ def test_what_was_handed_on_to_the_second_of_three_grids(name: str) -> None:
     first, second, code = THROUGH[name]
     bodies = {"first": first, "second": second, "third": f"{WAIT} {LOAD} {STORE}"}
     entries = (ENTRY.format(name=name, body=body) for name, body in bodies.items())
-    made = parse(f"{HEAD}.global .u32 ready;\n{''.join(entries)}")
-    for findings in found(made, (0, 1), (2, 2), (1, 3), count=4, grid=1):
+    program = parse(f"{HEAD}.global .u32 ready;\n{''.join(entries)}")
+    for findings in find_in_all_orders(program, (0, 1), (2, 2), (1, 3), count=4, grid=1):
         assert {finding.rule.code for finding in findings} == ({code} if code else set[str]())
 
 
 def test_a_launch_that_is_not_programmatic_starts_behind_all_others() -> None:
-    made = module(first=f"{LAUNCH} {STEP}", second=LAUNCH, third=f"{LOAD} {STORE}")
+    program = module(first=f"{LAUNCH} {STEP}", second=LAUNCH, third=f"{LOAD} {STORE}")
     for schedule, seed in RUNS:
         w, x, y, z = arrays(4)
         launches = [
-            sim.Launch(made, "first", grid=2, block=64, args=[w, x]),
-            sim.Launch(made, "second", grid=2, block=64, args=[y, y], programmatic=True),
-            sim.Launch(made, "third", grid=2, block=64, args=[x, z]),
+            sim.Launch(program, "first", grid=2, block=64, args=[w, x]),
+            sim.Launch(program, "second", grid=2, block=64, args=[y, y], programmatic=True),
+            sim.Launch(program, "third", grid=2, block=64, args=[x, z]),
         ]
         sim.stream(launches, schedule=schedule, seed=seed)
         assert z.tolist() == list(range(1, SIZE + 1))
 
 
 def test_batches_of_a_dependent_wait_one_after_the_other() -> None:
-    made = module(producer=f"{LAUNCH} {STEP}", consumer=f"{WAIT} {LOAD} {DOUBLE} {STORE}")
+    program = module(producer=f"{LAUNCH} {STEP}", consumer=f"{WAIT} {LOAD} {DOUBLE} {STORE}")
     x, y, z = arrays(3)
-    first, second = launched(made, (x, y), (y, z), grid=4, batch_lanes=32)
+    first, second = launch_stream(program, (x, y), (y, z), grid=4, batch_lanes=32)
     assert z.tolist() == [2 * n for n in range(1, SIZE + 1)]
     assert (first.stats.batches, second.stats.batches) == (1, 4)
 
@@ -267,104 +271,104 @@ def test_variables_of_a_module_are_the_same_memory_for_all_its_entries() -> None
         for name, body in (("add", "atom.global.add.u32 %v, [count], 4;"),
                            ("show", "ld.global.u32 %v, [count]; st.global.u32 [%o], %v;"))
     )  # fmt: skip
-    made, other, out = parse(text), parse(text), np.zeros(1, np.uint32)
-    add, show = sim.Launch(made, "add", args=[out]), sim.Launch(made, "show", args=[out])
+    program, twin, out = parse(text), parse(text), np.zeros(1, np.uint32)
+    add, show = sim.Launch(program, "add", args=[out]), sim.Launch(program, "show", args=[out])
     for _ in range(2):
         sim.stream([add, add, show])
         assert out.tolist() == [11]
-    sim.stream([add, sim.Launch(other, "show", args=[out])])
+    sim.stream([add, sim.Launch(twin, "show", args=[out])])
     assert out.tolist() == [3], "another module has its own"
 
 
 def test_views_of_the_same_bytes_are_the_same_memory() -> None:
-    made = module(producer=STEP, consumer=f"{WAIT} {STEP}")
+    program = module(producer=STEP, consumer=f"{WAIT} {STEP}")
     x, y, z = arrays(3)
-    launched(made, (x, y), (y.reshape(2, -1), z))
+    launch_stream(program, (x, y), (y.reshape(2, -1), z))
     assert z.tolist() == list(range(2, SIZE + 2))
 
 
 def test_a_hang_names_the_grid_that_is_waited_for() -> None:
-    made = module(producer=f"{LAUNCH} @%first bra out; bar.sync 1, 128; out:", consumer=f"{WAIT} {STEP}")
+    program = module(producer=f"{LAUNCH} @%first bra out; bar.sync 1, 128; out:", consumer=f"{WAIT} {STEP}")
     x, y, z = arrays(3)
-    with pytest.raises(sim.Hang) as raised:
-        launched(made, (x, y), (y, z), grid=2)
-    first, second = raised.value.diagnostics
+    with pytest.raises(sim.Hang) as excinfo:
+        launch_stream(program, (x, y), (y, z), grid=2)
+    first, second = excinfo.value.diagnostics
     assert first.code == second.code == "PTX0990"
     assert "of `producer` wait for barrier 1" in first.message
     assert "of `consumer` wait for grid `producer`: 2 of its 2 CTAs have not completed" in second.message
-    report = raised.value.report
+    report = excinfo.value.report
     assert any("waiting at `bar.sync`" in line and "`producer` CTA" in line for line in report.format_lines())
     assert report.guilty is report.nodes[0]
     assert [node.waits_for for node in report.nodes] == [[], ["barrier 1 of CTA 0"]]
 
 
 def test_a_hang_counts_one_cta_in_the_singular() -> None:
-    made = module(producer=f"{LAUNCH} @%first bra out; bar.sync 1, 256; out:", consumer=f"{WAIT} {STEP}")
+    program = module(producer=f"{LAUNCH} @%first bra out; bar.sync 1, 256; out:", consumer=f"{WAIT} {STEP}")
     x, y, z = arrays(3)
     with pytest.raises(sim.Hang, match="wait for grid `producer`: 1 of its 1 CTA has not completed"):
-        launched(made, (x, y), (y, z), grid=1)
+        launch_stream(program, (x, y), (y, z), grid=1)
 
 
 def test_no_dependent_has_to_run_while_the_primary_does() -> None:
-    made = module(
+    program = module(
         producer=f"{LAUNCH} again: ld.acquire.gpu.global.u32 %v, [%flag]; setp.eq.u32 %p, %v, 0; @%p bra again;",
         consumer="@%first st.release.gpu.global.u32 [%flag], 1;",
     )
     x, y, _ = arrays(3)
     with pytest.raises(sim.Hang, match=r"PTX0991.*`producer` poll `b`(.|\n)*`consumer` has not started"):
-        launched(made, (x, y), (x, y), schedule="lazy")
-    launched(made, (x, y), (x, y), schedule="eager")
+        launch_stream(program, (x, y), (x, y), schedule="lazy")
+    launch_stream(program, (x, y), (x, y), schedule="eager")
 
 
 def test_overlapping_grids_have_shared_memory_of_their_own() -> None:
-    own = "st.shared.u32 [{0}], %v; bar.sync 0; ld.shared.u32 %v, [{0}];"
+    exchange = "st.shared.u32 [{0}], %v; bar.sync 0; ld.shared.u32 %v, [{0}];"
     text = HEAD + "".join(
         f".shared .u32 {name}_cell[1];\n" + ENTRY.format(name=name, body=body)
         for name, body in (
-            ("producer", f"mov.u32 %v, 3; {own.format('producer_cell')} {LAUNCH} {STORE}"),
-            ("consumer", f"mov.u32 %v, 4; {own.format('consumer_cell')} {WAIT} {STORE}"),
+            ("producer", f"mov.u32 %v, 3; {exchange.format('producer_cell')} {LAUNCH} {STORE}"),
+            ("consumer", f"mov.u32 %v, 4; {exchange.format('consumer_cell')} {WAIT} {STORE}"),
         )
     )
     for schedule, seed in RUNS:
         x, y, z = arrays(3)
-        launched(parse(text), (x, y), (y, z), schedule=schedule, seed=seed)
+        launch_stream(parse(text), (x, y), (y, z), schedule=schedule, seed=seed)
         assert set(y.tolist()) == {3}
         assert set(z.tolist()) == {4}
 
 
 def test_shared_memory_of_another_grid_hands_nothing_on() -> None:
-    own = ".shared .u32 cell; atom{0}.gpu.shared.exch.b32 %n, [cell], 1;"
-    made = module(
-        producer=f"{LAUNCH} {STEP} {own.format('.release')}", consumer=f"{own.format('.acquire')} {LOAD} {STORE}"
+    flag = ".shared .u32 cell; atom{0}.gpu.shared.exch.b32 %n, [cell], 1;"
+    program = module(
+        producer=f"{LAUNCH} {STEP} {flag.format('.release')}", consumer=f"{flag.format('.acquire')} {LOAD} {STORE}"
     )
-    for findings in found(made, (0, 1), (1, 2)):
+    for findings in find_in_all_orders(program, (0, 1), (1, 2)):
         assert MISS in {finding.rule.code for finding in findings}
 
 
 def test_what_a_stream_does_not_take() -> None:
-    made = module(producer=STEP)
+    program = module(producer=STEP)
     assert sim.stream([]) == []
     x, y = arrays(2)
     with pytest.raises(PtxError, match=r"PTX1103.*sim\.stream has no option `timeline`"):
-        launched(made, (x, y), timeline=True)
+        launch_stream(program, (x, y), timeline=True)
     with pytest.raises(PtxError, match="schedule='random', seed=4 repeats this run"):
-        launched(module(producer="trap;"), (x, y), schedule="random", seed=4)
+        launch_stream(module(producer="trap;"), (x, y), schedule="random", seed=4)
 
 
 def test_a_fault_says_which_grid() -> None:
-    made = module(producer="mov.u64 %a, 0; ld.global.u32 %v, [%a];")
+    program = module(producer="mov.u64 %a, 0; ld.global.u32 %v, [%a];")
     x, y = arrays(2)
-    launches = [sim.Launch(made, args=[x, y], label="warm-up")]
+    launches = [sim.Launch(program, args=[x, y], label="warm-up")]
     with pytest.raises(PtxError, match=r"in `producer` of `warm-up`, CTA 0,"):
         sim.stream(launches)
 
 
 def test_outputs_that_a_stream_wrote_in_part() -> None:
-    made = module(
+    program = module(
         first=f"setp.lt.u32 %p, %i, 100; @!%p ret; {STEP}", second=f"setp.ge.u32 %p, %i, 90; @!%p ret; {STEP}"
     )
     x, y, z = arrays(3)
-    (finding,) = launched(made, (x, y), (x, z), check="outputs", outputs=[y], on_hazard="report")[0].hazards
+    (finding,) = launch_stream(program, (x, y), (x, z), check="outputs", outputs=[y], on_hazard="report")[0].hazards
     assert "28 of 128" in finding.what
 
 
@@ -373,14 +377,14 @@ def test_kernels_in_python_run_in_a_stream() -> None:
     def step(x: Any, y: Any) -> None:
         px, py = ptx.global_ptrs(x, y)
         ptx.griddepcontrol.launch_dependents()
-        at = ptx.special.tid.x() * 4
+        address = ptx.special.tid.x() * 4
         ptx.griddepcontrol.wait()
-        ptx.st(u32, ptx.addr(py, at), ptx.ld(u32, ptx.addr(px, at)) + 1)
+        ptx.st(u32, ptx.addr(py, address), ptx.ld(u32, ptx.addr(px, address)) + 1)
 
     x, y, z = (array[:32] for array in arrays(3))
-    made = step.module(n=32)
-    launches = [sim.Launch(made, step.name, block=32, args=[x, y]),
-                sim.Launch(made, step.name, block=32, args=[y, z], programmatic=True)]  # fmt: skip
+    program = step.module(n=32)
+    launches = [sim.Launch(program, step.name, block=32, args=[x, y]),
+                sim.Launch(program, step.name, block=32, args=[y, z], programmatic=True)]  # fmt: skip
     sim.stream(launches, schedule="random", seed=1)
     assert z.tolist() == list(range(2, 34))
 
@@ -396,7 +400,7 @@ def test_places_say_which_module() -> None:
 
 
 def test_a_grid_of_several_batches_lets_nobody_start_before_its_last_ctas_have() -> None:
-    made = parse(""".version 8.0
+    program = parse(""".version 8.0
 .target sm_90
 .address_size 64
 .visible .entry producer(.param .u64 count, .param .u64 seen)
@@ -405,10 +409,10 @@ def test_a_grid_of_several_batches_lets_nobody_start_before_its_last_ctas_have()
 { .reg .b64 %c; .reg .b32 %v; ld.param.u64 %c, [count]; ld.relaxed.gpu.global.u32 %v, [%c];
 ld.param.u64 %c, [seen]; st.global.u32 [%c], %v; ret; }
 """)
-    count, seen = np.zeros(1, np.uint32), np.zeros(1, np.uint32)
+    count, flags = np.zeros(1, np.uint32), np.zeros(1, np.uint32)
     launches = [
-        sim.Launch(made, "producer", grid=80, block=1024, args=[count, seen]),
-        sim.Launch(made, "consumer", args=[count, seen], programmatic=True),
+        sim.Launch(program, "producer", grid=80, block=1024, args=[count, flags]),
+        sim.Launch(program, "consumer", args=[count, flags], programmatic=True),
     ]
     sim.stream(launches, check="none")
-    assert seen.tolist() == [80 * 1024]
+    assert flags.tolist() == [80 * 1024]

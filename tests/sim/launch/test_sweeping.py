@@ -21,7 +21,7 @@ EXCHANGE = parse(
 )
 
 
-def exchanged(check: str, **order: Any) -> sim.Result:
+def exchange_values(check: str, **order: Any) -> sim.Result:
     out = np.zeros(64, np.uint32)
     result = sim.run(EXCHANGE, block=64, args=[out], check=check, on_hazard="report", **order)
     assert out.tolist() == [thread ^ 32 for thread in range(64)], "not exchanged"
@@ -29,24 +29,24 @@ def exchanged(check: str, **order: Any) -> sim.Result:
 
 
 def test_wrong_results_are_found_in_the_orders_that_show_them() -> None:
-    trials = sim.sweep(partial(exchanged, "none"), seeds=4)
+    trials = sim.sweep(partial(exchange_values, "none"), seeds=4)
     assert [(trial.schedule, trial.seed) for trial in trials[:3]] == [("eager", 0), ("lazy", 0), ("random", 0)]
     assert len(trials) == 10
     assert trials[0].ok
     assert str(trials[0]) == "schedule='eager', seed=0: ok"
-    failed = [trial for trial in trials if not trial.ok]
-    assert {trial.schedule for trial in failed} == {"random", "adversarial"}
-    assert str(failed[0]).startswith(f"schedule='random', seed={failed[0].seed}: not exchanged")
+    failures = [trial for trial in trials if not trial.ok]
+    assert {trial.schedule for trial in failures} == {"random", "adversarial"}
+    assert str(failures[0]).startswith(f"schedule='random', seed={failures[0].seed}: not exchanged")
 
 
 def test_reported_and_raised_hazards_are_failures() -> None:
-    first = sim.sweep(partial(exchanged, "all"), seeds=1)[0]
+    first = sim.sweep(partial(exchange_values, "all"), seeds=1)[0]
     assert first.result is not None
     assert not first.ok
     assert "PTX0901: data race" in str(first)
-    raised = sim.sweep(partial(sim.run, EXCHANGE, block=64, args=[np.zeros(64, np.uint32)]), seeds=1)
-    assert [trial.ok for trial in raised] == [False] * 4
-    assert all("PTX0901: data race" in str(trial) for trial in raised)
+    trials_of_error = sim.sweep(partial(sim.run, EXCHANGE, block=64, args=[np.zeros(64, np.uint32)]), seeds=1)
+    assert [trial.ok for trial in trials_of_error] == [False] * 4
+    assert all("PTX0901: data race" in str(trial) for trial in trials_of_error)
 
 
 def test_other_errors_are_not_of_the_kernel() -> None:

@@ -32,12 +32,12 @@ def binade(x: Fraction) -> int:
 def round_units(x: Fraction, rounding: str, negative: bool) -> int:
     """Return the whole number next to a magnitude x, in the direction of a signed number."""
     low = x.numerator // x.denominator
-    rest = x - low
-    if rest == 0:
+    remainder = x - low
+    if remainder == 0:
         return low
     up = {
-        "rn": rest > Fraction(1, 2) or (rest == Fraction(1, 2) and low % 2 == 1),
-        "rna": rest >= Fraction(1, 2),
+        "rn": remainder > Fraction(1, 2) or (remainder == Fraction(1, 2) and low % 2 == 1),
+        "rna": remainder >= Fraction(1, 2),
         "rz": False,
         "rm": negative,
         "rp": not negative,
@@ -58,14 +58,14 @@ def encode(x: Fraction, name: str, rounding: str, *, satfinite: bool = False, ze
     code = units + ((exponent + bias - 1) << mantissa)
     if code <= largest:
         return sign | code
-    away = rounding in ("rn", "rna") or (rounding == "rm" and negative) or (rounding == "rp" and not negative)
-    return sign | (largest if satfinite or not away else BEYOND.get(name, 0x7F if name == "e4m3" else largest))
+    rounds_up = rounding in ("rn", "rna") or (rounding == "rm" and negative) or (rounding == "rp" and not negative)
+    return sign | (largest if satfinite or not rounds_up else BEYOND.get(name, 0x7F if name == "e4m3" else largest))
 
 
 def round_root(x: Fraction, name: str, rounding: str) -> int:
     """Return the code of the square root of a positive x, found among integers."""
     shift = 400
-    scaled = x * Fraction(4) ** shift * Fraction(4) ** 1100
-    root = isqrt(scaled.numerator // scaled.denominator)
-    exact = Fraction(root) ** 2 == scaled
+    shifted_value = x * Fraction(4) ** shift * Fraction(4) ** 1100
+    root = isqrt(shifted_value.numerator // shifted_value.denominator)
+    exact = Fraction(root) ** 2 == shifted_value
     return encode(Fraction(2 * root + (not exact), 2) / Fraction(2) ** (shift + 1100), name, rounding)

@@ -38,8 +38,8 @@ def _sine(x: Decimal) -> Decimal:
 def _tangent(x: Decimal) -> Decimal:
     if abs(x) > 60:
         return Decimal(1).copy_sign(x) * (1 - (-2 * abs(x)).exp() * 2)
-    grown = (2 * x).exp()
-    return (grown - 1) / (grown + 1)
+    exponential = (2 * x).exp()
+    return (exponential - 1) / (exponential + 1)
 
 
 _FUNCTIONS: dict[str, Callable[[Decimal], Decimal]] = {

@@ -1,4 +1,4 @@
-"""One tensor-core dot product with rationals, term by term: the reference for the vectorised ones."""
+"""One tensor-core dot product with rationals, term by term: the reference for the vectorized ones."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def finish(total: Fraction, output: str) -> float:
     if total == 0:
         return 0.0
     place = max(exact.binade(abs(total)), -126)
-    kept = cut(total, Fraction(2) ** (place - digits))
-    if abs(kept) >= 2**128:
-        return inf if kept > 0 else -inf
-    return float(kept)
+    truncation = cut(total, Fraction(2) ** (place - digits))
+    if abs(truncation) >= 2**128:
+        return inf if truncation > 0 else -inf
+    return float(truncation)
 
 
 def value(code: int, mantissa: int, bias: int) -> float:
@@ -51,13 +51,13 @@ def value(code: int, mantissa: int, bias: int) -> float:
     return sign * float(Fraction(fraction) * Fraction(2) ** (max(field, 1) - bias - mantissa))
 
 
-def fused(
+def add_products(
     a: list[float], b: list[float], c: float, names: tuple[str, str], fraction: int, output: str, scale: int
 ) -> float:
     """Return one step: the products and the addend cut and summed, the result rounded."""
-    found = special_sum([*(_product(x, y) for x, y in zip(a, b, strict=True)), c])
-    if found is not None:
-        return found
+    special = special_sum([*(_product(x, y) for x, y in zip(a, b, strict=True)), c])
+    if special is not None:
+        return special
     terms = [(Fraction(c), exponent(c, "f16" if output == "f16" else "f32"))]
     for x, y in zip(a, b, strict=True):
         terms.append(
@@ -86,11 +86,13 @@ def chain(
     """Return a whole dot product, `step` products after the others."""
     for start in range(0, len(a), step):
         stop = start + step
-        c = fused(a[start:stop], b[start:stop], c, names, fraction, output, scales[start // step] if scales else 0)
+        c = add_products(
+            a[start:stop], b[start:stop], c, names, fraction, output, scales[start // step] if scales else 0
+        )
     return c
 
 
-def unpacked(a: list[float], b: list[float], c: float, span: int, fraction: int, step: int, output: str) -> float:
+def chain_unpacked(a: list[float], b: list[float], c: float, span: int, fraction: int, step: int, output: str) -> float:
     """Return a dot product of f16 factors, `span` in a register: lower halves, upper halves, then the addend."""
     total = 0.0
     for upper in (0, 1):

@@ -20,7 +20,7 @@ COUNT = 1200
 Array = NDArray[Any]
 
 
-def fused(a: Fraction, b: Fraction, c: Fraction) -> Fraction:
+def fuse(a: Fraction, b: Fraction, c: Fraction) -> Fraction:
     return a * b + c
 
 
@@ -32,23 +32,23 @@ TERMS: dict[str, Callable[..., Fraction]] = {
     "add": operator.add,
     "mul": operator.mul,
     "div": quotient,
-    "fma": fused,
+    "fma": fuse,
 }
 ARITY = {"fma": 3}
 
 
 def operands(name: str, count: int, seed: int) -> list[Array]:
     """Return `count` operand arrays: half of any exponent, half close together."""
-    made: list[Array] = []
+    arrays: list[Array] = []
     for place in range(count):
         if name in ("f16", "bf16"):
-            made.append(samples.codes16(COUNT, seed + place, 0x7C00 if name == "f16" else 0x7F80))
+            arrays.append(samples.codes16(COUNT, seed + place, 0x7C00 if name == "f16" else 0x7F80))
         else:
             draw = samples.floats32 if name == "f32" else samples.floats64
-            made.append(
+            arrays.append(
                 np.concatenate([draw(COUNT // 2, seed + place), draw(COUNT // 2, seed + 9 + place, narrow=True)])
             )
-    return made
+    return arrays
 
 
 def bits_of(x: Array, name: str) -> list[int]:
@@ -63,25 +63,32 @@ def zero_is_negative(operation: str, values: tuple[float, ...], rounding: str) -
     return left if left == signs[-1] else rounding == "rm"
 
 
-def check(operation: str, name: str, rounding: str, given: list[Array], got: Array) -> None:
+def check(operation: str, name: str, rounding: str, source: list[Array], got: Array) -> None:
     """Compare every result whose operands make sense for rationals."""
-    columns = [decode(x, name).astype(np.float64).tolist() for x in given]
-    compared = 0
+    columns = [decode(x, name).astype(np.float64).tolist() for x in source]
+    count = 0
     for values, code in zip(zip(*columns, strict=True), bits_of(got, name), strict=True):
         if operation == "div" and values[-1] == 0:
             continue
         value = TERMS[operation](*map(Fraction, values))
-        wanted = exact.encode(value, name, rounding, zero_sign=zero_is_negative(operation, values, rounding))
-        assert code == wanted, (operation, name, rounding, [value.hex() for value in values], hex(code), hex(wanted))
-        compared += 1
-    assert compared >= 1000
+        expected = exact.encode(value, name, rounding, zero_sign=zero_is_negative(operation, values, rounding))
+        assert code == expected, (
+            operation,
+            name,
+            rounding,
+            [value.hex() for value in values],
+            hex(code),
+            hex(expected),
+        )
+        count += 1
+    assert count >= 1000
 
 
 @pytest.mark.parametrize("rounding", DIRECTIONS)
 @pytest.mark.parametrize("operation", ["add", "mul", "fma", "div"])
 def test_f64(operation: str, rounding: str) -> None:
-    given = operands("f64", ARITY.get(operation, 2), 23)
-    check(operation, "f64", rounding, given, getattr(double, operation)(*given, rounding))
+    values = operands("f64", ARITY.get(operation, 2), 23)
+    check(operation, "f64", rounding, values, getattr(double, operation)(*values, rounding))
 
 
 @pytest.mark.parametrize("name", ["f16", "bf16", "f32"])
@@ -109,8 +116,8 @@ def test_roots(rounding: str) -> None:
     x = x[x > 0]
     squares = (np.arange(1, 60, dtype=x.dtype) ** 2) * 0.25
     x = np.concatenate([x, squares, np.nextafter(squares, 0.0)])
-    wanted = [exact.round_root(Fraction(value), "f64", rounding) for value in x.tolist()]
-    assert bits_of(double.sqrt(x, rounding), "f64") == wanted
+    expected = [exact.round_root(Fraction(value), "f64", rounding) for value in x.tolist()]
+    assert bits_of(double.sqrt(x, rounding), "f64") == expected
 
 
 @pytest.mark.parametrize("rounding", DIRECTIONS)
@@ -119,10 +126,10 @@ def test_results_of_infinities_zeros_and_nan(rounding: str) -> None:
     a, b = (x.ravel() for x in np.meshgrid(special, special))
     with np.errstate(all="ignore"):
         plain = {"add": a + b, "mul": a * b, "div": a / b, "fma": a * b + a}
-    for operation, wanted in plain.items():
+    for operation, expected in plain.items():
         got = getattr(double, operation)(*([a, b, a] if operation == "fma" else [a, b]), rounding)
-        special_result = ~np.isfinite(wanted)
-        np.testing.assert_array_equal(got[special_result], wanted[special_result])
+        special_result = ~np.isfinite(expected)
+        np.testing.assert_array_equal(got[special_result], expected[special_result])
 
 
 def test_sums_that_are_no_number_are_canonical() -> None:
@@ -134,11 +141,11 @@ def test_sums_that_are_no_number_are_canonical() -> None:
 
 def test_subnormal_operands_and_sums_are_flushed() -> None:
     small = np.array([2.0**-130, -(2.0**-130), 2.0**-126, 1.5 * 2.0**-126], np.float32)
-    other = np.array([0, -0.0, 0, -(2.0**-126)], np.float32)
-    assert bits_of(arithmetic.add(small, other, ftz=True), "f32") == [0, 0x80000000, 0x00800000, 0]
-    assert bits_of(arithmetic.add(small, other), "f32")[3] == 0x00400000
-    halves, others = np.array([0x0001, 0x83FF, 0xC000], np.uint16), np.array([0, 0x8000, 0], np.uint16)
-    assert bits_of(arithmetic.add(halves, others, "f16", ftz=True), "f16") == [0, 0x8000, 0xC000]
+    second = np.array([0, -0.0, 0, -(2.0**-126)], np.float32)
+    assert bits_of(arithmetic.add(small, second, ftz=True), "f32") == [0, 0x80000000, 0x00800000, 0]
+    assert bits_of(arithmetic.add(small, second), "f32")[3] == 0x00400000
+    halves, addends = np.array([0x0001, 0x83FF, 0xC000], np.uint16), np.array([0, 0x8000, 0], np.uint16)
+    assert bits_of(arithmetic.add(halves, addends, "f16", ftz=True), "f16") == [0, 0x8000, 0xC000]
 
 
 @pytest.mark.parametrize("rounding", DIRECTIONS)

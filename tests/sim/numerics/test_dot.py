@@ -49,11 +49,11 @@ def addend(generator: np.random.Generator, output: str, spread: str) -> F32:
     return c.astype(np.float16).astype(np.float32) if output == "f16" else c
 
 
-def reference(a: F32, b: F32, c: F32, names: tuple[str, str], how: Rule) -> F32:
+def reference(a: F32, b: F32, c: F32, names: tuple[str, str], rule: Rule) -> F32:
     rows, columns = a.tolist(), b.T.tolist()
     result = [
         [
-            slow_dot.chain(row, column, float(c[i, j]), names, how.fraction, how.step, how.output)
+            slow_dot.chain(row, column, float(c[i, j]), names, rule.fraction, rule.step, rule.output)
             for j, column in enumerate(columns)
         ]
         for i, row in enumerate(rows)
@@ -87,13 +87,13 @@ CASES = [
 @pytest.mark.parametrize(("instruction", "sm", "left", "right", "output"), CASES)
 def test_hardware_precision(instruction: str, sm: int, left: str, right: str, output: str, spread: str) -> None:
     generator = np.random.default_rng(CASES.index((instruction, sm, left, right, output)) + 100 * len(spread))
-    how = select_rule(instruction, sm, left, output)
-    depth = 3 * how.step
+    rule = select_rule(instruction, sm, left, output)
+    depth = 3 * rule.step
     a = draw(generator, (SIDE, depth), left, spread)
     b = draw(generator, (depth, SIDE), right, spread)
     c = addend(generator, output, spread)
-    got = dots.dot(dots.prepare_operand(a, left), dots.prepare_operand(b, right), c, how)
-    np.testing.assert_array_equal(got, reference(a, b, c, (left, right), how))
+    got = dots.dot(dots.prepare_operand(a, left), dots.prepare_operand(b, right), c, rule)
+    np.testing.assert_array_equal(got, reference(a, b, c, (left, right), rule))
 
 
 @pytest.mark.parametrize(
@@ -104,31 +104,31 @@ def test_a_subnormal_f16_addend_is_cut_at_its_own_bits(
 ) -> None:
     """It counts with the exponent of the smallest normal number, and loses the bits below the threshold."""
     generator = np.random.default_rng(sm)
-    how = select_rule(instruction, sm, left, output)
+    rule = select_rule(instruction, sm, left, output)
     cut = 0
     for power in (-8, -5, -2, 1, 4):
-        a, b = draw(generator, (SIDE, how.step), left, "normal"), draw(generator, (how.step, SIDE), right, "normal")
+        a, b = draw(generator, (SIDE, rule.step), left, "normal"), draw(generator, (rule.step, SIDE), right, "normal")
         a[:, 1], b[1] = a[:, 0], -b[0]
         a[:, 2:], b[2:] = a[:, 2:] * 2.0**-8, b[2:] * 2.0**-8
         a[:, :2], b[:2] = a[:, :2] * 2.0 ** (power / 2), b[:2] * 2.0 ** (power - power / 2)
         a, b = (decode(encode(x.astype(np.float64), name), name).astype("f4") for x, name in ((a, left), (b, right)))
         codes = generator.integers(1, 0x400, (SIDE, SIDE)) | generator.integers(0, 2, (SIDE, SIDE)) << 15
         c = codes.astype(np.uint16).view(np.float16).astype(np.float32)
-        got = dots.dot(dots.prepare_operand(a, left), dots.prepare_operand(b, right), c, how)
-        np.testing.assert_array_equal(got, reference(a, b, c, (left, right), how))
+        got = dots.dot(dots.prepare_operand(a, left), dots.prepare_operand(b, right), c, rule)
+        np.testing.assert_array_equal(got, reference(a, b, c, (left, right), rule))
         cut += int((got != (a.astype("f8") @ b + c).astype("f2")).sum())
     assert cut
 
 
 def test_both_ways_of_summing_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     generator = np.random.default_rng(4)
-    how = select_rule("wgmma", 90, "bf16")
+    rule = select_rule("wgmma", 90, "bf16")
     a, b = (dots.prepare_operand(draw(generator, shape, "bf16", "normal"), "bf16") for shape in ((64, 64), (64, 64)))
     c = np.zeros((64, 64), np.float32)
     monkeypatch.setattr(dots, "_DENSE", 2.0)
-    one_by_one = dots.dot(a, b, c, how)
+    separate = dots.dot(a, b, c, rule)
     monkeypatch.setattr(dots, "_DENSE", -1.0)
-    np.testing.assert_array_equal(dots.dot(a, b, c, how), one_by_one)
+    np.testing.assert_array_equal(dots.dot(a, b, c, rule), separate)
 
 
 @pytest.mark.parametrize(
@@ -136,67 +136,67 @@ def test_both_ways_of_summing_agree(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_one_bit_below_the_fraction_is_dropped(instruction: str, sm: int, left: str, right: str, output: str) -> None:
     """1 - 1 leaves what the other product keeps: 1.5 units at the lowest bit are 1."""
-    how = select_rule(instruction, sm, left, output)
-    low = -(how.fraction // 2)
-    a = np.zeros((1, how.step), np.float32)
-    b = np.zeros((how.step, 1), np.float32)
-    a[0, :3], b[:3, 0] = (1.0, 1.0, 1.5 * 2.0**low), (1.0, -1.0, 2.0 ** (-how.fraction - low))
-    got = dots.dot(dots.prepare_operand(a, left), dots.prepare_operand(b, right), np.zeros((1, 1), np.float32), how)
-    assert got[0, 0] == np.float32(np.float16(2.0**-how.fraction) if output == "f16" else 2.0**-how.fraction)
+    rule = select_rule(instruction, sm, left, output)
+    low = -(rule.fraction // 2)
+    a = np.zeros((1, rule.step), np.float32)
+    b = np.zeros((rule.step, 1), np.float32)
+    a[0, :3], b[:3, 0] = (1.0, 1.0, 1.5 * 2.0**low), (1.0, -1.0, 2.0 ** (-rule.fraction - low))
+    got = dots.dot(dots.prepare_operand(a, left), dots.prepare_operand(b, right), np.zeros((1, 1), np.float32), rule)
+    assert got[0, 0] == np.float32(np.float16(2.0**-rule.fraction) if output == "f16" else 2.0**-rule.fraction)
 
 
 @pytest.mark.parametrize(("name", "factor", "small"), [("f16", 2.0**15, 2.0**-30), ("bf16", 2.0**120, 2.0**-30)])
 def test_a_zero_counts_as_the_smallest_normal_f32(name: str, factor: float, small: float) -> None:
-    how = select_rule("mma", 90, name)
+    rule = select_rule("mma", 90, name)
     a, b = np.zeros((1, 16), np.float32), np.full((16, 1), factor, np.float32)
     c = np.array([[small * (1 + 2.0**-23)]], np.float32)
-    got = dots.dot(dots.prepare_operand(a, name), dots.prepare_operand(b, name), c, how)
-    np.testing.assert_array_equal(got, reference(a, b, c, (name, name), how))
+    got = dots.dot(dots.prepare_operand(a, name), dots.prepare_operand(b, name), c, rule)
+    np.testing.assert_array_equal(got, reference(a, b, c, (name, name), rule))
     assert (got == c).all() == (name == "f16")
 
 
 def test_leading_dimensions_are_independent() -> None:
     generator = np.random.default_rng(6)
-    how = select_rule("mma", 80, "f16")
+    rule = select_rule("mma", 80, "f16")
     a = draw(generator, (2, 3, SIDE, 16), "f16", "normal")
     b = draw(generator, (3, 16, SIDE), "f16", "normal")
     c = np.zeros((2, 3, SIDE, SIDE), np.float32)
-    got = dots.dot(dots.prepare_operand(a, "f16"), dots.prepare_operand(b, "f16"), c, how)
+    got = dots.dot(dots.prepare_operand(a, "f16"), dots.prepare_operand(b, "f16"), c, rule)
     for i in range(2):
         for j in range(3):
-            np.testing.assert_array_equal(got[i, j], reference(a[i, j], b[j], c[i, j], ("f16", "f16"), how))
+            np.testing.assert_array_equal(got[i, j], reference(a[i, j], b[j], c[i, j], ("f16", "f16"), rule))
 
 
 def test_infinities_and_nan() -> None:
-    how = select_rule("mma", 90, "f16")
+    rule = select_rule("mma", 90, "f16")
     a = np.zeros((3, 16), np.float32)
     b = np.ones((16, 2), np.float32)
     a[0, 3], a[1, :2], a[2, 5] = np.inf, (np.inf, -np.inf), 2.0
     b[5, 1] = 0.5
     c = np.array([[0, -np.inf], [0, 0], [1, -np.inf]], np.float32)
-    got = dots.dot(dots.prepare_operand(a, "f16"), dots.prepare_operand(b, "f16"), c, how)
+    got = dots.dot(dots.prepare_operand(a, "f16"), dots.prepare_operand(b, "f16"), c, rule)
     np.testing.assert_array_equal(got, np.array([[np.inf, np.nan], [np.nan, np.nan], [3, -np.inf]], np.float32))
     assert got.view(np.uint32)[1, 0] == 0x7FFFFFFF
 
 
 def test_results_past_the_range_become_infinite_and_stay() -> None:
-    how = select_rule("wgmma", 90, "bf16")
+    rule = select_rule("wgmma", 90, "bf16")
     a = np.full((1, 32), 2.0**100, np.float32)
     b = np.full((32, 1), 2.0**30, np.float32)
     b[16:] *= -1
-    got = dots.dot(dots.prepare_operand(a, "bf16"), dots.prepare_operand(b, "bf16"), np.zeros((1, 1), np.float32), how)
+    got = dots.dot(dots.prepare_operand(a, "bf16"), dots.prepare_operand(b, "bf16"), np.zeros((1, 1), np.float32), rule)
     assert got.tolist() == [[np.inf]]
 
 
 def test_scaled_factors_shift_every_exponent() -> None:
     generator = np.random.default_rng(8)
-    how = select_rule("tcgen05", 100, "e4m3")
+    rule = select_rule("tcgen05", 100, "e4m3")
     a, b = draw(generator, (SIDE, 64), "e4m3", "codes"), draw(generator, (64, SIDE), "e2m1", "codes")
     powers_a, powers_b = (generator.integers(-8, 8, shape).astype(np.int16) for shape in ((SIDE, 2), (2, SIDE)))
     c = addend(generator, "f32", "normal")
     left = dots.prepare_operand(a, "e4m3", np.repeat(powers_a, 32, axis=1))
     right = dots.prepare_operand(b, "e2m1", np.repeat(powers_b, 32, axis=0))
-    got = dots.dot(left, right, c, how)
+    got = dots.dot(left, right, c, rule)
     for i in range(SIDE):
         for j in range(SIDE):
             scales = (powers_a[i] + powers_b[:, j]).tolist()
@@ -215,8 +215,8 @@ def test_block_scaled_four_bit_products(scale: str, blocks: int, least: int) -> 
     got = block_dot(a, b, scale_a, scale_b, c)
     for i in range(SIDE):
         for j in range(SIDE):
-            given = a[i].tolist(), b[:, j].tolist(), scale_a[i].tolist(), scale_b[:, j].tolist(), float(c[i, j])
-            assert got[i, j] == slow_dot.block(*given, least)
+            arguments = a[i].tolist(), b[:, j].tolist(), scale_a[i].tolist(), scale_b[:, j].tolist(), float(c[i, j])
+            assert got[i, j] == slow_dot.block(*arguments, least)
     scale_a[0, 0] = np.nan
     assert np.isnan(block_dot(a, b, scale_a, scale_b, c)[0]).all()
 
@@ -273,13 +273,13 @@ def test_greatest_sums(depth: int, spread: int) -> None:
     generator = np.random.default_rng(depth + spread)
     x = generator.integers(-spread, spread, (2, 9, depth)).astype(np.int16)
     y = generator.integers(-spread, spread, (2, depth, 7)).astype(np.int16)
-    wanted: NDArray[Any] = (x[..., :, :, None] + y[..., None, :, :]).max(axis=-2)
-    np.testing.assert_array_equal(find_greatest_sum(*prepare_summands(x, y, depth), depth, "test"), wanted)
-    enough = int(np.median(wanted))
+    expected: NDArray[Any] = (x[..., :, :, None] + y[..., None, :, :]).max(axis=-2)
+    np.testing.assert_array_equal(find_greatest_sum(*prepare_summands(x, y, depth), depth, "test"), expected)
+    enough = int(np.median(expected))
     got = find_greatest_sum(*prepare_summands(x, y, depth, enough), depth, "test", loose=True)
-    assert (got >= wanted).all()
+    assert (got >= expected).all()
     if spread < 200:
-        np.testing.assert_array_equal(got[wanted > enough], wanted[wanted > enough])
+        np.testing.assert_array_equal(got[expected > enough], expected[expected > enough])
 
 
 @pytest.mark.parametrize("shape", [(1, 128, 16, 256), (3, 96, 64, 64), (2, 8, 8, 8), (1, 512, 512, 64)])
@@ -288,8 +288,8 @@ def test_products_in_parts_are_products(shape: tuple[int, int, int, int]) -> Non
     generator = np.random.default_rng(5)
     a, b = generator.integers(-9, 9, (batch, m, k)).astype("f4"), generator.integers(-9, 9, (batch, n, k)).astype("f4")
     columns = b.swapaxes(-1, -2)
-    made = np.empty((batch, m, n), "f4")
-    assert multiply(a, columns, made) is made
-    wanted = np.einsum("bmk,bnk->bmn", a.astype("i8"), b.astype("i8"))
-    np.testing.assert_array_equal(made, wanted)
-    np.testing.assert_array_equal(multiply(a, columns), wanted)
+    output = np.empty((batch, m, n), "f4")
+    assert multiply(a, columns, output) is output
+    expected = np.einsum("bmk,bnk->bmn", a.astype("i8"), b.astype("i8"))
+    np.testing.assert_array_equal(output, expected)
+    np.testing.assert_array_equal(multiply(a, columns), expected)

@@ -20,20 +20,20 @@ def test_extremes_against_their_definition(name: str) -> None:
         got = function(x, y, name=name)
         strict = function(x, y, name=name, nan=True)
         for index, (left, right) in enumerate(zip(a.tolist(), b.tolist(), strict=True)):
-            ordered = [v for v in (left, right) if v == v]
-            want = pick(ordered, key=lambda v: (v, -int(np.signbit(v)))) if ordered else np.nan
-            assert _same(got[index], table[_index(values, want)]), (left, right)
-            want = want if len(ordered) == 2 else np.nan
-            assert _same(strict[index], table[_index(values, want)]), (left, right)
+            numbers = [v for v in (left, right) if v == v]
+            want = pick(numbers, key=lambda v: (v, -int(np.signbit(v)))) if numbers else np.nan
+            assert _is_same(got[index], table[_index(values, want)]), (left, right)
+            want = want if len(numbers) == 2 else np.nan
+            assert _is_same(strict[index], table[_index(values, want)]), (left, right)
 
 
 def _index(values: list[float], x: float) -> int:
     return next(i for i, v in enumerate(values) if (v == x and np.signbit(v) == np.signbit(x)) or (v != v and x != x))
 
 
-def _same(x: np.generic, y: np.generic) -> bool:
-    same = bool(x == y) and bool(np.signbit(x) == np.signbit(y)) if x.dtype.kind == "f" else bool(x == y)
-    return same or (x.dtype.kind == "f" and bool(np.isnan(x)) and bool(np.isnan(y)))
+def _is_same(x: np.generic, y: np.generic) -> bool:
+    is_equal = bool(x == y) and bool(np.signbit(x) == np.signbit(y)) if x.dtype.kind == "f" else bool(x == y)
+    return is_equal or (x.dtype.kind == "f" and bool(np.isnan(x)) and bool(np.isnan(y)))
 
 
 def test_extremes_of_magnitudes_and_three() -> None:

@@ -44,7 +44,7 @@ def test_s2f6_is_a_byte_in_sixty_fourths() -> None:
 
 
 def near_codes(name: str) -> NDArray[np.float64]:
-    """Return every value, every tie, their closest neighbours, and values past the range."""
+    """Return every value, every tie, their closest neighbors, and values past the range."""
     finite = np.unique(decode(np.arange(FORMATS[name].largest + 1, dtype=np.uint8), name).astype(np.float64))
     middle = (finite[1:] + finite[:-1]) / 2
     points = np.concatenate([finite, middle, finite[-1] + np.diff(finite)[-1] * np.array([0.25, 0.5, 0.75, 1, 9])])
@@ -69,10 +69,10 @@ def test_rounding_every_f16_to_nearest_agrees_with_ml_dtypes(name: str) -> None:
     values = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
     values = values[np.isfinite(values)]
     expected = values.astype(np.float64).astype(_ML_DTYPES[name])
-    held = np.abs(values.astype(np.float64)) <= FORMATS[name].maximum
+    in_range = np.abs(values.astype(np.float64)) <= FORMATS[name].maximum
     ours = encode(values.astype(np.float64), name, satfinite=True)
-    np.testing.assert_array_equal(ours[held], expected.view(np.uint8)[held])
-    assert {code & ~FORMATS[name].sign for code in ours[~held].tolist()} == {FORMATS[name].largest}
+    np.testing.assert_array_equal(ours[in_range], expected.view(np.uint8)[in_range])
+    assert {code & ~FORMATS[name].sign for code in ours[~in_range].tolist()} == {FORMATS[name].largest}
 
 
 @pytest.mark.parametrize("name", ["f32", "f16", "bf16", "tf32"])
@@ -128,10 +128,10 @@ def test_a_value_of_a_format_has_its_code_back_without_rounding(name: str) -> No
     codes = np.arange(1 << form.bits, dtype=code_dtype(form))
     with np.errstate(invalid="ignore"):
         values = decode(codes, name).astype(np.float64)
-        found = encode_exact(values, name)
+        encoding = encode_exact(values, name)
     number = ~np.isnan(values)
-    np.testing.assert_array_equal(found[number], codes[number])
-    np.testing.assert_array_equal(found, encode(values, name))
+    np.testing.assert_array_equal(encoding[number], codes[number])
+    np.testing.assert_array_equal(encoding, encode(values, name))
 
 
 def _around_the_largest(name: str) -> NDArray[np.float64]:

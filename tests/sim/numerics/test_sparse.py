@@ -11,18 +11,18 @@ from pyptx.sim.numerics.tensor_core import select_rule
 
 
 def test_two_of_four() -> None:
-    stored = np.array([[1, 2, 3, 4], [5, 6, 7, 8]])
+    compact = np.array([[1, 2, 3, 4], [5, 6, 7, 8]])
     codes = np.array([[0b0100, 0b1110], [0b1001, 0b0010]])
     want = [[1, 2, 0, 0, 0, 0, 3, 4], [0, 5, 6, 0, 8, 0, 7, 0]]
-    np.testing.assert_array_equal(expand(stored, codes, "2:4"), want)
+    np.testing.assert_array_equal(expand(compact, codes, "2:4"), want)
 
 
 def test_one_of_two_and_four_of_eight() -> None:
-    stored = np.array([[1, 2, 3, 4]])
+    compact = np.array([[1, 2, 3, 4]])
     np.testing.assert_array_equal(
-        expand(stored, np.array([[0b0100, 0b1110, 0b1110, 0b0100]]), "1:2"), [[1, 0, 0, 2, 0, 3, 4, 0]]
+        expand(compact, np.array([[0b0100, 0b1110, 0b1110, 0b0100]]), "1:2"), [[1, 0, 0, 2, 0, 3, 4, 0]]
     )
-    np.testing.assert_array_equal(expand(stored, np.array([[0b1101]]), "4:8"), [[0, 0, 1, 2, 0, 0, 3, 4]])
+    np.testing.assert_array_equal(expand(compact, np.array([[0b1101]]), "4:8"), [[0, 0, 1, 2, 0, 0, 3, 4]])
 
 
 def test_metadata_words_start_with_the_lowest_bits() -> None:
@@ -36,16 +36,16 @@ def test_metadata_words_start_with_the_lowest_bits() -> None:
 @pytest.mark.parametrize(("name", "kind"), [("bf16", "2:4"), ("tf32", "1:2")])
 def test_sparse_products_equal_those_of_the_chosen_rows_of_b(name: str, kind: str) -> None:
     generator = np.random.default_rng(3)
-    how, dense_rule = select_rule("mma", 80, name, sparse=True), select_rule("mma", 80, name)
-    depth = 2 * how.step
-    stored = generator.integers(-8, 8, (4, depth // 2)).astype(np.float32)
+    rule, dense_rule = select_rule("mma", 80, name, sparse=True), select_rule("mma", 80, name)
+    depth = 2 * rule.step
+    compact = generator.integers(-8, 8, (4, depth // 2)).astype(np.float32)
     b = generator.integers(-8, 8, (depth, 4)).astype(np.float32)
     chunks = depth // (2 if kind == "1:2" else 4)
     codes = generator.choice(HALVES if kind == "1:2" else ORDERED, (4, chunks))
     c = np.zeros((4, 4), np.float32)
-    dense = expand(stored, codes, kind)
-    places = expand(np.ones_like(stored), codes, kind) > 0
-    got = dots.dot(dots.prepare_operand(dense, name), dots.prepare_operand(b, name), c, how)
+    dense = expand(compact, codes, kind)
+    places = expand(np.ones_like(compact), codes, kind) > 0
+    got = dots.dot(dots.prepare_operand(dense, name), dots.prepare_operand(b, name), c, rule)
     for i in range(4):
-        left, right = dots.prepare_operand(stored[i : i + 1], name), dots.prepare_operand(b[places[i]], name)
+        left, right = dots.prepare_operand(compact[i : i + 1], name), dots.prepare_operand(b[places[i]], name)
         np.testing.assert_array_equal(got[i : i + 1], dots.dot(left, right, c[:1], dense_rule))

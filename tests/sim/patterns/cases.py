@@ -23,14 +23,14 @@ class Case:
     cluster: int = 1
 
 
-def through(wanted: Callable[[Array], Array], *shape: int) -> Callable[[np.random.Generator], Launch]:
+def through(expected: Callable[[Array], Array], *shape: int) -> Callable[[np.random.Generator], Launch]:
     """Return a launch of an array in and an array out."""
 
     def make(random: np.random.Generator) -> Launch:
-        given = words(random, *shape)
-        right = wanted(given)
-        made = np.zeros_like(right)
-        return Launch([given, made], [(made, right)])
+        source = words(random, *shape)
+        right = expected(source)
+        output = np.zeros_like(right)
+        return Launch([source, output], [(output, right)])
 
     return make
 
@@ -41,88 +41,88 @@ def boxes(rows: int, columns: int, array: Array, height: int) -> sim.Tensor:
 
 
 def _tma_ring(random: np.random.Generator) -> Launch:
-    given, made = words(random, 32, 32), np.zeros((32, 32), "u4")
-    return Launch([boxes(32, 32, given, 8), made], [(made, given)])
+    source, output = words(random, 32, 32), np.zeros((32, 32), "u4")
+    return Launch([boxes(32, 32, source, 8), output], [(output, source)])
 
 
 def _tma_store(random: np.random.Generator) -> Launch:
-    given, made = words(random, 32, 32), np.zeros((32, 32), "u4")
-    return Launch([given, boxes(32, 32, made, 16)], [(made, given)])
+    source, output = words(random, 32, 32), np.zeros((32, 32), "u4")
+    return Launch([source, boxes(32, 32, output, 16)], [(output, source)])
 
 
 def _handover(copies: int) -> Callable[[np.random.Generator], Launch]:
     def make(random: np.random.Generator) -> Launch:
-        given, via, flag, made = words(random, 4), np.zeros(4, "u4"), np.zeros(1, "u4"), np.zeros((copies, 4), "u4")
-        return Launch([given, via, flag, made], [(made, np.broadcast_to(given, (copies, 4)))])
+        source, via, flag, output = words(random, 4), np.zeros(4, "u4"), np.zeros(1, "u4"), np.zeros((copies, 4), "u4")
+        return Launch([source, via, flag, output], [(output, np.broadcast_to(source, (copies, 4)))])
 
     return make
 
 
 def _bulk_reduce(random: np.random.Generator) -> Launch:
-    given, total, count, made = words(random, 3, 32), np.zeros(32, "u4"), np.zeros(1, "u4"), np.zeros(32, "u4")
-    return Launch([given, total, count, made], [(made, given.sum(0, dtype="u4"))])
+    source, total, count, output = words(random, 3, 32), np.zeros(32, "u4"), np.zeros(1, "u4"), np.zeros(32, "u4")
+    return Launch([source, total, count, output], [(output, source.sum(0, dtype="u4"))])
 
 
 def _cluster_swap(random: np.random.Generator) -> Launch:
-    given, made = words(random, 2, 32), np.zeros((4, 32), "u4")
-    peers = given[::-1]
-    return Launch([given, made], [(made, np.concatenate([peers[:, ::-1], given[:, ::-1]]))])
+    source, output = words(random, 2, 32), np.zeros((4, 32), "u4")
+    peers = source[::-1]
+    return Launch([source, output], [(output, np.concatenate([peers[:, ::-1], source[:, ::-1]]))])
 
 
 def _multicast(random: np.random.Generator) -> Launch:
-    given, made = words(random, 2, 32), np.zeros((2, 2, 32), "u4")
-    return Launch([given, made], [(made, np.stack([given, given]))])
+    source, output = words(random, 2, 32), np.zeros((2, 2, 32), "u4")
+    return Launch([source, output], [(output, np.stack([source, source]))])
 
 
-def _through_memory(wanted: Callable[[Array], Array], count: int) -> Callable[[np.random.Generator], Launch]:
+def _through_memory(expected: Callable[[Array], Array], count: int) -> Callable[[np.random.Generator], Launch]:
     """Return a launch with an array for what is handed over and a flag."""
 
     def make(random: np.random.Generator) -> Launch:
-        given, via, flag = words(random, count), np.zeros(count, "u4"), np.zeros(1, "u4")
-        made = np.zeros(count, "u4")
-        return Launch([given, via, flag, made], [(made, wanted(given))])
+        source, via, flag = words(random, count), np.zeros(count, "u4"), np.zeros(1, "u4")
+        output = np.zeros(count, "u4")
+        return Launch([source, via, flag, output], [(output, expected(source))])
 
     return make
 
 
 def _cluster_global(random: np.random.Generator) -> Launch:
-    given, via, made = words(random, 32), np.zeros(32, "u4"), np.zeros(32, "u4")
-    return Launch([given, via, made], [(made, given[::-1])])
+    source, via, output = words(random, 32), np.zeros(32, "u4"), np.zeros(32, "u4")
+    return Launch([source, via, output], [(output, source[::-1])])
 
 
 def _counter(random: np.random.Generator) -> Launch:
-    given, via, count, made = words(random, 4), np.zeros(4, "u4"), np.zeros(1, "u4"), np.zeros(2, "u4")
-    return Launch([given, via, count, made], [(made, given[:2])])
+    source, via, count, output = words(random, 4), np.zeros(4, "u4"), np.zeros(1, "u4"), np.zeros(2, "u4")
+    return Launch([source, via, count, output], [(output, source[:2])])
 
 
 def _lock(random: np.random.Generator) -> Launch:
-    given, total, lock = words(random, 4), np.zeros(1, "u4"), np.zeros(1, "u4")
-    return Launch([given, total, lock], [(total, given.sum(keepdims=True, dtype="u4"))])
+    source, total, lock = words(random, 4), np.zeros(1, "u4"), np.zeros(1, "u4")
+    return Launch([source, total, lock], [(total, source.sum(keepdims=True, dtype="u4"))])
 
 
 def _overwrite(random: np.random.Generator) -> Launch:
-    given, made = words(random, 32), np.zeros(32, "u4")
-    at = np.arange(32, dtype="u4") ^ 3
-    return Launch([given, made], [(made, at + given[at])])
+    source, output = words(random, 32), np.zeros(32, "u4")
+    index = np.arange(32, dtype="u4") ^ 3
+    return Launch([source, output], [(output, index + source[index])])
 
 
 def _tensormap(random: np.random.Generator) -> Launch:
-    first, second, there = words(random, 4, 32), words(random, 4, 32), np.zeros(128, "u1")
-    made = np.zeros((2, 4, 32), "u4")
-    return Launch([boxes(4, 32, first, 4), there, first, second, made], [(made, np.stack([first, second]))])
+    first, second, map_bytes = words(random, 4, 32), words(random, 4, 32), np.zeros(128, "u1")
+    output = np.zeros((2, 4, 32), "u4")
+    return Launch([boxes(4, 32, first, 4), map_bytes, first, second, output], [(output, np.stack([first, second]))])
 
 
 def _warps(random: np.random.Generator) -> Launch:
-    given, made = words(random, 256), np.zeros(256, "u4")
-    paired = given + given[np.arange(256) ^ 1]
-    total = np.repeat(paired.reshape(8, 32).sum(1, dtype="u4"), 32)
+    source, output = words(random, 256), np.zeros(256, "u4")
+    pair_sums = source + source[np.arange(256) ^ 1]
+    total = np.repeat(pair_sums.reshape(8, 32).sum(1, dtype="u4"), 32)
     leaders = (np.arange(256) % 32 == 0).astype("u4")
-    return Launch([given, made], [(made, paired + total + leaders)])
+    return Launch([source, output], [(output, pair_sums + total + leaders)])
 
 
 def _cluster_step(random: np.random.Generator) -> Launch:
-    given, via, made = words(random, 128), np.zeros(128, "u4"), np.zeros(128, "u4")
-    return Launch([given, via, made], [(made, given[::-1])])
+    source, via, output = words(random, 128), np.zeros(128, "u4"), np.zeros(128, "u4")
+    return Launch([source, via, output], [(output, source[::-1])])
 
 
 CASES: dict[str, Case] = {
@@ -153,7 +153,7 @@ CASES: dict[str, Case] = {
     "wgmma_shared": Case(products.shared, 128),
     "wgmma_registers": Case(products.registers, 128),
     "wgmma_ring": Case(products.ring, 160),
-    "cp_async_wgmma": Case(products.once, 128),
+    "cp_async_wgmma": Case(products.multiply_once, 128),
     "tensormap": Case(_tensormap, 64),
     "warps": Case(_warps, 256),
     "cluster_step": Case(_cluster_step, 64, 2),

@@ -1,4 +1,4 @@
-"""The example kernels and kernels of the corpus with their synchronisation taken out, one statement at a time."""
+"""The example kernels and kernels of the corpus with their synchronization taken out, one statement at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyptx.ir import Function, Module
 from pyptx.parser import parse
 from pyptx.sim import hazards
 from pyptx.tensormap import tensor_map
-from tests.examples.test_kernels import DTYPES, HALF, Run, example, filled
+from tests.examples.test_kernels import DTYPES, HALF, Run, example, make_input
 from tests.sim.patterns.removals import Change, changes
 from tools import sim_corpus
 from tools.corpus import manifest
@@ -38,7 +38,7 @@ RUNS = [
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A kernel whose synchronisation is taken out."""
+    """A kernel whose synchronization is taken out."""
 
     name: str
     text: str
@@ -51,7 +51,9 @@ class Subject:
         start = re.search(rf"\.entry\s+{re.escape(self.entry)}\b", self.text)
         assert start is not None
         end = re.compile(r"\.(?:entry|func)\b").search(self.text, start.end())
-        first, last = (self.text.count("\n", 0, at) for at in (start.start(), end.start() if end else len(self.text)))
+        first, last = (
+            self.text.count("\n", 0, offset) for offset in (start.start(), end.start() if end else len(self.text))
+        )
         return (change for change in changes(self.text) if first < change.line <= last + 1)
 
 
@@ -59,19 +61,19 @@ class Subject:
 class Verdict:
     """What became of a changed kernel: what was reported first, at which lines, or how it went on."""
 
-    said: str
+    outcome: str
     schedule: str
 
     @property
-    def reported(self) -> bool:
-        return self.said.startswith("PTX")
+    def is_reported(self) -> bool:
+        return self.outcome.startswith("PTX")
 
 
 def ours(run: Run) -> Subject:
     """Return an example kernel at toy size."""
     kernel, shape = example(run.name).make(), run.shape
-    inputs = [filled(tile, shape, run.scale, seed) for seed, tile in enumerate(kernel.in_specs)]
-    wanted = example(run.name).reference(*inputs).astype(np.float64)
+    inputs = [make_input(tile, shape, run.scale, seed) for seed, tile in enumerate(kernel.in_specs)]
+    expected = example(run.name).reference(*inputs).astype(np.float64)
     (result,) = kernel.out_specs
 
     def launch(module: Module, schedule: str, seed: int) -> tuple[sim.Result, bool]:
@@ -83,12 +85,12 @@ def ours(run: Run) -> Subject:
             args[name] = array
             if f"{name}_tma_desc" in names:
                 args[f"{name}_tma_desc"] = sim.Tensor(array, tensor_map(tile, shape, 0))
-        made = sim.run(
+        execution = sim.run(
             module, kernel.name, grid=example(run.name).grid(**shape), block=kernel.block, cluster=kernel.cluster,
             args=args, shared=kernel.dynamic_smem(**shape), schedule=schedule, seed=seed, on_hazard="report",
             max_steps=2_000_000,
         )  # fmt: skip
-        return made, np.allclose(output.astype(np.float64), wanted, run.rtol, run.atol)
+        return execution, np.allclose(output.astype(np.float64), expected, run.rtol, run.atol)
 
     return Subject(run.name, kernel.ptx(**shape), launch, kernel.name, True)
 
@@ -108,7 +110,7 @@ CORPUS = {
     "pallas": ["triton_softmax.sm_90a.ptx"],
     "triton": ["gluon_async_scale.sm_80.ptx", "layernorm.sm_75.ptx", "matmul_f16.sm_90a.ptx", "rmsnorm.sm_90a.ptx"],
 }
-"""Kernels of the corpus whose synchronisation is taken out: files, by producer."""
+"""Kernels of the corpus whose synchronization is taken out: files, by producer."""
 
 
 def theirs(producer: str) -> Iterator[Subject]:
@@ -132,32 +134,32 @@ def baseline(
     subject: Subject, schedules: Sequence[tuple[str, int]] = SCHEDULES
 ) -> tuple[frozenset[Finding], list[str]]:
     """Return what the unchanged kernel reports under any schedule, and under which its results are wrong."""
-    module, found, wrong = parse(subject.text), set[Finding](), list[str]()
+    module, findings, wrong = parse(subject.text), set[Finding](), list[str]()
     for schedule, seed in schedules:
         result, right = subject.launch(module, schedule, seed)
-        found |= {key(one) for one in result.hazards}
+        findings |= {key(finding) for finding in result.hazards}
         wrong += [] if right else [f"{schedule} {seed}"]
-    return frozenset(found), wrong
+    return frozenset(findings), wrong
 
 
-def key(found: hazards.Finding) -> Finding:
-    return found.rule.code, str(found.place.origin), str(found.other.origin) if found.other is not None else ""
+def key(finding: hazards.Finding) -> Finding:
+    return finding.rule.code, str(finding.place.origin), str(finding.other.origin) if finding.other is not None else ""
 
 
-def judged(subject: Subject, text: str, known: frozenset[Finding] = frozenset()) -> Verdict:
+def judge_version(subject: Subject, text: str, baseline_findings: frozenset[Finding] = frozenset()) -> Verdict:
     """Run a version until a run reports what is not known already; else say whether its results were ever wrong."""
     module, wrong = parse(text), ""
     for schedule, seed in SCHEDULES:
         try:
             result, right = subject.launch(module, schedule, seed)
         except PtxError as error:
-            found = error.diagnostics[0]
-            return Verdict(f"{found.code} {found.origin}", f"{schedule} {seed}")
-        fresh = [found for found in result.hazards if key(found) not in known]
+            findings = error.diagnostics[0]
+            return Verdict(f"{findings.code} {findings.origin}", f"{schedule} {seed}")
+        fresh = [findings for findings in result.hazards if key(findings) not in baseline_findings]
         if fresh:
             first = min(fresh, key=lambda finding: finding.severity.value)
-            other = f" and {first.other.origin}" if first.other is not None else ""
-            return Verdict(f"{first.rule.code} {first.place.origin}{other}", f"{schedule} {seed}")
+            other_place = f" and {first.other.origin}" if first.other is not None else ""
+            return Verdict(f"{first.rule.code} {first.place.origin}{other_place}", f"{schedule} {seed}")
         if not right:
             wrong = f"wrong results under {schedule} {seed}"
     return Verdict(wrong or "nothing", "")

@@ -15,7 +15,7 @@ _POOL = "registers are taken that nobody needs here; giving back is what others 
 _WARPGROUP = "a warp that has waited may release the operands of its warpgroup, as published kernels do"
 _LD = "tcgen05.wait::ld.sync.aligned;"
 _BEFORE, _AFTER = "tcgen05.fence::before_thread_sync;", "tcgen05.fence::after_thread_sync;"
-_INITIALISED = "fence.mbarrier_init.release.cluster;"
+_INITIALIZED = "fence.mbarrier_init.release.cluster;"
 _BULK, _READ = "cp.async.bulk.wait_group 0;", "cp.async.bulk.wait_group.read 0;"
 
 NEEDLESS: dict[tuple[str, str, str], tuple[int, str]] = {
@@ -34,12 +34,12 @@ NEEDLESS: dict[tuple[str, str, str], tuple[int, str]] = {
         1, "the last one: each CTA has waited for all that its peer did to its memory"),
     ("tcgen05_gemm", f"@%p1 {_BULK}", f"@%p1 {_READ}"): (1, _END),
     ("attention", "setmaxnreg.inc.sync.aligned.u32 240;", "remove"): (1, _POOL),
-    ("cutedsl/cluster_exchange.sm_90a", _INITIALISED, "remove"): (1, _HABIT),
+    ("cutedsl/cluster_exchange.sm_90a", _INITIALIZED, "remove"): (1, _HABIT),
     ("cutedsl/cluster_exchange.sm_90a", "barrier.cluster.wait;", "remove"): (
         1, "the last one: each CTA has waited for all that others wrote into it"),
-    ("cutedsl/tcgen05_bf16.sm_100a", _INITIALISED, "remove"): (1, _HABIT),
-    ("cutedsl/tensor_map_copy.sm_90a", _INITIALISED, "remove"): (1, _HABIT),
-    ("cutedsl/wgmma_bf16.sm_90a", _INITIALISED, "remove"): (1, _HABIT),
+    ("cutedsl/tcgen05_bf16.sm_100a", _INITIALIZED, "remove"): (1, _HABIT),
+    ("cutedsl/tensor_map_copy.sm_90a", _INITIALIZED, "remove"): (1, _HABIT),
+    ("cutedsl/wgmma_bf16.sm_90a", _INITIALIZED, "remove"): (1, _HABIT),
     ("cutedsl/wgmma_bf16.sm_90a", "bar.sync 0;", "remove"): (2, f"{_WARPGROUP}; the last: only registers follow"),
     ("cutedsl/wgmma_bf16.sm_90a", "wgmma.fence.sync.aligned;", "remove"): (1, "same accumulators, same shape"),
     ("numba/blelloch_scan.sm_75", "bar.sync 0;", "remove"): (3, _OWN),

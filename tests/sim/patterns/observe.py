@@ -23,7 +23,7 @@ _OTHER = re.compile(r"the other place: .*? at \S+?:(\d+):\d+")
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Sighting:
     """One finding as the tables name it."""
 
     code: str
@@ -35,7 +35,7 @@ class Seen:
 class Run:
     """What one run reported, in which words, and whether its results were right; a run that raised has none."""
 
-    seen: frozenset[Seen]
+    sightings: frozenset[Sighting]
     right: bool | None
     messages: tuple[str, ...] = ()
 
@@ -44,10 +44,10 @@ def _line(origin: Any) -> int:
     return origin.line if isinstance(origin, Span) else 0
 
 
-def _raised(diagnostics: Iterable[Diagnostic]) -> Iterator[Seen]:
-    for one in diagnostics:
-        others = [int(found[1]) for note in one.notes if (found := _OTHER.search(note))]
-        yield Seen(one.code, one.severity, frozenset({_line(one.origin), *others} - {0}))
+def _list_sightings(diagnostics: Iterable[Diagnostic]) -> Iterator[Sighting]:
+    for finding in diagnostics:
+        other_lines = [int(match[1]) for note in finding.notes if (match := _OTHER.search(note))]
+        yield Sighting(finding.code, finding.severity, frozenset({_line(finding.origin), *other_lines} - {0}))
 
 
 def run(module: Any, case: Case, schedule: str, seed: int) -> Run:
@@ -59,13 +59,13 @@ def run(module: Any, case: Case, schedule: str, seed: int) -> Run:
             schedule=schedule, seed=seed, max_steps=LIMIT, on_hazard="report",
         )  # fmt: skip
     except PtxError as error:
-        return Run(frozenset(_raised(error.diagnostics)), None, _describe(error.diagnostics))
-    right = all(np.array_equal(made, wanted) for made, wanted in launch.outputs)
-    seen = set[Seen]()
+        return Run(frozenset(_list_sightings(error.diagnostics)), None, _describe(error.diagnostics))
+    right = all(np.array_equal(output, expected) for output, expected in launch.outputs)
+    sightings = set[Sighting]()
     for finding in result.hazards:
         lines = {_line(place.origin) for place in (finding.place, finding.other) if place is not None} - {0}
-        seen.add(Seen(finding.rule.code, finding.severity, frozenset(lines)))
-    return Run(frozenset(seen), right, _describe([finding.diagnostic() for finding in result.hazards]))
+        sightings.add(Sighting(finding.rule.code, finding.severity, frozenset(lines)))
+    return Run(frozenset(sightings), right, _describe([finding.diagnostic() for finding in result.hazards]))
 
 
 def _describe(diagnostics: Iterable[Diagnostic]) -> tuple[str, ...]:
@@ -85,36 +85,43 @@ def hunt(text: str, case: Case, expected: Expected) -> list[Run]:
     module, runs = parse(text), list[Run]()
     for schedule, seed in (*PLAIN, *SEEDED) if expected.reports else (*PLAIN, *SEEDED[::4]):
         runs.append(run(module, case, schedule, seed))
-        if expected.reports and len(runs) >= len(PLAIN) and not _missed(expected, _seen(runs)):
+        if expected.reports and len(runs) >= len(PLAIN) and not _find_missing_codes(expected, _collect_sightings(runs)):
             break
     return runs
 
 
 def wrong(expected: Expected, runs: Iterable[Run]) -> str:
     """Return what is wrong with the reports of a mistake, or nothing: its codes are those expected and no others."""
-    seen = _seen(runs)
-    codes, named = {one.code for one in seen}, expected.also | {code for code, _ in expected.reports}
-    missed = _missed(expected, seen)
-    if missed:
-        return f"{sorted(missed)} at other lines" if missed <= codes else f"{sorted(missed - codes)} missed"
-    other = {one.code for one in seen if (one.code in WARNINGS) != (one.severity is Severity.WARNING)}
-    if other:
-        return f"{sorted(other)} at another severity"
-    if codes ^ named:
-        return f"also {sorted(codes - named)}, but not {sorted(named - codes)}"
+    sightings = _collect_sightings(runs)
+    codes, expected_codes = (
+        {sighting.code for sighting in sightings},
+        expected.also | {code for code, _ in expected.reports},
+    )
+    missing = _find_missing_codes(expected, sightings)
+    if missing:
+        return f"{sorted(missing)} at other lines" if missing <= codes else f"{sorted(missing - codes)} missed"
+    wrong_severity = {
+        sighting.code
+        for sighting in sightings
+        if (sighting.code in WARNINGS) != (sighting.severity is Severity.WARNING)
+    }
+    if wrong_severity:
+        return f"{sorted(wrong_severity)} at another severity"
+    if codes ^ expected_codes:
+        return f"also {sorted(codes - expected_codes)}, but not {sorted(expected_codes - codes)}"
     return ""
 
 
-def _seen(runs: Iterable[Run]) -> set[Seen]:
-    return {one for made in runs for one in made.seen}
+def _collect_sightings(runs: Iterable[Run]) -> set[Sighting]:
+    return {sighting for execution in runs for sighting in execution.sightings}
 
 
-def _missed(expected: Expected, seen: set[Seen]) -> set[str]:
+def _find_missing_codes(expected: Expected, sightings: set[Sighting]) -> set[str]:
     """Return the codes that are not reported at the lines expected."""
-    return {code for code, lines in expected.reports if not any(_is(one, code, lines) for one in seen)}
+    return {code for code, lines in expected.reports if not any(_is(sighting, code, lines) for sighting in sightings)}
 
 
-def _is(one: Seen, code: str, lines: frozenset[int]) -> bool:
+def _is(sighting: Sighting, code: str, lines: frozenset[int]) -> bool:
     """Say whether a finding is the one expected. A hang may name the barrier's declaration besides the wait."""
     hangs = code in ("PTX0990", "PTX0991")
-    return one.code == code and (lines <= one.lines if hangs else lines == one.lines)
+    return sighting.code == code and (lines <= sighting.lines if hangs else lines == sighting.lines)

@@ -64,8 +64,8 @@ class Pattern:
 
     def names(self, lines: frozenset[int]) -> str:
         """Return lines for people: by their names, or by their numbers."""
-        known = {line: name for name, line in self.lines.items()}
-        return " ".join(known.get(line, f"line {line}") for line in sorted(lines))
+        name_of_line = {line: name for name, line in self.lines.items()}
+        return " ".join(name_of_line.get(line, f"line {line}") for line in sorted(lines))
 
 
 @cache
@@ -77,39 +77,39 @@ def patterns() -> dict[str, Pattern]:
 def read(name: str, source: str) -> Pattern:
     """Read one pattern. Lines keep their numbers in every version of the text."""
     rows = source.splitlines()
-    lines = {found[1]: at for at, row in enumerate(rows, 1) if (found := _NAME.search(row))}
-    here, mistakes = 0, list[Mistake]()
-    for at, row in enumerate(rows, 1):
+    lines = {match[1]: index for index, row in enumerate(rows, 1) if (match := _NAME.search(row))}
+    current, mistakes = 0, list[Mistake]()
+    for index, row in enumerate(rows, 1):
         if not row.lstrip().startswith("//!"):
-            here = at
+            current = index
             continue
         change, _, verdict = row.strip().removeprefix("//!").strip().rpartition(" => ")
-        named = next((known for known, line in lines.items() if line == here), f"line {here}")
-        text = "\n".join(_changed(rows, here, lines, change))
-        mistakes.append(Mistake(named, change, text, _expected(verdict, lines)))
+        mistake_name = next((label for label, line in lines.items() if line == current), f"line {current}")
+        text = "\n".join(_change_rows(rows, current, lines, change))
+        mistakes.append(Mistake(mistake_name, change, text, _expected(verdict, lines)))
     return Pattern(name, source, lines, tuple(mistakes))
 
 
-def _changed(rows: list[str], line: int, lines: dict[str, int], change: str) -> list[str]:
-    found = _CHANGE.fullmatch(change)
-    assert found is not None, change
+def _change_rows(rows: list[str], line: int, lines: dict[str, int], change: str) -> list[str]:
+    match = _CHANGE.fullmatch(change)
+    assert match is not None, change
     assert change, line
     rows = list(rows)
     # Without its name: a comment would swallow what is put behind it on the line.
-    text = found["text"] or _NAME.sub("", rows[line - 1]).strip()
-    if not found["where"]:
-        rows[line - 1] = "" if found["remove"] else text
+    text = match["text"] or _NAME.sub("", rows[line - 1]).strip()
+    if not match["where"]:
+        rows[line - 1] = "" if match["remove"] else text
         return rows
     rows[line - 1] = ""
-    target = lines[found["target"]] - 1
-    there = _NAME.sub("", rows[target]).strip()
-    rows[target] = f"{text} {there}" if found["where"] == "before" else f"{there} {text}"
+    target = lines[match["target"]] - 1
+    neighbor = _NAME.sub("", rows[target]).strip()
+    rows[target] = f"{text} {neighbor}" if match["where"] == "before" else f"{neighbor} {text}"
     return rows
 
 
 def _expected(verdict: str, lines: dict[str, int]) -> Expected:
-    found = _VERDICT.fullmatch(verdict)
-    assert found, verdict
-    reports = [one.split() for one in (found["reports"] or "").split(" and ") if one]
-    at = tuple((code, frozenset(lines[name] for name in names)) for code, *names in reports)
-    return Expected(at, frozenset((found["also"] or "").split()), found["reason"] or "")
+    match = _VERDICT.fullmatch(verdict)
+    assert match, verdict
+    reports = [report.split() for report in (match["reports"] or "").split(" and ") if report]
+    index = tuple((code, frozenset(lines[name] for name in names)) for code, *names in reports)
+    return Expected(index, frozenset((match["also"] or "").split()), match["reason"] or "")

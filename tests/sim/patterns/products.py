@@ -27,20 +27,20 @@ def image(matrix: Array) -> Array:
 
 def accumulators(d: Array) -> Array:
     """Return what every thread of a warpgroup holds of a 64 x 8 result."""
-    fragment, made = fragments.wgmma_accumulator(8, f32), np.zeros((128, 4), "f4")
+    fragment, output = fragments.wgmma_accumulator(8, f32), np.zeros((128, 4), "f4")
     for (row, col), value in np.ndenumerate(d):
         place = fragment.place(row, col)
-        made[place.lane, place.register] = value
-    return made
+        output[place.lane, place.register] = value
+    return output
 
 
 def operand(a: Array) -> Array:
     """Return what every thread holds of a 64 x 16 operand in registers."""
-    fragment, made = fragments.wgmma_a(16, 16), np.zeros((128, 4), "u4")
+    fragment, output = fragments.wgmma_a(16, 16), np.zeros((128, 4), "u4")
     for (row, col), value in np.ndenumerate(bits(a)):
         place = fragment.place(row, col)
-        made[place.lane, place.register] |= np.uint32(value) << np.uint32(place.bit)
-    return made
+        output[place.lane, place.register] |= np.uint32(value) << np.uint32(place.bit)
+    return output
 
 
 def _pair(random: np.random.Generator, m: int, n: int) -> tuple[Array, Array]:
@@ -50,50 +50,50 @@ def _pair(random: np.random.Generator, m: int, n: int) -> tuple[Array, Array]:
 
 
 def shared(random: np.random.Generator) -> Launch:
-    given, d = _pair(random, 64, 8)
-    made = np.zeros((128, 4), "f4")
-    return Launch([given, made], [(made, accumulators(5 * d))])
+    source, d = _pair(random, 64, 8)
+    output = np.zeros((128, 4), "f4")
+    return Launch([source, output], [(output, accumulators(5 * d))])
 
 
-def once(random: np.random.Generator) -> Launch:
-    given, d = _pair(random, 64, 8)
-    made = np.zeros((128, 4), "f4")
-    return Launch([given, made], [(made, accumulators(d))])
+def multiply_once(random: np.random.Generator) -> Launch:
+    source, d = _pair(random, 64, 8)
+    output = np.zeros((128, 4), "f4")
+    return Launch([source, output], [(output, accumulators(d))])
 
 
 def ring(random: np.random.Generator) -> Launch:
     pairs = [_pair(random, 64, 8) for _ in range(3)]
-    made = np.zeros((128, 4), "f4")
-    given = np.concatenate([image for image, _ in pairs])
-    return Launch([given, made], [(made, accumulators(np.sum([d for _, d in pairs], axis=0)))])
+    output = np.zeros((128, 4), "f4")
+    source = np.concatenate([image for image, _ in pairs])
+    return Launch([source, output], [(output, accumulators(np.sum([d for _, d in pairs], axis=0)))])
 
 
 def registers(random: np.random.Generator) -> Launch:
     a, b = [whole(random, 64) for _ in range(3)], whole(random, 8)
-    made = np.zeros((2, 128, 4), "f4")
+    output = np.zeros((2, 128, 4), "f4")
     first, second = accumulators((a[0] + a[2]) @ b.T), accumulators(a[1] @ b.T)
-    return Launch([np.stack([operand(one) for one in a]), image(b), made], [(made, np.stack([first, second]))])
+    return Launch([np.stack([operand(rows) for rows in a]), image(b), output], [(output, np.stack([first, second]))])
 
 
 def tensor_ring(random: np.random.Generator) -> Launch:
     pairs = [_pair(random, 128, 16) for _ in range(2)]
-    made = np.zeros((2, 128, 16), "f4")
-    return Launch([np.concatenate([image for image, _ in pairs]), made], [(made, np.stack([d for _, d in pairs]))])
+    output = np.zeros((2, 128, 16), "f4")
+    return Launch([np.concatenate([image for image, _ in pairs]), output], [(output, np.stack([d for _, d in pairs]))])
 
 
 def tensor_part(random: np.random.Generator) -> Launch:
-    given, d = _pair(random, 128, 16)
-    made = np.zeros((128, 4), "f4")
-    return Launch([given, made], [(made, d[:, :4])])
+    source, d = _pair(random, 128, 16)
+    output = np.zeros((128, 4), "f4")
+    return Launch([source, output], [(output, d[:, :4])])
 
 
 def tensor_stored(random: np.random.Generator) -> Launch:
     a, b = whole(random, 128), whole(random, 16)
-    made = np.zeros((128, 16), "f4")
-    return Launch([bits(a), image(b), made], [(made, a @ b.T)])
+    output = np.zeros((128, 16), "f4")
+    return Launch([bits(a), image(b), output], [(output, a @ b.T)])
 
 
 def tensor_copied(random: np.random.Generator) -> Launch:
     pairs = [_pair(random, 128, 16) for _ in range(2)]
-    made = np.zeros((128, 16), "f4")
-    return Launch([np.concatenate([image for image, _ in pairs]), made], [(made, pairs[0][1] + pairs[1][1])])
+    output = np.zeros((128, 16), "f4")
+    return Launch([np.concatenate([image for image, _ in pairs]), output], [(output, pairs[0][1] + pairs[1][1])])

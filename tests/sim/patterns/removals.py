@@ -1,4 +1,4 @@
-"""Takes the synchronisation out of any PTX, one statement at a time: removed, or weakened in one respect."""
+"""Takes the synchronization out of any PTX, one statement at a time: removed, or weakened in one respect."""
 
 from __future__ import annotations
 
@@ -32,30 +32,37 @@ class Change:
 
 
 def changes(text: str, *, weaker: bool = True) -> Iterator[Change]:
-    """Yield the kernel with each of its synchronising statements removed, and with each one weakened."""
-    for found in _SYNC.finditer(_without_comments(text)):
-        statement, line = " ".join(found[0].split()), text.count("\n", 0, found.start()) + 1
-        yield Change(line, statement, "remove", _put(text, found, _removed(found)))
+    """Yield the kernel with each of its synchronizing statements removed, and with each one weakened."""
+    for match in _SYNC.finditer(_without_comments(text)):
+        statement, line = " ".join(match[0].split()), text.count("\n", 0, match.start()) + 1
+        yield Change(line, statement, "remove", _replace_statement(text, match, _remove_statement(match)))
         if not weaker:
             continue
-        for pattern, put in _WEAKER:
-            made = re.sub(pattern, put, found[0], count=1, flags=re.DOTALL)
-            if made != found[0]:
-                yield Change(line, statement, " ".join(made.split()), _put(text, found, made))
+        for pattern, substitute in _WEAKER:
+            replacement = re.sub(pattern, substitute, match[0], count=1, flags=re.DOTALL)
+            if replacement != match[0]:
+                yield Change(
+                    line, statement, " ".join(replacement.split()), _replace_statement(text, match, replacement)
+                )
 
 
 def _without_comments(text: str) -> str:
-    return re.sub(r"//[^\n]*|/\*.*?\*/", lambda found: re.sub(r"[^\n]", " ", found[0]), text, flags=re.DOTALL)
+    return re.sub(r"//[^\n]*|/\*.*?\*/", lambda match: re.sub(r"[^\n]", " ", match[0]), text, flags=re.DOTALL)
 
 
-def _put(text: str, found: re.Match[str], made: str) -> str:
+def _replace_statement(text: str, match: re.Match[str], replacement: str) -> str:
     """Put a statement in place of another; lines keep their numbers."""
-    return text[: found.start()] + made + "\n" * (found[0].count("\n") - made.count("\n")) + text[found.end() :]
+    return (
+        text[: match.start()]
+        + replacement
+        + "\n" * (match[0].count("\n") - replacement.count("\n"))
+        + text[match.end() :]
+    )
 
 
-def _removed(found: re.Match[str]) -> str:
+def _remove_statement(match: re.Match[str]) -> str:
     """Return what is left of a removed statement: of a wait for an mbarrier, that it is true."""
-    if not re.search(r"\.(try|test)_wait", found["opcode"]):
+    if not re.search(r"\.(try|test)_wait", match["opcode"]):
         return ""
-    guard = found[0][: found.start("opcode") - found.start()]
-    return f"{guard}setp.eq.u32 {found['operands'].split(',')[0].strip()}, 0, 0;"
+    guard = match[0][: match.start("opcode") - match.start()]
+    return f"{guard}setp.eq.u32 {match['operands'].split(',')[0].strip()}, 0, 0;"

@@ -1,4 +1,4 @@
-"""Kernels of ours and of others with a synchronising statement removed or weakened: reported, or known to be needless.
+"""Kernels of ours and of others with a synchronizing statement removed or weakened: reported, or known to be needless.
 
 A sample by the run's seed; `python -m tools.sim_patterns --kernels` takes out every statement.
 """
@@ -9,7 +9,7 @@ import random
 
 import pytest
 
-from tests.sim.patterns.kernels import CORPUS, RUNS, Finding, baseline, judged, ours, theirs
+from tests.sim.patterns.kernels import CORPUS, RUNS, Finding, baseline, judge_version, ours, theirs
 from tests.sim.patterns.needless import NEEDLESS
 from tests.sim.patterns.removals import changes
 
@@ -26,8 +26,10 @@ w:  mbarrier.try_wait.parity.shared::cta.b64 %p, [full], 0;
         _, [%r];
     fence.mbarrier_init.release.cluster; wgmma.wait_group.sync.aligned 0; mbarrier_wait:
 }"""
-    made = [(change.line, change.change, change.text.splitlines()[change.line - 1].strip()) for change in changes(text)]
-    assert made == [
+    changes_made = [
+        (change.line, change.change, change.text.splitlines()[change.line - 1].strip()) for change in changes(text)
+    ]
+    assert changes_made == [
         (2, "remove", "// bar.sync 1;"),
         (3, "remove", "w:  setp.eq.u32 %p, 0, 0;"),
         (5, "remove", ""),
@@ -58,10 +60,10 @@ def test_a_statement_taken_out_is_reported(kind: str, seed: int) -> None:
     subjects = (
         map(ours, SMALL) if kind == "ours, small" else [ours(large)] if kind == "ours, large" else theirs(producer)
     )
-    tried = [(s, c) for s in subjects for c in s.changes() if (s.name, c.statement, c.change) not in NEEDLESS]
-    for subject, change in chance.sample(tried, min(len(tried), 2 if kind == "ours, large" else 6)):
-        known = frozenset[Finding]() if subject.ours else baseline(subject)[0]
-        assert judged(subject, change.text, known).reported, (
+    candidates = [(s, c) for s in subjects for c in s.changes() if (s.name, c.statement, c.change) not in NEEDLESS]
+    for subject, change in chance.sample(candidates, min(len(candidates), 2 if kind == "ours, large" else 6)):
+        baseline_findings = frozenset[Finding]() if subject.ours else baseline(subject)[0]
+        assert judge_version(subject, change.text, baseline_findings).is_reported, (
             subject.name,
             change.line,
             change.statement,

@@ -1,4 +1,4 @@
-"""Every synchronisation pattern as PTX: the right version is clean and right, every planted mistake is reported.
+"""Every synchronization pattern as PTX: the right version is clean and right, every planted mistake is reported.
 
 `python -m tools.sim_patterns` runs the same and prints the matrix.
 """
@@ -29,9 +29,9 @@ def test_every_pattern_assembles() -> None:
 
 
 def test_mistakes_are_many_and_different() -> None:
-    planted = [(p.name, m.text) for p in patterns().values() for m in p.mistakes if m.expected.reports]
-    assert len(planted) >= 120
-    assert max(Counter(planted).values()) == 1
+    mistakes = [(p.name, m.text) for p in patterns().values() for m in p.mistakes if m.expected.reports]
+    assert len(mistakes) >= 120
+    assert max(Counter(mistakes).values()) == 1
 
 
 def test_what_is_not_reported_has_a_reason() -> None:
@@ -45,7 +45,9 @@ def test_the_right_version_is_clean_and_right(name: str, seed: int) -> None:
     schedules = (*EVERY, ("adversarial", seed % 1000), ("random", seed % 1000))
     runs = over(patterns()[name].text, CASES[name], schedules)
     assert [
-        (schedule, made) for schedule, made in zip(schedules, runs, strict=True) if made.seen or not made.right
+        (schedule, execution)
+        for schedule, execution in zip(schedules, runs, strict=True)
+        if execution.sightings or not execution.right
     ] == []
 
 
@@ -54,9 +56,15 @@ def test_a_mistake_is_reported_at_its_lines_and_nothing_else_is(name: str) -> No
     pattern, trouble, messages = patterns()[name], list[tuple[str, ...]](), list[str]()
     for mistake in pattern.mistakes:
         runs = hunt(mistake.text, CASES[name], mistake.expected)
-        found = sorted({f"{one.code} {pattern.names(one.lines)}" for made in runs for one in made.seen})
+        reports = sorted(
+            {
+                f"{sighting.code} {pattern.names(sighting.lines)}"
+                for execution in runs
+                for sighting in execution.sightings
+            }
+        )
         why = wrong(mistake.expected, runs)
-        trouble += [(mistake.name, mistake.change, why, *found)] if why else []
+        trouble += [(mistake.name, mistake.change, why, *reports)] if why else []
         messages += [f"{mistake.name}: {mistake.change}", *(f"  {text}" for text in runs[0].messages)]
     assert trouble == []
     assert_message("patterns", name, "\n".join(messages))

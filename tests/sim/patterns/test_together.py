@@ -25,20 +25,20 @@ SAMPLE = 3
 CTAS = 4
 
 
-def found(text: str, case: Case, schedule: str) -> list[str]:
+def run_grid(text: str, case: Case, schedule: str) -> list[str]:
     """Return all that is found in a grid several times as large, whose CTAs all have the same output."""
     launch = case.make(np.random.default_rng(0))
     try:
-        made = sim.run(
+        result = sim.run(
             parse(text), grid=case.grid * CTAS, block=case.block, cluster=case.cluster, args=launch.args,
             schedule=schedule, max_steps=100_000, on_hazard="report",
         )  # fmt: skip
     except PtxError as error:
         return [str(error)]
-    return sorted(json.dumps(finding.as_json()) for finding in made.hazards)
+    return sorted(json.dumps(finding.as_json()) for finding in result.hazards)
 
 
-def never(*given: Any) -> None:
+def never(*arguments: Any) -> None:
     """Judge nothing as one."""
 
 
@@ -49,23 +49,23 @@ def test_both_ways_find_the_same(name: str, seed: int, monkeypatch: pytest.Monke
     versions = [
         (text, schedule) for text in (pattern.text, *(m.text for m in sample)) for schedule in ("eager", "lazy")
     ]
-    together = [found(text, CASES[name], schedule) for text, schedule in versions]
+    batch = [run_grid(text, CASES[name], schedule) for text, schedule in versions]
     monkeypatch.setattr(Tiles, "compare", never)
-    alone = [found(text, CASES[name], schedule) for text, schedule in versions]
-    assert together == alone
+    alone = [run_grid(text, CASES[name], schedule) for text, schedule in versions]
+    assert batch == alone
 
 
 def test_what_is_right_is_judged_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = set[bool]()
+    outcomes = set[bool]()
     whole = Tiles.compare
 
-    def watched(tiles: Tiles, *given: Any) -> Any:
-        made = whole(tiles, *given)
-        seen.add(made is not None)
-        return made
+    def watch(tiles: Tiles, *arguments: Any) -> Any:
+        verdict = whole(tiles, *arguments)
+        outcomes.add(verdict is not None)
+        return verdict
 
-    monkeypatch.setattr(Tiles, "compare", watched)
+    monkeypatch.setattr(Tiles, "compare", watch)
     for name in ("tma_ring", "wgmma_ring", "tcgen05_mma"):
-        seen.clear()
-        found(patterns()[name].text, CASES[name], "eager")
-        assert seen == {True}, name
+        outcomes.clear()
+        run_grid(patterns()[name].text, CASES[name], "eager")
+        assert outcomes == {True}, name

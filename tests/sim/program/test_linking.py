@@ -11,7 +11,7 @@ from pyptx import sim
 from pyptx.diagnostics import Diagnostic, PtxError
 from pyptx.ir import Module
 from pyptx.parser import parse
-from tests.sim.linked import PAIRS, accepted, arch_of, module, pair
+from tests.sim.linked import PAIRS, arch_of, links_with_nvjitlink, module, pair
 
 READ = "ld.global.u32 %r1, [x];"
 CALL = """{ .param .b32 a; .param .b32 b; mov.b32 %r2, 5; st.param.b32 [a], %r2; call (b), f, (a);
@@ -40,7 +40,7 @@ def value(*texts: str, **options: Any) -> int:
     return int(out[0])
 
 
-def refused(modules: list[Module]) -> list[Diagnostic]:
+def list_link_errors(modules: list[Module]) -> list[Diagnostic]:
     """Return why modules do not link."""
     try:
         sim.link(modules)
@@ -52,11 +52,11 @@ def refused(modules: list[Module]) -> list[Diagnostic]:
 @pytest.mark.parametrize("name", PAIRS)
 def test_modules_link_where_nvjitlink_links_them(name: str, capfd: pytest.CaptureFixture[str]) -> None:
     texts = pair(name)
-    wrong = refused([parse(text) for text in texts])
-    assert {found.code for found in wrong} <= {"PTX1104", "PTX1108", "PTX0410", "PTX0411"}
-    assert all(found.origin is not None for found in wrong)
+    wrong = list_link_errors([parse(text) for text in texts])
+    assert {finding.code for finding in wrong} <= {"PTX1104", "PTX1108", "PTX0410", "PTX0411"}
+    assert all(finding.origin is not None for finding in wrong)
     pytest.importorskip("cuda.bindings.nvjitlink")
-    assert accepted(texts, arch_of(name), capfd) is not bool(wrong)
+    assert links_with_nvjitlink(texts, arch_of(name), capfd) is not bool(wrong)
 
 
 VALUES = {
@@ -71,7 +71,7 @@ VALUES = {
     "the first weak one": ((".weak .global .u32 x = 1;" + entry(READ), ".weak .global .u32 x = 2;"), 1),
     "the first weak one, elsewhere": ((".weak .global .u32 x = 1;", ".weak .global .u32 x = 2;" + entry(READ)), 1),
     "common and strong": ((".common .global .u32 x;" + entry(READ), ".visible .global .u32 x = 7;"), 7),
-    "common and initialised": ((".common .global .u32 x;" + entry(READ), ".common .global .u32 x = 7;"), 7),
+    "common and initialized": ((".common .global .u32 x;" + entry(READ), ".common .global .u32 x = 7;"), 7),
     "the largest common one": (
         (".common .global .u32 x[2];" + entry("st.global.u32 [x+12], 9; ld.global.u32 %r1, [x+12];"),
          ".common .global .u32 x[4];"), 9),
@@ -141,8 +141,8 @@ P: .callprototype (.param .b32 r) _ (.param .b32 a); call (b), %rd1, (a), P; ld.
 
 @pytest.mark.parametrize("name", VALUES)
 def test_values(name: str) -> None:
-    texts, wanted = VALUES[name]
-    assert value(*texts) == wanted
+    texts, expected = VALUES[name]
+    assert value(*texts) == expected
 
 
 def test_dynamic_shared_memory_begins_at_one_place_for_all_modules() -> None:
@@ -162,10 +162,10 @@ def test_linked_modules_run_as_one_that_says_the_same() -> None:
         adds(1),
         ".visible .global .u32 table[32] = {" + ", ".join(str(n * n) for n in range(32)) + "};",
     )  # fmt: skip
-    one = parts[2] + parts[1] + parts[0].replace(PROTO, "").replace(".extern .global .u32 table[];", "")
+    whole = parts[2] + parts[1] + parts[0].replace(PROTO, "").replace(".extern .global .u32 table[];", "")
     outs = [np.zeros(32, np.uint32) for _ in range(2)]
     counts: list[int] = []
-    for out, modules in zip(outs, ([module(part) for part in parts], module(one)), strict=True):
+    for out, modules in zip(outs, ([module(part) for part in parts], module(whole)), strict=True):
         result = sim.run(modules, "k", block=32, args=[out], schedule="random", seed=3)
         counts.append(result.stats.lane_instructions)
     assert outs[0].tolist() == outs[1].tolist() == [6 + n * n for n in range(32)]
@@ -178,19 +178,23 @@ def test_modules_of_several_versions_and_targets_run_on_the_newest() -> None:
     out = np.zeros(1, np.uint32)
     sim.run([first, second], args=[out])
     assert out[0] == 5
-    linked = sim.link([first, second])
-    assert (linked.version.major, linked.version.minor, linked.target.targets) == (8, 0, ("sm_90",))
+    linked_module = sim.link([first, second])
+    assert (linked_module.version.major, linked_module.version.minor, linked_module.target.targets) == (
+        8,
+        0,
+        ("sm_90",),
+    )
 
 
 def test_what_does_not_link_names_both_places_and_a_remedy() -> None:
     modules = [module(".visible .global .u32 x = 1;" + entry(READ)), module("\n.visible .global .u32 x = 2;")]
-    with pytest.raises(PtxError) as raised:
+    with pytest.raises(PtxError) as excinfo:
         sim.link(modules, ["a.ptx", "b.ptx"])
-    (found,) = raised.value.diagnostics
-    assert str(found.origin) == "b.ptx:5:1"
-    assert found.message == "`x` is defined here and at a.ptx:4:1"
-    assert found.help is not None
-    assert ".weak" in found.help
+    (finding,) = excinfo.value.diagnostics
+    assert str(finding.origin) == "b.ptx:5:1"
+    assert finding.message == "`x` is defined here and at a.ptx:4:1"
+    assert finding.help is not None
+    assert ".weak" in finding.help
 
 
 def test_a_fault_names_the_module() -> None:
@@ -234,11 +238,11 @@ def test_linked_modules_are_prepared_once() -> None:
 
 
 def test_lines_of_source_are_those_of_the_module() -> None:
-    def lined(name: str, body: str) -> Module:
+    def add_line(name: str, body: str) -> Module:
         return module(f'.file 1 "{name}.cu"\n{body}')
 
-    first = lined("one", PROTO + entry(".loc 1 7 0\n" + CALL))
-    second = lined("two", adds(1, extra="\n.loc 1 9 0\ntrap;"))
+    first = add_line("one", PROTO + entry(".loc 1 7 0\n" + CALL))
+    second = add_line("two", adds(1, extra="\n.loc 1 9 0\ntrap;"))
     with pytest.raises(PtxError, match=r"it comes from two\.cu:9"):
         sim.run([first, second], args=[np.zeros(1, np.uint32)])
 

@@ -35,18 +35,18 @@ X = np.arange(32, dtype=np.uint32)
 
 
 def test_a_watched_variable_is_a_register() -> None:
-    watched = sums.simulate(X, watch=["i", "twice"]).watched
-    assert [(change.variable, int(change.after[0])) for change in watched] == [
+    changes = sums.simulate(X, watch=["i", "twice"]).watched
+    assert [(change.variable, int(change.after[0])) for change in changes] == [
         ("i", 1), ("i", 2), ("i", 3), ("i", 4), ("twice", 12),
     ]  # fmt: skip
-    assert "twice (%r" in str(watched[-1])
-    (register,) = {change.register for change in watched if change.variable == "twice"}
+    assert "twice (%r" in str(changes[-1])
+    (register,) = {change.register for change in changes if change.variable == "twice"}
     assert sums.simulate(X, watch=[register]).watched[0].variable == "twice"
 
 
 def test_a_variable_of_several_registers_is_all_of_them() -> None:
-    watched = sums.simulate(X, watch=["once"]).watched
-    assert len({change.register for change in watched}) == 2
+    changes = sums.simulate(X, watch=["once"]).watched
+    assert len({change.register for change in changes}) == 2
 
 
 def test_an_unknown_variable_is_refused_with_those_that_there_are() -> None:
@@ -57,11 +57,11 @@ def test_an_unknown_variable_is_refused_with_those_that_there_are() -> None:
 def test_a_machine_shows_variables_beside_registers() -> None:
     machine = sim.Machine(sums.module(n=32), block=32, args=[X, X.copy()])
     assert machine.run(until=lambda m: m.registers()["twice"] == 12)
-    shown = machine.registers(thread=5)
-    assert (shown["thread"], shown["total"], shown["i"]) == (5, 6, 4)
-    assert shown["py"] + 20 == shown["where"]
-    assert "once" not in shown
-    assert sum(name.startswith("%") for name in shown) > 8
+    values = machine.registers(thread=5)
+    assert (values["thread"], values["total"], values["i"]) == (5, 6, 4)
+    assert values["py"] + 20 == values["where"]
+    assert "once" not in values
+    assert sum(name.startswith("%") for name in values) > 8
 
 
 def test_ptx_text_has_no_variables() -> None:

@@ -51,8 +51,8 @@ def test_blocks_are_clusters_when_the_directive_says_so() -> None:
 
 
 def test_every_directive_of_a_kernel_limits_launches_or_has_a_reason_not_to() -> None:
-    meant = REFUSED.keys() | NO_EFFECT.keys() | {".blocksareclusters"}
-    assert list_header_directives(Place.KERNEL).keys() == meant
+    directives = REFUSED.keys() | NO_EFFECT.keys() | {".blocksareclusters"}
+    assert list_header_directives(Place.KERNEL).keys() == directives
     assert not REFUSED.keys() & NO_EFFECT.keys()
 
 
@@ -60,9 +60,9 @@ def test_every_directive_of_a_kernel_limits_launches_or_has_a_reason_not_to() ->
 def test_launches_that_a_directive_forbids_are_refused(name: str) -> None:
     directive, launch = REFUSED[name]
     run("", **launch)
-    with pytest.raises(PtxError) as caught:
+    with pytest.raises(PtxError) as excinfo:
         run(directive, **launch)
-    assert caught.value.diagnostics[0].code == "PTX1103"
+    assert excinfo.value.diagnostics[0].code == "PTX1103"
 
 
 def test_the_grid_limit_counts_the_ctas_of_clusters() -> None:

@@ -100,7 +100,7 @@ RIGHT = {
 }  # fmt: skip
 
 
-def found_in(body: str, schedule: str, seed: int = 0, **options: Any) -> tuple[list[str], list[Diagnostic]]:
+def run_kernel(body: str, schedule: str, seed: int = 0, **options: Any) -> tuple[list[str], list[Diagnostic]]:
     """Return the lines of a kernel and what is found in its run."""
     threads = 128 if "wgmma" in body or "setmaxnreg" in body else 32 if "x1.b32" in body else 64
     target = "sm_100a" if "tcgen05" in body else "sm_90a"
@@ -108,25 +108,29 @@ def found_in(body: str, schedule: str, seed: int = 0, **options: Any) -> tuple[l
     arguments: dict[str, Any] = {"block": threads, "args": [np.zeros(threads, np.uint32)], **options}
     try:
         result = sim.run(parse(text), "k", **arguments, schedule=schedule, seed=seed, on_hazard="report")
-        found = [finding.diagnostic() for finding in result.hazards]
+        findings = [finding.diagnostic() for finding in result.hazards]
     except PtxError as error:
-        found = list(error.diagnostics)
-    return text.splitlines(), found
+        findings = list(error.diagnostics)
+    return text.splitlines(), findings
 
 
 @pytest.mark.parametrize(("schedule", "seed"), [("eager", 0), ("random", 1), ("adversarial", 0), ("adversarial", 1)])
 @pytest.mark.parametrize(("code", "body"), WRONG.values(), ids=WRONG)
 def test_lanes_that_go_around_are_reported(code: str, body: str, schedule: str, seed: int) -> None:
-    lines, found = found_in(body, schedule, seed)
-    chosen = [one for one in found if one.code == code]
-    assert chosen, found
-    places = [(one.origin.line if isinstance(one.origin, Span) else 0, " ".join(one.notes)) for one in chosen]
-    here = next((at for at, line in enumerate(lines, 1) if "//@" in line), None)
-    there = next((at for at, line in enumerate(lines, 1) if "//&" in line), None)
-    ways = [(here, there), (there, here)] if there else [(here, there)]
-    assert any(a in (None, at) and (b is None or f"<ptx>:{b}:" in notes) for at, notes in places for a, b in ways), (
-        here,
-        there,
+    lines, findings = run_kernel(body, schedule, seed)
+    matches = [finding for finding in findings if finding.code == code]
+    assert matches, findings
+    places = [
+        (finding.origin.line if isinstance(finding.origin, Span) else 0, " ".join(finding.notes)) for finding in matches
+    ]
+    first_line = next((index for index, line in enumerate(lines, 1) if "//@" in line), None)
+    second_line = next((index for index, line in enumerate(lines, 1) if "//&" in line), None)
+    ways = [(first_line, second_line), (second_line, first_line)] if second_line else [(first_line, second_line)]
+    assert any(
+        a in (None, index) and (b is None or f"<ptx>:{b}:" in notes) for index, notes in places for a, b in ways
+    ), (
+        first_line,
+        second_line,
         places,
     )
 
@@ -134,15 +138,15 @@ def test_lanes_that_go_around_are_reported(code: str, body: str, schedule: str, 
 @pytest.mark.parametrize(("schedule", "seed"), [("eager", 0), ("random", 1), ("adversarial", 0), ("adversarial", 1)])
 @pytest.mark.parametrize("body", RIGHT.values(), ids=RIGHT)
 def test_who_is_late_or_has_ended_is_not(body: str, schedule: str, seed: int) -> None:
-    assert found_in(body, schedule, seed)[1] == []
+    assert run_kernel(body, schedule, seed)[1] == []
 
 
 @pytest.mark.parametrize("body", [WRONG["around mma"][1], WRONG["ended before mma"][1]])
 def test_products_of_a_part_of_a_warp_are_no_products_in_unchecked_runs(body: str) -> None:
-    assert [one.code for one in found_in(body, "eager", check="none")[1]] == ["PTX0960"]
+    assert [finding.code for finding in run_kernel(body, "eager", check="none")[1]] == ["PTX0960"]
 
 
 def test_matrices_want_full_warps() -> None:
-    (found,) = found_in(MMA, "eager", block=16)[1]
-    assert found.code == "PTX0960"
-    assert "the CTA has 16 threads" in found.message
+    (finding,) = run_kernel(MMA, "eager", block=16)[1]
+    assert finding.code == "PTX0960"
+    assert "the CTA has 16 threads" in finding.message

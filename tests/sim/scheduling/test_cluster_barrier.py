@@ -32,7 +32,7 @@ RIGHT = {
 }
 
 
-def found_in(body: str, schedule: str, seed: int) -> tuple[list[str], list[Finding]]:
+def run_kernel(body: str, schedule: str, seed: int) -> tuple[list[str], list[Finding]]:
     """Return the lines of a kernel of two clusters of two CTAs, and its findings."""
     text = kernel(START + body)
     launch: dict[str, Any] = {"grid": 4, "cluster": 2, "block": 64, "args": [np.zeros(64, np.uint32)]}
@@ -47,14 +47,16 @@ def line_of(place: object) -> int | None:
 @pytest.mark.parametrize(("schedule", "seed"), [("eager", 0), ("random", 1), ("adversarial", 0), ("adversarial", 1)])
 @pytest.mark.parametrize("body", WRONG.values(), ids=WRONG)
 def test_who_is_out_of_step_is_reported(body: str, schedule: str, seed: int) -> None:
-    lines, found = found_in(body, schedule, seed)
-    here, there = (next((n for n, line in enumerate(lines, 1) if mark in line), None) for mark in ("//@", "//&"))
-    assert {one.rule.code for one in found} == {"PTX0973"}
-    places = [(line_of(one.place.origin), one.other and line_of(one.other.origin)) for one in found]
-    assert (here, there) in places
+    lines, findings = run_kernel(body, schedule, seed)
+    first_line, second_line = (
+        next((n for n, line in enumerate(lines, 1) if mark in line), None) for mark in ("//@", "//&")
+    )
+    assert {finding.rule.code for finding in findings} == {"PTX0973"}
+    places = [(line_of(finding.place.origin), finding.other and line_of(finding.other.origin)) for finding in findings]
+    assert (first_line, second_line) in places
 
 
 @pytest.mark.parametrize(("schedule", "seed"), [("eager", 0), ("random", 1), ("adversarial", 0), ("adversarial", 1)])
 @pytest.mark.parametrize("body", RIGHT.values(), ids=RIGHT)
 def test_who_is_in_step_is_not(body: str, schedule: str, seed: int) -> None:
-    assert found_in(body, schedule, seed)[1] == []
+    assert run_kernel(body, schedule, seed)[1] == []

@@ -58,16 +58,16 @@ clusterlaunchcontrol.query_cancel.get_first_ctaid::y.b32.b128 %y, %answer;"""
 def test_every_cta_is_worked_on_once(cluster: tuple[int, int], first: str, schedule: str) -> None:
     cancel = ALONE if cluster == (1, 1) else ALONE.replace(".b128", ".multicast::cluster::all.b128")
     module = parse(TEXT.format(width=12, cancel=cancel, first=first))
-    work, started = np.zeros((6, 12), "u4"), np.zeros(1, "u4")
-    sim.run(module, grid=(12, 6), block=32, cluster=cluster, args=[work, started], schedule=schedule, seed=3)
+    work, start_count = np.zeros((6, 12), "u4"), np.zeros(1, "u4")
+    sim.run(module, grid=(12, 6), block=32, cluster=cluster, args=[work, start_count], schedule=schedule, seed=3)
     assert (work == 1).all()
     size = cluster[0] * cluster[1]
-    assert size <= started[0] < 72
-    assert started[0] % size == 0
+    assert size <= start_count[0] < 72
+    assert start_count[0] % size == 0
 
 
 def test_a_small_grid_starts_whole() -> None:
     module = parse(TEXT.format(width=1, cancel=ALONE, first=SINGLE))
-    work, started = np.zeros((1, 1), "u4"), np.zeros(1, "u4")
-    sim.run(module, block=32, args=[work, started])
-    assert work[0, 0] == started[0] == 1
+    work, start_count = np.zeros((1, 1), "u4"), np.zeros(1, "u4")
+    sim.run(module, block=32, args=[work, start_count])
+    assert work[0, 0] == start_count[0] == 1

@@ -96,13 +96,13 @@ bar.warp.sync -1;
 
 
 def hang(text: str, **options: Any) -> sim.Hang:
-    found: list[sim.Hang] = []
+    hangs: list[sim.Hang] = []
     for check in ("none", "all"):
         for schedule in ("eager", "lazy", "random", "adversarial"):
-            with pytest.raises(sim.Hang) as caught:
+            with pytest.raises(sim.Hang) as excinfo:
                 run(text, schedule, check=check, **options)
-            found.append(caught.value)
-    return found[0]
+            hangs.append(excinfo.value)
+    return hangs[0]
 
 
 HELD = f"""setp.ne.u32 %p, %warp, 0;
@@ -126,22 +126,23 @@ def place(error: PtxError) -> int:
 
 
 def line(text: str, mark: str) -> int:
-    return next(at for at, row in enumerate(text.splitlines(), 1) if mark in row)
+    return next(index for index, row in enumerate(text.splitlines(), 1) if mark in row)
 
 
 def test_a_hang_says_who_wants_columns_who_holds_them_and_where_they_stand() -> None:
     text = kernel(HELD)
     error = hang(text)
-    (found,) = error.diagnostics
-    assert found.code == "PTX0990"
+    (finding,) = error.diagnostics
+    assert finding.code == "PTX0990"
     assert place(error) == line(text, "// wanted")
     assert (
-        "CTA 0 warp 1 waits for columns of tensor memory of CTA 0: no 512 consecutive columns are free" in found.message
+        "CTA 0 warp 1 waits for columns of tensor memory of CTA 0: no 512 consecutive columns are free"
+        in finding.message
     )
-    assert "0 to 255 of CTA 0 are held by CTA 0 warp 0 since `tcgen05.alloc" in found.message
-    assert f":{line(text, '// held')}:" in found.message
+    assert "0 to 255 of CTA 0 are held by CTA 0 warp 0 since `tcgen05.alloc" in finding.message
+    assert f":{line(text, '// held')}:" in finding.message
     assert "warp 2, warp 3 at `bar.sync" in str(error.report)
-    assert "tcgen05.dealloc" in str(found.help)
+    assert "tcgen05.dealloc" in str(finding.help)
     assert error.report.as_json()["guilty"] == "columns of tensor memory of CTA 0"
 
 
@@ -213,19 +214,21 @@ barrier.cluster.arrive; barrier.cluster.wait;
     for schedule, seed in ORDERS:
         out = run(text, schedule, seed, ctas=2)
         assert out[:, :64].tolist() == [[1] * 32 + [2] * 32] * 2, (schedule, seed)
-    stuck = text.replace("late:", "late: bra freed;").replace(
+    stuck_text = text.replace("late:", "late: bra freed;").replace(
         "tcgen05.dealloc.cta_group::2.sync.aligned.b32 %base, 512;\nfreed:", "freed:"
     )
-    missing = hang(stuck, ctas=2).diagnostics[0].message
+    missing = hang(stuck_text, ctas=2).diagnostics[0].message
     assert "columns of tensor memory of CTA 0 and CTA 1: no 256 consecutive columns are free" in missing
     assert "0 to 511 of CTA 1 are held by CTA 1 warp 0" in missing
     assert "of CTA 0 are held" not in missing
 
 
 def test_after_the_permit_is_given_up_an_allocation_is_an_error_though_it_could_wait() -> None:
-    given = use(512, "%t").replace(ALLOC, f"tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;\n{ALLOC}")
+    late_allocation = use(512, "%t").replace(
+        ALLOC, f"tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;\n{ALLOC}"
+    )
     with pytest.raises(PtxError, match="after relinquish_alloc_permit"):
-        run(kernel(given))
+        run(kernel(late_allocation))
     right = use(512, "%t") + "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;\n"
     right = right.replace("tcgen05.relinquish", "bar.sync 0;\ntcgen05.relinquish")
     assert run(kernel(right))[0].tolist() == list(range(128))
@@ -238,7 +241,7 @@ def test_steps_that_only_ask_again_are_not_counted() -> None:
         result = sim.run(parse(text), block=128, args=[np.zeros(128, np.uint32)], timeline=True)
         assert result.timeline is not None
         counts.add(result.stats.lane_instructions)
-        lines = {one.number: one.warps for one in result.timeline.recorded.lines}
+        lines = {line.number: line.warps for line in result.timeline.recorded.lines}
         times.add(lines[line(text, ALLOC)])
     assert len(counts) == 1
     assert times == {4}

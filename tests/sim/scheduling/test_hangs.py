@@ -62,7 +62,7 @@ class Hang:
 
     body: str
     fix: tuple[str, str]
-    what: str
+    event: str
     missing: str
     notes: tuple[str, ...] = ()
     code: str = "PTX0990"
@@ -73,9 +73,9 @@ class Hang:
 
 
 def init(count: int, *names: str) -> str:
-    """Initialise barriers, `full` if none is named."""
-    made = "".join(f"@%p0 mbarrier.init.shared::cta.b64 [{name}], {count};\n" for name in names or ("full",))
-    return f"{LEADER}{made}bar.sync 0;\n"
+    """Initialize barriers, `full` if none is named."""
+    initialization = "".join(f"@%p0 mbarrier.init.shared::cta.b64 [{name}], {count};\n" for name in names or ("full",))
+    return f"{LEADER}{initialization}bar.sync 0;\n"
 
 
 def roles(producer: str, consumer: str) -> str:
@@ -145,13 +145,13 @@ HANGS: dict[str, Hang] = {
         ("@%p1 cp", "@%p0 cp"), "mbarrier `full` of CTA 0, phase 0", "64 expected bytes not copied",
         ("complete_tx::bytes` at <ptx>:{there}:6 was never executed on it",),
     ),
-    "bytes for the neighbour": Hang(
+    "bytes for the neighbor": Hang(
         init(1, "full", "full+8") + roles(
             "@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 64;\n" + COPY.replace("[full]", "[full+8]"),
             CONSUME),
         ("64, [full+8]", "64, [full]"), "mbarrier `full` of CTA 0", "64 expected bytes not copied",
     ),
-    "expected on the neighbour": Hang(
+    "expected on the neighbor": Hang(
         init(1, "full", "full+8") + roles(
             "@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [full+8], 64;\n" + COPY, CONSUME),
         ("_, [full+8], 64", "_, [full], 64"), "mbarrier `full` of CTA 0",
@@ -365,7 +365,7 @@ def text_of(case: Hang, body: str) -> str:
     return text.replace("sm_90a", case.target).replace(".version 8.7", ".version 9.1")
 
 
-def launched(case: Hang, body: str, **options: Any) -> sim.Result:
+def launch(case: Hang, body: str, **options: Any) -> sim.Result:
     out = np.zeros(4 * case.threads, np.int32)
     options = {"check": "none", **case.launch, **options}
     return sim.run(parse(text_of(case, body)), block=case.threads, args=(out,), **options)
@@ -375,36 +375,36 @@ def launched(case: Hang, body: str, **options: Any) -> sim.Result:
 @pytest.mark.parametrize("name", HANGS)
 def test_a_hang_is_explained(name: str, schedule: str) -> None:
     case = HANGS[name]
-    with pytest.raises(PtxError) as caught:
-        launched(case, case.body, schedule=schedule)
+    with pytest.raises(PtxError) as excinfo:
+        launch(case, case.body, schedule=schedule)
     if case.code != "PTX1126":
-        assert isinstance(caught.value, sim.Hang)
-        assert json.loads(json.dumps(caught.value.report.as_json()))["nodes"] or "forever" in case.what
-    (found,) = caught.value.diagnostics
-    assert found.code == case.code, str(caught.value)
-    assert case.what in found.message
-    assert case.missing in found.message
+        assert isinstance(excinfo.value, sim.Hang)
+        assert json.loads(json.dumps(excinfo.value.report.as_json()))["nodes"] or "forever" in case.event
+    (finding,) = excinfo.value.diagnostics
+    assert finding.code == case.code, str(excinfo.value)
+    assert case.event in finding.message
+    assert case.missing in finding.message
     lines = text_of(case, case.body).splitlines()
-    assert "// here" in lines[found.line - 1], str(caught.value)
-    there = next((n for n, text in enumerate(lines, 1) if "// there" in text), 0)
-    known = f"{caught.value}\n{caught.value.report if isinstance(caught.value, sim.Hang) else ''}"
+    assert "// here" in lines[finding.line - 1], str(excinfo.value)
+    second_line = next((n for n, text in enumerate(lines, 1) if "// there" in text), 0)
+    text = f"{excinfo.value}\n{excinfo.value.report if isinstance(excinfo.value, sim.Hang) else ''}"
     for words in case.notes:
-        assert words.format(there=there) in known
+        assert words.format(there=second_line) in text
     if schedule == "eager":
-        assert_message("hangs", name, known)
-    assert len(found.details) <= 19, found.details
+        assert_message("hangs", name, text)
+    assert len(finding.details) <= 19, finding.details
 
 
 RING = HANGS["producer starts with the parity of consumers"]
 
 
 def test_a_hang_begins_with_the_circle_and_the_remedy() -> None:
-    with pytest.raises(sim.Hang) as caught:
-        launched(RING, RING.body)
-    first, *rest = str(caught.value).splitlines()
+    with pytest.raises(sim.Hang) as excinfo:
+        launch(RING, RING.body)
+    first, *tail = str(excinfo.value).splitlines()
     assert "deadlock: circular wait: mbarrier `" in first
-    (help,) = (at for at, row in enumerate(rest) if row.startswith("  help: "))
-    below = [row.split(":")[0].split(",")[0] for row in rest[help + 1 :]]
+    (help,) = (index for index, row in enumerate(tail) if row.startswith("  help: "))
+    below = [row.split(":")[0].split(",")[0] for row in tail[help + 1 :]]
     assert below == [
         "  mbarrier `empty` of CTA 0", "    waiting", "    signaled by", "  mbarrier `full` of CTA 0", "    waiting",
         "    signaled by",
@@ -422,13 +422,13 @@ def test_a_hang_begins_with_the_circle_and_the_remedy() -> None:
 )  # fmt: skip
 def test_a_circle_says_which_signal_is_behind_which_wait(name: str, remedy: str, signal: tuple[str, str]) -> None:
     case = HANGS[name]
-    with pytest.raises(sim.Hang) as caught:
-        launched(case, case.body)
-    (found,) = caught.value.diagnostics
-    assert (found.help or "").startswith(remedy)
+    with pytest.raises(sim.Hang) as excinfo:
+        launch(case, case.body)
+    (finding,) = excinfo.value.diagnostics
+    assert (finding.help or "").startswith(remedy)
     text = text_of(case, case.body)
     line = text.count("\n", 0, text.rindex(signal[0])) + 1
-    (row, *_) = (row for row in found.details if "signaled by" in row)
+    (row, *_) = (row for row in finding.details if "signaled by" in row)
     assert f"at <ptx>:{line}:" in row
     assert signal[1] in row
 
@@ -436,15 +436,15 @@ def test_a_circle_says_which_signal_is_behind_which_wait(name: str, remedy: str,
 def test_a_forgotten_init_is_one_finding() -> None:
     body = "mbarrier.arrive.shared::cta.b64 _, [full];"
     for check, code in (("all", "PTX0950"), ("mbarriers", "PTX0950"), ("races", "PTX1126"), ("none", "PTX1126")):
-        with pytest.raises(PtxError) as caught:
+        with pytest.raises(PtxError) as excinfo:
             sim.run(parse(kernel(body, module=SHARED)), args=[np.zeros(1, np.int32)], check=check)
-        assert [d.code for d in caught.value.diagnostics] == [code]
+        assert [d.code for d in excinfo.value.diagnostics] == [code]
 
 
 def test_warps_that_cannot_reach_a_barrier_are_not_named_at_it() -> None:
-    with pytest.raises(sim.Hang) as caught:
-        launched(HANGS["missing arrive"], HANGS["missing arrive"].body)
-    node = caught.value.report.guilty
+    with pytest.raises(sim.Hang) as excinfo:
+        launch(HANGS["missing arrive"], HANGS["missing arrive"].body)
+    node = excinfo.value.report.guilty
     assert node is not None
     assert node.what == "mbarrier `full` of CTA 0, phase 0"
     assert node.could == []
@@ -455,9 +455,9 @@ def test_a_count_of_init_that_is_too_low_is_what_the_error_names(schedule: str) 
     arrives = "setp.lt.u32 %p3, %t, 2;\n@%p3 mbarrier.arrive.shared::cta.b64 _, [full];\n"
     waits = "again: mbarrier.try_wait.parity.shared::cta.b64 %p2, [full], 0; // here\n@!%p2 bra again;\n"
     text = kernel(init(1) + roles(arrives, "nanosleep.u32 9;\nbar.sync 1, 32;\n" + waits), module=SHARED)
-    with pytest.raises(sim.Hang) as caught:
+    with pytest.raises(sim.Hang) as excinfo:
         sim.run(parse(text), block=64, args=[np.zeros(64, np.int32)], schedule=schedule)
-    first = caught.value.diagnostics[0]
+    first = excinfo.value.diagnostics[0]
     assert first.code == "PTX0990"
     assert "`mbarrier.init.shared::cta.b64` at" in first.notes[0]
     assert "correct the count of `mbarrier.init`" in str(first.help)
@@ -470,13 +470,13 @@ bar.sync 0;
 wait: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r1+520], 0;
 @!%p2 bra wait;"""
     text = kernel("setp.eq.u32 %p0, %t, 0;\n" + body, module=".extern .shared .align 128 .b8 smem[];")
-    said: list[str] = []
+    messages: list[str] = []
     for parts in (None, {"tile": 0, "full": 512}):
-        with pytest.raises(PtxError) as caught:
+        with pytest.raises(PtxError) as excinfo:
             sim.run(parse(text), block=32, args=(np.zeros(32, np.int32),), shared=1024, check="none", parts=parts)
-        said.append(caught.value.diagnostics[0].message)
-    assert "mbarrier `smem`+520 of CTA 0" in said[0]
-    assert "mbarrier `full`+8 of CTA 0" in said[1]
+        messages.append(excinfo.value.diagnostics[0].message)
+    assert "mbarrier `smem`+520 of CTA 0" in messages[0]
+    assert "mbarrier `full`+8 of CTA 0" in messages[1]
 
 
 def test_an_mbarrier_below_every_name_has_its_address() -> None:
@@ -493,26 +493,26 @@ mbarrier.arrive.shared::cta.b64 _, [full];
 wait: mbarrier.try_wait.parity.shared::cta.b64 %p2, [full], 0;
 @!%p2 bra wait;"""
     text = kernel("setp.eq.u32 %p0, %t, 0;\n" + body, module=".shared .align 8 .b64 full;")
-    with pytest.raises(sim.Hang) as caught:
+    with pytest.raises(sim.Hang) as excinfo:
         sim.run(parse(text), block=32, args=(np.zeros(32, np.int32),))
-    codes = [found.code for found in caught.value.diagnostics]
+    codes = [finding.code for finding in excinfo.value.diagnostics]
     assert codes[0] == "PTX0990"
     assert set(codes[1:]) == {"PTX0957"}
-    assert "arrive on `full` of CTA 0" in caught.value.diagnostics[1].message
+    assert "arrive on `full` of CTA 0" in excinfo.value.diagnostics[1].message
 
 
 def test_a_kernel_in_python_names_its_barriers_and_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     gemm = example("hopper_gemm")
     monkeypatch.setattr(gemm, "STAGE_BYTES", gemm.STAGE_BYTES + 16)
     a = np.zeros((256, 128), ml_dtypes.bfloat16)
-    with pytest.raises(PtxError) as caught:
+    with pytest.raises(PtxError) as excinfo:
         gemm.make().simulate(a, a, check="none")
-    (found,) = caught.value.diagnostics
-    assert found.code == "PTX0990"
-    assert "mbarrier `full` of CTA 0, phase 0: 16 expected bytes not copied" in found.message
-    assert found.origin is not None
-    assert str(found.origin.file).endswith("hopper_gemm.py")
-    assert "ptx.mbarrier.wait(full[" in Path(str(found.origin.file)).read_text().splitlines()[found.line - 1]
+    (finding,) = excinfo.value.diagnostics
+    assert finding.code == "PTX0990"
+    assert "mbarrier `full` of CTA 0, phase 0: 16 expected bytes not copied" in finding.message
+    assert finding.origin is not None
+    assert str(finding.origin.file).endswith("hopper_gemm.py")
+    assert "ptx.mbarrier.wait(full[" in Path(str(finding.origin.file)).read_text().splitlines()[finding.line - 1]
 
 
 @pytest.mark.parametrize("name", HANGS)
@@ -521,7 +521,7 @@ def test_without_the_bug_it_runs(name: str) -> None:
     wrong, right = case.fix
     assert wrong in case.body
     for seed in range(3):
-        launched(case, case.body.replace(wrong, right, 1), schedule="random" if seed else "eager", seed=seed)
+        launch(case, case.body.replace(wrong, right, 1), schedule="random" if seed else "eager", seed=seed)
 
 
 ENDLESS = {
@@ -552,10 +552,10 @@ def _loop(body: str) -> str:
 @pytest.mark.parametrize("body", ENDLESS.values(), ids=ENDLESS)
 def test_a_loop_whose_guarded_exit_never_fires_makes_no_progress(body: str) -> None:
     for schedule, seed in EVERY:
-        with pytest.raises(PtxError) as caught:
+        with pytest.raises(PtxError) as excinfo:
             sim.run(parse(_loop(body)), block=32, args=[np.zeros(64, "u4")], schedule=schedule, seed=seed,
                     max_steps=400_000, check="hangs")  # fmt: skip
-        assert [one.code for one in caught.value.diagnostics] == ["PTX0991"], (schedule, seed)
+        assert [finding.code for finding in excinfo.value.diagnostics] == ["PTX0991"], (schedule, seed)
 
 
 @pytest.mark.parametrize("body", ENDING.values(), ids=ENDING)

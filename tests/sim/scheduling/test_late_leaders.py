@@ -52,11 +52,11 @@ def run(body: str, leader: int, schedule: str, seed: int, check: str = "all") ->
     out = np.zeros(160, np.uint32)
     text = kernel(body.replace("PRODUCT", PRODUCT).replace("LEADER", str(leader)), module=MEMORY)
     try:
-        made = sim.run(parse(text), "k", block=160, args=[out], schedule=schedule, seed=seed, check=check,
+        result = sim.run(parse(text), "k", block=160, args=[out], schedule=schedule, seed=seed, check=check,
                        on_hazard="report")  # fmt: skip
     except PtxError as error:
-        return [], {found.code for found in error.diagnostics}
-    return out[:128].tolist(), {finding.rule.code for finding in made.hazards}
+        return [], {finding.code for finding in error.diagnostics}
+    return out[:128].tolist(), {finding.rule.code for finding in result.hazards}
 
 
 def late(place: str, test: str = "try_wait", body: str = BODY) -> str:
@@ -74,10 +74,10 @@ def test_a_late_lane_changes_nothing(place: str, schedule: str, seed: int) -> No
 @pytest.mark.parametrize("place", PLACES)
 def test_what_is_missing_is_found_all_the_same(place: str, schedule: str, seed: int) -> None:
     body = late(place)
-    for gone, code in (("wgmma.wait_group.sync.aligned 0;", "PTX0933"), ("wgmma.fence.sync.aligned;", "PTX0934")):
-        assert code in run(body.replace(gone, ""), 0, schedule, seed)[1], gone
-    once = body.replace("wgmma.commit_group.sync.aligned;\n//", "//", 1) if place != "wait" else body
-    assert ("PTX0933" in run(once.replace("aligned 0;", "aligned 1;"), 0, schedule, seed)[1]) is True
+    for removal, code in (("wgmma.wait_group.sync.aligned 0;", "PTX0933"), ("wgmma.fence.sync.aligned;", "PTX0934")):
+        assert code in run(body.replace(removal, ""), 0, schedule, seed)[1], removal
+    single = body.replace("wgmma.commit_group.sync.aligned;\n//", "//", 1) if place != "wait" else body
+    assert ("PTX0933" in run(single.replace("aligned 0;", "aligned 1;"), 0, schedule, seed)[1]) is True
 
 
 @pytest.mark.parametrize(("schedule", "seed"), ORDERS)

@@ -47,8 +47,8 @@ end:""",
     ],
 )
 def test_an_acquire_that_need_not_see_the_release_is_a_race_in_some_order(body: str) -> None:
-    found = by_schedule(kernel(HEAD + body, module=SPACE), block=32)
-    assert sum(any(one.rule.code == "PTX0902" for one in some) for some in found.values()) >= 2
+    by_order = by_schedule(kernel(HEAD + body, module=SPACE), block=32)
+    assert sum(any(finding.rule.code == "PTX0902" for finding in findings) for findings in by_order.values()) >= 2
 
 
 def test_lanes_of_a_warp_that_do_not_run_in_lockstep_go_their_own_ways() -> None:

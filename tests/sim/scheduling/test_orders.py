@@ -16,7 +16,7 @@ from pyptx.parser import parse
 from pyptx.sim.base.lanes import Shape
 from pyptx.sim.scheduling.orders import make_order
 from pyptx.tensormap import ElementType, Swizzle, TensorMap
-from tests.examples.test_kernels import RUNS, Run, launched
+from tests.examples.test_kernels import RUNS, Run, simulate_run
 from tests.sim.kernels import kernel
 from tests.sim.test_corpus import _CASES  # pyright: ignore[reportPrivateUsage]
 from tools import sim_corpus
@@ -27,7 +27,7 @@ GEMM = parse((Path(__file__).parents[3] / "examples" / "hopper_gemm.ptx").read_t
 
 
 def product(schedule: str, seed: int, size: int = 256, **options: Any) -> tuple[np.ndarray[Any, Any], sim.Result]:
-    """Multiply with the warp-specialised kernel: a producer, two consumers, a ring of slots filled by TMA."""
+    """Multiply with the warp-specialized kernel: a producer, two consumers, a ring of slots filled by TMA."""
     random = np.random.default_rng(1)
     a, b = (random.standard_normal((size, size)).astype(ml_dtypes.bfloat16) for _ in range(2))
     tiles = TensorMap(ElementType.BF16, 0, (size, size), (2 * size,), (64, 128), swizzle=Swizzle.B128)
@@ -39,16 +39,16 @@ def product(schedule: str, seed: int, size: int = 256, **options: Any) -> tuple[
     return d, result
 
 
-def test_a_warp_specialised_kernel_computes_the_same_in_every_order() -> None:
-    found = {product(*order)[0].tobytes() for order in ORDERS}
-    assert len(found) == 1
+def test_a_warp_specialized_kernel_computes_the_same_in_every_order() -> None:
+    outputs = {product(*order)[0].tobytes() for order in ORDERS}
+    assert len(outputs) == 1
 
 
 @pytest.mark.parametrize("schedule", ["random", "adversarial"])
 def test_the_same_seed_is_the_same_run(schedule: str) -> None:
-    first, again, other = (product(schedule, seed)[1].stats for seed in (3, 3, 4))
-    assert first == again
-    assert first.instructions != other.instructions
+    first, repetition, variation = (product(schedule, seed)[1].stats for seed in (3, 3, 4))
+    assert first == repetition
+    assert first.instructions != variation.instructions
 
 
 @pytest.mark.parametrize("case", _CASES[::45], ids=lambda case: f"{case[0]}-{case[2].path}-{case[3].name[:40]}")
@@ -58,8 +58,8 @@ def test_kernels_of_the_corpus_equal_their_references_in_every_order(
     run = sim.run
     for schedule, seed in SEEDS:
         monkeypatch.setattr(sim, "run", partial(run, schedule=schedule, seed=seed))
-        found = sim_corpus.outcome(*case)
-        assert found.verdict in ("pass", "unsupported"), f"{schedule} {seed}: {found.why}"
+        result = sim_corpus.outcome(*case)
+        assert result.verdict in ("pass", "unsupported"), f"{schedule} {seed}: {result.why}"
 
 
 EXAMPLES = list({run.name: run for run in reversed(RUNS)}.values())
@@ -68,16 +68,16 @@ EXAMPLES = list({run.name: run for run in reversed(RUNS)}.values())
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
 def test_example_kernels_compute_the_same_bits_in_every_order(example: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    run, found = sim.run, set[bytes]()
+    run, outputs = sim.run, set[bytes]()
     for schedule, seed in [("eager", 0), *SEEDS[:10]]:
         monkeypatch.setattr(sim, "run", partial(run, seed=seed, check="all" if seed < 2 else "none"))
-        got, wanted = launched(example, schedule)
-        np.testing.assert_allclose(got.astype(np.float64), wanted.astype(np.float64), example.rtol, example.atol)
-        found.add(got.tobytes())
-    assert len(found) == 1
+        got, expected = simulate_run(example, schedule)
+        np.testing.assert_allclose(got.astype(np.float64), expected.astype(np.float64), example.rtol, example.atol)
+        outputs.add(got.tobytes())
+    assert len(outputs) == 1
 
 
-NEIGHBOUR = """mov.u32 %r1, cells;
+NEIGHBOR = """mov.u32 %r1, cells;
 shl.b32 %r2, %t, 2;
 add.u32 %r2, %r1, %r2;
 st.shared.u32 [%r2], %t;
@@ -89,19 +89,19 @@ ld.shared.u32 %r0, [%r3];
 st.global.u32 [%o], %r0;"""
 
 
-def exchanged(barrier: str, schedule: str, seed: int) -> list[int]:
+def exchange_values(barrier: str, schedule: str, seed: int) -> list[int]:
     out = np.zeros(64, np.int32)
-    text = kernel(NEIGHBOUR.format(barrier=barrier), module=".shared .u32 cells[64];")
+    text = kernel(NEIGHBOR.format(barrier=barrier), module=".shared .u32 cells[64];")
     sim.run(parse(text), block=64, args=(out,), schedule=schedule, seed=seed, check="none")
     return out.tolist()
 
 
 def test_a_missing_barrier_shows_in_the_results_of_some_orders() -> None:
     right = [thread ^ 32 for thread in range(64)]
-    assert all(exchanged("bar.sync 0;", *order) == right for order in ORDERS)
-    assert exchanged("", "eager", 0) == right
-    assert any(exchanged("", "random", seed) != right for seed in range(5))
-    assert any(exchanged("", "adversarial", seed) != right for seed in range(9))
+    assert all(exchange_values("bar.sync 0;", *order) == right for order in ORDERS)
+    assert exchange_values("", "eager", 0) == right
+    assert any(exchange_values("", "random", seed) != right for seed in range(5))
+    assert any(exchange_values("", "adversarial", seed) != right for seed in range(9))
 
 
 def test_a_wait_whose_answer_nobody_looks_at_shows_in_the_random_schedule() -> None:
@@ -138,21 +138,21 @@ st.global.u32 [%o], %r0;
 cp.async.wait_all;""",
         module=".shared .align 16 .u32 cells[64];", params=".param .u64 out, .param .u64 source",
     )  # fmt: skip
-    seen: set[int] = set()
+    values: set[int] = set()
     for seed in range(12):
         out = np.zeros(1, np.int32)
         sim.run(parse(text), args=(out, np.full(4, 7, np.int32)), schedule="random", seed=seed, check="none")
-        seen.add(int(out[0]))
-    assert seen == {0, 7}
+        values.add(int(out[0]))
+    assert values == {0, 7}
 
 
 def test_an_error_names_the_schedule_and_the_seed_that_repeat_it() -> None:
     text = kernel("setp.eq.u32 %p0, %t, 5;\n@%p0 trap;")
     with pytest.raises(PtxError, match=r"schedule='random', seed=11 repeats this run"):
         sim.run(parse(text), block=32, args=(np.zeros(32, np.int32),), schedule="random", seed=11)
-    with pytest.raises(PtxError) as caught:
+    with pytest.raises(PtxError) as excinfo:
         sim.run(parse(text), block=32, args=(np.zeros(32, np.int32),))
-    assert "repeats" not in str(caught.value)
+    assert "repeats" not in str(excinfo.value)
 
 
 def test_an_unknown_schedule_is_an_error_that_lists_them() -> None:
@@ -162,9 +162,9 @@ def test_an_unknown_schedule_is_an_error_that_lists_them() -> None:
 
 def test_adversarial_seeds_are_different_orders() -> None:
     shape = Shape((384, 1, 1), 4)
-    made = [order for seed in range(9) if (order := make_order("adversarial", seed, 0, shape)) is not None]
-    assert len({order.name for order in made}) == 9
-    assert len({(order.ranks.tobytes(), order.down) for order in made}) == 9
+    orders = [order for seed in range(9) if (order := make_order("adversarial", seed, 0, shape)) is not None]
+    assert len({order.name for order in orders}) == 9
+    assert len({(order.ranks.tobytes(), order.down) for order in orders}) == 9
 
 
 def test_spinning_on_a_flag_ends_in_every_order() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from pyptx import sim
 from pyptx.parser import parse
-from tests.sim.kernels import kernel, reported
+from tests.sim.kernels import assert_reported, kernel
 
 Array = np.ndarray[Any, Any]
 LANES = 64
@@ -194,7 +194,7 @@ def test_an_exchange_of_128_bits_names_the_thread_that_is_out_of_bounds() -> Non
     body = """add.u32 %r1, %t, 1; mul.wide.u32 %rd1, %r1, 16; ld.param.u64 %rd2, [out]; add.u64 %rd1, %rd1, %rd2;
 .reg .b128 %q; mov.b128 %q, {%rd1, %rd2}; setp.gt.u32 %p0, %t, 2;
 @%p0 atom.global.exch.b128 %q, [%rd1], %q;"""
-    error = reported(kernel(body), "PTX1110", block=32, args=[np.zeros(32, np.uint32)])
+    error = assert_reported(kernel(body), "PTX1110", block=32, args=[np.zeros(32, np.uint32)])
     [found] = error.diagnostics
     assert found.notes == ("in `k`, CTA 0, thread (7, 0, 0), one of 1 here",)
     assert found.message.startswith("`atom.global.exch.b128` accesses 16 bytes at 0x")

@@ -54,25 +54,25 @@ def test_a_wrong_result_is_seen() -> None:
     case = next(case for case in forms.cases(["integer"]) if case.text.startswith("add.s32 "))
     ((_, operands, results),) = simulated.run([case], 0)
     assert not isinstance(results, Exception)
-    wanted = reference(case, operands)
-    assert compare(case, operands, results, wanted).differing == 0
+    expected = reference(case, operands)
+    assert compare(case, operands, results, expected).differing == 0
     results[0, 7, 0] ^= 1
-    found = compare(case, operands, results, wanted)
-    assert found.differing == 1
-    assert hex(int(operands[0, 7, 0])) in found.example
+    agreement = compare(case, operands, results, expected)
+    assert agreement.differing == 1
+    assert hex(int(operands[0, 7, 0])) in agreement.example
 
 
 def test_a_failure_is_seen() -> None:
     case = next(case for case in forms.cases(["integer"]) if case.text.startswith("add.s32 "))
-    found = compare(case, simulated.draw_operands(case, 0), KeyError("a table"), None)
-    assert found.differing == found.tuples
-    assert "KeyError" in found.example
+    output = compare(case, simulated.draw_operands(case, 0), KeyError("a table"), None)
+    assert output.differing == output.tuples
+    assert "KeyError" in output.example
 
 
 def test_every_reference_is_of_a_form_and_every_form_has_one() -> None:
-    tried = [*forms.cases(), *memory_cases()]
-    assert {opcode for family in (*FAMILIES, WARPS) for opcode in family} <= {case.opcode for case in tried}
-    assert [case.text for case in tried if not has_reference(case)] == []
+    all_cases = [*forms.cases(), *memory_cases()]
+    assert {opcode for family in (*FAMILIES, WARPS) for opcode in family} <= {case.opcode for case in all_cases}
+    assert [case.text for case in all_cases if not has_reference(case)] == []
 
 
 def test_a_result_beyond_the_bound_is_seen() -> None:
@@ -93,16 +93,16 @@ def test_an_element_of_a_product_is_seen() -> None:
     case = next(case for case in forms.cases(["mma"]) if "m16n8k16.row.col.f32.f16.f16.f32" in case.text)
     ((_, operands, results),) = simulated.run([case], 0)
     assert not isinstance(results, Exception)
-    wanted = reference(case, operands)
-    assert wanted is not None
-    assert compare(case, operands, results, wanted).differing == 0
-    number = next(n for n, bits in enumerate(wanted[2, :, 0].tolist()) if 0 < bits < 0x7F000000)
+    expected = reference(case, operands)
+    assert expected is not None
+    assert compare(case, operands, results, expected).differing == 0
+    number = next(n for n, bits in enumerate(expected[2, :, 0].tolist()) if 0 < bits < 0x7F000000)
     results[2, number, 0] += 1
-    assert compare(case, operands, results, wanted).differing == 1
+    assert compare(case, operands, results, expected).differing == 1
 
 
 def test_a_python_without_packages_is_told_which() -> None:
     command = [sys.executable, "-S", "-m", "tools.conformance.needs"]
-    done = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert "pip install numpy" in done.stderr
+    process = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True, check=False)
+    assert process.returncode == 1
+    assert "pip install numpy" in process.stderr

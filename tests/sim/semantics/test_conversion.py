@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.sim.exact import BF16, F16, F32, as_float, rounded
+from tests.sim.exact import BF16, F16, F32, as_float, round_to_precision
 from tests.sim.lanes import Array, compute, floats, integers
 
 ROUND = {"rni": round, "rzi": math.trunc, "rmi": math.floor, "rpi": math.ceil}
@@ -20,7 +20,7 @@ ROUND = {"rni": round, "rzi": math.trunc, "rmi": math.floor, "rpi": math.ceil}
 @pytest.mark.parametrize(("kind", "limits"), [("f16", F16), ("bf16", BF16)])
 def test_f32_to_halves(kind: str, limits: tuple[int, int, float], mode: str) -> None:
     a = _spread(kind)
-    got = _decoded(compute(f"cvt.{mode}.{kind}.f32 %d, %a;", {"a": a}, {"d": np.uint16})["d"], kind)
+    got = _decode_bits(compute(f"cvt.{mode}.{kind}.f32 %d, %a;", {"a": a}, {"d": np.uint16})["d"], kind)
     for x, y in zip(a.tolist(), got.tolist(), strict=True):
         if math.isfinite(x) and x:
             assert y == as_float(Fraction(x), *limits, mode), x
@@ -29,14 +29,14 @@ def test_f32_to_halves(kind: str, limits: tuple[int, int, float], mode: str) -> 
 def _spread(kind: str) -> Array:
     rng = np.random.default_rng(7)
     low, high = (-30, 18) if kind == "f16" else (-140, 127)
-    mixed = rng.standard_normal(2000) * np.exp2(rng.integers(low, high, 2000).astype(np.float64))
+    spread = rng.standard_normal(2000) * np.exp2(rng.integers(low, high, 2000).astype(np.float64))
     with np.errstate(all="ignore"):
-        values = mixed.astype(np.float32)
+        values = spread.astype(np.float32)
     ties = ((rng.integers(0, 4096, 500) * 2 + 1) / 4096).astype(np.float32)
     return np.concatenate([values, ties, floats(np.float32, 200)])
 
 
-def _decoded(bits: Array, kind: str) -> Array:
+def _decode_bits(bits: Array, kind: str) -> Array:
     if kind == "f16":
         return bits.view(np.float16).astype(np.float64)
     with np.errstate(invalid="ignore"):
@@ -65,7 +65,7 @@ def test_integers_to_f32(source: str, mode: str) -> None:
     dtype: Any = {"s64": np.int64, "u64": np.uint64, "s32": np.int32}[source]
     a = integers(dtype)
     got = compute(f"cvt.{mode}.f32.{source} %d, %a;", {"a": a}, {"d": np.float32})["d"]
-    want = [float(rounded(Fraction(x), *F32[:2], mode)) for x in a.tolist()]
+    want = [float(round_to_precision(Fraction(x), *F32[:2], mode)) for x in a.tolist()]
     assert got.tolist() == want
 
 
@@ -147,8 +147,8 @@ def test_scaled_fixed_point() -> None:
     got = compute(code, {"a": a, "b": b, "c": scale}, {"d": np.uint16}, version="9.1", target="sm_100a")["d"]
     for values, shift in ((a, 8), (b, 0)):
         factors = 2.0 ** ((scale >> shift & 255).astype(np.float64) - 127)
-        wanted = np.clip(np.rint(values / factors * 64), -128, 127).astype(np.int8)
-        np.testing.assert_array_equal((got >> shift).astype(np.uint8).view(np.int8), wanted)
+        expected = np.clip(np.rint(values / factors * 64), -128, 127).astype(np.int8)
+        np.testing.assert_array_equal((got >> shift).astype(np.uint8).view(np.int8), expected)
 
 
 @pytest.mark.parametrize(("rbits", "expected"), [(0, 0x2222), (0x00FF00FF, 0x2233), (0xFF00FF00, 0x3322), (-1, 0x3333)])

@@ -24,9 +24,11 @@ QUOTIENT: Exact = lambda a, b: a / b  # noqa: E731
 FUSED: Exact = lambda a, b, c: a * b + c  # noqa: E731
 
 
-def _same(got: Array, want: list[float | None]) -> None:
+def _assert_same(got: Array, want: list[float | None]) -> None:
     """Compare the lanes that have a reference."""
-    wrong = [(at, x, y) for at, (x, y) in enumerate(zip(got.tolist(), want, strict=True)) if y is not None and x != y]
+    wrong = [
+        (index, x, y) for index, (x, y) in enumerate(zip(got.tolist(), want, strict=True)) if y is not None and x != y
+    ]
     assert not wrong, wrong[:3]
 
 
@@ -52,7 +54,7 @@ def test_rounding(op: str, exact: Exact, kind: str, mode: str) -> None:
         value = exact(*map(Fraction, row)) if usable else Fraction(0)
         want.append(as_float(value, *limits, mode) if usable and value != 0 else None)
     assert sum(w is not None for w in want) > 700
-    _same(got, want)
+    _assert_same(got, want)
 
 
 @pytest.mark.parametrize("mode", ["rn", "rz", "rm", "rp"])
@@ -71,9 +73,9 @@ def test_square_roots(kind: str, mode: str) -> None:
 
 def test_ftz_and_sat() -> None:
     tiny = np.array([1e-40, -1e-40, 2e-38, 1.5, -2.0, np.nan], np.float32)
-    other = np.array([1.0, 1.0, 0.25, 1.0, 1.0, 1.0], np.float32)
+    factor = np.array([1.0, 1.0, 0.25, 1.0, 1.0, 1.0], np.float32)
     code = "mul.ftz.f32 %d, %a, %b;\nmul.sat.f32 %e, %a, %b;\nmul.f32 %f, %a, %b;"
-    got = compute(code, {"a": tiny, "b": other}, dict.fromkeys("def", np.float32))
+    got = compute(code, {"a": tiny, "b": factor}, dict.fromkeys("def", np.float32))
     assert got["d"].tolist()[:5] == [0.0, 0.0, 0.0, 1.5, -2.0]
     assert np.signbit(got["d"][1])
     assert got["e"].tolist() == [tiny[0].item(), 0.0, np.float32(5e-39).item(), 1.0, 0.0, 0.0]
@@ -122,18 +124,18 @@ def test_halves(op: str, exact: Exact, kind: str, limits: tuple[int, int, float]
     names = "abc"[: 3 if op == "fma.rn" else 2]
     bits = {n: rng.integers(0, 1 << 16, 1500, np.uint16) for n in names}
     got = compute(f"{op}.{kind} %d, {', '.join('%' + n for n in names)};", bits, {"d": np.uint16})["d"]
-    values = [_decoded(v, kind).tolist() for v in bits.values()]
-    made = _decoded(got, kind).tolist()
-    checked = 0
-    for at, row in enumerate(zip(*values, strict=True)):
+    values = [_decode_bits(v, kind).tolist() for v in bits.values()]
+    decoded_values = _decode_bits(got, kind).tolist()
+    count = 0
+    for index, row in enumerate(zip(*values, strict=True)):
         if all(map(math.isfinite, row)):
             value = exact(*map(Fraction, row))
-            assert made[at] == as_float(value, *limits, "rn") if value else made[at] == 0, row
-            checked += 1
-    assert checked > 1000
+            assert decoded_values[index] == as_float(value, *limits, "rn") if value else decoded_values[index] == 0, row
+            count += 1
+    assert count > 1000
 
 
-def _decoded(bits: Array, kind: str) -> Array:
+def _decode_bits(bits: Array, kind: str) -> Array:
     if kind == "f16":
         return bits.view(np.float16).astype(np.float64)
     with np.errstate(invalid="ignore"):

@@ -14,8 +14,8 @@ from tools.conformance.folding_sass import Store, execute, instruction
 
 def test_a_sample_is_what_ptxas_computes(seed: int, capsys: pytest.CaptureFixture[str]) -> None:
     section = folding.SECTIONS[seed % len(folding.SECTIONS)]
-    asked = ["--section", section, "--sample", "30", "--tuples", "8", "--seed", str(seed)]
-    assert folding.main(asked) == 0, capsys.readouterr().out
+    arguments = ["--section", section, "--sample", "30", "--tuples", "8", "--seed", str(seed)]
+    assert folding.main(arguments) == 0, capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -23,42 +23,42 @@ def test_a_sample_is_what_ptxas_computes(seed: int, capsys: pytest.CaptureFixtur
     [("integer", ["brev", "bfind", "bfe"]), ("logic", ["lop3", "shf"]), ("video", ["vabsdiff2"])],
 )
 def test_every_form_of_an_opcode_has_an_answer(section: str, opcodes: list[str]) -> None:
-    chosen = folding.select_cases([section], opcodes)
-    found = list(folding.examine([pairs[0][1] for pairs in chosen.values()], 4, Counter()))
-    assert {one.case.text for one in found if one.fold_count + one.lowering_count > 0} == set(chosen)
-    assert sum(one.agreement.differing for one in found) == 0
+    selection = folding.select_cases([section], opcodes)
+    foldings = list(folding.examine([pairs[0][1] for pairs in selection.values()], 4, Counter()))
+    assert {item.case.text for item in foldings if item.fold_count + item.lowering_count > 0} == set(selection)
+    assert sum(item.agreement.differing for item in foldings) == 0
 
 
 def test_a_wrong_result_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     true = folding.simulate
 
-    def wrong(*given: Any) -> Any:
-        made = true(*given)
-        made[0, 3, 0] ^= 1
-        return made
+    def wrong(*arguments: Any) -> Any:
+        words = true(*arguments)
+        words[0, 3, 0] ^= 1
+        return words
 
     monkeypatch.setattr(folding, "simulate", wrong)
     ((_, case),) = folding.select_cases(["integer"], ["popc"])["popc.b32 q_b32_0, q_b32_1;"][:1]
-    (found,) = folding.examine([case], 8, Counter())
-    assert (found.fold_count, found.agreement.differing) == (8, 1)
+    (finding,) = folding.examine([case], 8, Counter())
+    assert (finding.fold_count, finding.agreement.differing) == (8, 1)
 
 
 def test_only_a_tie_excuses_a_sum() -> None:
     (text,) = (text for text in folding.select_cases(["floating_point"], ["sub"]) if text.startswith("sub.f32 "))
     ((_, case), *_) = folding.select_cases(["floating_point"], ["sub"])[text]
-    even, odd = 0x41116788, 0x41116787
-    assert folding.excuse(case, [0xC0D8879F, 0xC17DAB57], even, odd) == "ptxas folds a tie to odd"
-    assert folding.excuse(case, [0xC0D8879F, 0xC17DAB57], even, odd - 1) == ""
-    assert folding.excuse(case, [0xC0D8879E, 0xC17DAB57], even, odd) == ""
-    assert folding.excuse(case, [0x7F800000, 0xC17DAB57], even, odd) == ""
+    even_code, odd = 0x41116788, 0x41116787
+    assert folding.excuse(case, [0xC0D8879F, 0xC17DAB57], even_code, odd) == "ptxas folds a tie to odd"
+    assert folding.excuse(case, [0xC0D8879F, 0xC17DAB57], even_code, odd - 1) == ""
+    assert folding.excuse(case, [0xC0D8879E, 0xC17DAB57], even_code, odd) == ""
+    assert folding.excuse(case, [0x7F800000, 0xC17DAB57], even_code, odd) == ""
 
 
 def _run(text: str, immediate: int = 0, **state: int) -> dict[str, Known]:
-    known = {name: Known(bits, True) for name, bits in state.items()}
-    one = instruction(f"        /*0000*/                   {text} ;", bytes(4) + immediate.to_bytes(4, "little"))
-    assert one is not None
-    assert execute(one, known)
-    return known
+    words = {name: Known(bits, True) for name, bits in state.items()}
+    step = instruction(f"        /*0000*/                   {text} ;", bytes(4) + immediate.to_bytes(4, "little"))
+    assert step is not None
+    assert execute(step, words)
+    return words
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def _run(text: str, immediate: int = 0, **state: int) -> dict[str, Known]:
     ],
 )
 def test_moves_are_folded(text: str, immediate: int, value: int) -> None:
-    known = _run(text, immediate, R2=0xAAAABBBB, R3=0xCCCCDDDD)
-    assert (known.get("R0") or known["UR0"]) == Known(value, True)
+    words = _run(text, immediate, R2=0xAAAABBBB, R3=0xCCCCDDDD)
+    assert (words.get("R0") or words["UR0"]) == Known(value, True)
 
 
 @pytest.mark.parametrize(
@@ -99,23 +99,23 @@ def test_moves_are_folded(text: str, immediate: int, value: int) -> None:
     ],
 )
 def test_what_integer_instructions_compute(text: str, registers: dict[str, int], predicates: dict[str, int]) -> None:
-    known = _run(text, R2=5, R3=7, R4=0xFFFFFFFF, P1=1)
-    assert {name: known[name] for name in (*registers, *predicates)} == {
+    words = _run(text, R2=5, R3=7, R4=0xFFFFFFFF, P1=1)
+    assert {name: words[name] for name in (*registers, *predicates)} == {
         name: Known(bits, False) for name, bits in (registers | predicates).items()
     }
 
 
 def test_a_half_is_known_where_the_other_is_not() -> None:
-    known = _run("PRMT R0, R2, 0x7610, R0", R2=0xAAAABBBB)
-    assert known["R0"] == Known(0xBBBB, True, 0xFFFF)
-    assert Store(0, 2, (known["R0"],)).value() == Known(0xBBBB, True)
-    assert Store(0, 4, (known["R0"],)).value() is None
+    words = _run("PRMT R0, R2, 0x7610, R0", R2=0xAAAABBBB)
+    assert words["R0"] == Known(0xBBBB, True, 0xFFFF)
+    assert Store(0, 2, (words["R0"],)).value() == Known(0xBBBB, True)
+    assert Store(0, 4, (words["R0"],)).value() is None
 
 
 def test_what_depends_on_the_unknown_has_no_value() -> None:
-    known = {"R0": Known(1, True), "R1": Known(1, True), "R4": Known(1, True)}
+    words = {"R0": Known(1, True), "R1": Known(1, True), "R4": Known(1, True)}
     for text in ("LDC.64 R0, c[0x0][0x210]", "VABSDIFF R4, R2, R3, RZ"):
-        one = instruction(f"        /*0000*/                   {text} ;")
-        assert one is not None
-        execute(one, known)
-    assert known == {}
+        step = instruction(f"        /*0000*/                   {text} ;")
+        assert step is not None
+        execute(step, words)
+    assert words == {}

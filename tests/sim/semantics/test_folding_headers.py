@@ -14,12 +14,12 @@ from tools.conformance.forms import Case
 
 @cache
 def _cases() -> dict[str, Case]:
-    chosen = select_cases(["half_precision", "conversion"])
-    return {text.split(" ")[0]: pairs[-1][1] for text, pairs in chosen.items() if pairs}
+    selection = select_cases(["half_precision", "conversion"])
+    return {text.split(" ")[0]: pairs[-1][1] for text, pairs in selection.items() if pairs}
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "expected"),
     [
         ("cvt.rm.f16.f32", Plan("h(__float2half_rd(F(a)))", 32, 16, 1)),
         ("cvt.rn.satfinite.e2m1x2.f32", Plan("__nv_cvt_float_to_fp4(F(a), __NV_E2M1, cudaRoundNearest)", 32, 4, 2)),
@@ -30,14 +30,14 @@ def _cases() -> dict[str, Case]:
         ("cvt.rz.satfinite.e4m3x2.f32", None),
     ],
 )
-def test_calls(text: str, wanted: Plan | None) -> None:
-    assert plan(_cases()[text]) == wanted
+def test_calls(text: str, expected: Plan | None) -> None:
+    assert plan(_cases()[text]) == expected
 
 
 def test_lanes_come_apart_the_lowest_first() -> None:
     case = _cases()["cvt.rn.f16x2.f32"]
-    one = plan(case)
-    assert one is not None
+    host_plan = plan(case)
+    assert host_plan is not None
     operands = np.zeros((2, 1, 2), np.uint64)
     operands[:, 0, 0] = 0x11111111, 0x22222222
-    assert [int(first[0]) for first, _ in lanes(case, one, operands)] == [0x22222222, 0x11111111]
+    assert [int(first[0]) for first, _ in lanes(case, host_plan, operands)] == [0x22222222, 0x11111111]

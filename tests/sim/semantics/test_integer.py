@@ -21,7 +21,7 @@ def _dtype(kind: str) -> np.dtype[Any]:
     return np.dtype(f"{'i' if kind[0] == 's' else 'u'}{int(kind[1:]) // 8}")
 
 
-def _wrapped(values: list[int], dtype: np.dtype[Any]) -> Array:
+def _wrap(values: list[int], dtype: np.dtype[Any]) -> Array:
     bits = 8 * dtype.itemsize
     return np.array([v & ((1 << bits) - 1) for v in values], f"u{dtype.itemsize}").view(dtype)
 
@@ -32,11 +32,11 @@ def _check(spelling: str, kinds: str, result: str, reference: Reference) -> None
     inputs = {n: integers(_dtype(k), seed=i) for i, (n, k) in enumerate(zip(names, kinds.split(), strict=True))}
     operands = ", ".join(f"%{n}" for n in names)
     got = compute(f"{spelling} %d, {operands};", inputs, {"d": _dtype(result)})["d"]
-    want = _wrapped([reference(*[int(v) for v in row]) for row in zip(*inputs.values(), strict=True)], _dtype(result))
+    want = _wrap([reference(*[int(v) for v in row]) for row in zip(*inputs.values(), strict=True)], _dtype(result))
     np.testing.assert_array_equal(got, want)
 
 
-def _truncated(a: int, b: int) -> int:
+def _divide(a: int, b: int) -> int:
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
@@ -53,8 +53,8 @@ TYPES = ("u16", "s16", "u32", "s32", "u64", "s64")
     ("op", "reference"),
     [
         ("add", lambda a, b: a + b), ("sub", lambda a, b: a - b), ("mul.lo", lambda a, b: a * b), ("min", min),
-        ("max", max), ("div", lambda a, b: _truncated(a, b) if b else -1),
-        ("rem", lambda a, b: a - _truncated(a, b) * b if b else a),
+        ("max", max), ("div", lambda a, b: _divide(a, b) if b else -1),
+        ("rem", lambda a, b: a - _divide(a, b) * b if b else a),
     ],
 )  # fmt: skip
 def test_binary(op: str, reference: Reference, kind: str) -> None:
@@ -90,12 +90,12 @@ def test_saturation() -> None:
 
 
 def _parts(x: int, bits: int, signed: bool = False) -> list[int]:
-    made = [(x >> at) & ((1 << bits) - 1) for at in range(0, 32, bits)]
-    return [p - (1 << bits) if signed and p >> (bits - 1) else p for p in made]
+    fields = [(x >> index) & ((1 << bits) - 1) for index in range(0, 32, bits)]
+    return [p - (1 << bits) if signed and p >> (bits - 1) else p for p in fields]
 
 
-def _joined(parts: list[int], bits: int) -> int:
-    return sum((p & ((1 << bits) - 1)) << at * bits for at, p in enumerate(parts))
+def _join(parts: list[int], bits: int) -> int:
+    return sum((p & ((1 << bits) - 1)) << index * bits for index, p in enumerate(parts))
 
 
 def test_packed() -> None:
@@ -103,11 +103,11 @@ def test_packed() -> None:
         "add.u16x2",
         "u32 u32",
         "u32",
-        lambda a, b: _joined([x + y for x, y in zip(_parts(a, 16), _parts(b, 16), strict=True)], 16),
+        lambda a, b: _join([x + y for x, y in zip(_parts(a, 16), _parts(b, 16), strict=True)], 16),
     )
-    _check("max.s16x2", "u32 u32", "u32", lambda a, b: _joined(
+    _check("max.s16x2", "u32 u32", "u32", lambda a, b: _join(
         [max(x, y) for x, y in zip(_parts(a, 16, True), _parts(b, 16, True), strict=True)], 16))  # fmt: skip
-    _check("min.relu.s16x2", "u32 u32", "u32", lambda a, b: _joined(
+    _check("min.relu.s16x2", "u32 u32", "u32", lambda a, b: _join(
         [max(0, min(x, y)) for x, y in zip(_parts(a, 16, True), _parts(b, 16, True), strict=True)], 16))  # fmt: skip
 
 
@@ -124,7 +124,7 @@ def test_counting(bits: int) -> None:
         f"bfe.u{bits}", f"{kind} u32 u32", kind, lambda a, b, c: (a >> _place(b, bits)) & ((1 << _place(c, bits)) - 1)
     )
     _check(f"bfi.b{bits}", f"{kind} {kind} u32 u32", kind,
-           lambda a, b, c, d: _inserted(a, b, _place(c, bits), _place(d, bits), mask))  # fmt: skip
+           lambda a, b, c, d: _insert(a, b, _place(c, bits), _place(d, bits), mask))  # fmt: skip
 
 
 def _place(x: int, bits: int) -> int:
@@ -132,7 +132,7 @@ def _place(x: int, bits: int) -> int:
     return x & 255 if bits == 32 else min(x, 64)
 
 
-def _inserted(a: int, b: int, start: int, length: int, mask: int) -> int:
+def _insert(a: int, b: int, start: int, length: int, mask: int) -> int:
     field = (((1 << length) - 1) << start) & mask
     return (b & ~field) | ((a << start) & field)
 
@@ -142,8 +142,10 @@ def test_bfe_extends_the_sign_of_the_field(bits: int) -> None:
     def reference(a: int, b: int, c: int) -> int:
         start, length = _place(b, bits), _place(c, bits)
         sign = a >> min(start + length - 1, bits - 1) & 1 if length else 0
-        picked = [(a >> start + at & 1) if at < length and start + at < bits else sign for at in range(bits)]
-        return sum(bit << at for at, bit in enumerate(picked))
+        bits_of_result = [
+            (a >> start + index & 1) if index < length and start + index < bits else sign for index in range(bits)
+        ]
+        return sum(bit << index for index, bit in enumerate(bits_of_result))
 
     _check(f"bfe.s{bits}", f"s{bits} u32 u32", f"s{bits}", reference)
 
@@ -183,18 +185,18 @@ def test_carry_chain_of_128_bits() -> None:
     a, b, c, e = (integers(np.uint64, seed=s) for s in range(4))
     code = "add.cc.u64 %d, %a, %c;\naddc.u64 %f, %b, %e;\nsub.cc.u64 %g, %a, %c;\nsubc.u64 %h, %b, %e;"
     got = compute(code, {"a": a, "b": b, "c": c, "e": e}, dict.fromkeys("dfgh", np.uint64))
-    for at in range(len(a)):
-        x, y = int(a[at]) | int(b[at]) << 64, int(c[at]) | int(e[at]) << 64
-        assert int(got["d"][at]) | int(got["f"][at]) << 64 == (x + y) % (1 << 128)
-        assert int(got["g"][at]) | int(got["h"][at]) << 64 == (x - y) % (1 << 128)
+    for index in range(len(a)):
+        x, y = int(a[index]) | int(b[index]) << 64, int(c[index]) | int(e[index]) << 64
+        assert int(got["d"][index]) | int(got["f"][index]) << 64 == (x + y) % (1 << 128)
+        assert int(got["g"][index]) | int(got["h"][index]) << 64 == (x - y) % (1 << 128)
 
 
 def test_carry_less_product() -> None:
     def product(a: int, b: int) -> int:
-        made = 0
-        for at in range(64):
-            made ^= (a << at) if b >> at & 1 else 0
-        return made
+        word = 0
+        for index in range(64):
+            word ^= (a << index) if b >> index & 1 else 0
+        return word
 
     inputs = {n: integers(np.uint64, seed=s) for s, n in enumerate("abc")}
     code = "clmad.lo.u64 %d, %a, %b, %c;\nclmad.hi.u64 %e, %a, %b, %c;"
@@ -205,11 +207,11 @@ def test_carry_less_product() -> None:
 
 
 def test_a_carry_passes_through_a_word_of_ones() -> None:
-    ones = np.array([0xFFFFFFFF], np.uint32)
-    one, zero = np.array([1], np.uint32), np.array([0], np.uint32)
+    all_ones = np.array([0xFFFFFFFF], np.uint32)
+    unit, zero = np.array([1], np.uint32), np.array([0], np.uint32)
     code = "add.cc.u32 %d, %a, %b;\naddc.cc.u32 %e, %a, %c;\naddc.u32 %f, %c, %c;\n"
     code += "sub.cc.u32 %g, %c, %b;\nsubc.cc.u32 %h, %c, %c;\nsubc.u32 %i, %b, %c;"
-    got = compute(code, {"a": ones, "b": one, "c": zero}, dict.fromkeys("defghi", np.uint32))
+    got = compute(code, {"a": all_ones, "b": unit, "c": zero}, dict.fromkeys("defghi", np.uint32))
     assert [int(got[n][0]) for n in "defghi"] == [0, 0, 1, 0xFFFFFFFF, 0xFFFFFFFF, 0]
 
 

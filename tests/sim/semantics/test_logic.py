@@ -40,30 +40,33 @@ def test_bitwise_and_shifts(bits: int) -> None:
 @pytest.mark.parametrize("table", [0x00, 0x1E, 0x96, 0xCA, 0xE8, 0xFF])
 def test_lop3(table: int) -> None:
     def reference(a: int, b: int, e: int) -> int:
-        picked = [table >> ((a >> at & 1) << 2 | (b >> at & 1) << 1 | (e >> at & 1)) & 1 for at in range(32)]
-        return sum(bit << at for at, bit in enumerate(picked))
+        bits_of_result = [
+            table >> ((a >> bits_of_result & 1) << 2 | (b >> bits_of_result & 1) << 1 | (e >> bits_of_result & 1)) & 1
+            for bits_of_result in range(32)
+        ]
+        return sum(bit << bits_of_result for bits_of_result, bit in enumerate(bits_of_result))
 
     _check(f"lop3.b32 %d, %a, %b, %e, {table};", "abe", reference)
 
 
 def test_funnel_shifts() -> None:
-    def both(a: int, b: int) -> int:
+    def join_words(a: int, b: int) -> int:
         return b << 32 | a
 
-    _check("shf.l.wrap.b32 %d, %a, %b, %c;", "abc", lambda a, b, c: both(a, b) << (c & 31) >> 32)
-    _check("shf.r.wrap.b32 %d, %a, %b, %c;", "abc", lambda a, b, c: both(a, b) >> (c & 31))
-    _check("shf.l.clamp.b32 %d, %a, %b, %c;", "abc", lambda a, b, c: both(a, b) << min(c, 32) >> 32)
-    _check("shf.r.clamp.b32 %d, %a, %b, %c;", "abc", lambda a, b, c: both(a, b) >> min(c, 32))
+    _check("shf.l.wrap.b32 %d, %a, %b, %c;", "abc", lambda a, b, c: join_words(a, b) << (c & 31) >> 32)
+    _check("shf.r.wrap.b32 %d, %a, %b, %c;", "abc", lambda a, b, c: join_words(a, b) >> (c & 31))
+    _check("shf.l.clamp.b32 %d, %a, %b, %c;", "abc", lambda a, b, c: join_words(a, b) << min(c, 32) >> 32)
+    _check("shf.r.clamp.b32 %d, %a, %b, %c;", "abc", lambda a, b, c: join_words(a, b) >> min(c, 32))
 
 
 def test_prmt() -> None:
     def reference(a: int, b: int, c: int) -> int:
-        made = 0
-        for at in range(4):
-            select = c >> 4 * at & 15
+        word = 0
+        for index in range(4):
+            select = c >> 4 * index & 15
             byte = (b << 32 | a) >> 8 * (select & 7) & 255
-            made |= (byte if select < 8 else 255 * (byte >> 7)) << 8 * at
-        return made
+            word |= (byte if select < 8 else 255 * (byte >> 7)) << 8 * index
+        return word
 
     _check("prmt.b32 %d, %a, %b, %c;", "abc", reference)
     _check("prmt.b32.f4e %d, %a, %b, %c;", "abc", lambda a, b, c: (b << 32 | a) >> 8 * (c & 3))
@@ -98,12 +101,12 @@ def test_comparisons_of_floats(cmp: str) -> None:
     code = f"setp.{cmp}.f32 %p1|%p2, %a, %b;\nset.{cmp}.u32.f32 %f, %a, %b;\n"
     code += "selp.u32 %d, 1, 0, %p1;\nselp.u32 %e, 1, 0, %p2;"
     got = compute(code, {"a": a, "b": b}, dict.fromkeys("def", np.uint32))
-    unordered = np.isnan(a) | np.isnan(b)
-    plain = {"eq": a == b, "ne": a != b, "lt": a < b, "le": a <= b, "gt": a > b, "ge": a >= b, "nu": ~unordered}
+    has_nan = np.isnan(a) | np.isnan(b)
+    plain = {"eq": a == b, "ne": a != b, "lt": a < b, "le": a <= b, "gt": a > b, "ge": a >= b, "nu": ~has_nan}
     if cmp in ("num", "nan"):
-        want = unordered if cmp == "nan" else ~unordered
+        want = has_nan if cmp == "nan" else ~has_nan
     else:
-        want = plain[cmp[:2]] | unordered if cmp.endswith("u") else plain[cmp] & ~unordered
+        want = plain[cmp[:2]] | has_nan if cmp.endswith("u") else plain[cmp] & ~has_nan
     assert got["d"].tolist() == want.astype(int).tolist()
     assert got["e"].tolist() == (~want).astype(int).tolist()
     assert got["f"].tolist() == (want * ONES).tolist()

@@ -55,8 +55,8 @@ def _registers(name: str, first: int, count: int) -> str:
 
 def _bytes(seed: int, largest: int) -> Words:
     random = np.random.default_rng(seed)
-    made = random.integers(0, largest + 1, (32, 40)) | random.integers(0, 2, (32, 40)) << 7
-    return made.astype(np.uint8).view(np.uint32)
+    magnitudes = random.integers(0, largest + 1, (32, 40)) | random.integers(0, 2, (32, 40)) << 7
+    return magnitudes.astype(np.uint8).view(np.uint32)
 
 
 def test_every_architecture_with_tensor_cores_says_how_they_sum() -> None:
@@ -88,14 +88,14 @@ def test_mma_of_fp8_is_two_products_of_f16(target: str, depth: int, output: str)
     ]
     kind = "f32" if output == "f32" else "f16x2"
     sums = [f"add.rn.{kind} %d{n}, %r{6 + n}, %s{n};" for n in range(accumulators)]
-    emulated = " ".join([*unpack, *steps, *sums]).replace("{%r4}", "%r4")
-    np.testing.assert_array_equal(_run(target, native, words), _run(target, emulated, words))
+    emulation = " ".join([*unpack, *steps, *sums]).replace("{%r4}", "%r4")
+    np.testing.assert_array_equal(_run(target, native, words), _run(target, emulation, words))
 
 
 @pytest.mark.parametrize(("span", "depth", "sparse"), [(4, 16, False), (4, 32, False), (8, 64, True)])
 @pytest.mark.parametrize("sm", [90, 110])
 def test_fp8_in_rationals(sm: int, span: int, depth: int, sparse: bool) -> None:
-    random, how = np.random.default_rng(sm), select_rule("mma", sm, "f16", "f32", sparse=sparse)
+    random, rule = np.random.default_rng(sm), select_rule("mma", sm, "f16", "f32", sparse=sparse)
     a, b = codes(random, "e4m3", (SIDE, depth)), codes(random, "e5m2", (depth, SIDE))
     if sparse:
         meta = random.choice((0b0100, 0b1000, 0b1001, 0b1110), (SIDE, depth // 4)).astype(np.uint8)
@@ -104,8 +104,8 @@ def test_fp8_in_rationals(sm: int, span: int, depth: int, sparse: bool) -> None:
     got = multiply_matrices(a, b, c, ("f32", "e4m3", "e5m2"), instruction="mma", sm=sm, sparse=sparse)
     for i, j in np.ndindex(SIDE, SIDE):
         row, column = a[i].tolist(), b[:, j].tolist()
-        wanted = slow_dot.unpacked(row, column, float(c[i, j]), span, how.fraction, how.step, "f32")
-        assert got[i, j] == wanted
+        expected = slow_dot.chain_unpacked(row, column, float(c[i, j]), span, rule.fraction, rule.step, "f32")
+        assert got[i, j] == expected
 
 
 def _single(x: Fraction) -> Fraction:
@@ -125,10 +125,10 @@ def test_four_products_of_f16_are_added_by_threads_since_ampere(output: str) -> 
         terms = [Fraction(float(x)) * Fraction(float(y)) for x, y in zip(a[i], b[j], strict=True)]
         total = Fraction(float(c[i, j]))
         for group in [terms[:2], terms[2:]] if output == "f16" else [terms]:
-            made = Fraction(0)
+            sum_of_products = Fraction(0)
             for term in group:
-                made = _single(made + term)
-            total = _single(total + made)
+                sum_of_products = _single(sum_of_products + term)
+            total = _single(total + sum_of_products)
         assert decode(got.astype("f2").view("u2") if output == "f16" else got, output)[i, j] == (
             slow_dot.value(exact.encode(total, "f16", "rn"), 10, 15) if output == "f16" else total
         )
@@ -142,12 +142,12 @@ def test_wmma_of_tf32_takes_four_elements_at_a_time(sm: int) -> None:
     a, b, c = codes(random, "tf32", (SIDE, 8)), codes(random, "tf32", (8, SIDE)), addend(random, SIDE, "f32")
     got = multiply_matrices(a, b, c, ("f32", "tf32", "tf32"), instruction="wmma", sm=sm)
     fraction = select_rule("mma", sm, "tf32").fraction
-    wanted = [
+    expected = [
         [slow_dot.chain(row, column, float(c[i, j]), ("tf32", "tf32"), fraction, 4, "f32")
          for j, column in enumerate(b.T.tolist())]
         for i, row in enumerate(a.tolist())
     ]  # fmt: skip
-    np.testing.assert_array_equal(got, np.array(wanted, np.float32))
+    np.testing.assert_array_equal(got, np.array(expected, np.float32))
 
 
 def test_wmma_sums_an_f32_addend_in_f32_before_it_rounds_to_f16() -> None:

@@ -36,22 +36,22 @@ def draw(random: np.random.Generator, name: str, shape: tuple[int, int]) -> tupl
     if name in ("s4", "u4", "b1"):
         codes = random.integers(0, 1 << BITS[name], shape)
         return codes, np.where((codes > 7) & (name == "s4"), codes - 16, codes).astype("f8")
-    codes = t.some_codes(random, name, shape)
+    codes = t.draw_codes(random, name, shape)
     return (codes << 2 if name == "e2m1" else codes), t.values(codes, name)
 
 
-def packed(place: dict[tuple[int, int, int], int], registers: int, bits: int) -> Array:
+def pack_elements(place: dict[tuple[int, int, int], int], registers: int, bits: int) -> Array:
     """Return `[lane, register]` from elements by lane, register and number in it."""
     words = np.zeros((32, registers), "u8" if bits == 64 else "u4")
-    for (lane, register, at), code in place.items():
-        words[lane, register] |= words.dtype.type(code << at * bits if bits < 64 else code)
+    for (lane, register, number), code in place.items():
+        words[lane, register] |= words.dtype.type(code << number * bits if bits < 64 else code)
     return words
 
 
 def left(codes: Array, bits: int) -> Array:
     """Rows go to groups of four lanes, then eight rows on; columns to the lanes of a group, then registers."""
     per, rows = max(1, 32 // bits), codes.shape[0] // 8
-    return packed({
+    return pack_elements({
         (row % 8 * 4 + k // per % 4, k // (4 * per) * rows + row // 8, k % per): int(codes[row, k])
         for row, k in np.ndindex(*codes.shape)
     }, codes.size * bits // 32 // max(32, bits) if bits < 64 else codes.size // 32, bits)  # fmt: skip
@@ -60,18 +60,18 @@ def left(codes: Array, bits: int) -> Array:
 def right(codes: Array, bits: int) -> Array:
     """`codes` has a row for every column of B."""
     per = max(1, 32 // bits)
-    return packed({
+    return pack_elements({
         (col * 4 + k // per % 4, k // (4 * per), k % per): int(codes[col, k]) for col, k in np.ndindex(*codes.shape)
     }, codes.size * bits // 32 // max(32, bits) if bits < 64 else codes.size // 32, bits)  # fmt: skip
 
 
 def total(words: Array, m: int, kind: str) -> Array:
-    """Return D: two neighbours of a row in each lane, then the row eight below."""
+    """Return D: two neighbors of a row in each lane, then the row eight below."""
     units = np.ascontiguousarray(words).view({"f16": "f2", "f32": "f4", "f64": "f8", "s32": "i4"}[kind])
-    made = np.empty((m, 8))
+    output = np.empty((m, 8))
     for row, col in np.ndindex(m, 8):
-        made[row, col] = units[row % 8 * 4 + col // 2, row // 8 * 2 + col % 2]
-    return made
+        output[row, col] = units[row % 8 * 4 + col // 2, row // 8 * 2 + col % 2]
+    return output
 
 
 @pytest.mark.parametrize(("shape", "d", "a", "b", "flag"), FORMS)
@@ -94,10 +94,11 @@ def test_products(shape: str, d: str, a: str, b: str, flag: str) -> None:
     sat = flag if flag == ".satfinite" else ""
     types = f"{d}.{a}.{b}.{d}"
     target, version = ("sm_120a", "8.7") if extra or (a == "e4m3" and (k == 16 or d == "f16")) else ("sm_90", "8.4")
-    braced = [("{" + ", ".join(names) + "}") for names in (results, *lists)]
+    lists_in_braces = [("{" + ", ".join(names) + "}") for names in (results, *lists)]
     step = wide // 8
     loads = [
-        f"ld.global.{result if name[1] == 'c' else kind} {name}, [%x+{step * at}];" for at, name in enumerate(registers)
+        f"ld.global.{result if name[1] == 'c' else kind} {name}, [%x+{step * index}];"
+        for index, name in enumerate(registers)
     ]
     text = f""".version {version}
 .target {target}
@@ -109,14 +110,14 @@ def test_products(shape: str, d: str, a: str, b: str, flag: str) -> None:
 ld.param.u64 %x, [words]; ld.param.u64 %y, [out]; mov.u32 %t, %tid.x;
 mad.wide.u32 %x, %t, {step * len(registers)}, %x; mad.wide.u32 %y, %t, {step * count}, %y;
 {" ".join(loads)}
-mma.sync.aligned.{shape}.row.col{extra}{sat}.{types}{modifiers} {", ".join(braced)};
+mma.sync.aligned.{shape}.row.col{extra}{sat}.{types}{modifiers} {", ".join(lists_in_braces)};
 {" ".join(f"st.global.{result} [%y+{step * n}], {name};" for n, name in enumerate(results))}
 ret;
 }}
 """
     sim.run(parse(text), block=32, args=[words, out])
     if flag == "xor":
-        wanted = (p[:, None, :] != q[None]).sum(2).astype("f8")
+        expected = (p[:, None, :] != q[None]).sum(2).astype("f8")
     else:
-        wanted = p @ q.T
-    np.testing.assert_array_equal(total(out, m, d), wanted.astype("f2") if d == "f16" else wanted)
+        expected = p @ q.T
+    np.testing.assert_array_equal(total(out, m, d), expected.astype("f2") if d == "f16" else expected)

@@ -34,12 +34,12 @@ def words(fragment: f.Fragment, matrix: Any, kind: str) -> Any:
     bits = fragment.bits
     raw = matrix.astype(KINDS[kind]).view(f"u{KINDS[kind](0).itemsize}").astype(np.uint64)
     raw = raw << np.uint64(2 if kind == "e2m1" and bits == 8 else 0)
-    made = np.zeros((fragment.registers, 32), np.uint64)
+    output = np.zeros((fragment.registers, 32), np.uint64)
     for lane in range(32):
         for element in range(fragment.count):
             register, bit = fragment.slot(element)
-            made[register, lane] |= raw[fragment.position(lane, element)] << np.uint64(bit)
-    return made.astype(np.uint32)
+            output[register, lane] |= raw[fragment.position(lane, element)] << np.uint64(bit)
+    return output.astype(np.uint32)
 
 
 def pattern(rows: int, chunks: int, bits: int, rng: np.random.Generator) -> Any:
@@ -56,42 +56,42 @@ def test_sparse_product(shape: str, types: str, kind: str, k: int) -> None:
     width = 2 if bits == 32 else 4
     chunks = k // width
     nibbles = pattern(16, chunks, bits, rng)
-    stored = rng.integers(0 if left == "u8" else -2, 3, (16, k // 2))
+    compact = rng.integers(0 if left == "u8" else -2, 3, (16, k // 2))
     b = rng.integers(0 if right == "u8" else -2, 3, (k, 8))
     whole = np.zeros((16, k))
     for row in range(16):
         for chunk in range(chunks):
             n = int(nibbles[row, chunk])
             if bits == 32:
-                whole[row, 2 * chunk + (n == 0b1110)] = stored[row, chunk]
+                whole[row, 2 * chunk + (n == 0b1110)] = compact[row, chunk]
             else:
-                whole[row, 4 * chunk + (n & 3)] = stored[row, 2 * chunk]
-                whole[row, 4 * chunk + (n >> 2)] = stored[row, 2 * chunk + 1]
+                whole[row, 4 * chunk + (n & 3)] = compact[row, 2 * chunk]
+                whole[row, 4 * chunk + (n >> 2)] = compact[row, 2 * chunk + 1]
     meta = np.zeros(32, np.uint32)
     for row in range(16):
         for chunk in range(chunks):
             place = mma_metadata(row, chunk, k=k, bits=bits)
             meta[place.lane] |= int(nibbles[row, chunk]) << place.bit
-    a_words = words(f.mma_a(16, k // 2, bits), stored, left)
+    a_words = words(f.mma_a(16, k // 2, bits), compact, left)
     b_words = words(f.mma_b(k, 8, f.element_bits(from_name(right), "f8f6f4")), b, right)
     got = run(shape, types, kind, a_words, b_words, meta)
     accumulator = f.mma_accumulator(16, 8, from_name(types[:3]))
-    made = np.zeros((16, 8))
+    output = np.zeros((16, 8))
     values = got.view(np.float32) if types[0] == "f" else got.view(np.int32)
     for lane in range(32):
         for element in range(4):
-            made[accumulator.position(lane, element)] = values[element, lane]
-    assert np.array_equal(made, whole @ b)
+            output[accumulator.position(lane, element)] = values[element, lane]
+    assert np.array_equal(output, whole @ b)
 
 
 def run(shape: str, types: str, kind: str, a: Any, b: Any, meta: Any) -> Any:
     """Run one mma.sp on registers `[register, lane]`; return those of D."""
-    count, more = len(a), len(b)
+    count, extra = len(a), len(b)
     letter = "f" if types[0] == "f" else "r"
     zeros = ", ".join([f"%{letter}{n}" for n in range(4)])
     target, version = ("sm_120a", "8.7") if kind else ("sm_90a", "8.5")
     lines = [f"ld.global.b32 %a{n}, [%rd1+{128 * n}];" for n in range(count)]
-    lines += [f"ld.global.b32 %b{n}, [%rd1+{128 * (count + n)}];" for n in range(more)]
+    lines += [f"ld.global.b32 %b{n}, [%rd1+{128 * (count + n)}];" for n in range(extra)]
     text = f""".version {version}
 .target {target}
 .address_size 64
@@ -104,16 +104,16 @@ def run(shape: str, types: str, kind: str, a: Any, b: Any, meta: Any) -> Any:
     mad.wide.u32 %rd1, %r7, 4, %rd1;
     mad.wide.u32 %rd2, %r7, 4, %rd2;
     {" ".join(lines)}
-    ld.global.b32 %r6, [%rd1+{128 * (count + more)}];
+    ld.global.b32 %r6, [%rd1+{128 * (count + extra)}];
     {" ".join(f"mov.b32 %{letter}{n}, 0;" for n in range(4))}
     mma.sp::ordered_metadata.sync.aligned.{shape}.row.col{kind}.{types}
         {{{zeros}}}, {{{", ".join(f"%a{n}" for n in range(count))}}},
-        {{{", ".join(f"%b{n}" for n in range(more))}}}, {{{zeros}}}, %r6, 0;
+        {{{", ".join(f"%b{n}" for n in range(extra))}}}, {{{zeros}}}, %r6, 0;
     {" ".join(f"st.global.b32 [%rd2+{128 * n}], %{letter}{n};" for n in range(4))}
     ret;
 }}
 """
-    given = np.concatenate([a, b, meta[None]])
+    source = np.concatenate([a, b, meta[None]])
     out = np.zeros((4, 32), np.uint32)
-    sim.run(parse(text), "k", block=32, args=[given, out])
+    sim.run(parse(text), "k", block=32, args=[source, out])
     return out

@@ -43,8 +43,8 @@ def test_integers_are_reduced_over_replicas(op: str) -> None:
     folds: dict[str, Any] = {
         "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "xor": np.bitwise_xor,
     }  # fmt: skip
-    stacked = np.stack(replicas).view("i4" if kind == "s32" else "u4")
-    np.testing.assert_array_equal(out, folds[name].reduce(stacked, dtype=stacked.dtype).view("u4"))
+    stack = np.stack(replicas).view("i4" if kind == "s32" else "u4")
+    np.testing.assert_array_equal(out, folds[name].reduce(stack, dtype=stack.dtype).view("u4"))
 
 
 def test_halves_are_summed_in_the_precision_asked_for() -> None:
@@ -54,11 +54,11 @@ def test_halves_are_summed_in_the_precision_asked_for() -> None:
     run("multimem.ld_reduce.global.add.f16x2 %r1, [%m]; st.global.u32 [%o], %r1;", replicas, plain, 4)
     run("multimem.ld_reduce.global.add.acc::f32.f16x2 %r1, [%m]; st.global.u32 [%o], %r1;", replicas, wide, 4)
     total = replicas[0].copy()
-    for other in replicas[1:]:
-        total = (total.astype("f4") + other.astype("f4")).astype("f2")
+    for replica in replicas[1:]:
+        total = (total.astype("f4") + replica.astype("f4")).astype("f2")
     exact = replicas[0].astype("f4")
-    for other in replicas[1:]:
-        exact = exact + other.astype("f4")
+    for replica in replicas[1:]:
+        exact = exact + replica.astype("f4")
     np.testing.assert_array_equal(plain.view("f2"), total)
     np.testing.assert_array_equal(wide.view("f2"), exact.astype("f2"))
     assert (plain != wide).any()
@@ -132,9 +132,9 @@ rest: bar.sync 0;
 multimem.red.async.release.gpu.global.add.u32 [%m], 1;""", replicas, np.zeros(LANES, "u4"), 4,
     )  # fmt: skip
     for replica in replicas:
-        wanted = np.arange(100, 100 + LANES)
-        wanted[:32] *= 2
-        np.testing.assert_array_equal(replica, wanted + 1)
+        expected = np.arange(100, 100 + LANES)
+        expected[:32] *= 2
+        np.testing.assert_array_equal(replica, expected + 1)
 
 
 def test_other_addresses_are_refused() -> None:

@@ -14,7 +14,7 @@ from pyptx.types import from_name
 from tests.sim import tensor as t
 from tests.sim.numerics import slow_dot
 from tests.sim.semantics.test_tcgen05_mma import A_AT, COLUMN, SCALES, SPACE, Array, instruction, result
-from tests.sim.semantics.test_tcgen05_scaled import B_SCALES, SCALED, draw_scales, put_scales
+from tests.sim.semantics.test_tcgen05_scaled import B_SCALES, SCALED, draw_scales, store_scales
 
 
 def wide_halves(random: np.random.Generator, shape: tuple[int, ...]) -> Array:
@@ -24,12 +24,12 @@ def wide_halves(random: np.random.Generator, shape: tuple[int, ...]) -> Array:
 
 def chains(a: Array, b: Array, c: Array, names: tuple[str, str], fraction: int, step: int, output: str) -> Array:
     """Return a @ b.T + c, every element in rationals."""
-    made = np.empty((len(a), len(b)))
-    for row, col in np.ndindex(*made.shape):
-        made[row, col] = slow_dot.chain(
+    result = np.empty((len(a), len(b)))
+    for row, col in np.ndindex(*result.shape):
+        result[row, col] = slow_dot.chain(
             a[row].tolist(), b[col].tolist(), float(c[row, col]), names, fraction, step, output
         )
-    return made
+    return result
 
 
 MMA = """.version 8.0
@@ -71,13 +71,13 @@ def test_mma_sums_as_its_target_does(target: str, fraction: int, step: int) -> N
             )
             words[lane, 6 + i] = c.view("u4")[group + 8 * (i >= 2), quad * 2 + (i & 1)]
     sim.run(parse(MMA.format(target=target, loads=LOADS)), block=32, args=[words, out], precision="hardware")
-    found = np.empty((16, 8), "f4")
+    matrix = np.empty((16, 8), "f4")
     for lane in range(32):
         for i in range(4):
-            found[(lane >> 2) + 8 * (i >= 2), lane % 4 * 2 + (i & 1)] = out[lane, i]
-    wanted = chains(a.astype("f8"), b.astype("f8"), c, ("f16", "f16"), fraction, step, "f32")
-    np.testing.assert_array_equal(found, wanted)
-    assert (found != (a.astype("f8") @ b.astype("f8").T + c).astype("f4")).any()
+            matrix[(lane >> 2) + 8 * (i >= 2), lane % 4 * 2 + (i & 1)] = out[lane, i]
+    expected = chains(a.astype("f8"), b.astype("f8"), c, ("f16", "f16"), fraction, step, "f32")
+    np.testing.assert_array_equal(matrix, expected)
+    assert (matrix != (a.astype("f8") @ b.astype("f8").T + c).astype("f4")).any()
 
 
 @pytest.mark.parametrize("d", ["f32", "f16"])
@@ -89,10 +89,10 @@ def test_tcgen05_sums_as_blackwell_does(d: str) -> None:
     half = from_name("f16")
     bits = InstructionDescriptor("f16", m, n, half, half, from_name(d)).encode()
     text = instruction("tcgen05.mma.cta_group::1.kind::f16", bits, str(first), second, count=2)
-    made = t.run(text, shared, tensor, precision="hardware")
-    once = chains(a.astype("f8"), b.astype("f8"), np.zeros((m, n)), ("f16", "f16"), 25, 16, d)
-    wanted = chains(a.astype("f8"), b.astype("f8"), once, ("f16", "f16"), 25, 16, d)
-    np.testing.assert_array_equal(result(t.gathered(made, t.layout("F", n), m, n, COLUMN), d), wanted)
+    output = t.run(text, shared, tensor, precision="hardware")
+    start = chains(a.astype("f8"), b.astype("f8"), np.zeros((m, n)), ("f16", "f16"), 25, 16, d)
+    expected = chains(a.astype("f8"), b.astype("f8"), start, ("f16", "f16"), 25, 16, d)
+    np.testing.assert_array_equal(result(t.gather_result(output, t.layout("F", n), m, n, COLUMN), d), expected)
 
 
 @pytest.mark.parametrize(
@@ -109,31 +109,31 @@ def test_block_scaled_sums(kind: str, name: str, scale: str, count: int) -> None
     for_a, of_a = draw_scales(random, scale, (m, count))
     for_b, of_b = draw_scales(random, scale, (n, count))
     shared, tensor = np.zeros((1, SPACE), "u1"), np.zeros((1, 128, 512), "u4")
-    put_scales(tensor[0], for_a, SCALES, 0)
-    put_scales(tensor[0], for_b, B_SCALES, 0)
+    store_scales(tensor[0], for_a, SCALES, 0)
+    store_scales(tensor[0], for_b, B_SCALES, 0)
     old = (random.standard_normal((m, n)) * 2.0 ** random.integers(-9, 9, (m, n))).astype("f4")
     tensor[0, :, COLUMN : COLUMN + n] = old.view("u4")
     pack = t.pairs if name == "e2m1" else np.asarray
-    one, two = t.place(shared[0], A_AT, pack(x), Swizzle.B32), t.place(shared[0], 0, pack(y), Swizzle.B32)
+    first, two = t.place(shared[0], A_AT, pack(x), Swizzle.B32), t.place(shared[0], 0, pack(y), Swizzle.B32)
     element = from_name(name)
     bits = InstructionDescriptor(kind, m, n, element, element, from_name("f32"), scale=from_name(scale)).encode()
     vector = {1: "block32", 2: "block32", 4: "block16"}[count]
     text = instruction(
-        f"tcgen05.mma.cta_group::1.kind::{kind}.block_scale.{vector}", bits, str(one), two,
+        f"tcgen05.mma.cta_group::1.kind::{kind}.block_scale.{vector}", bits, str(first), two,
         use=SCALED.replace("%never", "%yes"),
     )  # fmt: skip
-    found = result(t.run(text, shared, tensor, precision="hardware")[0, :, COLUMN : COLUMN + n], "f32")
+    output = result(t.run(text, shared, tensor, precision="hardware")[0, :, COLUMN : COLUMN + n], "f32")
     a, b = t.values(x, name), t.values(y, name)
     for row in range(0, m, 5):
         for col in range(n):
             left, right, c = a[row].tolist(), b[col].tolist(), float(old[row, col])
             if count == 1:
                 power = int(for_a[row, 0]) + int(for_b[col, 0]) - 254
-                wanted = slow_dot.chain(left, right, c, (name, name), 25, 32, "f32", [power])
+                expected = slow_dot.chain(left, right, c, (name, name), 25, 32, "f32", [power])
             else:
                 least = -127 if scale == "ue8m0" else -6
-                wanted = slow_dot.block(left, right, of_a[row].tolist(), of_b[col].tolist(), c, least)
-            assert found[row, col] == wanted
+                expected = slow_dot.block(left, right, of_a[row].tolist(), of_b[col].tolist(), c, least)
+            assert output[row, col] == expected
 
 
 def test_other_precisions_are_refused() -> None:

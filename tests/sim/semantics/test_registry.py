@@ -24,7 +24,7 @@ def test_rows_without_semantics_have_a_reason() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "sm", "excused"),
+    ("line", "sm", "is_excused"),
     [
         ("tcgen05.mma.cta_group::1.kind::other  [d@tmem:rwreg.u32]", "sm_107f", False),
         ("tcgen05.other.sync.aligned", "sm_107a", False),
@@ -34,12 +34,12 @@ def test_rows_without_semantics_have_a_reason() -> None:
         ("fabric.submit.other", "sm_100", True),
     ],
 )
-def test_a_new_row_is_not_excused_by_its_prefix(line: str, sm: str, excused: bool) -> None:
+def test_a_new_row_is_not_excused_by_its_prefix(line: str, sm: str, is_excused: bool) -> None:
     row = form(line, ptx=(9, 4), sm=sm, see="")
     why = reason(match_of(row, next(spellings(row))))
-    assert (why is not None) == excused
+    assert (why is not None) == is_excused
     if why is not None:
         # Its words and its target are excused, but one row more than there are.
-        every = [one for one in REASONS for _ in range(one.rows)]
-        assert list_miscounts(every) == []
-        assert len(list_miscounts([*every, why])) == 1
+        reasons = [entry for entry in REASONS for _ in range(entry.rows)]
+        assert list_miscounts(reasons) == []
+        assert len(list_miscounts([*reasons, why])) == 1

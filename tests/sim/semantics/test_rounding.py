@@ -21,6 +21,6 @@ def test_fma_rounded_down_gives_negative_zero_only_where_the_sum_is_zero(
     a: float, b: float, c: float, negative: bool
 ) -> None:
     x, y, z = np.array([[a], [b], [c]], np.float32)
-    made = fma32(x, y, z, "rm")
-    assert made[0] == 0
-    assert bool(np.signbit(made[0])) is negative
+    result = fma32(x, y, z, "rm")
+    assert result[0] == 0
+    assert bool(np.signbit(result[0])) is negative

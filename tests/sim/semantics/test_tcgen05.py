@@ -61,7 +61,7 @@ def run(body: str, *arrays: Array, shared: int = 0, check: str = "all") -> None:
     ("shape", "num", "count"), [("32x32b", 8, 8), ("16x64b", 4, 4), ("16x128b", 2, 4), ("16x256b", 1, 4)]
 )
 def test_stored_registers_lie_where_the_shape_says(shape: str, num: int, count: int) -> None:
-    made = np.zeros((128, 32), "u4")
+    output = np.zeros((128, 32), "u4")
     registers = ", ".join(f"%v{n}" for n in range(count))
     body = f"""
 {" ".join(f"mad.lo.u32 %v{n}, %t, 100, {n + 1};" for n in range(count))}
@@ -72,14 +72,14 @@ tcgen05.wait::ld.sync.aligned;
 mad.wide.u32 %z, %t, 128, %z;
 {" ".join(f"st.global.u32 [%z+{4 * n}], %v{n};" for n in range(32))}
 """
-    run(body, made, made, made, check="races")
+    run(body, output, output, output, check="races")
     fragment = tmem_registers(shape, num)
     expected = np.zeros((128, 32), "u4")
     for thread in range(128):
-        for at in range(count):
-            row, column = fragment.position(thread % 32, at)
-            expected[thread // 32 * 32 + row, column] = thread * 100 + at + 1
-    np.testing.assert_array_equal(made, expected)
+        for index in range(count):
+            row, column = fragment.position(thread % 32, index)
+            expected[thread // 32 * 32 + row, column] = thread * 100 + index + 1
+    np.testing.assert_array_equal(output, expected)
 
 
 def bits_of(numbers: Array, name: str) -> Array:
@@ -99,13 +99,13 @@ def test_products_accumulate_in_tensor_memory(kind: str, name: str, k: int, mode
         a, b = (random.integers(0x30, 0x44, (rows, k)).astype("u1") for rows in (128, 32))
     else:
         a, b = (bits_of(random.integers(-4, 5, (rows, k)).astype("f4"), name) for rows in (128, 32))
-    images = [image(x, mode, at, False) for x, at in ((a, 2048), (b, 2048 + 32768))]
+    images = [image(x, mode, start, False) for x, start in ((a, 2048), (b, 2048 + 32768))]
     descriptors = [
         Tcgen05Descriptor(d.address, d.leading_byte_offset, d.stride_byte_offset, mode).encode() for _, d in images
     ]
     element = from_name(name)
     instruction = InstructionDescriptor(kind, 128, 32, element, element, from_name("f32")).encode()
-    made = np.zeros((128, 32), "f4")
+    output = np.zeros((128, 32), "f4")
     product = f"tcgen05.mma.cta_group::1.kind::{kind} [%base], {descriptors[0]}, {descriptors[1]}, %r2,"
     body = f"""
 @%p bra wait;
@@ -127,12 +127,12 @@ tcgen05.wait::ld.sync.aligned;
 mad.wide.u32 %z, %t, 128, %z;
 {" ".join(f"st.global.u32 [%z+{4 * n}], %v{n};" for n in range(32))}
 """
-    run(body, *(np.frombuffer(bytes(data), "u1").copy() for data, _ in images), made, shared=65536)
-    np.testing.assert_array_equal(made, 2 * decode(a, name).astype("f8") @ decode(b, name).astype("f8").T)
+    run(body, *(np.frombuffer(bytes(data), "u1").copy() for data, _ in images), output, shared=65536)
+    np.testing.assert_array_equal(output, 2 * decode(a, name).astype("f8") @ decode(b, name).astype("f8").T)
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "messages"),
     [
         (
             "add.u32 %at, %at, 0x100000; tcgen05.ld.sync.aligned.32x32b.x1.b32 {%v0}, [%at];",
@@ -145,7 +145,7 @@ mad.wide.u32 %z, %t, 128, %z;
         ),
     ],
 )  # fmt: skip
-def test_misuse_is_an_error(body: str, said: str) -> None:
+def test_misuse_is_an_error(body: str, messages: str) -> None:
     empty = np.zeros(4, "u4")
-    with pytest.raises(PtxError, match=said):
+    with pytest.raises(PtxError, match=messages):
         run(body, empty, empty, empty)

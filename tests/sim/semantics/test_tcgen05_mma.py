@@ -20,14 +20,14 @@ COLUMN, LEFT, META, SCALES = 32, 320, 400, 420
 """Columns of tensor memory where D, A, the metadata and the scale factors start."""
 
 
-def stored(codes: Array, kind: str, name: str) -> Array:
+def encode_for_shared(codes: Array, kind: str, name: str) -> Array:
     """Return rows of codes as shared memory holds them."""
     if kind in ("mxf4", "mxf4nvf4"):
         return t.pairs(codes)
-    return t.chunked(codes, BITS[name]) if name in BITS else codes
+    return t.pack_in_chunks(codes, BITS[name]) if name in BITS else codes
 
 
-def contained(codes: Array, kind: str, name: str) -> Array:
+def encode_for_tensor(codes: Array, kind: str, name: str) -> Array:
     """Return rows of codes as tensor memory holds them."""
     if kind in ("mxf4", "mxf4nvf4"):
         return t.in_words(t.pairs(codes))
@@ -40,8 +40,8 @@ def result(words: Array, kind: str) -> Array:
     return words.view({"f32": "f4", "s32": "i4"}[kind]).astype("f8")
 
 
-def descriptor(kind: str, m: int, n: int, names: tuple[str, str], d: str, **more: Any) -> int:
-    return InstructionDescriptor(kind, m, n, from_name(names[0]), from_name(names[1]), from_name(d), **more).encode()
+def descriptor(kind: str, m: int, n: int, names: tuple[str, str], d: str, **options: Any) -> int:
+    return InstructionDescriptor(kind, m, n, from_name(names[0]), from_name(names[1]), from_name(d), **options).encode()
 
 
 def instruction(
@@ -49,7 +49,7 @@ def instruction(
 ) -> str:
     """Return PTX that issues a product into COLUMN, first without D, then as often again with it."""
     starts = {"%r3": COLUMN, "%r5": LEFT, "%r6": META, "%r7": SCALES, "%r0": SCALES + 16}
-    lines = [f"mov.u32 %r4, {bits};", *(f"add.u32 {name}, %base, {at};" for name, at in starts.items())]
+    lines = [f"mov.u32 %r4, {bits};", *(f"add.u32 {name}, %base, {offset};" for name, offset in starts.items())]
     for p in (use, *["%yes"] * (count - 1)):
         lines.append(f"{form} [%r3], {a}, {b}, {meta}%r4, {p}{tail};")
     return "\n".join(lines)
@@ -69,24 +69,24 @@ def test_dense(kind: str, a: str, b: str, d: str, m: int, n: int, mode: Swizzle,
     if kind == "f16" and {a, b} == {"f16", "bf16"}:
         a = b
     random = np.random.default_rng(3)
-    x, y = t.some_codes(random, a, (m, K[kind])), t.some_codes(random, b, (n, K[kind]))
+    x, y = t.draw_codes(random, a, (m, K[kind])), t.draw_codes(random, b, (n, K[kind]))
     shared, tensor = np.zeros((1, SPACE), "u1"), random.integers(0, 1 << 32, (1, 128, 512)).astype("u4")
-    second = t.place(shared[0], 0, stored(y, kind, b), mode)
-    where = t.layout("F" if m == 64 else "D", n)
+    second = t.place(shared[0], 0, encode_for_shared(y, kind, b), mode)
+    placement = t.layout("F" if m == 64 else "D", n)
     if source == "shared":
-        first = str(t.place(shared[0], A_AT, stored(x, kind, a), mode))
+        first = str(t.place(shared[0], A_AT, encode_for_shared(x, kind, a), mode))
     else:
         first = "[%r5]"
-        for row, words in enumerate(contained(x, kind, a)):
-            tensor[0, where(row, 0)[1], LEFT : LEFT + len(words)] = words
+        for row, words in enumerate(encode_for_tensor(x, kind, a)):
+            tensor[0, placement(row, 0)[1], LEFT : LEFT + len(words)] = words
     bits = descriptor(kind, m, n, (a, b), d)
-    made = t.run(instruction(f"tcgen05.mma.cta_group::1.kind::{kind}", bits, first, second, count=2), shared, tensor)
+    output = t.run(instruction(f"tcgen05.mma.cta_group::1.kind::{kind}", bits, first, second, count=2), shared, tensor)
     product = t.values(x, a) @ t.values(y, b).T
-    found = result(t.gathered(made, where, m, n, COLUMN), d)
-    np.testing.assert_array_equal(found, np.float16(2 * product) if d == "f16" else 2 * product)
-    left = made[0].copy()
+    actual = result(t.gather_result(output, placement, m, n, COLUMN), d)
+    np.testing.assert_array_equal(actual, np.float16(2 * product) if d == "f16" else 2 * product)
+    left = output[0].copy()
     for row in range(m):
-        left[where(row, 0)[1], COLUMN : COLUMN + n] = tensor[0, where(row, 0)[1], COLUMN : COLUMN + n]
+        left[placement(row, 0)[1], COLUMN : COLUMN + n] = tensor[0, placement(row, 0)[1], COLUMN : COLUMN + n]
     np.testing.assert_array_equal(left, tensor[0])
 
 
@@ -97,20 +97,20 @@ def test_dense(kind: str, a: str, b: str, d: str, m: int, n: int, mode: Swizzle,
 )  # fmt: skip
 def test_transposed(kind: str, name: str, mode: Swizzle) -> None:
     random, m, n = np.random.default_rng(4), 128, 64
-    x, y = t.some_codes(random, name, (m, K[kind])), t.some_codes(random, name, (n, K[kind]))
+    x, y = t.draw_codes(random, name, (m, K[kind])), t.draw_codes(random, name, (n, K[kind]))
     shared = np.zeros((1, SPACE), "u1")
     first, second = t.place(shared[0], A_AT, x, mode, across=True), t.place(shared[0], 0, y, mode, across=True)
     d = "s32" if kind == "i8" else "f32"
     bits = descriptor(kind, m, n, (name, name), d, transpose_a=True, transpose_b=True)
     text = instruction(f"tcgen05.mma.cta_group::1.kind::{kind}", bits, str(first), second)
-    made = t.run(text, shared, np.zeros((1, 128, 512), "u4"))
-    found = result(t.gathered(made, t.layout("D", n), m, n, COLUMN), d)
-    np.testing.assert_array_equal(found, t.values(x, name) @ t.values(y, name).T)
+    output = t.run(text, shared, np.zeros((1, 128, 512), "u4"))
+    actual = result(t.gather_result(output, t.layout("D", n), m, n, COLUMN), d)
+    np.testing.assert_array_equal(actual, t.values(x, name) @ t.values(y, name).T)
 
 
 def test_negated_scaled_and_masked() -> None:
     random, m, n = np.random.default_rng(5), 128, 32
-    x, y = t.some_codes(random, "f16", (m, 16)), t.some_codes(random, "f16", (n, 16))
+    x, y = t.draw_codes(random, "f16", (m, 16)), t.draw_codes(random, "f16", (n, 16))
     shared, tensor = np.zeros((1, SPACE), "u1"), np.zeros((1, 128, 512), "u4")
     old = random.integers(-8, 8, (m, n)).astype("f4")
     tensor[0, :, COLUMN : COLUMN + n] = old.view("u4")
@@ -119,64 +119,64 @@ def test_negated_scaled_and_masked() -> None:
     text = instruction(
         "tcgen05.mma.cta_group::1.kind::f16", bits, str(first), second, use="{1, 0x80000000, 0, 6}, %yes", tail=", 3"
     )
-    made = t.run(text, shared, tensor)
-    found = result(made[0, :, COLUMN : COLUMN + n], "f32")
-    wanted = -t.values(x, "f16") @ t.values(y, "f16").T + old / 8
-    kept = [0, 63, 97, 98]
-    wanted[kept] = old[kept]
-    np.testing.assert_array_equal(found, wanted)
+    output = t.run(text, shared, tensor)
+    actual = result(output[0, :, COLUMN : COLUMN + n], "f32")
+    expected = -t.values(x, "f16") @ t.values(y, "f16").T + old / 8
+    unmasked = [0, 63, 97, 98]
+    expected[unmasked] = old[unmasked]
+    np.testing.assert_array_equal(actual, expected)
 
 
 def test_integers_saturate() -> None:
     shared, tensor = np.full((1, SPACE), 127, "u1"), np.zeros((1, 128, 512), "u4")
     tensor[0, :, COLUMN : COLUMN + 16] = 0x7FFFFFF0
-    found: list[int] = []
+    results: list[int] = []
     for saturate in (False, True):
         bits = descriptor("i8", 128, 16, ("u8", "u8"), "s32", saturate=saturate)
         first = t.place(shared[0], 0, np.full((128, 32), 200, "u1"), Swizzle.NONE)
         text = instruction("tcgen05.mma.cta_group::1.kind::i8", bits, str(first), first, use="%yes")
-        found.append(int(t.run(text, shared, tensor)[0, 5, COLUMN + 3]))
-    assert found == [(0x7FFFFFF0 + 32 * 200 * 200) & 0xFFFFFFFF, 0x7FFFFFFF]
+        results.append(int(t.run(text, shared, tensor)[0, 5, COLUMN + 3]))
+    assert results == [(0x7FFFFFF0 + 32 * 200 * 200) & 0xFFFFFFFF, 0x7FFFFFFF]
 
 
 def test_rows_of_a_shift_down_in_every_quarter() -> None:
     random, m, n = np.random.default_rng(6), 128, 16
-    x, y = t.some_codes(random, "f16", (m, 16)), t.some_codes(random, "f16", (n, 16))
+    x, y = t.draw_codes(random, "f16", (m, 16)), t.draw_codes(random, "f16", (n, 16))
     shared, tensor = np.zeros((1, SPACE), "u1"), np.zeros((1, 128, 512), "u4")
     tensor[0, :, LEFT : LEFT + 8] = t.in_words(x)
     second = t.place(shared[0], 0, y, Swizzle.NONE)
     bits = descriptor("f16", m, n, ("f16", "f16"), "f32")
-    made = t.run(instruction("tcgen05.mma.cta_group::1.kind::f16.ashift", bits, "[%r5]", second), shared, tensor)
+    output = t.run(instruction("tcgen05.mma.cta_group::1.kind::f16.ashift", bits, "[%r5]", second), shared, tensor)
     rows = [row if row % 32 == 31 else row + 1 for row in range(m)]
-    found = result(made[0, :, COLUMN : COLUMN + n], "f32")
-    np.testing.assert_array_equal(found, t.values(x[rows], "f16") @ t.values(y, "f16").T)
+    actual = result(output[0, :, COLUMN : COLUMN + n], "f32")
+    np.testing.assert_array_equal(actual, t.values(x[rows], "f16") @ t.values(y, "f16").T)
 
 
 @pytest.mark.parametrize("source", ["shared", "tensor"])
 @pytest.mark.parametrize(("kind", "name", "m", "n"), [("f16", "f16", 256, 64), ("f8f6f4", "e2m1", 128, 32)])
 def test_pairs_of_ctas(kind: str, name: str, m: int, n: int, source: str) -> None:
     random = np.random.default_rng(7)
-    x, y = t.some_codes(random, name, (m, K[kind])), t.some_codes(random, name, (n, K[kind]))
+    x, y = t.draw_codes(random, name, (m, K[kind])), t.draw_codes(random, name, (n, K[kind]))
     shared, tensor = np.zeros((2, SPACE), "u1"), np.zeros((2, 128, 512), "u4")
-    where = t.layout("A" if m == 256 else "B", n)
+    placement = t.layout("A" if m == 256 else "B", n)
     first = second = 0
     for cta in range(2):
         rows, columns = x[cta * m // 2 : (cta + 1) * m // 2], y[cta * n // 2 : (cta + 1) * n // 2]
-        first = t.place(shared[cta], A_AT, stored(rows, kind, name), Swizzle.B128)
-        second = t.place(shared[cta], 0, stored(columns, kind, name), Swizzle.B64)
-        words = contained(rows, kind, name)
+        first = t.place(shared[cta], A_AT, encode_for_shared(rows, kind, name), Swizzle.B128)
+        second = t.place(shared[cta], 0, encode_for_shared(columns, kind, name), Swizzle.B64)
+        words = encode_for_tensor(rows, kind, name)
         for copy in range(128 // len(words)):
             tensor[cta, copy * len(words) : (copy + 1) * len(words), LEFT : LEFT + words.shape[1]] = words
     bits = descriptor(kind, m, n, (name, name), "f32")
     mask = "{0, 2, 0, 0, 0, 0, 4, 0}"
     a = str(first) if source == "shared" else "[%r5]"
     text = instruction(f"tcgen05.mma.cta_group::2.kind::{kind}", bits, a, second, use=f"{mask}, %never")
-    made = t.run(text, shared, tensor)
-    wanted = t.values(x, name) @ t.values(y, name).T
+    output = t.run(text, shared, tensor)
+    expected = t.values(x, name) @ t.values(y, name).T
     for row, col in np.ndindex(m, n):
-        if where(row, col)[:2] in ((0, 33), (1, 66)):
-            wanted[row, col] = 0
-    np.testing.assert_array_equal(result(t.gathered(made, where, m, n, COLUMN), "f32"), wanted)
+        if placement(row, col)[:2] in ((0, 33), (1, 66)):
+            expected[row, col] = 0
+    np.testing.assert_array_equal(result(t.gather_result(output, placement, m, n, COLUMN), "f32"), expected)
 
 
 @pytest.mark.parametrize("check", ["none", "all"])
@@ -189,22 +189,22 @@ def test_many_ctas_issue_alike(pair: int, kind: str, name: str, across: bool, ch
     shared, tensor = np.zeros((clusters * pair, SPACE), "u1"), np.zeros((clusters * pair, 128, 512), "u4")
     old = random.integers(-8, 8, (clusters * pair, 128, n)).astype("i4" if kind == "i8" else "f4")
     tensor[:, :, COLUMN : COLUMN + n] = old.view("u4")
-    wanted = old.astype("f8").reshape(clusters, m, n)
+    expected = old.astype("f8").reshape(clusters, m, n)
     first = second = 0
     for cluster in range(clusters):
-        x, y = t.some_codes(random, name, (m, K[kind])), t.some_codes(random, name, (n, K[kind]))
+        x, y = t.draw_codes(random, name, (m, K[kind])), t.draw_codes(random, name, (n, K[kind]))
         for rank in range(pair):
             image = shared[cluster * pair + rank]
             first = t.place(image, A_AT, x[rank * 128 : rank * 128 + 128], Swizzle.B64, across=across)
             second = t.place(image, 0, y[rank * n // pair : (rank + 1) * n // pair], Swizzle.B32)
-        wanted[cluster] += t.values(x, name) @ t.values(y, name).T * (-1 if kind == "f16" else 1)
-    negated = {"negate_b": True} if kind == "f16" else {}
+        expected[cluster] += t.values(x, name) @ t.values(y, name).T * (-1 if kind == "f16" else 1)
+    negation = {"negate_b": True} if kind == "f16" else {}
     d = "s32" if kind == "i8" else "f32"
-    bits = descriptor(kind, m, n, (name, name), d, transpose_a=across, **negated)
+    bits = descriptor(kind, m, n, (name, name), d, transpose_a=across, **negation)
     text = instruction(f"tcgen05.mma.cta_group::{pair}.kind::{kind}", bits, str(first), second, use="%yes")
-    made = t.run(text, shared, tensor, clusters=clusters, check=check)
-    found = result(np.ascontiguousarray(made[:, :, COLUMN : COLUMN + n]), d).reshape(clusters, m, n)
-    np.testing.assert_array_equal(found, wanted)
+    output = t.run(text, shared, tensor, clusters=clusters, check=check)
+    actual = result(np.ascontiguousarray(output[:, :, COLUMN : COLUMN + n]), d).reshape(clusters, m, n)
+    np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.parametrize("source", ["shared", "tensor"])
@@ -212,29 +212,29 @@ def test_many_ctas_issue_alike_what_is_no_batch(source: str) -> None:
     """Rows that stay as they are, and A of tensor memory."""
     random, m, n, ctas = np.random.default_rng(16), 128, 32, 3
     shared, tensor = np.zeros((ctas, SPACE), "u1"), np.zeros((ctas, 128, 512), "u4")
-    x, y = t.some_codes(random, "f16", (ctas, m, 16)), t.some_codes(random, "f16", (n, 16))
+    x, y = t.draw_codes(random, "f16", (ctas, m, 16)), t.draw_codes(random, "f16", (n, 16))
     first = second = 0
     for cta in range(ctas):
         first, second = t.place(shared[cta], A_AT, x[cta], Swizzle.B32), t.place(shared[cta], 0, y, Swizzle.B32)
-        words = contained(x[cta], "f16", "f16")
+        words = encode_for_tensor(x[cta], "f16", "f16")
         tensor[cta, :, LEFT : LEFT + words.shape[1]] = words
     bits = descriptor("f16", m, n, ("f16", "f16"), "f32")
     use = "{3, 3, 3, 3}, %never" if source == "shared" else "%never"
     a = str(first) if source == "shared" else "[%r5]"
-    made = t.run(
+    output = t.run(
         instruction("tcgen05.mma.cta_group::1.kind::f16", bits, a, second, use=use), shared, tensor, clusters=ctas
     )
-    wanted = t.values(x, "f16") @ t.values(y, "f16").T
+    expected = t.values(x, "f16") @ t.values(y, "f16").T
     if source == "shared":
-        wanted[:, [0, 1, 32, 33, 64, 65, 96, 97]] = 0
-    np.testing.assert_array_equal(result(np.ascontiguousarray(made[:, :, COLUMN : COLUMN + n]), "f32"), wanted)
+        expected[:, [0, 1, 32, 33, 64, 65, 96, 97]] = 0
+    np.testing.assert_array_equal(result(np.ascontiguousarray(output[:, :, COLUMN : COLUMN + n]), "f32"), expected)
 
 
 @pytest.mark.parametrize("source", ["shared", "tensor"])
 @pytest.mark.parametrize(("m", "name"), [(128, "D"), (64, "E"), (32, "G")])
 def test_weight_stationary(m: int, name: str, source: str) -> None:
     random, n = np.random.default_rng(8), 64
-    x, y = t.some_codes(random, "bf16", (m, 16)), t.some_codes(random, "bf16", (n + 2, 16))
+    x, y = t.draw_codes(random, "bf16", (m, 16)), t.draw_codes(random, "bf16", (n + 2, 16))
     shared, tensor = np.zeros((1, SPACE), "u1"), np.zeros((1, 128, 512), "u4")
     first = str(t.place(shared[0], A_AT, x, Swizzle.B32))
     second = t.place(shared[0], 0, y, Swizzle.B32)
@@ -246,41 +246,41 @@ def test_weight_stationary(m: int, name: str, source: str) -> None:
         "tcgen05.mma.ws.cta_group::1.kind::f16.collector::b1::fill", bits, first if source == "shared" else "[%r5]",
         second, tail=f", {mask.encode()}",
     )  # fmt: skip
-    made = t.run(text, shared, tensor)
-    wanted = t.values(x, "bf16") @ t.values(y[2:], "bf16").T
+    output = t.run(text, shared, tensor)
+    expected = t.values(x, "bf16") @ t.values(y[2:], "bf16").T
     for column in range(n):
-        part, at = divmod(column, n * m // 128)
+        part, position = divmod(column, n * m // 128)
         # Runs of used (4) and zeroed (3) columns from the manual's fourth example, cut at the start by the counts.
-        used = 4 if mask.firsts[part] == 0 else 0
-        if (mask.starts[part] + at - used) % 7 < 3:
-            wanted[:, column] = 0
-    found = result(t.gathered(made, t.layout(name, n), m, n, COLUMN), "f32")
-    np.testing.assert_array_equal(found, wanted)
+        run_length = 4 if mask.firsts[part] == 0 else 0
+        if (mask.starts[part] + position - run_length) % 7 < 3:
+            expected[:, column] = 0
+    actual = result(t.gather_result(output, t.layout(name, n), m, n, COLUMN), "f32")
+    np.testing.assert_array_equal(actual, expected)
 
 
 def sparse_rows(random: np.random.Generator, kind: str, name: str, m: int) -> tuple[Array, Array, Array]:
     """Return stored codes, metadata of four bits for each chunk, and the dense numbers."""
     depth = 2 * K[kind]
-    codes = t.some_codes(random, name, (m, depth // 2))
+    codes = t.draw_codes(random, name, (m, depth // 2))
     size = {"tf32": 2, "mxf4": 8, "mxf4nvf4": 8}.get(kind, 4)
     dense, numbers = np.zeros((m, depth)), t.values(codes, name)
     choices = (0b0100, 0b1110) if size == 2 else (0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b1110)
     meta = random.choice(choices, (m, depth // size))
     for row, chunk in np.ndindex(*meta.shape):
         low, high = int(meta[row, chunk]) & 3, int(meta[row, chunk]) >> 2
-        at: list[int] = {2: [low // 2], 4: [low, high], 8: [2 * low, 2 * low + 1, 2 * high, 2 * high + 1]}[size]
-        for i, column in enumerate(at):
-            dense[row, chunk * size + column] = numbers[row, chunk * len(at) + i]
+        positions: list[int] = {2: [low // 2], 4: [low, high], 8: [2 * low, 2 * low + 1, 2 * high, 2 * high + 1]}[size]
+        for i, column in enumerate(positions):
+            dense[row, chunk * size + column] = numbers[row, chunk * len(positions) + i]
     return codes, meta, dense
 
 
-def put_metadata(tensor: Array, meta: Array, kind: str, lanes: list[int], selector: int) -> None:
+def store_metadata(tensor: Array, meta: Array, kind: str, lanes: list[int], selector: int) -> None:
     """Store metadata as the manual's figures 262 to 267 lay it out, for rows in these lanes."""
     for row, chunk in np.ndindex(*meta.shape):
         lane, bits = lanes[int(row)], int(meta[row, chunk])
         if kind in ("f16", "tf32"):
-            at = lane // 16 * 16 + lane % 8 + (8 if chunk >= 4 else 0)
-            tensor[at, META + selector] |= np.uint32(bits << (chunk % 4 * 4 + (16 if lane % 16 >= 8 else 0)))
+            index = lane // 16 * 16 + lane % 8 + (8 if chunk >= 4 else 0)
+            tensor[index, META + selector] |= np.uint32(bits << (chunk % 4 * 4 + (16 if lane % 16 >= 8 else 0)))
         else:
             tensor[lane, META + chunk // 8] |= np.uint32(bits << chunk % 8 * 4)
 
@@ -291,42 +291,46 @@ SPARSE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "name", "m", "selector", "where"), SPARSE)
+@pytest.mark.parametrize(("kind", "name", "m", "selector", "form"), SPARSE)
 @pytest.mark.parametrize("source", ["shared", "tensor"])
-def test_sparse(kind: str, name: str, m: int, selector: int, where: str, source: str) -> None:
+def test_sparse(kind: str, name: str, m: int, selector: int, form: str, source: str) -> None:
     random, n = np.random.default_rng(9), 32
     codes, meta, dense = sparse_rows(random, kind, name, m)
-    y = t.some_codes(random, name, (n, 2 * K[kind]))
+    y = t.draw_codes(random, name, (n, 2 * K[kind]))
     shared, tensor = np.zeros((1, SPACE), "u1"), np.zeros((1, 128, 512), "u4")
-    place = t.layout(where, n)
+    place = t.layout(form, n)
     lanes = [place(row, 0)[1] for row in range(m)]
-    put_metadata(tensor[0], meta, kind, lanes, selector)
-    words = contained(codes, kind, name)
+    store_metadata(tensor[0], meta, kind, lanes, selector)
+    words = encode_for_tensor(codes, kind, name)
     tensor[0, lanes, LEFT : LEFT + words.shape[1]] = words
-    first = str(t.place(shared[0], A_AT, stored(codes, kind, name), Swizzle.B64)) if source == "shared" else "[%r5]"
-    second = t.place(shared[0], 0, stored(y, kind, name), Swizzle.B128)
+    first = (
+        str(t.place(shared[0], A_AT, encode_for_shared(codes, kind, name), Swizzle.B64))
+        if source == "shared"
+        else "[%r5]"
+    )
+    second = t.place(shared[0], 0, encode_for_shared(y, kind, name), Swizzle.B128)
     d = "s32" if kind == "i8" else "f32"
     bits = descriptor(kind, m, n, (name, name), d, sparse=True, sparsity_selector=selector)
     text = instruction(f"tcgen05.mma.sp.cta_group::1.kind::{kind}", bits, first, second, meta="[%r6], ")
-    made = t.run(text, shared, tensor)
-    found = result(t.gathered(made, place, m, n, COLUMN), d)
-    np.testing.assert_array_equal(found, dense @ t.values(y, name).T)
+    output = t.run(text, shared, tensor)
+    actual = result(t.gather_result(output, place, m, n, COLUMN), d)
+    np.testing.assert_array_equal(actual, dense @ t.values(y, name).T)
 
 
 def test_sparse_pair_uses_half_of_the_lanes() -> None:
     random, m, n = np.random.default_rng(10), 128, 32
     codes, meta, dense = sparse_rows(random, "f16", "f16", m)
-    y = t.some_codes(random, "f16", (n, 32))
+    y = t.draw_codes(random, "f16", (n, 32))
     shared, tensor = np.zeros((2, SPACE), "u1"), np.zeros((2, 128, 512), "u4")
     place = t.layout("C", n)
     first = second = 0
     for cta in range(2):
         mine = slice(cta * 64, cta * 64 + 64)
-        put_metadata(tensor[cta], meta[mine], "f16", [place(row, 0)[1] for row in range(64)], 0)
+        store_metadata(tensor[cta], meta[mine], "f16", [place(row, 0)[1] for row in range(64)], 0)
         first = t.place(shared[cta], A_AT, codes[mine], Swizzle.B32)
         second = t.place(shared[cta], 0, y[cta * 16 : cta * 16 + 16], Swizzle.B64)
     bits = descriptor("f16", m, n, ("f16", "f16"), "f32", sparse=True)
     text = instruction("tcgen05.mma.sp.cta_group::2.kind::f16", bits, str(first), second, meta="[%r6], ")
-    made = t.run(text, shared, tensor)
-    found = result(t.gathered(made, place, m, n, COLUMN), "f32")
-    np.testing.assert_array_equal(found, dense @ t.values(y, "f16").T)
+    output = t.run(text, shared, tensor)
+    actual = result(t.gather_result(output, place, m, n, COLUMN), "f32")
+    np.testing.assert_array_equal(actual, dense @ t.values(y, "f16").T)

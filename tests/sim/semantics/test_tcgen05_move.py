@@ -29,72 +29,72 @@ LANES: dict[str, Callable[[int], list[int]]] = {
 def test_copies(form: str, ctas: int) -> None:
     random = np.random.default_rng(1)
     count, size = int(form.split("x")[0]), 32 if "256b" in form else 16
-    shared, wanted = np.zeros((ctas, SIZE), "u1"), random.integers(0, 1 << 32, (ctas, 128, 512)).astype("u4")
-    start, descriptor = wanted.copy(), 0
+    shared, expected = np.zeros((ctas, SIZE), "u1"), random.integers(0, 1 << 32, (ctas, 128, 512)).astype("u4")
+    start, descriptor = expected.copy(), 0
     for cta in range(ctas):
         rows = random.integers(0, 256, (count, size)).astype("u1")
-        padded = np.vstack([rows, np.zeros((-count % 8, size), "u1")])
-        descriptor = t.place(shared[cta], 0, padded, Swizzle.B32 if size == 32 else Swizzle.NONE)
+        padding = np.vstack([rows, np.zeros((-count % 8, size), "u1")])
+        descriptor = t.place(shared[cta], 0, padding, Swizzle.B32 if size == 32 else Swizzle.NONE)
         for row in range(count):
             for lane in LANES[form](row):
-                wanted[cta, lane, 40 : 40 + size // 4] = rows[row].view("u4")
+                expected[cta, lane, 40 : 40 + size // 4] = rows[row].view("u4")
     lane = 31 << 16 if form == "4x256b" else 0
     text = f"add.u32 %r3, %base, {40 + lane}; tcgen05.cp.cta_group::{ctas}.{form} [%r3], {descriptor};"
-    np.testing.assert_array_equal(t.run(text, shared, start), wanted)
+    np.testing.assert_array_equal(t.run(text, shared, start), expected)
 
 
 @pytest.mark.parametrize(("source", "bits"), [("b4x16_p64", 4), ("b6x16_p32", 6)])
 def test_copies_widen_small_numbers(source: str, bits: int) -> None:
     codes = np.random.default_rng(2).integers(0, 1 << bits, (128, 32)).astype("u1")
     shared = np.zeros((1, SIZE), "u1")
-    descriptor = t.place(shared[0], 0, t.chunked(codes, bits), Swizzle.NONE)
+    descriptor = t.place(shared[0], 0, t.pack_in_chunks(codes, bits), Swizzle.NONE)
     text = f"tcgen05.cp.cta_group::1.128x256b.b8x16.{source} [%base], {descriptor};"
-    made = t.run(text, shared, np.zeros((1, 128, 512), "u4"))
-    np.testing.assert_array_equal(made[0, :, :8], t.in_words(codes << 2 if bits == 4 else codes))
+    result = t.run(text, shared, np.zeros((1, 128, 512), "u4"))
+    np.testing.assert_array_equal(result[0, :, :8], t.in_words(codes << 2 if bits == 4 else codes))
 
 
 def test_shift_moves_rows_of_a_quarter() -> None:
     start = np.random.default_rng(3).integers(0, 1 << 32, (1, 128, 512)).astype("u4")
-    wanted = start.copy()
-    wanted[0, 64:95, 8:16] = start[0, 65:96, 8:16]
+    expected = start.copy()
+    expected[0, 64:95, 8:16] = start[0, 65:96, 8:16]
     text = f"add.u32 %r3, %base, {64 << 16 | 8}; tcgen05.shift.cta_group::1.down [%r3];"
-    np.testing.assert_array_equal(t.run(text, np.zeros((1, 16), "u1"), start), wanted)
+    np.testing.assert_array_equal(t.run(text, np.zeros((1, 16), "u1"), start), expected)
 
 
-def moved(text: str, start: Array) -> Array:
+def run_on_tensor_memory(text: str, start: Array) -> Array:
     return t.run("", np.zeros((1, 16), "u1"), start, target="sm_103a", warps=text)
 
 
 def test_halves_of_a_warp_load_columns_apart() -> None:
     start = np.random.default_rng(4).integers(0, 1 << 32, (1, 128, 512)).astype("u4")
-    made = moved("""tcgen05.ld.sync.aligned.16x32bx2.x2.b32 {%v0, %v1}, [%at], 24;
+    output = run_on_tensor_memory("""tcgen05.ld.sync.aligned.16x32bx2.x2.b32 {%v0, %v1}, [%at], 24;
 add.u32 %r4, %at, 100;
 tcgen05.st.sync.aligned.32x32b.x2.b32 [%r4], {%v0, %v1};
 tcgen05.wait::st.sync.aligned;""", start)  # fmt: skip
-    wanted = start[0].copy()
+    expected = start[0].copy()
     for quarter in range(0, 128, 32):
-        wanted[quarter : quarter + 16, 100:102] = start[0, quarter : quarter + 16, 0:2]
-        wanted[quarter + 16 : quarter + 32, 100:102] = start[0, quarter : quarter + 16, 24:26]
-    np.testing.assert_array_equal(made[0], wanted)
+        expected[quarter : quarter + 16, 100:102] = start[0, quarter : quarter + 16, 0:2]
+        expected[quarter + 16 : quarter + 32, 100:102] = start[0, quarter : quarter + 16, 24:26]
+    np.testing.assert_array_equal(output[0], expected)
 
 
 @pytest.mark.parametrize("shape", ["32x32b", "16x32bx2"])
 def test_packed_columns(shape: str) -> None:
     start = np.random.default_rng(5).integers(0, 1 << 32, (1, 128, 512)).astype("u4")
     split = ", 10" if shape == "16x32bx2" else ""
-    made = moved(f"""tcgen05.ld.sync.aligned.{shape}.x2.pack::16b.b32 {{%v0, %v1}}, [%at]{split};
+    output = run_on_tensor_memory(f"""tcgen05.ld.sync.aligned.{shape}.x2.pack::16b.b32 {{%v0, %v1}}, [%at]{split};
 add.u32 %r4, %at, 100;
 tcgen05.st.sync.aligned.{shape}.x2.unpack::16b.b32 [%r4]{split}, {{%v0, %v1}};
 tcgen05.wait::st.sync.aligned;""", start)  # fmt: skip
-    wanted = start[0].copy()
+    expected = start[0].copy()
     for lane in range(128):
         for column in range(4):
             if shape == "32x32b":
-                wanted[lane, 100 + column] = start[0, lane, column] & 0xFFFF
+                expected[lane, 100 + column] = start[0, lane, column] & 0xFFFF
             elif lane % 32 < 16:
-                wanted[lane, 100 + column] = start[0, lane, column] & 0xFFFF
-                wanted[lane, 110 + column] = start[0, lane, 10 + column] & 0xFFFF
-    np.testing.assert_array_equal(made[0], wanted)
+                expected[lane, 100 + column] = start[0, lane, column] & 0xFFFF
+                expected[lane, 110 + column] = start[0, lane, 10 + column] & 0xFFFF
+    np.testing.assert_array_equal(output[0], expected)
 
 
 def floats(words: Array) -> Array:
@@ -116,14 +116,14 @@ def test_reducing_loads(flags: str) -> None:
     start[0, ::3, 5] = 0x7FC00000
     names = ", ".join(f"%v{n}" for n in range(8))
     op, _, kind = flags.rpartition(".")
-    made = moved(f"""tcgen05.ld.red.sync.aligned.32x32b.x8.{op}.{kind} {{{names}}}, %r5, [%at];
+    output = run_on_tensor_memory(f"""tcgen05.ld.red.sync.aligned.32x32b.x8.{op}.{kind} {{{names}}}, %r5, [%at];
 add.u32 %r4, %at, 100;
 tcgen05.st.sync.aligned.32x32b.x1.b32 [%r4], {{%r5}};
 tcgen05.wait::st.sync.aligned;""", start)  # fmt: skip
     with np.errstate(invalid="ignore"):
-        wanted = np.ascontiguousarray(REDUCTIONS[flags](start[0, :, :8].copy()))
-    found = made[0, :, 100].copy().view(wanted.dtype)
-    np.testing.assert_array_equal(found, wanted)
+        expected = np.ascontiguousarray(REDUCTIONS[flags](start[0, :, :8].copy()))
+    output_column = output[0, :, 100].copy().view(expected.dtype)
+    np.testing.assert_array_equal(output_column, expected)
 
 
 CP = "tcgen05.cp.cta_group::1.128x128b [%base], {box};"
@@ -138,9 +138,9 @@ ERRORS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "at", "said"), ERRORS)
-def test_wrong_places(text: str, at: int, said: str) -> None:
+@pytest.mark.parametrize(("text", "offset", "messages"), ERRORS)
+def test_wrong_places(text: str, offset: int, messages: str) -> None:
     box = Tcgen05Descriptor(t.BOX, 128, 256).encode()
-    issue = f"add.u32 %base, %base, {at}; " + text.replace("{box}", str(box)).replace("{bits}", str(PLAIN))
-    with pytest.raises(PtxError, match=said):
+    issue = f"add.u32 %base, %base, {offset}; " + text.replace("{box}", str(box)).replace("{bits}", str(PLAIN))
+    with pytest.raises(PtxError, match=messages):
         t.run(issue, np.zeros((1, SIZE), "u1"), np.zeros((1, 128, 512), "u4"))

@@ -22,10 +22,10 @@ def _check(code: str, reference: Reference) -> None:
     assert got.tolist() == want
 
 
-def _part(x: int, which: str, signed: bool) -> int:
-    bits = {"b": 8, "h": 16}.get(which[:1], 32)
-    made = x >> bits * int(which[1:] or 0) & ((1 << bits) - 1)
-    return made - (1 << bits) if signed and made >> (bits - 1) else made
+def _part(x: int, unit: str, signed: bool) -> int:
+    bits = {"b": 8, "h": 16}.get(unit[:1], 32)
+    part = x >> bits * int(unit[1:] or 0) & ((1 << bits) - 1)
+    return part - (1 << bits) if signed and part >> (bits - 1) else part
 
 
 def _clamp(x: int, signed: bool, bits: int = 32) -> int:
@@ -91,10 +91,13 @@ def _simd(bits: int, function: Callable[[int, int], int], *, signed: bool = Fals
     unit = "b" if bits == 8 else "h"
 
     def reference(a: int, b: int, c: int) -> int:
-        made = [function(_part(a, f"{unit}{at}", signed), _part(b, f"{unit}{at}", signed)) for at in range(32 // bits)]
+        parts = [
+            function(_part(a, f"{unit}{index}", signed), _part(b, f"{unit}{index}", signed))
+            for index in range(32 // bits)
+        ]
         if adds:
-            return sum(made) + c
-        return sum((v & ((1 << bits) - 1)) << bits * at for at, v in enumerate(made))
+            return sum(parts) + c
+        return sum((v & ((1 << bits) - 1)) << bits * index for index, v in enumerate(parts))
 
     return reference
 

@@ -53,12 +53,12 @@ def image(matrix: Array, mode: Swizzle, base: int, across: bool) -> tuple[bytear
         if across:
             outer, inner = divmod(row * size, span)
             step, group = (stride, lead) if not mode.span else (lead, stride)
-            at = outer * step + k // 8 * group + k % 8 * span + inner
+            index = outer * step + k // 8 * group + k % 8 * span + inner
         else:
             outer, inner = divmod(k * size, span)
-            at = outer * lead + row // 8 * stride + row % 8 * span + inner
-        at = swizzle(at, mode)
-        data[at : at + size] = value.tobytes()
+            index = outer * lead + row // 8 * stride + row % 8 * span + inner
+        index = swizzle(index, mode)
+        data[index : index + size] = value.tobytes()
     return data, WgmmaDescriptor(base, lead, stride, mode)
 
 
@@ -74,7 +74,7 @@ def multiply(
 {form}.{shape}.{result}.{types} {{{names}}}, {a_operand}, {b_operand}, {"%r0, 0, " if meta is not None else ""}{tail};
 wgmma.commit_group.sync.aligned;
 wgmma.wait_group.sync.aligned 0;"""
-    made = np.zeros((128, registers), "u4") if start is None else start.view("u4").copy()
+    output = np.zeros((128, registers), "u4") if start is None else start.view("u4").copy()
     text = f"""
 .version 8.6
 .target sm_90a
@@ -116,27 +116,27 @@ ret;
         words[:, 4] = meta
     first = np.zeros(32768, "u1") if isinstance(a, np.ndarray) else np.frombuffer(bytes(a), "u1").copy()
     second = np.frombuffer(bytes(b), "u1").copy()
-    sim.run(parse(text), block=128, shared=65536, args=[first, second, made, words])
-    return made
+    sim.run(parse(text), block=128, shared=65536, args=[first, second, output, words])
+    return output
 
 
 def matrix(registers: Array, n: int, result: str) -> Array:
     """Return D from every thread's registers, by the fragment's own definition."""
     fragment = f.wgmma_accumulator(n, from_name(result))
-    made = np.zeros((64, n))
+    output = np.zeros((64, n))
     dtype = {"f32": "f4", "s32": "i4", "f16": "f2"}[result]
     units = registers.view(dtype).reshape(128, -1)
     for row in range(64):
         for col in range(n):
             place = fragment.place(row, col)
             per = 32 // fragment.bits
-            made[row, col] = units[place.lane, place.register * per + place.bit // fragment.bits]
-    return made
+            output[row, col] = units[place.lane, place.register * per + place.bit // fragment.bits]
+    return output
 
 
 def expected(a: Array, b: Array, result: str) -> Array:
-    made = a @ b.T
-    return made.astype("f2").astype("f8") if result == "f16" else made
+    product = a @ b.T
+    return product.astype("f2").astype("f8") if result == "f16" else product
 
 
 DENSE = [
@@ -155,10 +155,10 @@ def test_products_equal_numpy(types: str, result: str, k: int, mode: Swizzle, so
     of_a, of_b = types.split(".")[:2]
     width = k // 8 if of_a == "b1" else k
     a, b = codes(of_a, (64, width), 1), codes(of_b, (n, width), 2)
-    image_a, at_a = image(a, mode, 2048, False)
-    image_b, at_b = image(b, mode, 2048 + B_AT, False)
+    image_a, descriptor_a = image(a, mode, 2048, False)
+    image_b, descriptor_b = image(b, mode, 2048 + B_AT, False)
     first: Any = bytes(image_a)
-    operand = f"{at_a.encode():#x}"
+    operand = f"{descriptor_a.encode():#x}"
     if source == "registers":
         bits = 32 if SIZE[of_a] == 4 else 8 * SIZE[of_a]
         first, operand = fragments(a, bits), "{%a0, %a1, %a2, %a3}"
@@ -166,31 +166,32 @@ def test_products_equal_numpy(types: str, result: str, k: int, mode: Swizzle, so
     if SIZE[of_a] == 2:
         tail += ", 0" if source == "registers" else ", 0, 0"
     registers = n // 4 if result == "f16" else n // 2
-    made = multiply(
-        f"m64n{n}k{k}", types, first, operand, bytes(image_b), f"{at_b.encode():#x}", tail, registers, result
+    product = multiply(
+        f"m64n{n}k{k}", types, first, operand, bytes(image_b), f"{descriptor_b.encode():#x}", tail, registers, result
     )
-    np.testing.assert_array_equal(matrix(made, n, result), expected(values(a, of_a), values(b, of_b), result))
+    np.testing.assert_array_equal(matrix(product, n, result), expected(values(a, of_a), values(b, of_b), result))
 
 
 def fragments(a: Array, bits: int) -> Array:
     """Return A's four registers of every thread, by the fragment's own definition."""
     fragment = f.wgmma_a(a.shape[1], bits)
-    made = np.zeros((128, 4), "u4")
+    output = np.zeros((128, 4), "u4")
     for (row, col), value in np.ndenumerate(a):
         place = fragment.place(row, col)
-        made[place.lane, place.register] |= np.uint32(int(value) << place.bit)
-    return made
+        output[place.lane, place.register] |= np.uint32(int(value) << place.bit)
+    return output
 
 
 @pytest.mark.parametrize("mode", [Swizzle.NONE, Swizzle.B32, Swizzle.B64, Swizzle.B128])
 def test_halves_may_lie_along_m_and_n(mode: Swizzle) -> None:
     a, b = codes("f16", (64, 16), 3), codes("f16", (128, 16), 4)
-    (image_a, at_a), (image_b, at_b) = image(a, mode, 2048, True), image(b, mode, 2048 + B_AT, True)
-    made = multiply(
-        "m64n128k16", "f16.f16", bytes(image_a), f"{at_a.encode():#x}", bytes(image_b), f"{at_b.encode():#x}",
+    (image_a, descriptor_a), (image_b, descriptor_b) = image(a, mode, 2048, True), image(b, mode, 2048 + B_AT, True)
+    product = multiply(
+        "m64n128k16", "f16.f16", bytes(image_a), f"{descriptor_a.encode():#x}",
+        bytes(image_b), f"{descriptor_b.encode():#x}",
         "%p, 1, 1, 1, 1", 64,
     )  # fmt: skip
-    np.testing.assert_array_equal(matrix(made, 128, "f32"), values(a, "f16") @ values(b, "f16").T)
+    np.testing.assert_array_equal(matrix(product, 128, "f32"), values(a, "f16") @ values(b, "f16").T)
 
 
 @pytest.mark.parametrize(
@@ -198,38 +199,43 @@ def test_halves_may_lie_along_m_and_n(mode: Swizzle) -> None:
 )
 def test_scales_negate_and_choose_whether_to_accumulate(tail: str, sign: int, keeps: bool) -> None:
     a, b = codes("tf32", (64, 8), 5), codes("tf32", (8, 8), 6)
-    (image_a, at_a), (image_b, at_b) = image(a, Swizzle.B32, 2048, False), image(b, Swizzle.B32, 2048 + B_AT, False)
+    (image_a, descriptor_a), (image_b, descriptor_b) = (
+        image(a, Swizzle.B32, 2048, False),
+        image(b, Swizzle.B32, 2048 + B_AT, False),
+    )
     start = np.full((128, 4), 1000, "f4")
-    made = multiply(
-        "m64n8k8", "tf32.tf32", bytes(image_a), f"{at_a.encode():#x}", bytes(image_b), f"{at_b.encode():#x}", tail, 4,
+    product = multiply(
+        "m64n8k8", "tf32.tf32", bytes(image_a), f"{descriptor_a.encode():#x}",
+        bytes(image_b), f"{descriptor_b.encode():#x}", tail, 4,
         start=start,
     )  # fmt: skip
     expected = sign * values(a, "tf32") @ values(b, "tf32").T + (1000 if keeps else 0)
-    np.testing.assert_array_equal(matrix(made, 8, "f32"), expected)
+    np.testing.assert_array_equal(matrix(product, 8, "f32"), expected)
 
 
 @pytest.mark.parametrize(("kind", "k"), [("f16", 32), ("tf32", 16), ("s8", 64)])
 def test_a_sparse_a_is_spread_by_its_metadata(kind: str, k: int) -> None:
     size, n = SIZE[kind], 16
-    stored, b = codes(kind, (64, k // 2), 7), codes(kind, (n, k), 8)
+    compact, b = codes(kind, (64, k // 2), 7), codes(kind, (n, k), 8)
     choices = np.array([0b0100, 0b1110] if kind == "tf32" else [0b0100, 0b1000, 0b1001, 0b1100, 0b1101, 0b1110], "u1")
     chunks = np.random.default_rng(9).choice(choices, (64, k // (2 if kind == "tf32" else 4)))
     meta = np.zeros(128, "u4")
     for (row, chunk), code in np.ndenumerate(chunks):
         place = f.wgmma_metadata(row, chunk, bits=8 * size)
         meta[place.lane] |= np.uint32(int(code) << place.bit)
-    dense = expand(values(stored, kind), chunks, "1:2" if kind == "tf32" else "2:4")
-    (image_a, at_a), (image_b, at_b) = (
-        image(stored, Swizzle.B32, 2048, False),
+    dense = expand(values(compact, kind), chunks, "1:2" if kind == "tf32" else "2:4")
+    (image_a, descriptor_a), (image_b, descriptor_b) = (
+        image(compact, Swizzle.B32, 2048, False),
         image(b, Swizzle.B64, 2048 + B_AT, False),
     )
     tail = {"f16": "%p, 1, 1, 0, 0", "tf32": "%p, 1, 1", "s8": "%p"}[kind]
     result = "s32" if kind == "s8" else "f32"
-    made = multiply(
-        f"m64n{n}k{k}", f"{kind}.{kind}", bytes(image_a), f"{at_a.encode():#x}", bytes(image_b), f"{at_b.encode():#x}",
+    product = multiply(
+        f"m64n{n}k{k}", f"{kind}.{kind}", bytes(image_a), f"{descriptor_a.encode():#x}",
+        bytes(image_b), f"{descriptor_b.encode():#x}",
         tail, n // 2, result, meta=meta,
     )  # fmt: skip
-    np.testing.assert_array_equal(matrix(made, n, result), dense @ values(b, kind).T)
+    np.testing.assert_array_equal(matrix(product, n, result), dense @ values(b, kind).T)
 
 
 def test_a_descriptor_outside_of_shared_memory_is_an_error() -> None:
@@ -248,7 +254,7 @@ def test_half_a_warpgroup_makes_no_product(check: str) -> None:
 
 @pytest.mark.parametrize("schedule", ["eager", "lazy"])
 @pytest.mark.parametrize(("m", "n", "k"), [(128, 128, 64), (256, 128, 576), (128, 384, 320)])
-def test_the_warp_specialised_gemm_equals_numpy(m: int, n: int, k: int, schedule: str) -> None:
+def test_the_warp_specialized_gemm_equals_numpy(m: int, n: int, k: int, schedule: str) -> None:
     random = np.random.default_rng(m + n + k)
     a, b = (random.integers(-3, 4, (rows, k)).astype("f4") for rows in (m, n))
     d = np.full((m, n), np.nan, "f4")
@@ -267,12 +273,13 @@ def test_accumulators_changed_between_products_count(last: int) -> None:
     """The product goes on from what the registers hold, not from what it left there."""
     a, b = codes("f16", (64, 16), 1), codes("f16", (24, 16), 2)
     images = [image(a, Swizzle.B32, 2048, False), image(b, Swizzle.B32, 2048 + B_AT, False)]
-    (first, at_a), (second, at_b) = images
-    made = multiply(
-        "m64n24k16", "f16.f16", bytes(first), f"{at_a.encode():#x}", bytes(second), f"{at_b.encode():#x}",
+    (first, descriptor_a), (second, descriptor_b) = images
+    product = multiply(
+        "m64n24k16", "f16.f16", bytes(first), f"{descriptor_a.encode():#x}",
+        bytes(second), f"{descriptor_b.encode():#x}",
         "%p, 1, 1, 0, 0", 12, between=f"add.f32 %d{last}, %d{last}, 0f44800000;",
     )  # fmt: skip
-    added = np.zeros((128, 12), "f4")
-    added[:, last] = 1024
-    wanted = 2 * values(a, "f16") @ values(b, "f16").T + matrix(added.view("u4"), 24, "f32")
-    np.testing.assert_array_equal(matrix(made, 24, "f32"), wanted)
+    additions = np.zeros((128, 12), "f4")
+    additions[:, last] = 1024
+    expected = 2 * values(a, "f16") @ values(b, "f16").T + matrix(additions.view("u4"), 24, "f32")
+    np.testing.assert_array_equal(matrix(product, 24, "f32"), expected)

@@ -22,12 +22,16 @@ def _bytes(size: int) -> Array:
 
 def test_allocations_are_aligned_and_apart() -> None:
     space = AddressSpace()
-    one, other = space.allocate("one", _bytes(5)), space.allocate("other", _bytes(0))
+    first, second = space.allocate("one", _bytes(5)), space.allocate("other", _bytes(0))
     third = space.allocate("third", _bytes(8), alignment=4096)
-    assert (one.low, other.low % 256, third.low % 4096) == (GLOBAL_BASE, 0, 0)
-    assert one.low + one.size + 256 <= other.low
-    assert other.low + 256 <= third.low
-    assert [space.find_region(address) for address in (one.low, one.low + 4, third.low + 7)] == [one, one, third]
+    assert (first.low, second.low % 256, third.low % 4096) == (GLOBAL_BASE, 0, 0)
+    assert first.low + first.size + 256 <= second.low
+    assert second.low + 256 <= third.low
+    assert [space.find_region(address) for address in (first.low, first.low + 4, third.low + 7)] == [
+        first,
+        first,
+        third,
+    ]
     assert space.find_region(GLOBAL_BASE - 1) is None
 
 
@@ -46,11 +50,11 @@ def test_memory_that_exists_elsewhere_keeps_its_address() -> None:
 
 def test_an_allocation_avoids_what_is_registered() -> None:
     space = AddressSpace()
-    taken = space.register("taken", GLOBAL_BASE + 512, _bytes(100))
+    registered = space.register("taken", GLOBAL_BASE + 512, _bytes(100))
     before = space.allocate("before", _bytes(200))
     behind = space.allocate("behind", _bytes(4))
     assert before.low == GLOBAL_BASE
-    assert behind.low >= taken.low + taken.size + 256
+    assert behind.low >= registered.low + registered.size + 256
 
 
 def test_variables_keep_their_first_contents_for_the_next_launch() -> None:
@@ -72,9 +76,9 @@ def test_freed_memory_is_remembered_until_its_addresses_are_used_again() -> None
     space.free(low)
     assert region.size == 0
     assert space.find_region(low) is None
-    freed = space.find_freed(low + 63)
-    assert freed is not None
-    assert (freed.name, freed.low, freed.size) == ("scratch", low, 64)
+    allocation = space.find_freed(low + 63)
+    assert allocation is not None
+    assert (allocation.name, allocation.low, allocation.size) == ("scratch", low, 64)
     assert space.find_freed(low + 64) is None
     with pytest.raises(ValueError, match=f"no allocation starts at {low:#x}"):
         space.free(low)
@@ -87,9 +91,9 @@ def test_an_access_to_freed_memory_says_so() -> None:
     launch = prepare_launch(LOAD, None, Options(args=[np.zeros(4, np.uint32)]))
     launch.space.free(launch.space.regions[0].low)
     batch = next(launch.batches())
-    with pytest.raises(PtxError) as caught:
+    with pytest.raises(PtxError) as excinfo:
         batch.run()
-    (error,) = caught.value.diagnostics
+    (error,) = excinfo.value.diagnostics
     assert error.code == "PTX1110"
     assert "`out`, 16 bytes at 0x7f00000000, was freed" in error.message
     assert error.help == "free memory after the last launch that uses it has completed"

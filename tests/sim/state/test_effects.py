@@ -17,11 +17,11 @@ class Record:
 
     def __init__(self, eager: bool = False) -> None:
         self.effects = Effects(eager)
-        self.landed: list[tuple[str, list[int]]] = []
+        self.landings: list[tuple[str, list[int]]] = []
 
     def issue(self, name: str, lanes: list[int], in_group: bool = True) -> None:
         def land(positions: Any) -> None:
-            self.landed.append((name, [lanes[at] for at in positions]))
+            self.landings.append((name, [lanes[position] for position in positions]))
 
         self.effects.issue_each("copy", np.array(lanes), LANES, land, in_group)
 
@@ -29,7 +29,7 @@ class Record:
 def test_eager_ones_land_at_once() -> None:
     record = Record(eager=True)
     record.issue("a", [0, 2, 4, 6])
-    assert record.landed == [("a", [0, 2, 4, 6])]
+    assert record.landings == [("a", [0, 2, 4, 6])]
     assert not record.effects.pending
 
 
@@ -39,13 +39,13 @@ def test_a_wait_lands_what_its_own_lanes_issued() -> None:
     record.effects.commit("copy", np.arange(LANES), LANES)
     record.issue("b", [0, 2, 4, 6])
     record.effects.wait("copy", np.array([2, 3]), LANES, 0)
-    assert record.landed == [("a", [2])]
+    assert record.landings == [("a", [2])]
     record.effects.wait("copy", np.array([0, 2]), LANES, 0)
     record.effects.commit("copy", np.arange(LANES), LANES)
     record.effects.wait("copy", np.arange(LANES), LANES, 1)
-    assert record.landed == [("a", [2]), ("a", [0]), ("a", [4, 6])]
+    assert record.landings == [("a", [2]), ("a", [0]), ("a", [4, 6])]
     record.effects.land_all()
-    assert record.landed[3:] == [("b", [0, 2, 4, 6])]
+    assert record.landings[3:] == [("b", [0, 2, 4, 6])]
 
 
 def test_the_oldest_of_every_lane_lands_first() -> None:
@@ -53,9 +53,9 @@ def test_the_oldest_of_every_lane_lands_first() -> None:
     record.issue("a", [0, 2], in_group=False)
     record.issue("b", [0, 2, 4], in_group=False)
     assert record.effects.land_oldest()
-    assert record.landed == [("a", [0, 2]), ("b", [4])]
+    assert record.landings == [("a", [0, 2]), ("b", [4])]
     assert record.effects.land_oldest()
-    assert record.landed[2:] == [("b", [0, 2])]
+    assert record.landings[2:] == [("b", [0, 2])]
     assert not record.effects.land_oldest()
 
 
@@ -69,9 +69,9 @@ def test_at_random_every_lane_lands_once_and_sometimes_by_itself() -> None:
         while record.effects.pending:
             record.effects.land_some(chance, 2)
         for name in "abc":
-            lanes = [lane for one, landed in record.landed for lane in landed if one == name]
+            lanes = [lane for label, group in record.landings for lane in group if label == name]
             assert sorted(lanes) == [0, 2, 4, 6]
-        parts |= {len(landed) for _, landed in record.landed}
+        parts |= {len(group) for _, group in record.landings}
     assert 4 in parts
     assert parts & {1, 2, 3}
 
@@ -81,21 +81,21 @@ class Engines:
 
     def __init__(self) -> None:
         self.effects = Effects(eager=False)
-        self.landed: list[str] = []
+        self.landings: list[str] = []
 
     def issue(self, name: str, agent: str, lanes: list[int], row: int | None = None) -> None:
         def land() -> None:
-            self.landed.append(name)
+            self.landings.append(name)
 
         tells = None if row is None else np.full((len(lanes), 1), row)
         in_group = agent in (WGMMA, TENSOR_STORES)
         self.effects.issue(agent, np.array(lanes), LANES, land, in_group=in_group, mbarrier_rows=tells)
 
 
-def awaited(*rows: int) -> Any:
-    made = np.zeros(4, np.bool_)
-    made[list(rows)] = True
-    return made
+def select_rows(*rows: int) -> Any:
+    output = np.zeros(4, np.bool_)
+    output[list(rows)] = True
+    return output
 
 
 def test_of_what_is_waited_for_copies_land_before_products() -> None:
@@ -105,14 +105,14 @@ def test_of_what_is_waited_for_copies_land_before_products() -> None:
     engines.issue("next product", TCGEN05, [0])
     engines.issue("other copy", BULK, [2], 3)
     engines.issue("copy", BULK, [2], 2)
-    assert not engines.effects.land_awaited(awaited(0))
-    assert engines.effects.land_awaited(awaited(1, 2))
-    assert engines.landed == ["copy"]
-    assert engines.effects.land_awaited(awaited(1, 2))
-    assert engines.landed == ["copy", "product", "commit"]
-    assert not engines.effects.land_awaited(awaited(1, 2))
+    assert not engines.effects.land_awaited(select_rows(0))
+    assert engines.effects.land_awaited(select_rows(1, 2))
+    assert engines.landings == ["copy"]
+    assert engines.effects.land_awaited(select_rows(1, 2))
+    assert engines.landings == ["copy", "product", "commit"]
+    assert not engines.effects.land_awaited(select_rows(1, 2))
     assert engines.effects.land_oldest()
-    assert engines.landed == ["copy", "product", "commit", "other copy"]
+    assert engines.landings == ["copy", "product", "commit", "other copy"]
     assert not engines.effects.land_oldest()
 
 
@@ -123,24 +123,24 @@ def test_what_nobody_else_hears_of_waits_for_its_own_wait() -> None:
     engines.issue("copy", BULK, [0])
     assert engines.effects.land_oldest()
     assert not engines.effects.land_oldest()
-    assert engines.landed == ["copy"]
+    assert engines.landings == ["copy"]
     engines.effects.wait(TENSOR_STORES, np.array([0]), LANES, None)
     engines.effects.land_all()
-    assert engines.landed == ["copy", "store", "product"]
+    assert engines.landings == ["copy", "store", "product"]
 
 
 def test_what_a_thread_issues_in_order_lands_in_order() -> None:
     orders = set[str]()
     for seed in range(200):
         engines = Engines()
-        for at in range(3):
-            engines.issue(f"{at}", TCGEN05, [0])
-            engines.issue(f"other {at}", TCGEN05, [4])
+        for index in range(3):
+            engines.issue(f"{index}", TCGEN05, [0])
+            engines.issue(f"other {index}", TCGEN05, [4])
         chance = Random(seed)
         while engines.effects.pending:
             engines.effects.land_some(chance, 2)
-        assert [name for name in engines.landed if "other" not in name] == ["0", "1", "2"]
-        orders.add(" ".join(engines.landed))
+        assert [name for name in engines.landings if "other" not in name] == ["0", "1", "2"]
+        orders.add(" ".join(engines.landings))
     assert len(orders) > 5
 
 
@@ -152,7 +152,7 @@ def test_a_product_takes_earlier_ones_of_its_own_warpgroups_along() -> None:
     engines.effects.commit(WGMMA, np.array([0]), LANES)
     engines.issue("later", WGMMA, [0])
     engines.effects.wait(WGMMA, np.array([0]), LANES, 0)
-    assert engines.landed == ["of two", "of the second", "of both again"]
+    assert engines.landings == ["of two", "of the second", "of both again"]
 
 
 def test_agents_in_a_hurry_land_at_once() -> None:
@@ -160,7 +160,7 @@ def test_agents_in_a_hurry_land_at_once() -> None:
     engines.effects.hasty = frozenset((TCGEN05,))
     engines.issue("copy", BULK, [0])
     engines.issue("product", TCGEN05, [0])
-    assert engines.landed == ["product"]
+    assert engines.landings == ["product"]
     assert engines.effects.lands_at_once(TCGEN05)
     assert not engines.effects.lands_at_once(WGMMA)
 

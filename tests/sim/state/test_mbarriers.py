@@ -32,9 +32,9 @@ mad.wide.u32 %at, %t, 4, %at;
 
 
 def out(body: str, threads: int = 64, **launch: Any) -> list[int]:
-    made = np.zeros(threads, np.uint32)
-    sim.run(kernel(body), block=threads, args=[made], **launch)
-    return made.tolist()
+    output = np.zeros(threads, np.uint32)
+    sim.run(kernel(body), block=threads, args=[output], **launch)
+    return output.tolist()
 
 
 START = """
@@ -165,7 +165,7 @@ ret;
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "messages"),
     [
         ("mbarrier.arrive.shared::cta.b64 _, [bar];", "mbarrier operation on an object that is not a live mbarrier"),
         ("mbarrier.init.shared::cta.b64 [bar], 1; mbarrier.inval.shared::cta.b64 [bar];"
@@ -176,8 +176,8 @@ ret;
          " @!%p2 bra w;", "1 of 1 arrivals missing"),
     ],
 )  # fmt: skip
-def test_misuse_is_an_error_at_the_instruction(body: str, said: str) -> None:
-    with pytest.raises(PtxError, match=said):
+def test_misuse_is_an_error_at_the_instruction(body: str, messages: str) -> None:
+    with pytest.raises(PtxError, match=messages):
         out(body + " ret;", threads=1)
 
 

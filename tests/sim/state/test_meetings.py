@@ -8,7 +8,7 @@ import pytest
 
 from pyptx import sim
 from pyptx.parser import parse
-from tests.sim.kernels import SCHEDULES, by_schedule, codes, kernel, reported
+from tests.sim.kernels import SCHEDULES, assert_reported, by_schedule, codes, kernel
 
 T = np.arange(64)
 FULL = 0xFFFFFFFF
@@ -20,29 +20,29 @@ even: {even}
 done: st.global.u32 [%o], %r5;"""
 
 
-def bits(chosen: np.ndarray) -> list[int]:
+def bits(mask: np.ndarray) -> list[int]:
     """Return, for every thread, which lanes of its warp are chosen."""
-    return [sum(1 << int(t % 32) for t in T[one // 32 == T // 32] if chosen[t]) for one in T]
+    return [sum(1 << int(t % 32) for t in T[thread // 32 == T // 32] if mask[t]) for thread in T]
 
 
-def apart(odd: str, even: str, before: str = "") -> str:
-    return kernel(APART.format(odd=odd, even=even, before=before))
+def make_branches(odd: str, even_code: str, before: str = "") -> str:
+    return kernel(APART.format(odd=odd, even=even_code, before=before))
 
 
 def outputs(text: str) -> list[list[int]]:
     """Run a kernel under every schedule, without a finding; return its results without repetition."""
-    module, found = parse(text), list[list[int]]()
+    module, outcomes = parse(text), list[list[int]]()
     for schedule, seed in SCHEDULES:
         out = np.zeros(64, np.uint32)
         result = sim.run(module, block=64, args=[out], schedule=schedule, seed=seed, max_steps=100_000)
         assert result.hazards == []
-        if out.tolist() not in found:
-            found.append(out.tolist())
-    return found
+        if out.tolist() not in outcomes:
+            outcomes.append(out.tolist())
+    return outcomes
 
 
 @pytest.mark.parametrize(
-    ("odd", "even", "wanted"),
+    ("odd", "even_code", "expected"),
     [
         ("redux.sync.add.u32 %r5, %r1, -1;", "redux.sync.add.u32 %r5, %t, 0xffffffff;",
          [int(np.where(T % 2, 3 * T, T)[t // 32 == T // 32].sum()) for t in T]),
@@ -55,8 +55,8 @@ def outputs(text: str) -> list[list[int]]:
          [100 if t in (0, 32) else 0 for t in T]),
     ],
 )  # fmt: skip
-def test_two_branches_execute_it_together(odd: str, even: str, wanted: list[int]) -> None:
-    assert outputs(apart(odd, even)) == [[int(value) for value in wanted]]
+def test_two_branches_execute_it_together(odd: str, even_code: str, expected: list[int]) -> None:
+    assert outputs(make_branches(odd, even_code)) == [[int(value) for value in expected]]
 
 
 @pytest.mark.parametrize("block", [32, 64])
@@ -73,16 +73,16 @@ done: shl.b32 %r6, %r6, 16; or.b32 %r5, %r5, %r6; st.global.u32 [%o], %r5;"""
     threads = T[:block]
     low = threads % 32 < least
     first, last = threads // 32 * 32, threads // 32 * 32 + 31
-    brought = np.where(low, threads, 3 * threads)
-    total = np.array([brought[threads // 32 == t // 32].sum() for t in threads])
+    contributions = np.where(low, threads, 3 * threads)
+    total = np.array([contributions[threads // 32 == t // 32].sum() for t in threads])
     for schedule, seed in SCHEDULES:
         out = np.zeros(block, np.uint32)
         sim.run(parse(kernel(body)), block=block, args=[out], schedule=schedule, seed=seed)
-        assert out.tolist() == (total | brought[np.where(low, last, first)] << 16).tolist()
+        assert out.tolist() == (total | contributions[np.where(low, last, first)] << 16).tolist()
 
 
 def test_lanes_meet_again_in_every_round_of_a_loop() -> None:
-    text = apart("add.u32 %r5, %r5, 1; redux.sync.add.u32 %r5, %r5, -1;\nmov.u32 %r8, %r5; ",
+    text = make_branches("add.u32 %r5, %r5, 1; redux.sync.add.u32 %r5, %r5, -1;\nmov.u32 %r8, %r5; ",
                  "l: redux.sync.add.u32 %r5, %r5, -1;\nadd.u32 %r9, %r9, 1; setp.lt.u32 %p3, %r9, 2; @%p3 bra l;",
                  "mov.u32 %r5, 1; mov.u32 %r9, 0;")  # fmt: skip
     text = text.replace("bra.uni done;", "redux.sync.add.u32 %r5, %r5, -1;\nbra.uni done;")
@@ -91,34 +91,37 @@ def test_lanes_meet_again_in_every_round_of_a_loop() -> None:
 
 
 def test_lanes_that_end_are_not_waited_for() -> None:
-    text = apart("redux.sync.add.u32 %r5, 1, -1;", "@%p2 ret;\nredux.sync.add.u32 %r5, 1, -1;")
-    even_left = [t for t in T if t % 2 == 0 and t > 40]
-    wanted = [32 if t < 32 else 32 - len(even_left) for t in T]
-    assert outputs(text) == [[0 if t in even_left else wanted[t] for t in T]]
+    text = make_branches("redux.sync.add.u32 %r5, 1, -1;", "@%p2 ret;\nredux.sync.add.u32 %r5, 1, -1;")
+    even_threads = [t for t in T if t % 2 == 0 and t > 40]
+    expected = [32 if t < 32 else 32 - len(even_threads) for t in T]
+    assert outputs(text) == [[0 if t in even_threads else expected[t] for t in T]]
 
 
 def test_parts_of_a_warp_may_meet_by_themselves() -> None:
-    text = apart("redux.sync.add.u32 %r5, 1, %r7;", "redux.sync.add.u32 %r5, 2, %r7;",
+    text = make_branches("redux.sync.add.u32 %r5, 1, %r7;", "redux.sync.add.u32 %r5, 2, %r7;",
                  "and.b32 %r6, %t, 31; setp.lt.u32 %p4, %r6, 8; selp.b32 %r7, 0xff, 0xffffff00, %p4;")  # fmt: skip
     assert outputs(text) == [[12 if t % 32 < 8 else 36 for t in T]]
 
 
 @pytest.mark.parametrize(
-    "even", ["redux.sync.min.u32 %r5, %t, -1;", "redux.sync.add.s32 %r5, %t, -1;", "redux.sync.add.u32 %r5, %t, %r7;"]
+    "even_code",
+    ["redux.sync.min.u32 %r5, %t, -1;", "redux.sync.add.s32 %r5, %t, -1;", "redux.sync.add.u32 %r5, %t, %r7;"],
 )
-def test_other_qualifiers_or_another_mask_do_not_meet(even: str) -> None:
+def test_other_qualifiers_or_another_mask_do_not_meet(even_code: str) -> None:
     before = "mov.u32 %r7, 0x7fffffff;"
-    reported(apart("redux.sync.add.u32 %r5, %r1, -1;", even, before), "PTX0990", "redux.sync", block=64,
-             args=[np.zeros(64, np.uint32)])  # fmt: skip
+    text = make_branches("redux.sync.add.u32 %r5, %r1, -1;", even_code, before)
+    assert_reported(text, "PTX0990", "redux.sync", block=64, args=[np.zeros(64, np.uint32)])
 
 
 def test_a_lane_that_its_mask_leaves_out_is_reported() -> None:
-    text = apart("redux.sync.add.u32 %r5, 1, 0x55555555;", "redux.sync.add.u32 %r5, 1, 0x55555555;")
-    assert all("PTX0961" in some for some in codes(by_schedule(text, block=64)))
+    text = make_branches("redux.sync.add.u32 %r5, 1, 0x55555555;", "redux.sync.add.u32 %r5, 1, 0x55555555;")
+    assert all("PTX0961" in codes_of_run for codes_of_run in codes(by_schedule(text, block=64)))
 
 
 def test_a_value_from_a_lane_at_the_other_place_counts_as_written() -> None:
-    text = apart("shfl.sync.idx.b32 %r5, %r6, 0, 31, -1;", "mov.u32 %r6, 4;\nshfl.sync.idx.b32 %r5, %r6, 0, 31, -1;")
+    text = make_branches(
+        "shfl.sync.idx.b32 %r5, %r6, 0, 31, -1;", "mov.u32 %r6, 4;\nshfl.sync.idx.b32 %r5, %r6, 0, 31, -1;"
+    )
     assert outputs(text) == [[4] * 64]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from pyptx import sim
 from pyptx.parser import parse
-from tests.sim.kernels import kernel, reported, results
+from tests.sim.kernels import assert_reported, kernel, results
 
 STORE = "st.global.u32 [%o], %r0;"
 
@@ -33,22 +33,22 @@ STORE = "st.global.u32 [%o], %r0;"
 def test_wrong_addresses(body: str, code: str, words: tuple[str, ...]) -> None:
     module = ".const .u32 table[4] = {1, 2, 3, 4};" if "table" in body else ".shared .u32 cell[16];"
     text = kernel(body + "\nld.shared.u32 %r9, [cell];" * ("cell" in module), module=module)
-    reported(text, code, *words, block=64, args=(np.zeros(64, np.int32),))
+    assert_reported(text, code, *words, block=64, args=(np.zeros(64, np.int32),))
 
 
 def test_nothing_is_written_back_on_an_error() -> None:
     out = np.zeros(64, np.int32)
-    reported(kernel("mov.u32 %r0, 9;\n" + STORE + "\nbar.sync 0;\ntrap;"), "PTX1120", block=64, args=(out,))
+    assert_reported(kernel("mov.u32 %r0, 9;\n" + STORE + "\nbar.sync 0;\ntrap;"), "PTX1120", block=64, args=(out,))
     assert not out.any()
 
 
 def test_a_read_only_array_cannot_be_written() -> None:
     out = np.zeros(64, np.int32)
     out.flags.writeable = False
-    reported(kernel("mov.u32 %r0, 9;\n" + STORE), "PTX1113", "read-only", block=64, args=(out,))
+    assert_reported(kernel("mov.u32 %r0, 9;\n" + STORE), "PTX1113", "read-only", block=64, args=(out,))
 
 
-def test_module_variables_hold_their_initialisers() -> None:
+def test_module_variables_hold_their_initializers() -> None:
     module = """.global .align 4 .b8 bytes[8] = {1, 2, 3, 4, 0xFF, 0, 0, 0x80};
 .global .u32 grid[2][3] = {{1, 2}, {3, 4, 5}};
 .const .f32 half = 0f3F000000;
@@ -107,12 +107,12 @@ ld.global.v2.u64 {{%rd2, %rd3}}, [%rd1]; sub.s64 %rd3, %rd3, %rd2; cvt.u32.u64 %
     ],
 )
 def test_variables_that_cannot_be(module: str, code: str, words: tuple[str, ...]) -> None:
-    reported(kernel("mov.u64 %rd1, g;", module=module), code, *words, args=(np.zeros(1, "u4"),))
+    assert_reported(kernel("mov.u64 %rd1, g;", module=module), code, *words, args=(np.zeros(1, "u4"),))
 
 
 @pytest.mark.parametrize("value", ["1/0", "5 % 0"])
 def test_a_constant_expression_without_a_value_is_no_number(value: str) -> None:
-    reported(kernel(f"mov.u64 %rd1, {value};"), "PTX1106", "divided by", args=(np.zeros(1, "u4"),))
+    assert_reported(kernel(f"mov.u64 %rd1, {value};"), "PTX1106", "divided by", args=(np.zeros(1, "u4"),))
 
 
 def test_generic_addresses_reach_every_space_at_once() -> None:
@@ -145,7 +145,7 @@ ld.shared.u32 %r4, [fixed]; add.u32 %r0, %r0, %r4;
 {STORE}"""
     assert results(body, module=module, shared=256) == list(range(63, -1, -1))
     text = kernel(body, module=module)
-    reported(text, "PTX1110", "shared memory", block=64, args=(np.zeros(64, np.int32),), shared=128)
+    assert_reported(text, "PTX1110", "shared memory", block=64, args=(np.zeros(64, np.int32),), shared=128)
 
 
 def test_vectors_and_widening() -> None:
@@ -196,7 +196,7 @@ def test_one_pointer_is_placed_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("op", "operand", "last", "found"),
+    ("op", "operand", "last", "expected"),
     [
         ("add.u32", "1", 64, list(range(64))),
         ("inc.u32", "9", 4, [t % 10 for t in range(64)]),
@@ -206,20 +206,20 @@ def test_one_pointer_is_placed_once() -> None:
         ("dec.u32", "5", 2, [0, 5, 4, 3, 2, 1] * 10 + [0, 5, 4, 3]),
     ],
 )
-def test_lanes_at_one_address_take_turns(op: str, operand: str, last: int, found: list[int]) -> None:
+def test_lanes_at_one_address_take_turns(op: str, operand: str, last: int, expected: list[int]) -> None:
     module = ".global .u32 cell = 0;"
     body = f"atom.global.{op} %r0, [cell], {operand};\n{STORE}"
-    assert results(body, module=module) == found
+    assert results(body, module=module) == expected
     after = f"red.global.{op} [cell], {operand};\nbar.sync 0;\nld.global.u32 %r0, [cell];\n{STORE}"
     if op not in ("exch.b32",):
         assert set(results(after, module=module)) == {last}
 
 
-@pytest.mark.parametrize(("space", "kept"), [("shared", 2), ("global", 0)])
-def test_only_global_sums_flush_subnormal_numbers(space: str, kept: int) -> None:
+@pytest.mark.parametrize(("space", "bits"), [("shared", 2), ("global", 0)])
+def test_only_global_sums_flush_subnormal_numbers(space: str, bits: int) -> None:
     body = f"mov.b32 %f1, 1;\nst.{space}.f32 [cell], %f1;\natom.{space}.add.f32 %f2, [cell], %f1;\n"
     code = f"{body}ld.{space}.u32 %r0, [cell];\n{STORE}"
-    assert results(code, 1, module=f".{space} .f32 cell;") == [kept]
+    assert results(code, 1, module=f".{space} .f32 cell;") == [bits]
 
 
 def test_floating_atomics_on_shared_memory() -> None:
@@ -253,13 +253,13 @@ POINTED = [
 @pytest.mark.parametrize("instruction", POINTED)
 def test_an_address_in_a_launch_without_arrays_is_out_of_bounds(instruction: str, pointer: int) -> None:
     body = f".shared .align 128 .b8 box[256];\nld.param.u64 %rd1, [p];\n{instruction}"
-    reported(kernel(body, params=".param .u64 p"), "PTX1110", block=32, args=[pointer], check="none")
+    assert_reported(kernel(body, params=".param .u64 p"), "PTX1110", block=32, args=[pointer], check="none")
 
 
 @pytest.mark.parametrize(("pointer", "words"), [(0xFFFC, "a null pointer"), (0x10000, "no argument is an array")])
 def test_a_launch_without_arrays_says_so(pointer: int, words: str) -> None:
     text = kernel("ld.param.u64 %rd1, [p];\nld.u32 %r1, [%rd1];", params=".param .u64 p")
-    reported(text, "PTX1110", words, args=[pointer])
+    assert_reported(text, "PTX1110", words, args=[pointer])
 
 
 @pytest.mark.parametrize(
@@ -269,27 +269,29 @@ def test_a_launch_without_arrays_says_so(pointer: int, words: str) -> None:
 )  # fmt: skip
 def test_a_wrong_pointer_has_a_remedy(pointer: int, words: str, help: str) -> None:
     text = kernel("ld.param.u64 %rd1, [p];\nld.global.u32 %r1, [%rd1];", params=".param .u64 p, .param .u64 a")
-    error = reported(text, "PTX1110", words, args=[pointer, np.zeros(1, np.uint32)])
+    error = assert_reported(text, "PTX1110", words, args=[pointer, np.zeros(1, np.uint32)])
     assert (error.diagnostics[0].help or "").startswith(help)
 
 
 @pytest.mark.parametrize(
-    "what",
+    "access",
     [
         "mbarrier.arrive.shared::cta.b64 _, [%r4];", "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%r4], 16;",
         "mbarrier.arrive.expect_tx.shared.b64 _, [%r4], 16;", "ld.shared.u32 %r5, [%r4];",
         "atom.shared::cta.add.u32 %r5, [%r4], 1;",
     ],
 )  # fmt: skip
-def test_a_peers_address_lies_outside_the_window_of_the_own_cta(what: str) -> None:
+def test_a_peers_address_lies_outside_the_window_of_the_own_cta(access: str) -> None:
     body = (
         "mbarrier.init.shared::cta.b64 [bar], 4; mov.u32 %r1, %cluster_ctarank; xor.b32 %r1, %r1, 1;\n"
         "mov.u32 %r2, bar; mapa.shared::cluster.u32 %r4, %r2, %r1;\nbarrier.cluster.arrive; barrier.cluster.wait;\n"
-        f"{what}\nbarrier.cluster.arrive; barrier.cluster.wait;"
+        f"{access}\nbarrier.cluster.arrive; barrier.cluster.wait;"
     )
     text = kernel(body, module=".shared .b64 bar;")
     out = np.zeros(1, np.uint32)
-    reported(text, "PTX1110", "shared memory of rank 1", "`.shared::cluster` reaches it", grid=2, cluster=2, args=[out])
+    assert_reported(
+        text, "PTX1110", "shared memory of rank 1", "`.shared::cluster` reaches it", grid=2, cluster=2, args=[out]
+    )
 
 
 _GENERIC = "cvta.{0}.u64 %rd1, %rd1;"
@@ -326,7 +328,7 @@ def test_a_message_names_the_address_the_space_and_the_thread(
     code: str, instruction: str, size: int, text: str, thread: int, lanes: int
 ) -> None:
     module = ".global .align 8 .u32 cell[4]; .shared .align 8 .u32 box[4];"
-    error = reported(
+    error = assert_reported(
         kernel(
             f"setp.gt.u32 %p0, %t, 3;\n{instruction}", module=module, params=".param .u64 out, .param .u32 n"
         ), code, block=32, args=[np.zeros(32, np.uint32), 1], check="none",

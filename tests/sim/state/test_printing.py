@@ -20,7 +20,7 @@ from pyptx.isa.printf import Unprintable, parse_format
 from pyptx.parser import parse
 from pyptx.sim.state.printing import format_output
 from pyptx.types import f32, s32, u64
-from tests.sim.kernels import kernel, reported
+from tests.sim.kernels import assert_reported, kernel
 
 LIBC = ctypes.CDLL(None)
 WORDS = (b"", b"abc", b"hello world", None)
@@ -35,7 +35,7 @@ def in_c(text: bytes, values: list[Any]) -> bytes:
     return buffer.raw[:length]
 
 
-def drawn(draw: random.Random) -> tuple[bytes, list[Any]]:
+def draw_format(draw: random.Random) -> tuple[bytes, list[Any]]:
     """Return a format and values of the C types that it takes; nothing that C leaves undefined."""
     kind = draw.choice("diouxXaAeEfFgGcsp")
     flags = "".join(draw.sample("-" if kind in "csp" else "-+ #0", draw.randint(0, 1 if kind in "csp" else 3)))
@@ -62,17 +62,17 @@ def drawn(draw: random.Random) -> tuple[bytes, list[Any]]:
 def test_formats_print_what_the_c_library_prints(seed: int) -> None:
     draw = random.Random(seed)
     for _ in range(4000):
-        text, values = drawn(draw)
+        text, values = draw_format(draw)
         strings = {
             ctypes.cast(v, ctypes.c_void_p).value or 0: v.value or b"" for v in values if type(v) is ctypes.c_char_p
         }
         plain = [v.value if type(v) is not ctypes.c_char_p else next(iter(strings)) for v in values]
-        made = format_output(parse_format(text), plain, lambda at, most, known=strings: known[at][:most])
-        assert made.encode() == in_c(text, values), (text, plain)
+        output = format_output(parse_format(text), plain, lambda address, most, memory=strings: memory[address][:most])
+        assert output.encode() == in_c(text, values), (text, plain)
 
 
 def test_zeros_of_an_alternate_form_stay() -> None:
-    assert format_output(parse_format(b"%#g"), [999999.5], lambda at, most: b"") == "1.00000e+06"
+    assert format_output(parse_format(b"%#g"), [999999.5], lambda address, most: b"") == "1.00000e+06"
 
 
 @pytest.mark.parametrize(
@@ -91,11 +91,11 @@ def test_what_c_leaves_undefined_and_what_is_unbounded_is_refused(text: bytes, w
 
 def test_a_width_among_the_arguments_is_bounded() -> None:
     with pytest.raises(Unprintable, match="2147483648 characters"):
-        format_output(parse_format(b"%*d"), [-(1 << 31), 1], lambda at, most: b"")
+        format_output(parse_format(b"%*d"), [-(1 << 31), 1], lambda address, most: b"")
 
 
 def test_bytes_that_are_no_text_are_shown() -> None:
-    assert format_output(parse_format(b"\xc3\xa9 %c"), [0xFF], lambda at, most: b"") == "é \\xff"
+    assert format_output(parse_format(b"\xc3\xa9 %c"), [0xFF], lambda address, most: b"") == "é \\xff"
 
 
 VPRINTF = ".extern .func (.param .b32 r) vprintf (.param .b64 f, .param .b64 a);\n"
@@ -122,15 +122,15 @@ def run(text: str, body: str, threads: int = 1) -> tuple[str, list[int]]:
 def test_each_argument_lies_at_a_multiple_of_its_size() -> None:
     body = """st.local.u32 [pack], %t; st.local.u32 [pack+4], 7; st.local.u32 [pack+8], 65;
 mov.b64 %rd3, 0d3FF8000000000000; st.local.b64 [pack+16], %rd3; st.local.u32 [pack+24], 9;"""
-    printed, counts = run("%d %hhu %c %.2f %x\n", body, 2)
-    assert printed == "0 7 A 1.50 9\n1 7 A 1.50 9\n"
+    output, counts = run("%d %hhu %c %.2f %x\n", body, 2)
+    assert output == "0 7 A 1.50 9\n1 7 A 1.50 9\n"
     assert counts == [5, 5]
 
 
 def test_a_string_is_read_up_to_its_precision_only() -> None:
     body = "st.local.u32 [pack], 2; st.local.u32 [pack+32], 0x41424344; add.u64 %rd3, %rd2, 32;\n"
-    printed, _ = run("%.*s|%.3s\n", f"{body}st.local.u64 [pack+8], %rd3; st.local.u64 [pack+16], %rd3;")
-    assert printed == "DC|DCB\n"
+    output, _ = run("%.*s|%.3s\n", f"{body}st.local.u64 [pack+8], %rd3; st.local.u64 [pack+16], %rd3;")
+    assert output == "DC|DCB\n"
 
 
 def test_no_format_prints_nothing_and_returns_minus_one() -> None:
@@ -147,7 +147,9 @@ def test_formats_in_shared_memory_differ_by_cta() -> None:
 
 
 def test_a_format_is_refused_at_the_call() -> None:
-    error = reported(printing_kernel("%n", ""), "PTX1140", "writes to memory", "thread (0, 0, 0)", args=[np.zeros(1)])
+    error = assert_reported(
+        printing_kernel("%n", ""), "PTX1140", "writes to memory", "thread (0, 0, 0)", args=[np.zeros(1)]
+    )
     assert error.diagnostics[0].line
 
 
@@ -156,11 +158,11 @@ def test_what_a_launch_prints_is_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
     body = f"$on: {PACK.replace('.local .align 8 .b8 pack[64];', '')}"
     text = printing_kernel("%65536d", "").replace(PACK, f".local .align 8 .b8 pack[64];\n{body}")
     text = text.replace("st.global.u32 [%o], %r9;", "bra $on;")
-    reported(text, "PTX1141", "let one thread print", args=[np.zeros(1)], check="none")
+    assert_reported(text, "PTX1141", "let one thread print", args=[np.zeros(1)], check="none")
 
 
 @pytest.mark.parametrize(
-    ("declared", "called", "words"),
+    ("declaration", "call", "words"),
     [
         (
             "vprintf(.param .b64 f)",
@@ -172,13 +174,17 @@ def test_what_a_launch_prints_is_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
         ("__assertfail(.param .b32 m)", "__assertfail, (%r1)", "takes 8 bytes, 8 bytes, 4 bytes, 8 bytes, 8 bytes"),
     ],
 )
-def test_a_function_of_the_system_is_declared_as_it_is(declared: str, called: str, words: str) -> None:
-    body = f"mov.u64 %rd1, 0; mov.u64 %rd2, 0; mov.u32 %r1, 0;\ncall {called};"
-    reported(kernel(body, module=f".extern .func {declared};"), "PTX1106", words, args=[np.zeros(1, np.int32)])
+def test_a_function_of_the_system_is_declared_as_it_is(declaration: str, call: str, words: str) -> None:
+    body = f"mov.u64 %rd1, 0; mov.u64 %rd2, 0; mov.u32 %r1, 0;\ncall {call};"
+    assert_reported(
+        kernel(body, module=f".extern .func {declaration};"), "PTX1106", words, args=[np.zeros(1, np.int32)]
+    )
 
 
 def test_an_argument_that_is_no_address_is_reported_at_the_call() -> None:
-    error = reported(printing_kernel("%s", "st.local.u64 [pack], 6;"), "PTX1110", "a null pointer", args=[np.zeros(1)])
+    error = assert_reported(
+        printing_kernel("%s", "st.local.u64 [pack], 6;"), "PTX1110", "a null pointer", args=[np.zeros(1)]
+    )
     assert error.diagnostics[0].line
 
 
@@ -187,7 +193,7 @@ def test_a_string_without_an_end_is_reported(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("pyptx.sim.execution.builtins.LONGEST", 64)
     text = np.full(1000, 65, np.uint8)
     body = f"{PACK}\nld.param.u64 %rd1, [out];\n{CALL}"
-    reported(kernel(body, module=VPRINTF), "PTX1140", "has no NUL in its first 64 bytes", args=[text])
+    assert_reported(kernel(body, module=VPRINTF), "PTX1140", "has no NUL in its first 64 bytes", args=[text])
 
 
 def test_printf_of_python_packs_as_nvcc_does() -> None:
@@ -200,20 +206,20 @@ def test_printf_of_python_packs_as_nvcc_does() -> None:
 
 def test_text_appears_as_it_is_produced_and_is_attached_to_the_error(capsys: pytest.CaptureFixture[str]) -> None:
     text = printing_kernel("%d\n", "st.local.u32 [pack], 5;").replace("ret;\n", "trap;\n")
-    with pytest.raises(PtxError) as caught:
+    with pytest.raises(PtxError) as excinfo:
         sim.run(parse(text), block=2, args=[np.zeros(2, np.int32)])
-    assert caught.value.printed == capsys.readouterr().out == "5\n5\n"
+    assert excinfo.value.printed == capsys.readouterr().out == "5\n5\n"
     machine = sim.Machine(parse(text), args=[np.zeros(2, np.int32)])
-    with pytest.raises(PtxError) as caught:
+    with pytest.raises(PtxError) as excinfo:
         machine.run()
-    assert caught.value.printed == capsys.readouterr().out == "5\n"
+    assert excinfo.value.printed == capsys.readouterr().out == "5\n"
 
 
 def test_output_may_be_redirected_silenced_or_not_encodable(capsys: pytest.CaptureFixture[str]) -> None:
     with redirect_stdout(None):
         assert run("hello\n", "")[0] == "hello\n"
-    written = io.TextIOWrapper(io.BytesIO(), "ascii")
-    with redirect_stdout(written):
+    stream = io.TextIOWrapper(io.BytesIO(), "ascii")
+    with redirect_stdout(stream):
         assert run("é\n", "")[0] == "é\n"
     assert capsys.readouterr().out == ""
-    assert written.buffer.getvalue() == b"\\xe9\n"  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+    assert stream.buffer.getvalue() == b"\\xe9\n"  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]

@@ -109,11 +109,11 @@ class Wrapper(Sink[Any]):
         self.name, self.log = name, log
 
     def wrap_effect(self, agent: str, lanes: Array, land: Landing, in_group: bool, size: int) -> Landing:
-        def wrapped() -> None:
+        def run_effect() -> None:
             self.log.append(self.name)
             land()
 
-        return wrapped
+        return run_effect
 
     def on_load(
         self, site: Any, lane: Lanes, source: Bytes, targets: list[tuple[Bytes, int]], tensor_map: Any
@@ -127,38 +127,38 @@ class Wrapper(Sink[Any]):
 
 def test_what_listeners_wrap_runs_through_all_of_them() -> None:
     log = list[str]()
-    both = fan_out([Wrapper("inner", log), Wrapper("outer", log), Log()])
-    assert both is not None
-    both.wrap_effect("bulk", np.zeros(1), lambda: log.append("lands"), False, 0)()
+    sink = fan_out([Wrapper("inner", log), Wrapper("outer", log), Log()])
+    assert sink is not None
+    sink.wrap_effect("bulk", np.zeros(1), lambda: log.append("lands"), False, 0)()
     assert log == ["outer", "inner", "lands"]
     log.clear()
-    nothing: Any = None
-    both.on_load(nothing, nothing, nothing, [], None)()
+    placeholder: Any = None
+    sink.on_load(placeholder, placeholder, placeholder, [], None)()
     assert log == ["inner landed", "outer landed"]
     log.clear()
-    assert both.on_unwritten_register(nothing, nothing, "%r1") is True
+    assert sink.on_unwritten_register(placeholder, placeholder, "%r1") is True
     assert log == ["inner reads %r1", "outer reads %r1"]
-    assert both.on_loads(nothing, nothing, nothing, nothing, nothing, 0, None) is None
-    assert both.on_write_backs(nothing, nothing, nothing, 0, nothing, None) is False
-    assert (both.detailed, both.hasty, both.continues) == (True, {"wgmma"}, False)
-    assert isinstance(both.find_listener(Log), Log)
+    assert sink.on_loads(placeholder, placeholder, placeholder, placeholder, placeholder, 0, None) is None
+    assert sink.on_write_backs(placeholder, placeholder, placeholder, 0, placeholder, None) is False
+    assert (sink.detailed, sink.hasty, sink.continues) == (True, {"wgmma"}, False)
+    assert isinstance(sink.find_listener(Log), Log)
 
 
 def test_only_listeners_that_override_an_event_are_called() -> None:
-    heard: list[str] = []
+    events: list[str] = []
 
     class Deaf(Sink[Any]):
         pass
 
     class Ears(Sink[Any]):
         def on_block(self, block: Block, lanes: Lanes) -> None:
-            heard.append("block")
+            events.append("block")
 
     ears = Ears()
-    both = fan_out([Deaf(), ears])
-    assert both is not None
-    assert both.on_block == ears.on_block
-    nothing: Any = None
-    both.on_block(nothing, nothing)
-    both.on_finish()
-    assert heard == ["block"]
+    sink = fan_out([Deaf(), ears])
+    assert sink is not None
+    assert sink.on_block == ears.on_block
+    placeholder: Any = None
+    sink.on_block(placeholder, placeholder)
+    sink.on_finish()
+    assert events == ["block"]

@@ -8,7 +8,7 @@ import pytest
 from pyptx import sim
 from pyptx.isa.special import COMPONENTS, SPECIAL_REGISTERS, SpecialRegister
 from pyptx.parser import parse
-from tests.sim.kernels import reported, results
+from tests.sim.kernels import assert_reported, results
 from tools.isa.audit_spellings import list_first_places
 
 LACKING = ("%pm", "%envreg", "%reserved_smem_offset_1", "%percta", "%locality_domain")
@@ -16,7 +16,7 @@ CTAS, THREADS = 8, 64
 
 
 def _module(register: str, type_name: str, target: str, version: str, directive: str = "") -> str:
-    stored = "u64" if type_name == "u64" else "u32"
+    value_type = "u64" if type_name == "u64" else "u32"
     read = f"mov.{type_name} %v, {register};"
     if type_name == "pred":
         read = f"mov.pred %p, {register}; selp.u32 %v, 1, 0, %p;"
@@ -27,7 +27,7 @@ def _module(register: str, type_name: str, target: str, version: str, directive:
 .extern .shared .align 16 .b8 tail[];
 .visible .entry k(.param .u64 out) {directive}
 {{
-.reg .b64 %o, %a; .reg .{stored} %v; .reg .pred %p; .reg .b32 %t, %c, %n; .shared .b32 own[25];
+.reg .b64 %o, %a; .reg .{value_type} %v; .reg .pred %p; .reg .b32 %t, %c, %n; .shared .b32 own[25];
 ld.param.u64 %o, [out];
 mov.u32 %c, %ctaid.y; mov.u32 %n, %nctaid.x; mov.u32 %t, %ctaid.x; mad.lo.u32 %c, %c, %n, %t;
 mov.u32 %t, %tid.x;
@@ -35,7 +35,7 @@ mad.lo.u32 %t, %c, {THREADS}, %t;
 mad.wide.u32 %o, %t, 8, %o;
 mov.u64 %a, own; mov.u64 %a, tail;
 {read}
-st.global.{stored} [%o], %v;
+st.global.{value_type} [%o], %v;
 ret;
 }}
 """
@@ -63,7 +63,7 @@ def test_every_register_has_a_value_or_says_why_not(register: SpecialRegister) -
         version = max(version, (6, 3) if target == "sm_75" else (0, 0))
         text = _module(name, register.type.name, target, f"{version[0]}.{version[1]}", directive)
         if lacks:
-            reported(text, "PTX1131", name, block=32, args=[np.zeros(32, np.uint64)])
+            assert_reported(text, "PTX1131", name, block=32, args=[np.zeros(32, np.uint64)])
         else:
             sim.run(parse(text), block=32, args=[np.zeros(32, np.uint64)])
 
@@ -119,11 +119,11 @@ def test_warps_of_an_sm() -> None:
 
 def test_clusters_asked_for() -> None:
     assert set(_values("%is_explicit_cluster", "pred")) == {1}
-    one = _module("%is_explicit_cluster", "pred", "sm_90", "7.8", ".reqnctapercluster 1")
-    out, other = np.zeros(THREADS, np.uint64), np.zeros(THREADS, np.uint64)
-    sim.run(parse(one), block=THREADS, args=[out])
-    sim.run(parse(one.replace(".reqnctapercluster 1", "")), block=THREADS, args=[other])
-    assert (set(out.tolist()), set(other.tolist())) == ({1}, {0})
+    text = _module("%is_explicit_cluster", "pred", "sm_90", "7.8", ".reqnctapercluster 1")
+    out, second = np.zeros(THREADS, np.uint64), np.zeros(THREADS, np.uint64)
+    sim.run(parse(text), block=THREADS, args=[out])
+    sim.run(parse(text.replace(".reqnctapercluster 1", "")), block=THREADS, args=[second])
+    assert (set(out.tolist()), set(second.tolist())) == ({1}, {0})
 
 
 def test_grids_of_a_stream_have_numbers_of_their_own() -> None:

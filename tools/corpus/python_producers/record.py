@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tools.corpus.manifest import Argument, Array, Dim3, Entry, File, Output, Run, Scalar, described, digest
+from tools.corpus.manifest import Argument, Array, Dim3, Entry, File, Output, Run, Scalar, digest, read_declarations
 
 REFERENCES = "python_producers.references."
 ROOT = Path(__file__).parents[3]
@@ -82,7 +82,7 @@ def write(
 ) -> File:
     """Write one PTX file; `entries` maps a part of each mangled name to its row, in any order."""
     text, removed = relative(text)
-    target, ptx, names = described(text)
+    target, ptx, names = read_declarations(text)
     rows = [replace(_row(name, entries), name=name) for name in names]
     directory.mkdir(parents=True, exist_ok=True)
     path = f"{stem}.{target}.ptx"

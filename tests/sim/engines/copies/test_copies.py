@@ -18,19 +18,21 @@ BASE = 0x10000
 Array = NDArray[Any]
 
 
-def tensor_of(shape: tuple[int, ...], dtype: ElementType = ElementType.U16, **more: object) -> tuple[TensorMap, Array]:
+def tensor_of(
+    shape: tuple[int, ...], dtype: ElementType = ElementType.U16, **changes: object
+) -> tuple[TensorMap, Array]:
     """Return a map of a tensor of distinct numbers, slowest dimension first, and its bytes with padded rows."""
     size = dtype.bits // 8
     row = -(-shape[-1] * size // 16) * 16
     values = numbers(shape, size)
-    padded = np.zeros((*shape[:-1], row // size), values.dtype)
-    padded[..., : shape[-1]] = values
+    rows_with_padding = np.zeros((*shape[:-1], row // size), values.dtype)
+    rows_with_padding[..., : shape[-1]] = values
     dims = shape[::-1]
     strides = [row]
     for count in dims[1:-1]:
         strides.append(strides[-1] * count)
     tensor = TensorMap(dtype, BASE, dims, tuple(strides[: len(dims) - 1]))
-    return replace(tensor, **cast("dict[str, Any]", more)), padded.reshape(-1).view(np.uint8)
+    return replace(tensor, **cast("dict[str, Any]", changes)), rows_with_padding.reshape(-1).view(np.uint8)
 
 
 def numbers(shape: tuple[int, ...], size: int = 2) -> Array:
@@ -43,8 +45,8 @@ def cut(values: Array, start: tuple[int, ...], box: tuple[int, ...], steps: tupl
     inside = np.ones([len(grid.ravel()) for grid in grids], np.bool_)
     for grid, size in zip(grids, values.shape, strict=True):
         inside &= (grid >= 0) & (grid < size)
-    clipped = [np.clip(grid, 0, size - 1) for grid, size in zip(grids, values.shape, strict=True)]
-    return np.where(inside, values[tuple(clipped)], values.dtype.type(outside))
+    coordinates = [np.clip(grid, 0, size - 1) for grid, size in zip(grids, values.shape, strict=True)]
+    return np.where(inside, values[tuple(coordinates)], values.dtype.type(outside))
 
 
 @st.composite
@@ -123,11 +125,11 @@ def test_stores_are_the_inverse_and_skip_what_is_outside(case: tuple[Any, ...]) 
     load(copy, memory, BASE, shared)
     target = np.full_like(memory, 0xAA)
     store(copy, target, BASE, shared)
-    touched = np.zeros(len(memory), np.bool_)
+    mask = np.zeros(len(memory), np.bool_)
     for address in copy.address[slice(None) if copy.inside is None else copy.inside]:
-        touched[address - BASE : address - BASE + copy.unit] = True
-    np.testing.assert_array_equal(target[touched], before[touched])
-    assert (target[~touched] == 0xAA).all()
+        mask[address - BASE : address - BASE + copy.unit] = True
+    np.testing.assert_array_equal(target[mask], before[mask])
+    assert (target[~mask] == 0xAA).all()
 
 
 def test_nan_fills_what_is_outside() -> None:
@@ -152,9 +154,9 @@ def test_gather_and_scatter_move_four_rows() -> None:
     assert not got[2].any()
     target = np.zeros_like(memory)
     store(copy, target, BASE, shared)
-    kept = target.view(np.uint16).reshape(16, 64)
-    np.testing.assert_array_equal(kept[[2, 5, 9]], rows[[2, 5, 9]])
-    assert not np.delete(kept, [2, 5, 9], axis=0).any()
+    matrix_rows = target.view(np.uint16).reshape(16, 64)
+    np.testing.assert_array_equal(matrix_rows[[2, 5, 9]], rows[[2, 5, 9]])
+    assert not np.delete(matrix_rows, [2, 5, 9], axis=0).any()
     with pytest.raises(ValueError, match="rank 2"):
         plan_gather(tensor, (0, 1), 0)
 
@@ -255,10 +257,10 @@ def test_im2col_is_the_unfold_of_a_convolution(padding: int, tap: tuple[int, int
     first = 5
     across = len(range(0, width + 2 * padding - 2, stride))
     down = len(range(0, height + 2 * padding - 2, stride))
-    n, rest = divmod(first, across * down)
-    at = (8, rest % across * stride - padding, rest // across * stride - padding, n)
+    n, remainder = divmod(first, across * down)
+    corner = (8, remainder % across * stride - padding, remainder // across * stride - padding, n)
     shared = np.zeros(512, np.uint8)
-    load(plan_im2col(tensor, at, 0, tap), memory, BASE, shared)
+    load(plan_im2col(tensor, corner, 0, tap), memory, BASE, shared)
     want = [*rows[first : first + 32], *[np.zeros(8, np.uint16)] * 32][:32]
     np.testing.assert_array_equal(shared.view(np.uint16).reshape(32, 8), want)
 
@@ -316,11 +318,11 @@ def test_wide_im2col_of_128_pixels_takes_a_halo_after_every_32() -> None:
 
 def test_the_swizzle_goes_by_the_address() -> None:
     tensor, memory = tensor_of((8, 64), box=(64, 8), swizzle=Swizzle.B128)
-    aligned, shifted = np.zeros(4096, np.uint8), np.zeros(4096, np.uint8)
-    load(plan_tile(tensor, (0, 0), 1024), memory, BASE, aligned)
-    load(plan_tile(tensor, (0, 0), 1024 + 128), memory, BASE, shifted)
-    assert (aligned[1024:2048] != shifted[1152:2176]).any()
-    np.testing.assert_array_equal(_plain(shifted, 1152, 1024, Swizzle.B128).view(np.uint16), numbers((8 * 64,)))
+    plain, offset_copy = np.zeros(4096, np.uint8), np.zeros(4096, np.uint8)
+    load(plan_tile(tensor, (0, 0), 1024), memory, BASE, plain)
+    load(plan_tile(tensor, (0, 0), 1024 + 128), memory, BASE, offset_copy)
+    assert (plain[1024:2048] != offset_copy[1152:2176]).any()
+    np.testing.assert_array_equal(_plain(offset_copy, 1152, 1024, Swizzle.B128).view(np.uint16), numbers((8 * 64,)))
 
 
 def test_whole_boxes_move_in_units_of_16_bytes() -> None:

@@ -55,22 +55,22 @@ def run(
 
 
 def test_another_address() -> None:
-    other = np.arange(32, dtype="u4").reshape(4, 8) + 100
-    wanted = np.vstack([other[1:], np.zeros((1, 8), "u4")])
-    np.testing.assert_array_equal(run(BASE, other), wanted)
+    replacement = np.arange(32, dtype="u4").reshape(4, 8) + 100
+    expected = np.vstack([replacement[1:], np.zeros((1, 8), "u4")])
+    np.testing.assert_array_equal(run(BASE, replacement), expected)
 
 
 def test_other_sizes_and_strides() -> None:
-    other = np.arange(128, dtype="u4").reshape(8, 16) + 100
-    wanted = np.zeros((4, 8), "u4")
-    wanted[:3] = other[:3, :8]
-    np.testing.assert_array_equal(run(WHOLE, other, rows=3, stride=4), wanted)
+    replacement = np.arange(128, dtype="u4").reshape(8, 16) + 100
+    expected = np.zeros((4, 8), "u4")
+    expected[:3] = replacement[:3, :8]
+    np.testing.assert_array_equal(run(WHOLE, replacement, rows=3, stride=4), expected)
 
 
 def test_of_a_size_the_lower_byte_counts() -> None:
-    other = np.arange(32, dtype="u4").reshape(4, 8) + 100
-    wanted = np.vstack([other[:3], np.zeros((1, 8), "u4")])
-    np.testing.assert_array_equal(run(WHOLE, other, rows=0x5A03, stride=2), wanted)
+    replacement = np.arange(32, dtype="u4").reshape(4, 8) + 100
+    expected = np.vstack([replacement[:3], np.zeros((1, 8), "u4")])
+    np.testing.assert_array_equal(run(WHOLE, replacement, rows=0x5A03, stride=2), expected)
 
 
 def test_an_upper_word_carries_the_second_row_out_of_the_array() -> None:
@@ -88,14 +88,14 @@ def test_every_lane_overrides_by_its_own_words(lane: int) -> None:
         lanes, None, [4, {"address": ramp * 16 + 0x1000, "size": sizes, "low": low, "high": high}]
     )(lane)  # fmt: skip
     assert change is not None
-    made = change(TensorMap(ElementType.U32, 0, (8, 4, 1, 1), (32, 128, 128), (8, 4, 1, 1)))
+    tensor = change(TensorMap(ElementType.U32, 0, (8, 4, 1, 1), (32, 128, 128), (8, 4, 1, 1)))
     # Manual: ((tensorLowerStrideToOverride[i] + (tensorUpperStrideToOverride[i] << 32)) << 4), four bits of each.
     uppers = [(0x3A1 + lane) >> shift & 0xF for shift in (0, 4, 8)]
-    assert made.strides == tuple(
+    assert tensor.strides == tuple(
         (int(word[lane]) + (upper << 32)) << 4 for word, upper in zip(low, uppers, strict=True)
     )
-    assert made.dims == tuple(size + lane for size in (0x20, 0x07, 2, 9))
-    assert made.address == 0x1000 + 16 * lane
+    assert tensor.dims == tuple(size + lane for size in (0x20, 0x07, 2, 9))
+    assert tensor.address == 0x1000 + 16 * lane
 
 
 def test_an_address_between_units_is_refused() -> None:
@@ -104,14 +104,14 @@ def test_an_address_between_units_is_refused() -> None:
 
 
 def test_a_store_goes_where_the_address_says() -> None:
-    other = np.zeros((4, 8), "u4")
+    replacement = np.zeros((4, 8), "u4")
     store = """bar.sync 0; @%p bra done;
 cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group.override::global_address [%m, %base, {0, 2}], [box];
 cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; done:"""
-    other[1] = 5
-    made = run(BASE, other, store=store)
-    assert made[0].tolist() == [5] * 8
-    np.testing.assert_array_equal(other, np.array([[0], [5], [5], [0]]) * np.ones((4, 8)))
+    replacement[1] = 5
+    result = run(BASE, replacement, store=store)
+    assert result[0].tolist() == [5] * 8
+    np.testing.assert_array_equal(replacement, np.array([[0], [5], [5], [0]]) * np.ones((4, 8)))
 
 
 def test_sizes_need_coordinates_zero() -> None:

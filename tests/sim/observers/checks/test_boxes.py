@@ -33,16 +33,16 @@ ret;
 BOX = (32, 64)
 
 
-def found(
+def find_in_copy(
     size: tuple[int, int], grid: tuple[int, int], *, load: str = "%x, %y", store: str = "%x, %y",
     steps: tuple[int, int] = BOX, check: str = "all", **options: Any,
 ) -> list[Finding]:  # fmt: skip
     """Copy a tensor of u16, of this size with the fastest dimension first, in boxes of 32 by 64, one for each CTA."""
-    given, made = np.zeros(size[::-1], "u2"), np.zeros(size[::-1], "u2")
+    source, output = np.zeros(size[::-1], "u2"), np.zeros(size[::-1], "u2")
     tensor = TensorMap(ElementType.U16, 0, size, (2 * size[0],), BOX)
     text = KERNEL.replace("LOAD", load).replace("STORE", store)
     text = text.replace("XSTEP", str(steps[0])).replace("YSTEP", str(steps[1]))
-    args = [sim.Tensor(given, tensor), sim.Tensor(made, tensor)]
+    args = [sim.Tensor(source, tensor), sim.Tensor(output, tensor)]
     hazards = sim.run(
         parse(HEAD + text), grid=grid, block=32, args=args, check=check, on_hazard="report", **options
     ).hazards  # fmt: skip
@@ -53,13 +53,13 @@ def found(
 @pytest.mark.parametrize("schedule", ["eager", "lazy", "random", "adversarial"])
 @pytest.mark.parametrize("options", [{}, {"statistics": True}, {"batch_lanes": 32}])
 def test_boxes_of_the_whole_tensor_are_fine(schedule: str, options: dict[str, Any]) -> None:
-    assert found((64, 256), (2, 4), schedule=schedule, check="all,unused", **options) == []
+    assert find_in_copy((64, 256), (2, 4), schedule=schedule, check="all,unused", **options) == []
 
 
 @pytest.mark.parametrize("options", [{}, {"statistics": True}, {"batch_lanes": 32}])
 @pytest.mark.parametrize("copy", ["load", "store"])
 def test_exchanged_coordinates(copy: str, options: dict[str, Any]) -> None:
-    (finding,) = found((64, 256), (2, 4), **{copy: "%y, %x"}, **options)
+    (finding,) = find_in_copy((64, 256), (2, 4), **{copy: "%y, %x"}, **options)
     assert finding.rule.code == "PTX0986"
     assert ("global.shared::cta" in finding.place.text) == (copy == "store")
     assert finding.count == 2 * 3
@@ -69,25 +69,25 @@ def test_exchanged_coordinates(copy: str, options: dict[str, Any]) -> None:
 
 
 def test_coordinates_in_bytes() -> None:
-    for finding in found((128, 128), (4, 2), steps=(64, 64)):
+    for finding in find_in_copy((128, 128), (4, 2), steps=(64, 64)):
         assert (finding.rule.code, finding.count) == ("PTX0986", 2 * 2)
         assert "with coordinate 0 divided by 2" in finding.what
         assert "divide coordinate 0 by 2" in finding.help
-    assert len(found((128, 128), (4, 2), steps=(64, 64))) == 2
+    assert len(find_in_copy((128, 128), (4, 2), steps=(64, 64))) == 2
 
 
 @pytest.mark.parametrize("size", [(64, 256), (32, 64), (32, 128), (64, 64)])
-@pytest.mark.parametrize("more", [(1, 0), (0, 1), (2, 3)])
-def test_a_grid_that_is_rounded_up_is_reported_only_to_who_asks(size: tuple[int, int], more: tuple[int, int]) -> None:
+@pytest.mark.parametrize("extra", [(1, 0), (0, 1), (2, 3)])
+def test_a_grid_that_is_rounded_up_is_reported_only_to_who_asks(size: tuple[int, int], extra: tuple[int, int]) -> None:
     whole = size[0] // BOX[0], size[1] // BOX[1]
-    grid = whole[0] + more[0], whole[1] + more[1]
-    assert found(size, grid) == []
+    grid = whole[0] + extra[0], whole[1] + extra[1]
+    assert find_in_copy(size, grid) == []
     outside = grid[0] * grid[1] - whole[0] * whole[1]
-    hazards = found(size, grid, check="all,unused")
+    hazards = find_in_copy(size, grid, check="all,unused")
     assert {(finding.rule.code, finding.count) for finding in hazards} == {("PTX0978", outside)}
     assert len(hazards) == 2
 
 
 def test_who_asks_for_other_classes_hears_nothing() -> None:
-    assert found((64, 256), (2, 4), load="%y, %x", check="races") == []
-    assert [finding.rule.code for finding in found((64, 256), (2, 5), check="unused")] == ["PTX0978"] * 2
+    assert find_in_copy((64, 256), (2, 4), load="%y, %x", check="races") == []
+    assert [finding.rule.code for finding in find_in_copy((64, 256), (2, 5), check="unused")] == ["PTX0978"] * 2

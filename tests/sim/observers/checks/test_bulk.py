@@ -53,7 +53,7 @@ w: mbarrier.try_wait.parity.shared::cta.b64 %done, [bar], 0; @!%done bra w;""",
 }
 
 
-def found(copy: str, fence: str, ctas: int, schedule: str = "eager") -> set[str]:
+def run_copy(copy: str, fence: str, ctas: int, schedule: str = "eager") -> set[str]:
     """Return what a copy through an edited map is reported as."""
     tensor = TensorMap(ElementType.U32, 0, (8, 4), (32,), (8, 4))
     array, maps = np.zeros((ctas, 4, 8), "u4"), np.zeros((ctas + 1, 128), "u1")
@@ -69,11 +69,11 @@ def found(copy: str, fence: str, ctas: int, schedule: str = "eager") -> set[str]
 @pytest.mark.parametrize("copy", COPIES)
 def test_every_copy_through_an_edited_map_needs_the_fence(copy: str, ctas: int) -> None:
     for schedule in ("eager", "lazy"):
-        assert found(copy, FENCE, ctas, schedule) == set()
-        assert found(copy, "", ctas, schedule) == {"PTX0925"}
+        assert run_copy(copy, FENCE, ctas, schedule) == set()
+        assert run_copy(copy, "", ctas, schedule) == {"PTX0925"}
 
 
 @pytest.mark.parametrize("copy", ["load", "store", "add"])
 def test_the_fence_is_for_the_map_that_it_names(copy: str) -> None:
-    other = "add.u64 %map, %new, 128; " + FENCE.replace("%new", "%map")
-    assert found(copy, other, 2) == {"PTX0925"}
+    other_fence = "add.u64 %map, %new, 128; " + FENCE.replace("%new", "%map")
+    assert run_copy(copy, other_fence, 2) == {"PTX0925"}

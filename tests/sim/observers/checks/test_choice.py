@@ -26,75 +26,75 @@ st.global.u32 [%o], %r4;"""
 SAME = "shr.u32 %r1, %t, 5; shl.b32 %r1, %r1, 2; mov.u32 %r3, box; add.u32 %r1, %r1, %r3;\nst.shared.u32 [%r1], {};"
 
 
-def checked(body: str, threads: int = 64, **options: Any) -> Any:
-    made = np.full(threads, 77, np.uint32)
+def run_checked(body: str, threads: int = 64, **options: Any) -> Any:
+    output = np.full(threads, 77, np.uint32)
     try:
-        return run(parse(text_of(body, module=SHARED)), block=threads, args=(made,), **options), made
+        return run(parse(text_of(body, module=SHARED)), block=threads, args=(output,), **options), output
     except PtxError as error:
-        return error, made
+        return error, output
 
 
 def test_an_error_is_raised_and_arrays_stay_as_they_were() -> None:
-    error, made = checked(RACE)
+    error, output = run_checked(RACE)
     assert [d.code for d in error.diagnostics] == ["PTX0901"]
-    assert (made == 77).all()
+    assert (output == 77).all()
     assert "st.shared.u32" in error.diagnostics[0].notes[0]
 
 
 def test_reported_findings_are_the_results() -> None:
-    result, made = checked(RACE, on_hazard="report")
+    result, output = run_checked(RACE, on_hazard="report")
     (finding,) = result.hazards
     assert str(finding).startswith("<ptx>:")
     assert "data race" in str(finding)
     assert json.loads(json.dumps(finding.as_json()))["other"]["line"] == finding.other.origin.line
     assert finding.diagnostic().code == finding.rule.code == "PTX0901"
-    assert not (made == 77).any()
+    assert not (output == 77).any()
 
 
 def test_nothing_is_looked_for_without_checks() -> None:
-    result, _ = checked(RACE, check="none")
+    result, _ = run_checked(RACE, check="none")
     assert result.hazards == []
 
 
 def test_classes_of_hazards() -> None:
-    assert checked(RACE, check="proxies,mbarriers")[0].hazards == []
-    assert checked(RACE, check={"races"})[0].diagnostics[0].code == "PTX0901"
-    error, _ = checked(RACE, check="race")
+    assert run_checked(RACE, check="proxies,mbarriers")[0].hazards == []
+    assert run_checked(RACE, check={"races"})[0].diagnostics[0].code == "PTX0901"
+    error, _ = run_checked(RACE, check="race")
     assert "check 'race': expected one of all, " in str(error)
-    error, _ = checked(RACE, on_hazard="ignore")
+    error, _ = run_checked(RACE, on_hazard="ignore")
     assert "`raise` or `report`" in str(error)
 
 
 def test_warnings_are_raised_by_strict_only() -> None:
-    result, _ = checked(SAME.format("%t"))
+    result, _ = run_checked(SAME.format("%t"))
     assert [finding.rule.code for finding in result.hazards] == ["PTX0907"]
-    error, _ = checked(SAME.format("%t"), check="strict")
+    error, _ = run_checked(SAME.format("%t"), check="strict")
     assert [d.code for d in error.diagnostics] == ["PTX0907"]
 
 
 def test_lanes_may_store_the_same_value_to_one_place() -> None:
-    assert checked(SAME.format("5"))[0].hazards == []
+    assert run_checked(SAME.format("5"))[0].hazards == []
 
 
 def test_an_error_of_the_machine_stands_behind_what_may_have_caused_it() -> None:
-    error, _ = checked(f"{RACE}\nld.global.u32 %r5, [%o+4096];")
+    error, _ = run_checked(f"{RACE}\nld.global.u32 %r5, [%o+4096];")
     assert [d.code for d in error.diagnostics] == ["PTX0901", "PTX1110"]
 
 
 def test_findings_are_kept_from_batch_to_batch() -> None:
-    made = np.zeros(64, np.uint32)
+    output = np.zeros(64, np.uint32)
     module = parse(text_of(RACE, module=SHARED))
-    result = run(module, grid=5, block=64, args=(made,), batch_lanes=64, on_hazard="report")
+    result = run(module, grid=5, block=64, args=(output,), batch_lanes=64, on_hazard="report")
     counts = {finding.rule.code: finding.count for finding in result.hazards if finding.place.text == "ld.shared.u32"}
     assert result.stats.batches == 5
     assert counts == {"PTX0901": 5 * 64}
 
 
 def test_ctas_of_one_grid_race() -> None:
-    made = np.zeros(64, np.uint32)
+    output = np.zeros(64, np.uint32)
     module = parse(text_of("mov.u32 %r1, %ctaid.x; st.global.u32 [%o], %r1;"))
     for lanes in (64, 8192):
-        result = run(module, grid=3, block=64, args=(made,), batch_lanes=lanes, on_hazard="report")
+        result = run(module, grid=3, block=64, args=(output,), batch_lanes=lanes, on_hazard="report")
         assert [finding.rule.code for finding in result.hazards] == ["PTX0901"]
 
 
@@ -109,12 +109,12 @@ def test_ctas_of_one_grid_race() -> None:
     ],
 )
 def test_warp_wide_instructions(line: str, code: str) -> None:
-    result, _ = checked(line, 128, on_hazard="report")
+    result, _ = run_checked(line, 128, on_hazard="report")
     assert code in {finding.rule.code for finding in result.hazards}
 
 
 @kernel(out_specs=[Tile(64, u32)], grid=(1,), block=(64, 1, 1))
-def unordered(out: Any, *, ordered: bool) -> None:
+def exchange_pairs(out: Any, *, ordered: bool) -> None:
     """out = the numbers of the threads, each pair of warps exchanged"""
     (target,) = ptx.global_ptrs(out)
     box = smem.alloc(u32, (64,))
@@ -129,25 +129,25 @@ def unordered(out: Any, *, ordered: bool) -> None:
 
 
 def test_kernels_are_checked_when_they_are_called_and_python_lines_are_named() -> None:
-    assert unordered(ordered=True).tolist() == [n ^ 32 for n in range(64)]
-    with pytest.raises(PtxError) as caught:
-        unordered(ordered=False)
-    (found,) = caught.value.diagnostics
+    assert exchange_pairs(ordered=True).tolist() == [n ^ 32 for n in range(64)]
+    with pytest.raises(PtxError) as excinfo:
+        exchange_pairs(ordered=False)
+    (finding,) = excinfo.value.diagnostics
     lines = Path(__file__).read_text("utf-8").splitlines()
-    assert found.code == "PTX0901"
-    assert found.origin is not None
-    assert "ptx.ld(u32, value" in lines[found.origin.line - 1]
-    assert f"test_choice.py:{1 + next(n for n, x in enumerate(lines) if 'ptx.st(u32, box' in x)}" in found.notes[0]
+    assert finding.code == "PTX0901"
+    assert finding.origin is not None
+    assert "ptx.ld(u32, value" in lines[finding.origin.line - 1]
+    assert f"test_choice.py:{1 + next(n for n, x in enumerate(lines) if 'ptx.st(u32, box' in x)}" in finding.notes[0]
 
 
 def test_simulate_takes_what_to_look_for() -> None:
-    assert unordered.simulate(ordered=False, check="none").hazards == []
-    (finding,) = unordered.simulate(ordered=False, on_hazard="report").hazards
+    assert exchange_pairs.simulate(ordered=False, check="none").hazards == []
+    (finding,) = exchange_pairs.simulate(ordered=False, on_hazard="report").hazards
     assert finding.rule.code == "PTX0901"
     assert str(finding.other).startswith("`st.shared.u32`")
 
 
 def test_every_hazard_is_of_one_class() -> None:
-    codes = [code for each in CLASSES.values() for code in each]
+    codes = [code for class_codes in CLASSES.values() for code in class_codes]
     assert len(codes) == len(set(codes))
     assert {int(rule.code.removeprefix("PTX")) for rule in RULES} <= set(codes)

@@ -35,7 +35,7 @@ w: mbarrier.try_wait.parity.shared::cta.b64 %p, [bar], 0; @!%p bra w;"""
 FILL = "st.shared.u32 [%at], %t; fence.proxy.async.shared::cta; bar.sync 0;"
 
 
-def found(*body: str, check: str = "all,dependents", **options: Any) -> list[Finding]:
+def find_dependents(*body: str, check: str = "all,dependents", **options: Any) -> list[Finding]:
     arrays = [np.zeros(64, "u4"), np.zeros(64, "u4")]
     text = HEAD + KERNEL.replace("BODY", "\n".join(body))
     return sim.run(parse(text), block=64, args=arrays, check=check, **options).hazards
@@ -65,22 +65,22 @@ WRONG: dict[str, tuple[list[str], str, int]] = {
 @pytest.mark.parametrize("schedule", ["eager", "lazy", "random", "adversarial"])
 @pytest.mark.parametrize("body", list(RIGHT.values()), ids=list(RIGHT))
 def test_what_comes_after_the_wait_is_fine(body: list[str], schedule: str) -> None:
-    assert found(*body, schedule=schedule) == []
+    assert find_dependents(*body, schedule=schedule) == []
 
 
 @pytest.mark.parametrize("schedule", ["eager", "lazy"])
-@pytest.mark.parametrize(("body", "said", "count"), list(WRONG.values()), ids=list(WRONG))
-def test_what_comes_before_is_found(body: list[str], said: str, count: int, schedule: str) -> None:
-    (finding,) = found(*body, schedule=schedule)
+@pytest.mark.parametrize(("body", "messages", "count"), list(WRONG.values()), ids=list(WRONG))
+def test_what_comes_before_is_found(body: list[str], messages: str, count: int, schedule: str) -> None:
+    (finding,) = find_dependents(*body, schedule=schedule)
     assert (finding.rule.code, finding.count) == ("PTX0929", count)
-    assert said in finding.what
+    assert messages in finding.what
 
 
 def test_only_who_asks_hears_of_it_and_a_grid_before_decides_by_itself() -> None:
-    assert found(LOAD, WAIT, STORE, check="all") == found(LOAD, WAIT, STORE, check="strict") == []
-    assert len(found(LOAD, WAIT, STORE, check="dependents")) == 1
+    assert find_dependents(LOAD, WAIT, STORE, check="all") == find_dependents(LOAD, WAIT, STORE, check="strict") == []
+    assert len(find_dependents(LOAD, WAIT, STORE, check="dependents")) == 1
     module = parse(HEAD + KERNEL.replace("BODY", f"{LOAD}\n{WAIT}"))
     x, y = np.zeros(64, "u4"), np.zeros(64, "u4")
-    launches = [sim.Launch(module, block=64, args=[x, y], programmatic=at > 0) for at in range(2)]
+    launches = [sim.Launch(module, block=64, args=[x, y], programmatic=index > 0) for index in range(2)]
     results = sim.stream(launches, check="all,dependents")
     assert {(f.rule.code, f.count) for result in results for f in result.hazards} == {("PTX0929", 64)}

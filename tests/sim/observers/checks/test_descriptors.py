@@ -26,7 +26,7 @@ FIELDS = "0x4000004000010000"
 SIZE = 128
 
 
-def multiplied(text: str = GEMM, a: ElementType = ElementType.BF16, **options: Any) -> list[Finding]:
+def multiply(text: str = GEMM, a: ElementType = ElementType.BF16, **options: Any) -> list[Finding]:
     """Run the Hopper GEMM, whose products are of bf16, with a map of A of some type."""
     x, d = np.zeros((SIZE, SIZE), "u2"), np.zeros((SIZE, SIZE), "f4")
     maps = [
@@ -45,42 +45,42 @@ OFFSETS: dict[str, tuple[str, str, str]] = {
 }
 
 
-@pytest.mark.parametrize(("fields", "said", "remedy"), list(OFFSETS.values()), ids=list(OFFSETS))
+@pytest.mark.parametrize(("fields", "messages", "remedy"), list(OFFSETS.values()), ids=list(OFFSETS))
 @pytest.mark.parametrize("operand", ["A", "B"])
-def test_groups_of_rows_that_overlap(fields: str, said: str, remedy: str, operand: str) -> None:
+def test_groups_of_rows_that_overlap(fields: str, messages: str, remedy: str, operand: str) -> None:
     line = f"%d{operand.lower()}0, %{operand.lower()}_desc, "
-    found = multiplied(GEMM.replace(line + FIELDS, line + fields))
-    assert {finding.rule.code for finding in found} == {"PTX0987"}
-    first = found[0]
+    findings = multiply(GEMM.replace(line + FIELDS, line + fields))
+    assert {finding.rule.code for finding in findings} == {"PTX0987"}
+    first = findings[0]
     assert first.place.text.startswith("wgmma.mma_async")
-    assert said in first.what
+    assert messages in first.what
     assert f"several elements of {operand} to the same bytes" in first.what
     assert remedy in first.help
 
 
 @pytest.mark.parametrize("schedule", ["eager", "lazy", "random", "adversarial"])
 def test_descriptors_that_are_right_are_clean_in_every_schedule(schedule: str) -> None:
-    assert multiplied(schedule=schedule) == []
+    assert multiply(schedule=schedule) == []
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "messages"),
     [("0x0800100000", "two look swapped"), ("0x0800080000", "8 rows of 16 bytes"), ("0x1000080000", "")],
 )
-def test_core_matrices_without_a_swizzle(fields: str, said: str) -> None:
+def test_core_matrices_without_a_swizzle(fields: str, messages: str) -> None:
     text = patterns()["wgmma_shared"].text
     assert "%a, %a, 0x1000080000" in text
-    changed = text.replace("%a, %a, 0x1000080000", f"%a, %a, {fields}")
-    made = run(parse(changed), CASES["wgmma_shared"], "eager", 0)
-    assert {one.code for one in made.seen} == ({"PTX0987"} if said else set())
+    edit = text.replace("%a, %a, 0x1000080000", f"%a, %a, {fields}")
+    result = run(parse(edit), CASES["wgmma_shared"], "eager", 0)
+    assert {finding.code for finding in result.sightings} == ({"PTX0987"} if messages else set())
 
 
 def tensor_product(mode: Swizzle, lbo: int, sbo: int, *, across: bool = False) -> None:
     """Multiply in tensor memory, with A by a descriptor with these offsets."""
     names = ("f16", "f16")
     image = np.zeros((1, SPACE), "u1")
-    for at in (0, A_AT):
-        t.place(image[0], at, np.zeros((128, 16), "u2"), mode)
+    for offset in (0, A_AT):
+        t.place(image[0], offset, np.zeros((128, 16), "u2"), mode)
     a = Tcgen05Descriptor(t.BOX, lbo, sbo, mode).encode()
     b = Tcgen05Descriptor(t.BOX + A_AT, 4096, 1024, mode).encode()
     bits = descriptor("f16", 128, 64, names, "f32", transpose_a=across)
@@ -93,30 +93,30 @@ def test_products_in_tensor_memory() -> None:
     tensor_product(Swizzle.B128, 16, 1024)
     tensor_product(Swizzle.B64, 0, 512)
     tensor_product(Swizzle.B128, 2048, 1024, across=True)
-    for mode, lbo, sbo, across, said in (
+    for mode, lbo, sbo, across, messages in (
         (Swizzle.B128, 16, 512, False, "8 lines of the 128-byte swizzle take 1024 bytes"),
         (Swizzle.B64, 512, 16, False, "they look swapped"),
         (Swizzle.B128, 1024, 1024, True, "neither is below 1024"),
     ):
-        with pytest.raises(PtxError, match="PTX0987") as caught:
+        with pytest.raises(PtxError, match="PTX0987") as excinfo:
             tensor_product(mode, lbo, sbo, across=across)
-        assert said in str(caught.value)
-        assert "several elements of A" in str(caught.value)
+        assert messages in str(excinfo.value)
+        assert "several elements of A" in str(excinfo.value)
 
 
 @pytest.mark.parametrize("dtype", [ElementType.F16, ElementType.F32])
 def test_a_map_of_another_type_is_found_with_both_places(dtype: ElementType) -> None:
-    found = multiplied(a=dtype)
-    assert {finding.rule.code for finding in found} == {"PTX0988"}
-    first = found[0]
+    findings = multiply(a=dtype)
+    assert {finding.rule.code for finding in findings} == {"PTX0988"}
+    first = findings[0]
     assert f"tensor map says {dtype.name.lower()}, the product reads 16 bytes at" in first.what
     assert "as bf16" in first.what
     assert "encode the map with type bf16, or multiply as" in first.help
     assert first.other is not None
     assert first.other.text.startswith("cp.async.bulk.tensor.2d")
-    assert multiplied(a=dtype, check="races") == []
+    assert multiply(a=dtype, check="races") == []
 
 
 @pytest.mark.parametrize("dtype", [ElementType.BF16, ElementType.U16])
 def test_maps_of_the_type_or_of_plain_bits_are_clean(dtype: ElementType) -> None:
-    assert multiplied(a=dtype) == []
+    assert multiply(a=dtype) == []

@@ -32,15 +32,15 @@ def tensor(array: Array, mode: Swizzle, box: tuple[int, int]) -> sim.Tensor:
     return sim.Tensor(array, TensorMap(ElementType.BF16, 0, (columns, rows), (2 * columns,), box, swizzle=mode))
 
 
-def multiplied(a: Swizzle, b: Swizzle, *, text: str = GEMM, **options: Any) -> tuple[list[Finding], Array]:
+def multiply_with_maps(a: Swizzle, b: Swizzle, *, text: str = GEMM, **options: Any) -> tuple[list[Finding], Array]:
     """Run the Hopper GEMM, whose descriptors say 128 bytes, with maps of these modes."""
     random = np.random.default_rng(1)
     x, y = bf16(random, SIZE, SIZE), bf16(random, SIZE, SIZE)
     d = np.zeros((SIZE, SIZE), "f4")
     args = [tensor(x, a, (64, SIZE)), tensor(y, b, (64, SIZE)), d, SIZE, SIZE // 64]
-    found = sim.run(parse(text), grid=(1, 1), block=384, shared=131072, args=args, **options).hazards
+    findings = sim.run(parse(text), grid=(1, 1), block=384, shared=131072, args=args, **options).hazards
     wide = [(m.astype("u4") << 16).view("f4") for m in (x, y)]
-    return found, d == wide[0] @ wide[1].T
+    return findings, d == wide[0] @ wide[1].T
 
 
 def line_of(text: str, words: str, nth: int = 0) -> int:
@@ -48,42 +48,42 @@ def line_of(text: str, words: str, nth: int = 0) -> int:
 
 
 def test_the_same_swizzle_is_fine() -> None:
-    found, right = multiplied(Swizzle.B128, Swizzle.B128)
+    findings, right = multiply_with_maps(Swizzle.B128, Swizzle.B128)
     assert right.all()
-    assert found == []
+    assert findings == []
 
 
 @pytest.mark.parametrize(
-    ("mode", "named"), [(Swizzle.NONE, "no swizzle"), (Swizzle.B128_ATOM_32B, "the 128_atom_32b-byte swizzle")]
+    ("mode", "mode_name"), [(Swizzle.NONE, "no swizzle"), (Swizzle.B128_ATOM_32B, "the 128_atom_32b-byte swizzle")]
 )
-@pytest.mark.parametrize("at", [0, 1])
-def test_another_swizzle_is_found_with_both_places(mode: Swizzle, named: str, at: int) -> None:
+@pytest.mark.parametrize("position", [0, 1])
+def test_another_swizzle_is_found_with_both_places(mode: Swizzle, mode_name: str, position: int) -> None:
     modes = [Swizzle.B128, Swizzle.B128]
-    modes[at] = mode
-    found, right = multiplied(*modes)
+    modes[position] = mode
+    findings, right = multiply_with_maps(*modes)
     assert not right.all()
-    assert {finding.rule.code for finding in found} == {"PTX0985"}
-    first = found[0]
-    assert f"with {named}, the descriptor says the 128-byte swizzle" in first.what
+    assert {finding.rule.code for finding in findings} == {"PTX0985"}
+    first = findings[0]
+    assert f"with {mode_name}, the descriptor says the 128-byte swizzle" in first.what
     assert first.place.text.startswith("wgmma.mma_async")
     assert first.place.origin is not None
     assert first.place.origin.line in [n for n, line in enumerate(GEMM.splitlines(), 1) if "wgmma.mma_async" in line]
     assert first.other is not None
     assert first.other.origin is not None
-    assert first.other.origin.line == line_of(GEMM, "cp.async.bulk.tensor", at)
+    assert first.other.origin.line == line_of(GEMM, "cp.async.bulk.tensor", position)
     assert first.agent is not None
 
 
 @pytest.mark.parametrize("schedule", ["lazy", "random", "adversarial"])
 def test_it_is_found_in_every_schedule(schedule: str) -> None:
-    found, _ = multiplied(Swizzle.B128, Swizzle.NONE, schedule=schedule)
-    assert {finding.rule.code for finding in found} == {"PTX0985"}
-    assert multiplied(Swizzle.B128, Swizzle.B128, schedule=schedule)[0] == []
+    findings, _ = multiply_with_maps(Swizzle.B128, Swizzle.NONE, schedule=schedule)
+    assert {finding.rule.code for finding in findings} == {"PTX0985"}
+    assert multiply_with_maps(Swizzle.B128, Swizzle.B128, schedule=schedule)[0] == []
 
 
 def test_it_is_a_class_of_its_own() -> None:
-    assert multiplied(Swizzle.B128, Swizzle.NONE, check="races")[0] == []
-    assert multiplied(Swizzle.B128, Swizzle.NONE, check="layouts")[0] != []
+    assert multiply_with_maps(Swizzle.B128, Swizzle.NONE, check="races")[0] == []
+    assert multiply_with_maps(Swizzle.B128, Swizzle.NONE, check="layouts")[0] != []
 
 
 def entry(module: Module) -> Function:
@@ -92,38 +92,38 @@ def entry(module: Module) -> Function:
 
 def blackwell(a: Swizzle, b: Swizzle, second: str = "sa+32") -> tuple[list[Finding], Array]:
     """Run the product in tensor memory, whose descriptors say 128 bytes; the second of A starts at `second`."""
-    made = tcgen05_tile.make()
+    example = tcgen05_tile.make()
     random = np.random.default_rng(2)
     x, y = bf16(random, SIZE, 64), bf16(random, SIZE, 64)
     d = np.zeros((SIZE, SIZE), "f4")
-    module = parse(made.ptx().replace("sa+32;", f"{second};"))
+    module = parse(example.ptx().replace("sa+32;", f"{second};"))
     values: dict[str, Any] = {"a": x, "b": y, "c": d}
     maps = {"a": tensor(x, a, (64, SIZE)), "b": tensor(y, b, (64, SIZE))}
     args = {p.name: (maps if p.name.endswith("desc") else values)[p.name[0]] for p in entry(module).params}
-    found = sim.run(module, made.name, block=128, shared=made.dynamic_smem(), args=args).hazards
+    findings = sim.run(module, example.name, block=128, shared=example.dynamic_smem(), args=args).hazards
     wide = [(m.astype("u4") << 16).view("f4") for m in (x, y)]
-    return found, d == wide[0] @ wide[1].T
+    return findings, d == wide[0] @ wide[1].T
 
 
 def test_products_in_tensor_memory() -> None:
-    found, right = blackwell(Swizzle.B128, Swizzle.B128)
+    findings, right = blackwell(Swizzle.B128, Swizzle.B128)
     assert right.all()
-    assert found == []
+    assert findings == []
     copies: list[int] = []
     for modes in ((Swizzle.NONE, Swizzle.B128), (Swizzle.B128, Swizzle.NONE)):
-        found, right = blackwell(*modes)
+        findings, right = blackwell(*modes)
         assert not right.all()
-        assert {finding.rule.code for finding in found} == {"PTX0985"}
-        assert found[0].place.text.startswith("tcgen05.mma")
-        (line,) = {finding.other.origin.line for finding in found if finding.other and finding.other.origin}
+        assert {finding.rule.code for finding in findings} == {"PTX0985"}
+        assert findings[0].place.text.startswith("tcgen05.mma")
+        (line,) = {finding.other.origin.line for finding in findings if finding.other and finding.other.origin}
         copies.append(line)
     assert copies[0] < copies[1]
 
 
 @pytest.mark.parametrize("clusters", [1, 2])
 def test_pairs_of_ctas_read_the_halves_of_both(clusters: int) -> None:
-    made, rows, depth = tcgen05_gemm.make(), 256 * clusters, 64
-    module = made.module(m=rows, n=256, k=depth)
+    example, rows, depth = tcgen05_gemm.make(), 256 * clusters, 64
+    module = example.module(m=rows, n=256, k=depth)
     random = np.random.default_rng(3)
     x, y, d = bf16(random, rows, depth), bf16(random, 256, depth), np.zeros((rows, 256), "u2")
     for modes in ((Swizzle.B128, Swizzle.B128), (Swizzle.NONE, Swizzle.B128), (Swizzle.B128, Swizzle.NONE)):
@@ -133,23 +133,23 @@ def test_pairs_of_ctas_read_the_halves_of_both(clusters: int) -> None:
         }  # fmt: skip
         values: dict[str, Any] = {"a": x, "b": y, "c": d}
         args = {p.name: (maps if p.name.endswith("desc") else values)[p.name[0]] for p in entry(module).params}
-        shared = made.dynamic_smem(m=rows, n=256, k=depth)
-        found = sim.run(
-            module, made.name, grid=(2 * clusters, 1), cluster=(2, 1), block=128, shared=shared, args=args
+        shared = example.dynamic_smem(m=rows, n=256, k=depth)
+        findings = sim.run(
+            module, example.name, grid=(2 * clusters, 1), cluster=(2, 1), block=128, shared=shared, args=args
         ).hazards  # fmt: skip
         if modes == (Swizzle.B128, Swizzle.B128):
-            assert found == []
+            assert findings == []
             continue
-        assert {finding.rule.code for finding in found} == {"PTX0985"}
+        assert {finding.rule.code for finding in findings} == {"PTX0985"}
         # Every product of 64 elements in steps of 16, in both CTAs of each pair.
-        assert sum(finding.count for finding in found) == 4 * 2 * clusters
+        assert sum(finding.count for finding in findings) == 4 * 2 * clusters
 
 
 COPY, READ, STORE = (Place(Span(line, 1), f"line {line}") for line in (5, 9, 7))
 
 
-def told(
-    size: int, mode: Swizzle, *, stores: tuple[int, int] | None = None, copied: int = 0, low: int = 1024
+def check_tile(
+    size: int, mode: Swizzle, *, stores: tuple[int, int] | None = None, copied_size: int = 0, low: int = 1024
 ) -> list[tuple[str, int]]:
     """Fill a kilobyte by a copy without swizzle, let threads store to some bytes, or another copy to the first ones,
     and read `size` bytes."""
@@ -161,8 +161,8 @@ def told(
     number = engine.copies.bulk_load(thread, COPY, None, [(Bytes.run(Space.SHARED, 0, 1024), 2048)])
     engine.layouts.record_fill(grid, COPY, [0], 1024, Swizzle.NONE)
     engine.copies.land(number)
-    if copied:
-        engine.copies.bulk_load(thread, STORE, None, [(Bytes.run(Space.SHARED, 0, copied), 2048)])
+    if copied_size:
+        engine.copies.bulk_load(thread, STORE, None, [(Bytes.run(Space.SHARED, 0, copied_size), 2048)])
     if stores is not None:
         addresses = np.arange(*stores, 4)
         engine.access(store(STORE, Space.SHARED, 4), Group(thread + np.arange(len(addresses))), addresses)
@@ -173,45 +173,45 @@ def told(
 
 
 def test_only_bytes_that_are_still_the_copys_count() -> None:
-    assert told(1024, Swizzle.B128) == [("16 bytes at shared 0x80 of CTA 0", 1)]
-    assert told(1024, Swizzle.B128, stores=(128, 256)) == [("16 bytes at shared 0x100 of CTA 0", 1)]
-    assert told(256, Swizzle.B128, stores=(128, 256)) == []
-    assert told(1024, Swizzle.B128, copied=512) == [("16 bytes at shared 0x200 of CTA 0", 1)]
-    assert told(1024, Swizzle.B128, copied=1024) == []
+    assert check_tile(1024, Swizzle.B128) == [("16 bytes at shared 0x80 of CTA 0", 1)]
+    assert check_tile(1024, Swizzle.B128, stores=(128, 256)) == [("16 bytes at shared 0x100 of CTA 0", 1)]
+    assert check_tile(256, Swizzle.B128, stores=(128, 256)) == []
+    assert check_tile(1024, Swizzle.B128, copied_size=512) == [("16 bytes at shared 0x200 of CTA 0", 1)]
+    assert check_tile(1024, Swizzle.B128, copied_size=1024) == []
 
 
 def test_lines_that_both_modes_leave_alone_do_not_count() -> None:
-    assert told(128, Swizzle.B128) == []
-    assert told(256, Swizzle.B32) == [("16 bytes at shared 0x80 of CTA 0", 1)]
-    assert told(1024, Swizzle.NONE) == []
+    assert check_tile(128, Swizzle.B128) == []
+    assert check_tile(256, Swizzle.B32) == [("16 bytes at shared 0x80 of CTA 0", 1)]
+    assert check_tile(1024, Swizzle.NONE) == []
 
 
 def test_patterns_go_by_addresses() -> None:
-    assert told(1024, Swizzle.B128, low=1024 + 128) == [("16 bytes at shared 0x0 of CTA 0", 1)]
+    assert check_tile(1024, Swizzle.B128, low=1024 + 128) == [("16 bytes at shared 0x0 of CTA 0", 1)]
 
 
 def test_copies_that_are_recorded_one_by_one_count() -> None:
-    assert {f.rule.code for f in multiplied(Swizzle.B128, Swizzle.NONE, statistics=True)[0]} == {"PTX0985"}
+    assert {f.rule.code for f in multiply_with_maps(Swizzle.B128, Swizzle.NONE, statistics=True)[0]} == {"PTX0985"}
 
 
-def started(swizzle: int, start: int, base_offset: int = 0) -> list[Finding]:
+def start_inside_pattern(swizzle: int, start: int, base_offset: int = 0) -> list[Finding]:
     """Multiply zeros by descriptors of a swizzled tile that start so many bytes into it."""
 
     @kernel(arch="sm_90a", block=(128, 1, 1))
     def product() -> None:
         tile = smem.alloc(b32, (2560,), align=1024, name="tile")
-        for at in range(20):
-            smem.store(b32, tile + ptx.special.tid.x() * 4 + 512 * at, 0)
+        for index in range(20):
+            smem.store(b32, tile + ptx.special.tid.x() * 4 + 512 * index, 0)
         ptx.fence.proxy_async()
         ptx.bar.sync(0)
-        found = ptx.wgmma.make_descriptor(
+        descriptor = ptx.wgmma.make_descriptor(
             tile, leading_byte_offset=16, stride_byte_offset=1024, swizzle=swizzle, addr_byte_offset=start,
             base_offset=base_offset,
         )  # fmt: skip
         sums = reg.array(f32, 4)
         ptx.wgmma.fence()
         ptx.wgmma.mma_async(
-            shape=(64, 8, 16), dtype_d=f32, dtype_a=types.bf16, dtype_b=types.bf16, d=sums, a=found, b=found
+            shape=(64, 8, 16), dtype_d=f32, dtype_a=types.bf16, dtype_b=types.bf16, d=sums, a=descriptor, b=descriptor
         )
         ptx.wgmma.commit_group()
         ptx.wgmma.wait_group(0)
@@ -224,20 +224,20 @@ def started(swizzle: int, start: int, base_offset: int = 0) -> list[Finding]:
     [(1, 0, 0), (1, 96, 0), (1, 1024, 0), (1, 128, 1), (2, 48, 0), (2, 512, 0), (3, 16, 0), (3, 256, 0)],
 )
 def test_a_descriptor_may_start_in_the_first_line_of_its_pattern(swizzle: int, start: int, base_offset: int) -> None:
-    assert started(swizzle, start, base_offset) == []
+    assert start_inside_pattern(swizzle, start, base_offset) == []
 
 
 @pytest.mark.parametrize(("swizzle", "start", "size"), [(1, 128, 1024), (1, 992, 1024), (2, 64, 512), (3, 32, 256)])
 def test_a_descriptor_that_starts_inside_its_pattern_is_reported(swizzle: int, start: int, size: int) -> None:
-    first, *others = started(swizzle, start)
-    assert (first.rule.code, first.severity, others) == ("PTX0914", Severity.WARNING, [])
+    first, *remainder = start_inside_pattern(swizzle, start)
+    assert (first.rule.code, first.severity, remainder) == ("PTX0914", Severity.WARNING, [])
     assert f"B starts at `tile`+{start} of CTA 0" in first.what
     assert f"byte {start} of a pattern of {size} bytes" in first.what
     assert first.place.text.startswith("wgmma.mma_async")
 
 
 def test_a_descriptor_of_tensor_memory_products_that_starts_inside_its_pattern_is_reported() -> None:
-    found, _ = blackwell(Swizzle.B128, Swizzle.B128, "sa+160")
-    assert [finding.rule.code for finding in found] == ["PTX0914"]
-    assert "A starts at `sa`+160 of CTA 0" in found[0].what
-    assert found[0].place.text.startswith("tcgen05.mma")
+    findings, _ = blackwell(Swizzle.B128, Swizzle.B128, "sa+160")
+    assert [finding.rule.code for finding in findings] == ["PTX0914"]
+    assert "A starts at `sa`+160 of CTA 0" in findings[0].what
+    assert findings[0].place.text.startswith("tcgen05.mma")

@@ -43,27 +43,27 @@ stmatrix.sync.aligned.m8n8.x4.shared.b16 [%to], {%t, %t, %t, %t};
 """
 
 
-def swizzled(register: str, mode: Swizzle) -> str:
+def apply_mode(register: str, mode: Swizzle) -> str:
     """Return PTX that applies a mode to an address."""
     return "\n".join(f"and.b32 %x, {register}, {mask}; shr.u32 %x, %x, {shift}; xor.b32 {register}, {register}, %x;"
                      for mask, shift in xor_terms(mode))  # fmt: skip
 
 
-def found(
-    copied: Swizzle, read: Swizzle, *, stored: Swizzle | None = None, offset: int = 16, **options: Any
+def copy_and_read(
+    copy_mode: Swizzle, read: Swizzle, *, store_mode: Swizzle | None = None, offset: int = 16, **options: Any
 ) -> tuple[list[Finding], Array, Array]:
     """Copy 32 rows by one mode, perhaps store others by `stmatrix`, and read them by `ldmatrix`; return the rows that
     were read and those that were copied."""
-    pitch = copied.span or 128
-    given = np.arange(ROWS * pitch // 2, dtype="u2").reshape(ROWS, -1)
-    made = np.zeros((ROWS, 4), "u4")
-    tensor = TensorMap(ElementType.U16, 0, given.shape[::-1], (pitch,), (pitch // 2, ROWS), swizzle=copied)
-    store = "" if stored is None else WRITTEN.replace("SWIZZLE", swizzled("%to", stored))
+    pitch = copy_mode.span or 128
+    source = np.arange(ROWS * pitch // 2, dtype="u2").reshape(ROWS, -1)
+    output = np.zeros((ROWS, 4), "u4")
+    tensor = TensorMap(ElementType.U16, 0, source.shape[::-1], (pitch,), (pitch // 2, ROWS), swizzle=copy_mode)
+    store = "" if store_mode is None else WRITTEN.replace("SWIZZLE", apply_mode("%to", store_mode))
     stores = "".join(store.replace("COLUMN", str(column)) for column in range(0, pitch, 16))
-    text = KERNEL.replace("STORE", stores + "bar.warp.sync 0xffffffff;").replace("READ", swizzled("%at", read))
-    text = text.replace("BYTES", str(given.nbytes)).replace("PITCH", str(pitch)).replace("OFFSET", str(offset))
+    text = KERNEL.replace("STORE", stores + "bar.warp.sync 0xffffffff;").replace("READ", apply_mode("%at", read))
+    text = text.replace("BYTES", str(source.nbytes)).replace("PITCH", str(pitch)).replace("OFFSET", str(offset))
     module = parse(HEAD + text)
-    return sim.run(module, block=32, args=[sim.Tensor(given, tensor), made], **options).hazards, made, given
+    return sim.run(module, block=32, args=[sim.Tensor(source, tensor), output], **options).hazards, output, source
 
 
 def line_of(finding: Finding) -> str:
@@ -73,37 +73,37 @@ def line_of(finding: Finding) -> str:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("schedule", ["eager", "random"])
 def test_the_same_swizzle_is_fine(mode: Swizzle, schedule: str) -> None:
-    hazards, made, given = found(mode, mode, schedule=schedule)
+    hazards, output, source = copy_and_read(mode, mode, schedule=schedule)
     assert hazards == []
-    chunk = given[:, 8:16].reshape(4, 8, 4, 2)
-    np.testing.assert_array_equal(made.view("u2").reshape(8, 4, 4, 2), chunk.transpose(1, 2, 0, 3))
+    chunk = source[:, 8:16].reshape(4, 8, 4, 2)
+    np.testing.assert_array_equal(output.view("u2").reshape(8, 4, 4, 2), chunk.transpose(1, 2, 0, 3))
 
 
-@pytest.mark.parametrize("copied", MODES)
+@pytest.mark.parametrize("copy_mode", MODES)
 @pytest.mark.parametrize("read", MODES)
-def test_another_swizzle_is_found_with_both_places(copied: Swizzle, read: Swizzle) -> None:
-    hazards, made, given = found(copied, read)
-    right = (made.view("u2").reshape(8, 4, 4, 2) == given[:, 8:16].reshape(4, 8, 4, 2).transpose(1, 2, 0, 3)).all()
+def test_another_swizzle_is_found_with_both_places(copy_mode: Swizzle, read: Swizzle) -> None:
+    hazards, output, source = copy_and_read(copy_mode, read)
+    right = (output.view("u2").reshape(8, 4, 4, 2) == source[:, 8:16].reshape(4, 8, 4, 2).transpose(1, 2, 0, 3)).all()
     assert [finding.rule.code for finding in hazards] == ([] if right else ["PTX0989"])
-    assert bool(right) is (copied is read)
+    assert bool(right) is (copy_mode is read)
     for finding in hazards:
         assert line_of(finding) == "ldmatrix after cp.async"
         assert finding.count >= 2
-        named = "no swizzle" if copied is Swizzle.NONE else f"the {copied.span}-byte swizzle"
-        assert f"were written with {named}, but these addresses use " in finding.what
-        terms = "".join(f" ^ ((addr & {mask:#x}) >> {shift})" for mask, shift in xor_terms(copied))
+        mode_name = "no swizzle" if copy_mode is Swizzle.NONE else f"the {copy_mode.span}-byte swizzle"
+        assert f"were written with {mode_name}, but these addresses use " in finding.what
+        terms = "".join(f" ^ ((addr & {mask:#x}) >> {shift})" for mask, shift in xor_terms(copy_mode))
         assert (f"`addr{terms}`" if terms else "read without a swizzle") in finding.help
 
 
 def test_rows_that_stmatrix_wrote() -> None:
-    assert found(Swizzle.B128, Swizzle.B128, stored=Swizzle.B128)[0] == []
-    assert found(Swizzle.B128, Swizzle.NONE, stored=Swizzle.NONE)[0] == []
-    (finding,) = found(Swizzle.NONE, Swizzle.NONE, stored=Swizzle.B128)[0]
+    assert copy_and_read(Swizzle.B128, Swizzle.B128, store_mode=Swizzle.B128)[0] == []
+    assert copy_and_read(Swizzle.B128, Swizzle.NONE, store_mode=Swizzle.NONE)[0] == []
+    (finding,) = copy_and_read(Swizzle.NONE, Swizzle.NONE, store_mode=Swizzle.B128)[0]
     assert (finding.rule.code, line_of(finding)) == ("PTX0989", "ldmatrix after stmatrix")
-    (finding,) = found(Swizzle.B128, Swizzle.B128, stored=Swizzle.NONE)[0]
+    (finding,) = copy_and_read(Swizzle.B128, Swizzle.B128, store_mode=Swizzle.NONE)[0]
     assert (finding.rule.code, line_of(finding)) == ("PTX0989", "ldmatrix after stmatrix")
 
 
 def test_it_belongs_to_the_layouts() -> None:
-    assert found(Swizzle.B128, Swizzle.NONE, check="races,async")[0] == []
-    assert len(found(Swizzle.B128, Swizzle.NONE, check="layouts")[0]) == 1
+    assert copy_and_read(Swizzle.B128, Swizzle.NONE, check="races,async")[0] == []
+    assert len(copy_and_read(Swizzle.B128, Swizzle.NONE, check="layouts")[0]) == 1

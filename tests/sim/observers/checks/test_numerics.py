@@ -18,10 +18,10 @@ from pyptx.sim.hazards import Finding
 from pyptx.tensormap import ElementType, TensorMap
 from tests.sim.kernels import kernel
 
-Found = list[Finding]
+Findings = list[Finding]
 
 
-def findings(body: str, check: str = "numerics", threads: int = 64, **options: Any) -> Found:
+def findings(body: str, check: str = "numerics", threads: int = 64, **options: Any) -> Findings:
     """Run a body in some threads and return what is reported."""
     out = np.zeros(threads, np.int32)
     return sim.run(parse(kernel(body)), "k", block=threads, args=(out,), check=check, **options).hazards
@@ -29,15 +29,17 @@ def findings(body: str, check: str = "numerics", threads: int = 64, **options: A
 
 def the_one(body: str, code: str, *words: str, count: int, thread: int = 0) -> Finding:
     """Expect one finding at the marked line, by a thread, with these words and this count."""
-    marked = [number for number, line in enumerate(kernel(body).splitlines(), 1) if "//@" in line]
-    (found,) = findings(body)
-    assert found.place.origin is not None
-    assert (found.rule.code, found.place.origin.line, found.count) == (code, marked[0], count), str(found)
-    assert found.agent is not None
-    assert (found.agent.cta, found.agent.warp * 32 + found.agent.lane) == (0, thread)
+    lines = [number for number, line in enumerate(kernel(body).splitlines(), 1) if "//@" in line]
+    (violation,) = findings(body)
+    assert violation.place.origin is not None
+    assert (violation.rule.code, violation.place.origin.line, violation.count) == (code, lines[0], count), str(
+        violation
+    )
+    assert violation.agent is not None
+    assert (violation.agent.cta, violation.agent.warp * 32 + violation.agent.lane) == (0, thread)
     for word in words:
-        assert word in str(found)
-    return found
+        assert word in str(violation)
+    return violation
 
 
 ONE, ZERO, INF, LARGE, LESS = "0f3F800000", "0f00000000", "0f7F800000", "0f7F000000", "0fBF800000"
@@ -253,8 +255,8 @@ def test_only_who_asks_by_name_hears_of_values() -> None:
     for check in ("all", "strict", "none", "races"):
         assert findings(body, check) == []
     for check in ("numerics", "all,numerics", "numerics,races"):
-        assert [found.rule.code for found in findings(body, check)] == ["PTX0993"]
-    assert [found.rule.code for found in findings(body, "all")] == []
+        assert [finding.rule.code for finding in findings(body, check)] == ["PTX0993"]
+    assert [finding.rule.code for finding in findings(body, "all")] == []
     out = np.zeros(64, np.int32)
     with pytest.raises(PtxError, match="PTX0993"):
         sim.run(parse(kernel(body)), "k", block=64, args=(out,), check={"strict", "numerics"})
@@ -273,21 +275,21 @@ def test_results_are_the_same() -> None:
     body = """cvt.rn.f32.u32 %f1, %t; mul.f32 %f2, %f1, %f1; setp.gt.u32 %p1, %t, 9; @%p1 rcp.approx.f32 %f2, %f1;
 cvt.rn.f16x2.f32 %r1, %f2, %f1; add.f16x2 %r1, %r1, %r1; cvt.u16.u32 %h1, %r1; mul.lo.s32 %r2, %r1, %t;
 cvt.u32.u16 %r3, %h1; add.u32 %r2, %r2, %r3; st.global.u32 [%o], %r2;"""
-    made: list[list[int]] = []
+    outputs: list[list[int]] = []
     for check in ("none", "all,numerics"):
         out = np.zeros(64, np.int32)
         sim.run(parse(kernel(body)), "k", block=64, args=(out,), check=check)
-        made.append(out.tolist())
-    assert made[0] == made[1]
+        outputs.append(out.tolist())
+    assert outputs[0] == outputs[1]
 
 
 def test_an_address_that_wraps_stands_before_the_error_it_leads_to() -> None:
     body = "mov.u32 %r1, 50000;\nmul.lo.s32 %r2, %r1, %r1;\n" + MAIN.replace("@%p1", "")
     out = np.zeros(64, np.int32)
     for check, codes in (("all,numerics", ["PTX0994", "PTX1110"]), ("all", ["PTX1110"])):
-        with pytest.raises(PtxError) as caught:
+        with pytest.raises(PtxError) as excinfo:
             sim.run(parse(kernel(body)), "k", block=64, args=(out,), check=check)
-        assert [d.code for d in caught.value.diagnostics] == codes
+        assert [d.code for d in excinfo.value.diagnostics] == codes
 
 
 @pytest.mark.parametrize("schedule", ["lazy", "random", "adversarial"])
@@ -347,11 +349,11 @@ past:"""
 
 @pytest.mark.parametrize("schedule", ["eager", "lazy", "random"])
 def test_sums_of_copies(schedule: str) -> None:
-    (found,) = findings(SENT.format(value=LARGE), schedule=schedule)
-    assert (found.rule.code, found.count) == ("PTX0993", 4)
-    assert "old = 1.7014118e+38, new = 1.7014118e+38: the result is inf" in found.what
-    assert found.place.origin is not None
-    assert "//@" in kernel(SENT).splitlines()[found.place.origin.line - 1]
+    (finding,) = findings(SENT.format(value=LARGE), schedule=schedule)
+    assert (finding.rule.code, finding.count) == ("PTX0993", 4)
+    assert "old = 1.7014118e+38, new = 1.7014118e+38: the result is inf" in finding.what
+    assert finding.place.origin is not None
+    assert "//@" in kernel(SENT).splitlines()[finding.place.origin.line - 1]
     assert findings(SENT.format(value=ONE), schedule=schedule) == []
 
 
@@ -367,17 +369,17 @@ def test_sums_of_tensors(element: ElementType, bits: int, dtype: str, schedule: 
     cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;""".replace("BITS", str(bits | bits << 16 * (dtype == "u2")))
     width = 64 // np.dtype(dtype).itemsize
     for value, count in ((bits, width * 16), (0, 0)):
-        given = np.full((16, width), value, dtype)
+        inputs = np.full((16, width), value, dtype)
         source = TensorMap(element, 0, (width, 16), (64,), (width, 16))
         text = kernel(body, params=".param .align 128 .b8 out[128]")
-        (*found,) = sim.run(parse(text), "k", block=64, args=[sim.Tensor(given, source)], check="numerics",
+        (*results,) = sim.run(parse(text), "k", block=64, args=[sim.Tensor(inputs, source)], check="numerics",
                             schedule=schedule).hazards  # fmt: skip
-        assert [(one.rule.code, one.count) for one in found] == [("PTX0993", count)] * bool(count)
+        assert [(item.rule.code, item.count) for item in results] == [("PTX0993", count)] * bool(count)
 
 
 def test_what_a_finding_looks_like() -> None:
-    (found,) = findings(f"mov.f32 %f1, {LARGE}; add.f32 %f2, %f1, %f1;")
-    shown = str(found.diagnostic())
-    assert re.search(r"^<ptx>:\d+:\d+: warning\[PTX0993\]: infinity first produced here: ", shown)
-    assert "by CTA 0 warp 0 lane 0" in found.diagnostic().notes[0]
-    assert found.as_json()["count"] == 64
+    (finding,) = findings(f"mov.f32 %f1, {LARGE}; add.f32 %f2, %f1, %f1;")
+    text = str(finding.diagnostic())
+    assert re.search(r"^<ptx>:\d+:\d+: warning\[PTX0993\]: infinity first produced here: ", text)
+    assert "by CTA 0 warp 0 lane 0" in finding.diagnostic().notes[0]
+    assert finding.as_json()["count"] == 64

@@ -36,19 +36,19 @@ ret;
 WORD = "@!%p st.global.u32 [%y], %r5;"
 
 
-def found(
+def find_unwritten(
     n: int, grid: int = 2, *, store: str = WORD, check: str = "outputs", outputs: str = "y", **options: Any
 ) -> list[Finding]:
     """Copy n of 96 words, seen as 12 rows of eight. `outputs` are named by letters, `-` for all arrays."""
     arrays = {"x": np.arange(96, dtype=np.uint32), "y": np.zeros((12, 8), np.uint32), "z": np.zeros(96, np.uint32)}
-    given = None if outputs == "-" else [arrays[letter] for letter in outputs]
+    output_arrays = None if outputs == "-" else [arrays[letter] for letter in outputs]
     return sim.run(
         parse(text(store)),
         grid=grid,
         block=48,
         args=(arrays["x"], arrays["y"], n),
         check=check,
-        outputs=given,
+        outputs=output_arrays,
         **options,
     ).hazards
 
@@ -58,37 +58,42 @@ def text(store: str = WORD) -> str:
 
 
 def test_what_is_left_is_named_and_counted() -> None:
-    (left,) = found(90)
+    (left,) = find_unwritten(90)
     assert (left.rule.code, left.count, left.where) == ("PTX0998", 6, "y")
     assert "`y`: 6 of 96, the first at [11, 2]" in left.what
-    (left,) = found(96, grid=1)
+    (left,) = find_unwritten(96, grid=1)
     assert "`y`: 48 of 96, the first at [6, 0]" in left.what
 
 
 def test_all_or_nothing_is_no_part() -> None:
-    assert found(96) == []
-    assert found(0) == []
+    assert find_unwritten(96) == []
+    assert find_unwritten(0) == []
 
 
 def test_half_an_element_is_not_written() -> None:
-    (left,) = found(96, store="cvt.u16.u32 %h, %r5; @!%p st.global.u16 [%y], %h;\nsetp.ge.u32 %p, %r2, 95;\n"
+    (left,) = find_unwritten(96, store="cvt.u16.u32 %h, %r5; @!%p st.global.u16 [%y], %h;\nsetp.ge.u32 %p, %r2, 95;\n"
                     "@!%p st.global.u16 [%y+2], %h;")  # fmt: skip
     assert "1 of 96, the first at [11, 7]" in left.what
 
 
 def test_only_outputs_count_and_all_arrays_where_none_are_named() -> None:
-    assert found(90, outputs="x") == []
-    assert found(90, outputs="") == []
-    assert len(found(90, outputs="-")) == 1
+    assert find_unwritten(90, outputs="x") == []
+    assert find_unwritten(90, outputs="") == []
+    assert len(find_unwritten(90, outputs="-")) == 1
     with pytest.raises(PtxError, match="contains an array that is not among the arguments"):
-        found(90, outputs="yz")
+        find_unwritten(90, outputs="yz")
 
 
 def test_only_who_asks_by_name_hears_of_it() -> None:
-    assert found(90, check="all") == found(90, check="strict") == found(90, check="uninitialised") == []
-    assert len(found(90, check="all,outputs")) == 1
+    assert (
+        find_unwritten(90, check="all")
+        == find_unwritten(90, check="strict")
+        == find_unwritten(90, check="uninitialised")
+        == []
+    )
+    assert len(find_unwritten(90, check="all,outputs")) == 1
     with pytest.raises(PtxError, match="PTX0998"):
-        found(90, check="strict,outputs")
+        find_unwritten(90, check="strict,outputs")
 
 
 def test_a_machine_tells_when_it_has_finished() -> None:
@@ -104,8 +109,8 @@ def test_a_machine_tells_when_it_has_finished() -> None:
 
 
 def test_the_batches_of_a_grid_count_together() -> None:
-    assert found(96, batch_lanes=48) == []
-    assert found(90, batch_lanes=48)[0].count == 6
+    assert find_unwritten(96, batch_lanes=48) == []
+    assert find_unwritten(90, batch_lanes=48)[0].count == 6
 
 
 def test_kernels_know_their_outputs() -> None:
@@ -133,8 +138,8 @@ def test_an_atomic_on_an_output_that_the_call_allocates_reads_what_nobody_wrote(
 
 
 def test_elements_that_nobody_wrote_are_a_warning_for_each_output_that_the_call_allocates() -> None:
-    found = counts.simulate(np.zeros(48, np.uint32), on_hazard="report").hazards
-    left = [finding.what for finding in found if finding.rule.code == "PTX0998"]
+    findings = counts.simulate(np.zeros(48, np.uint32), on_hazard="report").hazards
+    left = [finding.what for finding in findings if finding.rule.code == "PTX0998"]
     assert left == ["`y`: 16 of 48, the first at [32]", "`z`: all 48"]
     with pytest.raises(PtxError, match="PTX0998"):
         vector_add.make().simulate(*[np.ones(2048, np.float32)] * 2, grid=(1, 1, 1), check="strict")
@@ -165,8 +170,8 @@ def test_a_run_that_looked_at_uninitialized_outputs_says_so() -> None:
 
 def test_the_remedy_names_out_only_where_the_call_allocates() -> None:
     x = np.zeros(48, np.uint32)
-    given = counts.simulate(x, out=(x.copy(), np.zeros(48, np.float32)), check="all,outputs")
-    assert [finding.diagnostic().help for finding in given.hazards] == [
+    source = counts.simulate(x, out=(x.copy(), np.zeros(48, np.float32)), check="all,outputs")
+    assert [finding.diagnostic().help for finding in source.hazards] == [
         "let the grid cover the whole output, tail included"
     ]
     left, _ = counts.simulate(x, on_hazard="report").hazards[-2:]
@@ -182,20 +187,21 @@ def test_an_output_that_nobody_wrote_holds_the_same_odd_values_in_every_run() ->
 def test_in_a_stream_the_place_is_the_kernel_that_was_to_write_the_output() -> None:
     x = np.zeros(2048, np.float32)
     first = vector_add.make().stream_launch(x, x)
-    _, other = sim.stream([first, counts.stream_launch(np.zeros(48, np.uint32))], on_hazard="report")
-    places = {finding.where: finding.place.text for finding in other.hazards if finding.rule.code == "PTX0998"}
+    _, second = sim.stream([first, counts.stream_launch(np.zeros(48, np.uint32))], on_hazard="report")
+    places = {finding.where: finding.place.text for finding in second.hazards if finding.rule.code == "PTX0998"}
     assert places == {"y": "counts", "z": "counts"}
 
 
 def test_launches_of_a_stream_share_an_uninitialized_array() -> None:
     x, y = np.arange(96, dtype=np.uint32), np.zeros(96, np.uint32)
     module = parse(text())
-    both = [sim.Launch(module, grid=2, block=48, args=args, fresh=[y]) for args in ((x, y, 90), (y, x, 96))]
+    launches = [sim.Launch(module, grid=2, block=48, args=args, fresh=[y]) for args in ((x, y, 90), (y, x, 96))]
     with pytest.raises(PtxError, match=r"PTX0913[^\n]*\(6 times\)"):
-        sim.stream(both)
-    assert [one.hazards for one in sim.stream([sim.Launch(module, grid=2, block=48, args=(x, y, 96), fresh=[y])])] == [
-        []
-    ]
+        sim.stream(launches)
+    assert [
+        stream_result.hazards
+        for stream_result in sim.stream([sim.Launch(module, grid=2, block=48, args=(x, y, 96), fresh=[y])])
+    ] == [[]]
     with pytest.raises(PtxError, match="`fresh` names an array that is not among the arguments"):
         sim.run(module, grid=2, block=48, args=(x, y, 96), fresh=[x.copy()])
 
@@ -220,6 +226,6 @@ def test_the_shell_asks_for_classes(tmp_path: Any, capsys: pytest.CaptureFixture
     assert main(["sim", *words]) == 0
     assert "PTX09" not in capsys.readouterr().out
     assert main(["sim", *words, "--check", "all,numerics,outputs"]) == 0
-    shown = capsys.readouterr()
-    assert sorted(re.findall(r"PTX09\d\d", shown.out + shown.err)) == ["PTX0993", "PTX0998"]
+    output = capsys.readouterr()
+    assert sorted(re.findall(r"PTX09\d\d", output.out + output.err)) == ["PTX0993", "PTX0998"]
     assert main(["sim", *words, "--check", "strict,numerics"]) == 1

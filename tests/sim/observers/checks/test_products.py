@@ -39,24 +39,24 @@ def mma(a: int, b: int, *, special: str | None = None, c: str = "0f00000000") ->
 
 
 def test_a_product_of_warps_overflows() -> None:
-    (found,) = mma(LARGE, LARGE)
-    assert (found.rule.code, found.count, found.place.text) == (
+    (finding,) = mma(LARGE, LARGE)
+    assert (finding.rule.code, finding.count, finding.place.text) == (
         "PTX0993", 2 * 16 * 8, "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32",
     )  # fmt: skip
-    assert "c = 0.0, largest a of the warp = 3.00" in found.what
-    assert "the result is inf in element 0 of D" in found.what
-    assert str(found.agent) == "CTA 0 warp 0 lane 0"
+    assert "c = 0.0, largest a of the warp = 3.00" in finding.what
+    assert "the result is inf in element 0 of D" in finding.what
+    assert str(finding.agent) == "CTA 0 warp 0 lane 0"
 
 
 def test_one_warp_overflows() -> None:
-    (found,) = mma(ONE, TWO, special=pair(LARGE, 0))
-    assert (found.rule.code, found.count, str(found.agent)) == ("PTX0993", 8, "CTA 0 warp 1 lane 0")
+    (finding,) = mma(ONE, TWO, special=pair(LARGE, 0))
+    assert (finding.rule.code, finding.count, str(finding.agent)) == ("PTX0993", 8, "CTA 0 warp 1 lane 0")
 
 
 def test_infinity_in_a_product_is_handed_on_and_zero_times_infinity_is_not() -> None:
     assert mma(ONE, ONE, special=pair(INF, ONE)) == []
-    (found,) = mma(ONE, ZERO, special=pair(INF, ONE))
-    assert (found.rule.code, found.count) == ("PTX0992", 8)
+    (finding,) = mma(ONE, ZERO, special=pair(INF, ONE))
+    assert (finding.rule.code, finding.count) == ("PTX0992", 8)
     assert mma(ONE, ZERO, special=pair(0x7FC0, INF)) == []
 
 
@@ -74,7 +74,7 @@ mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {{%d3, %d4}}, {{%d1}}, {{%d1}}, 
 
 
 @pytest.mark.parametrize(
-    ("body", "found"),
+    ("body", "expected"),
     [
         (HALVES.format(c=0), [("PTX0993", 16 * 8)]), (HALVES.format(c="0x7C000000"), [("PTX0993", 8 * 8)]),
         (HALVES.format(c="0xFC00FC00"), []), (HALVES.format(c="0x7FFF7FFF"), []),
@@ -82,10 +82,10 @@ mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {{%d3, %d4}}, {{%d1}}, {{%d1}}, 
         (DOUBLES.format(a="0d3FF0000000000000", c="0d7FF0000000000000"), []),
     ],
 )  # fmt: skip
-def test_halves_and_doubles(body: str, found: list[tuple[str, int]]) -> None:
+def test_halves_and_doubles(body: str, expected: list[tuple[str, int]]) -> None:
     out = np.zeros(32, np.int32)
-    made = sim.run(parse(kernel(body)), "k", block=32, args=(out,), check="numerics").hazards
-    assert [(one.rule.code, one.count) for one in made] == found
+    hazards = sim.run(parse(kernel(body)), "k", block=32, args=(out,), check="numerics").hazards
+    assert [(finding.rule.code, finding.count) for finding in hazards] == expected
 
 
 SCALED = """.version 8.7
@@ -111,15 +111,15 @@ FORMS = {
 def test_scale_factors_that_are_nan_are_operands(form: str) -> None:
     name, b, meta = FORMS[form]
 
-    def found(values: int, first: int, second: int) -> list[str]:
+    def multiply_scaled(values: int, first: int, second: int) -> list[str]:
         text = SCALED.format(form=name, b=b, meta=meta, values=values, first=first, second=second)
-        return [one.rule.code for one in sim.run(parse(text), block=32, check="numerics").hazards]
+        return [finding.rule.code for finding in sim.run(parse(text), block=32, check="numerics").hazards]
 
-    assert found(0x38383838, 0x7F7F7F7F, 0x7F7F7F7F) == []
-    assert found(0x38383838, 0xFFFFFFFF, 0x7F7F7F7F) == []
-    assert found(0x38383838, 0x7F7F7F7F, 0xFFFFFFFF) == []
-    assert found(0x38383838, 0xFEFEFEFE, 0xFEFEFEFE) == ["PTX0993"]
-    assert found(0x7F7F7F7F, 0x7F7F7F7F, 0x7F7F7F7F) == []
+    assert multiply_scaled(0x38383838, 0x7F7F7F7F, 0x7F7F7F7F) == []
+    assert multiply_scaled(0x38383838, 0xFFFFFFFF, 0x7F7F7F7F) == []
+    assert multiply_scaled(0x38383838, 0x7F7F7F7F, 0xFFFFFFFF) == []
+    assert multiply_scaled(0x38383838, 0xFEFEFEFE, 0xFEFEFEFE) == ["PTX0993"]
+    assert multiply_scaled(0x7F7F7F7F, 0x7F7F7F7F, 0x7F7F7F7F) == []
 
 
 WGMMA = """.shared .align 1024 .b8 box[8192];
@@ -145,36 +145,36 @@ def wgmma(
     a: int, b: int, *, special: str | None = None, c: str = "0f00000000", after: str = "", **options: Any
 ) -> list[Finding]:
     """Multiply twice. The first half of the box is A, the other B; the first two elements of A may differ."""
-    stores = " ".join(f"st.shared.b32 [%at+{at}], %r1;" for at in range(0, 64, 4))
+    stores = " ".join(f"st.shared.b32 [%at+{index}], %r1;" for index in range(0, 64, 4))
     body = WGMMA.format(a=pair(a), b=pair(b), special=special or pair(a), c=c, stores=stores, after=after, keeps=999)
     out = np.zeros(128, np.int32)
     return sim.run(parse(kernel(body)), "k", block=128, args=(out,), check="all,numerics", **options).hazards
 
 
 def test_a_product_of_a_warpgroup_overflows_once() -> None:
-    found, = wgmma(LARGE, LARGE)  # fmt: skip
-    assert (found.rule.code, found.count, str(found.agent)) == ("PTX0993", 64 * 8, "CTA 0 warp 0 lane 0")
-    assert found.what.startswith("largest of the row of a = 3.00")
-    assert found.what.endswith("the result is inf in row 0, column 0 of D")
+    finding, = wgmma(LARGE, LARGE)  # fmt: skip
+    assert (finding.rule.code, finding.count, str(finding.agent)) == ("PTX0993", 64 * 8, "CTA 0 warp 0 lane 0")
+    assert finding.what.startswith("largest of the row of a = 3.00")
+    assert finding.what.endswith("the result is inf in row 0, column 0 of D")
 
 
 def test_accumulators_of_a_warpgroup_hand_on_what_they_hold() -> None:
     assert wgmma(ONE, ONE, c="0f7F800000") == []
-    (found,) = wgmma(LARGE, ONE, c="0f7F7FFFFF")
-    assert (found.rule.code, found.count) == ("PTX0993", 64 * 8)
+    (finding,) = wgmma(LARGE, ONE, c="0f7F7FFFFF")
+    assert (finding.rule.code, finding.count) == ("PTX0993", 64 * 8)
 
 
 def test_the_rows_of_a_warpgroup_are_judged_by_themselves() -> None:
     assert wgmma(ONE, ONE, special=pair(ONE, INF)) == []
-    (found,) = wgmma(ONE, ZERO, special=pair(ONE, INF))
-    assert (found.rule.code, found.count) == ("PTX0992", 8)
-    (found,) = wgmma(LARGE, LARGE, special=pair(LARGE, INF))
-    assert (found.rule.code, found.count) == ("PTX0993", 63 * 8)
-    assert "row 1, column 0" in found.what
+    (finding,) = wgmma(ONE, ZERO, special=pair(ONE, INF))
+    assert (finding.rule.code, finding.count) == ("PTX0992", 8)
+    (finding,) = wgmma(LARGE, LARGE, special=pair(LARGE, INF))
+    assert (finding.rule.code, finding.count) == ("PTX0993", 63 * 8)
+    assert "row 1, column 0" in finding.what
 
 
 def tcgen05(
-    a: int, b: int, *, special: int | None = None, start: float = 0.0, kept: bool = False, ctas: int = 1,
+    a: int, b: int, *, special: int | None = None, start: float = 0.0, accumulates: bool = False, ctas: int = 1,
     schedule: str = "eager",
 ) -> list[str]:  # fmt: skip
     """Multiply twice in tensor memory, of which column COLUMN + 3 of lane 5 starts with another number."""
@@ -187,7 +187,7 @@ def tcgen05(
     first, second = t.place(shared[0], A_AT, x, Swizzle.B32), t.place(shared[0], 0, y, Swizzle.B32)
     bits = descriptor("f16", m, n, ("bf16", "bf16"), "f32")
     text = instruction(
-        "tcgen05.mma.cta_group::1.kind::f16", bits, str(first), second, count=2, use="%yes" if kept else "%never"
+        "tcgen05.mma.cta_group::1.kind::f16", bits, str(first), second, count=2, use="%yes" if accumulates else "%never"
     )
     options: Any = {"check": "strict,numerics", "clusters": ctas, "schedule": schedule}
     try:
@@ -198,30 +198,30 @@ def tcgen05(
 
 
 def test_a_product_in_tensor_memory_overflows_once() -> None:
-    (found,) = tcgen05(LARGE, LARGE)
-    assert found.startswith("PTX0993 infinity first produced here: largest of the row of a = 3.00")
-    assert found.endswith("the result is inf in row 0, column 0 of D (2048 times)")
+    (finding,) = tcgen05(LARGE, LARGE)
+    assert finding.startswith("PTX0993 infinity first produced here: largest of the row of a = 3.00")
+    assert finding.endswith("the result is inf in row 0, column 0 of D (2048 times)")
 
 
 def test_products_of_several_ctas_overflow() -> None:
     assert tcgen05(ONE, ONE, ctas=3) == []
-    (found,) = tcgen05(LARGE, LARGE, ctas=3)
-    assert found.endswith("the result is inf in row 0, column 0 of D (6144 times)")
+    (finding,) = tcgen05(LARGE, LARGE, ctas=3)
+    assert finding.endswith("the result is inf in row 0, column 0 of D (6144 times)")
 
 
 def test_rows_in_tensor_memory_are_judged_by_themselves() -> None:
     assert tcgen05(ONE, ONE, special=INF) == []
     assert tcgen05(ONE, ONE) == []
-    (found,) = tcgen05(ONE, ZERO, special=INF)
-    assert found.startswith("PTX0992")
-    assert found.endswith("nan in row 7, column 0 of D (16 times)")
+    (finding,) = tcgen05(ONE, ZERO, special=INF)
+    assert finding.startswith("PTX0992")
+    assert finding.endswith("nan in row 7, column 0 of D (16 times)")
 
 
-@pytest.mark.parametrize("kept", [True, False])
-def test_accumulators_in_tensor_memory_hand_on_what_they_hold(kept: bool) -> None:
-    assert tcgen05(ONE, ONE, start=np.inf, kept=kept) == []
-    (found,) = tcgen05(LARGE, LARGE, start=np.inf, kept=kept)
-    assert found.endswith(f"of D ({2047 if kept else 2048} times)")
+@pytest.mark.parametrize("accumulates", [True, False])
+def test_accumulators_in_tensor_memory_hand_on_what_they_hold(accumulates: bool) -> None:
+    assert tcgen05(ONE, ONE, start=np.inf, accumulates=accumulates) == []
+    (finding,) = tcgen05(LARGE, LARGE, start=np.inf, accumulates=accumulates)
+    assert finding.endswith(f"of D ({2047 if accumulates else 2048} times)")
 
 
 @pytest.mark.parametrize("schedule", ["lazy", "random", "adversarial"])

@@ -30,7 +30,7 @@ st.global.u32 [%rd3], %r1;"""
 FIRST = "@!%p2 bra read; st.global.u32 [%rd3+4096], %r1; read:"
 
 
-def found_in(body: str, grid: int = CTAS, threads: int = 128, schedule: str = "eager") -> list[Finding]:
+def run_readers(body: str, grid: int = CTAS, threads: int = 128, schedule: str = "eager") -> list[Finding]:
     text = kernel(body, module=MODULE)
     args = [np.zeros(1024, np.uint32)]
     return sim.run(parse(text), grid=grid, block=threads, args=args, on_hazard="report", schedule=schedule).hazards
@@ -39,10 +39,12 @@ def found_in(body: str, grid: int = CTAS, threads: int = 128, schedule: str = "e
 @pytest.mark.parametrize("first", ["", FIRST], ids=["before the first write", "after a write"])
 @pytest.mark.parametrize("late", [None, 0, 3, 4, 5, 6])
 def test_any_of_many_readers_that_is_not_in_order_is_found(late: int | None, first: str) -> None:
-    apart = "" if late is None else f"setp.eq.u32 %p5, %r1, {late}; @%p5 bra count; "
-    found = found_in(HAND_OVER.format(first=first, apart=apart, rounds=2))
-    assert [one.rule.code for one in found] == ([] if late is None else ["PTX0901"])
-    assert [one.other_agent and int(one.other_agent.cta) for one in found] == ([] if late is None else [late])
+    separation = "" if late is None else f"setp.eq.u32 %p5, %r1, {late}; @%p5 bra count; "
+    findings = run_readers(HAND_OVER.format(first=first, apart=separation, rounds=2))
+    assert [finding.rule.code for finding in findings] == ([] if late is None else ["PTX0901"])
+    assert [finding.other_agent and int(finding.other_agent.cta) for finding in findings] == (
+        [] if late is None else [late]
+    )
 
 
 BOTH = """mov.u32 %r1, cells; mov.u64 %rd1, flag; mov.u32 %r3, 5; setp.eq.u32 %p1, %t, 0;
@@ -65,32 +67,32 @@ GLOBAL = {"read": "ld.global.u32 %r2, [%rd1];", "write": "st.global.u32 [%rd1], 
     ],
 )
 def test_races_of_lanes_and_of_warps_are_two(space: dict[str, str], sync: str, threads: int, codes: set[str]) -> None:
-    assert {one.rule.code for one in found_in(BOTH.format(sync=sync, **space), 1, threads)} == codes
+    assert {finding.rule.code for finding in run_readers(BOTH.format(sync=sync, **space), 1, threads)} == codes
 
 
 def test_readers_that_read_again_and_again_are_kept_once() -> None:
-    kept: list[Spill] = []
+    spills: list[Spill] = []
 
-    class Watched(Spill):
-        def __init__(self, who: Callable[[Refs], Ints]) -> None:
-            super().__init__(who)
-            kept.append(self)
+    class RecordingSpill(Spill):
+        def __init__(self, owner_of: Callable[[Refs], Ints]) -> None:
+            super().__init__(owner_of)
+            spills.append(self)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(readers, "Spill", Watched)
-        assert found_in(HAND_OVER.format(first=FIRST, apart="", rounds=40)) == []
-    assert kept
-    assert sum(spill.size for spill in kept) <= 128 * CTAS * 9
+        patch.setattr(readers, "Spill", RecordingSpill)
+        assert run_readers(HAND_OVER.format(first=FIRST, apart="", rounds=40)) == []
+    assert spills
+    assert sum(spill.size for spill in spills) <= 128 * CTAS * 9
 
 
 def test_what_is_forgotten_and_what_is_found() -> None:
     spill = Spill(lambda refs: refs.astype(np.int64) & 63)
     for turn in range(40):
         spill.add(np.array([7, 3, 7]), np.array([64 * turn + 1, 64 * turn + 2, 64 * turn + 3], np.int32))
-    at, refs = spill.find(np.array([3, 5, 7]))
+    positions, refs = spill.find(np.array([3, 5, 7]))
     newest = {(0, 64 * 39 + 2), (2, 64 * 39 + 1), (2, 64 * 39 + 3)}
-    assert newest <= set(zip(at.tolist(), refs.tolist(), strict=True))
-    assert set(at.tolist()) == {0, 2}
-    assert len(at) < 40
+    assert newest <= set(zip(positions.tolist(), refs.tolist(), strict=True))
+    assert set(positions.tolist()) == {0, 2}
+    assert len(positions) < 40
     spill.forget(np.array([7]))
     assert set(spill.find(np.array([3, 5, 7]))[0].tolist()) == {0}

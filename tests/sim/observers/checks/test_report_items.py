@@ -211,16 +211,16 @@ RIGHT = {
 SCHEDULES = [("eager", 0), ("lazy", 0), ("random", 1), ("adversarial", 1), ("adversarial", 2)]
 
 
-def found_in(item: Item, schedule: str, seed: int) -> tuple[list[str], list[Diagnostic]]:
+def run_item(item: Item, schedule: str, seed: int) -> tuple[list[str], list[Diagnostic]]:
     text = FRAME.format(target=item.target, limits=item.limits, body=item.body)
     arrays = [np.zeros(2048, np.uint32), np.zeros(2048, np.uint32)]
     launch: dict[str, Any] = {"block": item.threads, "grid": item.cluster, "cluster": item.cluster, "args": arrays}
     try:
         result = sim.run(parse(text), **launch, schedule=schedule, seed=seed, on_hazard="report")
-        found = [finding.diagnostic() for finding in result.hazards]
+        findings = [finding.diagnostic() for finding in result.hazards]
     except PtxError as error:
-        found = list(error.diagnostics)
-    return text.splitlines(), found
+        findings = list(error.diagnostics)
+    return text.splitlines(), findings
 
 
 @pytest.mark.parametrize("item", ITEMS.values(), ids=ITEMS)
@@ -228,18 +228,22 @@ def test_what_is_promised_is_reported(item: Item) -> None:
     """Some order of the schedules may hide a mistake behind another one that it leads to: two of five at most."""
     hits = 0
     for schedule, seed in SCHEDULES:
-        lines, found = found_in(item, schedule, seed)
-        here, there = (next((n for n, line in enumerate(lines, 1) if mark in line), None) for mark in ("//@", "//&"))
-        for one in found:
-            line = one.origin.line if isinstance(one.origin, Span) else 0
-            other = there is None or f"<ptx>:{there}:" in " ".join(one.notes)
-            if one.code == item.code and here in (None, line) and other:
+        lines, findings = run_item(item, schedule, seed)
+        first_line, second_line = (
+            next((n for n, line in enumerate(lines, 1) if mark in line), None) for mark in ("//@", "//&")
+        )
+        for finding in findings:
+            line = finding.origin.line if isinstance(finding.origin, Span) else 0
+            names_second = second_line is None or f"<ptx>:{second_line}:" in " ".join(finding.notes)
+            if finding.code == item.code and first_line in (None, line) and names_second:
                 hits += 1
                 break
-    assert hits >= 3, [(one.code, one.message, one.notes[:1]) for one in found_in(item, "eager", 0)[1]]
+    assert hits >= 3, [(finding.code, finding.message, finding.notes[:1]) for finding in run_item(item, "eager", 0)[1]]
 
 
 @pytest.mark.parametrize("item", RIGHT.values(), ids=RIGHT)
 def test_what_is_right_is_not(item: Item) -> None:
     for schedule, seed in SCHEDULES:
-        assert [str(one) for one in found_in(item, schedule, seed)[1] if one.severity is Severity.ERROR] == []
+        assert [
+            str(finding) for finding in run_item(item, schedule, seed)[1] if finding.severity is Severity.ERROR
+        ] == []

@@ -36,19 +36,19 @@ barrier.cluster.arrive; barrier.cluster.wait;"""
     ],
 )
 def test_strong_accesses_of_several_ctas_need_a_scope_of_the_whole_gpu(body: str) -> None:
-    found = by_schedule(kernel(PARTS + body), block=32, grid=4)
-    assert codes(found) == {("PTX0903",)}
-    assert all("scope" in str(one) for some in found.values() for one in some)
+    by_order = by_schedule(kernel(PARTS + body), block=32, grid=4)
+    assert codes(by_order) == {("PTX0903",)}
+    assert all("scope" in str(finding) for findings in by_order.values() for finding in findings)
     wide = body.replace(".cta", ".gpu").replace(".cluster", ".gpu")
     assert codes(by_schedule(kernel(PARTS + wide), block=32, grid=4)) == {()}
 
 
-@pytest.mark.parametrize("what", ["atom.relaxed.{}.shared::cluster.add.u32 %r5, [%r4], 1;",
+@pytest.mark.parametrize("access", ["atom.relaxed.{}.shared::cluster.add.u32 %r5, [%r4], 1;",
                                   "st.relaxed.{}.shared::cluster.u32 [%r4], 1;"])  # fmt: skip
-def test_accesses_of_a_peers_shared_memory_need_the_scope_of_the_cluster(what: str) -> None:
-    for scope, wanted in (("cta", ("PTX0903",)), ("cluster", ())):
-        text = kernel(PEER.format(what.format(scope)), module=".shared .b32 word;")
-        assert codes(by_schedule(text, block=1, grid=2, cluster=2)) == {wanted}
+def test_accesses_of_a_peers_shared_memory_need_the_scope_of_the_cluster(access: str) -> None:
+    for scope, expected in (("cta", ("PTX0903",)), ("cluster", ())):
+        text = kernel(PEER.format(access.format(scope)), module=".shared .b32 word;")
+        assert codes(by_schedule(text, block=1, grid=2, cluster=2)) == {expected}
 
 
 def test_atomics_of_one_cta_may_name_its_scope() -> None:
@@ -67,12 +67,16 @@ def test_atomics_of_one_cta_may_name_its_scope() -> None:
 )  # fmt: skip
 def test_data_behind_a_flag_of_too_narrow_a_scope_is_told_so(release: str, look: str, fence: str) -> None:
     text = kernel(WRITER + release + READER.format(look, fence))
-    found = by_schedule(text, block=32, grid=2)
+    by_order = by_schedule(text, block=32, grid=2)
     data = text.splitlines().index("st.global.u32 [%o], 1;") + 1
-    for some in found.values():
-        (one,) = [one for one in some if one.other and one.other.origin and one.other.origin.line == data]
-        assert one.rule.code == "PTX0903"
-        assert "a release of scope `." in one.notes[0]
+    for findings in by_order.values():
+        (finding,) = [
+            finding
+            for finding in findings
+            if finding.other and finding.other.origin and finding.other.origin.line == data
+        ]
+        assert finding.rule.code == "PTX0903"
+        assert "a release of scope `." in finding.notes[0]
     wide = text.replace(".cta", ".gpu")
     assert codes(by_schedule(wide, block=32, grid=2)) == {()}
 
@@ -80,14 +84,16 @@ def test_data_behind_a_flag_of_too_narrow_a_scope_is_told_so(release: str, look:
 @pytest.mark.parametrize(("name", "label"), [("arrive.release", "arrive"), ("try_wait.parity.acquire", "wait")])
 def test_an_arrive_or_wait_of_too_narrow_a_scope_is_named_with_its_line(name: str, label: str) -> None:
     lines = PATTERN.read_text("utf-8").splitlines()
-    (at,) = (number for number, line in enumerate(lines) if line.endswith(f"//@ {label}"))
-    assert f"mbarrier.{name}.cluster" in lines[at]
-    lines[at] = lines[at].replace(f"mbarrier.{name}.cluster", f"mbarrier.{name}.cta")
+    (index,) = (number for number, line in enumerate(lines) if line.endswith(f"//@ {label}"))
+    assert f"mbarrier.{name}.cluster" in lines[index]
+    lines[index] = lines[index].replace(f"mbarrier.{name}.cluster", f"mbarrier.{name}.cta")
     words = np.arange(32, dtype=np.uint32)
     args = (words, np.zeros_like(words), np.zeros_like(words))
-    (one,) = sim.run(parse("\n".join(lines)), grid=2, block=32, cluster=2, args=args, on_hazard="report").hazards
-    assert one.rule.code == "PTX0903"
-    assert re.fullmatch(rf"`mbarrier\.{name}\.cta\..*` at <ptx>:{at + 1}:\d+ has scope `\.cta`, .*", one.notes[0])
+    (finding,) = sim.run(parse("\n".join(lines)), grid=2, block=32, cluster=2, args=args, on_hazard="report").hazards
+    assert finding.rule.code == "PTX0903"
+    assert re.fullmatch(
+        rf"`mbarrier\.{name}\.cta\..*` at <ptx>:{index + 1}:\d+ has scope `\.cta`, .*", finding.notes[0]
+    )
 
 
 def test_a_barrier_behind_the_acquire_hands_the_reason_on() -> None:

@@ -100,7 +100,7 @@ wait0: mbarrier.test_wait.parity.shared::cta.b64 %p1, [bar], 0; //-
 @!%p1 bra wait0; //-
 xor.b32 %r1, %t, 32; shl.b32 %r1, %r1, 2; add.u32 %r1, %r1, %box;
 ld.shared.u32 %r2, [%r1]; //@"""),
-    Case("initialisation", "PTX0928", """@%first mbarrier.init.shared::cta.b64 [bar], 64; //&
+    Case("initialization", "PTX0928", """@%first mbarrier.init.shared::cta.b64 [bar], 64; //&
 bar.sync 0; //-
 mbarrier.arrive.shared::cta.b64 _, [bar]; //@"""),
     Case("bulk load", "PTX0930", LOAD.format(WAIT.format(0, 0, "//-").replace("bra wait0;", "bra wait0; //-"))),
@@ -175,27 +175,29 @@ def findings(case: Case, body: str, **options: Any) -> tuple[list[str], list[Any
 @pytest.mark.parametrize("schedule", ["eager", "lazy"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_right_version_is_clean(case: Case, schedule: str) -> None:
-    _, found = findings(case, case.body, schedule=schedule)
-    assert [str(one) for one in found if one.severity is Severity.ERROR] == []
+    _, reports = findings(case, case.body, schedule=schedule)
+    assert [str(finding) for finding in reports if finding.severity is Severity.ERROR] == []
 
 
 @pytest.mark.parametrize("schedule", ["eager", "lazy"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_without_the_marked_line_both_places_are_found(case: Case, schedule: str) -> None:
     body = "\n".join("" if "//-" in line else line for line in case.body.splitlines())
-    lines, found = findings(case, body, schedule=schedule)
-    chosen = [one for one in found if one.rule.code == case.code]
-    assert chosen, [str(one) for one in found]
-    here, there = line_of(lines, "//@"), line_of(lines, "//&")
-    places = [(span(one.place.origin), one.other and span(one.other.origin)) for one in chosen]
-    assert any(here in (None, at) and there in (None, other) for at, other in places), places
+    lines, reports = findings(case, body, schedule=schedule)
+    matches = [finding for finding in reports if finding.rule.code == case.code]
+    assert matches, [str(finding) for finding in reports]
+    first_line, second_line = line_of(lines, "//@"), line_of(lines, "//&")
+    places = [(span(finding.place.origin), finding.other and span(finding.other.origin)) for finding in matches]
+    assert any(first_line in (None, line_at) and second_line in (None, other_line) for line_at, other_line in places), (
+        places
+    )
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 3])
 def test_every_lane_that_initializes_a_barrier_counts(lanes: int) -> None:
     body = f"setp.lt.u32 %p1, %t, {lanes};\n@%p1 mbarrier.init.shared::cta.b64 [bar], 1;"
-    _, found = findings(Case("", "", ""), body)
-    assert sum(one.count for one in found if one.rule.code == "PTX0951") == lanes - 1
+    _, reports = findings(Case("", "", ""), body)
+    assert sum(finding.count for finding in reports if finding.rule.code == "PTX0951") == lanes - 1
 
 
 def span(origin: object) -> int:

@@ -15,8 +15,8 @@ from pyptx.types import u32
 Access = Callable[[Any, Any, Any], Any]
 
 
-def made(access: Access, padding: int = 0, **options: Any) -> Kernel:
-    """Return a kernel whose first `limit` threads access 8 x 4 numbers and two barriers, each with a neighbour."""
+def make_kernel(access: Access, padding: int = 0, **options: Any) -> Kernel:
+    """Return a kernel whose first `limit` threads access 8 x 4 numbers and two barriers, each with a neighbor."""
 
     @kernel(arch="sm_90a", block=(32, 1, 1), raw_params=(("u32", "limit"),), **options)
     def k() -> None:
@@ -37,11 +37,11 @@ def made(access: Access, padding: int = 0, **options: Any) -> Kernel:
     return k
 
 
-def found(access: Access, limit: int, **options: Any) -> list[Finding]:
-    return made(access, **options).simulate(args=[limit], grid=(1,), check="bounds", on_hazard="report").hazards
+def check_access(access: Access, limit: int, **options: Any) -> list[Finding]:
+    return make_kernel(access, **options).simulate(args=[limit], grid=(1,), check="bounds", on_hazard="report").hazards
 
 
-def walked(a: Any, _bars: Any, thread: Any) -> None:
+def walk(a: Any, _bars: Any, thread: Any) -> None:
     """Go on from an element by hand."""
     address = a[thread].address()
     address += 64
@@ -59,23 +59,23 @@ ACCESSES: dict[str, tuple[Access, int]] = {
 }
 
 
-@pytest.mark.parametrize("where", [{}, {"padding": 20000}, {"extern_smem": True, "smem": 256}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"padding": 20000}, {"extern_smem": True, "smem": 256}], ids=str)
 @pytest.mark.parametrize("name", ACCESSES)
-def test_an_index_past_the_end_is_reported(name: str, where: dict[str, Any]) -> None:
+def test_an_index_past_the_end_is_reported(name: str, options: dict[str, Any]) -> None:
     access, size = ACCESSES[name]
-    assert found(access, size, **where) == []
-    (finding,) = found(access, size + 3, **where)
+    assert check_access(access, size, **options) == []
+    (finding,) = check_access(access, size + 3, **options)
     assert (finding.rule.code, finding.count) == ("PTX0917", 3)
-    variable, neighbour = ("bars", "others") if name == "barrier" else ("a", "b")
+    variable, neighbor = ("bars", "others") if name == "barrier" else ("a", "b")
     assert re.match(
-        rf"byte [\d,]+ of `{variable}`, which has [\d,]+ bytes; that address belongs to `{neighbour}`", finding.what
+        rf"byte [\d,]+ of `{variable}`, which has [\d,]+ bytes; that address belongs to `{neighbor}`", finding.what
     )
 
 
 def test_an_address_that_is_walked_on_by_hand_is_not() -> None:
-    assert found(walked, 8) == []
+    assert check_access(walk, 8) == []
 
 
 def test_it_is_an_error_at_its_line() -> None:
     with pytest.raises(PtxError, match="PTX0917"):
-        made(lambda a, bars, thread: a[thread, 1]).simulate(args=[9], grid=(1,))
+        make_kernel(lambda a, bars, thread: a[thread, 1]).simulate(args=[9], grid=(1,))

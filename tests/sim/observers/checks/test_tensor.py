@@ -22,8 +22,10 @@ def tensor(body: str) -> str:
     return kernel(head + body, module=SPACE).replace("sm_90a", "sm_100a")
 
 
-def allocated(body: str, where: str = "where") -> str:
-    return tensor(f"@!%p1 bra there;\n{ALLOC.format(where)}there: bar.sync 0;\nld.shared.u32 %r1, [{where}];\n{body}")
+def add_allocation(body: str, variable: str = "where") -> str:
+    return tensor(
+        f"@!%p1 bra there;\n{ALLOC.format(variable)}there: bar.sync 0;\nld.shared.u32 %r1, [{variable}];\n{body}"
+    )
 
 
 def test_the_warp_that_allocates_may_read_the_address_at_once() -> None:
@@ -32,15 +34,17 @@ def test_the_warp_that_allocates_may_read_the_address_at_once() -> None:
 
 
 def test_other_warps_need_a_barrier_to_read_the_address() -> None:
-    text = allocated("bar.sync 0;\n@!%p1 bra end;\n" + FREE + "end:").replace("there: bar.sync 0;", "there:")
-    assert all("PTX0901" in some for some in codes(by_schedule(text, block=128)))
+    text = add_allocation("bar.sync 0;\n@!%p1 bra end;\n" + FREE + "end:").replace("there: bar.sync 0;", "there:")
+    assert all("PTX0901" in codes_of_run for codes_of_run in codes(by_schedule(text, block=128)))
 
 
-@pytest.mark.parametrize("stored", [True, False])
-def test_tensor_memory_that_was_never_written_is_uninitialized(stored: bool) -> None:
-    moved = MOVE if stored else MOVE.replace("tcgen05.st.sync.aligned.32x32b.x1.b32 [%r2], {%t};", "")
-    found = codes(by_schedule(tensor(ALLOC.format("where") + "ld.shared.u32 %r1, [where];\n" + moved + FREE), block=32))
-    assert found == {() if stored else ("PTX0912",)}
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_tensor_memory_that_was_never_written_is_uninitialized(is_stored: bool) -> None:
+    move = MOVE if is_stored else MOVE.replace("tcgen05.st.sync.aligned.32x32b.x1.b32 [%r2], {%t};", "")
+    all_codes = codes(
+        by_schedule(tensor(ALLOC.format("where") + "ld.shared.u32 %r1, [where];\n" + move + FREE), block=32)
+    )
+    assert all_codes == {() if is_stored else ("PTX0912",)}
 
 
 A_IN_TENSOR_MEMORY = """@%p2 mbarrier.init.shared::cta.b64 [bar], 1;
@@ -60,7 +64,7 @@ bar.sync 0; @!%p1 bra end;
 
 
 def test_what_is_missing_before_a_product_reads_a_in_tensor_memory_is_found() -> None:
-    whole = allocated(A_IN_TENSOR_MEMORY.format() + FREE + "end:").replace(
+    whole = add_allocation(A_IN_TENSOR_MEMORY.format() + FREE + "end:").replace(
         SPACE, f"{SPACE} .shared .align 128 .b8 b[256];"
     )
     assert codes(by_schedule(whole, words=128, block=128)) == {()}
@@ -69,7 +73,9 @@ def test_what_is_missing_before_a_product_reads_a_in_tensor_memory_is_found() ->
         ("tcgen05.fence::before_thread_sync;", "PTX0937"),
     ):
         assert line in whole
-        assert all(code in some for some in codes(by_schedule(whole.replace(line, ""), words=128, block=128))), line
+        assert all(
+            code in codes_of_run for codes_of_run in codes(by_schedule(whole.replace(line, ""), words=128, block=128))
+        ), line
 
 
 COPY = """bar.sync 0;
@@ -83,18 +89,18 @@ w: mbarrier.try_wait.parity.shared::cta.b64 %p3, [bar], 0; @!%p3 bra w;
 
 
 def test_a_copy_over_the_address_that_all_have_read_is_a_warning() -> None:
-    found = by_schedule(allocated(COPY + FREE + "end:", "box"), block=64)
-    assert codes(found) == {("PTX0923",)}
-    assert {one.severity for some in found.values() for one in some} == {Severity.WARNING}
+    by_order = by_schedule(add_allocation(COPY + FREE + "end:", "box"), block=64)
+    assert codes(by_order) == {("PTX0923",)}
+    assert {finding.severity for findings in by_order.values() for finding in findings} == {Severity.WARNING}
 
 
 def test_a_copy_over_the_address_that_nobody_has_read_is_an_error() -> None:
-    text = allocated(COPY + "mov.u32 %r1, 0;\n" + FREE + "end:", "box").replace("ld.shared.u32 %r1, [box];\n", "")
+    text = add_allocation(COPY + "mov.u32 %r1, 0;\n" + FREE + "end:", "box").replace("ld.shared.u32 %r1, [box];\n", "")
     assert codes(by_schedule(text, block=64)) == {("PTX0921",)}
 
 
 def test_a_barrier_before_dealloc_is_enough() -> None:
-    text = allocated(MOVE + "bar.sync 0;\n@!%p1 bra end;\n" + FREE + "end:")
+    text = add_allocation(MOVE + "bar.sync 0;\n@!%p1 bra end;\n" + FREE + "end:")
     assert codes(by_schedule(text, words=128, block=128)) == {()}
 
 
@@ -106,12 +112,12 @@ def test_a_barrier_before_dealloc_is_enough() -> None:
     ],
 )
 def test_what_is_missing_before_dealloc_is_named(left_out: str, code: str, says: str) -> None:
-    text = allocated(MOVE + "bar.sync 0;\n@!%p1 bra end;\n" + FREE + "end:")
+    text = add_allocation(MOVE + "bar.sync 0;\n@!%p1 bra end;\n" + FREE + "end:")
     text = text.replace(left_out, "@!%p1" if "@" in left_out else "")
-    for some in by_schedule(text, words=128, block=128).values():
-        helps = [one.diagnostic().help or "" for one in some if one.rule.code == code]
+    for findings in by_schedule(text, words=128, block=128).values():
+        helps = [finding.diagnostic().help or "" for finding in findings if finding.rule.code == code]
         assert all(says in help for help in helps)
-        assert helps or {one.rule.code for one in some} <= {"PTX0939", "PTX0947"}
+        assert helps or {finding.rule.code for finding in findings} <= {"PTX0939", "PTX0947"}
 
 
 @pytest.mark.parametrize("counts", [("", ", 64"), (", 64", ""), (", 64", ", 64")])
@@ -144,8 +150,8 @@ w1: mbarrier.try_wait.parity.shared::cta.b64 %p3, [full+8], 0; @!%p3 bra w1;"""
 @pytest.mark.parametrize("slot", [0, 1])
 def test_a_product_of_a_slot_that_was_not_waited_for_mentions_the_bytes_that_nobody_reads(slot: int) -> None:
     text = kernel(TWO_SLOTS.format(2304 * slot), module=".shared .align 128 .b8 slots[4608]; .shared .b64 full[2];")
-    for some in by_schedule(text, words=1024, block=128).values():
-        assert [one.rule.code for one in some] == ["PTX0930"] * slot
-        assert all("2304 bytes that `cp.async.bulk." in note for one in some for note in one.notes)
-        assert all("copied to `slots` were never read" in note for one in some for note in one.notes)
-        assert all(one.notes for one in some)
+    for findings in by_schedule(text, words=1024, block=128).values():
+        assert [finding.rule.code for finding in findings] == ["PTX0930"] * slot
+        assert all("2304 bytes that `cp.async.bulk." in note for finding in findings for note in finding.notes)
+        assert all("copied to `slots` were never read" in note for finding in findings for note in finding.notes)
+        assert all(finding.notes for finding in findings)

@@ -36,7 +36,7 @@ INSIDE = range(128, 256, 4)
 OUTSIDE = (0, 124, 256, 380)
 
 
-def found(edit: str, access: str, between: str = "") -> set[str]:
+def check_edit(edit: str, access: str, between: str = "") -> set[str]:
     """Return what an edit or copy of the map at `memory+128` is reported as beside an access by another warp."""
     text = KERNEL.format(first=edit, between=between, second=access)
     tensor = TensorMap(ElementType.U32, 0, (8, 4), (32,), (8, 4))
@@ -47,16 +47,16 @@ def found(edit: str, access: str, between: str = "") -> set[str]:
 
 @pytest.mark.parametrize("edit", [REPLACE, COPY], ids=["replace", "copy"])
 def test_a_store_to_any_word_of_the_map_races_with_its_edit_and_its_copy(edit: str) -> None:
-    stores = {at: f"st.shared.b32 [memory+{at}], %word;" for at in (*INSIDE, *OUTSIDE)}
-    assert {at: found(edit, store) for at, store in stores.items()} == {
-        at: {"PTX0901"} if at in INSIDE else set() for at in stores
+    stores = {offset: f"st.shared.b32 [memory+{offset}], %word;" for offset in (*INSIDE, *OUTSIDE)}
+    assert {offset: check_edit(edit, store) for offset, store in stores.items()} == {
+        offset: {"PTX0901"} if offset in INSIDE else set() for offset in stores
     }
-    assert found(edit, stores[128], "bar.sync 0;") == set()
+    assert check_edit(edit, stores[128], "bar.sync 0;") == set()
 
 
 def test_a_load_of_any_word_of_the_map_races_with_its_edit_only() -> None:
-    loads = {at: f"ld.shared.b32 %word, [memory+{at}];" for at in (*INSIDE, *OUTSIDE)}
-    assert {at: found(REPLACE, load) for at, load in loads.items()} == {
-        at: {"PTX0901"} if at in INSIDE else set() for at in loads
+    loads = {offset: f"ld.shared.b32 %word, [memory+{offset}];" for offset in (*INSIDE, *OUTSIDE)}
+    assert {offset: check_edit(REPLACE, load) for offset, load in loads.items()} == {
+        offset: {"PTX0901"} if offset in INSIDE else set() for offset in loads
     }
-    assert [found(COPY, load) for load in loads.values()] == [set()] * len(loads)
+    assert [check_edit(COPY, load) for load in loads.values()] == [set()] * len(loads)

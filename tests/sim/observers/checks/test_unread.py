@@ -41,7 +41,9 @@ LOADED = "\n".join([EXPECT.format(512), BULK, WAIT.format(0)])
 BOXED = "\n".join([EXPECT.format(512), TENSOR.format("0, 0"), WAIT.format(0)])
 
 
-def found(body: str, *, size: tuple[int, int] = (16, 16), check: str = "all,unused", **options: Any) -> list[Finding]:
+def find_unread(
+    body: str, *, size: tuple[int, int] = (16, 16), check: str = "all,unused", **options: Any
+) -> list[Finding]:
     """Run 32 threads; boxes of the tensor have 16 by 16 elements of 16 bits, arrays 64 words."""
     array, words = np.zeros(size[::-1], "u2"), np.zeros(128, "u4")
     tensor = TensorMap(ElementType.U16, 0, size, (2 * size[0],), (16, 16))
@@ -52,8 +54,8 @@ def found(body: str, *, size: tuple[int, int] = (16, 16), check: str = "all,unus
 
 RIGHT = {
     "lanes read all": f"{LOADED}\n{READ}",
-    "single bytes": LOADED + "".join(f"\nld.shared.u8 %r0, [%at+{at}];" for at in range(16)),
-    "atomics": LOADED + "".join(f"\nred.shared.add.u32 [%at+{at}], %one;" for at in range(0, 16, 4)),
+    "single bytes": LOADED + "".join(f"\nld.shared.u8 %r0, [%at+{offset}];" for offset in range(16)),
+    "atomics": LOADED + "".join(f"\nred.shared.add.u32 [%at+{offset}], %one;" for offset in range(0, 16, 4)),
     "a box": f"{BOXED}\n{READ}",
     "a bulk store": f"{LOADED}\n@%p0 cp.async.bulk.global.shared::cta.bulk_group [%out], [tile], 512;\n"
                     "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;",
@@ -70,7 +72,7 @@ RIGHT = {
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("body", list(RIGHT.values()), ids=list(RIGHT))
 def test_what_is_read_is_no_finding(body: str, schedule: str) -> None:
-    assert [(f.rule.code, f.what) for f in found(body, schedule=schedule)] == []
+    assert [(f.rule.code, f.what) for f in find_unread(body, schedule=schedule)] == []
 
 
 HALF = "setp.lt.u32 %p2, %t, 16; @%p2 "
@@ -90,31 +92,36 @@ WRONG: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
-@pytest.mark.parametrize(("body", "said"), list(WRONG.values()), ids=list(WRONG))
-def test_what_nobody_reads_is_counted_with_the_first(body: str, said: str, schedule: str) -> None:
-    (finding,) = found(body, schedule=schedule)
+@pytest.mark.parametrize(("body", "messages"), list(WRONG.values()), ids=list(WRONG))
+def test_what_nobody_reads_is_counted_with_the_first(body: str, messages: str, schedule: str) -> None:
+    (finding,) = find_unread(body, schedule=schedule)
     assert finding.rule.code == "PTX0976"
     assert finding.place.text.startswith("cp.async")
-    assert said in finding.what
+    assert messages in finding.what
 
 
 def test_fill_outside_of_a_tensor_is_nobodys() -> None:
     body = f"{BOXED}\n{HALF}{READ}"
-    assert found(body, size=(16, 8)) == []
-    (finding,) = found(BOXED, size=(16, 8))
+    assert find_unread(body, size=(16, 8)) == []
+    (finding,) = find_unread(BOXED, size=(16, 8))
     assert "256 of 512 bytes, the first is byte 0" in finding.what
-    (finding,) = found(BOXED, size=(8, 16))
+    (finding,) = find_unread(BOXED, size=(8, 16))
     assert "256 of 512 bytes, the first is byte 0" in finding.what
 
 
 def test_copies_that_are_recorded_one_by_one_count_the_same() -> None:
     for body in (BOXED, f"{BOXED}\n{READ}"):
-        assert [f.what for f in found(body)] == [f.what for f in found(body, statistics=True)]
+        assert [f.what for f in find_unread(body)] == [f.what for f in find_unread(body, statistics=True)]
 
 
 def test_only_who_asks_hears_of_it() -> None:
-    assert found(LOADED, check="all") == found(LOADED, check="strict") == found(LOADED, check="async") == []
-    assert len(found(LOADED, check="unused")) == 1
+    assert (
+        find_unread(LOADED, check="all")
+        == find_unread(LOADED, check="strict")
+        == find_unread(LOADED, check="async")
+        == []
+    )
+    assert len(find_unread(LOADED, check="unused")) == 1
 
 
 MULTICAST = """.visible .entry k(.param .u64 b, .param .u64 out)
@@ -148,7 +155,7 @@ def test_every_cta_of_a_multicast_reads_its_copy(readers: int) -> None:
         assert "512 of 512 bytes, the first is byte 0 of the copy, at `tile` of CTA 1" in finding.what
 
 
-def multiplied(text: str, **options: Any) -> list[Finding]:
+def multiply(text: str, **options: Any) -> list[Finding]:
     x, d = np.zeros((128, 128), "u2"), np.zeros((128, 128), "f4")
     tensor = TensorMap(ElementType.BF16, 0, (128, 128), (256,), (64, 128), swizzle=Swizzle.B128, fill=Fill.ZERO)
     args = [sim.Tensor(x, tensor), sim.Tensor(x.copy(), tensor), d, 128, 2]
@@ -157,12 +164,12 @@ def multiplied(text: str, **options: Any) -> list[Finding]:
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_products_of_warpgroups(schedule: str) -> None:
-    assert multiplied(GEMM, schedule=schedule) == []
+    assert multiply(GEMM, schedule=schedule) == []
 
 
 def test_registers_that_no_epilogue_reads() -> None:
     store = next(line for line in GEMM.splitlines() if "st.global" in line)
-    hazards = multiplied(GEMM.replace(store, ""))
+    hazards = multiply(GEMM.replace(store, ""))
     assert {f.rule.code for f in hazards} == {"PTX0977"}
     assert all("registers, the first is %" in f.what for f in hazards)
     assert all(f.place.text.startswith("wgmma.mma_async") for f in hazards)
@@ -170,8 +177,8 @@ def test_registers_that_no_epilogue_reads() -> None:
 
 def tile(old: str = "", new: str = "") -> list[Finding]:
     """Run the product in tensor memory, with a word of its PTX exchanged where it stands first."""
-    made = tcgen05_tile.make()
-    text = made.ptx()
+    example = tcgen05_tile.make()
+    text = example.ptx()
     assert old in text
     module = parse(text.replace(old, new, 1))
     random = np.random.default_rng(2)
@@ -182,7 +189,8 @@ def tile(old: str = "", new: str = "") -> list[Finding]:
     args = {p.name: sim.Tensor(values[p.name[0]], tensor) if p.name.endswith("desc") else values[p.name[0]]
             for p in entry.params}  # fmt: skip
     return sim.run(
-        module, made.name, block=128, shared=made.dynamic_smem(), args=args, check="all,unused", on_hazard="report"
+        module, example.name, block=128, shared=example.dynamic_smem(), args=args, check="all,unused",
+        on_hazard="report",
     ).hazards  # fmt: skip
 
 

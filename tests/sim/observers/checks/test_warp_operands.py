@@ -51,22 +51,22 @@ def tensor(body: str, alloc: str = ALLOC.format(64), free: str = FREE.format("%r
 )  # fmt: skip
 def test_an_operand_that_differs_between_lanes_is_reported(text: str) -> None:
     block = 128 if "tcgen05" in text else 32
-    assert all("PTX0968" in some for some in codes(by_schedule(text, words=128, block=block)))
+    assert all("PTX0968" in codes_of_run for codes_of_run in codes(by_schedule(text, words=128, block=block)))
 
 
 def test_operands_that_differ_between_warps_are_fine() -> None:
-    found = by_schedule(tensor(PUT.format("%r2") + GET.format("%r2")), words=128, block=128)
-    assert {code for some in codes(found) for code in some} <= {"PTX0937"}
+    by_order = by_schedule(tensor(PUT.format("%r2") + GET.format("%r2")), words=128, block=128)
+    assert {code for findings in codes(by_order) for code in findings} <= {"PTX0937"}
 
 
-@pytest.mark.parametrize("named", ["%r1", "%r3"])
-def test_a_warp_reaches_its_own_quarter_whichever_the_address_names(named: str) -> None:
-    module = parse(tensor("xor.b32 %r3, %r2, 0x400000;\n" + PUT.format(named) + GET.format("%r2")))
+@pytest.mark.parametrize("quarter", ["%r1", "%r3"])
+def test_a_warp_reaches_its_own_quarter_whichever_the_address_names(quarter: str) -> None:
+    module = parse(tensor("xor.b32 %r3, %r2, 0x400000;\n" + PUT.format(quarter) + GET.format("%r2")))
     for schedule, seed in SCHEDULES:
         out = np.zeros(128, np.uint32)
-        found = sim.run(module, block=128, args=[out], schedule=schedule, seed=seed).hazards
+        findings = sim.run(module, block=128, args=[out], schedule=schedule, seed=seed).hazards
         assert out.tolist() == [*range(128)]
-        assert [one.severity for one in found if one.rule.code == "PTX0948"] == [Severity.WARNING]
+        assert [finding.severity for finding in findings if finding.rule.code == "PTX0948"] == [Severity.WARNING]
 
 
 WGMMA = """mov.u32 %r1, tile; shr.u32 %r1, %r1, 4; cvt.u64.u32 %rd1, %r1; or.b64 %rd1, %rd1, 0x1000080000;
@@ -81,25 +81,25 @@ wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;"""
 
 
 @pytest.mark.parametrize(
-    ("shift", "wanted"),
+    ("shift", "expected"),
     [("", ()), ("shr.u32 %r4, %t, 6;", ("PTX0968",)), ("and.b32 %r4, %t, 1;", ("PTX0968",))],
     ids=["alike", "by warps", "by lanes"],
 )
-def test_a_descriptor_is_one_for_the_warpgroup(shift: str, wanted: tuple[str, ...]) -> None:
+def test_a_descriptor_is_one_for_the_warpgroup(shift: str, expected: tuple[str, ...]) -> None:
     text = kernel(WGMMA.format(shift), module=".shared .align 128 .b8 tile[4608];")
-    assert codes(by_schedule(text, words=128, block=128)) == {wanted}
+    assert codes(by_schedule(text, words=128, block=128)) == {expected}
 
 
 def test_columns_freed_twice_are_a_finding_that_the_run_goes_on_from() -> None:
-    again = FREE.format("%r1") + "\n" + FREE.format("%r1")
-    assert codes(by_schedule(tensor("mov.u32 %r6, 0;", free=again), words=128, block=128)) == {("PTX0947",)}
+    twice_freed = FREE.format("%r1") + "\n" + FREE.format("%r1")
+    assert codes(by_schedule(tensor("mov.u32 %r6, 0;", free=twice_freed), words=128, block=128)) == {("PTX0947",)}
 
 
 DEC = "setmaxnreg.dec.sync.aligned.u32 {};\n"
 
 
 @pytest.mark.parametrize(
-    ("between", "wanted"),
+    ("between", "expected"),
     [
         ("", ("PTX0969",)),
         ("bar.warp.sync -1;\n", ("PTX0969",)),
@@ -107,13 +107,13 @@ DEC = "setmaxnreg.dec.sync.aligned.u32 {};\n"
         ("shr.u32 %r1, %t, 7; add.u32 %r1, %r1, 1; bar.sync %r1, 128;\n", ()),
     ],
 )
-def test_a_second_setmaxnreg_needs_a_barrier_of_the_warpgroup(between: str, wanted: tuple[str, ...]) -> None:
+def test_a_second_setmaxnreg_needs_a_barrier_of_the_warpgroup(between: str, expected: tuple[str, ...]) -> None:
     text = kernel(DEC.format(80) + between + DEC.format(40)).replace("u64 out)", "u64 out) .maxnreg 128")
-    assert codes(by_schedule(text, words=256, block=256)) == {wanted}
+    assert codes(by_schedule(text, words=256, block=256)) == {expected}
 
 
 def test_a_second_setmaxnreg_that_changes_nothing_is_a_warning() -> None:
     text = kernel(DEC.format(80) + DEC.format(80)).replace("u64 out)", "u64 out) .maxnreg 128")
-    found = by_schedule(text, words=256, block=256)
-    assert codes(found) == {("PTX0974",)}
-    assert {one.severity for some in found.values() for one in some} == {Severity.WARNING}
+    by_order = by_schedule(text, words=256, block=256)
+    assert codes(by_order) == {("PTX0974",)}
+    assert {finding.severity for findings in by_order.values() for finding in findings} == {Severity.WARNING}

@@ -31,7 +31,7 @@ HEAD = """\
 """
 
 
-def counted(body: str, space: str = "shared", threads: int = 32) -> LineAccess:
+def count_accesses(body: str, space: str = "shared", threads: int = 32) -> LineAccess:
     """Run a body whose last instruction that accesses a space is of interest, and return what was counted of it."""
     text = f"{HEAD}{body}\n    ret;\n}}\n"
     args = [np.zeros(1 << 16, "u4")]
@@ -42,7 +42,7 @@ def counted(body: str, space: str = "shared", threads: int = 32) -> LineAccess:
 
 CONFLICTS: dict[str, tuple[str, int, int, float]] = {
     # body, wavefronts of the warp, ideal
-    "neighbours": ("mad.lo.u32 %a, %t, 4, %a;\nld.shared.f32 %x0, [%a];", 1, 1, 1.0),
+    "neighbors": ("mad.lo.u32 %a, %t, 4, %a;\nld.shared.f32 %x0, [%a];", 1, 1, 1.0),
     "every second word: 2-way": ("mad.lo.u32 %a, %t, 8, %a;\nld.shared.f32 %x0, [%a];", 2, 1, 2.0),
     "every fourth word: 4-way": ("mad.lo.u32 %a, %t, 16, %a;\nst.shared.f32 [%a], %x0;", 4, 1, 4.0),
     "a column of 32 x 32: 32-way": ("mad.lo.u32 %a, %t, 128, %a;\nld.shared.f32 %x0, [%a];", 32, 1, 32.0),
@@ -75,7 +75,7 @@ CONFLICTS: dict[str, tuple[str, int, int, float]] = {
 }  # fmt: skip
 
 
-def numbered(body: str) -> str:
+def widen_load(body: str) -> str:
     """Return a body whose 16-bit load has a register of its own size."""
     return body.replace("ld.shared.u16 %x0", "ld.shared.u16 %h").replace(
         "mad.lo.u32 %a, %t, 2", ".reg .b16 %h;\nmad.lo.u32 %a, %t, 2"
@@ -84,13 +84,13 @@ def numbered(body: str) -> str:
 
 @pytest.mark.parametrize(("body", "pieces", "ideal", "factor"), list(CONFLICTS.values()), ids=list(CONFLICTS))
 def test_wavefronts_of_shared_memory(body: str, pieces: int, ideal: int, factor: float) -> None:
-    found = counted(numbered(body))
-    assert (found.requests, found.pieces, found.ideal, found.factor) == (1, pieces, ideal, factor)
-    assert found.most == pieces
+    access = count_accesses(widen_load(body))
+    assert (access.requests, access.pieces, access.ideal, access.factor) == (1, pieces, ideal, factor)
+    assert access.most == pieces
 
 
 COALESCING: dict[str, tuple[str, int, int]] = {
-    "neighbours: 128 bytes": ("mad.wide.u32 %w, %t, 4, %d;\nld.global.f32 %x0, [%w];", 4, 4),
+    "neighbors: 128 bytes": ("mad.wide.u32 %w, %t, 4, %d;\nld.global.f32 %x0, [%w];", 4, 4),
     "every second word": ("mad.wide.u32 %w, %t, 8, %d;\nld.global.f32 %x0, [%w];", 8, 4),
     "a sector for each": ("mad.wide.u32 %w, %t, 1024, %d;\nst.global.f32 [%w], %x0;", 32, 4),
     "one word for all": ("ld.global.f32 %x0, [%d];", 1, 1),
@@ -102,21 +102,21 @@ COALESCING: dict[str, tuple[str, int, int]] = {
 
 @pytest.mark.parametrize(("body", "pieces", "ideal"), list(COALESCING.values()), ids=list(COALESCING))
 def test_sectors_of_global_memory(body: str, pieces: int, ideal: int) -> None:
-    found = counted(body, "global")
-    assert (found.requests, found.pieces, found.ideal) == (1, pieces, ideal)
+    access = count_accesses(body, "global")
+    assert (access.requests, access.pieces, access.ideal) == (1, pieces, ideal)
 
 
 def test_guarded_lanes_are_not_counted() -> None:
-    found = counted("setp.lt.u32 %p, %t, 8;\nmad.lo.u32 %a, %t, 128, %a;\n@%p ld.shared.f32 %x0, [%a];")
-    assert (found.requests, found.pieces, found.ideal, found.bytes) == (1, 8, 1, 32)
+    access = count_accesses("setp.lt.u32 %p, %t, 8;\nmad.lo.u32 %a, %t, 128, %a;\n@%p ld.shared.f32 %x0, [%a];")
+    assert (access.requests, access.pieces, access.ideal, access.bytes) == (1, 8, 1, 32)
 
 
 def test_warps_and_ctas_are_apart() -> None:
     text = f"{HEAD}    mad.lo.u32 %a, %t, 8, %a;\n    ld.shared.f32 %x0, [%a];\n    ret;\n}}\n"
     result = sim.run(parse(text), grid=3, block=128, args=[np.zeros(4, "u4")], check="none", statistics=True)
     assert result.stats.statistics is not None
-    found = result.stats.statistics.at(14, "shared")
-    assert (found.requests, found.pieces, found.ideal, found.most) == (12, 24, 12, 2)
+    access = result.stats.statistics.at(14, "shared")
+    assert (access.requests, access.pieces, access.ideal, access.most) == (12, 24, 12, 2)
     with pytest.raises(KeyError, match="line 13 does not access shared"):
         result.stats.statistics.at(13, "shared")
 
@@ -137,32 +137,32 @@ PLACES: dict[str, Callable[[int], int]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("spelled", list(PLACES))
-def test_many_warps_equal_each_warp_by_itself(spelled: str) -> None:
-    body = f"{spelled}\nand.b32 %x0, %x0, 4095;\nmad.lo.u32 %a, %x0, 4, %a;\nld.shared.f32 %x1, [%a];"
-    places = [(PLACES[spelled](t) & 4095) * 4 for t in range(256)]
-    each = [slow_wavefronts(places[first : first + 32], 4) for first in range(0, 256, 32)]
-    found = counted(body, threads=256)
-    assert (found.requests, found.pieces, found.ideal, found.most) == (8, sum(each), 8, max(each))
+@pytest.mark.parametrize("address_code", list(PLACES))
+def test_many_warps_equal_each_warp_by_itself(address_code: str) -> None:
+    body = f"{address_code}\nand.b32 %x0, %x0, 4095;\nmad.lo.u32 %a, %x0, 4, %a;\nld.shared.f32 %x1, [%a];"
+    places = [(PLACES[address_code](t) & 4095) * 4 for t in range(256)]
+    wavefronts = [slow_wavefronts(places[first : first + 32], 4) for first in range(0, 256, 32)]
+    access = count_accesses(body, threads=256)
+    assert (access.requests, access.pieces, access.ideal, access.most) == (8, sum(wavefronts), 8, max(wavefronts))
 
 
 @given(st.sampled_from([1, 2, 4, 8, 16]), st.lists(st.integers(0, 255), min_size=32, max_size=32))
 def test_wavefronts_equal_a_count_bank_by_bank(size: int, places: list[int]) -> None:
     offsets = np.array(places) * size
-    one = np.zeros(32, np.int64)
-    found, ideal, most = count_wavefronts(offsets, one, np.arange(32), size)
-    assert found == most == slow_wavefronts(offsets.tolist(), size)
+    lines = np.zeros(32, np.int64)
+    count, ideal, most = count_wavefronts(offsets, lines, np.arange(32), size)
+    assert count == most == slow_wavefronts(offsets.tolist(), size)
     assert ideal == max(1, size // 4)
-    twice = np.concatenate([offsets, offsets])
-    both = count_wavefronts(twice, np.repeat([3, 9], 32), np.tile(np.arange(32), 2), size)
-    assert both == (2 * found, 2 * ideal, most)
+    repeated = np.concatenate([offsets, offsets])
+    two_lines = count_wavefronts(repeated, np.repeat([3, 9], 32), np.tile(np.arange(32), 2), size)
+    assert two_lines == (2 * count, 2 * ideal, most)
 
 
 @given(st.sampled_from([1, 4, 16]), st.lists(st.integers(0, 300), min_size=1, max_size=32))
 def test_sectors_equal_a_set_of_sectors(size: int, places: list[int]) -> None:
     offsets = np.array(places) * size
-    found, ideal, _ = count_sectors(offsets, np.zeros(len(places), np.int64), size)
-    assert found == len({o // 32 for o in offsets.tolist()})
+    count, ideal, _ = count_sectors(offsets, np.zeros(len(places), np.int64), size)
+    assert count == len({o // 32 for o in offsets.tolist()})
     assert ideal == -(-len(set(places)) * size // 32)
 
 
@@ -171,13 +171,13 @@ def test_the_swizzled_transpose_is_free_of_conflicts() -> None:
 
     kernel = transpose.make()
     matrix = np.arange(64 * 96, dtype=np.float32).reshape(64, 96)
-    found = kernel.simulate(matrix, statistics=True).stats.statistics
-    assert found is not None
-    assert found.conflicts == ()
-    assert found.uncoalesced == ()
-    lines = {Path(name).name for name, _ in found.by_source("shared")}
+    counts = kernel.simulate(matrix, statistics=True).stats.statistics
+    assert counts is not None
+    assert counts.conflicts == ()
+    assert counts.uncoalesced == ()
+    lines = {Path(name).name for name, _ in counts.by_source("shared")}
     assert lines == {"transpose.py"}
-    pieces = sum(one for one, _ in found.by_source("global").values())
+    pieces = sum(requests for requests, _ in counts.by_source("global").values())
     assert pieces == 2 * 64 * 96 * 4 // 32
 
 
@@ -188,11 +188,11 @@ def test_the_tiles_of_the_hopper_gemm_are_stored_without_conflicts() -> None:
 
     random = np.random.default_rng(0)
     a, b = (random.standard_normal((rows, 128)).astype(ml_dtypes.bfloat16) for rows in (256, 256))
-    found = hopper_gemm.make().simulate(a, b, statistics=True, schedule="lazy").stats.statistics
-    assert found is not None
-    assert found.conflicts == ()
-    assert found.tensor_flops == 2 * 256 * 256 * 128
-    assert found.bytes["TMA stores"] == 256 * 256 * 2
+    counts = hopper_gemm.make().simulate(a, b, statistics=True, schedule="lazy").stats.statistics
+    assert counts is not None
+    assert counts.conflicts == ()
+    assert counts.tensor_flops == 2 * 256 * 256 * 128
+    assert counts.bytes["TMA stores"] == 256 * 256 * 2
     # Two CTAs: each loads its rows of a and half of the rows of b, which it multicasts.
-    assert found.bytes["TMA loads"] == (256 + 256) * 128 * 2
-    assert found.overlap.both > 0
+    assert counts.bytes["TMA loads"] == (256 + 256) * 128 * 2
+    assert counts.overlap.both > 0

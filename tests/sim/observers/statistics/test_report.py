@@ -59,24 +59,24 @@ def test_nothing_is_counted_unless_asked_for() -> None:
 
 
 def test_the_mix_counts_every_instruction_of_a_warp_once() -> None:
-    stats, found = stats_of(HAND_OVER, grid=3, block=64)
-    assert sum(lanes for _, lanes in found.mix.values()) <= stats.lane_instructions
-    warps, lanes = found.mix["integer"]
+    stats, report = stats_of(HAND_OVER, grid=3, block=64)
+    assert sum(lanes for _, lanes in report.mix.values()) <= stats.lane_instructions
+    warps, lanes = report.mix["integer"]
     assert (warps, lanes) == (3 * 3, 3 * 3 * 32)
 
 
 def test_bytes_are_counted_by_space_and_by_engine() -> None:
-    _, found = stats_of(BULK, grid=2, block=64, check="none")
-    assert found.bytes["TMA loads"] == found.bytes["TMA stores"] == 2 * 512
-    assert found.bytes["shared written"] == 2 * 64 * 8
-    assert found.bytes["param read"] == 2 * 64 * 8
-    assert "global read" not in found.bytes
+    _, report = stats_of(BULK, grid=2, block=64, check="none")
+    assert report.bytes["TMA loads"] == report.bytes["TMA stores"] == 2 * 512
+    assert report.bytes["shared written"] == 2 * 64 * 8
+    assert report.bytes["param read"] == 2 * 64 * 8
+    assert "global read" not in report.bytes
 
 
 def test_operations_of_tensor_cores() -> None:
-    _, found = stats_of(MMA.replace("WAIT", "cp.async.wait_group 0;"), grid=2, block=32)
-    assert found.tensor_flops == 2 * 2 * 16 * 8 * 16
-    assert found.bytes["cp.async"] == found.bytes["shared written"] == 2 * 512
+    _, report = stats_of(MMA.replace("WAIT", "cp.async.wait_group 0;"), grid=2, block=32)
+    assert report.tensor_flops == 2 * 2 * 16 * 8 * 16
+    assert report.bytes["cp.async"] == report.bytes["shared written"] == 2 * 512
 
 
 def test_a_copy_that_is_in_flight_during_a_product_overlaps_it() -> None:
@@ -89,12 +89,12 @@ def test_a_copy_that_is_in_flight_during_a_product_overlaps_it() -> None:
 
 
 def test_text_and_json_say_that_it_is_no_timing() -> None:
-    stats, found = stats_of(MMA.replace("WAIT", "cp.async.wait_group 0;"), block=32)
+    stats, report = stats_of(MMA.replace("WAIT", "cp.async.wait_group 0;"), block=32)
     assert "not timing" in str(stats)
     assert "cp.async.cg.shared.global" in str(stats)
     document = json.loads(json.dumps(stats.as_json()))
     assert document["note"] == "hints about the program, not timing"
-    assert document["tensor_flops"] == found.tensor_flops
+    assert document["tensor_flops"] == report.tensor_flops
     shared = next(item for item in document["accesses"] if item["space"] == "shared")
     assert (shared["wavefronts"], shared["ideal"], shared["factor"]) == (4, 4, 1.0)
 

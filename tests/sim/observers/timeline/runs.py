@@ -76,12 +76,12 @@ again:
 
 def timeline(text: str, threads: int, args: Any = None, **options: Any) -> Timeline:
     """Run a module's entry and return its timeline."""
-    given = [np.zeros(256, np.uint32)] if args is None else args
-    made = sim.run(parse(text), block=threads, args=given, timeline=True, **options).timeline
-    assert made is not None
-    return made
+    source = [np.zeros(256, np.uint32)] if args is None else args
+    timeline = sim.run(parse(text), block=threads, args=source, timeline=True, **options).timeline
+    assert timeline is not None
+    return timeline
 
 
-def named(found: Timeline, cta: int, name: str) -> int:
+def find_track(record: Timeline, cta: int, name: str) -> int:
     """Return the number of a track."""
-    return next(at for at, t in enumerate(found.recorded.tracks) if (t.cta, t.name) == (cta, name))
+    return next(index for index, t in enumerate(record.recorded.tracks) if (t.cta, t.name) == (cta, name))

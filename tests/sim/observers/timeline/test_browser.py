@@ -19,21 +19,23 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium; `python -
 @pytest.fixture(scope="module")
 def page() -> Iterator[Page]:
     assert CHROMIUM is not None
-    with browser(CHROMIUM) as opened:
-        yield opened
+    with browser(CHROMIUM) as browser_page:
+        yield browser_page
 
 
-def show(page: Page, found: Timeline, folder: Path, link: str = "") -> None:
-    found.save(folder / "run.html")
+def show(page: Page, record: Timeline, folder: Path, link: str = "") -> None:
+    record.save(folder / "run.html")
     page.events.clear()
     page.open(folder / "run.html", link)
 
 
 def complaints(page: Page) -> list[str]:
     """Return what the browser has to say: errors, refusals of the policy, requests of anything but the file."""
-    said = [str(e["params"]) for e in page.events if e.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded")]
+    messages = [
+        str(e["params"]) for e in page.events if e.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded")
+    ]
     urls = [e["params"]["request"]["url"] for e in page.events if e.get("method") == "Network.requestWillBeSent"]
-    return said + [url for url in urls if not url.startswith("file://")]
+    return messages + [url for url in urls if not url.startswith("file://")]
 
 
 def text(page: Page, place: str) -> str:
@@ -46,8 +48,8 @@ def test_the_page_loads_and_asks_for_nothing(page: Page, tmp_path: Path) -> None
     assert text(page, "h1") == "k"
     assert "not timing" in text(page, "#unit")
     assert page.evaluate("window.timeline.rows.length") == 5
-    drawn = "new Set(new Uint32Array(timeline.pen.getImageData(200, 30, 800, 200).data.buffer)).size"
-    assert page.evaluate(drawn) > 5
+    pixel_count = "new Set(new Uint32Array(timeline.pen.getImageData(200, 30, 800, 200).data.buffer)).size"
+    assert page.evaluate(pixel_count) > 5
 
 
 def test_hostile_names_run_nothing(page: Page, tmp_path: Path) -> None:
@@ -61,14 +63,14 @@ def test_hostile_names_run_nothing(page: Page, tmp_path: Path) -> None:
 
 def test_a_click_on_a_slice_shows_its_line(page: Page, tmp_path: Path) -> None:
     show(page, timeline(HAND_OVER, 64), tmp_path)
-    where = page.evaluate(
+    position = page.evaluate(
         "(() => { const wait = timeline.items.find(i => i.name === 'full[1]'), row = timeline.rowOf.get(wait.track);"
         "const box = timeline.canvas.getBoundingClientRect();"
         "return [box.left + timeline.x((wait.start + wait.end) / 2), box.top + timeline.y(row) + 8]; })()"
     )
-    page.move(*where)
+    page.move(*position)
     assert "mbarrier.try_wait" in page.evaluate("document.getElementById('tip').innerText")
-    page.click(*where)
+    page.click(*position)
     assert text(page, "#panel h2") == "wait full[1]"
     assert "mbarrier.try_wait" in text(page, "#ptx tr.on")
 
@@ -117,9 +119,9 @@ def test_everything_fits_into_1280_pixels(page: Page, tmp_path: Path) -> None:
 
 
 def test_a_deadlock_stands_at_the_warp_that_is_stuck(page: Page, tmp_path: Path) -> None:
-    with pytest.raises(Stopped) as caught:
+    with pytest.raises(Stopped) as excinfo:
         timeline(HAND_OVER.replace("    mbarrier.arrive.shared::cta.b64 _, [full+8];\n", ""), 64)
-    show(page, caught.value.timeline, tmp_path, "#hazard=1")
+    show(page, excinfo.value.timeline, tmp_path, "#hazard=1")
     assert complaints(page) == []
     assert "deadlock" in text(page, "#panel")
     assert page.evaluate("timeline.tracks[timeline.data.hazards[0].track].name") == "warp 1"

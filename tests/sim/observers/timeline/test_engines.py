@@ -23,25 +23,25 @@ SCHEDULES = ["eager", "lazy", "random", "adversarial"]
 @cache
 def gemm(name: str, schedule: str) -> Timeline:
     """Return the timeline of a product of 512 x 256 x 128: two clusters, or eight CTAs."""
-    made: dict[str, Kernel] = {"hopper": hopper_gemm.make(), "tcgen05": tcgen05_gemm.make(), "mma": mma_gemm.make()}
+    kernels: dict[str, Kernel] = {"hopper": hopper_gemm.make(), "tcgen05": tcgen05_gemm.make(), "mma": mma_gemm.make()}
     a, b = (np.ones((rows, 128), ml_dtypes.bfloat16) for rows in (512, 256))
-    found = made[name].simulate(a, b, schedule=schedule, timeline=True, check="none").timeline
-    assert found is not None
-    return found
+    timeline = kernels[name].simulate(a, b, schedule=schedule, timeline=True, check="none").timeline
+    assert timeline is not None
+    return timeline
 
 
-def on(made: RunRecord, engine: str, cta: int = 0) -> list[Transfer]:
+def on(record: RunRecord, engine: str, cta: int = 0) -> list[Transfer]:
     return [
-        t for t in made.transfers if made.tracks[t.track].name == engine and made.tracks[t.track].cta == cta
+        t for t in record.transfers if record.tracks[t.track].name == engine and record.tracks[t.track].cta == cta
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_the_hopper_gemm(schedule: str) -> None:
-    found = gemm("hopper", schedule)
-    check(found.perfetto())
-    made = found.recorded
-    loads, products, stores = (on(made, name) for name in ("TMA loads", "wgmma", "TMA stores"))
+    timeline = gemm("hopper", schedule)
+    check(timeline.perfetto())
+    run_record = timeline.recorded
+    loads, products, stores = (on(run_record, name) for name in ("TMA loads", "wgmma", "TMA stores"))
     # Two steps along K: a tile of a, and a half of one of b for both CTAs, each.
     assert [(t.label, t.bytes, t.barrier) for t in loads] == [
         ("2d", 16384, "full[0]"), ("2d multicast", 16384, "full[0]"), ("2d", 16384, "full[1]"),
@@ -49,33 +49,33 @@ def test_the_hopper_gemm(schedule: str) -> None:
     ]  # fmt: skip
     # Two warpgroups, a group of four products for each step.
     assert [(t.label, t.count, t.flops) for t in products] == [("m64n256k16", 4, 4 * 2 * 64 * 256 * 16)] * 4
-    assert {made.tracks[t.issuer].name for t in products} == {"warp 4", "warp 8"}
+    assert {run_record.tracks[t.issuer].name for t in products} == {"warp 4", "warp 8"}
     assert sum(t.bytes for t in stores) == 128 * 256 * 2
-    assert all(t.has_wait for t in made.transfers)
+    assert all(t.has_wait for t in run_record.transfers)
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_the_blackwell_gemm_of_two_ctas(schedule: str) -> None:
-    found = gemm("tcgen05", schedule)
-    check(found.perfetto())
-    made = found.recorded
+    timeline = gemm("tcgen05", schedule)
+    check(timeline.perfetto())
+    run_record = timeline.recorded
     for cta in (0, 2):
-        products = on(made, "tcgen05", cta)
+        products = on(run_record, "tcgen05", cta)
         assert [(t.label, t.count, t.barrier) for t in products] == [
             ("m256n256k16", 4, "empty[0]"), ("m256n256k16", 4, "empty[1]"),
         ]  # fmt: skip
         assert sum(t.flops for t in products) == 2 * 256 * 256 * 128
-        assert on(made, "tcgen05", cta + 1) == []
-    assert {w.barrier for w in made.waits} == {"bar 0", "cluster barrier", "full[0]", "done[0]"}
+        assert on(run_record, "tcgen05", cta + 1) == []
+    assert {w.barrier for w in run_record.waits} == {"bar 0", "cluster barrier", "full[0]", "done[0]"}
     # The last products arrive at a barrier that nobody waits for, and at the one of the results.
-    assert all(t.has_wait for t in made.transfers)
+    assert all(t.has_wait for t in run_record.transfers)
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_the_ampere_gemm(schedule: str) -> None:
-    made = gemm("mma", schedule).recorded
-    copies = on(made, "cp.async")
-    assert {made.tracks[t.issuer].name for t in copies} == {f"warp {n}" for n in range(4)}
+    run_record = gemm("mma", schedule).recorded
+    copies = on(run_record, "cp.async")
+    assert {run_record.tracks[t.issuer].name for t in copies} == {f"warp {n}" for n in range(4)}
     # A CTA of 128 x 128 results takes 128 rows of each matrix.
     assert sum(t.bytes for t in copies) == 2 * 128 * 128 * 2
     assert all(t.has_wait for t in copies)
@@ -88,13 +88,15 @@ def test_logical_time_does_not_depend_on_the_schedule(name: str) -> None:
 
 
 def test_the_lines_of_python_are_shown() -> None:
-    found = gemm("hopper", "lazy")
-    (file,) = [name for name in found.recorded.texts if name.endswith("hopper_gemm.py")]
-    text = found.recorded.texts[file]
-    waits = {line.python[1]: line.wait_steps for line in found.recorded.lines if line.python and line.python[0] == file}
+    timeline = gemm("hopper", "lazy")
+    (file,) = [name for name in timeline.recorded.texts if name.endswith("hopper_gemm.py")]
+    text = timeline.recorded.texts[file]
+    waits = {
+        line.python[1]: line.wait_steps for line in timeline.recorded.lines if line.python and line.python[0] == file
+    }
     worst = max(waits, key=lambda number: waits[number])
     assert "ptx.cluster.sync()" in text[worst - 1]
-    page = found.html()
+    page = timeline.html()
     assert "Wait until the consumers of both CTAs have read the stage" in page
 
 
@@ -124,10 +126,10 @@ again:
 """
     for schedule in ("eager", "lazy"):
         args: list[Any] = [np.zeros(128, "u4")]
-        found = sim.run(parse(text), grid=3, block=32, args=args, schedule=schedule, timeline=2).timeline
-        assert found is not None
+        timeline = sim.run(parse(text), grid=3, block=32, args=args, schedule=schedule, timeline=2).timeline
+        assert timeline is not None
         for cta in (0, 1):
-            (copy,) = on(found.recorded, "cp.async", cta)
+            (copy,) = on(timeline.recorded, "cp.async", cta)
             assert (copy.bytes, copy.barrier, copy.has_wait) == (512, "bar", True)
 
 

@@ -65,16 +65,16 @@ def hostile() -> Timeline:
     text = HAND_OVER.replace("add.u32", f".loc 1 7 0 // {EVIL}\n    add.u32").replace(
         HEAD, f'{HEAD}.file 1 "{EVIL.replace(chr(34), chr(39))}"\n'
     )
-    found = timeline(text, 64)
+    record = timeline(text, 64)
     agent = Agent(0, 1, 0)
     place = Place(Span(14, 5), f"add.u32 {EVIL}")
-    found.hazards = [Finding(rules.RACE, place, agent, EVIL, other=place, other_agent=agent, notes=(EVIL,))]
-    return found
+    record.hazards = [Finding(rules.RACE, place, agent, EVIL, other=place, other_agent=agent, notes=(EVIL,))]
+    return record
 
 
 def test_hostile_names_stay_text() -> None:
-    found = hostile()
-    page = Elements(found.html())
+    record = hostile()
+    page = Elements(record.html())
     assert [tag for tag, _ in page.tags].count("script") == 2
     assert "img" not in [tag for tag, _ in page.tags]
     raw = next(text for tag, text in page.texts if tag == "script")
@@ -88,37 +88,37 @@ def test_hostile_names_stay_text() -> None:
 def test_files_that_ptx_names_are_not_opened() -> None:
     secret = Path(__file__).resolve()
     text = HAND_OVER.replace(HEAD, f'{HEAD}.file 1 "{secret}"\n').replace("add.u32", ".loc 1 1 0\n    add.u32")
-    made = timeline(text, 64)
-    assert any(line.python == (str(secret), 1) for line in made.recorded.lines)
-    assert "What hostile names become" not in made.html()
-    assert made.recorded.texts == {}
+    record = timeline(text, 64)
+    assert any(line.python == (str(secret), 1) for line in record.recorded.lines)
+    assert "What hostile names become" not in record.html()
+    assert record.recorded.texts == {}
 
 
 def test_a_hazard_stands_where_its_warp_was() -> None:
-    found = hostile()
-    hazard: dict[str, int] = Elements(found.html()).data()["hazards"][0]
-    assert found.recorded.tracks[hazard["track"]].name == "warp 1"
-    run = next(r for r in found.recorded.runs if r.track == hazard["track"] and r.lines[0] <= 14 <= r.lines[1])
+    record = hostile()
+    hazard: dict[str, int] = Elements(record.html()).data()["hazards"][0]
+    assert record.recorded.tracks[hazard["track"]].name == "warp 1"
+    run = next(r for r in record.recorded.runs if r.track == hazard["track"] and r.lines[0] <= 14 <= r.lines[1])
     assert run.start <= hazard["time"] < run.end
 
 
 def node(code: str) -> Any:
     """Run code behind the page's script under Node and return what it prints."""
     script = f"const page = require({json.dumps(str(ASSETS / 'timeline.js'))});\n{code}"
-    done = subprocess.run([NODE, "-e", script], capture_output=True, text=True, timeout=60, check=False)
-    assert not done.stderr, done.stderr
-    return json.loads(done.stdout)
+    process = subprocess.run([NODE, "-e", script], capture_output=True, text=True, timeout=60, check=False)
+    assert not process.stderr, process.stderr
+    return json.loads(process.stdout)
 
 
 def test_the_script_reads_the_record_as_it_was_written() -> None:
-    found = timeline(BULK, 64)
-    data = json.dumps(Elements(found.html()).data())
-    decoded = node(f"console.log(JSON.stringify(page.decode({data}).items))")
-    made = found.recorded
-    assert len(decoded) == len(made.runs) + len(made.waits) + len(made.transfers)
-    load = next(item for item in decoded if item["kind"] == "transfer" and item["name"] == "bulk")
+    record = timeline(BULK, 64)
+    data = json.dumps(Elements(record.html()).data())
+    items = node(f"console.log(JSON.stringify(page.decode({data}).items))")
+    run_record = record.recorded
+    assert len(items) == len(run_record.runs) + len(run_record.waits) + len(run_record.transfers)
+    load = next(item for item in items if item["kind"] == "transfer" and item["name"] == "bulk")
     assert (load["bytes"], load["barrier"], load["observed"]) == (512, "bar", True)
-    wait = next(item for item in decoded if item["kind"] == "wait" and item["name"] == "bar 0")
+    wait = next(item for item in items if item["kind"] == "wait" and item["name"] == "bar 0")
     assert wait["from"] >= 0
 
 
@@ -153,11 +153,11 @@ def waits_for_nobody(y: Any) -> None:
 
 
 def test_what_ended_a_traced_run_stands_at_its_ptx_line_and_its_warp() -> None:
-    with pytest.raises(sim.Hang) as caught:
+    with pytest.raises(sim.Hang) as excinfo:
         waits_for_nobody.simulate(timeline=True)
-    assert isinstance(caught.value, Stopped)
-    data = Elements(caught.value.timeline.html()).data()
-    (found,) = data["hazards"]
-    assert "mbarrier.try_wait" in data["source"][found["line"] - 1]
-    assert data["tracks"][found["track"]][1] == "warp 0"
-    assert found["time"] > 0
+    assert isinstance(excinfo.value, Stopped)
+    data = Elements(excinfo.value.timeline.html()).data()
+    (finding,) = data["hazards"]
+    assert "mbarrier.try_wait" in data["source"][finding["line"] - 1]
+    assert data["tracks"][finding["track"]][1] == "warp 0"
+    assert finding["time"] > 0

@@ -33,7 +33,7 @@ def check(trace: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
         by_thread.setdefault((event["pid"], event["tid"]), []).append((event["ts"], event["ts"] + event["dur"]))
     for slices in by_thread.values():
         slices.sort()
-        assert all(one[1] <= other[0] for one, other in itertools.pairwise(slices)), "slices overlap"
+        assert all(first[1] <= second[0] for first, second in itertools.pairwise(slices)), "slices overlap"
     for event in (*events.get("s", ()), *events.get("f", ())):
         slices = by_thread[event["pid"], event["tid"]]
         assert any(start <= event["ts"] < end for start, end in slices), f"an arrow outside of slices: {event}"
@@ -61,11 +61,11 @@ def test_an_arrow_leads_from_the_arrival_to_the_wait_it_released() -> None:
 
 
 def test_a_trace_is_saved_by_its_name(tmp_path: Path) -> None:
-    found = timeline(BULK, 64)
-    found.save(tmp_path / "run.json")
+    record = timeline(BULK, 64)
+    record.save(tmp_path / "run.json")
     assert json.loads((tmp_path / "run.json").read_text())["otherData"]["kernel"] == "k"
     with pytest.raises(ValueError, match=r"\.html or \.json"):
-        found.save(tmp_path / "run.txt")
+        record.save(tmp_path / "run.txt")
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_trace_is_saved_by_its_name(tmp_path: Path) -> None:
     ids=["one dimension", "two dimensions"],
 )
 def test_ctas_are_called_as_in_findings(grid: int | tuple[int, int], names: list[str]) -> None:
-    found = timeline(HAND_OVER, 64, grid=grid)
-    said = [e["args"]["name"] for e in check(found.perfetto())["M"] if e["name"] == "process_name"]
-    assert said == [f"CTA {name}: logical steps, not timing" for name in names]
-    assert make_payload(found.recorded, [], {}, [])["ctas"] == names
+    record = timeline(HAND_OVER, 64, grid=grid)
+    messages = [e["args"]["name"] for e in check(record.perfetto())["M"] if e["name"] == "process_name"]
+    assert messages == [f"CTA {name}: logical steps, not timing" for name in names]
+    assert make_payload(record.recorded, [], {}, [])["ctas"] == names

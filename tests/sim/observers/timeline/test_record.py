@@ -14,26 +14,26 @@ from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from pyptx.sim.observers.timeline import Stopped
 from pyptx.sim.observers.timeline.findings import Spot, locate_stop
-from tests.sim.observers.timeline.runs import BULK, HAND_OVER, HEAD, named, timeline
+from tests.sim.observers.timeline.runs import BULK, HAND_OVER, HEAD, find_track, timeline
 
 SCHEDULES = ["eager", "lazy"]
 
 
 def line_of(text: str, words: str) -> int:
-    return next(at for at, line in enumerate(text.splitlines(), 1) if words in line)
+    return next(index for index, line in enumerate(text.splitlines(), 1) if words in line)
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_a_wait_ends_when_the_last_arrival_has_run(schedule: str) -> None:
-    found = timeline(HAND_OVER, 64, schedule=schedule)
-    made = found.recorded
-    (wait,) = [w for w in made.waits if w.barrier == "full[1]"]
-    assert (wait.track, wait.phase) == (named(found, 0, "warp 1"), 0)
+    record = timeline(HAND_OVER, 64, schedule=schedule)
+    run_record = record.recorded
+    (wait,) = [w for w in run_record.waits if w.barrier == "full[1]"]
+    assert (wait.track, wait.phase) == (find_track(record, 0, "warp 1"), 0)
     # Both warps run 4 steps, the barrier among them, then test and branch: 6. Warp 0 adds three times and arrives.
     assert (wait.start, wait.end) == (6, 10)
     assert wait.line == line_of(HAND_OVER, "try_wait")
     assert wait.cause is not None
-    assert (wait.cause.track, wait.cause.time) == (named(found, 0, "warp 0"), 9)
+    assert (wait.cause.track, wait.cause.time) == (find_track(record, 0, "warp 0"), 9)
 
 
 def test_a_warp_that_comes_early_to_a_barrier_waits_for_the_last_one() -> None:
@@ -51,23 +51,23 @@ meet:
     ret;
 }}
 """
-    found = timeline(text, 64)
-    (wait,) = found.recorded.waits
-    assert (wait.barrier, wait.track) == ("bar 3", named(found, 0, "warp 0"))
+    record = timeline(text, 64)
+    (wait,) = record.recorded.waits
+    assert (wait.barrier, wait.track) == ("bar 3", find_track(record, 0, "warp 0"))
     assert (wait.start, wait.end) == (4, 6)
     assert wait.cause is not None
-    assert wait.cause.track == named(found, 0, "warp 1")
+    assert wait.cause.track == find_track(record, 0, "warp 1")
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_copies_reach_from_issue_to_the_first_wait(schedule: str) -> None:
-    found = timeline(BULK, 64, schedule=schedule)
-    made = found.recorded
-    load, store = sorted(made.transfers, key=lambda t: t.start)
-    assert (made.tracks[load.track].name, load.bytes, load.barrier) == ("TMA loads", 512, "bar")
-    assert (made.tracks[store.track].name, store.bytes, store.barrier) == ("TMA stores", 512, "")
+    record = timeline(BULK, 64, schedule=schedule)
+    run_record = record.recorded
+    load, store = sorted(run_record.transfers, key=lambda t: t.start)
+    assert (run_record.tracks[load.track].name, load.bytes, load.barrier) == ("TMA loads", 512, "bar")
+    assert (run_record.tracks[store.track].name, store.bytes, store.barrier) == ("TMA stores", 512, "")
     assert load.line == line_of(BULK, "complete_tx::bytes")
-    assert load.issuer == store.issuer == named(found, 0, "warp 0")
+    assert load.issuer == store.issuer == find_track(record, 0, "warp 0")
     # Five steps and the branch, init, arrive; the copy is the ninth. A warp meets, and its wait is the next step.
     assert (load.start, load.end) == (8, 10)
     assert load.has_wait
@@ -83,8 +83,8 @@ def test_what_nobody_waits_for_is_told() -> None:
 
 
 def test_lines_count_warps_lanes_and_waits() -> None:
-    made = timeline(HAND_OVER, 64).recorded
-    by_line = {line.number: line for line in made.lines}
+    run_record = timeline(HAND_OVER, 64).recorded
+    by_line = {line.number: line for line in run_record.lines}
     adds = by_line[line_of(HAND_OVER, "add.u32")]
     assert (adds.warps, adds.lanes) == (1, 32)
     assert by_line[line_of(HAND_OVER, "setp.eq")].lanes == 64
@@ -92,11 +92,11 @@ def test_lines_count_warps_lanes_and_waits() -> None:
 
 
 def test_every_step_of_a_warp_is_in_one_run() -> None:
-    made = timeline(HAND_OVER, 64).recorded
-    for track in range(len(made.tracks)):
-        runs = sorted((r for r in made.runs if r.track == track), key=lambda r: r.start)
+    run_record = timeline(HAND_OVER, 64).recorded
+    for track in range(len(run_record.tracks)):
+        runs = sorted((r for r in run_record.runs if r.track == track), key=lambda r: r.start)
         assert all(r.end - r.start == r.steps for r in runs)
-        assert all(one.end <= other.start for one, other in itertools.pairwise(runs))
+        assert all(first.end <= second.start for first, second in itertools.pairwise(runs))
 
 
 def test_nothing_is_recorded_unless_asked_for() -> None:
@@ -108,8 +108,8 @@ def test_as_many_ctas_are_recorded_as_asked_for() -> None:
     for number, expected in ((1, 1), (3, 3), (99, 5)):
         result = sim.run(parse(HAND_OVER), grid=5, block=64, args=[np.zeros(4, "u4")], timeline=number)
         assert result.timeline is not None
-        made = result.timeline.recorded
-        assert (len(made.ctas), made.ctas_left_out) == (expected, 5 - expected)
+        run_record = result.timeline.recorded
+        assert (len(run_record.ctas), run_record.ctas_left_out) == (expected, 5 - expected)
 
 
 def test_recording_changes_no_result() -> None:
@@ -123,18 +123,18 @@ def test_recording_changes_no_result() -> None:
 
 def test_a_run_that_hangs_leaves_its_timeline_with_the_error() -> None:
     text = HAND_OVER.replace("    mbarrier.arrive.shared::cta.b64 _, [full+8];\n", "")
-    with pytest.raises(PtxError) as caught:
+    with pytest.raises(PtxError) as excinfo:
         timeline(text, 64, check="none")
-    assert isinstance(caught.value, Stopped)
-    made = caught.value.timeline.recorded
-    (wait,) = [w for w in made.waits if not w.is_over]
+    assert isinstance(excinfo.value, Stopped)
+    run_record = excinfo.value.timeline.recorded
+    (wait,) = [w for w in run_record.waits if not w.is_over]
     assert (wait.barrier, wait.phase, wait.cause) == ("full[1]", 0, None)
-    assert wait.track == named(caught.value.timeline, 0, "warp 1")
+    assert wait.track == find_track(excinfo.value.timeline, 0, "warp 1")
     assert wait.line == line_of(text, "try_wait")
-    assert wait.end == made.end
+    assert wait.end == run_record.end
     # Its timeouts are no steps: it has been waiting since it came, at its seventh step.
     assert wait.start == 6
-    assert not [r for r in made.runs if r.track == wait.track and r.start >= 6]
+    assert not [r for r in run_record.runs if r.track == wait.track and r.start >= 6]
 
 
 LATE = f"""{HEAD}.visible .entry k(.param .u64 from)
@@ -170,10 +170,10 @@ again:
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_a_copy_that_is_issued_last_ends_the_wait_and_ends_with_it(schedule: str) -> None:
-    found = timeline(LATE, 64, schedule=schedule)
-    made = found.recorded
-    (load,) = made.transfers
-    (wait,) = [w for w in made.waits if w.barrier == "bar" and w.track == named(found, 0, "warp 1")]
+    record = timeline(LATE, 64, schedule=schedule)
+    run_record = record.recorded
+    (load,) = run_record.transfers
+    (wait,) = [w for w in run_record.waits if w.barrier == "bar" and w.track == find_track(record, 0, "warp 1")]
     assert wait.cause is not None
     assert (wait.cause.track, wait.cause.time, wait.end) == (load.track, load.start, load.start)
     # Warp 1 waits for it two steps before warp 0 does; the first one counts.
@@ -231,11 +231,11 @@ others:
     ret;
 }}
 """
-    found = timeline(text, 128, check="none")
-    made = found.recorded
-    assert [w for w in made.waits if w.barrier == "bar 1"] == []
-    late = [w for w in made.waits if w.barrier == "bar 2"]
-    assert {w.track for w in late} == {named(found, 0, "warp 2"), named(found, 0, "warp 3")}
+    record = timeline(text, 128, check="none")
+    run_record = record.recorded
+    assert [w for w in run_record.waits if w.barrier == "bar 1"] == []
+    late = [w for w in run_record.waits if w.barrier == "bar 2"]
+    assert {w.track for w in late} == {find_track(record, 0, "warp 2"), find_track(record, 0, "warp 3")}
 
 
 def test_a_timeline_is_a_line_of_counts_and_a_frame_in_a_notebook() -> None:

@@ -30,7 +30,7 @@ def main() -> None:
         # `print` ends the assembly with one more line than the compiler wrote.
         text, stem, version = text.removesuffix(b"\n"), name.decode(), record.installed("mojo")
         rows = {stem: ROWS[stem]}
-        flags = ["_compile_code", record.described(text)[0]]
+        flags = ["_compile_code", record.read_declarations(text)[0]]
         files.append(record.write(arguments.out, stem, text, rows, version=version, flags=flags, source=str(SOURCE)))
     save(Manifest("mojo", RECIPE, tuple(files)), arguments.out)
 

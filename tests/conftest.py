@@ -1,4 +1,4 @@
-"""One seed for everything random: of the commit, or of `PYPTX_SEED`; a test that fails prints how to repeat it."""
+"""One seed for all random tests: from the commit, or from `PYPTX_SEED`; a failing test prints how to repeat it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import settings
 
 VARIABLE = "PYPTX_SEED"
 DEFAULT_SEED = 20250703
-"""For a tree that is no checkout of git."""
+"""For a tree that is not a git checkout."""
 ROOT = Path(__file__).parent.parent
 
 settings.register_profile("pyptx", deadline=None, print_blob=True)
@@ -20,7 +20,7 @@ settings.load_profile("pyptx")
 
 
 def _seed_of_commit() -> int:
-    """Return a number of the commit that is checked out, so that each commit draws other samples."""
+    """Return a number derived from the commit, so that each commit draws different samples."""
     if not (ROOT / ".git").exists():
         return DEFAULT_SEED
     command = ["git", "-C", str(ROOT), "rev-parse", "--short=8", "HEAD"]
@@ -37,7 +37,7 @@ def _seed_of_run() -> int:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    # The environment hands the seed to the workers of pytest-xdist, whatever is committed meanwhile.
+    # The environment passes the seed to the workers of pytest-xdist, even if a commit is made meanwhile.
     os.environ.setdefault(VARIABLE, str(_seed_of_commit()))
     if config.getoption("hypothesis_seed", None) is None:
         config.option.hypothesis_seed = str(_seed_of_run())

@@ -1,8 +1,8 @@
-"""The ways in which parsing and printing must lose nothing, as functions that return what they found wrong.
+"""The ways in which parsing and printing must lose nothing, as functions that return the first loss.
 
-Byte identity alone proves little: a parser that keeps the source passes it. So tokens are compared as the fields of the
-nodes give them, the text is printed again without any layout, and single edits must change single places.
-`python -m tests.lossless [FILE…]` runs them over whole files, by default the corpus, and prints counts.
+Byte identity alone proves little: a parser that keeps the source passes it. So the tokens that nodes compute from their
+fields are compared, the text is printed again without any layout, and single edits must change single places. `python
+-m tests.lossless [FILE…]` runs them over whole files, by default the corpus, and prints counts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Emit = Callable[[Module], str]
 
 
 def byte_identity(text: str, emit: Emit = emit) -> str | None:
-    """Printing what was parsed gives the same bytes."""
+    """Printing a parsed text yields the same bytes."""
     output = emit(parse(text))
     if output == text:
         return None
@@ -98,7 +98,7 @@ def _rename(module: Module, node: Instruction, text: str, emit: Emit) -> str | N
 
 
 def _replace_word(operand: Operand) -> tuple[str, str, Operand] | None:
-    """Return a word of an operand, another word, and the operand with that instead."""
+    """Return a word of an operand, another word, and the operand with that word instead."""
     if isinstance(operand, RegisterOperand) and operand.selector is None and operand.name != "_":
         return operand.name, "%renamed__7", RegisterOperand("%renamed__7")
     if isinstance(operand, ImmediateOperand) and operand.text[0] != "-":
@@ -146,7 +146,7 @@ def _with(module: Module, old: Statement, new: Statement | None) -> Module:
 
 
 def main(arguments: list[str]) -> int:
-    """Run every test over files and print what was found."""
+    """Run every test over files and print the counts."""
     corpus = Path(__file__).parent / "corpus"
     paths = [Path(name) for name in arguments] or sorted(corpus.rglob("*.ptx"))
     checks = (byte_identity, token_identity, restyling_keeps_meaning, edit_locality)

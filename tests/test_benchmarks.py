@@ -1,4 +1,4 @@
-"""How a run of the benchmarks is compared with the committed ratios. No test here measures a time."""
+"""Comparison of a benchmark run with the committed ratios. No test here measures a time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COMMITTED = {"a: x / y": Ratio(2.0, 1.0), "a: y / z": Ratio(0.1, 0.1)}
 
 
 def scale_first(median: float, best: float) -> dict[str, Ratio]:
-    """Return the committed ratios, the first one grown by these factors."""
+    """Return the committed ratios, with the first one scaled by these factors."""
     first = COMMITTED["a: x / y"]
     return COMMITTED | {"a: x / y": Ratio(first.median * median, first.best * best)}
 

@@ -1,4 +1,4 @@
-"""Findings as text: one line each, and with the source line for people."""
+"""Findings as text: one line each, and with the source line for readers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generated files are what their generators write today, and an edited one is noticed."""
+"""Generated files match the output of their generators, and an edited one is detected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What the contracts of pyproject.toml cannot say: the core imports only the standard library, and imports are lazy."""
+"""Rules that the contracts of pyproject.toml cannot express: the core imports only the standard library, and imports
+are lazy."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ CORE = [
 
 
 TAKES_ARRAYS = {PACKAGE / "cli" / "sim_arguments.py", PACKAGE / "cli" / "sim_outputs.py"}
-"""Parts of the one command that runs kernels, loaded with it only."""
+"""Parts of the one command that runs kernels, loaded only with it."""
 
 
 def _core_files() -> Iterator[Path]:

@@ -1,4 +1,4 @@
-"""Number formats: values and codes against NumPy, `ml_dtypes` and fractions, in every rounding."""
+"""Number formats: values and codes against NumPy, `ml_dtypes` and fractions, in every rounding direction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pyproject.toml repeats stays equal, and what it names exists."""
+"""Repeated parts of pyproject.toml are equal, and everything it names exists."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def test_the_extra_test_pins_whatever_the_type_check_reads() -> None:
 
 
 def test_an_editable_install_is_a_path_that_type_checkers_follow() -> None:
-    """setuptools writes an import hook instead, which they cannot follow, unless the root has its place by name."""
+    """Unless the root has its place by name, setuptools writes an import hook instead, which type checkers cannot
+    follow."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
     assert settings["package-dir"] == {"": "."}
 

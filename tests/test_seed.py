@@ -1,4 +1,4 @@
-"""The seed of a run: which one it is, and that the line which a failure prints repeats the failure."""
+"""The seed of a run: its source, and that the command a failure prints repeats the failure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_property(number):
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A tree with this one's conftest and tests that fail."""
+    """Return a tree with this one's conftest and tests that fail."""
     (tmp_path / "tests").mkdir()
     shutil.copy(CONFTEST, tmp_path / "tests")
     (tmp_path / "tests" / "test_failing.py").write_text(FAILING)
@@ -39,7 +39,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 def run(tree: Path, *arguments: str, seed: str | None = None) -> str:
-    """Return what pytest prints there."""
+    """Return pytest's output in the tree."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYPTX_", "PYTEST_"))}
     environment |= {} if seed is None else {"PYPTX_SEED": seed}
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
@@ -47,7 +47,7 @@ def run(tree: Path, *arguments: str, seed: str | None = None) -> str:
 
 
 def commit(tree: Path, message: str) -> str:
-    """Commit something and return the hash."""
+    """Make an empty commit and return its hash."""
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com"]
     subprocess.run([*git, "init", "-q"], cwd=tree, check=True)
     subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", message], cwd=tree, check=True)

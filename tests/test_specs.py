@@ -1,4 +1,4 @@
-"""Tiles: what they accept, what they bind, and the TMA layout that wgmma operands get."""
+"""Tiles: the shapes they accept and bind, and the TMA layout of wgmma operands."""
 
 from __future__ import annotations
 

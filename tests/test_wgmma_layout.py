@@ -91,7 +91,8 @@ ATOM = {LayoutType.INTERLEAVE: (1, 0), LayoutType.B32: (2, 1), LayoutType.B64: (
 
 
 def canonical(layout: GmmaLayout, major: Major, bits: int, mn: int, k: int) -> int:
-    """Byte offset of element (mn, k) by the table of canonical layouts: T elements make 16 bytes, strides in bytes."""
+    """Return the byte offset of element (mn, k) by the table of canonical layouts: T elements make 16 bytes, strides in
+    bytes."""
     t, size = 128 // bits, bits // 8
     units, swizzle_bits = ATOM[layout.layout_type]
     lbo, sbo = layout.leading_byte_offset, layout.stride_byte_offset
@@ -115,7 +116,7 @@ def test_offsets_follow_the_canonical_layout(dtype: PtxType, major: Major, row_b
     width, rows, size = row_bytes * 8 // dtype.bits, 24, dtype.bits // 8
     mn_size, k_size = (rows, width) if major is Major.K else (width, rows)
     layout = pick_gmma_layout(elem_bytes=size, m_or_n=mn_size, k=k_size, major=major)
-    # A K-major descriptor reaches no further than one stripe: the next one is another start address.
+    # A K-major descriptor covers at most one stripe: the next stripe needs another start address.
     stripe = layout.layout_type.row_bytes // size if major is Major.K else width
     for row, column in product(range(rows), range(width)):
         offset = layout.offset(row, column * size)

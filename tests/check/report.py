@@ -1,4 +1,4 @@
-"""The one helper of these tests: what `check` says of the body of a kernel."""
+"""The helper of these tests: the findings of `check` for the body of a kernel."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ HEADER = """\
     .shared .align 128 .b8 tile[4096];
 """
 BODY_LINE = HEADER.count("\n") + 1
-"""The line in which the body's first line stands."""
+"""The line of the body's first statement."""
 
 
 def report(body: str, target: str = "sm_90a", version: str = "8.6") -> list[str]:
-    """Return `CODE line` of every error and warning, lines counted from the body's first as 1; writes and reads of
-    registers are not looked at, the cases are about something else."""
+    """Return `CODE line` of every error and warning, with lines counted from the body's first as 1. Findings about
+    writes and reads of registers are omitted: these cases test other rules."""
     text = HEADER.format(target=target, version=version) + body + "\n    ret;\n}\n"
     return [
         f"{d.code} {d.line - BODY_LINE + 1}"

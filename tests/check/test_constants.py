@@ -1,4 +1,4 @@
-"""Constants that have no value. ptxas is asked about every one."""
+"""Constants that have no value. ptxas checks every case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory of a parameter that a kernel accesses on both sides of `griddepcontrol.wait`, and writes, is a warning."""
+"""A warning for memory that a kernel writes through a parameter and accesses on both sides of `griddepcontrol.wait`."""
 
 from __future__ import annotations
 

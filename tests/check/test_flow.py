@@ -1,4 +1,5 @@
-"""Control and data flow: what is read before it is written, what cannot be reached, what a divided warp may skip."""
+"""Control and data flow: registers read before they are written, unreachable code, code that part of a warp may
+skip."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The module's header: versions, targets, and how ptxas takes virtual architectures."""
+"""The module's header: versions, targets, and how ptxas treats virtual architectures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Initial values of variables. ptxas is asked about every one."""
+"""Initial values of variables. ptxas checks every case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hostile modules: no exception, time in proportion to the text, whatever the text says."""
+"""Hostile modules raise no exception and take time in proportion to their length."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROUNDS = 1000
 
 
 def kernel(body: str) -> str:
-    """Return a module whose one kernel has this body."""
+    """Return a module with one kernel that has this body."""
     return f".version 8.6\n.target sm_90a\n.address_size 64\n.visible .entry k()\n{{\n{REGISTERS}{body}\nret;\n}}\n"
 
 
@@ -64,7 +64,7 @@ SHAPES: dict[str, Callable[[int], str]] = {
 
 
 def seconds(text: str) -> float:
-    """Return the processor time of checking a text, the least of two runs."""
+    """Return the processor time to check a text, the minimum of two runs."""
     module = parse(text, recover=True)[0]
     times: list[float] = []
     for _ in range(2):

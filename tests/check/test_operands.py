@@ -1,4 +1,5 @@
-"""Operands: count, kind, type, range, state space. ptxas rejects every wrong line here, accepts every right one."""
+"""Operands: count, kind, type, range, state space. ptxas rejects every wrong line here and accepts every correct
+one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Declarations of one name: what the second must repeat of the first. ptxas is asked about every pair."""
+"""Two declarations of one name: what the second must repeat from the first. ptxas checks every pair."""
 
 from __future__ import annotations
 

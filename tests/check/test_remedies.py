@@ -1,4 +1,4 @@
-"""What the checker proposes instead of a mistake. Each proposal is what an engineer would have written."""
+"""Remedies that the checker proposes. Each is what an engineer would write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every code that `check` can report has a wrong and a right example, and both do what they say."""
+"""Every code that `check` can report has a wrong and a correct example, and `check` agrees with both."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_the_wrong_example_is_reported_and_the_right_one_is_clean(rule: Rule) ->
 
 
 SILENT_IN_PTXAS = {"PTX0620", "PTX0630"}
-"""ptxas reports too much shared memory only when it compiles, and a tensor map without cvta never."""
+"""ptxas reports excess shared memory only when it compiles, and never reports a tensor map without cvta."""
 
 
 @pytest.mark.parametrize(

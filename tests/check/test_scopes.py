@@ -1,4 +1,4 @@
-"""BEGIN and END in comments pair wherever they stand."""
+"""BEGIN and END in comments pair across blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Static shared memory: what a kernel names counts, once, however the variable is called."""
+"""Static shared memory: every variable that a kernel names counts once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names: scopes, ranges, labels, functions. Each case is what ptxas says too."""
+"""Names: scopes, ranges, labels, functions. ptxas agrees on each case."""
 
 from __future__ import annotations
 

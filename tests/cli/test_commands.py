@@ -1,4 +1,4 @@
-"""The command line as users meet it: a process, real files, its output and its exit status."""
+"""The command line as users run it: a process, real files, its output and its exit status."""
 
 from __future__ import annotations
 
@@ -205,8 +205,8 @@ def test_control_c_ends_it_quietly(tmp_path: Path) -> None:
 
 
 def _interrupt(process: subprocess.Popen[bytes]) -> bytes:
-    """Send Control-C until the command ends, and return what it says. One that arrives between opening a file and
-    reading it is noted by Python, but only another one ends the read."""
+    """Send Control-C until the command ends, and return its error output. Python only records one that arrives between
+    opening a file and reading it; the next one ends the read."""
     for _ in range(60):
         process.send_signal(signal.SIGINT)
         with suppress(subprocess.TimeoutExpired):
@@ -222,9 +222,10 @@ _HEARS_CONTROL_C = (
 
 
 def _open_with_reader(pipe: Path, process: subprocess.Popen[bytes]) -> int:
-    """Open a pipe to write once the command has opened it to read: then it is in the middle of its work."""
+    """Open a pipe for writing once the command has opened it for reading, so that the command is in the middle of its
+    work."""
     while process.poll() is None:
-        with suppress(OSError):  # nobody reads yet
+        with suppress(OSError):  # no reader yet
             return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
         with suppress(subprocess.TimeoutExpired):
             process.wait(0.01)

@@ -1,4 +1,5 @@
-"""Random command lines of `pyptx sim`: a status, one line of usage or findings, never a traceback or an escape."""
+"""Random command lines of `pyptx sim` end with a status and one line of usage or findings, never a traceback or an
+escape."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
 
 
 def draw_words(draw: random.Random) -> list[str]:
-    """Return words of a command line, most of which mean something."""
+    """Return the words of a random command line, most of them meaningful."""
     words = [draw.choice(FILES[:2] if draw.random() < 0.8 else FILES)]
     if draw.random() < 0.6:
         second = "f32[64]=zeros" if words[0] == "copy.ptx" else "f32=2"

@@ -1,4 +1,4 @@
-"""`pyptx sim`, through `main`: arguments in, results, hazards and hangs out, and all that can be typed wrongly."""
+"""`pyptx sim`, through `main`: arguments, results, hazards, hangs, and errors in the command line."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ Array = NDArray[Any]
 
 
 class Run:
-    """What a command printed, and its status."""
+    """The output of a command and its status."""
 
     def __init__(self, status: int, out: str, err: str) -> None:
         self.status, self.out, self.err = status, out, err
@@ -484,7 +484,7 @@ def test_a_python_kernel_that_cannot_be_run_is_status_2(pyptx: Command, words: l
 
 
 class Harmful:
-    """An object whose unpickling makes a folder."""
+    """An object that creates a folder when it is unpickled."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return os.mkdir, ("unpickled",)

@@ -1,4 +1,4 @@
-"""Arguments as the shell spells them, and files that lie about their arrays: a line says why, nothing is unpickled."""
+"""Array arguments of the shell, and files with false headers: the error is one line, and nothing is unpickled."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_arrays_beyond_the_memory_of_the_machine_are_refused() -> None:
 
 
 def npy(header: str, data: bytes = bytes(16)) -> bytes:
-    """Return a file of this header."""
+    """Return a file with this header."""
     text = header.encode() + b" " * (-(11 + len(header)) % 64) + b"\n"
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + data
 

@@ -1,4 +1,4 @@
-"""Standard streams that are full, closed or not read: one line, the right status, no traceback."""
+"""Standard streams that are full, closed or not read: one line, the correct status, no traceback."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHELL = shutil.which("bash") or "/bin/bash"
 
 
 def run(folder: Path, words: str, streams: str) -> tuple[int, str]:
-    """Run a command with its streams redirected; return its status, and what it wrote on standard error."""
+    """Run a command with its streams redirected; return its status and its error output."""
     (folder / "k.ptx").write_text(KERNEL)
     command = [SHELL, "-c", f"{sys.executable} -m pyptx {words} {streams}"]
     process = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

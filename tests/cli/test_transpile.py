@@ -51,7 +51,7 @@ def run(*words: str, stdin: str = "", cwd: Path = ROOT) -> subprocess.CompletedP
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with a PTX file and the Python that was made of it."""
+    """Return a folder with a PTX file and its Python transcript."""
     (tmp_path / "scale.ptx").write_text(SCALE)
     result = run("-m", "pyptx", "transpile", "scale.ptx", "--name", "scale", "-o", "scale.py", cwd=tmp_path)
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")

@@ -1,4 +1,4 @@
-"""Text of PTX files, kernels and tools on a terminal: no control character reaches it."""
+"""Control characters in PTX files, in names of kernels and in the output of tools never reach a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PTX built to break out of the Python that says it: names, strings, comments, numbers and shapes chosen for harm."""
+"""PTX that attempts to break out of its Python transcript: hostile names, strings, comments, numbers and shapes."""
 
 from __future__ import annotations
 

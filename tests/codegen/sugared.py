@@ -1,4 +1,4 @@
-"""Sugared files under test: made, run, compared."""
+"""Helpers that transpile with sugar, run the result and compare it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ REGISTERS = ".reg .pred %p<9>;\n.reg .b32 %r<99>;\n.reg .f32 %f<99>;\n.reg .b64 
 
 
 def body(ptx: str, before: str = "") -> str:
-    """Return the Python of a kernel's statements, without what stands around them."""
+    """Return the Python of a kernel's statements, without the rest of the file."""
     python = ptx_to_python(kernel(REGISTERS + ptx, before), sugar=True)
     inside = python[python.index("def matmul_kernel()") :].split("\n\n\n")[0]
     lines = textwrap.dedent("\n".join(inside.split("\n")[1:])).split("\n")
@@ -25,10 +25,10 @@ def statements(ptx: str, before: str = "") -> list[str]:
 
 
 def find_difference(ptx: str, before: str = "") -> str | None:
-    """Return how the tokens of a kernel and those of its sugared file differ, None where they are the same."""
+    """Return how the tokens of a kernel and of its sugared file differ, or None if they are equal."""
     return find_module_difference(kernel(REGISTERS + ptx, before))
 
 
 def find_module_difference(source: str) -> str | None:
-    """Return the same for a whole module."""
+    """Return how the tokens of a module and of its sugared file differ, or None if they are equal."""
     return difference(source, module_of(ptx_to_python(source, sugar=True)).ptx())

@@ -1,4 +1,4 @@
-"""The vocabulary of exact transcripts: what is written is emitted, as it is written and nothing else."""
+"""The vocabulary of exact transcripts: a module emits exactly what was written, in the same layout."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pyptx.types import b8, b32, b64, f32, f64, pred, s32, s64, u32, u64
 
 
 def body(write: Callable[[], object], **style: object) -> str:
-    """Return the statements of a body as an exact module has them, without their indentation."""
+    """Return the statements of a body in an exact module, without their indentation."""
     module = ptx.module((8, 7), "sm_90a", style=ptx.Style(indent="", **style))  # pyright: ignore[reportArgumentType]
     module.entry("k")(write)
     return module.ptx().partition("{\n")[2].rpartition("}\n")[0]

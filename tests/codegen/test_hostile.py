@@ -1,4 +1,4 @@
-"""PTX is untrusted: whatever it holds, the file is valid Python, says the same, and evaluates nothing of it."""
+"""PTX is untrusted: its transcript is valid Python that emits the same module and evaluates none of its text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Instructions that are not legal: checker, simulator and both transpilers say so or carry on, without a crash."""
+"""Illegal instructions: the checker, the simulator and both transpilers report them or continue, without a crash."""
 
 from __future__ import annotations
 

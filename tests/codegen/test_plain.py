@@ -1,4 +1,4 @@
-"""Plain transcripts of whole modules: every byte, every node, every statement once and in order; and their edits."""
+"""Plain transcripts of whole modules preserve every byte, node and statement; and edits of transcripts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The printer: any plan becomes valid Python of short lines that means what the plan says, whatever its strings."""
+"""The printer turns any plan into valid Python with short lines and the same meaning, whatever its strings."""
 
 from __future__ import annotations
 

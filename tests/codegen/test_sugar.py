@@ -1,4 +1,4 @@
-"""Sugared files emit the tokens of their source, are safe whatever the source is, and read as they should."""
+"""Sugared files emit the tokens of their source, are safe for any source, and are readable."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_hostile_text_keeps_every_token_and_is_only_data(name: str) -> None:
 
 
 def _foreign(python: str) -> str | None:
-    """Return a call in a generated file that is none of the vocabulary, or of a method of a register."""
+    """Return a call in a generated file that is neither from the vocabulary nor a method of a register."""
     tree = ast.parse(python)
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and node.attr.startswith("__"):
@@ -212,7 +212,7 @@ _SYMBOLS = st.from_regex(r"(?a:[A-Za-z_][\w$]{0,9})", fullmatch=True)
 @given(_REGISTERS, _SYMBOLS)
 def test_any_name_of_a_register_or_symbol_keeps_every_token(register: str, symbol: str) -> None:
     assume(register != symbol and "WARP_SZ" not in (register, symbol))
-    assume(symbol != "_")  # no name: it discards a result
+    assume(symbol != "_")  # no name, because it discards a result
     statements = (
         f".reg .b32 {register};\nmov.u32 {register}, {symbol};\n{symbol}_label:\nadd.u32 {register}, {register}, 1;\n"
         f"setp.lt.u32 %p1, {register}, 9;\n@%p1 bra {symbol}_label;\nst.shared.b32 [{symbol}], {register};\n"

@@ -1,4 +1,4 @@
-"""Generated files under test: what must hold of every one, as one function that says what does not."""
+"""The properties of every generated file, in one function that returns the first violation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def module_of(python: str) -> ExactModule:
 
 
 def problem(source: str, kernel_name: str = "matmul_kernel", python: str | None = None) -> str | None:
-    """Return what is wrong with the file that a text becomes, None when nothing is."""
+    """Return what is wrong with the transcript of a module, or None."""
     python = ptx_to_python(source, kernel_name=kernel_name) if python is None else python
     unsafe = foreign(python)
     if unsafe:
@@ -57,7 +57,7 @@ def problem(source: str, kernel_name: str = "matmul_kernel", python: str | None 
 
 
 def foreign(python: str) -> str | None:
-    """Return what a generated file holds that is none of the vocabulary: nothing of the PTX may be evaluated."""
+    """Return a name in a generated file that is outside the vocabulary: none of the PTX text may be evaluated."""
     tree = ast.parse(python)
     for node in ast.walk(tree):
         if not isinstance(node, _NODES):

@@ -24,14 +24,14 @@ from tools.generate import GENERATED
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-# The blocks of generated pages are rows of the table and examples of rules; the tests of their layers run those.
+# The blocks of generated pages are rows of the table and examples of rules, which the tests of those layers run.
 WRITTEN = [page for page in PAGES if page.relative_to(ROOT).as_posix() not in GENERATED]
 FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block: its language, what follows the language, its text and its line in the page."""
+    """A fenced block: its language, the rest of its first line, its text and its line in the page."""
 
     language: str
     argument: str

@@ -1,4 +1,4 @@
-"""More bad input: orders and numbers that registers do not take, declarations, blocks that are never opened."""
+"""More bad input: values that registers do not accept, declarations, blocks that are never opened."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_a_refusal_states_exactly(use: Callable[[], Any], rule: str, message: st
 
 
 class Half:
-    """A number of another library that is no integer."""
+    """A number of another library that is not an integer."""
 
     def __float__(self) -> float:
         return 0.5
@@ -240,7 +240,7 @@ def test_a_kernel_calls_no_kernel() -> None:
 
 
 def test_a_long_function_with_many_blocks_takes_time_in_proportion() -> None:
-    """Python copies the whole bytecode whenever it is asked for; each block asks what it was left by."""
+    """Python copies the whole bytecode whenever it is read; each block reads it."""
     import time
 
     def seconds(count: int) -> float:

@@ -1,4 +1,4 @@
-"""Mistakes in blocks, loops and labels: each is an error at the user's line, and nothing half-written stays."""
+"""Mistakes in blocks, loops and labels: each is an error at the user's line and leaves no half-written block."""
 
 from __future__ import annotations
 
@@ -283,7 +283,7 @@ def ends_nested(x, now=False):
 
 
 def _without_file(name: str, source: bool) -> Callable[[], None]:
-    """Return a kernel that calls a function of `_RETURNS`, whose text a notebook keeps (or nobody)."""
+    """Return a kernel that calls a function of `_RETURNS`, whose source may be available, as in a notebook."""
     namespace: dict[str, Any] = {"ptx": ptx}
     file = f"<cell {source}>"
     if source:

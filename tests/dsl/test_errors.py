@@ -1,4 +1,4 @@
-"""Bad input: each is an error at the user's line, with what was expected and what to write instead."""
+"""Bad input: each error is at the user's line and states what was expected and what to write instead."""
 
 from __future__ import annotations
 

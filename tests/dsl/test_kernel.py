@@ -24,7 +24,7 @@ TABLE = [1, 2]
 
 
 def test_only_dimensions_that_are_read_trace_again() -> None:
-    runs = iter(range(9))  # counts by identity, unlike a list
+    runs = iter(range(9))  # compared by identity, unlike a list
 
     @kernel(in_specs=(Tile("M", "N", f32),))
     def body(a: TensorSpec) -> None:

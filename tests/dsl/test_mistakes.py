@@ -1,5 +1,5 @@
-"""Mistakes that tools of this field have made, by their number in the interface's list; each is impossible here, or an
-error at its place."""
+"""Mistakes of comparable tools, by their number in the interface's list; each is impossible here, or an error at its
+line."""
 
 from __future__ import annotations
 
@@ -261,7 +261,7 @@ def test_14_a_changed_closure_variable_is_traced_again() -> None:
 
 @dataclass
 class Config:
-    """Numbers of a kernel, and a helper that reads them."""
+    """Return the constants of a kernel, and a helper that reads them."""
 
     step: int = 1
 
@@ -345,7 +345,7 @@ def test_16_outputs_of_bits_are_integers() -> None:
 
 
 def test_17_each_launch_has_tensor_maps_of_its_own() -> None:
-    """The map is a parameter by value: the text has no address, and nothing is patched between two launches."""
+    """The map is passed by value: the text contains no address, and nothing is patched between two launches."""
 
     @kernel(in_specs=(Tile("m", 64, f32, tma_box=(16, 16)),))
     def uses_map(a: TensorSpec) -> None:
@@ -361,7 +361,7 @@ def test_18_arrays_and_kernels_are_freed() -> None:
         reg.scalar(u32, x.shape[0])
 
     class CountingArray(np.ndarray[Any, Any]):
-        """An array that can be watched."""
+        """An array that supports weak references."""
 
     array = np.zeros(4, np.float32).view(CountingArray)
     body(array)
@@ -437,7 +437,7 @@ def test_21_block_scaled_products_take_their_factors() -> None:
 
 
 def test_22_text_of_the_user_never_becomes_code() -> None:
-    """What a helper was called with and where its source lies stand in comments and strings of the PTX."""
+    """Names, arguments and source paths of helpers appear in comments and strings of the PTX."""
     namespace: dict[str, Any] = {"ptx": ptx, "intrinsic": intrinsic, "reg": reg, "u32": u32}
     exec(compile("@intrinsic\ndef part(x, text):\n    ptx.add(u32, x, x, 1)\n", 'a"\n.evil\\ä.py', "exec"), namespace)
 
@@ -471,7 +471,7 @@ def test_24_tracing_is_linear() -> None:
 
 
 def test_25_nothing_is_written_into_the_package(tmp_path: Path) -> None:
-    """A process that may not write below the package traces, assembles and runs a kernel."""
+    """A process without write access to the package traces, assembles and runs a kernel."""
     package = Path(pyptx.__file__).parent
     before = {path for path in package.rglob("*") if "__pycache__" not in path.parts}
     program = "from tests.dsl.test_mistakes import do_nothing; import numpy as np; " \

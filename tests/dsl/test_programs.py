@@ -1,4 +1,4 @@
-"""Small kernels as users write them, through to machine code without spills."""
+"""Small kernels as users write them, compiled to machine code without spills."""
 
 from __future__ import annotations
 

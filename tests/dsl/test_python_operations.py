@@ -1,4 +1,4 @@
-"""What Python does with registers and shared memory: operators in place, builtins, NumPy, copies."""
+"""Python operations on registers and shared memory: in-place operators, builtins, NumPy, copies."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ DEFINED = {
 } | {("allocation", name) for name in ("len", "iter", "list", "unpack", "reversed", "[0]", "[0] =")} | {
     ("barriers", name) for name in ("len", "iter", "list", "unpack", "reversed", "[0]", "bytes")
 } | {("pair", name) for name in ("len", "iter", "list", "unpack")}  # fmt: skip
-"""What is no mistake, or has a message of its own."""
+"""Operations that are valid, or have messages of their own."""
 
 
 @pytest.mark.parametrize("name", {**OPERATIONS, **OF_ONE})
@@ -343,7 +343,7 @@ def test_numbers_and_arrays_of_numpy_stand_left_of_an_operator() -> None:
 
 @kernel
 def importable() -> None:
-    """A kernel that another process can find."""
+    """A kernel that another process can import."""
 
 
 def test_a_kernel_is_copied_and_pickled_like_a_function() -> None:

@@ -1,5 +1,5 @@
-"""Random kernels of nested control flow: ptxas and the checks accept each, also with line information, and two traces
-agree."""
+"""Random kernels with nested control flow: ptxas and the checks accept each, also with line information, and two traces
+are equal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEEPEST, PROGRAMS = 4, 30
 
 
 class Writer:
-    """Writes random statements over the registers that it is given."""
+    """Writes random statements over given registers."""
 
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)

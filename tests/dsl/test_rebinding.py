@@ -1,4 +1,4 @@
-"""Names that a loop of the GPU binds to other registers: the next round would not see them."""
+"""Names that a GPU loop rebinds to other registers, which the next iteration would not see."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyptx.types import f32, s32, u32
 
 @dataclass
 class State:
-    """What a kernel may carry along."""
+    """Values that a kernel may carry from one iteration to the next."""
 
     total: Any
 

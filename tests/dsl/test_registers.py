@@ -1,4 +1,4 @@
-"""Registers: folding of copies into arrays, widening, predicates, names, the pieces of a vector."""
+"""Registers: folding of copies into arrays, widening, predicates, names, elements of vectors."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_copy_into_an_array_becomes_the_destination_of_the_instruction_before(
 
 
 def _in_place() -> None:
-    """Change registers by every operator in place."""
+    """Change registers with every in-place operator."""
     n, b, s, f, p = (reg.alloc(dtype) for dtype in (u32, b32, s32, f32, pred))
     first = n, b, s, f, p
     n += 1

@@ -1,4 +1,4 @@
-"""Every rule of the Python front end is reported for its wrong example and not for its right one."""
+"""Every rule of the Python front end is reported for its wrong example and not for its correct one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HEAD = "from pyptx import ptx, reg, smem\nfrom pyptx.types import *\ndef body()
 
 
 def _findings(text: str) -> Sequence[Diagnostic]:
-    """Return what tracing and checking a kernel with this body reports."""
+    """Return the findings when a kernel with this body is traced and checked."""
     scope: dict[str, object] = {**vars(types)}
     exec(_HEAD + "".join(f"    {line}\n" for line in text.splitlines()), scope)
     try:

@@ -20,8 +20,8 @@ ROWS = 16
 
 
 def make_copy_kernel(columns: int, copy: Callable[[Any, Any, Any], None]) -> Kernel:
-    """Return a kernel that loads a tile by TMA, swizzled as its width asks for, lets each thread copy elements of a row
-    to another tile, and stores that one by TMA."""
+    """Return a kernel that loads a tile by TMA with the swizzle that matches its width, lets each thread copy elements
+    of a row to another tile, and stores that tile by TMA."""
     tile = Tile.wgmma_a(ROWS, columns, bf16)
 
     @kernel(arch="sm_90a", in_specs=(tile,), out_specs=(tile,), grid=(1, 1, 1), block=(32, 1, 1))
@@ -179,7 +179,7 @@ def test_a_wrong_index_is_an_error(wrong: Callable[[], Any], code: str, words: s
 
 @pytest.mark.parametrize("channels", [8, 16])
 def test_interleaved_slices_arrive_as_the_map_says(channels: int) -> None:
-    """Slices of 16 bytes lie linearly, those of 32 bytes in the 32-byte swizzle."""
+    """16-byte slices are contiguous; 32-byte slices use the 32-byte swizzle."""
     image = Tile(3, 6, channels, bf16, Layout.INTERLEAVED, tma_box=(2, 4, channels))
 
     @kernel(arch="sm_90a", in_specs=(image,), out_specs=(Tile(8, channels, bf16),), grid=(1, 1, 1), block=(32, 1, 1))

@@ -1,4 +1,4 @@
-"""What the tests of the Python front end share: trace a body, see where an error points, ask ptxas."""
+"""Helpers for tests of the Python front end: trace a body, locate its errors, run ptxas."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def make_kernel(body: Callable[..., Any], **options: Any) -> Kernel:
 
 
 def code(body: Callable[..., Any], **options: Any) -> list[str]:
-    """Return the statements of a kernel: no declarations, comments or final `ret`. ptxas has accepted the module."""
+    """Return the statements of a kernel without declarations, comments and the final `ret`, after ptxas has accepted
+    the module."""
     text = make_kernel(body, **options).ptx()
     assert_accepted(text)
     lines = [line.strip() for line in text[text.index("{\n") + 2 : text.rindex("}")].splitlines()]
@@ -34,7 +35,7 @@ def assert_accepted(text: str) -> None:
 
 
 def text_of(error: PtxError) -> str:
-    """Return what an error says, without the line of source that it shows, which may hold the words to look for."""
+    """Return the text of an error without the source line it shows, which may contain the words to search for."""
     return "\n".join(
         str(part) for finding in error.diagnostics for part in (finding.message, finding.help, finding.notes)
     )
@@ -43,7 +44,8 @@ def text_of(error: PtxError) -> str:
 def assert_rejected(
     body: Callable[..., Any], rule: str, *words: str, marker: str = "# here", **options: Any
 ) -> Diagnostic:
-    """Trace a body that must raise, at its line marked `# here`, with this code and these words; return the finding."""
+    """Trace a body that must raise an error with this code and these words at its line marked `# here`; return the
+    finding."""
     kernel_object = make_kernel(body, **options)
     with pytest.raises(PtxError) as excinfo:
         kernel_object.ptx()

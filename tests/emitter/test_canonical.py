@@ -1,4 +1,4 @@
-"""Canonical form keeps every token and comment, is stable, and leaves nothing else to taste."""
+"""Canonical form preserves every token and comment, is stable, and leaves no freedom of layout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Printing: default spacing, and what editing does to the text around it."""
+"""Printing: default spacing, and the effect of edits on the surrounding text."""
 
 from __future__ import annotations
 

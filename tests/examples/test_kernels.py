@@ -1,7 +1,5 @@
-"""The example kernels: clean, without spills, their PTX as it was, right at toy size on the simulator.
-
-`PYPTX_UPDATE_GOLDENS=1` writes the golden PTX anew.
-"""
+"""The example kernels have no findings and no spills, emit the golden PTX, and are correct at small sizes on the
+simulator. `PYPTX_UPDATE_GOLDENS=1` rewrites the golden PTX."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Case:
-    """One file of examples: for which targets and which shape, what its machine code must contain."""
+    """One example file: its targets, its shape, and the instructions that its machine code must contain."""
 
     name: str
     targets: tuple[str, ...]
@@ -114,7 +112,7 @@ def test_the_machine_code_has_the_instructions_it_was_written_for(case: Case) ->
 
 @dataclass(frozen=True)
 class Run:
-    """One launch on the simulator: inputs are normal numbers times `scale`, results within rtol and atol."""
+    """One launch on the simulator: inputs are normal numbers times `scale`; results must be within rtol and atol."""
 
     name: str
     shape: dict[str, int]
@@ -154,7 +152,7 @@ def make_input(tile: Tile, shape: dict[str, int], scale: float, seed: int) -> Ar
 
 
 def simulate_run(run: Run, schedule: str) -> tuple[Array, Array]:
-    """Return what a kernel computes on the simulator, and its reference."""
+    """Return the result of a kernel on the simulator, and its reference."""
     kernel, shape = example(run.name).make(), run.shape
     module = kernel.module(**shape)
     inputs = [make_input(tile, shape, run.scale, seed) for seed, tile in enumerate(kernel.in_specs)]

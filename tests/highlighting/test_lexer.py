@@ -1,4 +1,4 @@
-"""The Pygments lexer loses nothing, knows what the tables know, and is found; kernels show themselves in notebooks."""
+"""The Pygments lexer preserves all text, knows the tables, and is registered; kernels render in notebooks."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_a_notebook_shows_the_newest_trace_or_what_is_missing() -> None:
 
 def test_without_pygments_the_text_is_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     def find_nothing(name: str) -> None:
-        """Find no package, whatever its name."""
+        """Raise ImportError for any package."""
 
     monkeypatch.setattr(highlighting, "find_spec", find_nothing)
     assert highlighting.html("setp.lt a < b;") == "<pre>setp.lt a &lt; b;</pre>"

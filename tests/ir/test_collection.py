@@ -1,4 +1,4 @@
-"""The collector of cycles is left as it was found."""
+"""Pausing the garbage collector leaves it in its previous state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes are frozen values: made positionally, compared without layout and origin, replaced field by field."""
+"""Nodes are frozen values: constructed by position, compared without layout and origin, replaced field by field."""
 
 from __future__ import annotations
 

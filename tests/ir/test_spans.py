@@ -1,4 +1,4 @@
-"""Places inside statements come from tokens and layout."""
+"""Spans inside statements are computed from tokens and layout."""
 
 from __future__ import annotations
 

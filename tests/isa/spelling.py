@@ -1,4 +1,4 @@
-"""What the table says of a spelling, in the words of a test: `legal("add.sat.s32")`, `legal("...", "sm_90", "8.0")`."""
+"""Queries of the table for tests: `legal("add.sat.s32")`, `legal("...", "sm_90", "8.0")`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def matches(spelling: str) -> tuple[Match, ...]:
 
 
 def legal(spelling: str, target: str | None = None, ptx: str | None = None) -> bool:
-    """Tell whether a row allows the spelling: anywhere, or on this target in this PTX version (or the newest)."""
+    """Return whether a row allows the spelling: anywhere, or on this target in this PTX version (or the newest)."""
     if target is None:
         return bool(matches(spelling))
     version = parse_version(ptx) if ptx else NEWEST_PTX
@@ -26,5 +26,5 @@ def legal(spelling: str, target: str | None = None, ptx: str | None = None) -> b
 
 
 def operands(spelling: str) -> list[str]:
-    """Return the operand lists of all rows as text, as `d:.u64, [a]`: what each reads is in the notation's order."""
+    """Return the operand lists of all rows as text, such as `d:.u64, [a]`, in the notation's order."""
     return [", ".join(str(o) for o in signature) for match in matches(spelling) for signature in match.signatures]

@@ -1,4 +1,4 @@
-"""The facts of the arithmetic rows (integer, extended, floating point, half, mixed, FP8) most easily got wrong."""
+"""Facts of the arithmetic rows (integer, extended, floating point, half, mixed, FP8) that are easy to get wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The facts of the rows of asynchronous copies, tensor copies and tensor maps that are most easily got wrong."""
+"""Facts of the rows of asynchronous copies, tensor copies and tensor maps that are easy to get wrong."""
 
 from __future__ import annotations
 

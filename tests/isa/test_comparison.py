@@ -1,4 +1,4 @@
-"""The facts of the comparison, logic, video, stack and miscellaneous rows most easily got wrong."""
+"""Facts of the comparison, logic, video, stack and miscellaneous rows that are easy to get wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts of cvt that are easily got wrong."""
+"""Facts of cvt that are easy to get wrong."""
 
 from __future__ import annotations
 

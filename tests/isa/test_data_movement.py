@@ -1,4 +1,4 @@
-"""Facts of loads, stores, moves and address conversions that are easily got wrong."""
+"""Facts of loads, stores, moves and address conversions that are easy to get wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every directive and pragma is read by ptxas on its own target and version, and refused below and after removal."""
+"""ptxas accepts every directive and pragma on its first target and version, and rejects it below and after removal."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def error(probe: str, place: audit_spellings.Place) -> str | None:
 
 
 def assert_available(probe: str, available: Availability, removal: Version | None) -> None:
-    """ptxas reads the probe where the row says, and only there."""
+    """Assert that ptxas accepts the probe exactly where the row says."""
     for place in list_first_places([available]):
         if removal:
             assert place.version >= removal, "ptxas reads no module as old as this directive"

@@ -1,4 +1,4 @@
-"""What `lookup` answers: matches in any order, what was expected where nothing fits, and the rows' variety."""
+"""Results of `lookup`: matches in any order, expectations where nothing matches, and the variety of rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The facts of the tensor-core rows that are most easily got wrong: fragment sizes, targets, optional operands."""
+"""Facts of the tensor-core rows that are easy to get wrong: fragment sizes, targets, optional operands."""
 
 from __future__ import annotations
 

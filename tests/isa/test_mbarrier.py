@@ -1,4 +1,4 @@
-"""The facts of the mbarrier rows that are most easily got wrong."""
+"""Facts of the mbarrier rows that are easy to get wrong."""
 
 from __future__ import annotations
 

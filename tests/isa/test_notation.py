@@ -1,4 +1,4 @@
-"""The notation of the table's rows: what each sign of a syntax line means, and how a wrong line is refused."""
+"""The notation of the table's rows: the meaning of each sign in a syntax line, and the errors for wrong lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyptx.isa.targets import find_target
 
 
 def list_spellings(row: Form) -> list[str]:
-    """Return everything a row allows, as text."""
+    """Return everything that a row allows, as text."""
     return [".".join((row.opcode, *match.modifiers)) for match in matches(row)]
 
 
@@ -22,7 +22,7 @@ def matches(row: Form) -> list[Match]:
 
 
 def first(row: Form) -> tuple[Operand, ...]:
-    """Return the fullest operand list of a row's first spelling."""
+    """Return the longest operand list of a row's first spelling."""
     return matches(row)[0].signatures[0]
 
 

@@ -1,4 +1,4 @@
-"""Special registers: shapes, widths and availability; the whole audit against ptxas is quick enough to run here."""
+"""Special registers: shapes, widths and availability; the full audit against ptxas is fast enough to run here."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pyptx.isa.swizzle import base_offset, find_swizzle, origin_alignment, period, swizzle, unswizzle, xor_terms
 from pyptx.tensormap import Swizzle
 
-# "Swizzling Modes": line by line, which chunk of the source each 16 bytes of shared memory hold.
+# "Swizzling Modes": for each line, the source chunk that each 16 bytes of shared memory hold.
 TABLES = {
     Swizzle.NONE: "01234567",
     Swizzle.B32: "01234567 10325476",

@@ -1,4 +1,4 @@
-"""The facts of the barrier, fence, warp and atomic rows most easily got wrong."""
+"""Facts of the barrier, fence, warp and atomic rows that are easy to get wrong."""
 
 from __future__ import annotations
 

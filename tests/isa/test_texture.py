@@ -1,4 +1,4 @@
-"""Facts of texture, surface and control flow instructions that are easily got wrong."""
+"""Facts of texture, surface and control flow instructions that are easy to get wrong."""
 
 from __future__ import annotations
 

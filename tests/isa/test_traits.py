@@ -1,4 +1,4 @@
-"""What instructions do beyond computing: words in the table that no other module repeats."""
+"""The effects of instructions beyond computing: traits in the table that no other module repeats."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ OPCODES_ELSEWHERE = {
     "sim/semantics": "what an instruction computes",
     "sim/execution/transfers.py": "which bits an instruction carries where",
 }
-"""The modules and packages that may compare opcodes, and for what."""
+"""The modules and packages that may compare opcodes, with the purpose."""
 
 
 def _first(row: Form) -> Match:
@@ -168,7 +168,7 @@ def _compares_opcodes(path: Path) -> bool:
 
 
 def _asks(node: ast.AST) -> bool:
-    """Tell whether a comparison or a `match` asks for an opcode by name."""
+    """Return whether a comparison or a `match` tests for an opcode by name."""
     if isinstance(node, ast.Match):
         return _is_opcode(node.subject)
     if not isinstance(node, ast.Compare):
@@ -183,7 +183,7 @@ def _is_opcode(node: ast.expr) -> bool:
 
 
 def _is_name(node: ast.expr) -> bool:
-    """Tell whether this is a string, several, or a constant of the module."""
+    """Return whether this is a string, several strings, or a constant of the module."""
     if isinstance(node, ast.Tuple | ast.Set | ast.List):
         return any(_is_name(item) for item in node.elts)
     if isinstance(node, ast.Constant):

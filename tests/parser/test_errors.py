@@ -1,4 +1,4 @@
-"""Syntax errors: where, what, how to mend; several per text; recovery loses nothing."""
+"""Syntax errors: place, message, remedy; several per text; recovery loses nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HEAD = ".version 8.8\n.target sm_90a\n.address_size 64\n"
 
 
 def kernel(body: str) -> str:
-    """Return a module whose lines of `body` begin at line 7."""
+    """Return a module in which the lines of `body` start at line 7."""
     return f"{HEAD}.entry k()\n{{\n    .reg .b32 %r<4>;\n{body}\n    ret;\n}}\n"
 
 

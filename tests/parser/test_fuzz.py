@@ -1,4 +1,4 @@
-"""Mutated samples: only PtxSyntaxError ever, recovery loses nothing, both paths agree."""
+"""Mutated samples raise only PtxSyntaxError, recovery loses nothing, and both paths agree."""
 
 from __future__ import annotations
 

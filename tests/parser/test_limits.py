@@ -1,4 +1,4 @@
-"""Nothing recurses on the input, and time grows with its length only."""
+"""No recursion on the input, and time linear in its length."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_time_is_linear(make: Callable[[int], str]) -> None:
 
 
 def least_time(text: str) -> float:
-    """Return the least process time that parsing, with recovery, and printing took in three rounds."""
+    """Return the minimum process time of three rounds of parsing with recovery and printing."""
     times: list[float] = []
     for _ in range(3):
         start = time.process_time()

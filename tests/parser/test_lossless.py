@@ -38,7 +38,7 @@ def test_the_fast_path_says_what_the_grammar_says(path: Path) -> None:
 
 
 def list_layouts(module: Module) -> list[object]:
-    """Return what equality leaves out: layouts and places."""
+    """Return the fields that equality ignores: layouts and places."""
     return [(getattr(s, "layout", None), getattr(s, "closing", None), s.origin) for s in visit(module)]
 
 

@@ -1,4 +1,4 @@
-"""ptxas takes every sample, and what is printed without layout assembles to the same code."""
+"""ptxas accepts every sample, and text printed without layout assembles to the same code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SAMPLES = sorted((Path(__file__).parent / "samples").glob("*.ptx"))
 
 
 def verdict(path: Path) -> str:
-    """Return what ptxas says of a file: nothing if it takes it."""
+    """Return the messages of ptxas for a file, or nothing if it accepts it."""
     process = run([find_tool("ptxas").path, "-arch", "compute_90a", str(path), "-o", "/dev/null"])
     return process.output + process.messages if process.status else ""
 

@@ -33,7 +33,7 @@ from pyptx.types import (
 
 
 class Operands:
-    """What calls name: registers of each kind, an allocation, a barrier; made when first asked for."""
+    """Operands that calls name: registers of each kind, an allocation, a barrier; created on first use."""
 
     def __getattr__(self, name: str) -> Any:
         kind, _, count = name.partition("_")
@@ -134,7 +134,7 @@ SCOPES = any_of("cta", "cluster", "gpu", "sys")
 
 
 def barriers() -> Iterator[Call]:
-    """Memory barriers."""
+    """Yield calls of memory barriers."""
     yield from calls("mbarrier.init", BARRIER, NUMBER, pred=GUARD)
     yield from calls("mbarrier.inval", BARRIER, pred=GUARD)
     for name in ("arrive", "arrive_drop"):
@@ -157,7 +157,7 @@ def barriers() -> Iterator[Call]:
 
 
 def fences() -> Iterator[Call]:
-    """Fences, barriers of the CTA, of the cluster, and dependent launch."""
+    """Yield calls of fences, barriers of the CTA and of the cluster, and dependent launch."""
     names = (
         "proxy_async", "proxy_async_global", "proxy_async_shared_cta", "proxy_async_shared_cluster", "proxy_alias",
         "proxy_async_generic_acquire_shared_cluster", "proxy_async_generic_release_shared_cta", "mbarrier_init",
@@ -180,7 +180,7 @@ def fences() -> Iterator[Call]:
 
 
 def clusters() -> Iterator[Call]:
-    """Clusters, address conversion, launch control."""
+    """Yield calls for clusters, address conversion and launch control."""
     flags = any_of(False, True)
     scope = any_of(None, "cluster")
     yield from calls("cluster.arrive", aligned=flags, sem=any_of(None, "release", "relaxed"), scope=scope, pred=GUARD)
@@ -205,7 +205,7 @@ def clusters() -> Iterator[Call]:
 
 
 def copies() -> Iterator[Call]:
-    """Copies that are no tensor copies, and caches."""
+    """Yield calls of non-tensor copies and of cache operations."""
     levels = any_of(None, "L2::64B", "L2::128B", "L2::256B")
     options: dict[str, Any] = {"cache_hint": HINT, "prefetch": levels, "pred": GUARD}
     for name, sizes in (("cg", any_of(16)), ("ca", any_of(4, 8, 16))):
@@ -248,7 +248,7 @@ NEAR_SUMS_AND_BITS = {
 
 
 def tensors() -> Iterator[Call]:
-    """Tensor copies and tensor maps."""
+    """Yield calls of tensor copies and tensor maps."""
     bulk = "cp.async_.bulk"
     groups, masks = any_of(1, 2), any_of(None, 3, "%u16")
     for rank in range(1, 6):
@@ -295,7 +295,7 @@ def tensors() -> Iterator[Call]:
 
 
 def image_calls(rank: int, coord: tuple[Any, ...], load: dict[str, Any]) -> Iterator[Call]:
-    """Tensor copies of one rank in the im2col modes."""
+    """Yield calls of tensor copies of one rank in the im2col modes."""
     tensor, masks = "cp.async_.bulk.tensor", any_of(None, 3)
     offsets = tuple(Of("u16") if index else 1 for index in range(rank - 2))
     yield from calls(f"{tensor}.im2col_{rank}d", "%tile", "%b64", coord, offsets=offsets, mbar="%bar",
@@ -317,7 +317,7 @@ ATOMIC = {
 
 
 def atomics() -> Iterator[Call]:
-    """Atomic operations, asynchronous ones, and those of several devices."""
+    """Yield calls of atomic operations: synchronous, asynchronous, and multi-device."""
     orders: dict[str, Any] = {"scope": any_of(None, "cta", "cluster", "gpu", "sys")}
     for op, names in ATOMIC.items():
         for name in names.split():
@@ -348,7 +348,7 @@ def atomics() -> Iterator[Call]:
 
 
 def far_stores() -> Iterator[Call]:
-    """Stores and reductions that do not wait."""
+    """Yield calls of asynchronous stores and reductions."""
     for name in ("b32", "b64", "u32", "u64", "s32", "s64", "f32", "f64", "b32_2", "f64_2", "f32_4", "b128"):
         kind = TYPES[name.split("_")[0]]
         yield from calls("st_async", kind, "%u32", f"%{name}", "%u32", pred=GUARD)
@@ -375,7 +375,7 @@ def far_stores() -> Iterator[Call]:
 
 
 def devices() -> Iterator[Call]:
-    """Operations on the memory of several devices."""
+    """Yield calls of multi-device memory operations."""
     loads: dict[str, Any] = {"sem": any_of(None, "weak"), "scope": None}
     strong: dict[str, Any] = {"sem": any_of("relaxed", "acquire"), "scope": SCOPES}
     stores: dict[str, Any] = {"sem": any_of("relaxed", "release"), "scope": SCOPES}
@@ -406,7 +406,7 @@ def devices() -> Iterator[Call]:
 
 
 def warps() -> Iterator[Call]:
-    """The threads of a warp."""
+    """Yield calls of warp-wide operations."""
     masks, widths = any_of(0xFFFFFFFF, "%b32"), any_of(2, 4, 8, 16, 32)
     for name in ("bfly", "up", "down", "idx"):
         for kind in ("b32", "u32", "s32", "f32", "f16x2", "u16", "f16", "bf16", "b64", "f64", "s64"):
@@ -443,4 +443,4 @@ GROUPS: dict[str, Callable[[], Iterator[Call]]] = {
 SEVERAL = frozenset(
     ("mbarrier.wait", "cluster.sync", "cluster.rank", "cluster.arrive_remote", "cluster.arrive_multicast")
 )
-"""Wrappers that emit more than one instruction, in a named scope."""
+"""Wrappers that emit several instructions, in a named scope."""

@@ -1,4 +1,4 @@
-"""A mistake in calling a wrapper: traced, refused at the line of the call, with a remedy."""
+"""A helper for mistakes in wrapper calls: the error is at the line of the call, with a remedy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from tests.dsl.tracing import make_kernel, text_of
 
 
 def assert_mistake(body: Callable[[], Any], rule: str, words: str, **options: Any) -> None:
-    """Fail unless tracing the body raises this code with these words, a help, and the line that called the wrapper."""
+    """Fail unless tracing the body raises this code with these words and a help, at the line that called the
+    wrapper."""
 
     def wrong() -> None:
         body()
@@ -24,7 +25,7 @@ def assert_mistake(body: Callable[[], Any], rule: str, words: str, **options: An
     finding = excinfo.value.diagnostics[0]
     assert finding.code == rule, excinfo.value
     assert words in text_of(excinfo.value), excinfo.value
-    # The checks of the table say what fits in the message itself.
+    # The checks of the table state the remedy in the message itself.
     assert finding.help or not finding.code.startswith("PTX08"), f"no remedy: {excinfo.value}"
     assert finding.origin is not None, excinfo.value
     assert "tests/ptx" in str(finding.origin.file), excinfo.value

@@ -1,5 +1,5 @@
-"""Calls of what is neither a table-driven wrapper nor in `async_calls`: registers, shared memory, control flow,
-descriptors, variables, special registers. Each is a body of a kernel of its own."""
+"""Calls that are neither in `async_calls` nor table-driven: registers, shared memory, control flow, descriptors,
+variables, special registers. Each is the body of a separate kernel."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyptx.types import ALL, bf16, e4m3, f16, f32, pred, s8, s32, s64, tf32, u8,
 
 
 class Body(NamedTuple):
-    """A kernel's body, by what it tries, with the targets and options that it needs."""
+    """A kernel's body with its name, and with the targets and options that it needs."""
 
     name: str
     make: Callable[..., Any]
@@ -24,7 +24,7 @@ class Body(NamedTuple):
 
 HOPPER, BLACKWELL = ("sm_90a",), ("sm_100a", "sm_103a")
 STORED = [t for t in ALL if t.kind != "opaque" and 8 <= t.bits <= 64 and t.name != "e2m1x2"]
-"""Types that a register holds and a load reads."""
+"""Types that a register can hold and a load can read."""
 
 
 def bodies() -> Iterator[Body]:

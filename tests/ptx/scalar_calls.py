@@ -1,5 +1,5 @@
 """A wrapper call for every spelling of arithmetic, logic, comparison, conversion, loads and stores that a wrapper can
-write, made from the spelling alone."""
+emit, derived from the spelling alone."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _MODES = ("lo", "hi", "wide")
 
 
 class ScalarRegisters(Registers):
-    """Registers by type, guards in turn."""
+    """Registers by type, and guards in turn."""
 
     def guard(self) -> Any:
-        """Return a guard: none, a predicate, its opposite."""
+        """Return the next guard: none, a predicate, or its negation."""
         return self.next(None, self.of("pred"), ~self.of("pred"))
 
     def place(self, operand: Operand, words: list[str]) -> Any:
-        """Return something for a place of an instruction with these modifiers."""
+        """Return an operand for a position of an instruction with these modifiers."""
         if operand.kind is Kind.PIPE:
             return reg.PipeRef(*(self.place(part, words) for part in operand.parts))
         if operand.kind is Kind.ADDRESS:
@@ -51,7 +51,7 @@ class ScalarRegisters(Registers):
 
 
 def scalar_call(match: Match, signature: tuple[Operand, ...]) -> Callable[[Registers], None] | None:
-    """Return the call that should emit a spelling with one of its operand lists; None where no wrapper has it."""
+    """Return the call that should emit a spelling with one of its operand lists, or None if no wrapper has it."""
     opcode, words = match.form.opcode, list(match.modifiers)
     maker = _CALLS.get(opcode, _plain)(opcode, words, len(signature))
     if maker is None or _of_bytes(signature, words):
@@ -66,7 +66,7 @@ def scalar_call(match: Match, signature: tuple[Operand, ...]) -> Callable[[Regis
 
 
 def _of_bytes(signature: tuple[Operand, ...], words: list[str]) -> bool:
-    """Tell whether ptxas wants real 8-bit registers, which it moves nowhere: types of 8 bits live in 16-bit ones."""
+    """Return whether ptxas requires 8-bit registers, which it cannot move: 8-bit types are held in 16-bit ones."""
     small = ("b8", "u8", "s8")
     if words[-1] in small or "bf16" in words:
         return "bf16" in words and any(operand.type in small for operand in signature)
@@ -112,7 +112,7 @@ def _make_conversion(opcode: str, words: list[str], count: int) -> Maker | None:
         return None
     flags = {flag: flag in words[:-2] for flag in ("ftz", "sat")}
     rounding = ".".join(word for word in words[:-2] if not flags.get(word)) or None
-    # `ftz` and `sat` follow the rounding; a spelling that has more behind them is written by `rounding=` alone.
+    # `ftz` and `sat` follow the rounding; a spelling with other modifiers behind them needs `rounding=` alone.
     if (
         words[:-2]
         != [*(rounding or "").split("."), *(flag for flag, is_present in flags.items() if is_present)][
@@ -165,7 +165,7 @@ _CALLS: dict[str, Callable[[str, list[str], int], Maker | None]] = {
 
 
 def calls(rows: tuple[Form, ...] = ROWS) -> Iterator[tuple[Call | None, str]]:
-    """Yield every call with its spelling; None where no wrapper writes it."""
+    """Yield every call with its spelling, or None if no wrapper emits it."""
     for row in rows:
         for binding in lookup.spellings(row):
             match = lookup.match_of(row, binding)

@@ -1,4 +1,4 @@
-"""A wrapper call for every spelling of the tensor-core instructions in the table, made from the spelling alone."""
+"""A wrapper call for every spelling of the tensor-core instructions in the table, derived from the spelling alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROWS = (*wgmma.FORMS, *mma.FORMS, *tcgen05.FORMS, *tcgen05_mma.FORMS, *matrix_mo
 
 
 class Registers:
-    """Registers of a kernel by type, made when they are first wanted."""
+    """Registers of a kernel by type, created on first use."""
 
     def __init__(self) -> None:
         self.by_type: dict[str, Any] = {}
@@ -33,12 +33,12 @@ class Registers:
         return self.by_type[key][:count] if count else self.by_type[key]
 
     def next(self, *values: Any) -> Any:
-        """Return the values in turn, from call to call."""
+        """Return the values in turn, one per call."""
         self.turn += 1
         return values[self.turn % len(values)]
 
     def value(self, operand: Operand) -> Any:
-        """Return something for a place: registers, or a number in its bounds."""
+        """Return an operand for a position: registers, or a number within its bounds."""
         if operand.kind is Kind.ADDRESS:
             return self.of("u32")
         if operand.kind is Kind.IMMEDIATE:
@@ -52,7 +52,7 @@ class Registers:
 
 @dataclass(frozen=True)
 class Call:
-    """A spelling, where it exists, what it cannot share a kernel with, and the call that should emit it."""
+    """A spelling, its targets, the group of calls that can share a kernel, and the call that should emit it."""
 
     spelling: str
     targets: tuple[str, ...]
@@ -85,7 +85,7 @@ def wgmma_call(words: list[str], form: Signature) -> Callable[[Registers], None]
 
 
 def _word(words: list[str], name: str, pattern: str, read: Callable[[str], Any] = str) -> dict[str, Any]:
-    """Return an option with what the pattern's group has in the one modifier that it fits, nothing if it fits none."""
+    """Return an option with the pattern's group in the one modifier that it matches, or nothing if it matches none."""
     matches = [match[1] for word in words if (match := re.fullmatch(pattern, word))]
     return {name: read(matches[0])} if matches else {}
 
@@ -143,7 +143,7 @@ def matrix_call(opcode: str, words: list[str], form: Signature) -> Callable[[Reg
 
 
 def tcgen05_call(words: list[str], form: Signature, *, a_is_tmem: bool) -> Callable[[Registers], None] | None:
-    """Return the call of `tcgen05.…`; None where the form's spelling is another's."""
+    """Return the call of `tcgen05.…`, or None if another form has the same spelling."""
     name, modifiers = words[0], words[1:]
     options = _word(modifiers, "cta_group", r"cta_group::(.)", int)
     options |= {"exclusive": True} if "exclusive" in modifiers else {}

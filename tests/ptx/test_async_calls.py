@@ -19,17 +19,17 @@ from tests.ptx.async_calls import GROUPS, SEVERAL, Call, Operands
 
 TARGETS = ("sm_80", "sm_90a", "sm_100a", "sm_120a")
 ELSEWHERE = "PTX03"
-"""How codes begin that say: another target or a newer PTX."""
+"""Codes that name another target or a newer PTX version start with these digits."""
 COUNTED = {
     ("mbarrier.arrive", "sm_80"): "a count came with sm_90",
     ("mbarrier.arrive_drop", "sm_80"): "a count came with sm_90",
     ("tensormap.replace", "sm_90a"): "element types 13 to 15 came with sm_100",
 }
-"""Where a target lacks not the spelling but an operand or a value."""
+"""Targets that have the spelling but lack an operand or a value."""
 
 
 def trace_call(call: Call, arch: str) -> tuple[str, tuple[Any, ...]] | None:
-    """Return the text and statements of a kernel that makes a call; None where the target has no such instruction."""
+    """Return the text and statements of a kernel that makes a call, or None if the target lacks the instruction."""
 
     def body() -> None:
         call.make(Operands())
@@ -58,7 +58,7 @@ def parts(text: str) -> tuple[tuple[int, int], str]:
 
 
 def emits_as_documented(call: Call, body: tuple[Any, ...]) -> bool:
-    """Tell whether a call emitted one instruction, or a scope of several."""
+    """Return whether a call emitted one instruction, or a scope of several."""
     statements = [node for node in body if not type(node).__name__.endswith("Decl")][:-1]
     is_single = len(statements) == 1 and sum(1 for _ in iterate_instructions(statements)) == 1
     has_scope = len(statements) == 1 and isinstance(statements[0], IntrinsicScope)

@@ -1,4 +1,4 @@
-"""A ring of tensor copies in a cluster: one warp loads, four consume, the last slot goes back to global memory."""
+"""A ring of tensor copies in a cluster: one warp loads, four consume, and the last slot is stored to global memory."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_many_waits_and_remote_arrivals_take_time_in_proportion() -> None:
         return wait_often
 
     def lines(count: int) -> int:
-        """Return how many lines ran in the functions that find a free name."""
+        """Return how many lines ran in the functions that choose unused names."""
         ran: list[str] = []
 
         def inside(frame: FrameType, event: str, _: object) -> object:

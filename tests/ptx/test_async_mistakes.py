@@ -1,4 +1,4 @@
-"""Mistakes in synchronizing and copying: each is refused at the line of the call, with a remedy where there is one."""
+"""Mistakes in synchronizing and copying: each is an error at the line of the call, with a remedy where one exists."""
 
 from __future__ import annotations
 

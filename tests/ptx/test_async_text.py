@@ -1,4 +1,4 @@
-"""The exact text of what synchronizes, copies and exchanges."""
+"""The exact text of wrappers that synchronize, copy and exchange."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.dsl.tracing import assert_accepted, code, make_kernel
 
 
 class Operands:
-    """Registers of each kind, made in the order that gives them the names in the tests."""
+    """Registers of each kind, created in the order that yields the names in the tests."""
 
     def __init__(self) -> None:
         self.r, self.i, self.rd, self.p, self.f, self.mask = (reg.alloc(t) for t in (u32, s32, b64, pred, f32, u16))

@@ -1,4 +1,4 @@
-"""What `dir()` offers, in notebooks and consoles: the interface and nothing else."""
+"""Completion by `dir()` in notebooks and consoles offers the public interface and nothing else."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_module_offers_what_it_exports(module: ModuleType) -> None:
 
 
 def _list_public_names(module: ModuleType) -> set[str]:
-    """Return the public names that an editor reads in a module: those it assigns, defines or imports as themselves."""
+    """Return the public names of a module for an editor: those it assigns, defines or reexports."""
     path = Path(module.__file__ or "")
     stub = path.with_suffix(".pyi")
     names = set[str]()

@@ -1,4 +1,4 @@
-"""Everything of the public interface is there, with its argument names, their order, kinds and defaults."""
+"""The public interface exists in full, with its argument names, their order, kinds and defaults."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from pyptx.specs import Layout
 from tests.ptx.interface import INTERFACE
 
 MISSING: frozenset[str] = frozenset()
-"""What is not written yet. Whoever writes one takes it out here: the test fails for a name that is there."""
+"""Entries that are not implemented yet. Remove an entry when it is implemented: the test fails for names that exist."""
 
 ELSEWHERE = {"pyptx.TmaDescriptorHandle": "pyptx.dsl.tensors"}
-"""Classes that users meet and do not import."""
+"""Classes that users receive but do not import."""
 _ABSENT: Any = object()
 
 
@@ -37,7 +37,7 @@ def path_of(entry: str) -> str:
 
 
 def find_object(module: str, entry: str) -> Any:
-    """Return what is there under the name; an attribute that instances get counts as there."""
+    """Return the object with this name; an attribute that only instances have counts as well."""
     path = path_of(entry)
     try:
         value: Any = import_module(ELSEWHERE.get(f"{module}.{path.split('.')[0]}", module))
@@ -53,21 +53,22 @@ def find_object(module: str, entry: str) -> Any:
 
 
 def _is_set(owner: type, name: str) -> bool:
-    """Tell whether a class declares an attribute, or its constructor sets one."""
+    """Return whether a class declares an attribute, or its constructor sets one."""
     makers: list[Any] = [base.__dict__.get("__init__") for base in owner.__mro__]
     codes = [maker.__code__ for maker in makers if hasattr(maker, "__code__")]
     return name in getattr(owner, "__annotations__", {}) or any(name in code.co_names for code in codes)
 
 
 def parse_parameters(entry: str) -> dict[str, Parameter]:
-    """Return the parameters that an entry states."""
+    """Return the parameters that an entry declares."""
     function = ast.parse(f"lambda {entry.partition('(')[2][:-1]}: 0", mode="eval")
     stub: Callable[..., Any] = eval(compile(function, "interface", "eval"), {"Layout": Layout})
     return dict(inspect.signature(stub).parameters)
 
 
 def parameters(value: Any) -> dict[str, Parameter]:
-    """Return the parameters of a function, method or class. Nodes of the IR write their constructors on first use."""
+    """Return the parameters of a function, method or class. Nodes of the IR generate their constructors on first
+    use."""
     if _is_node(value):
         kind, unset = Parameter.POSITIONAL_OR_KEYWORD, dataclasses.MISSING
         defaults = [(f.name, Parameter.empty if f.default is unset else f.default) for f in dataclasses.fields(value)]
@@ -83,7 +84,7 @@ def _is_node(value: object) -> bool:
 
 
 def differences(entry: str, value: Any) -> Iterator[str]:
-    """Return what differs between an entry and what is there. More may be there, if programs need not know it."""
+    """Return the differences between an entry and the object. Extra optional parameters are allowed."""
     if " = " in entry and "(" not in entry:
         if value != ast.literal_eval(entry.partition(" = ")[2]):
             yield f"is {value!r}"

@@ -56,7 +56,7 @@ def test_a_wrapper_emits_exactly_its_instruction(call: Callable[[], None], expec
 
 
 class Warp:
-    """Executes the epilogue's instructions for one lane: just those that it is made of."""
+    """Executes the epilogue for one lane; knows only the instructions that the epilogue uses."""
 
     def __init__(self, lane: int, lane_register: str) -> None:
         self.values: dict[str, Any] = {lane_register: lane, "tile": 0}
@@ -89,7 +89,7 @@ class Warp:
 
 @pytest.mark.parametrize("temporaries", [False, True])
 def test_the_epilogue_puts_every_value_at_its_place_of_the_transposed_tile(temporaries: bool) -> None:
-    """Of a warpgroup's 64 x 32 accumulator, element (row, column) goes to element `column * row_stride + row`."""
+    """Element (row, column) of a warpgroup's 64 x 32 accumulator goes to element `column * row_stride + row`."""
     stride = 72
 
     def body() -> None:
@@ -113,7 +113,7 @@ def test_the_epilogue_puts_every_value_at_its_place_of_the_transposed_tile(tempo
         for number in range(4):
             for lane, warp in enumerate(lanes[first : first + 32]):
                 for half, value in enumerate(warp.stores[store][1][number]):
-                    # Transposed: the stored row is the column of the value, of which lane l has 2 * (l % 4) + half.
+                    # Transposed: the stored row is the column of the value; lane l holds columns from 2 * (l % 4) on.
                     position = rows[8 * number + 2 * (lane % 4) + half] + 2 * (lane // 4)
                     assert position not in memory
                     memory[position] = first + lane, value

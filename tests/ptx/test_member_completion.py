@@ -1,4 +1,4 @@
-"""What editors offer behind the dot of a register, an allocation, a barrier: the interface and nothing else."""
+"""Completion in editors on a register, an allocation, a barrier offers the public interface and nothing else."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ OFFERED: list[tuple[type[object], str]] = [
 
 
 def _members(owner: type[object]) -> Iterator[str]:
-    """Return the names that the text of a class declares: in its body, and in its methods by `self.x = …`."""
+    """Return the names that a class declares: in its body, and in its methods by `self.x = …`."""
     (body,) = ast.parse(inspect.getsource(owner)).body
     for node in ast.walk(body):
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == "self":

@@ -1,4 +1,4 @@
-"""Arithmetic, logic, comparisons, conversions, loads and stores of the table come out of their wrappers as spelled."""
+"""Wrappers emit the spellings of arithmetic, logic, comparisons, conversions, loads and stores in the table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.ptx.tensor_calls import Call
 
 
 def list_emitted(call: Call) -> list[str]:
-    """Return what a call emitted, spelled."""
+    """Return the spellings that a call emitted."""
 
     def body() -> None:
         call.make(ScalarRegisters())
@@ -36,8 +36,9 @@ def test_a_call_emits_its_spelling(seed: int) -> None:
 
 
 def test_how_many_spellings_wrappers_lack_is_known() -> None:
-    """Two types or a carry in arithmetic, saturation of `mad`, two results of `lop3`, combined comparisons, 8-bit
-    registers, and what only old targets have without a rounding: `ptx.inst` writes these."""
+    """Spellings without a wrapper, for `ptx.inst`: arithmetic on two types or with carry, saturation of `mad`, two
+    results of `lop3`, combined comparisons, 8-bit registers, and forms that only old targets have without a
+    rounding."""
     rows = tuple(row for row in ROWS if row.opcode not in ("ld", "st"))
     lacking = Counter(spelling.partition(".")[0] for call, spelling in calls(rows) if call is None)
     assert set(lacking) == {*"add sub mul fma mad lop3 setp mov cvt div rcp sqrt rsqrt ex2 lg2 sin cos".split()}

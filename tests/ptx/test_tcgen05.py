@@ -36,7 +36,7 @@ T = ptx.tcgen05
 
 
 class Operands:
-    """Registers with the names that the expected texts have."""
+    """Registers with the names in the expected texts."""
 
     def __init__(self) -> None:
         self.t, self.s, self.d, self.p = reg.alloc(u32), reg.alloc(s32), reg.alloc(u64), reg.alloc(pred)
@@ -44,7 +44,7 @@ class Operands:
 
 
 def mma(**options: Any) -> Callable[[Operands], None]:
-    """Return a product; "t", "s", "p", "~p" and "tsts" stand for registers of `Some`."""
+    """Return a product; "t", "s", "p", "~p" and "tsts" stand for registers of `Operands`."""
 
     def call(x: Operands) -> None:
         register_of = {"t": x.t, "s": x.s, "p": x.p, "~p": ~x.p, "tsts": [x.t, x.s, x.t, x.s], "ttt": [x.t] * 3}
@@ -341,7 +341,7 @@ def test_a_step_along_k_that_no_descriptor_takes_is_refused(wrong: Callable[[Ope
 
 
 def wrong_type(value: Any) -> Any:
-    """Return an argument that pyright would refuse."""
+    """Return an argument whose type pyright would reject."""
     return value
 
 

@@ -1,4 +1,4 @@
-"""Names, argument names, order, kinds and defaults of the tensor-core wrappers are those of the public interface."""
+"""The tensor-core wrappers have the argument names, order, kinds and defaults of the public interface."""
 
 from __future__ import annotations
 

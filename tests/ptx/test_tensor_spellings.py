@@ -1,4 +1,4 @@
-"""Every spelling of the tensor-core instructions comes out of a wrapper, and ptxas accepts it on its targets."""
+"""A wrapper emits every spelling of the tensor-core instructions, and ptxas accepts it on its targets."""
 
 from __future__ import annotations
 

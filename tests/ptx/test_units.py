@@ -1,4 +1,4 @@
-"""Docstrings say in which units offsets, sizes, strides and counts are."""
+"""Docstrings state the units of offsets, sizes, strides and counts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ FUNCTIONS = [
 @pytest.mark.parametrize(("function", "names"), [case[1:] for case in FUNCTIONS], ids=[case[0] for case in FUNCTIONS])
 def test_a_docstring_names_the_unit_of_its_arguments(function: Callable[..., Any], names: list[str]) -> None:
     text = inspect.getdoc(function) or ""
-    # A spelling of an instruction is no explanation: `[m], bytes` does not say it of an argument.
+    # The spelling of an instruction does not explain an argument: `[m], bytes` is not enough.
     words = re.sub(r"`[^`]*`", "", text)
     elsewhere = re.match(r"Emit what [`c]", text) or "as of `" in text
     assert _UNITS.search(words) or elsewhere, f"{names} are in which units? {text}"

@@ -25,7 +25,7 @@ def line(*, d: str = "{%d0, %d1, %d2, %d3}", words: str = "m64n8k16.f32.bf16.bf1
 
 
 def product(**options: Any) -> list[str]:
-    """Return the statements of a kernel that multiplies once: descriptors %rd0 and %rd1, predicate %p0, A in %a."""
+    """Return the statements of a kernel with one product: descriptors %rd0 and %rd1, predicate %p0, A in %a."""
 
     def body() -> None:
         x, y, p = reg.alloc(b64), reg.alloc(b64), reg.alloc(pred)
@@ -86,7 +86,7 @@ def test_fences_and_groups() -> None:
 
 
 def spell_descriptor(symbol: str, bits: str, first: int = 0, rd: int = 0) -> list[str]:
-    """Return the statements of a descriptor whose registers begin at these numbers."""
+    """Return the statements of a descriptor whose registers start at these numbers."""
     return [
         f"mov.u32 %r{first}, {symbol};", f"and.b32 %r{first + 1}, %r{first}, 0x3fff0;",
         f"shr.u32 %r{first + 2}, %r{first + 1}, 4;", f"cvt.u64.u32 %rd{rd}, %r{first + 2};",
@@ -176,7 +176,7 @@ def test_a_descriptor_in_a_register_is_moved_along_k_by_one_addition() -> None:
 def _tile(
     dtype: PtxType, shape: tuple[int, int], major: str, k: int, offset: int
 ) -> tuple[GmmaLayout, WgmmaDescriptor, int]:
-    """Return a tile's layout, the descriptor that a product starting at this K uses, and the start of the tile."""
+    """Return a tile's layout, the descriptor of a product that starts at this K, and the start of the tile."""
     tiles: list[Any] = []
 
     def body() -> None:
@@ -212,7 +212,7 @@ TILES = [
 def test_the_descriptor_reads_the_tile_where_its_layout_says(
     dtype: PtxType, shape: tuple[int, int], major: str, k: int
 ) -> None:
-    """The manual's canonical layouts, written out here, against `GmmaLayout.offset`, for each step along K."""
+    """Compare `GmmaLayout.offset` with the manual's canonical layouts, written out here, for each step along K."""
     size = dtype.bits // 8
     rows, depth = shape if major == "K" else shape[::-1]
     for offset in range(0, depth - k + 1, k):

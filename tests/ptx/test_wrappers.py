@@ -17,7 +17,7 @@ from tests.dsl.tracing import assert_rejected, code, make_kernel, text_of
 
 
 class Operands:
-    """Registers of each kind, made in the order that gives them the names in the tests."""
+    """Registers of each kind, created in the order that yields the names in the tests."""
 
     def __init__(self) -> None:
         self.r, self.f, self.rd, self.p, self.rs = (reg.alloc(t) for t in (b32, f32, b64, pred, b16))

@@ -1,4 +1,5 @@
-"""Calling a kernel with NumPy arrays runs it on the simulator; what does not fit is said before anything runs."""
+"""Calling a kernel with NumPy arrays runs it on the simulator; arguments that do not fit are reported before the
+run."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ B = np.linspace(-4, 4, 1000, dtype=np.float32)
 
 
 def blocks(n: int) -> tuple[int]:
-    """Return the grid: 128 elements to a block."""
+    """Return the grid: 128 elements per block."""
     return (-(-n // 128),)
 
 
@@ -61,7 +62,7 @@ def reverse_and_count(a: Any, b: Any, count: Any, *, step: int = 1) -> None:
 
 @kernel(in_specs=[Tile(16, 32, f32, tma_box=(16, 32))], out_specs=[Tile(16, 32, f32)], grid=(1,), block=(32, 1, 1))
 def tensor_copy(a: Any, b: Any) -> None:
-    """b = a, by way of a tensor map and shared memory"""
+    """b = a, through a tensor map and shared memory"""
     (out,) = ptx.global_ptrs(b)
     tile = smem.alloc(f32, (16, 32))
     full = smem.mbarrier(1)
@@ -143,14 +144,14 @@ def test_elements_that_are_not_aligned_are_refused() -> None:
 
 
 class CudaArray:
-    """What CuPy and Numba give: memory of a GPU."""
+    """An object with a CUDA array interface, as from CuPy and Numba: memory of a GPU."""
 
     shape, dtype = (1000,), np.dtype(np.float32)
     __cuda_array_interface__ = {"shape": (1000,), "typestr": "<f4", "data": (0x7F0000000000, False), "version": 3}  # noqa: RUF012
 
 
 class DlpackArray:
-    """The same by DLPack alone."""
+    """An object with only DLPack: memory of a GPU."""
 
     shape, dtype = (1000,), np.dtype(np.float32)
 
@@ -314,7 +315,7 @@ def test_a_read_only_output_is_refused() -> None:
 
 @kernel(arch="sm_90", in_specs=[Tile("n", f32)], out_specs=[Tile("n", f32)], grid=blocks, block=(128, 1, 1))
 def plus_one(x: Any, y: Any, *, waits: bool = True) -> None:
-    """y = x + 1, which may start before the grid before it has ended"""
+    """y = x + 1; may start before the previous grid has ended"""
     px, py = ptx.global_ptrs(x, y)
     ptx.griddepcontrol.launch_dependents()
     i = ptx.special.tid.x() + ptx.special.ctaid.x() * 128

@@ -1,4 +1,5 @@
-"""Kernels on PyTorch's CPU tensors: the same memory, results as tensors, gradients; what has no memory is refused."""
+"""Kernels on PyTorch's CPU tensors: shared memory, results as tensors, gradients; tensors without memory are
+refused."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ import pytest
 from pyptx import PtxError, Tile, differentiable_kernel, kernel, ptx, reg
 from pyptx.types import bf16, e4m3, f32, u64
 
-# Typed as anything: the stubs of PyTorch leave most of this unknown.
+# Annotated as Any: PyTorch's stubs leave most types unknown.
 torch: Any = import_module("torch")
 
 

@@ -1,4 +1,4 @@
-"""What Python and pytest print of an error: the user's frames, none of the package's, and the findings."""
+"""Tracebacks of Python and pytest show the user's frames, none of the package's, and the findings."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 
 def round_to_precision(x: Fraction, precision: int, least: int, mode: str) -> Fraction:
-    """Round a fraction to `precision` bits with exponents from `least` on, range above unlimited."""
+    """Round a fraction to `precision` bits, with a minimum exponent of `least` and no maximum."""
     if x == 0:
         return x
     size = abs(x)
@@ -37,7 +37,7 @@ def round_to_precision(x: Fraction, precision: int, least: int, mode: str) -> Fr
 
 
 def as_float(x: Fraction, precision: int, least: int, greatest: float, mode: str) -> float:
-    """Round to a format with infinities: what does not fit becomes infinite or the greatest value, by the mode."""
+    """Round to a format with infinities: values out of range become infinite or the largest value, by the mode."""
     rounded_value = round_to_precision(x, precision, least, mode)
     if abs(rounded_value) <= Fraction(greatest):
         return float(rounded_value)

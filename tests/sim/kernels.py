@@ -1,4 +1,4 @@
-"""Short kernels around a body: what the tests of control flow, memory and launches share."""
+"""Helpers that wrap a body in a short kernel, for the tests of control flow, memory and launches."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def results(body: str, threads: int = 64, *, module: str = "", **options: Value)
 
 
 def assert_reported(text: str, code: str, *words: str, **options: Value) -> PtxError:
-    """Run a module that must be reported with a code, in words that must be there."""
+    """Run a module that must raise an error with this code and these words."""
     with pytest.raises(PtxError) as excinfo:
         sim.run(parse(text), **options)
     assert [d.code for d in excinfo.value.diagnostics] == [code], str(excinfo.value)
@@ -55,7 +55,7 @@ SCHEDULES = (("eager", 0), ("lazy", 0), *(("adversarial", n) for n in range(6)),
 
 
 def by_schedule(text: str, *, words: int = 64, **options: Value) -> dict[tuple[str, int], list[Finding]]:
-    """Run a module of one argument, zeros, under every schedule; return what checks found under each."""
+    """Run a module with one argument, an array of zeros, under every schedule; return the findings of each."""
     module = parse(text)
     by_order: dict[tuple[str, int], list[Finding]] = {}
     for schedule, seed in SCHEDULES:
@@ -71,5 +71,5 @@ def by_schedule(text: str, *, words: int = 64, **options: Value) -> dict[tuple[s
 
 
 def codes(by_order: dict[tuple[str, int], list[Finding]]) -> set[tuple[str, ...]]:
-    """Return the codes of the findings of each schedule, without repetition."""
+    """Return the codes of the findings of each schedule, without duplicates."""
     return {tuple(sorted({finding.rule.code for finding in findings})) for findings in by_order.values()}

@@ -1,4 +1,4 @@
-"""Runs a few instructions on arrays, one element per thread: what the tests of semantics share."""
+"""Runs a few instructions on arrays, one element per thread; a helper for the tests of semantics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small modules that link or do not, and the verdict of nvJitLink on them."""
+"""Small modules that link or fail to link, and the verdict of nvJitLink on them."""
 
 from __future__ import annotations
 
@@ -138,12 +138,12 @@ def add_header(text: str, version: str = "8.0", target: str = "sm_90", size: int
 
 
 def module(text: str) -> Module:
-    """Return a module of this text behind a header."""
+    """Return a module with this text after a header."""
     return parse(add_header(text))
 
 
 def pair(name: str) -> list[str]:
-    """Return the texts of a pair, or of more."""
+    """Return the texts of a group of modules."""
     if name in _TEXTS:
         return [add_header(text) for text in _TEXTS[name]]
     first, second, _ = _HEADERS[name]
@@ -151,12 +151,12 @@ def pair(name: str) -> list[str]:
 
 
 def arch_of(name: str) -> str:
-    """Return what to link for."""
+    """Return the target to link for."""
     return _HEADERS[name][2] if name in _HEADERS else "sm_90"
 
 
 def links_with_nvjitlink(texts: list[str], arch: str, capture: pytest.CaptureFixture[str]) -> bool:
-    """Say whether nvJitLink links these texts; some of its errors it only prints."""
+    """Return whether nvJitLink links these texts; it only prints some of its errors."""
     library: Any = import_module("cuda.bindings.nvjitlink")
     handle = library.create(1, [f"-arch={arch}"])
     capture.readouterr()

@@ -1,5 +1,5 @@
-"""A kernel that fills shared and tensor memory from arrays, runs instructions of one thread, and hands tensor memory
-back; and where the manual's layouts put matrices, scale factors and metadata."""
+"""A kernel that fills shared and tensor memory from arrays, runs instructions in one thread, and returns tensor memory;
+and the manual's layouts of matrices, scale factors and metadata."""
 
 from __future__ import annotations
 
@@ -89,11 +89,8 @@ def run(
     instructions: str, shared: Array, tensor: Array, *, target: str = "sm_100a", warps: str = "", clusters: int = 1,
     **options: Any,
 ) -> Array:  # fmt: skip
-    """Return what tensor memory holds after thread 0 of each cluster's first CTA ran instructions.
-
-    `shared`, `[cta, byte]`, and `tensor`, `[cta, 128, 512]`, are what it starts from; `warps` is run by all threads
-    afterwards.
-    """
+    """Return tensor memory after thread 0 of each cluster's first CTA has run instructions. `shared`, `[cta, byte]`,
+    and `tensor`, `[cta, 128, 512]`, are the initial contents; all threads run `warps` afterwards."""
     ctas, size = shared.shape[0] // clusters, shared.shape[1]
     names = [f"%v{n}" for n in range(32)]
     quads = [(16 * q, "{" + ", ".join(names[4 * q : 4 * q + 4]) + "}") for q in range(8)]
@@ -112,13 +109,13 @@ def run(
 
 
 def place(image: Array, start: int, matrix: Array, mode: Swizzle, *, across: bool = False) -> int:
-    """Write a matrix of rows of M or N and columns of K into shared memory by the manual's canonical layouts, and
-    return its descriptor. `at` is an offset from the kernel's box."""
+    """Write a matrix with rows of M or N and columns of K into shared memory in the manual's canonical layouts, and
+    return its descriptor. `start` is an offset from the kernel's box."""
     size, span = matrix.dtype.itemsize, mode.span or 16
     atom = 4 if mode is Swizzle.B128_ATOM_32B else 8
     repeats = -(-matrix.shape[0] // 8) if not across else -(-matrix.shape[0] * size // span)
     line = 8 if not across else atom
-    # Twice what is needed, so that a wrong stride shows.
+    # Twice the necessary size, so that a wrong stride is detected.
     stride = 2 * line * span
     far = (repeats if not across else -(-matrix.shape[1] // atom)) * stride
     leading = far
@@ -162,7 +159,7 @@ def gather_result(tensor: Array, placement: Placement, m: int, n: int, column: i
 
 
 def pack_in_chunks(codes: Array, bits: int) -> Array:
-    """Return bytes of codes of 4 or 6 bits, 16 of them in each 16 bytes, the rest padding of ones."""
+    """Return bytes with codes of 4 or 6 bits: 16 codes in each 16 bytes, padded with ones."""
     rows, count = codes.shape
     bits_of_codes = np.unpackbits(codes.astype("u1")[..., None], axis=-1, bitorder="little")[..., :bits]
     bytes_of_codes = np.packbits(bits_of_codes.reshape(rows, count // 16, 16 * bits), axis=-1, bitorder="little")
@@ -172,7 +169,7 @@ def pack_in_chunks(codes: Array, bits: int) -> Array:
 
 
 def pairs(codes: Array) -> Array:
-    """Return bytes that hold two codes of 4 bits each, the first in the lower half."""
+    """Return bytes with two 4-bit codes each, the first in the lower half."""
     return (codes[:, 0::2] | codes[:, 1::2] << 4).astype("u1")
 
 
@@ -182,7 +179,7 @@ def in_words(raw: Array) -> Array:
 
 
 def values(codes: Array, name: str) -> Array:
-    """Return the numbers that codes of a small format stand for."""
+    """Return the values of codes of a small format."""
     if name in ("s8", "u8"):
         return codes.view("i1" if name == "s8" else "u1").astype("f8")
     return {
@@ -192,7 +189,7 @@ def values(codes: Array, name: str) -> Array:
 
 
 def draw_codes(random: np.random.Generator, name: str, shape: tuple[int, ...]) -> Array:
-    """Return codes of numbers whose sums float32 holds."""
+    """Return codes of numbers whose sums are exact in float32."""
     if name in ("s8", "u8"):
         return random.integers(0, 256, shape).astype("u1")
     if name in ("e4m3", "e5m2"):

@@ -10,7 +10,7 @@ from tools.corpus import manifest
 from tools.sim_corpus import outcome
 
 SAMPLE = 9
-"""Every so many-th runnable entry; `python -m tools.sim_corpus` runs all."""
+"""Every n-th runnable entry; `python -m tools.sim_corpus` runs all."""
 
 _CASES = [
     (producer_manifest.producer, directory, item, entry)

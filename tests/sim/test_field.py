@@ -1,4 +1,4 @@
-"""What kernels from the field have shown: idioms that are right, and reports that name the line somebody wrote."""
+"""Cases from real kernels: correct idioms, and reports that name the line in the original source."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ _COUNT = """
 
 
 def make_pair(size: int, body: str, last: str = "") -> str:
-    """Return a kernel of two CTAs whose barriers expect bytes, which the body copies to where %r9 points."""
+    """Return a kernel of two CTAs whose barriers expect bytes, which the body copies to the address in %r9."""
     return _PAIR.replace("BYTES", str(size)).replace("BODY", body).replace("LAST", last)
 
 
@@ -570,7 +570,7 @@ _TOGETHER = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;"
 
 
 def wrong_ctas(body: str, size: int) -> list[str]:
-    """Return what findings of an asynchronous operation that names the wrong CTA say, and their remedies."""
+    """Return the messages and remedies for asynchronous operations that name the wrong CTA."""
     module = parse(make_pair(size, body, _TOGETHER))
     result = sim.run(module, grid=2, block=32, cluster=2, args=[np.zeros(2, np.uint32)], on_hazard="report")
     findings = [finding for finding in result.hazards if finding.rule.code == "PTX0944"]
@@ -596,4 +596,4 @@ def test_a_bulk_copy_from_shared_memory_goes_to_another_cta() -> None:
     reduction = to_itself.replace("cp.async", "cp.reduce.async").replace(
         "complete_tx::bytes", "complete_tx::bytes.add.u32"
     )
-    assert wrong_ctas(reduction, 16) == []  # The manual says this of copies alone.
+    assert wrong_ctas(reduction, 16) == []  # The manual states this only for copies.

@@ -1,5 +1,5 @@
-"""A format that PTX does not have: a row, a name and a member of an enumeration are all that the package needs, and an
-instruction that takes it a word in the instruction's row. `ml_dtypes` has it too."""
+"""Adding a format to PTX takes a row, a name and an enumeration member, and a word in the row of an instruction that
+accepts it. `ml_dtypes` has the format as well."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FORMAT = {
     ),
     "ir/kinds.py": ("    PRED = types.pred\n", "    E3M4, E3M4X2 = types.e3m4, types.e3m4x2\n"),
 }
-"""For each file a line and what to insert before it."""
+"""For each file, a line and the text to insert before it."""
 INSTRUCTION = {"isa/table/conversion.py": ("_F6X2, _F6X4 = ", '_F8X2 += " e3m4x2"\n')}
 
 PROGRAM = """

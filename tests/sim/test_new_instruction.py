@@ -1,4 +1,4 @@
-"""An instruction that nobody has heard of: a row, its traits and semantics are all that the simulator needs."""
+"""Adding an instruction to the simulator takes a row, its traits and its semantics."""
 
 from __future__ import annotations
 

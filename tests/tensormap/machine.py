@@ -1,4 +1,5 @@
-"""Executes the dozen machine instructions that ptxas makes of `tensormap.replace`, to see which bits they write."""
+"""Executes the dozen machine instructions that ptxas generates for `tensormap.replace`, to see which bits they
+write."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import struct
 
 MASK = 0xFFFFFFFF
 PARAMETERS = 0x380
-"""Where the constant bank holds the kernel's parameters on sm_100 and newer."""
+"""The offset of the kernel's parameters in the constant bank, on sm_100 and newer."""
 _TEXT = re.compile(r"(?P<opcode>[A-Z][\w.]*)\s*(?P<operands>.*)")
 _MEMORY = re.compile(r"\[R\d+\.64(?:\+(0x[0-9a-f]+))?\]")
 

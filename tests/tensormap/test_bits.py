@@ -1,4 +1,4 @@
-"""The 128 bytes: encode and decode are inverse, `tensormap.replace` agrees with both, and ptxas with all of them."""
+"""The 128 bytes: encode and decode are inverses, `tensormap.replace` agrees with both, and ptxas with all of them."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def entry(name: str, replace: str) -> str:
 
 @pytest.fixture(scope="module")
 def programs() -> dict[str, list[str]]:
-    """The machine code of one `tensormap.replace` per entry function."""
+    """Return the machine code of one `tensormap.replace` per entry function."""
     text = ".version 9.0\n.target sm_103a\n.address_size 64\n"
     for field, value in IMMEDIATES:
         text += entry(f"{field}_is_{value}", f"{field}.global.b1024.b32 [%rd1], {value}")

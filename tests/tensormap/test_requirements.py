@@ -1,4 +1,4 @@
-"""What the driver refuses, case by case, with the remedy; and the examples of the rules themselves."""
+"""Maps that the driver refuses, case by case, with the remedy; and the examples of the rules themselves."""
 
 from __future__ import annotations
 

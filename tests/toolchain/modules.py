@@ -63,7 +63,7 @@ TWO_KERNELS = (
 
 
 def spilling() -> str:
-    """Return a kernel of 200 live values in 32 registers."""
+    """Return a kernel with 200 live values in 32 registers."""
     loads = "".join(f"    ld.volatile.global.u32 %r{i}, [%rd+{4 * i}];\n" for i in range(200))
     stores = "".join(f"    st.volatile.global.u32 [%rd+{4 * i}], %r{i};\n" for i in range(200))
     return (

@@ -1,4 +1,4 @@
-"""PTX to cubin by either engine, and what both refuse."""
+"""PTX to cubin by either engine, and text that both refuse."""
 
 from __future__ import annotations
 
@@ -135,7 +135,8 @@ def test_relocatable_code_may_leave_functions_open() -> None:
 
 
 def test_only_ptxas_honors_setmaxnreg() -> None:
-    """Why ptxas is the default: nvJitLink compiles relocatable code, and drops the split of registers."""
+    """The reason why ptxas is the default: nvJitLink compiles relocatable code, and ignores the redistribution of
+    registers."""
     by_ptxas, by_nvjitlink = assemble_with_ptxas(REGISTER_PARTITION), assemble_with_nvjitlink(REGISTER_PARTITION)
     assert by_ptxas.diagnostics == ()
     assert any(i.opcode.startswith("USETMAXREG") for i in disassemble(by_ptxas))

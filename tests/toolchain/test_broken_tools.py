@@ -1,5 +1,5 @@
-"""Tools that do not run, lie, crash or find no room: each is one finding that says what to do. The stand-ins are real
-executable files, found through the real search order."""
+"""Tools that do not run, give wrong output, crash or run out of space: each is one finding with a remedy. The stand-ins
+are real executable files, found through the real search order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ StandIn = Callable[[str, str], Path]
 
 @pytest.fixture
 def stand_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> StandIn:
-    """Hide the wheels, and put programs on PATH that hold a text."""
+    """Hide the wheels, and return a function that puts a program with a given text on PATH."""
 
     def write_tool(name: str, text: str) -> Path:
         monkeypatch.setattr(sys, "path", [p for p in sys.path if "site-packages" not in p])

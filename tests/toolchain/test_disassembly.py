@@ -1,4 +1,4 @@
-"""SASS as text, as instructions with places, and as the proof that two texts are one program."""
+"""SASS as text, as instructions with places, and as the proof that two texts are the same program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read of a cubin without a tool."""
+"""Facts read from a cubin without a tool."""
 
 from __future__ import annotations
 

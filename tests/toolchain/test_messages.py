@@ -1,4 +1,4 @@
-"""Messages of ptxas and nvJitLink as diagnostics. The texts are ptxas 13.5's own."""
+"""Messages of ptxas and nvJitLink as diagnostics. The texts are from ptxas 13.5."""
 
 from __future__ import annotations
 

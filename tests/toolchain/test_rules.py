@@ -1,4 +1,4 @@
-"""Every PTX07xx code is reported for its wrong example and not for its right one."""
+"""Every PTX07xx code is reported for its wrong example and not for its correct one."""
 
 from __future__ import annotations
 

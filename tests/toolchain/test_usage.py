@@ -1,4 +1,4 @@
-"""Resources read from the cubin, against what ptxas and cuobjdump say themselves."""
+"""Resources read from the cubin, compared with the output of ptxas and cuobjdump."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_the_stack_includes_what_is_called() -> None:
 
 
 def test_cubins_of_cuda_12_keep_the_architecture_and_barriers_elsewhere() -> None:
-    """The same cubin, with both moved to where older ones have them."""
+    """The same cubin, with both fields at their place in older ones."""
     new = assemble(TWO_KERNELS)
     old = bytearray(new.data)
     old[8] = 7

@@ -1,4 +1,4 @@
-"""The judge of many instructions: each verdict is the one that ptxas gives the instruction alone."""
+"""The judge of many instructions: each verdict equals that of ptxas on the instruction alone."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_message_is_the_one_that_the_instruction_gets_alone() -> None:
 
 
 def test_neighbors_that_complete_each_other_are_still_wrong() -> None:
-    """Together these braces and comments balance; each alone does not."""
+    """These braces and comments balance together, but each alone does not."""
     texts = ["{", GOOD[0], "}", "/*", GOOD[0], "*/"]
     assert [v.accepted for v in _judge(texts)] == [False, True, False, False, True, False]
 

@@ -1,4 +1,4 @@
-"""The pages in docs/audits: each says how many files, rows or patterns it covers, and the tree has as many."""
+"""The pages in docs/audits: each states how many files, rows or patterns it covers, and the tree has as many."""
 
 from __future__ import annotations
 

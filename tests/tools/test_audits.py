@@ -1,4 +1,4 @@
-"""The audits on samples chosen by the printed seed. `make audit` runs them whole."""
+"""The audits on samples drawn with the printed seed. `make audit` runs them in full."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ SPELLINGS_OF_A_ROW = 12
 
 
 def draw_rows(seed: int) -> list[Form]:
-    """Return rows of every opcode's family, a few of each."""
+    """Return a random sample of rows."""
     draw = random.Random(seed)
     return draw.sample(table.list_all_rows(), ROWS)
 
 
 def draw_cases(seed: int, *, below: bool) -> list[Case]:
-    """Return some spellings of some rows, at their own places or one below."""
+    """Return the cases of some spellings of random rows, at their first places or just below."""
     draw = random.Random(seed)
     cases: list[Case] = []
     for row in draw_rows(seed):

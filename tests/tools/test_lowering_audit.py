@@ -1,4 +1,4 @@
-"""The audit of matrix products' machine code: right on samples, and it sees code that is not what the model sums."""
+"""The audit of matrix products' machine code: correct on samples, and it detects code that differs from the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mutation tester on a package made for it: which changes it makes, what becomes of them, what it prints."""
+"""The mutation tester on a small package: the changes it makes, their outcomes, and what it prints."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ JUDGED = {
 
 
 def changes(source: str) -> set[tuple[str, str]]:
-    """Return the lines of a file that mutants change, and what they make of them."""
+    """Return the lines of a file that mutants change, with their replacements."""
     return {(mutant.before, mutant.after) for mutant in mutants("pkg/a.py", source)}
 
 
@@ -244,7 +244,7 @@ def test_cases_of_a_test_take_turns_with_other_tests() -> None:
 
 
 def test_a_test_that_always_fails_kills_nothing(tmp_path: Path) -> None:
-    """It passed when it was measured: what it depends on changed since."""
+    """The test passed during the measurement; a file it depends on has changed since."""
     root = tmp_path / "project"
     check = (
         "import pathlib, pkg.sums\ndef test_it():\n    assert pkg.sums.spoken() and pathlib.Path('state').exists()\n"

@@ -1,4 +1,4 @@
-"""The comparison of the simulator's numbers with exact references finds none that differ, and says so."""
+"""The comparison of the simulator's numbers with exact references reports no differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stub of `ptx.inst` and `ptx.pipe` allows exactly what the table allows, and pyright says so."""
+"""The stub of `ptx.inst` and `ptx.pipe` allows exactly what the table allows, according to pyright."""
 
 from __future__ import annotations
 

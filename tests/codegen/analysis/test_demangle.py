@@ -1,4 +1,4 @@
-"""Mangled names of every part of the scheme that a name can contain."""
+"""Mangled names with every part of the scheme that a name can contain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which branches of a loop leave it, and which leave a loop around it."""
+"""Which branches leave a loop, and which leave the loop around it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Variables that are replaced by what they hold."""
+"""Replacing variables by their values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each pass, broken on purpose: its own check must notice, by refusing what it made or by a difference in tokens."""
+"""Each pass, broken on purpose: its own check must refuse the result, or the tokens must differ."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _always(*_: Any) -> bool:
 
 
 def _is_noticed(ptx: str, before: str = "") -> bool:
-    """Tell whether a broken pass shows: the file cannot be made or run, or has other tokens."""
+    """Return whether a broken pass is detected: the file cannot be generated or run, or has different tokens."""
     try:
         return find_difference(ptx, before) is not None
     except (BrokenPass, PtxError, NameError, UnboundLocalError, SyntaxError, TypeError):

@@ -1,4 +1,4 @@
-"""What each pass makes of a few statements, and that it leaves alone what it must not touch."""
+"""The result of each pass on a few statements, and on statements that it must not change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ldmatrix, stmatrix, movmatrix: what they load is what mma takes; every element moves exactly once."""
+"""ldmatrix, stmatrix, movmatrix: fragments match those of mma; every element moves exactly once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fragments of mma.sync and wgmma against the manual's formulas, written out one by one as the manual has them."""
+"""Fragments of mma.sync and wgmma against the manual's formulas, one by one."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_wgmma_fragments_are_four_warps_of_16_rows() -> None:
 
 
 def test_the_accumulator_of_one_product_is_the_a_of_the_next() -> None:
-    """What flash attention relies on: packed to 16 bits, C of two N = 8 steps is A of K = 16."""
+    """Packed to 16 bits, C of two N = 8 steps is A of K = 16; flash attention relies on this."""
     assert wgmma_accumulator(16, f16) == wgmma_a(16, 16)
     assert mma_accumulator(16, 16, bf16) == mma_a(16, 16, 16)
 

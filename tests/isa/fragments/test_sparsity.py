@@ -1,4 +1,4 @@
-"""Sparsity metadata: every chunk's four bits have one place, points of the drawn layouts, meaning of the indices."""
+"""Sparsity metadata: every chunk's four bits have one place; samples from the figures; the meaning of the indices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensor memory: shapes of ld and st, data paths, scale factors; each a bijection, with points read off by hand."""
+"""Tensor memory: shapes of ld and st, data paths, scale factors; each a bijection, with samples from the manual."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""wmma fragments: the manual's register counts, every element held equally often."""
+"""wmma fragments: the manual's register counts, and the same number of copies of every element."""
 
 from __future__ import annotations
 

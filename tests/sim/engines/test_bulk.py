@@ -1,4 +1,4 @@
-"""cp.async, bulk copies and tensor copies as instructions: what arrives, when, and what is refused."""
+"""cp.async, bulk copies and tensor copies as instructions: results, times of completion, and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Tensor copies of many CTAs as one: the same bytes as one copy after the other, as runs that count accesses copy."""
+"""Tensor copies that many CTAs issue as one yield the same bytes as separate copies, which runs that count accesses
+use."""
 
 from __future__ import annotations
 
@@ -81,7 +82,7 @@ def test_copies_of_many_ctas_move_what_single_ones_move(
     inputs = np.random.default_rng(3).integers(0, 250, (40, 512)).astype(dtype)
     wide = (swizzle.span or 64) // size
     source = TensorMap(kind, 0, (512, 40), (512 * size,), (wide, 8), swizzle=swizzle)
-    # All inside; inside at odd places; over the left and upper edge; over the left one; over the right one.
+    # All inside; inside at odd positions; across the left and upper edges; across the left edge; across the right edge.
     for places in ((wide, 0, 0), (3, 5, 7), (wide, -2, -3), (wide, -2, 8), (wide, 512 - 3 * wide, 8)):
         batch = copy_both_ways(inputs, source, load, places)
         alone = copy_both_ways(inputs, source, load, places, statistics=True)

@@ -1,5 +1,5 @@
-"""Products that take effect late: a kernel that follows the rules cannot tell, one that does not computes something
-else, without any checks, though it computes the right numbers when products land at once."""
+"""Products that take effect late: the results of a correct kernel do not change. A wrong one computes wrong results
+even without checks, although it is right when products land immediately."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PATTERNS = [name for name in patterns() if name.startswith(("tcgen05", "wgmma"))
 
 
 def right(name: str, text: str, schedule: str, seed: int) -> bool:
-    """Run a version of a pattern without checks and say whether its results are right."""
+    """Run a version of a pattern without checks and return whether its results are right."""
     case = CASES[name]
     launch = case.make(np.random.default_rng(seed))
     try:
@@ -47,17 +47,17 @@ def test_what_follows_the_rules_is_right_in_every_order(name: str) -> None:
 
 
 MISTAKES = [
-    # Accumulators are read, or registers of A written, before the wait for their group.
+    # The kernel reads accumulators, or writes registers of A, before the wait for their group.
     ("wgmma_shared", "wait", "remove"), ("wgmma_shared", "wait", "after scale"),
     ("wgmma_shared", "wait_third", "remove"), ("wgmma_shared", "wait", "as wgmma.wait_group.sync.aligned 1;"),
     ("wgmma_shared", "commit_second", "remove"),
     ("wgmma_registers", "wait_first", "remove"), ("wgmma_registers", "wait_first", "after reload"),
     ("wgmma_registers", "wait", "remove"), ("wgmma_registers", "wait", "as wgmma.wait_group.sync.aligned 1;"),
     ("wgmma_registers", "commit_third", "remove"),
-    # A slot is handed back before the wait.
+    # The kernel releases a slot before the wait.
     ("wgmma_ring", "wait", "remove"), ("wgmma_ring", "wait", "as wgmma.wait_group.sync.aligned 1;"),
     ("wgmma_ring", "commit", "remove"), ("wgmma_ring", "wait", "after hand_back"),
-    # A slot, or the product, is handed over by a plain arrive, or by a commit that came first.
+    # The kernel hands over a slot, or the product, by a plain arrive, or by a commit that came first.
     ("tcgen05_mma", "commit_empty", "as mbarrier.arrive.shared::cta.b64 _, [empty];"),
     ("tcgen05_mma", "commit_empty", "before product"),
     ("tcgen05_mma", "commit_done", "as mbarrier.arrive.shared::cta.b64 _, [done];"),
@@ -66,7 +66,7 @@ MISTAKES = [
     ("tcgen05_cp", "commit_empty", "before copy"), ("tcgen05_cp", "wait_empty", "remove"),
     ("tcgen05_cp", "commit_done", "as mbarrier.arrive.shared::cta.b64 _, [done];"),
     ("tcgen05_st", "commit", "as mbarrier.arrive.shared::cta.b64 _, [done];"),
-    # Tensor memory is read before the barrier of the commit, or used before the wait for stores.
+    # The kernel reads tensor memory before the barrier of the commit, or uses it before the wait for stores.
     ("tcgen05_mma", "reader_waits", "remove"), ("tcgen05_cp", "reader_waits", "remove"),
     ("tcgen05_st", "wait", "remove"), ("tcgen05_st", "wait_st", "remove"),
     ("tcgen05_st", "wait_st", "as tcgen05.wait::ld.sync.aligned;"),
@@ -104,8 +104,8 @@ def test_operands_that_come_too_late_show_where_products_land_soon(change: str) 
 
 
 def chain(steps: str, schedule: str, seed: int = 0) -> Array:
-    """Return the accumulators of two CTAs of 128 threads: of 8 columns, 4 registers each, after some steps. The product
-    of A and B is 16 everywhere; A in `%a0` to `%a3` is 1, B lies in shared memory."""
+    """Return the accumulators of two CTAs of 128 threads after some steps: 8 columns, 4 registers each. The product of
+    A and B is 16 everywhere; A in `%a0` to `%a3` is 1, B is in shared memory."""
     b = WgmmaDescriptor(1024, 128, 128, Swizzle.NONE).encode()
     text = f""".version 8.5
 .target sm_90a
@@ -152,7 +152,7 @@ def test_registers_keep_what_they_held_until_the_wait() -> None:
 def test_fragments_of_a_are_read_late() -> None:
     steps = f"{PRODUCT}{COMMIT}mov.b32 %a0, 0;\nmov.b32 %a2, 0;\n{WAIT}"
     assert (chain(steps, "eager") == 18).all()
-    # Rows of registers 0 and 2 of A, of which D has registers 0 and 1.
+    # Rows of registers 0 and 2 of A, which correspond to registers 0 and 1 of D.
     assert chain(steps, "lazy")[0, 0].tolist() == [2, 2, 18, 18]
 
 
@@ -198,7 +198,7 @@ def test_operands_outside_of_shared_memory_are_an_error_at_the_instruction() -> 
 
 
 def test_work_in_flight_is_recorded_alike_whenever_it_lands() -> None:
-    """The record says when work was issued and waited for, which the order of landing does not change."""
+    """The record contains the times of issue and wait, which the order of landing does not change."""
     random = np.random.default_rng(0)
     a, b = (random.standard_normal((256, 256)).astype(ml_dtypes.bfloat16) for _ in "ab")
     for name in ("hopper_gemm", "tcgen05_gemm"):
@@ -242,6 +242,6 @@ def test_operands_of_tensor_memory_are_read_when_the_instruction_is_issued() -> 
 
 
 def test_columns_may_be_freed_before_what_uses_them_lands() -> None:
-    """A mistake, but no reason to say that the product names columns that nobody has."""
+    """A mistake, but the message about the product must not mention columns that nobody holds."""
     (text,) = [m.text for m in patterns()["tcgen05_relaxed"].mistakes if (m.name, m.change) == ("last", "remove")]
     assert right("tcgen05_relaxed", text, "lazy", 0)

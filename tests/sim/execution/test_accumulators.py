@@ -1,7 +1,7 @@
-"""Accumulators of wgmma that stay matrices: whoever looks at their registers sees what a product has written.
+"""Accumulators of wgmma that remain matrices: reads of their registers see the results of products.
 
-Every program runs twice: as it is, and with a product behind its end that names the registers in another order, which
-makes all products write registers at once. All bits must be the same.
+Every program runs twice: unchanged, and followed by a product with the registers in another order, which makes all
+products write registers immediately. All bits must be equal.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ KINDS = {
     "f16": ("m64n8k16.f16.f16.f16", 2, "b32", ", 1, 1, 0, 0"),
     "s32": ("m64n8k32.s32.s8.s8", 4, "b32", ""),
 }
-"""The shape and types, the registers of D, their type, and what stands behind `scale-d`."""
+"""The shape and types, the registers of D, their type, and the text after `scale-d`."""
 
 
 def product(kind: str, registers: list[str], a: int = 0, scale: str = "1", guard: str = "") -> str:
-    """Return a product of A at a shared address, of which warpgroups have different ones."""
+    """Return a product with A at a shared address, which differs between warpgroups."""
     shape, _, _, tail = KINDS[kind]
     operands = f"{{{', '.join(registers)}}}, %da{a}, %db, {scale}{tail}"
     return (
@@ -39,7 +39,7 @@ def product(kind: str, registers: list[str], a: int = 0, scale: str = "1", guard
 
 
 def steps_of(kind: str) -> dict[str, str]:
-    """Return the steps that programs are made of, by name; `?` stands for a number of its own."""
+    """Return the steps of programs by name; `?` stands for a number unique to the step."""
     _, count, _, _ = KINDS[kind]
     d = [f"%d{n}" for n in range(count)]
     steps = {
@@ -75,7 +75,8 @@ def steps_of(kind: str) -> dict[str, str]:
 
 
 def program(kind: str, names: list[str], holds_accumulators: bool) -> Module:
-    """Return a program of these steps that stores all registers; not `held`: its products write registers at once."""
+    """Return a program of these steps that stores all registers; unless `holds_accumulators`, its products write
+    registers immediately."""
     _, count, register_type, _ = KINDS[kind]
     steps = steps_of(kind)
     body = "".join(steps[name].replace("?", str(index)) for index, name in enumerate(names))

@@ -1,4 +1,4 @@
-"""Divergence, loops, calls, barriers and what stops a run."""
+"""Divergence, loops, calls, barriers, and conditions that stop a run."""
 
 from __future__ import annotations
 

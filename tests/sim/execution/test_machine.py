@@ -1,4 +1,4 @@
-"""A batch of CTAs begins as the first one did: nothing that CTAs before it have left is seen."""
+"""A batch of CTAs starts in the initial state: nothing from previous CTAs is visible."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ REGISTERS = {
 
 
 def run(text: str, poison: bool = False) -> np.ndarray:
-    """Run CTAs of a warp one after the other, each a batch of its own; return a word of each thread."""
+    """Run CTAs of one warp, each as a separate batch; return a word of each thread."""
     out = np.full((CTAS, 32), 99, "u4")
     result = sim.run(parse(HEAD + text), grid=CTAS, block=32, batch_lanes=32, args=[out], check="none", poison=poison)
     assert result.stats.batches == CTAS

@@ -1,4 +1,4 @@
-"""What operands mean that are more than a register or a number."""
+"""Operands other than registers and numbers."""
 
 from __future__ import annotations
 

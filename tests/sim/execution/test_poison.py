@@ -1,4 +1,4 @@
-"""Poison and registers that are read before they were written: found where they are read, not where they are right."""
+"""Poison: registers that are read before they are written are reported at the read, and correct reads are not."""
 
 from __future__ import annotations
 

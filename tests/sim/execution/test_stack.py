@@ -1,4 +1,4 @@
-"""alloca, stacksave and stackrestore: memory per thread, given back on return, apart from frames of calls."""
+"""alloca, stacksave and stackrestore: memory per thread, released on return, separate from the frames of calls."""
 
 from __future__ import annotations
 

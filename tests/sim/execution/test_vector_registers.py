@@ -1,4 +1,4 @@
-"""Vector registers, whole and by members, wherever ptxas takes them: against NumPy."""
+"""Vector registers, whole and by members, wherever ptxas accepts them: against NumPy."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FUNCTIONS = """
 
 
 def entry(name: str, body: str) -> str:
-    """Return an entry whose threads have 16 words of their own at `in` and 8 at `out`."""
+    """Return an entry in which each thread has 16 words at `in` and 8 at `out`."""
     return f"""
 .visible .entry {name}(.param .u64 given, .param .u64 made)
 {{
@@ -46,7 +46,7 @@ ret;
 
 
 def rows(*columns: Any) -> Words:
-    """Return what the threads store, from columns of 32 values; what is missing is 0."""
+    """Return the words that the threads store, from columns of 32 values; missing columns are 0."""
     output = np.zeros((32, 8), np.uint32)
     for index, column in enumerate(columns):
         output[:, index] = np.asarray(column)
@@ -257,7 +257,8 @@ st.global.v4.f32 [out], {d}; ld.shared.v4.b32 {a}, [%r1]; st.global.v4.b32 [out+
 
 
 def test_fragments_of_matrices() -> None:
-    """The same as with registers in braces. ptxas 13.5 accepts a vector register as D, and does not end or crashes."""
+    """The result is the same with registers in braces. With a vector register as D, ptxas 13.5 crashes or does not
+    terminate."""
     start = (
         "shl.b32 %r1, %r0, 4; mov.u32 %r2, sh; add.u32 %r1, %r1, %r2; ld.global.v4.b32 A, [in]; bar.sync 0;"
         "st.shared.v4.b32 [%r1], A; bar.sync 0; ld.global.v4.f32 G, [in+32]; mov.v4.f32 {%f2, %f3, %f4, %f5}, G;"

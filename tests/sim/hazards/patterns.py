@@ -25,7 +25,7 @@ def warps(t: Trace, grid: Grid, count: int = 4, first: int = 0, cta: int = 0) ->
 
 
 def bar(t: Trace) -> None:
-    """Four warps exchange through shared memory, twice."""
+    """Four warps exchange data through shared memory, twice."""
     for role in warps(t, t.add_grid()):
         role.st("write", 0)
         role.bar("full")
@@ -38,7 +38,7 @@ def bar(t: Trace) -> None:
 
 
 def bar_one_warp(t: Trace) -> None:
-    """The barrier of one warp only is left out."""
+    """The barrier of only one warp is omitted."""
     for index, role in enumerate(warps(t, t.add_grid())):
         role.st("write", 0)
         role.bar("full of warp 2" if index == 2 else "full")
@@ -48,7 +48,7 @@ def bar_one_warp(t: Trace) -> None:
 
 
 def lanes(t: Trace) -> None:
-    """The lanes of one warp exchange."""
+    """The lanes of one warp exchange data."""
     role = t.add_role(t.add_grid(32), range(32))
     role.st("write", 0, 4)
     role.warp_sync("full")
@@ -160,7 +160,7 @@ def tma_load(t: Trace) -> None:
 
 
 def tma_wgmma(t: Trace) -> None:
-    """TMA fills two slots, a warpgroup multiplies, and hands the slots back after its waits."""
+    """TMA fills two slots; a warpgroup multiplies and releases the slots after its waits."""
     buffers(t)
     grid = t.add_grid(160)
     group = t.add_role(grid, range(128))
@@ -234,7 +234,7 @@ def tma_store_exit(t: Trace) -> None:
 
 
 def store_then_read(t: Trace) -> None:
-    """Results of a bulk store are handed to another CTA, which reads them by a bulk load and by ordinary loads."""
+    """The results of a bulk store are passed to another CTA, which reads them by a bulk load and by ordinary loads."""
     buffers(t)
     grid = t.add_grid(32, 2)
     writer, reader = t.add_role(grid, [0], 0), t.add_role(grid, [0], 1)
@@ -302,7 +302,7 @@ def cp_async_own(t: Trace) -> None:
 
 
 def cp_async_wgmma(t: Trace) -> None:
-    """cp.async feeds wgmma: the manual asks for a proxy fence."""
+    """cp.async feeds wgmma: the manual requires a proxy fence."""
     buffers(t)
     group = t.add_role(t.add_grid(), range(128))
     group.cp_async("copy", 0)
@@ -457,7 +457,7 @@ def tcgen05_store(t: Trace) -> None:
 
 
 def tcgen05_relaxed(t: Trace) -> None:
-    """The accumulator handed back by relaxed arrives: only the tcgen05 fences order it."""
+    """The accumulator is released by relaxed arrives: only the tcgen05 fences order it."""
     grid = t.add_grid(64)
     reader, issuer = t.add_role(grid, range(32)), t.add_role(grid, range(32, 64))
     reader.alloc("alloc", 0, 64)
@@ -526,7 +526,7 @@ def reused_barrier(t: Trace) -> None:
 
 
 def cluster_barrier(t: Trace) -> None:
-    """Arrive and wait of a cluster barrier in step."""
+    """Arrive and wait on a cluster barrier, in step."""
     grid = t.add_grid(32, 2, 2)
     for cta in range(2):
         role = t.add_role(grid, range(32), cta)
@@ -570,7 +570,7 @@ def dsmem_mbarrier(t: Trace) -> None:
 
 
 def cluster_global(t: Trace) -> None:
-    """Global data handed to the other CTA of a cluster by a remote arrive."""
+    """Global data is passed to the other CTA of a cluster by a remote arrive."""
     buffers(t)
     grid = t.add_grid(32, 2, 2)
     writer, reader = t.add_role(grid, range(32), 0), t.add_role(grid, range(32), 1)
@@ -616,7 +616,7 @@ def st_async(t: Trace) -> None:
 
 
 def multicast(t: Trace) -> None:
-    """CTA 0 loads for both CTAs; both hand the slot back to CTA 0's barrier; two rounds."""
+    """CTA 0 loads for both CTAs; both release the slot to CTA 0's barrier; two rounds."""
     buffers(t)
     grid = t.add_grid(64, 2, 2)
     issuer, readers = t.add_role(grid, range(32), 0), [t.add_role(grid, range(32, 64), cta) for cta in range(2)]
@@ -654,7 +654,7 @@ def multicast(t: Trace) -> None:
 
 
 def dependent_launch(t: Trace) -> None:
-    """A dependent grid starts early and waits before it touches what the primary reads and writes."""
+    """A dependent grid starts early and waits before it accesses data that the primary reads and writes."""
     buffers(t)
     first = t.add_grid(32)
     primary = t.add_role(first, range(32))
@@ -677,7 +677,7 @@ def dependent_launch(t: Trace) -> None:
 
 
 def early_trigger(t: Trace) -> None:
-    """What a release fence before launch_dependents covers may be read without waiting."""
+    """Data covered by a release fence before launch_dependents may be read without waiting."""
     buffers(t)
     first = t.add_grid(32)
     primary = t.add_role(first, [0])
@@ -733,7 +733,8 @@ def flag_fences(t: Trace) -> None:
 
 
 def counter(t: Trace) -> None:
-    """Three CTAs count up; the last one to see all reads what the others wrote: a release sequence."""
+    """Three CTAs increment a counter; the last one to see all increments reads the others' results: a release
+    sequence."""
     buffers(t)
     grid = t.add_grid(32, 3)
     for cta in range(2):
@@ -748,7 +749,7 @@ def counter(t: Trace) -> None:
 
 
 def issuer_fence(t: Trace) -> None:
-    """CUB's place for the proxy fence: in the issuing thread, after the barrier."""
+    """CUB's position for the proxy fence: in the issuing thread, after the barrier."""
     buffers(t)
     grid = t.add_grid()
     for index, role in enumerate(warps(t, grid)):
@@ -766,7 +767,7 @@ def issuer_fence(t: Trace) -> None:
 
 
 def overwrite_by_load(t: Trace) -> None:
-    """A bulk load overwrites what threads wrote and read."""
+    """A bulk load overwrites data that threads wrote and read."""
     buffers(t)
     grid = t.add_grid(32)
     role = t.add_role(grid, range(32))

@@ -1,4 +1,4 @@
-"""How findings are shown: both places with their source lines, one finding for each cause."""
+"""Presentation of findings: both places with their source lines, one finding per cause."""
 
 from __future__ import annotations
 

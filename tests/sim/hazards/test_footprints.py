@@ -1,4 +1,4 @@
-"""Accesses that come again are judged as those that come once."""
+"""Repeated accesses have the same findings as first ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pyptx.sim.hazards.footprints import Footprint, Footprints, find_sharing
 from pyptx.sim.hazards.shadow import Shadow
 
 THREADS, SHARED, CTAS = 128, 2048, 3
-"""A warp of each CTA is more lanes than those whose footprint is made when they come for the first time."""
+"""With a warp of each CTA there are more lanes than the limit below which a footprint is built on the first access."""
 
 
 @cache
@@ -77,7 +77,7 @@ OPERATIONS = st.one_of(
 
 
 def run_operation(engine: Hazards, kind: str, lanes: Group, origin: Place, addresses: Ints, size: int) -> None:
-    """One of the asynchronous operations on shared memory, or what waits for it."""
+    """One of the asynchronous operations on shared memory, or the wait for it."""
     if kind == "copy":
         engine.copies.cp_async(
             lanes, Access(origin, Space.SHARED, size, True, False, family=Family.CP_ASYNC), addresses
@@ -97,15 +97,15 @@ def run_operation(engine: Hazards, kind: str, lanes: Group, origin: Place, addre
 
 
 def make_group(index: int) -> Group:
-    """Return threads of all CTAs, interleaved as the machine's lanes are."""
+    """Return threads of all CTAs, interleaved like the machine's lanes."""
     return Group((GROUPS[index][:, None] + np.arange(CTAS) * THREADS).reshape(-1))
 
 
 def find_hazards(
     events: list[tuple[Any, ...]], reuse: bool, busy: bool = False, turns: int = 3
 ) -> set[tuple[str, str, str]]:
-    """Return what an engine finds in events that take place several times. `kept`: groups are made once. `busy`: a
-    thread writes a place of its own before each event, which nothing orders with other threads."""
+    """Return the findings of an engine for events that occur several times. `reuse`: groups are created once. `busy`:
+    each thread writes a private location before each event, unordered with other threads."""
     engine = Hazards()
     grid = engine.launch(place(1), THREADS, slots=CTAS, shared_bytes=SHARED)
     engine.start(grid, range(CTAS), range(CTAS))
@@ -165,7 +165,7 @@ def test_what_is_found_of_atomics_does_not_depend_on_what_else_happens(events: l
 
 
 def list_places(hazards: set[tuple[str, str, str]]) -> set[str]:
-    """Return the places of findings: of several earlier accesses, any may be the one that is named."""
+    """Return the places of findings: when several earlier accesses conflict, the finding may name any of them."""
     return {place for _, place, _ in hazards}
 
 

@@ -1,4 +1,5 @@
-"""Runs that stop: the report names the guilty barrier, its line, what is missing and who could have brought it."""
+"""Runs that stop: the report names the guilty barrier, its line, the missing arrivals and who could have provided
+them."""
 
 from __future__ import annotations
 

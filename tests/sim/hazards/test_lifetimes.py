@@ -1,4 +1,4 @@
-"""Exits of CTAs whose memory others use: what is over when a CTA ends, and what is not."""
+"""Exits of CTAs whose memory others use: which operations are complete when a CTA ends, and which are not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def place(line: int) -> Place:
 
 
 def pair() -> tuple[Hazards, Grid, list[Group], list[int]]:
-    """Return a cluster of two CTAs of a warp each, in step, with an mbarrier at the start of each one's memory."""
+    """Return a cluster of two CTAs of one warp each, in step, with an mbarrier at the start of each one's memory."""
     engine = Hazards()
     grid = engine.launch(place(1), 32, slots=2, cluster=2, shared_bytes=1024, tensor=True)
     engine.start(grid, [0, 1], [0, 1])

@@ -1,8 +1,8 @@
-"""The matrix: every synchronization pattern, every single removal, and what the memory model says about it.
+"""The matrix: every synchronization pattern, every single removal, and the verdict of the memory model.
 
-A right version is clean under every schedule. A removal is reported, under some schedule, with the code below and with
-nothing worse than its severity; a removal that is not listed leaves a program that is still right, or one that no rule
-speaks of, and is clean too.
+A correct version is clean under every schedule. A removal is reported under some schedule with the code below and
+nothing of higher severity. Removals that are not listed leave a correct program, or one that no rule covers, and are
+clean as well.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The life of mbarriers, event by event: one case per rule, each beside its right version."""
+"""The lifetime of mbarriers, event by event: one case per rule, each with its correct version."""
 
 from __future__ import annotations
 

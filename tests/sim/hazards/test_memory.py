@@ -1,4 +1,4 @@
-"""Shadow memory: granules split where they must, all readers are remembered, unwritten bytes are found."""
+"""Shadow memory: granules split only where necessary, all readers are remembered, unwritten bytes are found."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_atomics_do_not_race_but_plain_reads_of_them_do() -> None:
         engine.access(add, Group(np.arange(32) + 32 * warp), np.zeros(32, np.int64))
     assert list_codes(engine) == []
     engine.barriers.warp_sync(Group(np.arange(32, 64)), place(3), 0xFFFFFFFF)
-    # The second warp's own atomics are in order by now; the first one's are not.
+    # By now the second warp's own atomics are ordered; the first one's are not.
     engine.access(load(place(4), Space.SHARED, 4), Group(np.array([40])), np.array([0]))
     (finding,) = engine.findings
     assert finding.other_agent is not None

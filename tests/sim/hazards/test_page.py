@@ -1,4 +1,4 @@
-"""The page's catalog is the one in rules.py."""
+"""The page's catalog matches rules.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What releases of many groups hand on is the same gathered at once as one after the other."""
+"""Releases of many groups publish the same whether they are processed at once or one after the other."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EVENTS = st.one_of(
 
 
 def run_events(events: list[tuple[str, int]]) -> tuple[Hazards, list[np.ndarray[tuple[int], np.dtype[np.int64]]]]:
-    """Return an engine in which clusters of two CTAs have done something, and the threads of each CTA."""
+    """Return an engine after some events in clusters of two CTAs, and the threads of each CTA."""
     engine = Hazards()
     engine.state.add_buffer(1 << 20, 4096)
     grid = engine.launch(PLACE, THREADS, slots=CTAS, cluster=2, shared_bytes=64)
@@ -54,7 +54,7 @@ def test_at_once_is_one_after_the_other(events: list[tuple[str, int]], lanes: li
     rows = [np.count_nonzero(np.diff(clocks.row_of[group])) for group in groups]
     stamps = release_each(clocks, groups)
     if len(set(rows)) > 1:
-        # Groups of which one knows more sorts of things than another are released one by one.
+        # Groups that know more kinds of facts than others are released one by one.
         assert stamps is None
         assert clocks.now == time
         return

@@ -1,4 +1,4 @@
-"""What a release covers ends with it: a write after the arrive is not handed on, whatever the kind of release."""
+"""A release covers only earlier accesses: a write after the arrive is not published, whatever the kind of release."""
 
 from __future__ import annotations
 

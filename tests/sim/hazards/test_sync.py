@@ -1,6 +1,6 @@
-"""Release sequences: atomics that count releases hand on what all of them released, not only the last one's.
+"""Release sequences: atomics that count releases publish the accesses of all of them, not only of the last one.
 
-The counter of a split-K product: each CTA writes its part and counts with a release; the last one alone acquires.
+The counter of a split-K product: each CTA writes its part and counts with a release; only the last one acquires.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def by_either(role: Role, cta: int) -> None:
 
 
 def counter(count: Count, ctas: int, with_fence: bool = False, target: int | None = None) -> Pattern:
-    """Return the pattern of CTAs that count; the last one acquires by its access or by a fence behind it."""
+    """Return the pattern of counting CTAs; the last one acquires by its access or by a fence after it."""
 
     def pattern(t: Trace) -> None:
         buffers(t)

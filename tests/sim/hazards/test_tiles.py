@@ -1,4 +1,4 @@
-"""What is judged at once is judged rightly: products over tiles that threads stored, many readers of many places."""
+"""Batched judgments are correct: products over tiles that threads stored, many readers of many locations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BYTES = 4096
 
 
 class Ctas:
-    """CTAs of one warpgroup each, which run in step."""
+    """CTAs of one warpgroup each, running in step."""
 
     def __init__(self, count: int, cluster: int = 1) -> None:
         self.engine = Hazards()
@@ -25,7 +25,7 @@ class Ctas:
         self.everyone = Group(np.concatenate([group.threads for group in self.groups]))
 
     def store(self, line: int, size: int, threads: slice = slice(None), offset: int = 0) -> None:
-        """Each thread stores its piece of the CTA's first bytes."""
+        """Store a piece of the CTA's first bytes by each thread."""
         for slot, group in enumerate(self.groups):
             members = group.threads[threads]
             addresses = self.grid.find_shared_base(slot) + offset + (members - group.first) * size
@@ -124,7 +124,7 @@ def test_what_one_warp_learns_of_products_a_barrier_hands_on() -> None:
     ctas.multiply(128)
     ctas.store(6, 16, slice(0, 32))
     ctas.bar()
-    # The barrier before was a full exchange; now only fences of the lanes of one warp are new.
+    # The previous barrier was a full exchange; now only fences of the lanes of one warp are new.
     ctas.engine.sync.proxy_fence(ctas.groups[0][list(range(32))], [Space.SHARED])
     ctas.bar()
     ctas.multiply(128)

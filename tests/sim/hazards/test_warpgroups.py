@@ -1,4 +1,4 @@
-"""Warpgroups that did the same share a book: what one of them does alone says nothing about the others."""
+"""Warpgroups with the same events share a record; events of only one of them leave the others' unchanged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SUMS = frozenset({1, 2})
 
 
 class Cta:
-    """Warpgroups of one CTA that multiply a tile which is there."""
+    """Warpgroups of one CTA that multiply an existing tile."""
 
     def __init__(self) -> None:
         self.engine = Hazards()
@@ -109,7 +109,7 @@ EVENTS = st.tuples(
 @given(st.lists(EVENTS, max_size=12))
 @settings(max_examples=150)
 def test_warpgroups_told_of_at_once_are_judged_like_each_alone(events: list[tuple[str, set[int]]]) -> None:
-    """One engine hears of all warpgroups of an event at once, the other of one after the other."""
+    """One engine receives the events of all warpgroups at once, the other one after the other."""
     joint, separate = Cta(), Cta()
     for event, indices in events:
         _report(joint, event, sorted(indices))

@@ -1,6 +1,6 @@
-"""A machine small enough to trust: roles are lists of events; a schedule says whose is next and when copies land.
+"""A minimal machine: roles are lists of events; a schedule chooses the next role and when copies land.
 
-Every event has a label; a trace is built with one label left out, and runs until its roles end or nothing can move.
+Every event has a label; a trace is built without one label, and runs until its roles end or nothing can proceed.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _always() -> Waiting | None:
 
 
 class Trace:
-    """One run of one pattern. `without` is the label that is left out."""
+    """One run of one pattern. `without` is the omitted label."""
 
     def __init__(self, without: str = "", lazy: bool = False, seed: int | None = None, reverse: bool = False) -> None:
         self.without, self.lazy, self.reverse = without, lazy, reverse
@@ -65,7 +65,7 @@ class Trace:
         self.values: dict[int, int] = {}
 
     def has(self, label: str) -> bool:
-        """Tell whether what a label stands for is in this run."""
+        """Return whether a label's event or property is present in this run."""
         if label not in self.labels:
             self.labels.append(label)
         return label != self.without
@@ -93,7 +93,7 @@ class Trace:
         return role
 
     def land_later(self, land: Run) -> None:
-        """An asynchronous operation: it takes effect now, or when nothing else can move."""
+        """An asynchronous operation: it takes effect immediately, or when nothing else can proceed."""
         if self.lazy:
             self.flying.append(land)
         else:
@@ -139,13 +139,13 @@ class Role:
     is_released: bool = False
 
     def add(self, label: str, run: Callable[[Place], object], ready: Ready = _always) -> None:
-        """Append an event, unless its label is left out."""
+        """Append an event unless its label is omitted."""
         if self.trace.has(label):
             place = self.trace.make_place(label)
             self.actions.append(Action(place, ready, lambda: run(place)))
 
     def leader(self) -> Role:
-        """Return a role of the first thread, whose events are to be added to those of the whole."""
+        """Return a role of the first thread, whose events are added to those of the whole."""
         return Role(self.trace, self.grid, self.cta, self.group[[0]])
 
     # Addresses
@@ -476,7 +476,7 @@ Pattern = Callable[[Trace], None]
 
 
 def list_schedules(seeds: int = 3) -> Iterator[tuple[bool, int | None, bool]]:
-    """Yield (lazy, seed, reverse) of every schedule that a pattern is run under."""
+    """Yield (lazy, seed, reverse) of every schedule for a pattern."""
     for lazy in (False, True):
         yield lazy, None, False
         yield lazy, None, True
@@ -485,7 +485,7 @@ def list_schedules(seeds: int = 3) -> Iterator[tuple[bool, int | None, bool]]:
 
 
 def find_codes(pattern: Pattern, without: str = "", seeds: int = 3) -> dict[str, Severity]:
-    """Return the codes that a pattern is reported with under all schedules, with their severities."""
+    """Return the codes reported for a pattern under all schedules, with their severities."""
     codes: dict[str, Severity] = {}
     for lazy, seed, reverse in list_schedules(seeds):
         trace = Trace(without, lazy, seed, reverse)

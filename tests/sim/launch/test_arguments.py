@@ -1,4 +1,4 @@
-"""What callers get wrong about arguments and options, and arrays that share memory."""
+"""Mistakes in arguments and options, and arrays that share memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Control-C, the bar of long runs, and what every error leaves of the callers' arrays: nothing."""
+"""Control-C, the progress bar of long runs, and callers' arrays after an error: unchanged."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_a_stream_that_is_interrupted_or_has_no_memory_says_so() -> None:
 
 
 class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
+    """A stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True

@@ -1,4 +1,4 @@
-"""How a result is shown: a line that stays short, words, and the cell of a notebook."""
+"""Display of results: one short line, words, and the cell of a notebook."""
 
 from __future__ import annotations
 

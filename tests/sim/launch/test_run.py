@@ -1,4 +1,4 @@
-"""What a launch accepts, and what it says of one that cannot be."""
+"""Launches that are accepted, and messages for invalid launches."""
 
 from __future__ import annotations
 

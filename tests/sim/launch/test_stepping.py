@@ -1,4 +1,4 @@
-"""Running step by step: where threads are, what registers, memory and barriers hold, and watched registers."""
+"""Stepping: positions of threads, contents of registers, memory and barriers, and watched registers."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def test_an_error_is_raised_at_the_step_at_which_it_comes_to_light(schedule: str
     assert [finding.code for finding in excinfo.value.diagnostics] == ["PTX0901"]
     assert [finding.rule.code for finding in m.hazards] == ["PTX0901"]
     assert m.registers(thread=40)["%r4"] == 8
-    assert m.step()  # What has been raised is not raised again.
+    assert m.step()  # Errors already raised are not raised again.
     with pytest.raises(PtxError) as excinfo:
         m.run()
     assert [finding.code for finding in excinfo.value.diagnostics] == ["PTX0911"]

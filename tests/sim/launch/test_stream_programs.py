@@ -1,4 +1,4 @@
-"""Random streams: a hazard is reported in every schedule exactly where the rules of dependent launch see one."""
+"""Random streams: a hazard is reported in every schedule exactly where the rules of dependent launch have one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CODE = {
 
 @dataclass(frozen=True)
 class Grid:
-    """A grid of a random stream: what each thread does, one after the other, with its element of which array."""
+    """A grid of a random stream: the steps of each thread, and the array whose element each step accesses."""
 
     programmatic: bool
     steps: list[tuple[str, int]]
@@ -57,8 +57,8 @@ def module(grids: list[Grid], arrays: int) -> Module:
 
 
 def list_ended_grids(grids: list[Grid]) -> list[list[set[int]]]:
-    """Return, per grid and step, the grids that have ended for certain: a wait adds the one before and what that one
-    knew at its end, a launch that is not programmatic begins with all."""
+    """Return, per grid and step, the grids that have certainly ended: a wait adds the previous grid and those that it
+    knew at its end; a launch that is not programmatic starts with all."""
     ended: list[list[set[int]]] = []
     begins: list[set[int]] = []
     for index, grid in enumerate(grids):
@@ -74,7 +74,7 @@ def list_ended_grids(grids: list[Grid]) -> list[list[set[int]]]:
 
 
 def hazardous(grids: list[Grid]) -> bool:
-    """Say whether two grids touch an array in no order, one of them writing."""
+    """Return whether two grids access an array without order and one of them writes."""
     ended = list_ended_grids(grids)
     return any(
         array == target

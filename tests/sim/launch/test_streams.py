@@ -1,4 +1,4 @@
-"""Several grids on one memory: programmatic dependent launch, what a missing wait does, who hangs."""
+"""Several grids on one memory: programmatic dependent launch, the effects of a missing wait, and hangs."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def module(**bodies: str) -> Module:
 
 
 def arrays(count: int) -> list[Any]:
-    """Return arrays of which the first is filled and the others are zero."""
+    """Return arrays, the first filled and the others zero."""
     return [np.arange(SIZE, dtype=np.uint32), *(np.zeros(SIZE, np.uint32) for _ in range(count - 1))]
 
 
 def launch_stream(program: Module, *uses: tuple[Any, Any], grid: int = 2, **options: Any) -> list[sim.Result]:
-    """Run the entries of a module one behind the other, all but the first programmatic."""
+    """Run the entries of a module in a stream, all but the first programmatic."""
     names = [item.name for item in program.directives if isinstance(item, Function)]
     launches = [
         sim.Launch(program, name, grid=grid, block=SIZE // grid, args=list(use), programmatic=index > 0)
@@ -69,7 +69,7 @@ def launch_stream(program: Module, *uses: tuple[Any, Any], grid: int = 2, **opti
 def find_in_all_orders(
     program: Module, *array_pairs: tuple[int, int], count: int = 3, grid: int = 2
 ) -> Iterator[list[Finding]]:
-    """Yield what every schedule and seed finds; `which` numbers the arrays that each entry gets."""
+    """Yield the findings of every schedule and seed; `array_pairs` numbers the arrays of each entry."""
     for schedule, seed in RUNS:
         buffers = arrays(count)
         uses = [(buffers[a], buffers[b]) for a, b in array_pairs]
@@ -213,7 +213,7 @@ CHAIN = {
 
 @pytest.mark.parametrize("name", CHAIN)
 def test_three_grids(name: str) -> None:
-    """The third reads what the first wrote: its wait is for the second, which has to wait itself."""
+    """The third grid reads the results of the first: it waits for the second, which must wait itself."""
     second, third, code = CHAIN[name]
     program = module(first=f"{LAUNCH} {STEP}", second=second, third=third)
     for findings in find_in_all_orders(program, (0, 1), (2, 2), (1, 3), count=4):
@@ -234,7 +234,8 @@ THROUGH = {
 
 @pytest.mark.parametrize("name", THROUGH)
 def test_what_was_handed_on_to_the_second_of_three_grids(name: str) -> None:
-    """The second does not wait, but knows what the first wrote: who waits for the second knows it, too."""
+    """The second grid does not wait but knows the first one's results; a grid that waits for the second knows them
+    too."""
     first, second, code = THROUGH[name]
     bodies = {"first": first, "second": second, "third": f"{WAIT} {LOAD} {STORE}"}
     entries = (ENTRY.format(name=name, body=body) for name, body in bodies.items())

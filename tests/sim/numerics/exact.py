@@ -1,4 +1,4 @@
-"""Rounding of rational numbers to a binary format, written without NumPy: what the simulator is compared with."""
+"""Rounding of rational numbers to a binary format without NumPy: the reference for the simulator."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def binade(x: Fraction) -> int:
 
 
 def round_units(x: Fraction, rounding: str, negative: bool) -> int:
-    """Return the whole number next to a magnitude x, in the direction of a signed number."""
+    """Return the integer next to a magnitude x, rounded in the direction of the signed number."""
     low = x.numerator // x.denominator
     remainder = x - low
     if remainder == 0:
@@ -63,7 +63,7 @@ def encode(x: Fraction, name: str, rounding: str, *, satfinite: bool = False, ze
 
 
 def round_root(x: Fraction, name: str, rounding: str) -> int:
-    """Return the code of the square root of a positive x, found among integers."""
+    """Return the code of the square root of a positive x, by integer square root."""
     shift = 400
     shifted_value = x * Fraction(4) ** shift * Fraction(4) ** 1100
     root = isqrt(shifted_value.numerator // shifted_value.denominator)

@@ -1,4 +1,4 @@
-"""Elementary functions to many digits with `decimal`: what the approximate functions are compared with."""
+"""Elementary functions to many digits with `decimal`: the reference for the approximate functions."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _FUNCTIONS: dict[str, Callable[[Decimal], Decimal]] = {
 
 
 def evaluate(function: str, x: float) -> Fraction:
-    """Return the function of x, good to far more digits than any format holds."""
+    """Return the function of x, to far more digits than any format holds."""
     with localcontext() as context:
         context.prec = DIGITS
         return Fraction(_FUNCTIONS[function](Decimal(x)))

@@ -1,4 +1,4 @@
-"""Operands that find mistakes: boundaries of each format, their neighbors, ties, and random ones of any exponent."""
+"""Operands that reveal mistakes: boundaries of each format, their neighbors, ties, and random ones of any exponent."""
 
 from __future__ import annotations
 

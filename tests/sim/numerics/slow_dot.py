@@ -16,13 +16,13 @@ def exponent(x: float, name: str) -> int:
 
 
 def cut(x: Fraction, unit: Fraction) -> Fraction:
-    """Return x without what lies below the unit, toward zero."""
+    """Return x truncated toward zero to a multiple of the unit."""
     whole = abs(x) // unit * unit
     return whole if x >= 0 else -whole
 
 
 def special_sum(terms: list[float]) -> float | None:
-    """Return the infinity or NaN that the terms make, if any."""
+    """Return the infinity or NaN that results from the terms, if any."""
     if any(isnan(term) for term in terms) or (inf in terms and -inf in terms):
         return nan
     return next((term for term in terms if isinf(term)), None)
@@ -54,7 +54,7 @@ def value(code: int, mantissa: int, bias: int) -> float:
 def add_products(
     a: list[float], b: list[float], c: float, names: tuple[str, str], fraction: int, output: str, scale: int
 ) -> float:
-    """Return one step: the products and the addend cut and summed, the result rounded."""
+    """Return one step: the products and the addend truncated and summed, and the result rounded."""
     special = special_sum([*(_product(x, y) for x, y in zip(a, b, strict=True)), c])
     if special is not None:
         return special
@@ -83,7 +83,7 @@ def chain(
     output: str,
     scales: list[int] | None = None,
 ) -> float:
-    """Return a whole dot product, `step` products after the others."""
+    """Return a whole dot product, in steps of `step` products."""
     for start in range(0, len(a), step):
         stop = start + step
         c = add_products(
@@ -114,7 +114,8 @@ def _single(code: int) -> Fraction:
 
 
 def block(a: list[float], b: list[float], scale_a: list[float], scale_b: list[float], c: float, least: int) -> float:
-    """Return the block-scaled product of 4-bit factors: exact runs of 16, cut by the exponents of their scales."""
+    """Return the block-scaled product of 4-bit factors: exact runs of 16, truncated at the exponents of their
+    scales."""
     size = len(a) // len(scale_a)
     terms = [(Fraction(c), exponent(c, "f32"))]
     for start in range(0, len(a), 16):

@@ -38,7 +38,7 @@ ARITY = {"fma": 3}
 
 
 def operands(name: str, count: int, seed: int) -> list[Array]:
-    """Return `count` operand arrays: half of any exponent, half close together."""
+    """Return `count` operand arrays: half with any exponent, half close together."""
     arrays: list[Array] = []
     for place in range(count):
         if name in ("f16", "bf16"):
@@ -64,7 +64,7 @@ def zero_is_negative(operation: str, values: tuple[float, ...], rounding: str) -
 
 
 def check(operation: str, name: str, rounding: str, source: list[Array], got: Array) -> None:
-    """Compare every result whose operands make sense for rationals."""
+    """Compare every result whose operands are finite."""
     columns = [decode(x, name).astype(np.float64).tolist() for x in source]
     count = 0
     for values, code in zip(zip(*columns, strict=True), bits_of(got, name), strict=True):

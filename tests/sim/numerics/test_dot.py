@@ -102,7 +102,7 @@ def test_hardware_precision(instruction: str, sm: int, left: str, right: str, ou
 def test_a_subnormal_f16_addend_is_cut_at_its_own_bits(
     instruction: str, sm: int, left: str, right: str, output: str
 ) -> None:
-    """It counts with the exponent of the smallest normal number, and loses the bits below the threshold."""
+    """A zero counts with the exponent of the smallest normal number, and bits below the threshold are lost."""
     generator = np.random.default_rng(sm)
     rule = select_rule(instruction, sm, left, output)
     cut = 0
@@ -135,7 +135,7 @@ def test_both_ways_of_summing_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     ("instruction", "sm", "left", "right", "output"), [case for case in CASES if "e2m" not in str(case)]
 )
 def test_one_bit_below_the_fraction_is_dropped(instruction: str, sm: int, left: str, right: str, output: str) -> None:
-    """1 - 1 leaves what the other product keeps: 1.5 units at the lowest bit are 1."""
+    """1 - 1 leaves the other product: 1.5 units at the lowest bit become 1."""
     rule = select_rule(instruction, sm, left, output)
     low = -(rule.fraction // 2)
     a = np.zeros((1, rule.step), np.float32)

@@ -1,4 +1,4 @@
-"""Least and greatest numbers against their definition."""
+"""Minimum and maximum against their definition."""
 
 from __future__ import annotations
 

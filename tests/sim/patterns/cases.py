@@ -1,4 +1,4 @@
-"""How each pattern is launched, and what its right version computes."""
+"""The launch of each pattern, and the results of its correct version."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Case:
 
 
 def through(expected: Callable[[Array], Array], *shape: int) -> Callable[[np.random.Generator], Launch]:
-    """Return a launch of an array in and an array out."""
+    """Return a launch with one input array and one output array."""
 
     def make(random: np.random.Generator) -> Launch:
         source = words(random, *shape)
@@ -36,7 +36,7 @@ def through(expected: Callable[[Array], Array], *shape: int) -> Callable[[np.ran
 
 
 def boxes(rows: int, columns: int, array: Array, height: int) -> sim.Tensor:
-    """Return the map of a matrix of words in boxes of whole rows."""
+    """Return the map of a matrix of words, with boxes of whole rows."""
     return sim.Tensor(array, TensorMap(ElementType.U32, 0, (columns, rows), (4 * columns,), (columns, height)))
 
 
@@ -75,7 +75,7 @@ def _multicast(random: np.random.Generator) -> Launch:
 
 
 def _through_memory(expected: Callable[[Array], Array], count: int) -> Callable[[np.random.Generator], Launch]:
-    """Return a launch with an array for what is handed over and a flag."""
+    """Return a launch with an array for the data passed on and a flag."""
 
     def make(random: np.random.Generator) -> Launch:
         source, via, flag = words(random, count), np.zeros(count, "u4"), np.zeros(1, "u4")

@@ -1,4 +1,4 @@
-"""The example kernels and kernels of the corpus with their synchronization taken out, one statement at a time."""
+"""The example kernels and kernels of the corpus with their synchronization removed, one statement at a time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tools.corpus import manifest
 Finding = tuple[str, str, str]
 """A code and both places."""
 Launch = Callable[[Module, str, int], tuple[sim.Result, bool]]
-"""Runs a module under a schedule and a seed; returns what it did, and whether the results are right."""
+"""Runs a module under a schedule and a seed; returns the result, and whether the values are right."""
 SCHEDULES = (("lazy", 0), ("eager", 0), *(("adversarial", seed) for seed in range(9)), ("random", 1), ("random", 2))
 RUNS = [
     Run("vector_add", {"n": 1023}), Run("transpose", {"m": 33, "n": 70}), Run("rmsnorm", {"m": 3, "n": 1300}, 2e-6),
@@ -38,13 +38,13 @@ RUNS = [
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A kernel whose synchronization is taken out."""
+    """A kernel whose synchronization is removed."""
 
     name: str
     text: str
     launch: Launch
     entry: str
-    """The kernel; other functions of the file are left alone."""
+    """The kernel; other functions of the file are unchanged."""
     ours: bool
 
     def changes(self) -> Iterator[Change]:
@@ -59,7 +59,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of a changed kernel: what was reported first, at which lines, or how it went on."""
+    """The outcome of a changed kernel: the first report with its lines, or the result of the run."""
 
     outcome: str
     schedule: str
@@ -70,7 +70,7 @@ class Verdict:
 
 
 def ours(run: Run) -> Subject:
-    """Return an example kernel at toy size."""
+    """Return an example kernel at a small size."""
     kernel, shape = example(run.name).make(), run.shape
     inputs = [make_input(tile, shape, run.scale, seed) for seed, tile in enumerate(kernel.in_specs)]
     expected = example(run.name).reference(*inputs).astype(np.float64)
@@ -110,7 +110,7 @@ CORPUS = {
     "pallas": ["triton_softmax.sm_90a.ptx"],
     "triton": ["gluon_async_scale.sm_80.ptx", "layernorm.sm_75.ptx", "matmul_f16.sm_90a.ptx", "rmsnorm.sm_90a.ptx"],
 }
-"""Kernels of the corpus whose synchronization is taken out: files, by producer."""
+"""Kernels of the corpus whose synchronization is removed: files, by producer."""
 
 
 def theirs(producer: str) -> Iterator[Subject]:
@@ -133,7 +133,7 @@ def theirs(producer: str) -> Iterator[Subject]:
 def baseline(
     subject: Subject, schedules: Sequence[tuple[str, int]] = SCHEDULES
 ) -> tuple[frozenset[Finding], list[str]]:
-    """Return what the unchanged kernel reports under any schedule, and under which its results are wrong."""
+    """Return the findings of the unchanged kernel under any schedule, and the schedules with wrong results."""
     module, findings, wrong = parse(subject.text), set[Finding](), list[str]()
     for schedule, seed in schedules:
         result, right = subject.launch(module, schedule, seed)
@@ -147,7 +147,7 @@ def key(finding: hazards.Finding) -> Finding:
 
 
 def judge_version(subject: Subject, text: str, baseline_findings: frozenset[Finding] = frozenset()) -> Verdict:
-    """Run a version until a run reports what is not known already; else say whether its results were ever wrong."""
+    """Run a version until a run reports something new; otherwise state whether its results were ever wrong."""
     module, wrong = parse(text), ""
     for schedule, seed in SCHEDULES:
         try:

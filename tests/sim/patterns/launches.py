@@ -1,4 +1,4 @@
-"""Arguments of a run, with what its arrays hold when it is right."""
+"""Arguments of a run, with the expected contents of its arrays."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """Arguments of one run, and what its arrays hold when it is right."""
+    """Arguments of one run, and the expected contents of its arrays."""
 
     args: list[Any]
     outputs: list[tuple[Array, Array]]

@@ -1,6 +1,6 @@
-"""Synchronization that a kernel can do without, as it runs here, and why: taking it out is not reported.
+"""Synchronization that a kernel does not need in these runs, with the reason: its removal is not reported.
 
-By kernel, statement and change: how often it stands there, and the reason.
+By kernel, statement and change: the number of occurrences, and the reason.
 """
 
 from __future__ import annotations

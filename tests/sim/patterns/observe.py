@@ -1,4 +1,4 @@
-"""Runs a version of a pattern and says what the checker reported: code, severity and the lines of both places."""
+"""Runs a version of a pattern and returns the checker's reports: code, severity and the lines of both places."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tests.sim.patterns.planted import WARNINGS, Expected
 
 PLAIN = (("eager", 0), ("lazy", 0))
 SEEDED = (*(("adversarial", seed) for seed in range(9)), *(("random", seed) for seed in range(6)))
-"""Every order of the adversarial schedule, then random ones: tried until a mistake is found."""
+"""Every order of the adversarial schedule, then random ones: run until a mistake is found."""
 LIMIT = 100_000
 _OTHER = re.compile(r"the other place: .*? at \S+?:(\d+):\d+")
 
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """One finding as the tables name it."""
+    """One finding in the form of the tables."""
 
     code: str
     severity: Severity
@@ -33,7 +33,7 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one run reported, in which words, and whether its results were right; a run that raised has none."""
+    """The reports and messages of one run, and whether its results were right; None if it raised an error."""
 
     sightings: frozenset[Sighting]
     right: bool | None
@@ -51,7 +51,7 @@ def _list_sightings(diagnostics: Iterable[Diagnostic]) -> Iterator[Sighting]:
 
 
 def run(module: Any, case: Case, schedule: str, seed: int) -> Run:
-    """Run once and collect findings; what is raised counts as found."""
+    """Run once and collect findings; raised errors count as findings."""
     launch = case.make(np.random.default_rng(seed))
     try:
         result = sim.run(
@@ -80,8 +80,8 @@ def over(text: str, case: Case, schedules: Iterable[tuple[str, int]] = PLAIN) ->
 
 
 def hunt(text: str, case: Case, expected: Expected) -> list[Run]:
-    """Run a version with a mistake under one schedule after the other until what is expected has been reported; where
-    nothing is expected, under a few."""
+    """Run a version with a mistake under one schedule after the other until the expected reports have occurred; if none
+    are expected, under a few."""
     module, runs = parse(text), list[Run]()
     for schedule, seed in (*PLAIN, *SEEDED) if expected.reports else (*PLAIN, *SEEDED[::4]):
         runs.append(run(module, case, schedule, seed))
@@ -91,7 +91,7 @@ def hunt(text: str, case: Case, expected: Expected) -> list[Run]:
 
 
 def wrong(expected: Expected, runs: Iterable[Run]) -> str:
-    """Return what is wrong with the reports of a mistake, or nothing: its codes are those expected and no others."""
+    """Return what is wrong with the reports of a mistake, or nothing if they have exactly the expected codes."""
     sightings = _collect_sightings(runs)
     codes, expected_codes = (
         {sighting.code for sighting in sightings},
@@ -117,11 +117,11 @@ def _collect_sightings(runs: Iterable[Run]) -> set[Sighting]:
 
 
 def _find_missing_codes(expected: Expected, sightings: set[Sighting]) -> set[str]:
-    """Return the codes that are not reported at the lines expected."""
+    """Return the codes that are not reported at the expected lines."""
     return {code for code, lines in expected.reports if not any(_is(sighting, code, lines) for sighting in sightings)}
 
 
 def _is(sighting: Sighting, code: str, lines: frozenset[int]) -> bool:
-    """Say whether a finding is the one expected. A hang may name the barrier's declaration besides the wait."""
+    """Return whether a finding is the expected one. A hang may name the barrier's declaration besides the wait."""
     hangs = code in ("PTX0990", "PTX0991")
     return sighting.code == code and (lines <= sighting.lines if hangs else lines == sighting.lines)

@@ -24,7 +24,7 @@ WARNINGS = {
     "PTX0974": "setmaxnreg that asks for the count there is: Triton repeats it without a barrier",
     "PTX0983": "the last bulk store still reads at the end of its CTA",
 }
-"""What the manual asks for and published kernels do not do; all else is wrong on hardware."""
+"""Rules of the manual that published kernels break; all other mistakes fail on hardware."""
 FOLDER = Path(__file__).parent / "ptx"
 _NAME = re.compile(r"//@ (\w+)\s*$")
 _CHANGE = re.compile(r"(?:(?P<remove>remove)|(?P<where>before|after) (?P<target>\w+))?\s*(?:as (?P<text>.+))?")
@@ -36,7 +36,7 @@ _VERDICT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a mistake is reported as: a code at lines, or several; and the codes that follow from it."""
+    """The expected reports of a mistake: one or several codes at lines, and the codes that follow from them."""
 
     reports: tuple[tuple[str, frozenset[int]], ...]
     also: frozenset[str]
@@ -45,7 +45,7 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """One change of one line, the text of the whole kernel with it, and what it is reported as."""
+    """One change of one line, the text of the whole kernel with it, and its expected reports."""
 
     name: str
     change: str
@@ -55,7 +55,7 @@ class Mistake:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """The right version, with its line names, and its mistakes."""
+    """The correct version, with its line names, and its mistakes."""
 
     name: str
     text: str
@@ -63,7 +63,7 @@ class Pattern:
     mistakes: tuple[Mistake, ...]
 
     def names(self, lines: frozenset[int]) -> str:
-        """Return lines for people: by their names, or by their numbers."""
+        """Return lines by their names, or by their numbers if they have none."""
         name_of_line = {line: name for name, line in self.lines.items()}
         return " ".join(name_of_line.get(line, f"line {line}") for line in sorted(lines))
 
@@ -95,7 +95,7 @@ def _change_rows(rows: list[str], line: int, lines: dict[str, int], change: str)
     assert match is not None, change
     assert change, line
     rows = list(rows)
-    # Without its name: a comment would swallow what is put behind it on the line.
+    # Without its name: a comment would hide text inserted after it on the line.
     text = match["text"] or _NAME.sub("", rows[line - 1]).strip()
     if not match["where"]:
         rows[line - 1] = "" if match["remove"] else text

@@ -10,12 +10,12 @@ from tests.sim.patterns.launches import Array, Launch
 
 
 def whole(random: np.random.Generator, rows: int, k: int = 16) -> Array:
-    """Return a matrix of small whole numbers, which bf16 holds."""
+    """Return a matrix of small integers, which bf16 represents exactly."""
     return random.integers(-8, 9, (rows, k)).astype("f4")
 
 
 def bits(matrix: Array) -> Array:
-    """Return the bf16 bits of numbers that bf16 holds."""
+    """Return the bf16 bits of numbers that bf16 represents exactly."""
     return (matrix.view("u4") >> 16).astype("u2")
 
 
@@ -26,7 +26,7 @@ def image(matrix: Array) -> Array:
 
 
 def accumulators(d: Array) -> Array:
-    """Return what every thread of a warpgroup holds of a 64 x 8 result."""
+    """Return the registers of every thread of a warpgroup for a 64 x 8 result."""
     fragment, output = fragments.wgmma_accumulator(8, f32), np.zeros((128, 4), "f4")
     for (row, col), value in np.ndenumerate(d):
         place = fragment.place(row, col)
@@ -35,7 +35,7 @@ def accumulators(d: Array) -> Array:
 
 
 def operand(a: Array) -> Array:
-    """Return what every thread holds of a 64 x 16 operand in registers."""
+    """Return the registers of every thread for a 64 x 16 operand."""
     fragment, output = fragments.wgmma_a(16, 16), np.zeros((128, 4), "u4")
     for (row, col), value in np.ndenumerate(bits(a)):
         place = fragment.place(row, col)

@@ -1,4 +1,4 @@
-"""Takes the synchronization out of any PTX, one statement at a time: removed, or weakened in one respect."""
+"""Removes or weakens the synchronization in any PTX, one statement at a time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WEAKER = (
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A kernel with one statement changed. `line` is where; `change` is `remove` or the weaker statement."""
+    """A kernel with one statement changed. `line` is its line; `change` is `remove` or the weaker statement."""
 
     line: int
     statement: str
@@ -51,7 +51,7 @@ def _without_comments(text: str) -> str:
 
 
 def _replace_statement(text: str, match: re.Match[str], replacement: str) -> str:
-    """Put a statement in place of another; lines keep their numbers."""
+    """Replace a statement by another; lines keep their numbers."""
     return (
         text[: match.start()]
         + replacement
@@ -61,7 +61,8 @@ def _replace_statement(text: str, match: re.Match[str], replacement: str) -> str
 
 
 def _remove_statement(match: re.Match[str]) -> str:
-    """Return what is left of a removed statement: of a wait for an mbarrier, that it is true."""
+    """Return the replacement for a removed statement; for a wait on an mbarrier, one that sets its predicate to
+    true."""
     if not re.search(r"\.(try|test)_wait", match["opcode"]):
         return ""
     guard = match[0][: match.start("opcode") - match.start()]

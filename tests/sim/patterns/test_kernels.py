@@ -1,6 +1,7 @@
-"""Kernels of ours and of others with a synchronizing statement removed or weakened: reported, or known to be needless.
+"""Example and corpus kernels with a synchronizing statement removed or weakened: the change is reported, or known to be
+needless.
 
-A sample by the run's seed; `python -m tools.sim_patterns --kernels` takes out every statement.
+A sample drawn with the run's seed; `python -m tools.sim_patterns --kernels` removes every statement.
 """
 
 from __future__ import annotations

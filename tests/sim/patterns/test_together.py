@@ -1,5 +1,5 @@
-"""Operations that CTAs issue alike are judged as one where nothing is wrong, and one after the other where something
-is: both find the same."""
+"""Operations that CTAs issue alike are judged at once where nothing is wrong, and one after the other otherwise: both
+ways find the same."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CTAS = 4
 
 
 def run_grid(text: str, case: Case, schedule: str) -> list[str]:
-    """Return all that is found in a grid several times as large, whose CTAs all have the same output."""
+    """Return all findings in a grid several times as large, in which all CTAs have the same output."""
     launch = case.make(np.random.default_rng(0))
     try:
         result = sim.run(
@@ -39,7 +39,7 @@ def run_grid(text: str, case: Case, schedule: str) -> list[str]:
 
 
 def never(*arguments: Any) -> None:
-    """Judge nothing as one."""
+    """Disable judging at once."""
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,4 +1,4 @@
-"""Definite assignment: what may be read before it is written."""
+"""Definite assignment: registers that may be read before they are written."""
 
 from __future__ import annotations
 

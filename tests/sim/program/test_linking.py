@@ -1,4 +1,4 @@
-"""Modules that are linked: values as of one module that says the same, and the verdicts of nvJitLink."""
+"""Linked modules: the values of the equivalent single module, and the verdicts of nvJitLink."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def adds(number: int, linking: str = ".visible", extra: str = "") -> str:
 
 
 def value(*texts: str, **options: Any) -> int:
-    """Return what the kernel of linked modules stores."""
+    """Return the values that the kernel of linked modules stores."""
     out = np.zeros(1, np.uint32)
     sim.run([module(text) for text in texts], options.pop("entry", "k"), args=[out], **options)
     return int(out[0])

@@ -1,4 +1,4 @@
-"""Registers of kernels in Python have the names of variables, in watched runs and in stopped machines."""
+"""Registers of Python kernels have the names of variables, in watched runs and in paused machines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a kernel's directives demand of a launch."""
+"""Requirements of a kernel's directives on a launch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REFUSED: dict[str, tuple[str, dict[str, int]]] = {
     ".maxclusterrank": (".maxclusterrank 2", {"grid": 4, "cluster": 4}),
     ".explicitcluster": (".explicitcluster", {}),
 }
-"""Of each directive that limits launches: an example, and a launch that it forbids."""
+"""For each directive that limits launches: an example, and a launch that it forbids."""
 NO_EFFECT = {
     ".maxnreg": "registers are not allocated; setmaxnreg starts with them",
     ".local_maxnreg": "registers are not allocated",

@@ -1,4 +1,5 @@
-"""Shared variables lie where ptxas puts them: read from its machine code, where addresses are constants."""
+"""Shared variables are placed where ptxas places them: compared with its machine code, where addresses are
+constants."""
 
 from __future__ import annotations
 
@@ -47,14 +48,14 @@ def _module(target: str, *parts: str) -> str:
 
 
 def _rank_is_zero(instruction: Instruction) -> Instruction:
-    """Replace the read of the CTA's rank in its cluster, the high bits of an address of shared memory."""
+    """Replace the read of the CTA's rank in its cluster, the high bits of a shared memory address."""
     if "SR_CgaCtaId" not in instruction.operands:
         return instruction
     return instruction._replace(opcode="MOV", modifiers=(), operands=(instruction.operands[0], "RZ"))
 
 
 def _of_ptxas(text: str, entry: str) -> dict[int, int]:
-    """Return what an entry and the functions in its code store, by number."""
+    """Return the values that an entry and the functions in its code store, by number."""
     code = [_rank_is_zero(step) for step in functions(assemble(text))[entry]]
     values: dict[int, int] = {}
     ends = [index + 1 for index, step in enumerate(code) if step.opcode in ("CALL", "RET", "EXIT", "BRA")]
@@ -82,7 +83,7 @@ def _declare_variables(names: str, rng: random.Random, linkings: tuple[str, ...]
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_variables_lie_where_ptxas_puts_them(target: str, seed: int) -> None:
-    """Of an entry, of the module, unused ones and dynamic memory, named in any order."""
+    """Variables of an entry, of the module, unused ones and dynamic memory, named in any order."""
     rng = random.Random(f"{target} {seed}")
     dynamic = f".extern .shared .align {rng.choice((1, 4, 16, 128))} .b8 rest[];"
     module_variables = [dynamic, _declare_variables("mno", rng, ("", "", ".visible", ".weak", ".extern"))]
@@ -119,7 +120,7 @@ K2 = _body("k2", "", _call("h") + _call("f") + "{ .shared .b8 z[5];\n" + _store_
 
 @pytest.mark.parametrize(("entry", "store_count"), [("k1", 8), ("k2", 6)])
 def test_functions_have_theirs_behind_those_of_the_module(entry: str, store_count: int) -> None:
-    """In the order in which functions are declared first, and only if the entry can call them."""
+    """In the order of their first declarations, and only functions that the entry can call."""
     text = _module("sm_80", ORDER, F, G, K1, K2, H)
     expected = _of_ptxas(text, entry)
     assert len(expected) == store_count

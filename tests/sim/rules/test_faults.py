@@ -1,4 +1,4 @@
-"""The examples of the simulator's codes: the wrong one is reported, the right one runs."""
+"""The examples of the simulator's codes: the wrong one is reported, the correct one runs."""
 
 from __future__ import annotations
 

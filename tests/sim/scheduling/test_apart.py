@@ -1,6 +1,6 @@
-"""Aligned instructions of which a part of a warp goes around: reported with both places; who is only late is not.
+"""Aligned instructions that part of a warp bypasses: reported with both places; lanes that are only late are not.
 
-In a wrong body `//@` marks the line where the finding stands, `//&` its other place.
+In a wrong body `//@` marks the line of the finding, `//&` its other place.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ RIGHT = {
 
 
 def run_kernel(body: str, schedule: str, seed: int = 0, **options: Any) -> tuple[list[str], list[Diagnostic]]:
-    """Return the lines of a kernel and what is found in its run."""
+    """Return the lines of a kernel and the findings of its run."""
     threads = 128 if "wgmma" in body or "setmaxnreg" in body else 32 if "x1.b32" in body else 64
     target = "sm_100a" if "tcgen05" in body else "sm_90a"
     text = kernel(START + body, module=MEMORY + FUNCTION).replace("sm_90a", target)

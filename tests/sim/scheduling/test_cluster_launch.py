@@ -1,4 +1,5 @@
-"""Cluster launch control: CTAs that run take clusters that have not started; each CTA's work is done exactly once."""
+"""Cluster launch control: running CTAs take over clusters that have not started; each CTA's work is done exactly
+once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tcgen05.alloc waits for columns that others hold, goes on when they are freed, and hangs when nobody frees them."""
+"""tcgen05.alloc waits for columns that others hold, continues when they are freed, and hangs if they never are."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEALLOC = "tcgen05.dealloc.cta_group::1.sync.aligned.b32"
 
 
 def kernel(body: str, pair: bool = False) -> str:
-    """Return a kernel whose threads write a word each, `%v`; `%mine` is where a warp puts its columns."""
+    """Return a kernel in which each thread writes a word, `%v`; `%mine` is where a warp stores its columns."""
     text = f""".version 8.6
 .target sm_100a
 .address_size 64
@@ -44,7 +44,7 @@ def run(text: str, schedule: str = "eager", seed: int = 0, ctas: int = 1, **opti
 
 
 def use(columns: int, value: str) -> str:
-    """Return what a warp does with columns of its own: it writes them, reads them and frees them."""
+    """Return code in which a warp writes, reads and frees its own columns."""
     return f"""{ALLOC} [%mine], {columns};
 bar.warp.sync -1;
 ld.shared.u32 %base, [%mine];
@@ -68,7 +68,7 @@ def test_warps_that_want_more_than_there_is_take_turns(columns: int) -> None:
 
 
 def test_a_warp_goes_on_when_another_one_has_freed_enough() -> None:
-    """Warp 0 holds everything until warp 1 has arrived, which wants columns after that."""
+    """Warp 0 holds all columns until warp 1, which allocates columns after that, has arrived."""
     body = f"""setp.ge.u32 %p, %warp, 2;
 @%p bra end;
 setp.eq.u32 %p, %warp, 1;
@@ -173,7 +173,7 @@ def test_one_warp_may_wait_for_itself() -> None:
 
 
 def test_a_pair_waits_for_the_columns_of_both() -> None:
-    """In turn, so that the two CTAs do not take each other's."""
+    """In turn, so that the two CTAs do not take each other's columns."""
     body = f"""setp.ge.u32 %p, %warp, 2;
 @%p bra end;
 setp.eq.u32 %p, %warp, 1;

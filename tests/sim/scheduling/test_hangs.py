@@ -1,7 +1,7 @@
-"""Planted hangs: the report names what is waited for, the line, and what is missing; without the bug the kernel runs.
+"""Planted hangs: the report names the awaited event, the line, and what is missing; without the bug the kernel runs.
 
-A body carries its bug; `fix` mends it by replacing text. The instruction that the error points to is marked `// here`,
-one that the notes name `// there`.
+A body contains its bug; `fix` repairs it by replacing text. `// here` marks the instruction that the error points to,
+`// there` the one that the notes name.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ COPY = """@%p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes
 
 @dataclass(frozen=True)
 class Hang:
-    """A kernel that hangs: words of the message and of the notes, and how it is mended."""
+    """A kernel that hangs: words of the message and of the notes, and its fix."""
 
     body: str
     fix: tuple[str, str]

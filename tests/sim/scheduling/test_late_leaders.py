@@ -1,5 +1,5 @@
-"""A lane that waits in a branch between the instructions of a product: its warp meets again before the next of them, so
-that a group is committed once, waited for once, and nobody reads an accumulator too early."""
+"""A lane that waits in a branch between the instructions of a product: its warp reconverges before the next of them, so
+that a group is committed once, waited for once, and no accumulator is read too early."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ ORDERS = [("eager", 0), ("lazy", 0), *(("random", seed) for seed in range(4)),
 
 
 def run(body: str, leader: int, schedule: str, seed: int, check: str = "all") -> tuple[list[int], set[str]]:
-    """Return the sums of two accumulators, and the codes of what is found."""
+    """Return the sums of two accumulators, and the codes of the findings."""
     out = np.zeros(160, np.uint32)
     text = kernel(body.replace("PRODUCT", PRODUCT).replace("LEADER", str(leader)), module=MEMORY)
     try:

@@ -1,4 +1,4 @@
-"""Lanes of one warp that nothing orders but lockstep: races in the schedules that vary it, and fence.sc in all."""
+"""Lanes of one warp ordered only by lockstep: races in the schedules that vary it, and fence.sc in all."""
 
 from __future__ import annotations
 
@@ -71,14 +71,14 @@ st.global.u32 [%o], %r5;"""
 @pytest.mark.parametrize(
     "body",
     [
-        # Who counts last comes after all.
+        # The thread that counts last comes after all others.
         "mov.u32 %r3, each; mad.lo.u32 %r3, %t, 4, %r3; st.shared.u32 [%r3], %t;\n"
         "atom.acq_rel.cta.shared.add.u32 %r2, [flag], 1; setp.eq.u32 %p2, %r2, 31;\n"
         "@%p2 ld.shared.u32 %r1, [each+64];",
-        # The value is looked at.
+        # The value is checked.
         STORE + "@%p0 st.release.cta.shared.u32 [flag], 1;\n@%p1 ld.acquire.cta.shared.u32 %r2, [flag];\n"
         "setp.eq.and.u32 %p2, %r2, 1, %p1; @%p2 ld.shared.u32 %r1, [word];",
-        # It is waited for.
+        # The value is awaited.
         STORE + "@%p0 st.release.cta.shared.u32 [flag], 1;\n@!%p1 bra end;\n"
         "look: ld.acquire.cta.shared.u32 %r2, [flag]; setp.ne.u32 %p2, %r2, 1; @%p2 bra look;\n" + LOAD + "end:",
         STORE + "membar.cta; bar.warp.sync -1; membar.cta;\n" + LOAD,

@@ -1,4 +1,4 @@
-"""Schedules: right kernels compute the same in every order, wrong ones do not, and a seed repeats its run."""
+"""Schedules: correct kernels compute the same in every order, wrong ones do not, and a seed repeats its run."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ st.global.u32 [%o], %r0;""",
 
 
 def test_copies_land_early_late_and_in_another_order() -> None:
-    """Without a wait a copy's bytes are seen or not: only the schedule decides."""
+    """Without a wait, whether a copy's bytes are visible depends only on the schedule."""
     text = kernel(
         """ld.param.u64 %rd1, [source];
 cp.async.ca.shared.global [cells], [%rd1], 16;

@@ -24,7 +24,7 @@ RANGES = {
 
 
 def apply_instruction(instruction: str, *operands: Array) -> Array:
-    """Return what an instruction makes of its operands."""
+    """Return the result of an instruction on these operands."""
     inputs = dict(zip("ab", operands, strict=False))
     code = f"{instruction} %d, {', '.join(f'%{name}' for name in inputs)};"
     return compute(code, inputs, {"d": operands[0].dtype})["d"]

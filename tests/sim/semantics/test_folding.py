@@ -1,4 +1,4 @@
-"""What ptxas makes of instructions on constants, against the simulator; and the reading of its SASS."""
+"""Results of ptxas for instructions on constants, compared with the simulator; and the reading of its SASS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How NVIDIA's headers are asked: the calls that stand for a spelling, and how lanes come apart."""
+"""Queries of NVIDIA's headers: the calls for each spelling, and the separation of lanes."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def test_counting(bits: int) -> None:
 
 
 def _place(x: int, bits: int) -> int:
-    """Return a place or a length of a field; ptxas reduces those of fields of 32 bits alone."""
+    """Return a position or length of a field; ptxas reduces those of 32-bit fields only."""
     return x & 255 if bits == 32 else min(x, 64)
 
 

@@ -17,7 +17,7 @@ ONES = 0xFFFFFFFF
 
 
 def _check(code: str, names: str, reference: Callable[..., int], bits: int = 32) -> None:
-    """Run an instruction on random words; shift counts go a little over the width."""
+    """Run an instruction on random words; shift counts slightly exceed the width."""
     dtype = np.dtype(f"u{bits // 8}")
     inputs = {n: integers(dtype if n in "abe" else np.uint32, seed=s) for s, n in enumerate(names)}
     got = compute(code, inputs, {"d": dtype})["d"]

@@ -1,4 +1,4 @@
-"""`precision="hardware"` of products that ptxas makes of other instructions: the bits that those instructions give."""
+"""`precision="hardware"` for products that ptxas lowers to other instructions: the same bits as those instructions."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_every_architecture_with_tensor_cores_says_how_they_sum() -> None:
 @pytest.mark.parametrize("depth", [16, 32])
 @pytest.mark.parametrize("target", ["sm_90", "sm_100a", "sm_103", "sm_110"])
 def test_mma_of_fp8_is_two_products_of_f16(target: str, depth: int, output: str) -> None:
-    """As in the machine code: the lower halves of all registers, the upper ones onto that, the addend at the end."""
+    """As in the machine code: the lower halves of all registers, then the upper ones, and the addend at the end."""
     words, a, b = _bytes(depth, 0x7B), depth // 8, depth // 16
     words[:, 6:] = np.random.default_rng(1).standard_normal((32, 4)).astype("f4").view("u4") & 0xBFFFBFFF
     accumulators = 4 if output == "f32" else 2
@@ -151,7 +151,7 @@ def test_wmma_of_tf32_takes_four_elements_at_a_time(sm: int) -> None:
 
 
 def test_wmma_sums_an_f32_addend_in_f32_before_it_rounds_to_f16() -> None:
-    """1 + 2**-11 + 2**-24 is cut to f32 first, which leaves a tie."""
+    """1 + 2**-11 + 2**-24 is first truncated to f32, which leaves a tie."""
     body = """
 wmma.mma.sync.aligned.row.col.m16n16k16.f16.f32 {%d0, %d1, %d2, %d3},
  {%r1, %zero, %zero, %zero, %zero, %zero, %zero, %zero}, {%r2, %r2, %r2, %r2, %r2, %r2, %r2, %r2},

@@ -1,4 +1,4 @@
-"""mma of every shape and type against NumPy, with fragments laid out by the manual's formulas."""
+"""mma of every shape and type against NumPy, with fragments in the manual's layouts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FORMS = [
 
 
 def draw(random: np.random.Generator, name: str, shape: tuple[int, int]) -> tuple[Array, Array]:
-    """Return elements as the bits that their place in a register holds, and their numbers."""
+    """Return elements as the bits of their positions in a register, and their numbers."""
     if name == "f64":
         numbers = random.integers(-9, 9, shape).astype("f8")
         return numbers.view("u8"), numbers
@@ -49,7 +49,8 @@ def pack_elements(place: dict[tuple[int, int, int], int], registers: int, bits: 
 
 
 def left(codes: Array, bits: int) -> Array:
-    """Rows go to groups of four lanes, then eight rows on; columns to the lanes of a group, then registers."""
+    """Rows map to groups of four lanes, then to rows eight below; columns to the lanes of a group, then to
+    registers."""
     per, rows = max(1, 32 // bits), codes.shape[0] // 8
     return pack_elements({
         (row % 8 * 4 + k // per % 4, k // (4 * per) * rows + row // 8, k % per): int(codes[row, k])
@@ -66,7 +67,7 @@ def right(codes: Array, bits: int) -> Array:
 
 
 def total(words: Array, m: int, kind: str) -> Array:
-    """Return D: two neighbors of a row in each lane, then the row eight below."""
+    """Return D: two adjacent elements of a row in each lane, then the row eight below."""
     units = np.ascontiguousarray(words).view({"f16": "f2", "f32": "f4", "f64": "f8", "s32": "i4"}[kind])
     output = np.empty((m, 8))
     for row, col in np.ndindex(m, 8):

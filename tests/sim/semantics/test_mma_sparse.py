@@ -1,4 +1,4 @@
-"""mma.sp of every type: random zeros, stored and described as the manual says, against the whole product."""
+"""mma.sp of every type: random zeros, stored and described as in the manual, against the dense product."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def words(fragment: f.Fragment, matrix: Any, kind: str) -> Any:
 
 
 def pattern(rows: int, chunks: int, bits: int, rng: np.random.Generator) -> Any:
-    """Return four random bits for every chunk of every row."""
+    """Return four random metadata bits for every chunk of every row."""
     legal = [0b0100, 0b1110] if bits == 32 else [a | b << 2 for a in range(4) for b in range(a + 1, 4)]
     return rng.choice(legal, (rows, chunks))
 

@@ -17,7 +17,7 @@ LANES = 64
 
 
 def run(body: str, replicas: list[Array], out: Array, step: int) -> None:
-    """Run lines of which every lane has `%m`, its place behind the multimem address, and `%o`, its place in `out`."""
+    """Run lines in which every lane has `%m`, its offset from the multimem address, and `%o`, its offset in `out`."""
     text = f""".version 9.3
 .target sm_100a
 .address_size 64

@@ -60,7 +60,7 @@ def test_mma_sums_as_its_target_does(target: str, fraction: int, step: int) -> N
     c = random.standard_normal((16, 8)).astype("f4")
     words, out = np.zeros((32, 10), "u4"), np.zeros((32, 4), "f4")
     for lane in range(32):
-        # Places as the manual's formulas for m16n8k16 give them.
+        # Positions from the manual's formulas for m16n8k16.
         group, quad = lane >> 2, lane % 4
         for i in range(8):
             row, col = group + 8 * (i % 4 >= 2), quad * 2 + (i & 1) + 8 * (i >= 4)

@@ -1,4 +1,4 @@
-"""Every row of the table has semantics or a reason, and no reason excuses a row that it was not written for."""
+"""Every row of the table has semantics or a reason, and each reason covers only the rows it was written for."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_new_row_is_not_excused_by_its_prefix(line: str, sm: str, is_excused: 
     why = reason(match_of(row, next(spellings(row))))
     assert (why is not None) == is_excused
     if why is not None:
-        # Its words and its target are excused, but one row more than there are.
+        # The words and the target match, but there is one row more than the reason counts.
         reasons = [entry for entry in REASONS for _ in range(entry.rows)]
         assert list_miscounts(reasons) == []
         assert len(list_miscounts([*reasons, why])) == 1

@@ -1,4 +1,4 @@
-"""Directed roundings where a zero has a sign."""
+"""Directed roundings that determine the sign of a zero."""
 
 from __future__ import annotations
 

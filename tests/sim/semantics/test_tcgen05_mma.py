@@ -21,14 +21,14 @@ COLUMN, LEFT, META, SCALES = 32, 320, 400, 420
 
 
 def encode_for_shared(codes: Array, kind: str, name: str) -> Array:
-    """Return rows of codes as shared memory holds them."""
+    """Return rows of codes in their representation in shared memory."""
     if kind in ("mxf4", "mxf4nvf4"):
         return t.pairs(codes)
     return t.pack_in_chunks(codes, BITS[name]) if name in BITS else codes
 
 
 def encode_for_tensor(codes: Array, kind: str, name: str) -> Array:
-    """Return rows of codes as tensor memory holds them."""
+    """Return rows of codes in their representation in tensor memory."""
     if kind in ("mxf4", "mxf4nvf4"):
         return t.in_words(t.pairs(codes))
     return t.in_words(codes << 2 if name == "e2m1" else codes)
@@ -47,7 +47,7 @@ def descriptor(kind: str, m: int, n: int, names: tuple[str, str], d: str, **opti
 def instruction(
     form: str, bits: int, a: str, b: int, *, tail: str = "", use: str = "%never", meta: str = "", count: int = 1
 ) -> str:
-    """Return PTX that issues a product into COLUMN, first without D, then as often again with it."""
+    """Return PTX that issues a product into COLUMN, first without D, then the remaining times with it."""
     starts = {"%r3": COLUMN, "%r5": LEFT, "%r6": META, "%r7": SCALES, "%r0": SCALES + 16}
     lines = [f"mov.u32 %r4, {bits};", *(f"add.u32 {name}, %base, {offset};" for name, offset in starts.items())]
     for p in (use, *["%yes"] * (count - 1)):
@@ -209,7 +209,7 @@ def test_many_ctas_issue_alike(pair: int, kind: str, name: str, across: bool, ch
 
 @pytest.mark.parametrize("source", ["shared", "tensor"])
 def test_many_ctas_issue_alike_what_is_no_batch(source: str) -> None:
-    """Rows that stay as they are, and A of tensor memory."""
+    """Rows that stay unchanged, and A from tensor memory."""
     random, m, n, ctas = np.random.default_rng(16), 128, 32, 3
     shared, tensor = np.zeros((ctas, SPACE), "u1"), np.zeros((ctas, 128, 512), "u4")
     x, y = t.draw_codes(random, "f16", (ctas, m, 16)), t.draw_codes(random, "f16", (n, 16))
@@ -275,7 +275,7 @@ def sparse_rows(random: np.random.Generator, kind: str, name: str, m: int) -> tu
 
 
 def store_metadata(tensor: Array, meta: Array, kind: str, lanes: list[int], selector: int) -> None:
-    """Store metadata as the manual's figures 262 to 267 lay it out, for rows in these lanes."""
+    """Store metadata as in the manual's figures 262 to 267, for rows in these lanes."""
     for row, chunk in np.ndindex(*meta.shape):
         lane, bits = lanes[int(row)], int(meta[row, chunk])
         if kind in ("f16", "tf32"):

@@ -1,4 +1,4 @@
-"""tcgen05.cp, shift, ld and st with every option, allocation in pairs; and what is wrong with an access."""
+"""tcgen05.cp, shift, ld and st with every option, allocation in pairs, and invalid accesses."""
 
 from __future__ import annotations
 

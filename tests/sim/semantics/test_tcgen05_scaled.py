@@ -43,8 +43,8 @@ def draw_scales(random: np.random.Generator, kind: str, shape: tuple[int, ...]) 
 def store_scales(
     tensor: Array, codes: Array, column: int, first: int, quarters: tuple[int, ...] = (0, 1, 2, 3)
 ) -> None:
-    """Store scale factors: rows go down 32 lanes, then on in the next column, the same in every quarter; those of one
-    row lie side by side from byte `first` on, and go on behind the columns of all rows."""
+    """Store scale factors: rows go down 32 lanes, then to the next column, the same in every quarter; those of one row
+    are adjacent from byte `first` on, and continue after the columns of all rows."""
     groups = -(-len(codes) // 128) * 4
     for row, block in np.ndindex(*codes.shape):
         index = column + row // 32 + (first + block) // 4 * groups
@@ -120,7 +120,7 @@ def test_scaled_pairs(m: int, n: int) -> None:
         if m == 256:
             store_scales(tensor[cta], for_b, B_SCALES, 2)
         else:
-            # Two halves of N lie side by side in the lanes, and so do their scale factors.
+            # The two halves of N are side by side in the lanes, and so are their scale factors.
             store_scales(tensor[cta], for_b[: n // 2], B_SCALES, 2, (0, 1))
             store_scales(tensor[cta], for_b[n // 2 :], B_SCALES, 2, (2, 3))
     bits = descriptor("mxf4", m, n, ("e2m1", "e2m1"), "f32", a_scale_id=0, b_scale_id=2)
@@ -162,7 +162,7 @@ def test_scaled_sparse(kind: str, name: str, count: int) -> None:
 
 @pytest.mark.parametrize(("count", "vector", "first"), [(3, "block32", 3), (6, "block16", 2)])
 def test_k_of_96(count: int, vector: str, first: int) -> None:
-    """The second part of K = 96 lies behind the 128-byte line of the first, where the leading address says."""
+    """The second part of K = 96 is after the 128-byte line of the first, at the leading address."""
     random, m, n = np.random.default_rng(14), 256, 32
     x, y = t.draw_codes(random, "e2m1", (m, 96)), t.draw_codes(random, "e2m1", (n, 96))
     scale = "ue8m0" if count == 3 else "ue4m3"

@@ -38,12 +38,12 @@ def _signed(x: int) -> int:
 
 
 def _without_sign(x: int, most: int) -> int:
-    """Saturate as what ptxas makes of it in a part of a word."""
+    """Saturate as ptxas's code does for part of a word."""
     return x if 0 <= x <= most else most
 
 
 def _largest(x: int, c: int) -> int:
-    """Return the larger as what ptxas makes of `.max` compares: in 64 bits without a sign."""
+    """Return the larger value as ptxas's code for `.max` does: compared in 64 bits without a sign."""
     return max(x & ((1 << 64) - 1), c)
 
 

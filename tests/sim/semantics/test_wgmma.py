@@ -44,7 +44,7 @@ def values(bits: Array, kind: str) -> Array:
 
 
 def image(matrix: Array, mode: Swizzle, base: int, across: bool) -> tuple[bytearray, WgmmaDescriptor]:
-    """Lay out rows of M or N (columns of K) as the manual's canonical layouts have them, one element at a time."""
+    """Lay out rows of M or N (columns of K) in the manual's canonical layouts, one element at a time."""
     data, size, span = bytearray(32768), matrix.dtype.itemsize, mode.span or 16
     lead, stride = (128, 256) if not mode.span else (4096, 8 * span)
     if across and not mode.span:
@@ -270,7 +270,7 @@ def test_the_warp_specialized_gemm_equals_numpy(m: int, n: int, k: int, schedule
 
 @pytest.mark.parametrize("last", [0, 11])
 def test_accumulators_changed_between_products_count(last: int) -> None:
-    """The product goes on from what the registers hold, not from what it left there."""
+    """The product continues from the current contents of the registers, not from its own earlier result."""
     a, b = codes("f16", (64, 16), 1), codes("f16", (24, 16), 2)
     images = [image(a, Swizzle.B32, 2048, False), image(b, Swizzle.B32, 2048 + B_AT, False)]
     (first, descriptor_a), (second, descriptor_b) = images

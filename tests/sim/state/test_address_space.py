@@ -1,4 +1,4 @@
-"""Global memory as regions: placed, registered at real addresses, freed, and what an access outside of them is told."""
+"""Global memory as regions: allocated, registered at real addresses, freed; and messages for accesses outside them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Effects of many lanes that are issued as one: they land together, or for those lanes alone that are due."""
+"""Effects of many lanes issued as one: they land together, or only for the lanes that are due."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LANES = 8
 
 
 class Record:
-    """Effects of four lanes each, and in what order they landed for whom."""
+    """Effects of four lanes each, with the order and lanes in which they landed."""
 
     def __init__(self, eager: bool = False) -> None:
         self.effects = Effects(eager)
@@ -77,7 +77,7 @@ def test_at_random_every_lane_lands_once_and_sometimes_by_itself() -> None:
 
 
 class Engines:
-    """Effects of several agents, each of which tells an mbarrier or none, and in what order they landed."""
+    """Effects of several agents, each of which notifies an mbarrier or none, with the order in which they landed."""
 
     def __init__(self) -> None:
         self.effects = Effects(eager=False)

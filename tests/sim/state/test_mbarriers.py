@@ -1,4 +1,4 @@
-"""mbarrier objects: phases, states, bytes, remote arrivals, and what goes wrong."""
+"""mbarrier objects: phases, states, bytes, remote arrivals, and errors."""
 
 from __future__ import annotations
 

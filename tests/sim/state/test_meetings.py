@@ -1,4 +1,4 @@
-"""Lanes of a warp that come to one warp-wide instruction at several places: with the same qualifiers and the same mask
+"""Lanes of a warp that reach one warp-wide instruction at several places: with the same qualifiers and the same mask
 they execute it together (vote.sync, match.sync, redux.sync, shfl.sync: Description)."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ done: st.global.u32 [%o], %r5;"""
 
 
 def bits(mask: np.ndarray) -> list[int]:
-    """Return, for every thread, which lanes of its warp are chosen."""
+    """Return, for every thread, which lanes of its warp are selected."""
     return [sum(1 << int(t % 32) for t in T[thread // 32 == T // 32] if mask[t]) for thread in T]
 
 
@@ -30,7 +30,7 @@ def make_branches(odd: str, even_code: str, before: str = "") -> str:
 
 
 def outputs(text: str) -> list[list[int]]:
-    """Run a kernel under every schedule, without a finding; return its results without repetition."""
+    """Run a kernel under every schedule, without findings; return its distinct results."""
     module, outcomes = parse(text), list[list[int]]()
     for schedule, seed in SCHEDULES:
         out = np.zeros(64, np.uint32)
@@ -86,7 +86,7 @@ def test_lanes_meet_again_in_every_round_of_a_loop() -> None:
                  "l: redux.sync.add.u32 %r5, %r5, -1;\nadd.u32 %r9, %r9, 1; setp.lt.u32 %p3, %r9, 2; @%p3 bra l;",
                  "mov.u32 %r5, 1; mov.u32 %r9, 0;")  # fmt: skip
     text = text.replace("bra.uni done;", "redux.sync.add.u32 %r5, %r5, -1;\nbra.uni done;")
-    # 16 lanes bring 2 and 16 bring 1; then all bring the sum.
+    # 16 lanes contribute 2 and 16 contribute 1; then all contribute the sum.
     assert outputs(text) == [[48 * 32] * 64]
 
 

@@ -1,4 +1,4 @@
-"""What kernels print: formats against the C library of this machine, arguments as nvcc packs them, limits."""
+"""Output of kernels: formats against the C library of this machine, arguments as nvcc packs them, limits."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ DOUBLES = (0.0, -0.0, 1.0, 1.5, 2.5, 0.1, 9.5, 99999.95, 1e300, 5e-324, 2.225073
 
 
 def in_c(text: bytes, values: list[Any]) -> bytes:
-    """Return what the C library prints."""
+    """Return the output of the C library."""
     buffer = ctypes.create_string_buffer(4096)
     length = LIBC.snprintf(buffer, len(buffer), text, *values)
     return buffer.raw[:length]
 
 
 def draw_format(draw: random.Random) -> tuple[bytes, list[Any]]:
-    """Return a format and values of the C types that it takes; nothing that C leaves undefined."""
+    """Return a format and values of the C types that it accepts, without undefined behavior."""
     kind = draw.choice("diouxXaAeEfFgGcsp")
     flags = "".join(draw.sample("-" if kind in "csp" else "-+ #0", draw.randint(0, 1 if kind in "csp" else 3)))
     width, precision = draw.choice(["", "", "5", "20", "*"]), draw.choice(["", "", ".", ".0", ".3", ".20", ".*"])
@@ -54,7 +54,7 @@ def draw_format(draw: random.Random) -> tuple[bytes, list[Any]]:
         bits = struct.unpack("d", draw.randbytes(8))[0]
         values.append(ctypes.c_double(draw.choice([*DOUBLES, bits, draw.gauss(0, 1), draw.randint(0, 64) / 16])))
         if "0" in flags and "*" in width:
-            values[0] = ctypes.c_int(abs(values[0].value))  # glibc fills with zeros what is left-aligned
+            values[0] = ctypes.c_int(abs(values[0].value))  # glibc pads left-aligned numbers with zeros
         flags = flags.replace("#", "") if kind in "gG" else flags  # glibc drops zeros where 99999.95 rounds up
     return f"<%{flags}{width}{precision}{size}{kind}>".encode(), values
 

@@ -1,4 +1,4 @@
-"""The events of a run: who hears them, in which order, and what several listeners make of one."""
+"""The events of a run: which listeners receive them, in which order, and how several listeners combine."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MODULE = parse(kernel(BODY, module=".shared .u32 box; .shared .u64 bar;"))
 
 
 class Log(Observer):
-    """Keeps what it hears."""
+    """Records the events it receives."""
 
     def __init__(self, name: str = "", log: list[str] | None = None) -> None:
         self.name, self.log = name, [] if log is None else log

@@ -1,4 +1,4 @@
-"""Special registers: every one has a value or says why not, and a run repeats."""
+"""Special registers: every one has a value or a reason for having none, and runs are repeatable."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _each_cta(values: list[int]) -> list[int]:
 
 
 SHARED = 512
-"""100 bytes declared, 300 dynamic, padding between them: 128 bytes are allocated at a time."""
+"""100 bytes declared, 300 dynamic, with padding between them: memory is allocated in units of 128 bytes."""
 X, Y = [0, 1, 2, 3, 0, 1, 2, 3], [0, 0, 0, 0, 1, 1, 1, 1]
 LANES = [thread % 32 for _ in range(CTAS) for thread in range(THREADS)]
 
@@ -161,5 +161,5 @@ def test_the_timer_goes_on_from_grid_to_grid() -> None:
 @pytest.mark.parametrize("register", ["%nwarpid", "%total_smem_size"])
 def test_what_depends_on_a_machine_whose_limits_are_unknown_has_no_value(register: str) -> None:
     text = _module(register, "u32", "sm_70", "8.1")
-    error = reported(text, "PTX1131", args=[np.zeros(THREADS, np.uint64)], block=THREADS)
+    error = assert_reported(text, "PTX1131", args=[np.zeros(THREADS, np.uint64)], block=THREADS)
     assert error.diagnostics[0].message == f"`{register}` has no value: the limits of sm_70 are not known"

@@ -40,7 +40,7 @@ def numbers(shape: tuple[int, ...], size: int = 2) -> Array:
 
 
 def cut(values: Array, start: tuple[int, ...], box: tuple[int, ...], steps: tuple[int, ...], outside: int) -> Array:
-    """Return a box of an array that may hang over its edges."""
+    """Return a box of an array; the box may extend beyond its edges."""
     grids = np.ix_(*(a + np.arange(0, b, s) for a, b, s in zip(start, box, steps, strict=True)))
     inside = np.ones([len(grid.ravel()) for grid in grids], np.bool_)
     for grid, size in zip(grids, values.shape, strict=True):
@@ -93,7 +93,7 @@ _CHUNKS = {
     Swizzle.B128_ATOM_64B: ["01234567", "45670123"],
 }  # fmt: skip
 _CHUNKS[Swizzle.B128_ATOM_32B_FLIP_8B] = _CHUNKS[Swizzle.B128_ATOM_32B]
-"""Tables of the manual: each line of 128 bytes as the source chunks of 16 bytes that it holds."""
+"""Tables of the manual: for each line of 128 bytes, the source chunks of 16 bytes in it."""
 
 
 def _place(address: int, swizzle: Swizzle) -> int:
@@ -242,7 +242,7 @@ def image_map(shape: tuple[int, int, int, int], box: Im2col, stride: int = 1) ->
 @pytest.mark.parametrize("tap", [(0, 0), (1, 2), (2, 1)])
 @pytest.mark.parametrize("padding", [0, 1])
 def test_im2col_is_the_unfold_of_a_convolution(padding: int, tap: tuple[int, int], stride: int) -> None:
-    """Rows are output pixels in order; each holds the channels that this tap of a 3x3 filter sees."""
+    """Rows are output pixels in order; each holds the channels seen by this tap of a 3x3 filter."""
     count, height, width, channels = 3, 6, 7, 16
     lower, upper = (-padding,) * 2, (padding - 2,) * 2
     tensor, memory = image_map((count, height, width, channels), Im2col(lower, upper, 8, 32), stride)

@@ -1,4 +1,5 @@
-"""Boxes of tensor copies that lie wholly outside their tensor: exchanged coordinates, coordinates in bytes, nothing."""
+"""Boxes of tensor copies entirely outside their tensor: swapped coordinates, coordinates in bytes, and correct
+boxes."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ def find_in_copy(
     size: tuple[int, int], grid: tuple[int, int], *, load: str = "%x, %y", store: str = "%x, %y",
     steps: tuple[int, int] = BOX, check: str = "all", **options: Any,
 ) -> list[Finding]:  # fmt: skip
-    """Copy a tensor of u16, of this size with the fastest dimension first, in boxes of 32 by 64, one for each CTA."""
+    """Copy a u16 tensor of this size, fastest dimension first, in boxes of 32 by 64, one per CTA."""
     source, output = np.zeros(size[::-1], "u2"), np.zeros(size[::-1], "u2")
     tensor = TensorMap(ElementType.U16, 0, size, (2 * size[0],), BOX)
     text = KERNEL.replace("LOAD", load).replace("STORE", store)
@@ -46,7 +47,7 @@ def find_in_copy(
     hazards = sim.run(
         parse(HEAD + text), grid=grid, block=32, args=args, check=check, on_hazard="report", **options
     ).hazards  # fmt: skip
-    # Boxes that are stored to the wrong places overlap, which other findings say.
+    # Boxes stored at wrong positions overlap, which other findings report.
     return [finding for finding in hazards if finding.rule.code not in ("PTX0901", "PTX0932")]
 
 

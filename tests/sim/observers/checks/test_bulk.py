@@ -1,4 +1,4 @@
-"""Copies through a tensor map that the kernel itself has edited: each kind needs the acquire fence of its map."""
+"""Copies through a tensor map that the kernel has edited: each kind needs the acquire fence of its map."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ w: mbarrier.try_wait.parity.shared::cta.b64 %done, [bar], 0; @!%done bra w;""",
 
 
 def run_copy(copy: str, fence: str, ctas: int, schedule: str = "eager") -> set[str]:
-    """Return what a copy through an edited map is reported as."""
+    """Return the codes reported for a copy through an edited map."""
     tensor = TensorMap(ElementType.U32, 0, (8, 4), (32,), (8, 4))
     array, maps = np.zeros((ctas, 4, 8), "u4"), np.zeros((ctas + 1, 128), "u1")
     text = KERNEL.format(fence=fence, copy=COPIES[copy])

@@ -1,4 +1,4 @@
-"""What `check` and `on_hazard` ask for, what a finding looks like, and checked kernels of the DSL."""
+"""The options `check` and `on_hazard`, the text of a finding, and checked kernels of the DSL."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_warp_wide_instructions(line: str, code: str) -> None:
 
 @kernel(out_specs=[Tile(64, u32)], grid=(1,), block=(64, 1, 1))
 def exchange_pairs(out: Any, *, ordered: bool) -> None:
-    """out = the numbers of the threads, each pair of warps exchanged"""
+    """out = the thread numbers, with each pair of warps exchanged"""
     (target,) = ptx.global_ptrs(out)
     box = smem.alloc(u32, (64,))
     thread = ptx.special.tid.x()

@@ -1,4 +1,4 @@
-"""`check="dependents"`: global memory that a kernel touches before it knows of its own `griddepcontrol.wait`."""
+"""`check="dependents"`: global memory that a kernel accesses before its `griddepcontrol.wait`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Matrix descriptors whose offsets overlap, and tensor maps of another type than the product, are reported."""
+"""Findings for matrix descriptors with overlapping offsets, and for tensor maps whose type differs from the
+product's."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ SIZE = 128
 
 
 def multiply(text: str = GEMM, a: ElementType = ElementType.BF16, **options: Any) -> list[Finding]:
-    """Run the Hopper GEMM, whose products are of bf16, with a map of A of some type."""
+    """Run the bf16 Hopper GEMM with a map of A of some type."""
     x, d = np.zeros((SIZE, SIZE), "u2"), np.zeros((SIZE, SIZE), "f4")
     maps = [
         TensorMap(dtype, 0, (SIZE * 2 // (dtype.bits // 8), SIZE), (2 * SIZE,), (64 * 2 // (dtype.bits // 8), SIZE),
@@ -76,7 +77,7 @@ def test_core_matrices_without_a_swizzle(fields: str, messages: str) -> None:
 
 
 def tensor_product(mode: Swizzle, lbo: int, sbo: int, *, across: bool = False) -> None:
-    """Multiply in tensor memory, with A by a descriptor with these offsets."""
+    """Multiply in tensor memory, with a descriptor of A that has these offsets."""
     names = ("f16", "f16")
     image = np.zeros((1, SPACE), "u1")
     for offset in (0, A_AT):

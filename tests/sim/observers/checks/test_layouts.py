@@ -1,4 +1,4 @@
-"""A tile that a tensor copy filled with one swizzle and a product reads with another is reported with both places."""
+"""A finding with both places for a tile that a tensor copy fills with one swizzle and a product reads with another."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def tensor(array: Array, mode: Swizzle, box: tuple[int, int]) -> sim.Tensor:
 
 
 def multiply_with_maps(a: Swizzle, b: Swizzle, *, text: str = GEMM, **options: Any) -> tuple[list[Finding], Array]:
-    """Run the Hopper GEMM, whose descriptors say 128 bytes, with maps of these modes."""
+    """Run the Hopper GEMM, whose descriptors specify the 128-byte swizzle, with maps of these modes."""
     random = np.random.default_rng(1)
     x, y = bf16(random, SIZE, SIZE), bf16(random, SIZE, SIZE)
     d = np.zeros((SIZE, SIZE), "f4")
@@ -91,7 +91,8 @@ def entry(module: Module) -> Function:
 
 
 def blackwell(a: Swizzle, b: Swizzle, second: str = "sa+32") -> tuple[list[Finding], Array]:
-    """Run the product in tensor memory, whose descriptors say 128 bytes; the second of A starts at `second`."""
+    """Run the product in tensor memory, whose descriptors specify the 128-byte swizzle; the second one of A starts at
+    `second`."""
     example = tcgen05_tile.make()
     random = np.random.default_rng(2)
     x, y = bf16(random, SIZE, 64), bf16(random, SIZE, 64)
@@ -151,8 +152,8 @@ COPY, READ, STORE = (Place(Span(line, 1), f"line {line}") for line in (5, 9, 7))
 def check_tile(
     size: int, mode: Swizzle, *, stores: tuple[int, int] | None = None, copied_size: int = 0, low: int = 1024
 ) -> list[tuple[str, int]]:
-    """Fill a kilobyte by a copy without swizzle, let threads store to some bytes, or another copy to the first ones,
-    and read `size` bytes."""
+    """Fill a kilobyte by a copy without swizzle, overwrite some bytes by thread stores or the first ones by another
+    copy, and read `size` bytes."""
     engine = Hazards()
     grid = engine.launch(Place(Span(1, 1), "k"), threads=128, shared_bytes=4096)
     engine.start(grid, slots=[0], ctas=[0])
@@ -195,7 +196,7 @@ def test_copies_that_are_recorded_one_by_one_count() -> None:
 
 
 def start_inside_pattern(swizzle: int, start: int, base_offset: int = 0) -> list[Finding]:
-    """Multiply zeros by descriptors of a swizzled tile that start so many bytes into it."""
+    """Multiply zeros with descriptors of a swizzled tile that start at this offset inside it."""
 
     @kernel(arch="sm_90a", block=(128, 1, 1))
     def product() -> None:

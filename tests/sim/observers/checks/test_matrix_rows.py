@@ -1,4 +1,4 @@
-"""`ldmatrix` whose addresses mean another swizzle than the tensor copy or the `stmatrix` that wrote the rows."""
+"""`ldmatrix` whose addresses imply a different swizzle than the tensor copy or the `stmatrix` that wrote the rows."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ stmatrix.sync.aligned.m8n8.x4.shared.b16 [%to], {%t, %t, %t, %t};
 
 
 def apply_mode(register: str, mode: Swizzle) -> str:
-    """Return PTX that applies a mode to an address."""
+    """Return PTX that applies a swizzle to an address."""
     return "\n".join(f"and.b32 %x, {register}, {mask}; shr.u32 %x, %x, {shift}; xor.b32 {register}, {register}, %x;"
                      for mask, shift in xor_terms(mode))  # fmt: skip
 
@@ -52,8 +52,8 @@ def apply_mode(register: str, mode: Swizzle) -> str:
 def copy_and_read(
     copy_mode: Swizzle, read: Swizzle, *, store_mode: Swizzle | None = None, offset: int = 16, **options: Any
 ) -> tuple[list[Finding], Array, Array]:
-    """Copy 32 rows by one mode, perhaps store others by `stmatrix`, and read them by `ldmatrix`; return the rows that
-    were read and those that were copied."""
+    """Copy 32 rows with one mode, optionally overwrite them by `stmatrix`, and read them by `ldmatrix`; return the
+    findings, the rows read and the rows copied."""
     pitch = copy_mode.span or 128
     source = np.arange(ROWS * pitch // 2, dtype="u2").reshape(ROWS, -1)
     output = np.zeros((ROWS, 4), "u4")

@@ -1,6 +1,6 @@
-"""`check="numerics"`: where NaN and infinity begin, addresses that wrap, conversions that lose something.
+"""`check="numerics"`: first NaN and infinity, addresses that wrap, and conversions that lose information.
 
-In a body, `//@` marks the line where the one finding stands. Its near misses compute almost the same and are silent.
+In a body, `//@` marks the line of the only finding. Near misses compute almost the same and are clean.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Findings = list[Finding]
 
 
 def findings(body: str, check: str = "numerics", threads: int = 64, **options: Any) -> Findings:
-    """Run a body in some threads and return what is reported."""
+    """Run a body in some threads and return its findings."""
     out = np.zeros(threads, np.int32)
     return sim.run(parse(kernel(body)), "k", block=threads, args=(out,), check=check, **options).hazards
 
@@ -115,7 +115,7 @@ even:"""
 
 
 MAIN = "mul.wide.s32 %rd1, %r2, 4; add.s64 %rd1, %o, %rd1; setp.gt.u32 %p1, %t, 99; @%p1 ld.global.u32 %r3, [%rd1];"
-"""An element of an array by a signed index; nobody takes it, but that is not known before."""
+"""An array element with a signed index; no thread selects it, but that is not known in advance."""
 UNSIGNED = MAIN.replace("mul.wide.s32", "mul.wide.u32")
 WRAPS = [
     ("product", f"mov.u32 %r1, 50000;\nmul.lo.s32 %r2, %r1, %r1; //@\n{MAIN}",
@@ -162,7 +162,7 @@ STRAIGHT = [
     f"mov.u32 %r1, 50000; mul.lo.s32 %r4, %r1, %r1; shr.u32 %r2, %r4, 26; {MAIN}",
     f"mov.u32 %r1, 50000; mul.lo.s32 %r4, %r1, %r1; xor.b32 %r5, %r4, %t; rem.u32 %r2, %r5, 64; {MAIN}",
     "mov.u32 %r1, 50000; mul.lo.s32 %r4, %r1, %r1; st.global.u32 [%o], %r4;",
-    # It fits as it is taken.
+    # The value fits the way it is read.
     f"mov.u32 %r1, 50000; mul.lo.s32 %r2, %r1, %r1; {UNSIGNED}",
     f"mov.u32 %r1, 0x30000000; shl.b32 %r2, %r1, 2; {UNSIGNED}",
     f"mov.u32 %r1, 46340; mul.lo.s32 %r2, %r1, %r1; {MAIN}",
@@ -174,9 +174,9 @@ STRAIGHT = [
     f"sub.u32 %r1, %t, 70; add.u32 %r2, %r1, 100; {UNSIGNED}",
     f"add.s32 %r2, %t, -3; {MAIN}",
     f"sub.s32 %r1, %t, 20; shl.b32 %r2, %r1, 3; {MAIN}",
-    # Another value of the register becomes the address.
+    # The address uses another value of the register.
     f"mov.u32 %r1, 50000; mul.lo.s32 %r2, %r1, %r1; st.global.u32 [%o], %r2; mov.u32 %r2, %t; {MAIN}",
-    # It is guarded.
+    # The access is guarded.
     f"mov.u32 %r2, 0; mov.u32 %r1, 50000; setp.gt.u32 %p2, %t, 99; @%p2 mul.lo.s32 %r2, %r1, %r1; {MAIN}",
     # A 32-bit address may wrap in one reading: from above 2^31 back to where the array is.
     ".shared .b8 box[1024]; mov.u32 %r1, box; and.b32 %r3, %t, 0; or.b32 %r4, %r3, 0xFFFFFFC0; add.u32 %r2, %r1, %r4;"
@@ -227,14 +227,14 @@ def test_what_conversions_lose(body: str, code: str, words: tuple[str, ...], cou
 KEPT = [
     "mul.lo.u32 %r1, %t, 1000; cvt.u16.u32 %h1, %r1; cvt.s8.s32 %h2, %t; mov.u32 %r2, -3; cvt.s8.s32 %h3, %r2;",
     "mul.lo.u32 %r1, %t, 2000; cvt.sat.u16.u32 %h1, %r1;",
-    # A part of a word, and the lower half of a product, are meant.
+    # The lower part of a word or product is intended.
     "mul.lo.u32 %r1, %t, 2000; cvt.u16.u32 %h1, %r1; shr.u32 %r2, %r1, 16; cvt.u16.u32 %h2, %r2;",
     "mul.lo.u32 %r1, %t, 2000; and.b32 %r2, %r1, 0xfffff; cvt.u16.u32 %h2, %r2;",
     "mad.wide.u32 %rd1, %t, 1073741824, 0; cvt.u32.u64 %r2, %rd1; st.global.u32 [%o], %r2;",
     "mad.wide.u32 %rd1, %t, 1073741824, 0; mov.b64 {%r2, %r4}, %rd1; st.global.u32 [%o], %r2;",
-    # Both halves go on.
+    # Both halves are used.
     "mad.wide.u32 %rd1, %t, 0, %o; mov.b64 {%r2, %r4}, %rd1; mov.b64 %rd2, {%r2, %r4}; ld.global.u32 %r5, [%rd2];",
-    # A negative index as well as a small one.
+    # Either a negative or a small index.
     "cvt.u64.u32 %rd2, %t; sub.s64 %rd1, %rd2, 64; cvt.u32.u64 %r2, %rd1; " + MAIN,
     "mad.lo.u32 %r1, %t, 2, 16777216; cvt.rn.f32.s32 %f1, %r1; mov.u32 %r2, 0x80000000; cvt.rn.f32.s32 %f2, %r2;",
     ".reg .f64 %fd<2>; mov.u64 %rd1, 9007199254740992; cvt.rn.f64.s64 %fd1, %rd1; cvt.rn.f64.s32 %fd1, %t;",

@@ -1,5 +1,5 @@
-"""Outputs that a call allocates are uninitialized; elements that nobody writes are reported, of other arrays by
-`check="outputs"`."""
+"""Outputs that a call allocates are uninitialized: unwritten elements are reported, and with `check="outputs"` those of
+other arrays as well."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ WORD = "@!%p st.global.u32 [%y], %r5;"
 def find_unwritten(
     n: int, grid: int = 2, *, store: str = WORD, check: str = "outputs", outputs: str = "y", **options: Any
 ) -> list[Finding]:
-    """Copy n of 96 words, seen as 12 rows of eight. `outputs` are named by letters, `-` for all arrays."""
+    """Copy n of 96 words, viewed as 12 rows of eight. `outputs` names arrays by letters, or `-` for all."""
     arrays = {"x": np.arange(96, dtype=np.uint32), "y": np.zeros((12, 8), np.uint32), "z": np.zeros(96, np.uint32)}
     output_arrays = None if outputs == "-" else [arrays[letter] for letter in outputs]
     return sim.run(

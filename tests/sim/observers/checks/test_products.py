@@ -1,4 +1,4 @@
-"""`check="numerics"`: NaN and infinity that begin in products of matrices, and not those that products hand on."""
+"""`check="numerics"`: NaN and infinity that originate in matrix products, but not those that products propagate."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def pair(low: int, high: int | None = None) -> str:
 
 
 def mma(a: int, b: int, *, special: str | None = None, c: str = "0f00000000") -> list[Finding]:
-    """Multiply constants in two warps; lane 1 of the second one may have something else in its first register of A."""
+    """Multiply constants in two warps; lane 1 of the second warp may have a special value in its first register of
+    A."""
     body = MMA.format(a=pair(a), b=pair(b), special=special or pair(a), c=c)
     out = np.zeros(64, np.int32)
     return sim.run(parse(kernel(body)), "k", block=64, args=(out,), check="numerics").hazards
@@ -144,7 +145,7 @@ wgmma.wait_group.sync.aligned 0;
 def wgmma(
     a: int, b: int, *, special: str | None = None, c: str = "0f00000000", after: str = "", **options: Any
 ) -> list[Finding]:
-    """Multiply twice. The first half of the box is A, the other B; the first two elements of A may differ."""
+    """Multiply twice. The first half of the box is A, the second B; the first two elements of A may be special."""
     stores = " ".join(f"st.shared.b32 [%at+{index}], %r1;" for index in range(0, 64, 4))
     body = WGMMA.format(a=pair(a), b=pair(b), special=special or pair(a), c=c, stores=stores, after=after, keeps=999)
     out = np.zeros(128, np.int32)
@@ -177,7 +178,7 @@ def tcgen05(
     a: int, b: int, *, special: int | None = None, start: float = 0.0, accumulates: bool = False, ctas: int = 1,
     schedule: str = "eager",
 ) -> list[str]:  # fmt: skip
-    """Multiply twice in tensor memory, of which column COLUMN + 3 of lane 5 starts with another number."""
+    """Multiply twice in tensor memory; column COLUMN + 3 of lane 5 starts with another number."""
     m, n = 128, 16
     x, y = np.full((m, 16), a, "u2"), np.full((n, 16), b, "u2")
     if special is not None:

@@ -1,5 +1,5 @@
-"""Writes to global memory after more readers than there are slots: each reader that is not in order is found. Races of
-lanes and of warps at the same two places are told apart."""
+"""Writes to global memory after more readers than slots: every unordered reader is found. Races of lanes and of warps
+at the same two places are distinguished."""
 
 from __future__ import annotations
 

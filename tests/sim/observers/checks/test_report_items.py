@@ -1,6 +1,6 @@
-"""What the checks promise to report, planted one by one: each with its code, in every kind of schedule.
+"""The findings that the checks promise, planted one by one: each with its code, in every kind of schedule.
 
-In a body, `//@` marks the line where the finding stands and `//&` its other place; `RIGHT` has none.
+In a body, `//@` marks the line of the finding and `//&` its other place; `RIGHT` has none.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ret;
 
 @dataclass(frozen=True)
 class Item:
-    """A mistake and what it is reported as, and the launch."""
+    """A mistake with its expected report, and the launch."""
 
     code: str
     body: str
@@ -225,7 +225,7 @@ def run_item(item: Item, schedule: str, seed: int) -> tuple[list[str], list[Diag
 
 @pytest.mark.parametrize("item", ITEMS.values(), ids=ITEMS)
 def test_what_is_promised_is_reported(item: Item) -> None:
-    """Some order of the schedules may hide a mistake behind another one that it leads to: two of five at most."""
+    """Some schedules may hide a mistake behind one of its consequences: at most two of five."""
     hits = 0
     for schedule, seed in SCHEDULES:
         lines, findings = run_item(item, schedule, seed)

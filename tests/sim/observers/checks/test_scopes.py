@@ -1,4 +1,4 @@
-"""Scopes that hold one thread only: strong accesses of several CTAs, and flags that are released or acquired so."""
+"""Scopes that are too narrow: strong accesses of several CTAs, and flags released or acquired with such a scope."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Checked runs of small kernels: the right version is clean, and without its marked line the finding has both places.
+"""Checked runs of small kernels: the correct version is clean, and without its marked line the finding has both places.
 
-In a body, `//-` marks the line that is taken out, `//@` the line where the finding stands, `//&` its other place.
+In a body, `//-` marks the line to remove, `//@` the line of the finding, `//&` its other place.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ret;
 
 @dataclass(frozen=True)
 class Case:
-    """A body, the code that is found without its marked line, and the launch."""
+    """A body, the code reported without its marked line, and the launch."""
 
     name: str
     code: str

@@ -1,4 +1,4 @@
-"""An index in a register that leads out of its allocation is reported, wherever it leads."""
+"""Findings for an index in a register that points outside its allocation, wherever it points."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def check_access(access: Access, limit: int, **options: Any) -> list[Finding]:
 
 
 def walk(a: Any, _bars: Any, thread: Any) -> None:
-    """Go on from an element by hand."""
+    """Address the next element by hand."""
     address = a[thread].address()
     address += 64
     smem.load(u32, address)

@@ -1,4 +1,4 @@
-"""An edit of a tensor map in shared memory reads and writes all of its 128 bytes, a copy of one reads them all."""
+"""An edit of a tensor map in shared memory reads and writes all of its 128 bytes; a copy reads them all."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ OUTSIDE = (0, 124, 256, 380)
 
 
 def check_edit(edit: str, access: str, between: str = "") -> set[str]:
-    """Return what an edit or copy of the map at `memory+128` is reported as beside an access by another warp."""
+    """Return the codes for an edit or copy of the map at `memory+128` concurrent with an access by another warp."""
     text = KERNEL.format(first=edit, between=between, second=access)
     tensor = TensorMap(ElementType.U32, 0, (8, 4), (32,), (8, 4))
     args = [sim.Tensor(np.zeros((4, 8), "u4"), tensor), np.zeros(128, "u1")]

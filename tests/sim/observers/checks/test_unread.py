@@ -1,4 +1,4 @@
-"""`check="unused"`: bytes that copies bring and accumulators that products write which nobody reads."""
+"""`check="unused"`: bytes from copies and accumulators from products that nobody reads."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_registers_that_no_epilogue_reads() -> None:
 
 
 def tile(old: str = "", new: str = "") -> list[Finding]:
-    """Run the product in tensor memory, with a word of its PTX exchanged where it stands first."""
+    """Run the product in tensor memory, with the first occurrence of a word in its PTX replaced."""
     example = tcgen05_tile.make()
     text = example.ptx()
     assert old in text

@@ -1,5 +1,5 @@
-"""What a whole warp or warpgroup does together: operands that all lanes give alike, addresses of another quarter of
-tensor memory, setmaxnreg that comes again."""
+"""Warp-wide and warpgroup-wide operations: operands that must be uniform, addresses of another quarter of tensor
+memory, repeated setmaxnreg."""
 
 from __future__ import annotations
 

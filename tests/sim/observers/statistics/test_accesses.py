@@ -1,4 +1,4 @@
-"""Bank conflicts and coalescing against cases that are counted by hand."""
+"""Bank conflicts and coalescing, compared with counts by hand."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HEAD = """\
 
 
 def count_accesses(body: str, space: str = "shared", threads: int = 32) -> LineAccess:
-    """Run a body whose last instruction that accesses a space is of interest, and return what was counted of it."""
+    """Run a body and return the counts of its last instruction that accesses a space."""
     text = f"{HEAD}{body}\n    ret;\n}}\n"
     args = [np.zeros(1 << 16, "u4")]
     stats = sim.run(parse(text), block=threads, args=args, check="none", statistics=True).stats.statistics
@@ -76,7 +76,7 @@ CONFLICTS: dict[str, tuple[str, int, int, float]] = {
 
 
 def widen_load(body: str) -> str:
-    """Return a body whose 16-bit load has a register of its own size."""
+    """Return a body in which a 16-bit load has a register of its own size."""
     return body.replace("ld.shared.u16 %x0", "ld.shared.u16 %h").replace(
         "mad.lo.u32 %a, %t, 2", ".reg .b16 %h;\nmad.lo.u32 %a, %t, 2"
     )
@@ -122,7 +122,7 @@ def test_warps_and_ctas_are_apart() -> None:
 
 
 def slow_wavefronts(offsets: list[int], size: int) -> int:
-    """Count as the manual tells: by phases of lanes that take 128 bytes together, words per bank."""
+    """Count by the manual's rule: in phases of lanes that access 128 bytes together, words per bank."""
     lanes = 32 // max(1, size // 4)
     total = 0
     for first in range(0, 32, lanes):

@@ -1,4 +1,4 @@
-"""Small runs whose timelines can be worked out by hand."""
+"""Small runs whose timelines can be computed by hand."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ consume:
     ret;
 }}
 """
-"""Warp 0 arrives after three additions, at its steps 6 to 9, for which warp 1 waits from its step 6 on."""
+"""Warp 0 arrives after three additions, at its steps 6 to 9; warp 1 waits from its step 6 on."""
 
 BULK = f"""{HEAD}.visible .entry k(.param .u64 from)
 {{

@@ -1,4 +1,5 @@
-"""The page in a real browser: it loads without network or errors, hostile names run nothing, clicks and keys work."""
+"""The page in a real browser: it loads without network access or errors, runs nothing from hostile names, and responds
+to clicks and keys."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ def show(page: Page, record: Timeline, folder: Path, link: str = "") -> None:
 
 
 def complaints(page: Page) -> list[str]:
-    """Return what the browser has to say: errors, refusals of the policy, requests of anything but the file."""
+    """Return the browser's messages: errors, policy violations, requests for anything but the file."""
     messages = [
         str(e["params"]) for e in page.events if e.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded")
     ]

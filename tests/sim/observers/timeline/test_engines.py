@@ -1,4 +1,4 @@
-"""Engines on the timelines of the example kernels: what is in flight, whom it tells, in every schedule the same."""
+"""Engines on the timelines of the example kernels: the same transfers and notifications in every schedule."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_the_hopper_gemm(schedule: str) -> None:
     check(timeline.perfetto())
     run_record = timeline.recorded
     loads, products, stores = (on(run_record, name) for name in ("TMA loads", "wgmma", "TMA stores"))
-    # Two steps along K: a tile of a, and a half of one of b for both CTAs, each.
+    # Two steps along K: each has a tile of a, and half a tile of b for both CTAs.
     assert [(t.label, t.bytes, t.barrier) for t in loads] == [
         ("2d", 16384, "full[0]"), ("2d multicast", 16384, "full[0]"), ("2d", 16384, "full[1]"),
         ("2d multicast", 16384, "full[1]"),
@@ -67,7 +67,7 @@ def test_the_blackwell_gemm_of_two_ctas(schedule: str) -> None:
         assert sum(t.flops for t in products) == 2 * 256 * 256 * 128
         assert on(run_record, "tcgen05", cta + 1) == []
     assert {w.barrier for w in run_record.waits} == {"bar 0", "cluster barrier", "full[0]", "done[0]"}
-    # The last products arrive at a barrier that nobody waits for, and at the one of the results.
+    # The last products arrive at a barrier without waiters, and at the one of the results.
     assert all(t.has_wait for t in run_record.transfers)
 
 
@@ -158,5 +158,5 @@ again:
     assert result.timeline is not None
     events = check(result.timeline.perfetto())["i"]
     assert [e["name"] for e in events] == ["PTX0901 data race"]
-    # Four steps before the loop, six for each round: the fifth one writes what the other warp has written.
+    # Four steps before the loop, six per iteration; the fifth one writes the register that the other warp has written.
     assert 4 + 4 * 6 <= events[0]["ts"] < 4 + 5 * 6

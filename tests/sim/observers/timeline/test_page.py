@@ -1,4 +1,4 @@
-"""The page: self-contained, everything in it data, its script's arithmetic, and what hostile names become."""
+"""The page: self-contained, all content as data, the arithmetic of its script, and hostile names."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_hazard_stands_where_its_warp_was() -> None:
 
 
 def node(code: str) -> Any:
-    """Run code behind the page's script under Node and return what it prints."""
+    """Run code after the page's script under Node and return its output."""
     script = f"const page = require({json.dumps(str(ASSETS / 'timeline.js'))});\n{code}"
     process = subprocess.run([NODE, "-e", script], capture_output=True, text=True, timeout=60, check=False)
     assert not process.stderr, process.stderr

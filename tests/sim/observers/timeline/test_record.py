@@ -1,4 +1,4 @@
-"""What is recorded of a run: clocks, waits and who ended them, transfers from issue to the first wait that asked."""
+"""The record of a run: clocks, waits and who ended them, transfers from issue to the first wait."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_wait_ends_when_the_last_arrival_has_run(schedule: str) -> None:
     run_record = record.recorded
     (wait,) = [w for w in run_record.waits if w.barrier == "full[1]"]
     assert (wait.track, wait.phase) == (find_track(record, 0, "warp 1"), 0)
-    # Both warps run 4 steps, the barrier among them, then test and branch: 6. Warp 0 adds three times and arrives.
+    # Both warps run 4 steps, including the barrier, then test and branch: 6. Warp 0 adds three times and arrives.
     assert (wait.start, wait.end) == (6, 10)
     assert wait.line == line_of(HAND_OVER, "try_wait")
     assert wait.cause is not None
@@ -68,7 +68,7 @@ def test_copies_reach_from_issue_to_the_first_wait(schedule: str) -> None:
     assert (run_record.tracks[store.track].name, store.bytes, store.barrier) == ("TMA stores", 512, "")
     assert load.line == line_of(BULK, "complete_tx::bytes")
     assert load.issuer == store.issuer == find_track(record, 0, "warp 0")
-    # Five steps and the branch, init, arrive; the copy is the ninth. A warp meets, and its wait is the next step.
+    # Five steps and the branch, init, arrive; the copy is the ninth. A warp reconverges, and its wait is the next step.
     assert (load.start, load.end) == (8, 10)
     assert load.has_wait
     assert store.has_wait
@@ -132,7 +132,7 @@ def test_a_run_that_hangs_leaves_its_timeline_with_the_error() -> None:
     assert wait.track == find_track(excinfo.value.timeline, 0, "warp 1")
     assert wait.line == line_of(text, "try_wait")
     assert wait.end == run_record.end
-    # Its timeouts are no steps: it has been waiting since it came, at its seventh step.
+    # Timeouts are not steps: the warp has waited since its seventh step.
     assert wait.start == 6
     assert not [r for r in run_record.runs if r.track == wait.track and r.start >= 6]
 

@@ -303,7 +303,7 @@ _NEAREST = "the nearest allocation is `cell`, 16 bytes at 0x7f00000000:"
     ("code", "instruction", "size", "text", "thread", "lanes"),
     [
         ("PTX1110", "ld.global.u32 %r1, [cell+16];", 4, f"0x7f00000010: {_NEAREST} 0 bytes after its end", 0, 32),
-        ("PTX1110", "ld.global.u64 %rd1, [cell+12];", 8, f"0x7f0000000c: {_NEAREST} reaching over its end", 0, 32),
+        ("PTX1110", "ld.global.u64 %rd1, [cell+12];", 8, f"0x7f0000000c: {_NEAREST} the access crosses its end", 0, 32),
         ("PTX1110", "@%p0 ld.global.u32 %r1, [cell+-4];", 4, f"0x7efffffffc: {_NEAREST} 4 bytes before its start",
          4, 28),
         ("PTX1111", "ld.global.u64 %rd1, [cell+4];", 8, "0x7f00000004: not a multiple of 8", 0, 32),

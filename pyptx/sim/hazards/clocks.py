@@ -134,9 +134,7 @@ class Clocks(ClockRows):
         return self.now - 1
 
     def stop(self, threads: Ints) -> None:
-        """End threads; the other threads of their rows continue."""
-        for thread in threads.tolist() if self._pending else ():
-            self._pending.pop(thread, None)
+        """End threads without pending releases; the other threads of their rows continue."""
         self._learned_at[threads] = 0
         self._row_of[threads] = -1
         self.version += 1

@@ -77,3 +77,13 @@ def test_bytes_of_the_own_barrier_have_to_be_waited_for_by_the_own_cta() -> None
     engine.exit(Group(np.array([ctas[1].first])), place(7))
     engine.exit(Group(ctas[1].threads[1:]), place(8))
     assert codes(engine) == ["PTX0982"]
+
+
+def test_a_cta_that_ends_reports_bytes_that_never_came() -> None:
+    engine, _, ctas, barriers = pair()
+    engine.mbarriers.arrive(Group(ctas[0].threads[:1]), place(5), barriers[0], expect=128)
+    for group in ctas:
+        engine.exit(group, place(7))
+    found = [(finding.rule.code, finding.what, str(finding.place), str(finding.other)) for finding in engine.findings]
+    words = "phase 0 of shared 0x0 of CTA 0 still expects 128 bytes"
+    assert found == [("PTX0955", words, "`line 5` at <ptx>:5:1", "`line 2` at <ptx>:2:1")]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyptx.diagnostics import Span
-from pyptx.sim.hazards import Group, Hazards, Place, Space, store
+from pyptx.sim.hazards import Bytes, Group, Hazards, Place, Space, store
 from pyptx.sim.hazards.rows import Rows
 
 WARPGROUPS = 3
@@ -132,3 +132,12 @@ def _report(cta: Cta, event: str, indices: list[int]) -> None:
             wgmma.record_access(joint, _place(12), frozenset({1}))
         case _:
             wgmma.wait_all(groups, 0 if event == "wait" else 1)
+
+
+def test_a_product_of_three_warps_is_reported() -> None:
+    cta = Cta()
+    group = Group(cta.groups[0].threads[:96])
+    cta.engine.wgmma.fence(group)
+    cta.engine.wgmma.issue(group, _place(10), [Bytes.run(Space.SHARED, 0, 128)], SUMS)
+    found = [(finding.rule.code, finding.what) for finding in cta.engine.findings]
+    assert ("PTX0964", "3 warps") in found

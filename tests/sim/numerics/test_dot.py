@@ -155,6 +155,21 @@ def test_a_zero_counts_as_the_smallest_normal_f32(name: str, factor: float, smal
     assert (got == c).all() == (name == "f16")
 
 
+def test_few_thresholds_and_many_lossy_sums() -> None:
+    """A tenth of the columns loses bits, all at two thresholds, in more sums than A has rows for each of them."""
+    generator = np.random.default_rng(5)
+    how = select_rule("wgmma", 90, "bf16")
+    a = generator.integers(-8, 9, (4, 16)).astype(np.float32)
+    b = generator.integers(-8, 9, (16, 200)).astype(np.float32)
+    b[0, ::10], b[1, ::10] = 2.0**13 * np.resize([1, 2], 20), 2.0**-14 * generator.integers(1, 9, 20)
+    a[:, 0], a[:, 1] = [1, -1, 1, 3], [1, 3, -1, -5]
+    c = generator.integers(-99, 99, (4, 200)).astype(np.float32)
+    got = dots.dot(dots.prepare_operand(a, "bf16"), dots.prepare_operand(b, "bf16"), c, how)
+    want = reference(a, b, c, ("bf16", "bf16"), how)
+    np.testing.assert_array_equal(got, want)
+    assert (got != a.astype(np.float64) @ b + c).any()
+
+
 def test_leading_dimensions_are_independent() -> None:
     generator = np.random.default_rng(6)
     rule = select_rule("mma", 80, "f16")

@@ -230,3 +230,23 @@ st.global.u32 [%at], %t;
     made = np.zeros(64, np.uint32)
     found = sim.run(kernel(body), block=64, args=[made], on_hazard="report").hazards
     assert {finding.rule.code for finding in found} == {"PTX0957"}
+
+
+@pytest.mark.parametrize("address", ["%at", "%s1"])
+def test_an_mbarrier_outside_shared_memory_is_refused(address: str) -> None:
+    """Even lanes name one in shared memory with %s1, odd lanes global memory."""
+    body = (
+        START.format(count=64)
+        + f"""
+and.b32 %r1, %t, 1; setp.ne.u32 %p1, %r1, 0; mov.u64 %s1, bar; cvta.shared.u64 %s1, %s1;
+and.b64 %at, %at, -8; @%p1 mov.u64 %s1, %at;
+mbarrier.arrive.b64 _, [{address}];
+"""
+    )
+    with pytest.raises(PtxError) as caught:
+        out(body)
+    [found] = caught.value.diagnostics
+    assert (found.code, found.line) == ("PTX1112", 18)
+    assert found.message.startswith("`mbarrier.arrive.b64` at 0x")
+    assert found.message.endswith(": expected an mbarrier in shared memory")
+    assert found.notes == ("in `k`, CTA 0, thread (0, 0, 0), one of 64 here",)

@@ -331,3 +331,17 @@ def test_whole_boxes_move_in_units_of_16_bytes() -> None:
     assert plan_tile(tensor, (0, 0), 0).inside is None
     assert plan_tile(tensor, (4, 0), 0).unit == 8
     assert plan_tile(replace(tensor, swizzle=Swizzle.B128_ATOM_32B_FLIP_8B), (0, 0), 0).unit == 8
+
+
+@pytest.mark.parametrize("start", [(0, 1, 0, 0), (0, 0, 0, 3), (1, 0, 1, -3), (0, -1, 2, 5)])
+@pytest.mark.parametrize("step", [2, 3])
+def test_interleaved_slices_are_traversed_in_steps(step: int, start: tuple[int, int, int, int]) -> None:
+    """Only interleaved maps have a step along their fastest dimension."""
+    shape, box, steps = (2, 3, 4, 8), (1, 3, 2, 8), (1, 1, 1, step)
+    tensor, memory = tensor_of(shape, box=box[::-1], element_strides=steps[::-1], interleave=Interleave.B16)
+    assert not problems(tensor)
+    shared = np.full(256, 0xEE, np.uint8)
+    load(plan_tile(tensor, start[::-1], 0), memory, BASE, shared)
+    want = cut(numbers(shape), start, box, steps, 0)
+    np.testing.assert_array_equal(shared[: want.nbytes].view(np.uint16).reshape(want.shape), want)
+    assert (shared[want.nbytes :] == 0xEE).all()

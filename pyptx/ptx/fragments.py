@@ -21,8 +21,6 @@ def to_vector(value: Any) -> Any:
 
 def list_registers(value: Any, name: str) -> list[Register]:
     """Return the registers of a fragment one by one."""
-    if isinstance(value, Register):
-        return [value]
     if isinstance(value, RegisterRange):
         return list(value.__members__)
     items: list[Any] = list(cast("list[Any]", value)) if isinstance(value, list | tuple) else [value]

@@ -66,7 +66,7 @@ def barriers() -> None:
     for value in (bars, one, other):
         ptx.inst.mov.u32(reg.scalar(u32), value)
     ptx.inst.mbarrier.inval.shared.b64(bars)
-    _ = bars.address(), one.addr_reg()
+    assert (bars.address().name, one.addr_reg().name) == ("%r6", "%r7")
     assert other.address() is other.addr_reg()
     ptx.mbarrier.array(other, 8, 2)[1].init(1)
 

@@ -73,6 +73,7 @@ EXACT: list[tuple[str, list[tuple[str, int, int, str, str | None]]]] = [
     (kernel("mov.b32 %r1, 1+(-%r2);"),
      [("PTX0001", 7, 21, "expected a constant expression in these parentheses, found `)`", None)]),
     (kernel("mov.b32 %r1, 1+(-2);"), []),
+    (kernel("mov.b32 %r1, 1+(~2);"), []),
     (kernel("mov.b32 %r1, 1+[%r2];"), [("PTX0001", 7, 16, "expected a constant, found `[`", None)]),
     (kernel("ld.b32 %r1, [{%r2}];"),
      [("PTX0001", 7, 19, "expected a register, a symbol or a constant as the address, found `]`", None)]),

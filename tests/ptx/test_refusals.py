@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pyptx import PtxError, ptx, reg, smem
+from pyptx.ir.operands import text_of
 from pyptx.types import f16, f32, pred, s32, u16, u32
 from tests.dsl.tracing import assert_rejected, make_kernel, refusal
 
@@ -18,6 +19,11 @@ T: Any = ptx
 @ptx.func(params=(f32, f32), returns=())
 def one_argument(x: Any) -> None:
     """Take fewer arguments than declared."""
+
+
+@ptx.func
+def untyped(x: Any) -> None:
+    """Have no type for an argument."""
 
 
 def make_part(number: int) -> Any:
@@ -53,6 +59,14 @@ EXACT: list[tuple[Callable[[], Any], str, str, str | None]] = [
     (lambda: ptx.kloop(reg.scalar(u32), unroll=True, body=ptx.ret), "PTX0818",
      "`unroll` must be a positive integer, found True (bool)", None),
     (lambda: one_argument(1), "PTX0821", "`one_argument` takes 1 argument, but `params` has 2 types", None),
+    (lambda: untyped(1), "PTX0821", "`untyped`: no type for x",
+     "annotate with types of pyptx.types, x: f32, or pass @ptx.func(params=(f32,), returns=(f32,))"),
+    (lambda: ptx.addr(reg.scalar("u64"), 1 << 31), "PTX0805",
+     "an address offset must fit in 32 signed bits, found 2147483648", "add it to a register first"),
+    (lambda: ptx.addr(reg.scalar("u64"), -(1 << 31) - 1), "PTX0805",
+     "an address offset must fit in 32 signed bits, found -2147483649", "add it to a register first"),
+    (lambda: ptx.addr(reg.scalar("u64"), 1.5), "PTX0818",
+     "an offset must be an integer or a register, found 1.5 (float)", None),
     (lambda: (make_part(1)(), make_part(2)()), "PTX0815",
      "two device functions are named `part`", "rename one of them"),
     (lambda: (ptx.var("shared", u32, "part"), make_part(1)()), "PTX0815",
@@ -111,6 +125,18 @@ EXACT: list[tuple[Callable[[], Any], str, str, str | None]] = [
 @pytest.mark.parametrize(("use", "rule", "message", "help"), EXACT, ids=[message for *_, message, _ in EXACT])
 def test_a_refusal_states_exactly(use: Callable[[], Any], rule: str, message: str, help: str | None) -> None:
     assert refusal(use) == (rule, message, help)
+
+
+def test_an_operand_is_made_outside_a_kernel_too() -> None:
+    kept: list[Any] = []
+
+    def body() -> None:
+        kept.append(reg.scalar(u32))
+
+    make_kernel(body).ptx()
+    assert text_of(ptx.op.vector(kept[0], "x", 3, ["%r1", "_"])) == "{%r0, x, 3, {%r1, _}}"
+    with pytest.raises(PtxError, match=r"test_refusals\.py:\d+: error\[PTX0806\]: an operand cannot be \{1\} \(set\)"):
+        ptx.op.operand({1})
 
 
 def test_labels_and_branches_are_in_no_group_of_instructions() -> None:

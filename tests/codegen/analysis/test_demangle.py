@@ -11,7 +11,7 @@ from pyptx.codegen.analysis.demangle import demangle
     "types",
     [
         "v", "if", "3Box", "3BoxIfE", "N2ns3BoxE", "PFvifE", "M3BoxFviE", "M3BoxKFviE", "RA3_f", "A_i", "Dh", "DpT_",
-        "St6vectorIfE3Box", "S_", "S0_T_", "RKSt4pairIifE", "OT0_", "PKPVi", "NSt3BoxE", "T_IfE",
+        "St6vectorIfE3Box", "S_", "S0_T_", "RKSt4pairIifE", "OT0_", "PKPVi", "NSt3BoxE", "T_IfE", "S0_IfE",
     ],
 )  # fmt: skip
 def test_the_types_of_a_function_around_a_local_variable_are_skipped(types: str) -> None:
@@ -19,7 +19,20 @@ def test_the_types_of_a_function_around_a_local_variable_are_skipped(types: str)
 
 
 @pytest.mark.parametrize(
-    "arguments", ["Li3E", "Lb1ELin5E", "LN2ns4KindE2E", "Jif", "L4Kind2E", "3BoxIS_Li2EE", "St4pairIifE"]
+    "arguments",
+    [
+        "Li3E",
+        "Lb1ELin5E",
+        "LN2ns4KindE2E",
+        "Jif",
+        "L4Kind2E",
+        "3BoxIS_Li2EE",
+        "St4pairIifE",
+        "L_Z3addE",
+        "LPFvvE_Z3addE",
+        "S0_IfE",
+        "SaIcE",
+    ],
 )
 def test_the_arguments_of_a_template_are_skipped(arguments: str) -> None:
     encoding = arguments if arguments[0] != "J" else f"{arguments}E"
@@ -31,6 +44,7 @@ def test_the_arguments_of_a_template_are_skipped(arguments: str) -> None:
 @pytest.mark.parametrize(
     ("symbol", "name"),
     [
+        ("_ZN2nsL3runEv", "run"), ("_ZN3BoxT_E", "Box"),
         ("_ZL4half", "half"), ("_ZNK3Box3getEv", "get"), ("_ZN3BoxD1Ev", "delete_Box"), ("_ZN3BoxC2Ev", "Box"),
         ("_ZN3BoxplERKS_", "operator"), ("_ZN3BoxcvfEv", "operator"),
         ("_ZZ3runvENKUlfE_clEf", "operator"), ("_ZZ3runvENUt_3getEv", "get"), ("_ZZ3runvENKUlfE0_3getEf", "get"),
